@@ -1,0 +1,265 @@
+// The driver interface: what a device must offer to be an OpenCL device under Polder.
+//
+// Three classes, sixteen pure virtual functions: a Driver opens Devices; a Device describes itself,
+// hands out memory regions and makes Queues; a Queue executes operations in order on a timeline.
+// Optional abilities are objects behind pointers that are null by default (PeerCopy, ...).
+//
+// Contract
+// - Drivers receive valid input: ranges are inside what they handed out, sizes are not zero. They
+//   report only what the caller cannot foresee (no memory, device lost); anything else is an assertion.
+// - A driver never calls back into the runtime. Everything it tells travels through timelines.
+// - An operation is *submitted* by the call and *executed* later, in order within its queue, after all
+//   of its `waits`. Waits only ever name operations that were submitted before, so that executing
+//   everything in submission order cannot deadlock.
+// - Queues, devices and drivers live until the process ends or `Driver` is destroyed; a Timepoint's queue
+//   is therefore always a valid pointer. The runtime recycles queues instead of destroying them.
+//
+// Threads: Driver and Device functions may be called from any thread at once. Submissions to one Queue
+// are serialised by its owner; `completed`, `started`, `flush` and `wait` may be called by any thread at
+// any time.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <polder/kernel_abi.h>
+#include <polder/result.h>
+#include <polder/types.h>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace polder::driver {
+
+class Queue;
+
+// A point on a queue's monotonic timeline; complete when the queue's counter reaches `value`.
+// A default Timepoint is complete from the beginning.
+struct Timepoint {
+    Queue* queue = nullptr;
+    uint64_t value = 0;
+
+    [[nodiscard]] bool is_complete() const;
+    friend bool operator==(Timepoint, Timepoint) = default;
+};
+using Waits = std::span<const Timepoint>;
+
+// Device timestamps of one operation in nanoseconds of CLOCK_MONOTONIC_RAW-like host time (see
+// Device::now_ns). Written by the driver before the operation's completion becomes visible.
+struct OperationTimes {
+    std::atomic<uint64_t> start_ns{0};
+    std::atomic<uint64_t> end_ns{0};
+};
+
+// What every operation carries besides its own fields.
+struct Submission {
+    Waits waits;
+    OperationTimes* times = nullptr;  // null: not wanted. Outlives the operation's completion.
+};
+
+// Contiguous bytes in this device's memory.
+struct Memory {
+    DeviceAddress address;
+    uint64_t size = 0;
+};
+
+// Rows of bytes: `rows * slices` runs of `row_bytes`, at `base + y * row_pitch + z * slice_pitch`.
+struct RectShape {
+    uint64_t row_bytes = 0;
+    uint64_t rows = 1;
+    uint64_t slices = 1;
+};
+struct RectLayout {
+    uint64_t row_pitch = 0;
+    uint64_t slice_pitch = 0;
+};
+
+// Copies between this device's memory and host memory, or within either: which, `from` and `to` say.
+// Ranges do not overlap.
+struct CopyOperation {
+    enum class Place : uint8_t { host, device };
+    struct End {
+        Place place = Place::host;
+        DeviceAddress address;  // first byte
+        RectLayout layout;      // unused when rows == slices == 1
+    };
+    End from;
+    End to;
+    RectShape shape;
+};
+
+struct FillOperation {
+    static constexpr uint32_t max_pattern_bytes = 128;
+    DeviceAddress address;  // this device's memory
+    uint64_t size = 0;      // a multiple of the pattern's size
+    std::span<const std::byte> pattern;  // 1, 2, 4, ... 128 bytes; copied by the call
+};
+
+// Loaded machine code of one kernel on one device. Kept alive by the caller until completion.
+class LoadedKernel {
+public:
+    virtual ~LoadedKernel() = default;
+};
+
+struct LaunchOperation {
+    const LoadedKernel* kernel = nullptr;
+    uint32_t work_dim = 1;
+    uint64_t global_offset[3] = {0, 0, 0};
+    uint64_t global_size[3] = {1, 1, 1};
+    uint64_t local_size[3] = {1, 1, 1};
+    // Packed arguments; copied by the call. Pointers in them are DeviceAddress values.
+    std::span<const std::byte> arguments;
+    // Offsets within `arguments` of the 8-byte device addresses, so that a driver whose code sees
+    // other addresses than the runtime can translate. Valid as long as `kernel`.
+    std::span<const uint32_t> pointer_offsets;
+    uint64_t local_argument_bytes = 0;  // __local arguments, behind the kernel's own local memory
+    DeviceAddress program_variables;    // 0 when there are none
+};
+
+// Calls `function(data)` on a host thread. The runtime uses it for native kernels; `function` may
+// block. `data` is kept alive by the caller until completion.
+struct HostOperation {
+    void (*function)(void* data) = nullptr;
+    void* data = nullptr;
+};
+
+class Queue {
+public:
+    virtual ~Queue() = default;
+
+    // Submissions. Each answers the timepoint at which it is complete; values grow by one.
+    [[nodiscard]] virtual Timepoint copy(const CopyOperation& operation, const Submission& submission) = 0;
+    [[nodiscard]] virtual Timepoint fill(const FillOperation& operation, const Submission& submission) = 0;
+    [[nodiscard]] virtual Timepoint launch(const LaunchOperation& operation, const Submission& submission) = 0;
+    [[nodiscard]] virtual Timepoint call(const HostOperation& operation, const Submission& submission) = 0;
+    // Completes when its waits and everything before it are complete.
+    [[nodiscard]] virtual Timepoint marker(const Submission& submission) = 0;
+
+    // Makes sure that what was submitted is executed without further calls. A driver may hold back
+    // work until then; `wait` implies it.
+    virtual void flush() = 0;
+    // Returns when the timeline has reached `value`. A driver that executes on the host lets the
+    // calling thread help instead of sleeping.
+    virtual void wait(uint64_t value) = 0;
+
+    // The timeline. A driver publishes with release order, so that whoever has seen a value also sees
+    // what the operations up to it have written.
+    [[nodiscard]] uint64_t completed() const { return completed_.load(std::memory_order_acquire); }
+    // The newest operation that has begun to execute; at least `completed()`.
+    [[nodiscard]] uint64_t started() const { return started_.load(std::memory_order_acquire); }
+    // Status::success, or why the operation that completed with `value` failed (device lost, ...).
+    [[nodiscard]] virtual Status status(uint64_t value) const {
+        static_cast<void>(value);
+        return Status::success;
+    }
+
+protected:
+    std::atomic<uint64_t> completed_{0};
+    std::atomic<uint64_t> started_{0};
+};
+
+inline bool Timepoint::is_complete() const { return queue == nullptr || queue->completed() >= value; }
+
+// Optional: copies straight from another device's memory into this one's.
+class PeerCopy {
+public:
+    virtual ~PeerCopy() = default;
+    // True when memory of `space` can be read by this device.
+    [[nodiscard]] virtual bool reaches(SpaceId space) const = 0;
+    // Copies `size` bytes on `queue` (one of this device's).
+    [[nodiscard]] virtual Timepoint copy(Queue& queue, SpaceId from_space, DeviceAddress from,
+                                         DeviceAddress to, uint64_t size, const Submission& submission) = 0;
+};
+
+enum class DeviceType : uint8_t { cpu, gpu, accelerator };
+// What a queue is for; a driver may use it to choose an engine or a priority.
+enum class QueueRole : uint8_t { compute, transfer_in, transfer_out };
+
+struct CacheInfo {
+    uint64_t line_bytes = 0;
+    uint64_t size_bytes = 0;
+};
+
+// An affinity domain the device can be split by: lists of compute-unit indices.
+struct AffinityDomain {
+    enum class Level : uint8_t { numa, l4, l3, l2, l1 } level = Level::numa;
+    std::vector<std::vector<uint32_t>> groups;
+};
+
+struct DeviceInfo {
+    std::string name;
+    std::string vendor;
+    uint32_t vendor_id = 0;
+    std::string driver_version;
+    DeviceType type = DeviceType::cpu;
+    // Where the device computes. Drivers of separate memories leave this to be set by open().
+    SpaceId space;
+    uint32_t compute_units = 1;
+    uint32_t max_sub_devices = 0;  // 0: cannot be partitioned
+    std::vector<AffinityDomain> affinity_domains;
+    uint32_t clock_mhz = 0;
+    uint64_t max_work_group_size = 4096;
+    uint64_t max_work_item_sizes[3] = {4096, 4096, 4096};
+    uint64_t memory_bytes = 0;      // total of the device's memory
+    CacheInfo global_cache;
+    uint64_t local_memory_bytes = 0;
+    bool local_memory_is_dedicated = false;
+    uint32_t preferred_vector_bytes = 16;
+    uint64_t base_address_alignment = 128;
+    uint64_t timer_resolution_ns = 1;
+    bool executes_on_host = true;  // LoadedKernel is made from a WorkGroupFunction
+    // SVM is offered when the device computes in host memory (space 0).
+    bool native_kernels = true;
+};
+
+// A kernel as the compiler made it, for devices with `executes_on_host`.
+struct KernelImage {
+    WorkGroupFunction function = nullptr;
+    uint64_t local_bytes = 0;
+    uint64_t scratch_bytes_per_work_item = 0;
+    uint64_t stack_bytes = 0;
+};
+
+class Device {
+public:
+    virtual ~Device() = default;
+
+    [[nodiscard]] virtual const DeviceInfo& info() const = 0;
+
+    // Contiguous device memory of at least `size` bytes, from which the memory layer carves buffers.
+    // Not called for devices in space 0: the memory layer manages host memory itself.
+    // mem_object_allocation_failure when there is none left.
+    [[nodiscard]] virtual Result<Memory> reserve_memory(ByteCount size) = 0;
+    virtual void release_memory(Memory memory) = 0;
+    // Bytes that reserve_memory could still hand out.
+    [[nodiscard]] virtual ByteCount available_memory() const = 0;
+
+    [[nodiscard]] virtual Result<std::unique_ptr<Queue>> create_queue(QueueRole role) = 0;
+    [[nodiscard]] virtual Result<std::unique_ptr<LoadedKernel>> load(const KernelImage& image) = 0;
+
+    // A device that uses only `compute_units` of this one; same memory. Only called when
+    // info().max_sub_devices > 1. The indices are distinct and below info().compute_units.
+    [[nodiscard]] virtual Result<std::unique_ptr<Device>> create_sub_device(
+        std::span<const uint32_t> compute_units) = 0;
+
+    // The clock of OperationTimes.
+    [[nodiscard]] virtual uint64_t now_ns() const = 0;
+
+    [[nodiscard]] virtual PeerCopy* peer_copy() { return nullptr; }
+};
+
+// One kind of device. Registered by its folder's `make_<name>_driver()` in devices/drivers.h.
+class Driver {
+public:
+    virtual ~Driver() = default;
+    [[nodiscard]] virtual std::string_view name() const = 0;  // as in POCL_DEVICES
+    // How many devices are really there, opened when POCL_DEVICES is not set.
+    [[nodiscard]] virtual uint32_t count() const = 0;
+    // Opens device number `index` (of this driver). `space` is the id for its own memory; a device
+    // that computes in host memory ignores it. `parameters` is POCL_<NAME><index>_PARAMETERS, may be
+    // empty; a malformed part is reported by polder::driver::warn and its default taken.
+    [[nodiscard]] virtual Result<std::unique_ptr<Device>> open(uint32_t index, SpaceId space,
+                                                               std::string_view parameters) = 0;
+};
+
+} // namespace polder::driver

@@ -1,0 +1,157 @@
+// The compiler as the runtime sees it: OpenCL C in, work-group functions out. No LLVM type appears
+// here; LLVM is included by the sources of this folder alone.
+//
+// Life of a program:
+//   compile(source)  -> Module (kind compiled_object)   one translation unit, unoptimised bitcode
+//   link(modules)    -> Module (kind executable or library)
+//   Module::kernels()                                   names, arguments, attributes, uses
+//   Executable::open(module, target)                    holds the JIT; one per (program, target)
+//   Executable::function(kernel, ...)                   the machine code, made at first request
+//
+// Threads: every function may be called from any thread; a Module is immutable; an Executable
+// serialises its own compilation.
+// Errors: a failed compilation is Status::compile_program_failure / build_program_failure /
+// link_program_failure with its text in `log`; an internal failure of the compiler (an LLVM fatal
+// error, a crash of a pass, missing libclc) is an error with a log too, never the end of the process.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <polder/kernel_abi.h>
+#include <polder/result.h>
+#include <polder/types.h>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace polder::compiler {
+
+// What source is compiled for. Devices that execute kernels on the host share one Target.
+struct Target {
+    uint64_t local_memory_bytes = 0;      // limit for __local variables, checked at kernel compilation
+    uint64_t max_work_group_size = 0;     // for __opencl_c_* and diagnostics
+    std::vector<std::string> extensions;  // cl_khr_*, as the device reports them (clang -cl-ext, macros)
+    std::vector<std::string> features;    // __opencl_c_*, as the device reports them
+};
+
+enum class AddressSpace : uint8_t { private_, local, constant, global };
+enum class ArgumentKind : uint8_t { value, global_pointer, constant_pointer, local_pointer, sampler, image, pipe };
+
+struct KernelArgument {
+    ArgumentKind kind = ArgumentKind::value;
+    uint32_t offset = 0;     // within the packed arguments
+    uint32_t size = 0;       // bytes clSetKernelArg must be given (8 for pointers; 3-vectors count as 4)
+    uint32_t alignment = 0;  // within the packed arguments
+    // What the code can do to the bytes behind a global or constant pointer, its callees included.
+    // `none`: never touched. `read`: never written. Never `overwrite`.
+    Access access = Access::read_write;
+
+    // clGetKernelArgInfo. Kept for every program, whether or not -cl-kernel-arg-info was given.
+    AddressSpace address_space = AddressSpace::private_;
+    enum class ImageAccess : uint8_t { none, read_only, write_only, read_write } image_access = ImageAccess::none;
+    std::string type_name;
+    std::string name;
+    bool is_const = false, is_restrict = false, is_volatile = false, is_pipe = false;
+};
+
+struct KernelInfo {
+    std::string name;
+    std::vector<KernelArgument> arguments;
+    uint32_t arguments_size = 0;                  // bytes of the packed arguments
+    std::string attributes;                       // CL_KERNEL_ATTRIBUTES, space separated
+    std::optional<std::array<uint64_t, 3>> reqd_work_group_size;
+    std::optional<std::array<uint64_t, 3>> work_group_size_hint;
+    bool uses_indirect_pointers = false;          // may reach memory through pointers in memory (SVM)
+    bool uses_program_variables = false;
+};
+
+// Program-scope variables that live in global memory (and are not constant).
+struct ProgramVariables {
+    uint64_t alignment = 1;
+    std::vector<std::byte> image;  // initial contents; its size is the total size
+    // The 8 bytes at `at` hold an address: base of the variables + the value stored in `image`.
+    std::vector<uint64_t> relocations;
+};
+
+enum class ModuleKind : uint8_t { compiled_object, library, executable };
+
+// Immutable compiled code of a program, as bitcode with its metadata.
+class Module {
+public:
+    virtual ~Module() = default;
+    [[nodiscard]] virtual ModuleKind kind() const = 0;
+    // Sorted by name. Empty unless `executable`.
+    [[nodiscard]] virtual std::span<const KernelInfo> kernels() const = 0;
+    [[nodiscard]] virtual const ProgramVariables& program_variables() const = 0;
+
+    // A self-describing, checksummed form that another process (same Polder, LLVM and CPU) can read.
+    [[nodiscard]] virtual std::vector<std::byte> serialize() const = 0;
+    // invalid_binary when damaged, of another version, or of another target.
+    [[nodiscard]] static Result<std::shared_ptr<const Module>> deserialize(std::span<const std::byte> bytes);
+};
+
+struct NamedSource {
+    std::string name;  // as #include names it
+    std::string text;
+};
+
+struct CompileInput {
+    std::string source;
+    std::vector<NamedSource> headers;
+    std::string options;  // the application's, unparsed
+    Target target;
+    bool is_build = false;  // clBuildProgram: linker options are allowed too; errors are build_program_failure
+};
+
+struct LinkInput {
+    std::vector<std::shared_ptr<const Module>> modules;
+    std::string options;
+    Target target;
+    bool is_build = false;
+};
+
+// `log` receives warnings and errors, with file names, lines and columns.
+// invalid_build_options / invalid_compiler_options / invalid_linker_options for options that do not parse.
+[[nodiscard]] Result<std::shared_ptr<const Module>> compile(const CompileInput& input, std::string& log);
+[[nodiscard]] Result<std::shared_ptr<const Module>> link(const LinkInput& input, std::string& log);
+
+// Machine code of one kernel.
+struct CompiledKernel {
+    WorkGroupFunction function = nullptr;
+    uint64_t local_bytes = 0;                  // __local variables of the kernel and its callees
+    uint64_t scratch_bytes_per_work_item = 0;
+    uint64_t private_bytes_per_work_item = 0;  // CL_KERNEL_PRIVATE_MEM_SIZE
+    uint64_t preferred_multiple = 1;           // CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE: the vector width
+    uint64_t stack_bytes = 0;                  // upper estimate of stack used by one call of `function`
+};
+
+// The JIT of one executable Module. Destroying it unloads the code: the caller keeps it alive while
+// launches are in flight.
+class Executable {
+public:
+    virtual ~Executable() = default;
+    [[nodiscard]] static Result<std::shared_ptr<Executable>> open(std::shared_ptr<const Module> module,
+                                                                  const Target& target);
+    // Compiles at first request (or loads the object from the disk cache); later requests are a
+    // look-up. The pointer stays valid as long as the Executable. `local_size` is a hint: with one,
+    // the function may be specialised for exactly that work-group size, and must then only be called
+    // with it. On failure `out_of_resources` with the reason as detail.
+    [[nodiscard]] virtual Result<const CompiledKernel*> function(
+        std::string_view kernel, std::optional<std::array<uint64_t, 3>> local_size) = 0;
+};
+
+// Where libclc, Clang's resource headers and Polder's own built-ins were found; for error messages and
+// clinfo. Does not fail: absent parts are named in `problem`.
+struct Installation {
+    std::string builtins_path;
+    std::string problem;
+};
+[[nodiscard]] Installation installation();
+
+// Releases what the compiler keeps between compilations (clUnloadPlatformCompiler).
+void unload();
+
+} // namespace polder::compiler
