@@ -1,0 +1,1 @@
+// Replaced by the options table in the next change.
