@@ -1,0 +1,44 @@
+// Storage: the logical bytes behind one root buffer, wherever they are.
+//
+// A storage belongs to one Domain (one context). Nothing is allocated when it is created, except what
+// the application's own memory demands. Sub-buffers are (Storage, ByteRange) and share everything.
+// Any thread may call any function; state changes happen under the domain's lock.
+#pragma once
+
+#include <base/ref.h>
+#include <memory>
+#include <polder/driver.h>
+#include <polder/result.h>
+#include <polder/types.h>
+
+namespace polder::memory {
+
+class Domain;
+
+struct StorageOptions {
+    // CL_MEM_USE_HOST_PTR: the application's memory, `size` bytes. Becomes the replica of host memory
+    // when aligned for every OpenCL type, otherwise a replica in application_space.
+    std::byte* application_memory = nullptr;
+    // CL_MEM_COPY_HOST_PTR: initial contents, copied by create().
+    const std::byte* initial_contents = nullptr;
+};
+
+class Storage : public RefCounted {
+public:
+    // mem_object_allocation_failure when initial contents find no room.
+    [[nodiscard]] static Result<Ref<Storage>> create(Domain& domain, ByteCount size,
+                                                     const StorageOptions& options);
+
+    [[nodiscard]] virtual ByteCount size() const = 0;
+    [[nodiscard]] virtual Domain& domain() const = 0;
+    // Where the host sees mapped bytes: application memory if given, else the replica in host memory.
+    // Only valid after Domain::reserve_map.
+    [[nodiscard]] virtual std::byte* map_address() const = 0;
+    // Calls `function(data)` once, on an unspecified thread, when the storage is gone and no device works
+    // on its memory any more. Used for destructor callbacks and to know when application memory is free.
+    virtual void on_destroyed(void (*function)(void* data), void* data) = 0;
+    // Checks every invariant of the residency; for tests.
+    [[nodiscard]] virtual bool validate() const = 0;
+};
+
+} // namespace polder::memory
