@@ -1,0 +1,68 @@
+// Context: devices, the memory domain over their spaces, and the callbacks of the application.
+// Immutable after creation but for the callback list. Any thread.
+#pragma once
+
+#include <base/mutex.h>
+#include <memory/domain.h>
+#include <runtime/device.h>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace polder::runtime {
+
+class SvmHeap;
+
+class Context final : public Object {
+public:
+    static constexpr Kind kind = Kind::context;
+    static constexpr Status invalid = Status::invalid_context;
+    static constexpr bool valid_while_alive = true;
+
+    using Notify = void(CL_CALLBACK*)(const char* text, const void* info, size_t info_size, void* user);
+    using Destructor = void(CL_CALLBACK*)(cl_context context, void* user);
+
+    // `properties` as given, with the terminating zero, or empty. `devices` is not empty and distinct.
+    static Ref<Context> create(std::vector<Ref<Device>> devices,
+                               std::vector<cl_context_properties> properties, Notify notify, void* user);
+    ~Context() override;
+
+    [[nodiscard]] std::span<const Ref<Device>> devices() const { return devices_; }
+    [[nodiscard]] bool has(const Device& device) const;
+    [[nodiscard]] const std::vector<cl_context_properties>& properties() const { return properties_; }
+    [[nodiscard]] memory::Domain& domain() const { return *domain_; }
+    [[nodiscard]] SvmHeap& svm() const { return *svm_; }
+    [[nodiscard]] bool has_svm() const;
+
+    // The largest allocation that any device of the context accepts.
+    [[nodiscard]] uint64_t max_allocation_bytes() const;
+    // The smallest base address alignment, in bytes, of the devices: what a sub-buffer's origin needs.
+    [[nodiscard]] uint64_t min_base_alignment() const;
+
+    // Tells the application (pfn_notify) and the log.
+    void notify(std::string_view text) const;
+    void add_destructor(Destructor function, void* user);
+
+private:
+    Context(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties, Notify notify,
+            void* user);
+
+    struct DestructorCallback {
+        Destructor function;
+        void* user;
+    };
+
+    std::vector<Ref<Device>> devices_;
+    std::vector<cl_context_properties> properties_;
+    Notify notify_;
+    void* notify_user_;
+    std::unique_ptr<memory::Domain> domain_;
+    std::unique_ptr<SvmHeap> svm_;
+    Mutex mutex_;
+    std::vector<DestructorCallback> destructors_ POLDER_GUARDED_BY(mutex_);
+};
+
+// CL_DEVICE_MAX_MEM_ALLOC_SIZE of one device, in bytes.
+[[nodiscard]] uint64_t max_allocation_bytes(const Device& device);
+
+} // namespace polder::runtime

@@ -1,0 +1,90 @@
+// Handles: what an application holds as cl_context, cl_mem, ... and how one is checked.
+//
+// A handle is a cell of a heap that is reserved once and never unmapped. So any pointer can be checked
+// without a crash: outside the heap it is foreign; inside, the cell's tag tells its kind, and a released cell
+// has no tag. The first word of a cell is the ICD dispatch table, as the loader demands.
+//
+// Every object has at most one cell, for as long as it lives. The API's reference count stands in the
+// cell; while it is above zero it holds one internal reference to the object. The two counts are
+// never mixed: clRelease* drops only the API's.
+//
+// Any thread may call any function. Releasing a handle while another thread uses it is the
+// application's error, as the specification says.
+#pragma once
+
+#include <atomic>
+#include <base/ref.h>
+#include <cstdint>
+#include <polder/result.h>
+
+namespace polder::runtime {
+
+enum class Kind : uint32_t {
+    none = 0,
+    platform = 0x504c4401,
+    device,
+    context,
+    queue,
+    mem_object,
+    sampler,
+    program,
+    kernel,
+    event,
+};
+
+class Object;
+
+struct alignas(32) HandleCell {
+    const void* dispatch;
+    std::atomic<Kind> kind;
+    std::atomic<uint32_t> api_references;
+    Object* object;
+    std::atomic<uint32_t> next_free;  // index + 1 while the cell is free
+};
+
+// Set by lib/api before the first handle is made; every cell starts with it.
+extern const void* icd_dispatch;
+
+class HandleHeap {
+public:
+    // Null when all cells (2^25) are in use or memory is exhausted.
+    static HandleCell* allocate(Kind kind, Object* object);
+    static void free(HandleCell* cell);
+    // Null for null, foreign and released handles and those of another kind.
+    static HandleCell* check(const void* handle, Kind kind);
+};
+
+// Base of everything an application can hold.
+class Object : public RefCounted {
+public:
+    ~Object() override;
+
+    // The application's view: gives this object its cell with an API count of one, which holds one
+    // internal reference. Null when there is no memory. `handle` is null before.
+    [[nodiscard]] void* expose(Kind kind);
+    [[nodiscard]] void* handle() const { return cell_; }
+    [[nodiscard]] uint32_t api_references() const;
+
+    // clRetain / clRelease. `release_api` answers false when the API's count is zero already.
+    void retain_api();
+    [[nodiscard]] bool release_api();
+
+private:
+    // Called when the API's count has dropped to zero, before the reference it held is given up.
+    virtual void on_api_released() {}
+
+    HandleCell* cell_ = nullptr;
+};
+
+// The checked conversion, used by lib/api alone. `T::kind` is the Kind, `T::invalid` the Status for a
+// bad handle, `T::valid_while_alive` whether a handle whose API count is zero stays usable because other
+// objects keep it (a context by its buffers, a parent buffer by its sub-buffers).
+template <class T>
+[[nodiscard]] Result<T*> from_handle(const void* handle) {
+    HandleCell* cell = HandleHeap::check(handle, T::kind);
+    if (!cell || (!T::valid_while_alive && cell->api_references.load(std::memory_order_relaxed) == 0))
+        return fail(T::invalid);
+    return static_cast<T*>(cell->object);
+}
+
+} // namespace polder::runtime

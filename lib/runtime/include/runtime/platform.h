@@ -1,0 +1,36 @@
+// Platform: the one platform "Polder" with the devices that POCL_DEVICES names.
+//
+// Made at first use, never destroyed: an application may release its handles from static destructors, or
+// exit with work in flight. Any thread.
+#pragma once
+
+#include <runtime/device.h>
+#include <span>
+#include <vector>
+
+namespace polder::runtime {
+
+class Platform final : public Object {
+public:
+    static constexpr Kind kind = Kind::platform;
+    static constexpr Status invalid = Status::invalid_platform;
+    static constexpr bool valid_while_alive = true;
+
+    // An unknown name in POCL_DEVICES is an error in the log that lists the known ones; the platform
+    // then has no devices.
+    static Platform& get();
+
+    [[nodiscard]] std::span<const Ref<Device>> devices() const { return devices_; }
+    // All memory spaces, host memory first.
+    [[nodiscard]] std::span<memory::Space* const> spaces() const { return spaces_; }
+
+private:
+    Platform();
+    std::vector<std::unique_ptr<driver::Driver>> drivers_;
+    std::vector<std::unique_ptr<driver::Device>> driver_devices_;
+    std::vector<std::unique_ptr<memory::Space>> owned_spaces_;
+    std::vector<memory::Space*> spaces_;
+    std::vector<Ref<Device>> devices_;
+};
+
+} // namespace polder::runtime
