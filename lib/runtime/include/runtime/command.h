@@ -1,0 +1,25 @@
+// Command: what was enqueued, frozen, until its dependencies are submitted.
+//
+// A command that can be submitted at once never leaves the enqueuing thread's stack; one that has to wait is
+// moved to the heap as part of a PendingCommand (see queue.h). A command holds references to what it
+// needs until it is submitted; the memory layer and the queue keep alive what executes.
+#pragma once
+
+#include <memory/domain.h>
+#include <polder/driver.h>
+#include <polder/result.h>
+
+namespace polder::runtime {
+
+class Queue;
+
+class Command {
+public:
+    virtual ~Command() = default;
+    // Called once, with the queue's lock held, when every dependency has a timepoint.
+    [[nodiscard]] virtual Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) = 0;
+    // Called instead of submit when the command fails before: gives back what enqueue reserved.
+    virtual void abandon() {}
+};
+
+} // namespace polder::runtime

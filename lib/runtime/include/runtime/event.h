@@ -1,0 +1,115 @@
+// Event: a view of a command's timepoint, or of a user event's status.
+//
+// States: pending (not submitted; it or something before it waits for a user event) -> submitted (has a
+// timepoint; running and complete are read from the driver's timeline) or failed (a negative status).
+// Every command that has to wait has one; others only when the application asked for one.
+//
+// Any thread may call any function. Callbacks run unlocked, on the thread that noticed.
+#pragma once
+
+#include <atomic>
+#include <base/mutex.h>
+#include <condition_variable>
+#include <polder/driver.h>
+#include <runtime/handle.h>
+#include <vector>
+
+#include <CL/cl.h>
+
+namespace polder::runtime {
+
+class Context;
+class Queue;
+class Event;
+
+// Whoever has to be told when an event leaves `pending`.
+class Dependent : public RefCounted {
+public:
+    // Called once per event it was added to, unlocked. `failed` tells whether the event failed. What becomes
+    // ready through this goes onto `ready`, so that long chains are resolved without recursion.
+    virtual void on_resolved(bool failed, std::vector<Ref<Dependent>>& ready) = 0;
+    // Does what became ready; resolving its own event may append to `ready`.
+    virtual void run(std::vector<Ref<Dependent>>& ready) = 0;
+};
+
+class Event final : public Object {
+public:
+    static constexpr Kind kind = Kind::event;
+    static constexpr Status invalid = Status::invalid_event;
+    static constexpr bool valid_while_alive = false;
+
+    using Callback = void(CL_CALLBACK*)(cl_event event, cl_int status, void* user);
+    enum class Profiling : uint8_t { off, on };
+
+    // `queue` is null for user events.
+    Event(Ref<Context> context, Ref<Queue> queue, cl_command_type type, Profiling profiling);
+    ~Event() override;
+
+    [[nodiscard]] Context& context() const { return *context_; }
+    [[nodiscard]] Queue* queue() const { return queue_.get(); }
+    [[nodiscard]] cl_command_type type() const { return type_; }
+    [[nodiscard]] bool is_user() const { return type_ == CL_COMMAND_USER; }
+
+    // CL_QUEUED, CL_SUBMITTED, CL_RUNNING, CL_COMPLETE or a negative error. Of a user event,
+    // CL_SUBMITTED until it is set.
+    [[nodiscard]] cl_int status() const;
+    [[nodiscard]] bool is_pending() const { return state_.load(std::memory_order_acquire) == State::pending; }
+    [[nodiscard]] bool is_submitted() const { return state_.load(std::memory_order_acquire) == State::submitted; }
+    [[nodiscard]] bool is_failed() const { return state_.load(std::memory_order_acquire) == State::failed; }
+    // Only once submitted.
+    [[nodiscard]] driver::Timepoint timepoint() const { return timepoint_; }
+
+    // Leaves `pending`, once. The dependents' work is put onto `ready`.
+    void resolve(driver::Timepoint timepoint, std::vector<Ref<Dependent>>& ready);
+    void fail(cl_int status, std::vector<Ref<Dependent>>& ready);
+    // For user events: invalid_operation when set before. Runs what became ready.
+    [[nodiscard]] Result<void> set_user_status(cl_int status);
+
+    // True when `dependent` will be told; false when the event is not pending any more.
+    [[nodiscard]] bool add_dependent(Ref<Dependent> dependent);
+
+    // Blocks until complete or failed; flushes what it waits for.
+    void wait();
+
+    // CL_SUBMITTED, CL_RUNNING or CL_COMPLETE; `function` is called with that status, or the error.
+    void add_callback(cl_int status, Callback function, void* user);
+
+    // Times of profiling in nanoseconds; null without profiling.
+    struct Times {
+        uint64_t queued_ns = 0;
+        uint64_t submit_ns = 0;
+        driver::OperationTimes operation;
+    };
+    [[nodiscard]] Times* times() const { return times_.get(); }
+
+    // Called by the watcher when the timepoint is complete.
+    void run_completion_callbacks();
+
+private:
+    enum class State : uint8_t { pending, submitted, failed };
+    struct CallbackEntry {
+        cl_int status;
+        Callback function;
+        void* user;
+    };
+    void leave_pending(State state, std::vector<Ref<Dependent>>& ready);
+    void run_callbacks(cl_int reached, cl_int reported);
+
+    Ref<Context> context_;
+    Ref<Queue> queue_;
+    const cl_command_type type_;
+    std::atomic<State> state_{State::pending};
+    driver::Timepoint timepoint_;
+    cl_int error_ = CL_SUCCESS;
+    std::unique_ptr<Times> times_;
+
+    mutable Mutex mutex_;
+    ConditionVariable resolved_;
+    std::vector<Ref<Dependent>> dependents_ POLDER_GUARDED_BY(mutex_);
+    std::vector<CallbackEntry> callbacks_ POLDER_GUARDED_BY(mutex_);
+};
+
+// Runs everything on `ready`, and what that makes ready, iteratively.
+void run_ready(std::vector<Ref<Dependent>>& ready);
+
+} // namespace polder::runtime

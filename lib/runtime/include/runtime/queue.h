@@ -1,0 +1,106 @@
+// Queue: a command-queue. Orders commands and hands each to the memory layer and the driver when every event
+// it waits for has a timepoint ("submitted"), not when they are complete.
+//
+// An in-order queue has one driver queue. An out-of-order queue has several lanes, each a driver queue: a
+// command goes to the lane of its last dependency, or to the next one.
+// Any thread may call any function. Lock order: Queue -> memory::Domain -> driver.
+#pragma once
+
+#include <base/mutex.h>
+#include <concepts>
+#include <runtime/command.h>
+#include <runtime/context.h>
+#include <runtime/event.h>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+namespace polder::runtime {
+
+// What the application passed to clEnqueue*.
+struct EnqueueRequest {
+    cl_command_type type = 0;
+    std::span<Event* const> wait_list;
+    enum class WantEvent : uint8_t { no, yes } want_event = WantEvent::no;
+    // Markers and barriers wait for everything before them when their wait list is empty; a barrier also holds
+    // back everything after it.
+    enum class Ordering : uint8_t { command, marker, barrier } ordering = Ordering::command;
+};
+
+class Queue final : public Object {
+public:
+    static constexpr Kind kind = Kind::queue;
+    static constexpr Status invalid = Status::invalid_command_queue;
+    static constexpr bool valid_while_alive = false;
+
+    static Result<Ref<Queue>> create(Ref<Context> context, Ref<Device> device,
+                                     cl_command_queue_properties properties,
+                                     std::vector<cl_queue_properties> property_list);
+    ~Queue() override;
+
+    [[nodiscard]] Context& context() const { return *context_; }
+    [[nodiscard]] Device& device() const { return *device_; }
+    [[nodiscard]] SpaceId space() const { return device_->space_id(); }
+    [[nodiscard]] bool is_out_of_order() const { return properties_ & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE; }
+    [[nodiscard]] bool has_profiling() const { return properties_ & CL_QUEUE_PROFILING_ENABLE; }
+    [[nodiscard]] cl_command_queue_properties properties() const { return properties_; }
+    [[nodiscard]] const std::vector<cl_queue_properties>& property_list() const { return property_list_; }
+
+    // Enqueues a command: submits it now, or when what it waits for is submitted. The event is null unless asked
+    // for (or the command has to wait). Errors are those of an immediate submission.
+    template <std::derived_from<Command> T>
+    [[nodiscard]] Result<Ref<Event>> enqueue(const EnqueueRequest& request, T&& command) {
+        return enqueue_command(request, command, [](Command& c) -> std::unique_ptr<Command> {
+            return std::make_unique<std::remove_cvref_t<T>>(std::move(static_cast<std::remove_cvref_t<T>&>(c)));
+        });
+    }
+
+    void flush();
+    // Waits for everything enqueued so far.
+    void finish();
+
+    // Keeps `object` alive until everything submitted to this queue so far is complete. Called by
+    // Command::submit (lock held), after the operation was submitted; cheap when the object is the same as before.
+    void keep_alive(Ref<const RefCounted> object, driver::Timepoint until);
+
+private:
+    using MoveToHeap = std::unique_ptr<Command> (*)(Command& command);
+    struct Lane {
+        driver::Queue* queue;
+        driver::Timepoint last;
+    };
+    struct Kept {
+        driver::Timepoint until;
+        Ref<const RefCounted> object;
+    };
+    class PendingCommand;
+
+    Queue(Ref<Context> context, Ref<Device> device, cl_command_queue_properties properties,
+          std::vector<cl_queue_properties> property_list);
+
+    Result<Ref<Event>> enqueue_command(const EnqueueRequest& request, Command& command, MoveToHeap move);
+    // ... see queue.cpp
+    Result<driver::Timepoint> submit_locked(Command& command, const EnqueueRequest::Ordering ordering,
+                                            std::vector<driver::Timepoint>& waits, Event* event)
+        POLDER_REQUIRES(mutex_);
+    Lane& choose_lane(std::span<const driver::Timepoint> waits) POLDER_REQUIRES(mutex_);
+    void drop_finished_locked() POLDER_REQUIRES(mutex_);
+
+    Ref<Context> context_;
+    Ref<Device> device_;
+    const cl_command_queue_properties properties_;
+    const std::vector<cl_queue_properties> property_list_;
+
+    Mutex mutex_;
+    std::vector<Lane> lanes_ POLDER_GUARDED_BY(mutex_);
+    uint32_t next_lane_ POLDER_GUARDED_BY(mutex_) = 0;
+    std::vector<driver::Timepoint> waits_ POLDER_GUARDED_BY(mutex_);
+    // Enqueued, not submitted, in order of enqueueing.
+    std::vector<Ref<Event>> pending_ POLDER_GUARDED_BY(mutex_);
+    // Of an out-of-order queue: everything enqueued later comes after it.
+    Ref<Event> pending_barrier_ POLDER_GUARDED_BY(mutex_);
+    driver::Timepoint barrier_ POLDER_GUARDED_BY(mutex_);
+    std::vector<Kept> kept_ POLDER_GUARDED_BY(mutex_);
+};
+
+} // namespace polder::runtime
