@@ -16,7 +16,7 @@ namespace polder::options {
 [[nodiscard]] const std::optional<std::string>& devices();                    // POCL_DEVICES
 [[nodiscard]] std::string device_parameters(std::string_view driver, uint32_t index);  // POCL_<DRIVER><i>_PARAMETERS
 [[nodiscard]] const std::string& debug();                                     // POCL_DEBUG
-[[nodiscard]] const std::string& cache_directory();                           // POCL_CACHE_DIR, or the XDG default
+[[nodiscard]] const std::string& cache_directory();                           // POCL_CACHE_DIR, or the XDG default; empty: nowhere to keep a cache
 [[nodiscard]] bool kernel_cache();                                            // POCL_KERNEL_CACHE
 [[nodiscard]] std::optional<uint64_t> memory_limit_bytes();                   // POCL_MEMORY_LIMIT (GiB; K, M, G suffixes)
 [[nodiscard]] std::optional<uint32_t> cpu_max_compute_units();                // POCL_CPU_MAX_CU_COUNT
@@ -30,7 +30,7 @@ namespace polder::options {
 [[nodiscard]] const std::optional<std::string>& driver_version_override();    // POCL_DRIVER_VERSION_OVERRIDE
 [[nodiscard]] std::optional<uint32_t> cpu_vendor_id_override();               // POCL_CPU_VENDOR_ID_OVERRIDE
 [[nodiscard]] bool leave_compiler_temp_files();                               // POCL_LEAVE_KERNEL_COMPILER_TEMP_FILES
-[[nodiscard]] bool bitcode_finalizer();                                       // POCL_BITCODE_FINALIZER
+[[nodiscard]] const std::string& bitcode_finalizer();                         // POCL_BITCODE_FINALIZER, a command; empty: none
 [[nodiscard]] uint32_t startup_delay_s();                                     // POCL_STARTUP_DELAY
 [[nodiscard]] bool sigusr2_handler();                                         // POCL_SIGUSR2_HANDLER
 [[nodiscard]] bool offline_compile();                                         // POCL_OFFLINE_COMPILE

@@ -1,0 +1,45 @@
+// What is behind options.h: the values of all options, and reading them from any source of variables, so
+// that tests need not touch the process's environment.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace polder::options {
+
+struct Values {
+    std::optional<std::string> devices;
+    std::string debug;
+    std::string cache_directory;
+    bool kernel_cache = true;
+    std::optional<uint64_t> memory_limit_bytes;
+    std::optional<uint32_t> cpu_max_compute_units;
+    std::optional<uint32_t> max_compute_units;
+    std::optional<uint64_t> max_work_group_size;
+    bool affinity = false;
+    std::optional<uint64_t> cpu_local_memory_bytes;
+    std::string extra_build_flags;
+    bool ignore_cl_std = false;
+    std::optional<std::string> platform_name_override;
+    std::optional<std::string> driver_version_override;
+    std::optional<uint32_t> cpu_vendor_id_override;
+    bool leave_compiler_temp_files = false;
+    std::string bitcode_finalizer;
+    uint32_t startup_delay_s = 0;
+    bool sigusr2_handler = false;
+    bool offline_compile = false;
+};
+
+// Null for a variable that is not set.
+using Environment = std::function<const char*(const char* name)>;
+using Warn = std::function<void(const std::string& message)>;
+
+[[nodiscard]] Values read(const Environment& environment, const Warn& warn);
+
+// "POCL_DISCRETE0_PARAMETERS" for {"discrete", 0}.
+[[nodiscard]] std::string parameters_variable(std::string_view driver, uint32_t index);
+
+} // namespace polder::options
