@@ -20,6 +20,7 @@
 #include <polder/driver.h>
 #include <polder/result.h>
 #include <span>
+#include <utility>
 
 namespace polder::memory {
 
@@ -51,17 +52,31 @@ struct Use {
 
 enum class MapAccess : uint8_t { read, write, read_write, write_invalidate };
 
-// The planned memory of one kernel launch. Holds the domain's lock until committed or destroyed, so it
-// must be short-lived: acquire, launch, commit.
-class Acquisition {
+class DomainImpl;
+
+// The planned memory of one kernel launch: a value that holds the domain's lock until committed or destroyed, so
+// it must be short-lived (acquire, launch, commit) and no storage may lose its last reference meanwhile.
+class [[nodiscard]] Acquisition {
 public:
-    virtual ~Acquisition() = default;
-    // What the launch must wait for besides its events.
-    [[nodiscard]] virtual driver::Waits waits() const = 0;
+    Acquisition(Acquisition&& other) noexcept : domain_(std::exchange(other.domain_, nullptr)) {}
+    Acquisition& operator=(Acquisition&&) = delete;
+    ~Acquisition() {
+        if (domain_)
+            release();
+    }
+    // All that the launch must wait for: Execution::waits and the hidden transfers, without what is complete
+    // or implied by the order of its queue. Valid until commit.
+    [[nodiscard]] driver::Waits waits() const;
     // Address of uses[index].range.begin in the executing device's memory.
-    [[nodiscard]] virtual DeviceAddress address(size_t index) const = 0;
-    // The launch was submitted and completes at `done`.
-    virtual void commit(driver::Timepoint done) = 0;
+    [[nodiscard]] DeviceAddress address(size_t index) const;
+    // The launch was submitted and completes at `done`. Lets go of the lock.
+    void commit(driver::Timepoint done);
+
+private:
+    friend class DomainImpl;
+    explicit Acquisition(DomainImpl& domain) : domain_(&domain) {}
+    void release();
+    DomainImpl* domain_;
 };
 
 class Domain {
@@ -78,9 +93,9 @@ public:
     [[nodiscard]] virtual Result<void> reserve_map(Storage& storage) = 0;
 
     // --- at submission ---
-    // A kernel (or native kernel, in space 0) and what it uses. Never waits for `Execution::waits` itself.
-    [[nodiscard]] virtual Result<std::unique_ptr<Acquisition>> acquire(std::span<const Use> uses,
-                                                                       SpaceId space) = 0;
+    // A kernel (or native kernel, in space 0) and what it uses; `uses` is not kept. The caller submits the launch
+    // to execution.queue with Acquisition::waits, then commits.
+    [[nodiscard]] virtual Result<Acquisition> acquire(const Execution& execution, std::span<const Use> uses) = 0;
     [[nodiscard]] virtual Result<driver::Timepoint> read(const Execution& execution, Storage& from,
                                                          const StorageRect& rect, std::byte* to,
                                                          driver::RectLayout to_layout) = 0;
