@@ -1,0 +1,44 @@
+// Asynchronous copies between global and local memory (OpenCL C 6.15.11).
+//
+// The first work-item copies everything at once: the program may only look at the result after
+// wait_group_events, which is a barrier. An event carries nothing.
+#include "common.h"
+
+// Copies from inside a pointer's own address space to another's, `step` elements apart on either side.
+#define DEFINE_COPY(T, TO, FROM)                                                                       \
+    COLLECTIVE event_t async_work_group_copy(TO T* to, const FROM T* from, size_t count,               \
+                                             event_t event) {                                          \
+        if (get_local_linear_id() == 0)                                                                \
+            __builtin_memcpy(to, from, count * sizeof(T));                                             \
+        return event;                                                                                  \
+    }
+#define DEFINE_COPIES(T) DEFINE_COPY(T, __local, __global) DEFINE_COPY(T, __global, __local)
+
+#define DEFINE_STRIDED_COPIES(T)                                                                       \
+    COLLECTIVE event_t async_work_group_strided_copy(__local T* to, const __global T* from,            \
+                                                     size_t count, size_t from_stride,                 \
+                                                     event_t event) {                                  \
+        if (get_local_linear_id() == 0)                                                                \
+            for (size_t i = 0; i < count; ++i)                                                         \
+                to[i] = from[i * from_stride];                                                         \
+        return event;                                                                                  \
+    }                                                                                                  \
+    COLLECTIVE event_t async_work_group_strided_copy(__global T* to, const __local T* from,            \
+                                                     size_t count, size_t to_stride, event_t event) {  \
+        if (get_local_linear_id() == 0)                                                                \
+            for (size_t i = 0; i < count; ++i)                                                         \
+                to[i * to_stride] = from[i];                                                           \
+        return event;                                                                                  \
+    }
+
+#define DEFINE_BOTH(T) DEFINE_COPIES(T) DEFINE_STRIDED_COPIES(T)
+#define DEFINE_WIDTHS(T)                                                                               \
+    DEFINE_BOTH(T) DEFINE_BOTH(T##2) DEFINE_BOTH(T##3) DEFINE_BOTH(T##4) DEFINE_BOTH(T##8) DEFINE_BOTH(T##16)
+FOR_ALL_TYPES(DEFINE_WIDTHS)
+
+COLLECTIVE void wait_group_events(int count, __generic event_t* events) {
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+}
+COLLECTIVE void wait_group_events(int count, __private event_t* events) {
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+}

@@ -1,0 +1,35 @@
+// What the built-ins share: how they are defined, the leaves they stand on, and lists of types.
+//
+// Every function here is OpenCL C for the spir64 target, so that its mangled name is the one that a
+// kernel's call produces. Definitions are for one address space where that is enough: the linking
+// of the built-ins lets a call of another address space find them (all are one on the host).
+//
+// Leaves are functions without a body: the work-group pass puts values or control flow in their place.
+#pragma once
+
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+
+#define BUILTIN __attribute__((overloadable, always_inline))
+// For functions that contain a barrier.
+#define COLLECTIVE __attribute__((overloadable, always_inline, convergent))
+
+// Leaves beyond OpenCL's own (get_local_id, get_group_id, get_local_size, get_enqueued_local_size,
+// get_num_groups, get_global_offset, get_global_size, get_work_dim, barrier).
+
+// 8 bytes for each work-item of the work-group, the same for every caller.
+__local ulong* polder_collective_slots(void) __attribute__((const));
+// The first bytes of the work-group's local memory and of its scratch memory, and the launch context.
+const __private uchar* polder_local_memory(void) __attribute__((const));
+const __private uchar* polder_scratch_memory(void) __attribute__((const));
+const __private uchar* polder_launch_context(void) __attribute__((const));
+
+// Whole work-group, of the actual size: smaller in a remainder group.
+static inline __attribute__((always_inline)) size_t polder_linear_local_size(void) {
+    return get_local_size(0) * get_local_size(1) * get_local_size(2);
+}
+
+// MACRO(type, suffix of the literal, ...) for the types that have vectors.
+#define FOR_INTEGER_TYPES(MACRO)                                                                       \
+    MACRO(char) MACRO(uchar) MACRO(short) MACRO(ushort) MACRO(int) MACRO(uint) MACRO(long) MACRO(ulong)
+#define FOR_ALL_TYPES(MACRO) FOR_INTEGER_TYPES(MACRO) MACRO(float) MACRO(double)
+#define FOR_COLLECTIVE_TYPES(MACRO) MACRO(int) MACRO(uint) MACRO(long) MACRO(ulong) MACRO(float) MACRO(double)

@@ -1,0 +1,42 @@
+// Barriers and fences (OpenCL C 6.15.8, 6.15.12).
+//
+// One thread runs all work-items of a work-group, so that a fence which only orders what the group's own
+// work-items see costs nothing. Wider scopes are processor fences; anything below sequential consistency is
+// free on x86 but keeps the compiler from moving accesses across.
+#include "common.h"
+
+COLLECTIVE void work_group_barrier(cl_mem_fence_flags flags) { barrier(flags); }
+COLLECTIVE void work_group_barrier(cl_mem_fence_flags flags, memory_scope scope) {
+    if (scope > memory_scope_work_group)
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    barrier(flags);
+}
+COLLECTIVE void sub_group_barrier(cl_mem_fence_flags flags) { barrier(flags); }
+COLLECTIVE void sub_group_barrier(cl_mem_fence_flags flags, memory_scope scope) {
+    work_group_barrier(flags, scope);
+}
+
+BUILTIN void atomic_work_item_fence(cl_mem_fence_flags flags, memory_order order, memory_scope scope) {
+    if (!(flags & (CLK_GLOBAL_MEM_FENCE | CLK_IMAGE_MEM_FENCE)) || scope == memory_scope_work_item ||
+        scope == memory_scope_work_group || scope == memory_scope_sub_group)
+        return;
+    switch (order) {
+    case memory_order_relaxed: return;
+    case memory_order_acquire: __atomic_thread_fence(__ATOMIC_ACQUIRE); return;
+    case memory_order_release: __atomic_thread_fence(__ATOMIC_RELEASE); return;
+    case memory_order_acq_rel: __atomic_thread_fence(__ATOMIC_ACQ_REL); return;
+    default: __atomic_thread_fence(__ATOMIC_SEQ_CST); return;
+    }
+}
+
+// The fences of OpenCL 1.x. Programs use them with volatile or 1.x atomic accesses of global memory to
+// publish to other work-groups, hence the device's scope.
+BUILTIN void mem_fence(cl_mem_fence_flags flags) {
+    atomic_work_item_fence(flags, memory_order_acq_rel, memory_scope_device);
+}
+BUILTIN void read_mem_fence(cl_mem_fence_flags flags) {
+    atomic_work_item_fence(flags, memory_order_acquire, memory_scope_device);
+}
+BUILTIN void write_mem_fence(cl_mem_fence_flags flags) {
+    atomic_work_item_fence(flags, memory_order_release, memory_scope_device);
+}
