@@ -1,0 +1,171 @@
+// bufalloc: hands out byte ranges of one contiguous region, in constant time.
+//
+// It never touches the memory that it manages: blocks are described by nodes in an array of its own,
+// linked by 32-bit indices, so a region may lie in a device's memory or exist only as numbers. The
+// memory layer's pools and the drivers that own an arena use it.
+//
+// Algorithm: two-level segregated fit (Masmano, Ripoll, Crespo, Real, "TLSF: a new dynamic memory
+// allocator for real-time systems", ECRTS 2004), with 32 bins per power of two, so a bin's blocks differ
+// by at most 1/32 in size. Free neighbours are always merged.
+//
+// Never refused for its rounding: a request first looks at a few blocks of its own bin, then takes the
+// first block of the next larger bin that has one, where every block fits. Only when there is none, so
+// just before a refusal, are the bins between searched entirely (`Search::thorough`).
+//
+// Bounds. allocate: O(1) while any bin that surely fits has a block; the thorough search is linear in
+// the free blocks of one bin (1/32 of a power of two), or, for an alignment above the granularity, of the
+// bins that only some padding would fit in. Each bin keeps an upper bound of its sizes, corrected by every failed
+// search, so asking again for what has been refused costs O(1). free: O(1). Space: 30 KiB, and 32 bytes
+// per block, used or free; the node array grows by doubling. At most 2^32 - 2 blocks exist at a time.
+//
+// Owned and locked by its user: no function may run beside a non-const one. Sizes, offsets and
+// alignments are bytes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <polder/types.h>
+#include <utility>
+#include <vector>
+
+namespace polder {
+
+class RegionAllocator {
+public:
+    struct Region {
+        // Alignments are promised for `base + offset`. Any value; base + size must not pass 2^64.
+        DeviceAddress base;
+        ByteCount size;
+        // Every block's address and size is a multiple of it. What the region has before the first
+        // and behind the last such address is not used.
+        Alignment granularity{64};
+    };
+
+    // A used range. `size` is what was asked for, rounded up to the granularity.
+    struct Block {
+        uint64_t offset = 0;
+        ByteCount size;
+        uint32_t node = 0;
+
+        [[nodiscard]] ByteRange range() const { return ByteRange::at(offset, size); }
+        friend bool operator==(const Block&, const Block&) = default;
+    };
+
+    enum class Search : uint8_t {
+        quick,     // O(1), may miss a block that fits by less than a bin's width
+        thorough,  // finds a block if any fits
+    };
+
+    struct Statistics {
+        ByteCount capacity;  // free and used
+        ByteCount free;
+        ByteCount largest_free;  // exact
+        uint64_t used_blocks = 0;
+        uint64_t free_blocks = 0;
+    };
+
+    explicit RegionAllocator(const Region& region);
+
+    // Nothing when no free block has room. A size of 0 counts as 1.
+    [[nodiscard]] std::optional<Block> allocate(ByteCount size, Alignment alignment, Search search = Search::thorough);
+    // `block` came from allocate() and has not been freed since.
+    void free(const Block& block);
+
+    [[nodiscard]] bool is_unused() const { return used_blocks_ == 0; }
+    [[nodiscard]] ByteCount free_bytes() const { return ByteCount{free_bytes_}; }
+    // Exact. Linear in the free blocks of the highest bin that has any.
+    [[nodiscard]] ByteCount largest_free() const;
+    // As largest_free().
+    [[nodiscard]] Statistics statistics() const;
+
+    // Calls visitor(ByteRange) for every free block of at least `size_min` bytes, in no particular
+    // order. Linear in those blocks. The visitor must not allocate or free.
+    template <class Visitor>
+    void for_each_free(ByteCount size_min, Visitor&& visitor) const;
+
+    // Checks every invariant; linear in the number of blocks. For tests.
+    [[nodiscard]] bool validate() const;
+
+private:
+    using Index = uint32_t;
+    static constexpr Index none = ~Index{0};
+    static constexpr Index used_mark = none - 1;  // in Node::next_free
+
+    // One block, used or free, or an entry of the list of spare nodes (linked by next_free).
+    struct alignas(32) Node {
+        uint64_t offset = 0;
+        uint64_t size = 0;
+        Index left = none;  // neighbours in the region
+        Index right = none;
+        Index previous_free = none;  // neighbours in the bin
+        Index next_free = none;
+    };
+    struct Bin {
+        uint64_t bound = 0;  // no block of the bin is larger; 0 when empty
+        Index head = none;
+    };
+    struct Request {
+        uint64_t size = 0;       // a multiple of the granularity, not 0
+        uint64_t alignment = 1;  // at least the granularity
+    };
+
+    // 32 exact bins for the sizes 0 to 31 granules, then 32 for each power of two.
+    static constexpr uint32_t bins_per_level_log2 = 5;
+    static constexpr uint32_t bins_per_level = 1u << bins_per_level_log2;
+    static constexpr uint32_t levels = 64 - bins_per_level_log2 + 1;
+    static constexpr uint32_t bin_count = levels * bins_per_level;
+    static constexpr uint32_t peek_max = 4;  // blocks of its own bin that a quick search looks at
+
+    [[nodiscard]] uint32_t bin_of(uint64_t size) const;
+    [[nodiscard]] uint32_t bin_that_fits(uint64_t size) const;
+    [[nodiscard]] uint32_t next_nonempty_bin(uint32_t bin) const;
+    [[nodiscard]] uint64_t padding(const Node& node, uint64_t alignment) const;
+    [[nodiscard]] bool fits(const Node& node, const Request& request) const;
+
+    [[nodiscard]] Index find(const Request& request, Search search);
+    [[nodiscard]] Index find_in_bin(uint32_t bin, const Request& request, uint32_t look_at_most) const;
+    [[nodiscard]] Index find_in_bins(uint32_t first, uint32_t last, const Request& request);
+    [[nodiscard]] Block carve(Index index, const Request& request);
+
+    void link_free(Index index);
+    void unlink_free(Index index);
+    [[nodiscard]] Index take_spare_node();
+    void give_spare_node(Index index);
+    void ensure_spare_nodes(uint32_t count);
+    void absorb_right(Index index);
+
+    struct Census;
+    [[nodiscard]] bool validate_blocks(Census& census) const;
+    [[nodiscard]] bool validate_bins(const Census& census) const;
+    [[nodiscard]] bool validate_bin(uint32_t bin, Census& census) const;
+
+    std::vector<Node> nodes_;
+    Index spare_ = none;  // list of nodes that describe nothing
+    uint32_t spare_nodes_ = 0;
+    Index first_ = none;  // the block at the lowest offset
+
+    uint64_t base_;
+    uint64_t granularity_;
+    uint32_t granularity_log2_;
+    uint64_t begin_ = 0;  // the used part of the region
+    uint64_t capacity_ = 0;
+
+    uint64_t free_bytes_ = 0;
+    uint64_t used_blocks_ = 0;
+    uint64_t free_blocks_ = 0;
+
+    uint64_t levels_with_blocks_ = 0;
+    std::array<uint32_t, levels> bins_with_blocks_{};
+    std::array<Bin, bin_count> bins_{};
+};
+
+template <class Visitor>
+void RegionAllocator::for_each_free(ByteCount size_min, Visitor&& visitor) const {
+    for (uint32_t bin = next_nonempty_bin(bin_of(size_min.value)); bin < bin_count; bin = next_nonempty_bin(bin + 1))
+        for (Index index = bins_[bin].head; index != none; index = nodes_[index].next_free)
+            if (const Node& node = nodes_[index]; node.size >= size_min.value)
+                visitor(ByteRange::at(node.offset, ByteCount{node.size}));
+}
+
+} // namespace polder

@@ -1,0 +1,342 @@
+#include <base/region_allocator.h>
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+namespace polder {
+
+RegionAllocator::RegionAllocator(const Region& region)
+    : base_(region.base.value), granularity_(region.granularity.value),
+      granularity_log2_(static_cast<uint32_t>(std::countr_zero(region.granularity.value))) {
+    assert(region.size.value == 0 || base_ + (region.size.value - 1) >= base_);
+    begin_ = (0 - base_) & (granularity_ - 1);
+    if (region.size.value > begin_)
+        capacity_ = (region.size.value - begin_) & ~(granularity_ - 1);
+    if (capacity_ == 0)
+        return;
+    ensure_spare_nodes(1);
+    first_ = take_spare_node();
+    nodes_[first_] = Node{begin_, capacity_, none, none, none, none};
+    link_free(first_);
+}
+
+std::optional<RegionAllocator::Block> RegionAllocator::allocate(ByteCount size, Alignment alignment, Search search) {
+    if (size.value > free_bytes_)
+        return std::nullopt;
+    const uint64_t rounded = (std::max<uint64_t>(size.value, 1) + granularity_ - 1) & ~(granularity_ - 1);
+    const Request request{rounded, std::max(alignment.value, granularity_)};
+    const Index index = find(request, search);
+    if (index == none)
+        return std::nullopt;
+    return carve(index, request);
+}
+
+void RegionAllocator::free(const Block& block) {
+    Index index = block.node;
+    assert(index < nodes_.size());
+    assert(nodes_[index].next_free == used_mark && "freed twice, or not from here");
+    assert(nodes_[index].offset == block.offset && nodes_[index].size == block.size.value);
+
+    --used_blocks_;
+    const Index right = nodes_[index].right;
+    if (right != none && nodes_[right].next_free != used_mark) {
+        unlink_free(right);
+        absorb_right(index);
+    }
+    const Index left = nodes_[index].left;
+    if (left != none && nodes_[left].next_free != used_mark) {
+        unlink_free(left);
+        absorb_right(left);
+        index = left;
+    }
+    link_free(index);
+}
+
+ByteCount RegionAllocator::largest_free() const {
+    if (levels_with_blocks_ == 0)
+        return ByteCount{0};
+    const uint32_t level = static_cast<uint32_t>(std::bit_width(levels_with_blocks_)) - 1;
+    const uint32_t bin = level * bins_per_level + static_cast<uint32_t>(std::bit_width(bins_with_blocks_[level])) - 1;
+    uint64_t largest = 0;
+    for (Index index = bins_[bin].head; index != none; index = nodes_[index].next_free)
+        largest = std::max(largest, nodes_[index].size);
+    return ByteCount{largest};
+}
+
+RegionAllocator::Statistics RegionAllocator::statistics() const {
+    return {ByteCount{capacity_}, ByteCount{free_bytes_}, largest_free(), used_blocks_, free_blocks_};
+}
+
+// ---- bins ----
+
+// The bin in which a free block of `size` bytes stands.
+uint32_t RegionAllocator::bin_of(uint64_t size) const {
+    const uint64_t granules = size >> granularity_log2_;
+    if (granules < bins_per_level)
+        return static_cast<uint32_t>(granules);
+    const uint32_t shift = static_cast<uint32_t>(std::bit_width(granules)) - 1 - bins_per_level_log2;
+    const uint32_t mantissa = static_cast<uint32_t>(granules >> shift) & (bins_per_level - 1);
+    return (shift + 1) * bins_per_level + mantissa;
+}
+
+// The lowest bin whose blocks all have at least `size` bytes.
+uint32_t RegionAllocator::bin_that_fits(uint64_t size) const {
+    const uint64_t granules = size >> granularity_log2_;
+    if (granules < bins_per_level)
+        return static_cast<uint32_t>(granules);
+    const uint32_t shift = static_cast<uint32_t>(std::bit_width(granules)) - 1 - bins_per_level_log2;
+    const bool between = (granules & ((uint64_t{1} << shift) - 1)) != 0;
+    return bin_of(size) + (between ? 1 : 0);
+}
+
+// The lowest bin from `bin` on that has a block, or bin_count.
+uint32_t RegionAllocator::next_nonempty_bin(uint32_t bin) const {
+    if (bin >= bin_count)
+        return bin_count;
+    uint32_t level = bin / bins_per_level;
+    const uint32_t here = bins_with_blocks_[level] & (~0u << (bin % bins_per_level));
+    if (here != 0)
+        return level * bins_per_level + static_cast<uint32_t>(std::countr_zero(here));
+    const uint64_t above = levels_with_blocks_ & ~((uint64_t{2} << level) - 1);
+    if (above == 0)
+        return bin_count;
+    level = static_cast<uint32_t>(std::countr_zero(above));
+    return level * bins_per_level + static_cast<uint32_t>(std::countr_zero(bins_with_blocks_[level]));
+}
+
+// ---- search ----
+
+uint64_t RegionAllocator::padding(const Node& node, uint64_t alignment) const {
+    return (0 - (base_ + node.offset)) & (alignment - 1);
+}
+
+bool RegionAllocator::fits(const Node& node, const Request& request) const {
+    return node.size >= request.size && node.size - request.size >= padding(node, request.alignment);
+}
+
+RegionAllocator::Index RegionAllocator::find(const Request& request, Search search) {
+    const uint32_t own = bin_of(request.size);
+    if (const Index index = find_in_bin(own, request, peek_max); index != none)
+        return index;
+
+    // Blocks begin at multiples of the granularity, which bounds the padding.
+    const uint64_t with_padding = request.size + (request.alignment - granularity_);
+    const bool representable = with_padding >= request.size;
+    const uint32_t surely = representable ? bin_that_fits(with_padding) : bin_count;
+    if (const uint32_t bin = next_nonempty_bin(surely); bin != bin_count)
+        return bins_[bin].head;
+    return search == Search::quick ? none : find_in_bins(own, surely, request);
+}
+
+RegionAllocator::Index RegionAllocator::find_in_bin(uint32_t bin, const Request& request, uint32_t look_at_most) const {
+    for (Index index = bins_[bin].head; index != none && look_at_most > 0; --look_at_most) {
+        const Node& node = nodes_[index];
+        if (fits(node, request))
+            return index;
+        index = node.next_free;
+    }
+    return none;
+}
+
+// Searches the bins [first, last) entirely.
+RegionAllocator::Index RegionAllocator::find_in_bins(uint32_t first, uint32_t last, const Request& request) {
+    for (uint32_t bin = next_nonempty_bin(first); bin < last; bin = next_nonempty_bin(bin + 1)) {
+        if (bins_[bin].bound < request.size)
+            continue;
+        uint64_t largest = 0;
+        for (Index index = bins_[bin].head; index != none; index = nodes_[index].next_free) {
+            if (fits(nodes_[index], request))
+                return index;
+            largest = std::max(largest, nodes_[index].size);
+        }
+        bins_[bin].bound = largest;
+    }
+    return none;
+}
+
+// ---- blocks ----
+
+// Makes a used block of the request's size within free block `index`; what is left before and behind
+// it stays free. The neighbours of a free block are used, so nothing is to be merged.
+RegionAllocator::Block RegionAllocator::carve(Index index, const Request& request) {
+    ensure_spare_nodes(2);
+    unlink_free(index);
+    const uint64_t before = padding(nodes_[index], request.alignment);
+    const uint64_t behind = nodes_[index].size - before - request.size;
+
+    if (before != 0) {
+        const Index front = take_spare_node();
+        Node& node = nodes_[index];
+        nodes_[front] = Node{node.offset, before, node.left, index, none, none};
+        (node.left == none ? first_ : nodes_[node.left].right) = front;
+        node.left = front;
+        node.offset += before;
+        link_free(front);
+    }
+    if (behind != 0) {
+        const Index rest = take_spare_node();
+        Node& node = nodes_[index];
+        nodes_[rest] = Node{node.offset + request.size, behind, index, node.right, none, none};
+        if (node.right != none)
+            nodes_[node.right].left = rest;
+        node.right = rest;
+        link_free(rest);
+    }
+    Node& node = nodes_[index];
+    node.size = request.size;
+    node.next_free = used_mark;
+    ++used_blocks_;
+    return {node.offset, ByteCount{node.size}, index};
+}
+
+// Block `index` takes over the bytes of its right neighbour, whose node becomes spare.
+void RegionAllocator::absorb_right(Index index) {
+    const Index gone = nodes_[index].right;
+    nodes_[index].size += nodes_[gone].size;
+    nodes_[index].right = nodes_[gone].right;
+    if (nodes_[gone].right != none)
+        nodes_[nodes_[gone].right].left = index;
+    give_spare_node(gone);
+}
+
+void RegionAllocator::link_free(Index index) {
+    Node& node = nodes_[index];
+    const uint32_t number = bin_of(node.size);
+    Bin& bin = bins_[number];
+    node.previous_free = none;
+    node.next_free = bin.head;
+    if (bin.head != none)
+        nodes_[bin.head].previous_free = index;
+    bin.head = index;
+    bin.bound = std::max(bin.bound, node.size);
+    bins_with_blocks_[number / bins_per_level] |= 1u << (number % bins_per_level);
+    levels_with_blocks_ |= uint64_t{1} << (number / bins_per_level);
+    free_bytes_ += node.size;
+    ++free_blocks_;
+}
+
+void RegionAllocator::unlink_free(Index index) {
+    const Node& node = nodes_[index];
+    free_bytes_ -= node.size;
+    --free_blocks_;
+    if (node.next_free != none)
+        nodes_[node.next_free].previous_free = node.previous_free;
+    if (node.previous_free != none) {
+        nodes_[node.previous_free].next_free = node.next_free;
+        return;
+    }
+    const uint32_t number = bin_of(node.size);
+    Bin& bin = bins_[number];
+    bin.head = node.next_free;
+    if (bin.head != none)
+        return;
+    bin.bound = 0;
+    uint32_t& bins = bins_with_blocks_[number / bins_per_level];
+    bins &= ~(1u << (number % bins_per_level));
+    if (bins == 0)
+        levels_with_blocks_ &= ~(uint64_t{1} << (number / bins_per_level));
+}
+
+// ---- nodes ----
+
+void RegionAllocator::ensure_spare_nodes(uint32_t count) {
+    if (spare_nodes_ >= count)
+        return;
+    const size_t old_size = nodes_.size();
+    const size_t new_size = std::min<size_t>(std::max<size_t>(2 * old_size, 64), used_mark);
+    assert(new_size >= old_size + count && "more than 2^32 - 2 blocks");
+    nodes_.resize(new_size);
+    // The lowest index is taken first: nodes in use stay dense.
+    for (size_t index = new_size; index-- > old_size;)
+        give_spare_node(static_cast<Index>(index));
+}
+
+RegionAllocator::Index RegionAllocator::take_spare_node() {
+    assert(spare_ != none);
+    const Index index = spare_;
+    spare_ = nodes_[index].next_free;
+    --spare_nodes_;
+    return index;
+}
+
+void RegionAllocator::give_spare_node(Index index) {
+    nodes_[index] = Node{0, 0, none, none, none, spare_};
+    spare_ = index;
+    ++spare_nodes_;
+}
+
+// ---- invariants ----
+
+struct RegionAllocator::Census {
+    uint64_t used_blocks = 0;
+    uint64_t free_blocks = 0;
+    uint64_t free_bytes = 0;
+};
+
+bool RegionAllocator::validate() const {
+    Census blocks;
+    if (!validate_blocks(blocks) || !validate_bins(blocks))
+        return false;
+    if (blocks.used_blocks != used_blocks_ || blocks.free_blocks != free_blocks_ || blocks.free_bytes != free_bytes_)
+        return false;
+    uint64_t spare = 0;
+    for (Index index = spare_; index != none && spare <= nodes_.size(); index = nodes_[index].next_free)
+        ++spare;
+    return spare == spare_nodes_ && spare + used_blocks_ + free_blocks_ == nodes_.size();
+}
+
+// The blocks tile the region, each knows its neighbours, and no two free ones touch.
+bool RegionAllocator::validate_blocks(Census& census) const {
+    uint64_t offset = begin_;
+    Index left = none;
+    bool left_is_free = false;
+    for (Index index = first_; index != none; index = nodes_[index].right) {
+        if (index >= nodes_.size())
+            return false;
+        const Node& node = nodes_[index];
+        const bool is_free = node.next_free != used_mark;
+        const bool aligned = ((base_ + node.offset) & (granularity_ - 1)) == 0 && (node.size & (granularity_ - 1)) == 0;
+        if (node.offset != offset || node.size == 0 || node.left != left || !aligned || (is_free && left_is_free) ||
+            node.size > capacity_ - (offset - begin_))
+            return false;
+        (is_free ? census.free_blocks : census.used_blocks) += 1;
+        census.free_bytes += is_free ? node.size : 0;
+        offset += node.size;
+        left = index;
+        left_is_free = is_free;
+    }
+    return offset == begin_ + capacity_;
+}
+
+// Every free block stands in its bin, and in no other; the bit maps tell which bins have blocks.
+bool RegionAllocator::validate_bins(const Census& census) const {
+    Census in_bins;
+    for (uint32_t bin = 0; bin < bin_count; ++bin)
+        if (!validate_bin(bin, in_bins))
+            return false;
+    for (uint32_t level = 0; level < levels; ++level)
+        if (((levels_with_blocks_ >> level) & 1) != (bins_with_blocks_[level] != 0 ? 1 : 0))
+            return false;
+    return in_bins.free_blocks == census.free_blocks && in_bins.free_bytes == census.free_bytes;
+}
+
+bool RegionAllocator::validate_bin(uint32_t bin, Census& census) const {
+    const bool marked = ((bins_with_blocks_[bin / bins_per_level] >> (bin % bins_per_level)) & 1) != 0;
+    if (marked != (bins_[bin].head != none) || (!marked && bins_[bin].bound != 0))
+        return false;
+    Index previous = none;
+    for (Index index = bins_[bin].head; index != none; index = nodes_[index].next_free) {
+        if (index >= nodes_.size() || census.free_blocks > nodes_.size())
+            return false;
+        const Node& node = nodes_[index];
+        if (node.previous_free != previous || bin_of(node.size) != bin || node.size > bins_[bin].bound)
+            return false;
+        census.free_blocks += 1;
+        census.free_bytes += node.size;
+        previous = index;
+    }
+    return true;
+}
+
+} // namespace polder
