@@ -21,7 +21,7 @@ struct LaunchContext {
     uint64_t local_size[3];  // of a whole ("uniform") work-group
     uint64_t num_groups[3];  // rounded up: the last group of a dimension may be smaller
     uint32_t work_dim;
-    uint32_t reserved;
+    uint32_t local_bytes;  // of the local_memory that each work-group is given
 
     // Base of the program-scope variables of (program, device), as an address that the executing
     // thread can dereference; null when the program has none.

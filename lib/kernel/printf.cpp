@@ -1,0 +1,294 @@
+#include <kernel/printf.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+namespace polder::kernel {
+namespace {
+
+// C's own printf takes at least this much for one conversion; more is a mistake of the program.
+constexpr int width_max = 1 << 20;
+
+enum class Length : uint8_t { none, hh, h, hl, l };
+
+// One conversion specification: %[flags][width][.precision][vector][length]conversion
+struct Conversion {
+    std::string flags;
+    int width = -1;
+    int precision = -1;
+    uint32_t vector_width = 1;
+    Length length = Length::none;
+    char letter = 0;
+};
+
+// Reads specifications off the front of the format.
+class Scanner {
+public:
+    explicit Scanner(std::string_view rest) : rest_(rest) {}
+
+    [[nodiscard]] bool at_end() const { return rest_.empty(); }
+
+    // Everything up to the next '%'.
+    std::string_view literal() {
+        const size_t size = std::min(rest_.find('%'), rest_.size());
+        const std::string_view text = rest_.substr(0, size);
+        rest_.remove_prefix(size);
+        return text;
+    }
+
+    // The specification that begins with the '%' in front.
+    std::optional<Conversion> conversion() {
+        rest_.remove_prefix(1);
+        Conversion result;
+        result.flags = take_while("-+ #0");
+        if (!number(result.width))
+            return std::nullopt;
+        if (take('.')) {
+            result.precision = 0;
+            if (!number(result.precision))
+                return std::nullopt;
+        }
+        if (take('v') && !vector_width(result.vector_width))
+            return std::nullopt;
+        result.length = length();
+        if (rest_.empty())
+            return std::nullopt;
+        result.letter = rest_.front();
+        rest_.remove_prefix(1);
+        return result;
+    }
+
+private:
+    bool take(char wanted) {
+        if (rest_.empty() || rest_.front() != wanted)
+            return false;
+        rest_.remove_prefix(1);
+        return true;
+    }
+
+    std::string take_while(std::string_view set) {
+        const size_t size = std::min(rest_.find_first_not_of(set), rest_.size());
+        std::string text{rest_.substr(0, size)};
+        rest_.remove_prefix(size);
+        return text;
+    }
+
+    // Leaves `value` alone when there are no digits; false when it is out of range.
+    bool number(int& value) {
+        const std::string digits = take_while("0123456789");
+        if (digits.empty())
+            return true;
+        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        return error == std::errc{} && value <= width_max;
+    }
+
+    bool vector_width(uint32_t& width) {
+        int value = 0;
+        if (!number(value) || (value != 2 && value != 3 && value != 4 && value != 8 && value != 16))
+            return false;
+        width = static_cast<uint32_t>(value);
+        return true;
+    }
+
+    Length length() {
+        if (take('l'))
+            return Length::l;
+        if (!take('h'))
+            return Length::none;
+        if (take('h'))
+            return Length::hh;
+        return take('l') ? Length::hl : Length::h;
+    }
+
+    std::string_view rest_;
+};
+
+float half_to_float(uint16_t bits) {
+    const int exponent = (bits >> 10) & 31;
+    const auto fraction = static_cast<float>(bits & 0x3ff);
+    float magnitude = 0;
+    if (exponent == 31)
+        magnitude = fraction == 0 ? INFINITY : NAN;
+    else
+        magnitude = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
+    return (bits & 0x8000) ? -magnitude : magnitude;
+}
+
+// Reads arguments in order.
+class Arguments {
+public:
+    explicit Arguments(std::span<const std::byte> rest) : rest_(rest) {}
+
+    // The next argument's first `bytes`; null when there are not so many left.
+    const std::byte* next(size_t bytes) {
+        if (bytes > rest_.size())
+            return nullptr;
+        const std::byte* data = rest_.data();
+        rest_ = rest_.subspan(std::min(rest_.size(), (bytes + 7) / 8 * 8));
+        return data;
+    }
+
+private:
+    std::span<const std::byte> rest_;
+};
+
+template <class T>
+T load(const std::byte* from) {
+    T value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+}
+
+bool is_signed_integer(char letter) { return letter == 'd' || letter == 'i'; }
+bool is_unsigned_integer(char letter) { return letter != 0 && std::strchr("ouxX", letter) != nullptr; }
+bool is_integer(char letter) { return is_signed_integer(letter) || is_unsigned_integer(letter); }
+bool is_floating(char letter) { return letter != 0 && std::strchr("fFeEgGaA", letter) != nullptr; }
+
+// The specification as C's printf wants it, with its length modifier replaced.
+std::string c_format(const Conversion& conversion, const char* c_length) {
+    std::string text = "%" + conversion.flags;
+    if (conversion.width >= 0)
+        text += std::to_string(conversion.width);
+    if (conversion.precision >= 0)
+        text += "." + std::to_string(conversion.precision);
+    return text + c_length + conversion.letter;
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+template <class T>
+bool append(std::string& out, const std::string& format, T value) {
+    const int size = std::snprintf(nullptr, 0, format.c_str(), value);
+    if (size < 0)
+        return false;
+    const size_t before = out.size();
+    out.resize(before + static_cast<size_t>(size) + 1);
+    std::snprintf(out.data() + before, static_cast<size_t>(size) + 1, format.c_str(), value);
+    out.pop_back();
+    return true;
+}
+#pragma GCC diagnostic pop
+
+// Bytes of one element as it lies in memory. Scalars narrower than int were promoted.
+size_t element_bytes(const Conversion& conversion) {
+    const bool is_vector = conversion.vector_width > 1;
+    if (is_floating(conversion.letter)) {
+        if (!is_vector || conversion.length == Length::l)
+            return 8;
+        return conversion.length == Length::h ? 2 : 4;
+    }
+    switch (conversion.length) {
+    case Length::l: return 8;
+    case Length::hh: return is_vector ? 1 : 4;
+    case Length::h: return is_vector ? 2 : 4;
+    default: return 4;
+    }
+}
+
+long long load_signed(const std::byte* from, const Conversion& conversion) {
+    switch (conversion.length) {
+    case Length::l: return load<int64_t>(from);
+    case Length::hh: return load<int8_t>(from);
+    case Length::h: return load<int16_t>(from);
+    default: return load<int32_t>(from);
+    }
+}
+
+unsigned long long load_unsigned(const std::byte* from, const Conversion& conversion) {
+    switch (conversion.length) {
+    case Length::l: return load<uint64_t>(from);
+    case Length::hh: return load<uint8_t>(from);
+    case Length::h: return load<uint16_t>(from);
+    default: return load<uint32_t>(from);
+    }
+}
+
+double load_floating(const std::byte* from, size_t bytes) {
+    if (bytes == 8)
+        return load<double>(from);
+    return bytes == 4 ? load<float>(from) : half_to_float(load<uint16_t>(from));
+}
+
+bool append_number(std::string& out, const Conversion& conversion, const std::byte* from) {
+    if (is_signed_integer(conversion.letter))
+        return append(out, c_format(conversion, "ll"), load_signed(from, conversion));
+    if (is_unsigned_integer(conversion.letter))
+        return append(out, c_format(conversion, "ll"), load_unsigned(from, conversion));
+    return append(out, c_format(conversion, ""), load_floating(from, element_bytes(conversion)));
+}
+
+// Elements are separated by commas, each with the whole specification's flags, width and precision.
+bool append_numbers(std::string& out, const Conversion& conversion, Arguments& arguments) {
+    const size_t element = element_bytes(conversion);
+    const uint32_t room = conversion.vector_width == 3 ? 4 : conversion.vector_width;
+    const std::byte* from = arguments.next(element * room);
+    if (from == nullptr)
+        return false;
+    for (uint32_t i = 0; i < conversion.vector_width; ++i) {
+        if (i > 0)
+            out += ',';
+        if (!append_number(out, conversion, from + i * element))
+            return false;
+    }
+    return true;
+}
+
+bool append_other(std::string& out, const Conversion& conversion, Arguments& arguments) {
+    if (conversion.length != Length::none || conversion.vector_width != 1)
+        return false;
+    const std::byte* from = arguments.next(conversion.letter == 'c' ? 4 : 8);
+    if (from == nullptr)
+        return false;
+    switch (conversion.letter) {
+    case 'c': return append(out, c_format(conversion, ""), load<int32_t>(from));
+    case 'p': return append(out, c_format(conversion, ""), load<const void*>(from));
+    case 's': {
+        const auto* text = load<const char*>(from);
+        return append(out, c_format(conversion, ""), text != nullptr ? text : "(null)");
+    }
+    default: return false;
+    }
+}
+
+bool append_conversion(std::string& out, const Conversion& conversion, Arguments& arguments) {
+    if (conversion.letter == '%') {
+        out += '%';
+        return true;
+    }
+    if (is_floating(conversion.letter) && conversion.length == Length::hh)
+        return false;
+    if (is_integer(conversion.letter) || is_floating(conversion.letter))
+        return append_numbers(out, conversion, arguments);
+    return append_other(out, conversion, arguments);
+}
+
+} // namespace
+
+std::optional<std::string> format_text(std::string_view format, std::span<const std::byte> argument_bytes) {
+    std::string out;
+    Scanner scanner{format};
+    Arguments arguments{argument_bytes};
+    for (;;) {
+        out += scanner.literal();
+        if (scanner.at_end())
+            return out;
+        const std::optional<Conversion> conversion = scanner.conversion();
+        if (!conversion || !append_conversion(out, *conversion, arguments))
+            return std::nullopt;
+    }
+}
+
+} // namespace polder::kernel
+
+extern "C" int polder_printf(const polder::LaunchContext* context, const char* format,
+                             const std::byte* arguments, size_t arguments_size) noexcept try {
+    const auto text = polder::kernel::format_text(format, {arguments, arguments_size});
+    if (!text)
+        return -1;
+    context->print(context->print_user, text->data(), text->size());
+    return 0;
+} catch (...) {  // out of memory: a kernel has no other way to be told
+    return -1;
+}
