@@ -1,0 +1,87 @@
+# Sourced by the commands in this folder: what Polder needs on Debian or Ubuntu, installing it, and building.
+# Everything these functions do to the machine is printed before it is done.
+
+set -euo pipefail
+
+source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build_dir=${POLDER_BUILD_DIR:-$source_dir/build}
+llvm=22
+
+packages_to_build=(
+    g++ pkg-config meson ninja-build ccache cmake
+    "clang-$llvm" "llvm-$llvm-dev" "libclang-$llvm-dev" "libclang-cpp$llvm-dev" "libclc-$llvm" "libclc-$llvm-dev"
+    libhwloc-dev libexpected-dev libpng-dev zlib1g-dev
+    opencl-headers ocl-icd-libopencl1 ocl-icd-opencl-dev
+    libgtest-dev libgmock-dev libbenchmark-dev libmpfr-dev)
+
+# The programs that tests/apps runs. Without them those tests are skipped.
+packages_of_apps=(clinfo clpeak clblast-tests libviennacl-dev piglit hashcat python3-numpy python3-pyopencl)
+
+say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
+fail() {
+    printf 'error: %s\n' "$*" >&2
+    exit 1
+}
+
+missing_packages() {
+    local package
+    for package in "$@"; do
+        [[ $(dpkg-query -W -f '${Status}' "$package" 2>/dev/null) == "install ok installed" ]] || echo "$package"
+    done
+}
+
+as_root() {
+    if [[ $(id -u) == 0 ]]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        fail "root is needed for: $*  (run it as root, then this command again)"
+    fi
+}
+
+# install_packages PACKAGE…: those that are missing.
+install_packages() {
+    if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+        say "not Debian or Ubuntu: make sure that the equivalents of these are installed: $*"
+        return
+    fi
+    local missing
+    mapfile -t missing < <(missing_packages "$@")
+    ((${#missing[@]})) || return 0
+    say "missing packages: ${missing[*]}"
+    say "installing them with apt-get"
+    as_root apt-get update -q || say "apt-get update failed in part; going on with the lists that are there"
+    if ! apt-cache show "llvm-$llvm-dev" >/dev/null 2>&1; then
+        fail "llvm-$llvm-dev is in none of this machine's package archives: Debian 12 has it in" \
+            "bookworm-security; for others see https://apt.llvm.org"
+    fi
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
+}
+
+# configure_and_build DIRECTORY [MESON OPTION…]: options count only when DIRECTORY is first configured.
+# The compiler is $CXX or g++, through ccache when it is there.
+configure_and_build() {
+    local directory=$1
+    shift
+    if [[ ! -f $directory/build.ninja ]]; then
+        say "configuring $directory"
+        local launcher=
+        command -v ccache >/dev/null && launcher="ccache "
+        CC="$launcher${CC:-gcc}" CXX="$launcher${CXX:-g++}" meson setup "$directory" "$source_dir" "$@" >&2
+    fi
+    say "building $directory"
+    ninja -C "$directory" >&2
+}
+
+# What is tested is what users run: optimised, without assertions. The sanitizer builds have assertions.
+configure_and_build_default() { configure_and_build "$build_dir" --buildtype=release; }
+
+# The loaders of Debian (ocl-icd) and Khronos both take a directory of .icd files from OCL_ICD_VENDORS; only
+# a directory suits both.
+use_polder() {
+    local vendors=$1/vendors
+    [[ -f $vendors/polder.icd ]] || fail "$vendors/polder.icd is missing: the build made no libpolder.so"
+    export OCL_ICD_VENDORS=$vendors OPENCL_VENDOR_PATH=$vendors
+    unset OCL_ICD_FILENAMES
+}
