@@ -1,0 +1,64 @@
+#include "entry.h"
+
+#include <string>
+
+namespace polder::api {
+
+cl_int report(const Error& error, const char* function) {
+    const std::string_view detail = error.detail();
+    POLDER_LOG(api, "%s: %d%s%.*s", function, static_cast<int>(error.status()), detail.empty() ? "" : ": ",
+               static_cast<int>(detail.size()), detail.data());
+    static_cast<void>(detail);
+    static_cast<void>(function);
+    return static_cast<cl_int>(error.status());
+}
+
+Result<void> Info::string(std::string_view answer) const {
+    const size_t size = answer.size() + 1;
+    if (value_ && capacity_ < size)
+        return fail(Status::invalid_value);
+    if (value_) {
+        answer.copy(static_cast<char*>(value_), answer.size());
+        static_cast<char*>(value_)[answer.size()] = '\0';
+    }
+    if (size_ret_)
+        *size_ret_ = size;
+    return {};
+}
+
+Result<WaitList> checked_events(cl_uint count, const cl_event* list, Status invalid) {
+    WaitList result;
+    result.count_ = count;
+    if (count > result.few_.size())
+        result.many_.resize(count);
+    runtime::Event** const events = count > result.few_.size() ? result.many_.data() : result.few_.data();
+    for (cl_uint i = 0; i < count; ++i) {
+        const Result<runtime::Event*> event = from_handle<runtime::Event>(list[i]);
+        if (!event)
+            return fail(invalid);
+        events[i] = *event;
+    }
+    return result;
+}
+
+Result<WaitList> wait_list(const runtime::Context& context, cl_uint count, const cl_event* list) {
+    // A list without a count, or a count without a list.
+    if ((count == 0) != (list == nullptr))
+        return fail(Status::invalid_event_wait_list);
+    POLDER_ASSIGN(events, checked_events(count, list, Status::invalid_event_wait_list));
+    // Events of another context than the queue's.
+    for (const runtime::Event* event : events.events())
+        if (&event->context() != &context)
+            return fail(Status::invalid_context);
+    return events;
+}
+
+Result<void> give_event(const Ref<runtime::Event>& event, cl_event* place) {
+    if (!place)
+        return {};
+    POLDER_ASSIGN(handle, expose<cl_event>(event));
+    *place = handle;
+    return {};
+}
+
+} // namespace polder::api

@@ -1,0 +1,166 @@
+// The C edge: what every entry point is made of.
+//
+//   CL_API_ENTRY cl_int CL_API_CALL clFlush(cl_command_queue command_queue) {
+//       return entry([&]() -> Result<void> {
+//           POLDER_ASSIGN(queue, from_handle<Queue>(command_queue));
+//           queue->flush();
+//           return {};
+//       });
+//   }
+//
+// `entry` turns a Result and std::bad_alloc into a cl_int, `create` into a handle and an errcode_ret. Nothing is
+// thrown across the C API. `Info` answers the clGet*Info queries, `wait_list` checks event wait lists.
+#pragma once
+
+#include <array>
+#include <base/log.h>
+#include <cstring>
+#include <new>
+#include <polder/result.h>
+#include <runtime/context.h>
+#include <runtime/event.h>
+#include <runtime/handle.h>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "entry_points.h"
+
+namespace polder::api {
+
+using runtime::from_handle;
+
+// Tells POCL_DEBUG=api which call failed and why, and answers with the code.
+[[nodiscard]] cl_int report(const Error& error, const char* function);
+
+// `body` answers Result<void>. `function` is the name of the entry point that calls this.
+template <class Body>
+[[nodiscard]] cl_int entry(Body&& body, const char* function = __builtin_FUNCTION()) noexcept {
+    try {
+        Result<void> result = body();
+        if (result) [[likely]]
+            return CL_SUCCESS;
+        return report(result.error(), function);
+    } catch (const std::bad_alloc&) {
+        return report(Error{Status::out_of_host_memory}, function);
+    }
+}
+
+// `body` answers Result<T>, where T converts to a handle or pointer and null means failure.
+template <class T, class Body>
+[[nodiscard]] T create(cl_int* errcode_ret, Body&& body, const char* function = __builtin_FUNCTION()) noexcept {
+    T value{};
+    const cl_int code = entry(
+        [&]() -> Result<void> {
+            Result<T> result = body();
+            if (!result)
+                return fail(result.error());
+            value = *result;
+            return {};
+        },
+        function);
+    if (errcode_ret)
+        *errcode_ret = code;
+    return value;
+}
+
+// Gives a new object its handle, whose count of one is the application's.
+template <class Handle, class T>
+[[nodiscard]] Result<Handle> expose(const Ref<T>& object) {
+    void* handle = object->expose(T::kind);
+    if (!handle)
+        return fail(Status::out_of_host_memory);
+    return static_cast<Handle>(handle);
+}
+
+template <class Handle, class T>
+[[nodiscard]] Handle handle_of(const T* object) {
+    return object ? static_cast<Handle>(object->handle()) : nullptr;
+}
+
+// clRetain* and clRelease* of one kind of object. The handle's last API reference is the application's to count:
+// one release too many finds no reference and is an invalid handle.
+template <class T>
+[[nodiscard]] Result<void> retain(const void* handle) {
+    POLDER_ASSIGN(object, from_handle<T>(handle));
+    if (object->api_references() == 0)
+        return fail(T::invalid);
+    object->retain_api();
+    return {};
+}
+template <class T>
+[[nodiscard]] Result<void> release(const void* handle) {
+    POLDER_ASSIGN(object, from_handle<T>(handle));
+    if (!object->release_api())
+        return fail(T::invalid);
+    return {};
+}
+
+// Where a clGet*Info query puts its answer.
+class Info {
+public:
+    Info(size_t param_value_size, void* param_value, size_t* param_value_size_ret)
+        : capacity_(param_value_size), value_(param_value), size_ret_(param_value_size_ret) {}
+
+    [[nodiscard]] Result<void> bytes(const void* data, size_t size) const {
+        // Too small a place for the answer.
+        if (value_ && capacity_ < size)
+            return fail(Status::invalid_value);
+        if (value_ && size)
+            std::memcpy(value_, data, size);
+        if (size_ret_)
+            *size_ret_ = size;
+        return {};
+    }
+    // The type must be exactly the one that the specification gives: cl_uint, size_t, cl_bool, a handle, ...
+    template <class T>
+        requires std::is_trivially_copyable_v<T>
+    [[nodiscard]] Result<void> value(const T& answer) const {
+        return bytes(&answer, sizeof answer);
+    }
+    template <class T>
+    [[nodiscard]] Result<void> array(std::span<const T> answer) const {
+        return bytes(answer.data(), answer.size_bytes());
+    }
+    template <class T>
+    [[nodiscard]] Result<void> array(const std::vector<T>& answer) const {
+        return array(std::span<const T>{answer});
+    }
+    // With its terminating zero.
+    [[nodiscard]] Result<void> string(std::string_view answer) const;
+
+    [[nodiscard]] void* place() const { return value_; }
+    [[nodiscard]] size_t capacity() const { return capacity_; }
+    [[nodiscard]] size_t* size_ret() const { return size_ret_; }
+
+private:
+    size_t capacity_;
+    void* value_;
+    size_t* size_ret_;
+};
+
+// The checked events of a wait list. Short lists need no memory from the heap.
+class WaitList {
+public:
+    [[nodiscard]] std::span<runtime::Event* const> events() const {
+        return count_ <= few_.size() ? std::span{few_}.first(count_) : std::span<runtime::Event* const>{many_};
+    }
+
+private:
+    friend Result<WaitList> checked_events(cl_uint, const cl_event*, Status);
+    std::array<runtime::Event*, 8> few_;
+    std::vector<runtime::Event*> many_;
+    size_t count_ = 0;
+};
+
+// Every event of the list, or `invalid` when one is no event.
+[[nodiscard]] Result<WaitList> checked_events(cl_uint count, const cl_event* list, Status invalid);
+
+// A clEnqueue* wait list: count and list must agree, every event must be one, and of `context`.
+[[nodiscard]] Result<WaitList> wait_list(const runtime::Context& context, cl_uint count, const cl_event* list);
+
+// Gives the command's event to the application, when it asked for one.
+[[nodiscard]] Result<void> give_event(const Ref<runtime::Event>& event, cl_event* place);
+
+} // namespace polder::api
