@@ -4,6 +4,8 @@
 // wait_group_events, which is a barrier. An event carries nothing.
 #include "common.h"
 
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+
 // Copies from inside a pointer's own address space to another's, `step` elements apart on either side.
 #define DEFINE_COPY(T, TO, FROM)                                                                       \
     COLLECTIVE event_t async_work_group_copy(TO T* to, const FROM T* from, size_t count,               \
@@ -35,6 +37,13 @@
 #define DEFINE_WIDTHS(T)                                                                               \
     DEFINE_BOTH(T) DEFINE_BOTH(T##2) DEFINE_BOTH(T##3) DEFINE_BOTH(T##4) DEFINE_BOTH(T##8) DEFINE_BOTH(T##16)
 FOR_ALL_TYPES(DEFINE_WIDTHS)
+DEFINE_WIDTHS(half)
+
+// libclc has the other types' hints; none does anything.
+#define DEFINE_PREFETCH(T) \
+    BUILTIN void prefetch(const __global T* from, size_t count) {}
+DEFINE_PREFETCH(half) DEFINE_PREFETCH(half2) DEFINE_PREFETCH(half3)
+DEFINE_PREFETCH(half4) DEFINE_PREFETCH(half8) DEFINE_PREFETCH(half16)
 
 COLLECTIVE void wait_group_events(int count, __generic event_t* events) {
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);

@@ -17,11 +17,13 @@
 // get_num_groups, get_global_offset, get_global_size, get_work_dim, barrier).
 
 // 8 bytes for each work-item of the work-group, the same for every caller.
-__local ulong* polder_collective_slots(void) __attribute__((const));
-// The first bytes of the work-group's local memory and of its scratch memory, and the launch context.
-const __private uchar* polder_local_memory(void) __attribute__((const));
-const __private uchar* polder_scratch_memory(void) __attribute__((const));
-const __private uchar* polder_launch_context(void) __attribute__((const));
+__local ulong* _polder_collective_slots(void) __attribute__((const));
+// The first bytes of the work-group's local memory and of its scratch memory, the size of the latter, and the
+// launch context.
+const __private uchar* _polder_local_memory(void) __attribute__((const));
+const __private uchar* _polder_scratch_memory(void) __attribute__((const));
+ulong _polder_scratch_bytes(void) __attribute__((const));
+const __private uchar* _polder_launch_context(void) __attribute__((const));
 
 // Whole work-group, of the actual size: smaller in a remainder group.
 static inline __attribute__((always_inline)) size_t polder_linear_local_size(void) {

@@ -6,7 +6,7 @@
 // of the group, in two of whose three phases the work-items are vectorised.
 #include "common.h"
 
-#define SLOTS(T) ((__local T*)polder_collective_slots())
+#define SLOTS(T) ((__local T*)_polder_collective_slots())
 // Slots are 8 bytes apart from the first of a T, whatever its size: there is room for 8 bytes each.
 #define PHASE() barrier(CLK_LOCAL_MEM_FENCE)
 
