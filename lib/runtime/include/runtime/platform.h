@@ -6,6 +6,7 @@
 
 #include <runtime/device.h>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace polder::runtime {
@@ -24,11 +25,23 @@ public:
     // All memory spaces, host memory first.
     [[nodiscard]] std::span<memory::Space* const> spaces() const { return spaces_; }
 
+    // Of CL_PLATFORM_NAME and CL_PLATFORM_VERSION.
+    [[nodiscard]] static std::string name();
+    [[nodiscard]] static std::string version();
+
 private:
     Platform();
-    std::vector<std::unique_ptr<driver::Driver>> drivers_;
-    std::vector<std::unique_ptr<driver::Device>> driver_devices_;
-    std::vector<std::unique_ptr<memory::Space>> owned_spaces_;
+    void open_devices();
+    // The next `count` devices of `driver`, from its device `first` on.
+    void open(driver::Driver& driver, uint32_t first, uint32_t count);
+    void make_spaces_and_devices();
+
+    struct Opened {
+        driver::Device* device;
+        std::string driver_name;
+    };
+    std::vector<Opened> opened_;
+    uint32_t next_space_ = 1;
     std::vector<memory::Space*> spaces_;
     std::vector<Ref<Device>> devices_;
 };

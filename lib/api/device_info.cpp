@@ -1,0 +1,288 @@
+#include "device_info.h"
+
+#include <algorithm>
+#include <base/options.h>
+#include <runtime/extensions.h>
+#include <runtime/platform.h>
+
+namespace polder::api {
+namespace {
+
+using runtime::Device;
+
+struct Query {
+    cl_device_info name;
+    Result<void> (*answer)(const Device& device, const Info& info);
+};
+
+// Rows of one form. `device` is at hand in the expression.
+#define POLDER_VALUE(name, type, expression)                                                                           \
+    {name, [](const Device& device, const Info& info) -> Result<void> {                                                \
+         static_cast<void>(device);                                                                                    \
+         return info.value<type>(static_cast<type>(expression));                                                       \
+     }},
+#define POLDER_STRING(name, expression)                                                                                \
+    {name, [](const Device& device, const Info& info) -> Result<void> {                                                \
+         static_cast<void>(device);                                                                                    \
+         return info.string(expression);                                                                               \
+     }},
+#define POLDER_ARRAY(name, expression)                                                                                 \
+    {name, [](const Device& device, const Info& info) -> Result<void> {                                                \
+         static_cast<void>(device);                                                                                    \
+         return info.array(expression);                                                                                \
+     }},
+
+constexpr cl_uint parameter_bytes_max = 4096;
+constexpr size_t program_variables_bytes_max = 1u << 20;
+constexpr size_t printf_bytes_max = 1u << 20;
+constexpr size_t sub_groups_max = 1;  // a sub-group is the whole work-group
+
+cl_uint vector_width(const Device& device, uint32_t element_bytes) {
+    return std::clamp(device.info().preferred_vector_bytes / element_bytes, 1u, 16u);
+}
+
+std::string driver_version(const Device& device) {
+    return options::driver_version_override().value_or(device.info().driver_version);
+}
+
+cl_uint vendor_id(const Device& device) {
+    const bool is_cpu = device.info().type == driver::DeviceType::cpu;
+    return is_cpu ? options::cpu_vendor_id_override().value_or(device.info().vendor_id) : device.info().vendor_id;
+}
+
+cl_device_svm_capabilities svm(const Device& device) {
+    if (!device.has_svm())
+        return 0;
+    return CL_DEVICE_SVM_COARSE_GRAIN_BUFFER | CL_DEVICE_SVM_FINE_GRAIN_BUFFER | CL_DEVICE_SVM_FINE_GRAIN_SYSTEM |
+           CL_DEVICE_SVM_ATOMICS;
+}
+
+constexpr cl_device_atomic_capabilities atomics =
+    CL_DEVICE_ATOMIC_ORDER_RELAXED | CL_DEVICE_ATOMIC_ORDER_ACQ_REL | CL_DEVICE_ATOMIC_ORDER_SEQ_CST |
+    CL_DEVICE_ATOMIC_SCOPE_WORK_GROUP | CL_DEVICE_ATOMIC_SCOPE_DEVICE | CL_DEVICE_ATOMIC_SCOPE_ALL_DEVICES;
+
+std::vector<cl_name_version> language_versions() {
+    std::vector<cl_name_version> versions;
+    for (const cl_version version : {CL_MAKE_VERSION(1, 0, 0), CL_MAKE_VERSION(1, 1, 0), CL_MAKE_VERSION(1, 2, 0),
+                                     CL_MAKE_VERSION(3, 0, 0)})
+        versions.push_back(runtime::name_version("OpenCL C", version));
+    return versions;
+}
+
+// Sixteen bytes that differ between devices and stay the same from run to run (FNV-1a, twice).
+std::array<cl_uchar, CL_UUID_SIZE_KHR> uuid_of(std::string_view text) {
+    std::array<cl_uchar, CL_UUID_SIZE_KHR> uuid{};
+    uint64_t hash = 0xcbf29ce484222325;
+    for (size_t half = 0; half < 2; ++half) {
+        for (const char c : text)
+            hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+        for (size_t i = 0; i < 8; ++i)
+            uuid[half * 8 + i] = static_cast<cl_uchar>(hash >> (8 * i));
+    }
+    return uuid;
+}
+
+std::string device_identity(const Device& device) {
+    const std::span<const Ref<Device>> devices = runtime::Platform::get().devices();
+    const Device* root = &device;
+    while (root->parent())
+        root = root->parent();
+    const auto index = std::ranges::find(devices, root, &Ref<Device>::get) - devices.begin();
+    return device.driver_name() + "/" + std::to_string(index) + "/" + device.info().name;
+}
+
+cl_uint api_references(const Device& device) {
+    // Root devices are not counted.
+    return device.parent() ? device.api_references() : 1;
+}
+
+cl_device_integer_dot_product_acceleration_properties_khr dot_product_acceleration() {
+    return {};
+}
+
+const Query identity_queries[] = {
+    POLDER_VALUE(CL_DEVICE_TYPE, cl_device_type, device_type(device))
+    POLDER_VALUE(CL_DEVICE_VENDOR_ID, cl_uint, vendor_id(device))
+    POLDER_STRING(CL_DEVICE_NAME, device.info().name)
+    POLDER_STRING(CL_DEVICE_VENDOR, device.info().vendor)
+    POLDER_STRING(CL_DRIVER_VERSION, driver_version(device))
+    POLDER_STRING(CL_DEVICE_PROFILE, "FULL_PROFILE")
+    POLDER_STRING(CL_DEVICE_VERSION, runtime::Platform::version())
+    POLDER_VALUE(CL_DEVICE_NUMERIC_VERSION, cl_version, CL_MAKE_VERSION(3, 0, 0))
+    POLDER_STRING(CL_DEVICE_OPENCL_C_VERSION, "OpenCL C 1.2 Polder")
+    POLDER_VALUE(CL_DEVICE_OPENCL_C_NUMERIC_VERSION_KHR, cl_version, CL_MAKE_VERSION(1, 2, 0))
+    POLDER_ARRAY(CL_DEVICE_OPENCL_C_ALL_VERSIONS, language_versions())
+    POLDER_ARRAY(CL_DEVICE_OPENCL_C_FEATURES, runtime::feature_versions())
+    POLDER_STRING(CL_DEVICE_EXTENSIONS, runtime::device_extension_names())
+    POLDER_ARRAY(CL_DEVICE_EXTENSIONS_WITH_VERSION, runtime::device_extension_versions())
+    // Not submitted to the official process: no version was passed.
+    POLDER_STRING(CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED, "v0000-00-00-00")
+    POLDER_VALUE(CL_DEVICE_PLATFORM, cl_platform_id, handle_of<cl_platform_id>(&runtime::Platform::get()))
+    POLDER_VALUE(CL_DEVICE_REFERENCE_COUNT, cl_uint, api_references(device))
+    POLDER_VALUE(CL_DEVICE_AVAILABLE, cl_bool, CL_TRUE)
+    POLDER_VALUE(CL_DEVICE_COMPILER_AVAILABLE, cl_bool, CL_TRUE)
+    POLDER_VALUE(CL_DEVICE_LINKER_AVAILABLE, cl_bool, CL_TRUE)
+    POLDER_STRING(CL_DEVICE_BUILT_IN_KERNELS, "")
+    POLDER_ARRAY(CL_DEVICE_BUILT_IN_KERNELS_WITH_VERSION, std::span<const cl_name_version>{})
+    POLDER_STRING(CL_DEVICE_IL_VERSION, "")
+    POLDER_ARRAY(CL_DEVICE_ILS_WITH_VERSION, std::span<const cl_name_version>{})
+    {CL_DEVICE_UUID_KHR, [](const Device& device, const Info& info) { return info.value(uuid_of(device_identity(device))); }},
+    {CL_DRIVER_UUID_KHR, [](const Device& device, const Info& info) { return info.value(uuid_of(driver_version(device))); }},
+    POLDER_VALUE(CL_DEVICE_LUID_VALID_KHR, cl_bool, CL_FALSE)
+    {CL_DEVICE_LUID_KHR, [](const Device&, const Info& info) { return info.value(std::array<cl_uchar, CL_LUID_SIZE_KHR>{}); }},
+    POLDER_VALUE(CL_DEVICE_NODE_MASK_KHR, cl_uint, 0)
+};
+
+const Query compute_queries[] = {
+    POLDER_VALUE(CL_DEVICE_MAX_COMPUTE_UNITS, cl_uint, device.info().compute_units)
+    POLDER_VALUE(CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS, cl_uint, 3)
+    {CL_DEVICE_MAX_WORK_ITEM_SIZES, [](const Device& device, const Info& info) {
+         const uint64_t(&sizes)[3] = device.info().max_work_item_sizes;
+         return info.value(std::array<size_t, 3>{sizes[0], sizes[1], sizes[2]});
+     }},
+    POLDER_VALUE(CL_DEVICE_MAX_WORK_GROUP_SIZE, size_t, device.info().max_work_group_size)
+    POLDER_VALUE(CL_DEVICE_PREFERRED_WORK_GROUP_SIZE_MULTIPLE, size_t, vector_width(device, sizeof(cl_float)))
+    POLDER_VALUE(CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT, cl_bool, CL_TRUE)
+    POLDER_VALUE(CL_DEVICE_WORK_GROUP_COLLECTIVE_FUNCTIONS_SUPPORT, cl_bool, CL_TRUE)
+    POLDER_VALUE(CL_DEVICE_GENERIC_ADDRESS_SPACE_SUPPORT, cl_bool, CL_TRUE)
+    POLDER_VALUE(CL_DEVICE_MAX_NUM_SUB_GROUPS, cl_uint, sub_groups_max)
+    POLDER_VALUE(CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS, cl_bool, CL_FALSE)
+    POLDER_VALUE(CL_DEVICE_MAX_CLOCK_FREQUENCY, cl_uint, device.info().clock_mhz)
+    POLDER_VALUE(CL_DEVICE_ADDRESS_BITS, cl_uint, 64)
+    POLDER_VALUE(CL_DEVICE_ENDIAN_LITTLE, cl_bool, std::endian::native == std::endian::little)
+    POLDER_VALUE(CL_DEVICE_PREFERRED_VECTOR_WIDTH_CHAR, cl_uint, vector_width(device, 1))
+    POLDER_VALUE(CL_DEVICE_PREFERRED_VECTOR_WIDTH_SHORT, cl_uint, vector_width(device, 2))
+    POLDER_VALUE(CL_DEVICE_PREFERRED_VECTOR_WIDTH_INT, cl_uint, vector_width(device, 4))
+    POLDER_VALUE(CL_DEVICE_PREFERRED_VECTOR_WIDTH_LONG, cl_uint, vector_width(device, 8))
+    POLDER_VALUE(CL_DEVICE_PREFERRED_VECTOR_WIDTH_FLOAT, cl_uint, vector_width(device, 4))
+    POLDER_VALUE(CL_DEVICE_PREFERRED_VECTOR_WIDTH_DOUBLE, cl_uint, vector_width(device, 8))
+    // No cl_khr_fp16.
+    POLDER_VALUE(CL_DEVICE_PREFERRED_VECTOR_WIDTH_HALF, cl_uint, 0)
+    POLDER_VALUE(CL_DEVICE_NATIVE_VECTOR_WIDTH_CHAR, cl_uint, vector_width(device, 1))
+    POLDER_VALUE(CL_DEVICE_NATIVE_VECTOR_WIDTH_SHORT, cl_uint, vector_width(device, 2))
+    POLDER_VALUE(CL_DEVICE_NATIVE_VECTOR_WIDTH_INT, cl_uint, vector_width(device, 4))
+    POLDER_VALUE(CL_DEVICE_NATIVE_VECTOR_WIDTH_LONG, cl_uint, vector_width(device, 8))
+    POLDER_VALUE(CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, cl_uint, vector_width(device, 4))
+    POLDER_VALUE(CL_DEVICE_NATIVE_VECTOR_WIDTH_DOUBLE, cl_uint, vector_width(device, 8))
+    POLDER_VALUE(CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF, cl_uint, 0)
+    POLDER_VALUE(CL_DEVICE_SINGLE_FP_CONFIG, cl_device_fp_config,
+                 CL_FP_DENORM | CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST | CL_FP_FMA |
+                     CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT)
+    POLDER_VALUE(CL_DEVICE_DOUBLE_FP_CONFIG, cl_device_fp_config,
+                 CL_FP_DENORM | CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST | CL_FP_ROUND_TO_ZERO | CL_FP_ROUND_TO_INF |
+                     CL_FP_FMA)
+    POLDER_VALUE(CL_DEVICE_HALF_FP_CONFIG, cl_device_fp_config, 0)
+    POLDER_VALUE(CL_DEVICE_EXECUTION_CAPABILITIES, cl_device_exec_capabilities,
+                 CL_EXEC_KERNEL | (device.info().native_kernels ? CL_EXEC_NATIVE_KERNEL : 0))
+    POLDER_VALUE(CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES, cl_device_atomic_capabilities, atomics)
+    POLDER_VALUE(CL_DEVICE_ATOMIC_FENCE_CAPABILITIES, cl_device_atomic_capabilities,
+                 atomics | CL_DEVICE_ATOMIC_SCOPE_WORK_ITEM)
+    // 0: the natural alignment of the type.
+    POLDER_VALUE(CL_DEVICE_PREFERRED_PLATFORM_ATOMIC_ALIGNMENT, cl_uint, 0)
+    POLDER_VALUE(CL_DEVICE_PREFERRED_GLOBAL_ATOMIC_ALIGNMENT, cl_uint, 0)
+    POLDER_VALUE(CL_DEVICE_PREFERRED_LOCAL_ATOMIC_ALIGNMENT, cl_uint, 0)
+    POLDER_VALUE(CL_DEVICE_INTEGER_DOT_PRODUCT_CAPABILITIES_KHR, cl_device_integer_dot_product_capabilities_khr,
+                 CL_DEVICE_INTEGER_DOT_PRODUCT_INPUT_4x8BIT_PACKED_KHR | CL_DEVICE_INTEGER_DOT_PRODUCT_INPUT_4x8BIT_KHR)
+    POLDER_VALUE(CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_8BIT_KHR,
+                 cl_device_integer_dot_product_acceleration_properties_khr, dot_product_acceleration())
+    POLDER_VALUE(CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_4x8BIT_PACKED_KHR,
+                 cl_device_integer_dot_product_acceleration_properties_khr, dot_product_acceleration())
+};
+
+const Query memory_queries[] = {
+    POLDER_VALUE(CL_DEVICE_GLOBAL_MEM_SIZE, cl_ulong, device.info().memory_bytes)
+    POLDER_VALUE(CL_DEVICE_MAX_MEM_ALLOC_SIZE, cl_ulong, runtime::max_allocation_bytes(device))
+    POLDER_VALUE(CL_DEVICE_GLOBAL_MEM_CACHE_TYPE, cl_device_mem_cache_type,
+                 device.info().global_cache.size_bytes ? CL_READ_WRITE_CACHE : CL_NONE)
+    POLDER_VALUE(CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE, cl_uint, device.info().global_cache.line_bytes)
+    POLDER_VALUE(CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, cl_ulong, device.info().global_cache.size_bytes)
+    POLDER_VALUE(CL_DEVICE_LOCAL_MEM_TYPE, cl_device_local_mem_type,
+                 device.info().local_memory_is_dedicated ? CL_LOCAL : CL_GLOBAL)
+    POLDER_VALUE(CL_DEVICE_LOCAL_MEM_SIZE, cl_ulong, device.info().local_memory_bytes)
+    POLDER_VALUE(CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, cl_ulong, runtime::max_allocation_bytes(device))
+    POLDER_VALUE(CL_DEVICE_MAX_CONSTANT_ARGS, cl_uint, parameter_bytes_max / sizeof(void*))
+    POLDER_VALUE(CL_DEVICE_MAX_PARAMETER_SIZE, size_t, parameter_bytes_max)
+    POLDER_VALUE(CL_DEVICE_MAX_GLOBAL_VARIABLE_SIZE, size_t, program_variables_bytes_max)
+    POLDER_VALUE(CL_DEVICE_GLOBAL_VARIABLE_PREFERRED_TOTAL_SIZE, size_t, program_variables_bytes_max)
+    POLDER_VALUE(CL_DEVICE_MEM_BASE_ADDR_ALIGN, cl_uint, device.info().base_address_alignment * 8)
+    POLDER_VALUE(CL_DEVICE_MIN_DATA_TYPE_ALIGN_SIZE, cl_uint, sizeof(cl_long16))
+    POLDER_VALUE(CL_DEVICE_HOST_UNIFIED_MEMORY, cl_bool, device.space_id().is_host())
+    POLDER_VALUE(CL_DEVICE_ERROR_CORRECTION_SUPPORT, cl_bool, CL_FALSE)
+    POLDER_VALUE(CL_DEVICE_SVM_CAPABILITIES, cl_device_svm_capabilities, svm(device))
+};
+
+const Query queue_queries[] = {
+    POLDER_VALUE(CL_DEVICE_QUEUE_ON_HOST_PROPERTIES, cl_command_queue_properties,
+                 CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE)
+    POLDER_VALUE(CL_DEVICE_QUEUE_ON_DEVICE_PROPERTIES, cl_command_queue_properties, 0)
+    POLDER_VALUE(CL_DEVICE_QUEUE_ON_DEVICE_PREFERRED_SIZE, cl_uint, 0)
+    POLDER_VALUE(CL_DEVICE_QUEUE_ON_DEVICE_MAX_SIZE, cl_uint, 0)
+    POLDER_VALUE(CL_DEVICE_MAX_ON_DEVICE_QUEUES, cl_uint, 0)
+    POLDER_VALUE(CL_DEVICE_MAX_ON_DEVICE_EVENTS, cl_uint, 0)
+    POLDER_VALUE(CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES, cl_device_device_enqueue_capabilities, 0)
+    POLDER_VALUE(CL_DEVICE_PROFILING_TIMER_RESOLUTION, size_t, device.info().timer_resolution_ns)
+    POLDER_VALUE(CL_DEVICE_PREFERRED_INTEROP_USER_SYNC, cl_bool, CL_TRUE)
+    POLDER_VALUE(CL_DEVICE_PRINTF_BUFFER_SIZE, size_t, printf_bytes_max)
+};
+
+// What Polder does not have. The specification wants 0 where images or pipes are not supported.
+const Query absent_queries[] = {
+    POLDER_VALUE(CL_DEVICE_IMAGE_SUPPORT, cl_bool, CL_FALSE)
+    POLDER_VALUE(CL_DEVICE_MAX_READ_IMAGE_ARGS, cl_uint, 0)
+    POLDER_VALUE(CL_DEVICE_MAX_WRITE_IMAGE_ARGS, cl_uint, 0)
+    POLDER_VALUE(CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS, cl_uint, 0)
+    POLDER_VALUE(CL_DEVICE_IMAGE2D_MAX_WIDTH, size_t, 0)
+    POLDER_VALUE(CL_DEVICE_IMAGE2D_MAX_HEIGHT, size_t, 0)
+    POLDER_VALUE(CL_DEVICE_IMAGE3D_MAX_WIDTH, size_t, 0)
+    POLDER_VALUE(CL_DEVICE_IMAGE3D_MAX_HEIGHT, size_t, 0)
+    POLDER_VALUE(CL_DEVICE_IMAGE3D_MAX_DEPTH, size_t, 0)
+    POLDER_VALUE(CL_DEVICE_IMAGE_MAX_BUFFER_SIZE, size_t, 0)
+    POLDER_VALUE(CL_DEVICE_IMAGE_MAX_ARRAY_SIZE, size_t, 0)
+    POLDER_VALUE(CL_DEVICE_IMAGE_PITCH_ALIGNMENT, cl_uint, 0)
+    POLDER_VALUE(CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT, cl_uint, 0)
+    POLDER_VALUE(CL_DEVICE_MAX_SAMPLERS, cl_uint, 0)
+    POLDER_VALUE(CL_DEVICE_PIPE_SUPPORT, cl_bool, CL_FALSE)
+    POLDER_VALUE(CL_DEVICE_MAX_PIPE_ARGS, cl_uint, 0)
+    POLDER_VALUE(CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS, cl_uint, 0)
+    POLDER_VALUE(CL_DEVICE_PIPE_MAX_PACKET_SIZE, cl_uint, 0)
+};
+
+const Query partition_queries[] = {
+    POLDER_VALUE(CL_DEVICE_PARENT_DEVICE, cl_device_id, handle_of<cl_device_id>(device.parent()))
+    POLDER_VALUE(CL_DEVICE_PARTITION_MAX_SUB_DEVICES, cl_uint, device.info().max_sub_devices)
+    {CL_DEVICE_PARTITION_PROPERTIES, [](const Device& device, const Info& info) {
+         runtime::PartitionList kinds = partition_kinds(device);
+         if (kinds.empty())
+             kinds.push_back(0);  // "supports no partition" is a list of one zero
+         return info.array(kinds);
+     }},
+    POLDER_VALUE(CL_DEVICE_PARTITION_AFFINITY_DOMAIN, cl_device_affinity_domain, affinity_domains(device))
+    POLDER_ARRAY(CL_DEVICE_PARTITION_TYPE, device.partition())
+};
+
+#undef POLDER_VALUE
+#undef POLDER_STRING
+#undef POLDER_ARRAY
+
+const std::span<const Query> tables[] = {identity_queries, compute_queries, memory_queries,
+                                         queue_queries,    absent_queries,  partition_queries};
+
+} // namespace
+
+cl_device_type device_type(const Device& device) {
+    switch (device.info().type) {
+    case driver::DeviceType::gpu: return CL_DEVICE_TYPE_GPU;
+    case driver::DeviceType::accelerator: return CL_DEVICE_TYPE_ACCELERATOR;
+    default: return CL_DEVICE_TYPE_CPU;
+    }
+}
+
+Result<void> answer_device(const Device& device, cl_device_info name, const Info& info) {
+    for (const std::span<const Query> table : tables)
+        for (const Query& query : table)
+            if (query.name == name)
+                return query.answer(device, info);
+    return fail(Status::invalid_value);
+}
+
+} // namespace polder::api

@@ -1,0 +1,74 @@
+#include <algorithm>
+#include <compiler/compiler.h>
+#include <runtime/context.h>
+#include <runtime/device.h>
+#include <runtime/extensions.h>
+
+namespace polder::runtime {
+namespace {
+
+compiler::Target describe_target(const driver::DeviceInfo& info) {
+    compiler::Target target;
+    target.local_memory_bytes = info.local_memory_bytes;
+    target.max_work_group_size = info.max_work_group_size;
+    for (const Extension& extension : extensions())
+        if (extension.owner == Extension::Owner::both)
+            target.extensions.emplace_back(extension.name);
+    for (const Feature& feature : features())
+        target.features.emplace_back(feature.name);
+    return target;
+}
+
+// The one Target of all devices that are alike. Never destroyed, as devices are not.
+const compiler::Target* shared_target(compiler::Target target) {
+    struct Targets {
+        Mutex mutex;
+        std::vector<std::unique_ptr<const compiler::Target>> list POLDER_GUARDED_BY(mutex);
+    };
+    static Targets& targets = *new Targets;
+
+    const Lock lock(targets.mutex);
+    for (const auto& known : targets.list)
+        if (known->local_memory_bytes == target.local_memory_bytes &&
+            known->max_work_group_size == target.max_work_group_size)
+            return known.get();
+    targets.list.push_back(std::make_unique<const compiler::Target>(std::move(target)));
+    return targets.list.back().get();
+}
+
+} // namespace
+
+Device::Device(DriverSlot& slot, memory::Space& space, std::string driver_name)
+    : slot_(&slot), space_(&space), driver_name_(std::move(driver_name)),
+      target_(shared_target(describe_target(slot.device.info()))) {}
+
+Device::Device(Ref<Device> parent, DriverSlot& slot, PartitionList partition)
+    : parent_(std::move(parent)), slot_(&slot), space_(&parent_->space()), driver_name_(parent_->driver_name()),
+      partition_(std::move(partition)), target_(&parent_->target()) {}
+
+Device::~Device() = default;
+
+Result<driver::Queue*> Device::take_queue() {
+    {
+        const Lock lock(slot_->mutex);
+        if (!slot_->idle_queues.empty()) {
+            driver::Queue* const queue = slot_->idle_queues.back();
+            slot_->idle_queues.pop_back();
+            return queue;
+        }
+    }
+    POLDER_ASSIGN(queue, slot_->device.create_queue(driver::QueueRole::compute));
+    return queue.release();
+}
+
+void Device::give_queue(driver::Queue* queue) {
+    const Lock lock(slot_->mutex);
+    slot_->idle_queues.push_back(queue);
+}
+
+uint64_t max_allocation_bytes(const Device& device) {
+    // One buffer may have all there is.
+    return device.info().memory_bytes;
+}
+
+} // namespace polder::runtime

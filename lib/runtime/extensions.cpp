@@ -1,0 +1,108 @@
+#include <cstring>
+#include <runtime/extensions.h>
+
+namespace polder::runtime {
+namespace {
+
+constexpr cl_version v1 = CL_MAKE_VERSION(1, 0, 0);
+using enum Extension::Owner;
+
+constexpr Extension extension_table[] = {
+    {"cl_khr_byte_addressable_store", v1, both, "Stores of types smaller than 32 bits through pointers."},
+    {"cl_khr_create_command_queue", v1, both, "clCreateCommandQueueWithPropertiesKHR for OpenCL 1.x hosts."},
+    {"cl_khr_device_uuid", v1, both, "A device's and a driver's universally unique identifier."},
+    {"cl_khr_expect_assume", v1, both, "__builtin_expect and __builtin_assume in kernels."},
+    {"cl_khr_extended_bit_ops", v1, both, "Bit-field insertion and extraction, and bit reversal."},
+    {"cl_khr_extended_versioning", v1, both, "Versions as numbers, of the platform, devices and extensions."},
+    {"cl_khr_fp64", v1, both, "Double precision."},
+    {"cl_khr_global_int32_base_atomics", v1, both, "OpenCL 1.0's atomics on global 32-bit integers."},
+    {"cl_khr_global_int32_extended_atomics", v1, both, "Their minimum, maximum and bit operations."},
+    {"cl_khr_icd", v1, platform, "Loading through an installable client driver loader."},
+    {"cl_khr_int64_base_atomics", v1, both, "Atomics on 64-bit integers."},
+    {"cl_khr_int64_extended_atomics", v1, both, "Their minimum, maximum and bit operations."},
+    {"cl_khr_integer_dot_product", CL_MAKE_VERSION(2, 0, 0), both, "Dot products of four 8-bit integers."},
+    {"cl_khr_local_int32_base_atomics", v1, both, "OpenCL 1.0's atomics on local 32-bit integers."},
+    {"cl_khr_local_int32_extended_atomics", v1, both, "Their minimum, maximum and bit operations."},
+    {"cl_khr_subgroups", v1, both, "Sub-group functions; a sub-group is the whole work-group."},
+    {"cl_khr_suggested_local_work_size", v1, both, "Asks which work-group size a launch without one gets."},
+};
+
+constexpr Feature feature_table[] = {
+    {"__opencl_c_atomic_order_acq_rel", "Acquire and release order of atomics."},
+    {"__opencl_c_atomic_order_seq_cst", "Sequentially consistent atomics."},
+    {"__opencl_c_atomic_scope_all_devices", "Atomics between devices."},
+    {"__opencl_c_atomic_scope_device", "Atomics between the work-groups of a device."},
+    {"__opencl_c_fp64", "Double precision."},
+    {"__opencl_c_generic_address_space", "Pointers that need not say their address space."},
+    {"__opencl_c_int64", "64-bit integers."},
+    {"__opencl_c_integer_dot_product_input_4x8bit", "Dot products of char4 and uchar4."},
+    {"__opencl_c_integer_dot_product_input_4x8bit_packed", "Dot products of four 8-bit integers packed in a uint."},
+    {"__opencl_c_program_scope_global_variables", "Variables of program scope in global memory."},
+    {"__opencl_c_subgroups", "Sub-group functions."},
+    {"__opencl_c_work_group_collective_functions", "Broadcast, reductions and scans over a work-group."},
+};
+
+bool of_device(const Extension& extension) {
+    return extension.owner == both;
+}
+bool of_platform(const Extension&) {
+    return true;
+}
+
+std::string names(bool (*wanted)(const Extension&)) {
+    std::string text;
+    for (const Extension& extension : extension_table)
+        if (wanted(extension))
+            text.append(text.empty() ? "" : " ").append(extension.name);
+    return text;
+}
+
+std::vector<cl_name_version> versions(bool (*wanted)(const Extension&)) {
+    std::vector<cl_name_version> list;
+    for (const Extension& extension : extension_table)
+        if (wanted(extension))
+            list.push_back(name_version(extension.name, extension.version));
+    return list;
+}
+
+} // namespace
+
+std::span<const Extension> extensions() {
+    return extension_table;
+}
+
+std::span<const Feature> features() {
+    return feature_table;
+}
+
+std::string platform_extension_names() {
+    return names(of_platform);
+}
+
+std::string device_extension_names() {
+    return names(of_device);
+}
+
+std::vector<cl_name_version> platform_extension_versions() {
+    return versions(of_platform);
+}
+
+std::vector<cl_name_version> device_extension_versions() {
+    return versions(of_device);
+}
+
+std::vector<cl_name_version> feature_versions() {
+    std::vector<cl_name_version> list;
+    for (const Feature& feature : feature_table)
+        list.push_back(name_version(feature.name, CL_MAKE_VERSION(3, 0, 0)));
+    return list;
+}
+
+cl_name_version name_version(std::string_view name, cl_version version) {
+    cl_name_version result{};
+    result.version = version;
+    name.copy(result.name, sizeof result.name - 1);
+    return result;
+}
+
+} // namespace polder::runtime

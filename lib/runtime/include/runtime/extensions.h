@@ -1,0 +1,40 @@
+// The extensions and optional features that Polder has: one table each, with what each one is. Queries, the
+// compiler's list and the documentation are made from these. Constant; any thread.
+#pragma once
+
+#include <CL/cl.h>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace polder::runtime {
+
+struct Extension {
+    // Whether the device has it in its list, the platform has, or both.
+    enum class Owner : uint8_t { platform, both };
+    std::string_view name;
+    cl_version version;
+    Owner owner;
+    std::string_view prose;
+};
+
+// An optional feature of OpenCL C 3.0, by the name of its macro.
+struct Feature {
+    std::string_view name;
+    std::string_view prose;
+};
+
+[[nodiscard]] std::span<const Extension> extensions();
+[[nodiscard]] std::span<const Feature> features();
+
+// The names with a space between two, as CL_DEVICE_EXTENSIONS and CL_PLATFORM_EXTENSIONS have them.
+[[nodiscard]] std::string platform_extension_names();
+[[nodiscard]] std::string device_extension_names();
+[[nodiscard]] std::vector<cl_name_version> platform_extension_versions();
+[[nodiscard]] std::vector<cl_name_version> device_extension_versions();
+[[nodiscard]] std::vector<cl_name_version> feature_versions();
+
+[[nodiscard]] cl_name_version name_version(std::string_view name, cl_version version);
+
+} // namespace polder::runtime

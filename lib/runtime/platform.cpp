@@ -1,0 +1,129 @@
+#include <base/log.h>
+#include <base/options.h>
+#include <devices/drivers.h>
+#include <map>
+#include <runtime/platform.h>
+#include <thread>
+
+namespace polder::runtime {
+namespace {
+
+// The words of POCL_DEVICES; commas and blanks separate them.
+std::vector<std::string_view> words(std::string_view text) {
+    constexpr std::string_view separators = " \t\n,;";
+    std::vector<std::string_view> list;
+    for (size_t begin = text.find_first_not_of(separators); begin != text.npos;) {
+        const size_t end = std::min(text.find_first_of(separators, begin), text.size());
+        list.push_back(text.substr(begin, end - begin));
+        begin = text.find_first_not_of(separators, end);
+    }
+    return list;
+}
+
+const devices::DriverEntry* find_driver(std::string_view name) {
+    // PoCL's older names of its CPU device are ours too.
+    if (name == "pthread" || name == "basic" || name == "cpu-minimal" || name == "cpu-tbb")
+        name = "cpu";
+    for (const devices::DriverEntry& entry : devices::all_drivers())
+        if (entry.name == name)
+            return &entry;
+    return nullptr;
+}
+
+void report_unknown(std::string_view name) {
+    std::string known;
+    for (const devices::DriverEntry& entry : devices::all_drivers())
+        known.append(known.empty() ? "" : ", ").append(entry.name);
+    log::line(log::Category::error, "POCL_DEVICES: there is no device \"%.*s\"; known are: %s",
+              static_cast<int>(name.size()), name.data(), known.c_str());
+}
+
+} // namespace
+
+Platform& Platform::get() {
+    // Never destroyed: static destructors of the application may still hold handles, and worker threads run.
+    static Platform& platform = *new Platform;
+    return platform;
+}
+
+Platform::Platform() {
+    if (const uint32_t delay_s = options::startup_delay_s())
+        std::this_thread::sleep_for(std::chrono::seconds(delay_s));
+    open_devices();
+    make_spaces_and_devices();
+    static_cast<void>(expose(kind));
+}
+
+void Platform::open_devices() {
+    const std::vector<std::string_view> names = words(options::devices() ? *options::devices() : std::string_view{});
+    if (names.empty()) {
+        for (const devices::DriverEntry& entry : devices::all_drivers()) {
+            driver::Driver& driver = *entry.make().release();
+            open(driver, 0, driver.count());
+        }
+        return;
+    }
+    // A misspelt name must not leave an application computing on something else.
+    for (const std::string_view name : names)
+        if (!find_driver(name))
+            return report_unknown(name);
+    struct InUse {
+        driver::Driver* driver = nullptr;
+        uint32_t opened = 0;
+    };
+    std::map<const devices::DriverEntry*, InUse> drivers;
+    for (const std::string_view name : names) {
+        const devices::DriverEntry* const entry = find_driver(name);
+        InUse& in_use = drivers[entry];
+        if (!in_use.driver)
+            in_use.driver = entry->make().release();
+        open(*in_use.driver, in_use.opened++, 1);
+    }
+}
+
+void Platform::open(driver::Driver& driver, uint32_t first, uint32_t count) {
+    for (uint32_t index = first; index < first + count; ++index) {
+        // The last id is that of applications' own memory.
+        if (next_space_ >= memory::application_space.value) {
+            log::line(log::Category::error, "more devices with a memory of their own than %u: the rest is left out",
+                      next_space_ - 1);
+            return;
+        }
+        const std::string parameters = options::device_parameters(driver.name(), index);
+        Result<std::unique_ptr<driver::Device>> device = driver.open(index, SpaceId{next_space_}, parameters);
+        if (!device) {
+            log::line(log::Category::error, "device %.*s%u cannot be opened: %s", static_cast<int>(driver.name().size()),
+                      driver.name().data(), index, std::string(device.error().detail()).c_str());
+            continue;
+        }
+        if (!(*device)->info().space.is_host())
+            ++next_space_;
+        opened_.push_back({device->release(), std::string(driver.name())});
+    }
+}
+
+void Platform::make_spaces_and_devices() {
+    driver::Device* host_device = nullptr;
+    for (const Opened& opened : opened_)
+        if (!host_device && opened.device->info().space.is_host())
+            host_device = opened.device;
+    spaces_.push_back(memory::Space::host(host_device).release());
+    for (const Opened& opened : opened_) {
+        memory::Space* space = spaces_.front();
+        if (!opened.device->info().space.is_host())
+            space = spaces_.emplace_back(memory::Space::of(*opened.device).release());
+        Ref<Device> device = make_ref<Device>(*new DriverSlot(*opened.device), *space, opened.driver_name);
+        if (device->expose(Device::kind))
+            devices_.push_back(std::move(device));
+    }
+}
+
+std::string Platform::name() {
+    return options::platform_name_override().value_or("Polder");
+}
+
+std::string Platform::version() {
+    return "OpenCL 3.0 Polder " POLDER_VERSION;
+}
+
+} // namespace polder::runtime
