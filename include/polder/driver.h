@@ -196,7 +196,6 @@ struct DeviceInfo {
     SpaceId space;
     uint32_t compute_units = 1;
     uint32_t max_sub_devices = 0;  // 0: cannot be partitioned
-    std::vector<AffinityDomain> affinity_domains;
     uint32_t clock_mhz = 0;
     uint64_t max_work_group_size = 4096;
     uint64_t max_work_item_sizes[3] = {4096, 4096, 4096};
@@ -241,6 +240,10 @@ public:
     // info().max_sub_devices > 1. The indices are distinct and below info().compute_units.
     [[nodiscard]] virtual Result<std::unique_ptr<Device>> create_sub_device(
         std::span<const uint32_t> compute_units) = 0;
+
+    // How create_sub_device may divide the device along its topology. Asked when somebody wants to know: it may
+    // be slow the first time. Valid as long as the device.
+    [[nodiscard]] virtual std::span<const AffinityDomain> affinity_domains() { return {}; }
 
     // The clock of OperationTimes.
     [[nodiscard]] virtual uint64_t now_ns() const = 0;

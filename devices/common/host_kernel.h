@@ -1,0 +1,31 @@
+// HostKernel: a loaded work-group function, with what has been learned about its running time.
+//
+// Made by Device::load of host-executed devices. Any thread.
+#pragma once
+
+#include <atomic>
+#include <polder/driver.h>
+
+namespace polder::devices {
+
+class HostKernel final : public driver::LoadedKernel {
+public:
+    explicit HostKernel(const driver::KernelImage& loaded) : image(loaded) {}
+
+    // Refuses what the workers' stacks cannot run.
+    [[nodiscard]] static Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::KernelImage& image);
+
+    const driver::KernelImage image;
+
+    // Moving average of nanoseconds for one work-item on one thread; 0 before the first launch.
+    [[nodiscard]] float item_ns() const { return item_ns_.load(std::memory_order_relaxed); }
+    void learn(float item_ns) const {
+        const float before = item_ns_.load(std::memory_order_relaxed);
+        item_ns_.store(before == 0 ? item_ns : 0.75f * before + 0.25f * item_ns, std::memory_order_relaxed);
+    }
+
+private:
+    mutable std::atomic<float> item_ns_{0};
+};
+
+} // namespace polder::devices

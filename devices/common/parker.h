@@ -1,0 +1,60 @@
+// Parker: one thread sleeps until another wakes it; a wake that comes first is not lost.
+//
+// A woken thread that is still spinning costs its waker no system call. The sleeper owns the object and
+// may destroy it as soon as `park` returns: a waker does not touch it afterwards, save for a futex wake
+// by address, which is harmless when nobody sleeps there.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace polder::devices {
+
+inline void futex_wait(std::atomic<uint32_t>& word, uint32_t expected) {
+    syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
+}
+inline void futex_wake_one(std::atomic<uint32_t>* word) {
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+inline void spin_pause() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+class Parker {
+public:
+    // Returns after a `wake` since the last `park`; checks `spins` times before it sleeps.
+    void park(uint32_t spins) {
+        for (uint32_t i = 0; i < spins; ++i) {
+            if (state_.load(std::memory_order_acquire) == woken) {
+                state_.store(armed, std::memory_order_relaxed);
+                return;
+            }
+            spin_pause();
+        }
+        uint32_t expected = armed;
+        if (state_.compare_exchange_strong(expected, asleep, std::memory_order_acquire)) {
+            while (state_.load(std::memory_order_acquire) == asleep)
+                futex_wait(state_, asleep);
+        }
+        state_.store(armed, std::memory_order_relaxed);
+    }
+
+    void wake() {
+        if (state_.exchange(woken, std::memory_order_acq_rel) == asleep)
+            futex_wake_one(&state_);
+    }
+
+private:
+    static constexpr uint32_t armed = 0, woken = 1, asleep = 2;
+    std::atomic<uint32_t> state_{armed};
+};
+
+} // namespace polder::devices

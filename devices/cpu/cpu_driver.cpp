@@ -1,0 +1,94 @@
+#include <algorithm>
+#include <base/options.h>
+#include <bit>
+#include <cpu/cpu_device.h>
+#include <cpu/cpu_driver.h>
+#include <cpu/processors.h>
+#include <cpu/topology.h>
+#include <unistd.h>
+
+namespace polder::cpu {
+namespace {
+
+// The processors that make the compute units.
+std::vector<int> usable_processors() {
+    std::vector<int> processors = allowed_processors();
+    size_t count = processors.size();
+    for (const std::optional<uint32_t> limit :
+         {quota_processors(), options::cpu_max_compute_units(), options::max_compute_units()})
+        if (limit && *limit > 0)
+            count = std::min<size_t>(count, *limit);
+    processors.resize(count);
+    return processors;
+}
+
+uint64_t memory_bytes() {
+    const auto pages = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES));
+    uint64_t bytes = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    for (const std::optional<uint64_t> limit : {quota_memory_bytes(), options::memory_limit_bytes()})
+        if (limit && *limit > 0)
+            bytes = std::min(bytes, *limit);
+    return bytes;
+}
+
+// What a work-group can use without falling out of its core's cache.
+uint64_t local_memory_bytes(const ProcessorFacts& facts) {
+    constexpr uint64_t least = 64 * 1024;
+    if (const auto bytes = options::cpu_local_memory_bytes(); bytes && *bytes > 0)
+        return *bytes;
+    return std::bit_floor(std::max(least, facts.level2_bytes));
+}
+
+driver::DeviceInfo device_info(const ProcessorFacts& facts, uint32_t compute_units) {
+    driver::DeviceInfo info;
+    info.name = "cpu-" + facts.name;
+    info.vendor = facts.vendor;
+    info.vendor_id = options::cpu_vendor_id_override().value_or(facts.vendor_id);
+    info.driver_version = POLDER_VERSION;
+    info.type = driver::DeviceType::cpu;
+    info.space = host_space;
+    info.compute_units = compute_units;
+    info.max_sub_devices = compute_units > 1 ? compute_units : 0;
+    info.clock_mhz = facts.clock_mhz;
+    if (const auto limit = options::max_work_group_size(); limit && *limit > 0)
+        info.max_work_group_size = *limit;
+    std::fill(std::begin(info.max_work_item_sizes), std::end(info.max_work_item_sizes), info.max_work_group_size);
+    info.memory_bytes = memory_bytes();
+    info.global_cache = facts.last_level_cache;
+    info.local_memory_bytes = local_memory_bytes(facts);
+    info.preferred_vector_bytes = facts.vector_bytes;
+    return info;
+}
+
+// The NUMA domain of each processor; empty when all share one.
+std::vector<uint32_t> numa_domains_of(const std::vector<int>& processors) {
+    std::vector<uint32_t> nodes;
+    if (!has_several_numa_domains())
+        return nodes;
+    for (const driver::AffinityDomain& domain : affinity_domains(processors)) {
+        if (domain.level != driver::AffinityDomain::Level::numa)
+            continue;
+        nodes.resize(processors.size(), 0);
+        for (uint32_t node = 0; node < domain.groups.size(); ++node)
+            for (const uint32_t unit : domain.groups[node])
+                nodes[unit] = node;
+    }
+    return nodes;
+}
+
+class CpuDriver final : public driver::Driver {
+    [[nodiscard]] std::string_view name() const override { return "cpu"; }
+    [[nodiscard]] uint32_t count() const override { return 1; }
+    [[nodiscard]] Result<std::unique_ptr<driver::Device>> open(uint32_t, SpaceId, std::string_view) override {
+        std::vector<int> processors = usable_processors();
+        std::vector<uint32_t> nodes = numa_domains_of(processors);
+        driver::DeviceInfo info = device_info(processor_facts(), static_cast<uint32_t>(processors.size()));
+        return std::make_unique<CpuDevice>(std::move(info), std::move(processors), std::move(nodes));
+    }
+};
+
+} // namespace
+
+std::unique_ptr<driver::Driver> make_driver() { return std::make_unique<CpuDriver>(); }
+
+} // namespace polder::cpu

@@ -1,0 +1,24 @@
+// Which processors this process may use, and how many at once: scheduling affinity and control groups.
+//
+// Read from the system at each call. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace polder::cpu {
+
+// The OS's numbers of the processors in the process's affinity mask, ascending; never empty.
+[[nodiscard]] std::vector<int> allowed_processors();
+
+// Processor time per time that the control groups (v1 or v2) of this process allow, rounded up.
+[[nodiscard]] std::optional<uint32_t> quota_processors();
+// Bytes of memory that they allow.
+[[nodiscard]] std::optional<uint64_t> quota_memory_bytes();
+
+// The first line of a file under /proc or /sys; nothing when it cannot be read.
+[[nodiscard]] std::optional<std::string> first_line(const std::string& path);
+
+} // namespace polder::cpu

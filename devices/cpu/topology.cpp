@@ -1,0 +1,175 @@
+#include <cpu/processors.h>
+#include <cpu/topology.h>
+
+#include <algorithm>
+#include <base/log.h>
+#include <charconv>
+#include <fstream>
+#include <hwloc.h>
+#include <optional>
+#include <string_view>
+
+namespace polder::cpu {
+namespace {
+
+struct VendorEntry {
+    std::string_view cpuid_name;
+    uint32_t id;
+};
+// The PCI register's numbers, which OpenCL asks for.
+constexpr VendorEntry vendors[] = {
+    {"GenuineIntel", 0x8086},
+    {"AuthenticAMD", 0x1022},
+    {"HygonGenuine", 0x1d94},
+    {"CentaurHauls", 0x1106},
+};
+
+std::string trimmed(std::string_view text) {
+    const auto begin = text.find_first_not_of(" \t");
+    const auto end = text.find_last_not_of(" \t");
+    return begin == std::string_view::npos ? std::string{} : std::string(text.substr(begin, end - begin + 1));
+}
+
+void read_cpuinfo(ProcessorFacts& facts) {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line) && !line.empty();) {
+        const size_t colon = line.find(':');
+        if (colon == std::string::npos)
+            continue;
+        const std::string key = trimmed(line.substr(0, colon));
+        const std::string value = trimmed(line.substr(colon + 1));
+        if (key == "model name")
+            facts.name = value;
+        else if (key == "vendor_id")
+            facts.vendor = value;
+        else if (key == "cpu MHz")
+            facts.clock_mhz = static_cast<uint32_t>(std::atof(value.c_str()));
+    }
+}
+
+uint64_t parse_cache_size(std::string_view text) {
+    uint64_t size = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+    if (error != std::errc{})
+        return 0;
+    const char unit = end == text.data() + text.size() ? ' ' : *end;
+    return unit == 'K' ? size << 10 : unit == 'M' ? size << 20 : size;
+}
+
+void read_caches(ProcessorFacts& facts) {
+    const std::string directory = "/sys/devices/system/cpu/cpu0/cache/index";
+    for (int i = 0; i < 8; ++i) {
+        const std::string cache = directory + std::to_string(i);
+        const auto level = first_line(cache + "/level");
+        const auto type = first_line(cache + "/type");
+        const auto size = first_line(cache + "/size");
+        if (!level || !type || !size)
+            break;
+        if (*type == "Instruction")
+            continue;
+        const uint64_t bytes = parse_cache_size(*size);
+        const auto line = first_line(cache + "/coherency_line_size");
+        facts.last_level_cache = {line ? parse_cache_size(*line) : 64, bytes};
+        if (*level == "2")
+            facts.level2_bytes = bytes;
+    }
+}
+
+uint32_t vector_bytes() {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f"))
+        return 64;
+    if (__builtin_cpu_supports("avx"))
+        return 32;
+#endif
+    return 16;
+}
+
+class Topology {
+public:
+    Topology() {
+        if (hwloc_topology_init(&topology_) != 0)
+            return;
+        // Its OpenCL component would call back into whoever is loading us.
+        hwloc_topology_set_components(topology_, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "opencl");
+        hwloc_topology_set_io_types_filter(topology_, HWLOC_TYPE_FILTER_KEEP_NONE);
+        loaded_ = hwloc_topology_load(topology_) == 0;
+    }
+    Topology(const Topology&) = delete;
+    Topology& operator=(const Topology&) = delete;
+    ~Topology() {
+        if (topology_)
+            hwloc_topology_destroy(topology_);
+    }
+    [[nodiscard]] bool is_loaded() const { return loaded_; }
+
+    // The processors under each object of one type.
+    [[nodiscard]] std::vector<std::vector<uint32_t>> groups(hwloc_obj_type_t type,
+                                                            const std::vector<int>& processors) const {
+        std::vector<std::vector<uint32_t>> groups;
+        for (hwloc_obj_t object = nullptr; (object = hwloc_get_next_obj_by_type(topology_, type, object));) {
+            std::vector<uint32_t> group;
+            for (uint32_t i = 0; i < processors.size(); ++i)
+                if (hwloc_bitmap_isset(object->cpuset, static_cast<unsigned>(processors[i])))
+                    group.push_back(i);
+            if (!group.empty())
+                groups.push_back(std::move(group));
+        }
+        return groups;
+    }
+
+private:
+    hwloc_topology_t topology_ = nullptr;
+    bool loaded_ = false;
+};
+
+} // namespace
+
+ProcessorFacts processor_facts() {
+    ProcessorFacts facts;
+    read_cpuinfo(facts);
+    read_caches(facts);
+    for (const VendorEntry& vendor : vendors)
+        if (vendor.cpuid_name == facts.vendor)
+            facts.vendor_id = vendor.id;
+    if (const auto khz = first_line("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"))
+        facts.clock_mhz = static_cast<uint32_t>(std::atoll(khz->c_str()) / 1000);
+    if (facts.name.empty())
+        facts.name = "host processor";
+    if (facts.vendor.empty())
+        facts.vendor = "unknown";
+    facts.vector_bytes = vector_bytes();
+    return facts;
+}
+
+bool has_several_numa_domains() {
+    const auto domains = first_line("/sys/devices/system/node/has_cpu");
+    return domains && domains->find_first_of(",-") != std::string::npos;
+}
+
+std::vector<driver::AffinityDomain> affinity_domains(const std::vector<int>& processors) {
+    using Level = driver::AffinityDomain::Level;
+    struct LevelEntry {
+        Level level;
+        hwloc_obj_type_t type;
+    };
+    constexpr LevelEntry levels[] = {{Level::numa, HWLOC_OBJ_NUMANODE},
+                                     {Level::l4, HWLOC_OBJ_L4CACHE},
+                                     {Level::l3, HWLOC_OBJ_L3CACHE},
+                                     {Level::l2, HWLOC_OBJ_L2CACHE},
+                                     {Level::l1, HWLOC_OBJ_L1CACHE}};
+    const Topology topology;
+    std::vector<driver::AffinityDomain> domains;
+    if (!topology.is_loaded()) {
+        log::line(log::Category::warning, "hwloc cannot tell the processor's topology");
+        return domains;
+    }
+    for (const LevelEntry& entry : levels) {
+        auto groups = topology.groups(entry.type, processors);
+        if (groups.size() > 1)
+            domains.push_back({entry.level, std::move(groups)});
+    }
+    return domains;
+}
+
+} // namespace polder::cpu

@@ -1,0 +1,33 @@
+// What the host processor is: its name, speed and caches from the kernel's own tables, its NUMA and cache
+// domains through hwloc.
+//
+// hwloc loads its plug-ins when it is initialised, which takes several times longer than everything else
+// here, so it is only asked when somebody wants the domains. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <polder/driver.h>
+#include <string>
+#include <vector>
+
+namespace polder::cpu {
+
+struct ProcessorFacts {
+    std::string name;
+    std::string vendor;
+    uint32_t vendor_id = 0;  // of the PCI register of vendors, 0 when unknown
+    uint32_t clock_mhz = 0;
+    uint32_t vector_bytes = 16;
+    driver::CacheInfo last_level_cache;
+    uint64_t level2_bytes = 0;
+};
+[[nodiscard]] ProcessorFacts processor_facts();
+
+// True when the machine has more than one NUMA domain with processors.
+[[nodiscard]] bool has_several_numa_domains();
+
+// Lists of indices into `processors` that share a NUMA domain or a cache, level by level from the outermost;
+// levels that do not divide the processors are left out.
+[[nodiscard]] std::vector<driver::AffinityDomain> affinity_domains(const std::vector<int>& processors);
+
+} // namespace polder::cpu

@@ -1,0 +1,13 @@
+#include <cpu/cpu_driver.h>
+#include <devices/drivers.h>
+
+namespace polder::devices {
+
+std::span<const DriverEntry> all_drivers() {
+    static constexpr DriverEntry entries[] = {
+        {"cpu", cpu::make_driver},
+    };
+    return entries;
+}
+
+} // namespace polder::devices

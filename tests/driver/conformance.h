@@ -1,0 +1,145 @@
+// The conformance suite of the driver interface: what every driver must do, asked through include/polder/driver.h
+// alone. A driver joins with one small file that instantiates DriverConformance with a DriverUnderTest.
+#pragma once
+
+#include <cstring>
+#include <gtest/gtest.h>
+#include <memory>
+#include <numeric>
+#include <polder/driver.h>
+#include <string>
+#include <vector>
+
+namespace polder::conformance {
+
+using driver::CopyOperation;
+using driver::Timepoint;
+using Bytes = std::vector<std::byte>;
+
+struct DriverUnderTest {
+    std::string name;
+    std::unique_ptr<driver::Driver> (*make)();
+    std::string parameters;  // as in POCL_<NAME><i>_PARAMETERS
+};
+
+inline std::ostream& operator<<(std::ostream& out, const DriverUnderTest& driver) { return out << driver.name; }
+
+// Bytes of a device's memory for the length of a test.
+class DeviceBytes {
+public:
+    DeviceBytes(driver::Device& device, uint64_t size) : device_(device) {
+        if (device.info().space.is_host()) {
+            host_.resize(size + 128);
+            const auto address = reinterpret_cast<uintptr_t>(host_.data());
+            memory_ = {DeviceAddress{(address + 127) & ~uintptr_t{127}}, size};
+            return;
+        }
+        auto reserved = device.reserve_memory(ByteCount{size});
+        EXPECT_TRUE(reserved.has_value()) << "no device memory for " << size << " bytes";
+        if (reserved)
+            memory_ = *reserved;
+    }
+    DeviceBytes(const DeviceBytes&) = delete;
+    DeviceBytes& operator=(const DeviceBytes&) = delete;
+    ~DeviceBytes() {
+        if (host_.empty() && memory_.size != 0)
+            device_.release_memory(memory_);
+    }
+    [[nodiscard]] DeviceAddress at(uint64_t offset = 0) const { return memory_.address.plus(offset); }
+
+private:
+    driver::Device& device_;
+    driver::Memory memory_;
+    Bytes host_;
+};
+
+inline CopyOperation::End host_end(const void* pointer) {
+    return {CopyOperation::Place::host, DeviceAddress::of(pointer), {}};
+}
+inline CopyOperation::End device_end(DeviceAddress address) { return {CopyOperation::Place::device, address, {}}; }
+
+inline Bytes random_bytes(uint64_t size, uint32_t seed) {
+    Bytes bytes(size);
+    for (std::byte& byte : bytes) {
+        seed = seed * 1664525 + 1013904223;
+        byte = static_cast<std::byte>(seed >> 24);
+    }
+    return bytes;
+}
+
+class DriverConformance : public testing::TestWithParam<DriverUnderTest> {
+protected:
+    void SetUp() override {
+        driver_ = GetParam().make();
+        device_ = open(1);
+        ASSERT_NE(device_, nullptr);
+    }
+
+    [[nodiscard]] std::unique_ptr<driver::Device> open(uint32_t space) {
+        auto opened = driver_->open(next_index_++, SpaceId{space}, GetParam().parameters);
+        EXPECT_TRUE(opened.has_value());
+        return opened ? std::move(*opened) : nullptr;
+    }
+    [[nodiscard]] driver::Device& device() { return *device_; }
+    [[nodiscard]] std::unique_ptr<driver::Queue> make_queue(driver::QueueRole role = driver::QueueRole::compute) {
+        return make_queue(*device_, role);
+    }
+    [[nodiscard]] static std::unique_ptr<driver::Queue> make_queue(
+        driver::Device& device, driver::QueueRole role = driver::QueueRole::compute) {
+        auto queue = device.create_queue(role);
+        EXPECT_TRUE(queue.has_value());
+        return std::move(*queue);
+    }
+    [[nodiscard]] std::unique_ptr<driver::LoadedKernel> load(const driver::KernelImage& image) {
+        auto kernel = device_->load(image);
+        EXPECT_TRUE(kernel.has_value());
+        return std::move(*kernel);
+    }
+
+    static Timepoint upload(driver::Queue& queue, DeviceAddress to, const void* from, uint64_t size,
+                            driver::Waits waits = {}) {
+        return queue.copy({host_end(from), device_end(to), {size, 1, 1}}, {waits});
+    }
+    static Timepoint download(driver::Queue& queue, void* to, DeviceAddress from, uint64_t size,
+                              driver::Waits waits = {}) {
+        return queue.copy({device_end(from), host_end(to), {size, 1, 1}}, {waits});
+    }
+    static void wait(Timepoint timepoint) { timepoint.queue->wait(timepoint.value); }
+
+private:
+    std::unique_ptr<driver::Driver> driver_;
+    std::unique_ptr<driver::Device> device_;
+    uint32_t next_index_ = 0;
+};
+
+// Host functions for Queue::call.
+struct AppendNumber {
+    std::vector<int>* numbers;
+    int number;
+    static void run(void* data) {
+        auto& me = *static_cast<AppendNumber*>(data);
+        me.numbers->push_back(me.number);
+    }
+};
+
+// A host operation that blocks until it is opened.
+class Gate {
+public:
+    static void pass(void* data) {
+        auto& gate = *static_cast<Gate*>(data);
+        gate.reached_.store(true);
+        gate.reached_.notify_all();
+        gate.open_.wait(false);
+    }
+    void open() {
+        open_.store(true);
+        open_.notify_all();
+    }
+    void wait_until_reached() { reached_.wait(false); }
+
+private:
+    std::atomic<bool> open_{false};
+    std::atomic<bool> reached_{false};
+};
+
+} // namespace polder::conformance
