@@ -13,6 +13,7 @@
 #define POLDER_GUARDED_BY(x) POLDER_THREAD_ANNOTATION(guarded_by(x))
 #define POLDER_REQUIRES(...) POLDER_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
 #define POLDER_EXCLUDES(...) POLDER_THREAD_ANNOTATION(locks_excluded(__VA_ARGS__))
+#define POLDER_NO_THREAD_SAFETY_ANALYSIS POLDER_THREAD_ANNOTATION(no_thread_safety_analysis)
 
 namespace polder {
 

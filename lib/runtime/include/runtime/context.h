@@ -17,7 +17,6 @@ class Context final : public Object {
 public:
     static constexpr Kind kind = Kind::context;
     static constexpr Status invalid = Status::invalid_context;
-    static constexpr bool valid_while_alive = true;
 
     using Notify = void(CL_CALLBACK*)(const char* text, const void* info, size_t info_size, void* user);
     using Destructor = void(CL_CALLBACK*)(cl_context context, void* user);

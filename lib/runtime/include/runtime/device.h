@@ -33,7 +33,6 @@ class Device final : public Object {
 public:
     static constexpr Kind kind = Kind::device;
     static constexpr Status invalid = Status::invalid_device;
-    static constexpr bool valid_while_alive = true;
 
     // A root device. `slot` and `space` are never destroyed.
     Device(DriverSlot& slot, memory::Space& space, std::string driver_name);

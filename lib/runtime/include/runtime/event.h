@@ -36,7 +36,6 @@ class Event final : public Object {
 public:
     static constexpr Kind kind = Kind::event;
     static constexpr Status invalid = Status::invalid_event;
-    static constexpr bool valid_while_alive = false;
 
     using Callback = void(CL_CALLBACK*)(cl_event event, cl_int status, void* user);
     enum class Profiling : uint8_t { off, on };
@@ -107,6 +106,7 @@ private:
     ConditionVariable resolved_;
     std::vector<Ref<Dependent>> dependents_ POLDER_GUARDED_BY(mutex_);
     std::vector<CallbackEntry> callbacks_ POLDER_GUARDED_BY(mutex_);
+    bool user_status_set_ POLDER_GUARDED_BY(mutex_) = false;
 };
 
 // Runs everything on `ready`, and what that makes ready, iteratively.

@@ -77,12 +77,12 @@ private:
 };
 
 // The checked conversion, used by lib/api alone. `T::kind` is the Kind, `T::invalid` the Status for a
-// bad handle, `T::valid_while_alive` whether a handle whose API count is zero stays usable because other
-// objects keep it (a context by its buffers, a parent buffer by its sub-buffers).
+// bad handle. A handle whose API count is zero stays usable while other objects keep it, as the
+// specification wants: a context by its buffers, a parent buffer by its sub-buffers, an event by its callback.
 template <class T>
 [[nodiscard]] Result<T*> from_handle(const void* handle) {
     HandleCell* cell = HandleHeap::check(handle, T::kind);
-    if (!cell || (!T::valid_while_alive && cell->api_references.load(std::memory_order_relaxed) == 0))
+    if (!cell) [[unlikely]]
         return fail(T::invalid);
     return static_cast<T*>(cell->object);
 }

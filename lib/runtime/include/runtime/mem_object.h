@@ -14,7 +14,6 @@ class MemObject final : public Object {
 public:
     static constexpr Kind kind = Kind::mem_object;
     static constexpr Status invalid = Status::invalid_mem_object;
-    static constexpr bool valid_while_alive = false;
 
     using Destructor = void(CL_CALLBACK*)(cl_mem object, void* user);
 

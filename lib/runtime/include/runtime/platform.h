@@ -15,7 +15,6 @@ class Platform final : public Object {
 public:
     static constexpr Kind kind = Kind::platform;
     static constexpr Status invalid = Status::invalid_platform;
-    static constexpr bool valid_while_alive = true;
 
     // An unknown name in POCL_DEVICES is an error in the log that lists the known ones; the platform
     // then has no devices.

@@ -41,7 +41,6 @@ class Program final : public Object {
 public:
     static constexpr Kind kind = Kind::program;
     static constexpr Status invalid = Status::invalid_program;
-    static constexpr bool valid_while_alive = true;
     // The rest is described in program.cpp's folder by its author.
 };
 

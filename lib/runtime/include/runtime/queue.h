@@ -31,7 +31,6 @@ class Queue final : public Object {
 public:
     static constexpr Kind kind = Kind::queue;
     static constexpr Status invalid = Status::invalid_command_queue;
-    static constexpr bool valid_while_alive = false;
 
     static Result<Ref<Queue>> create(Ref<Context> context, Ref<Device> device,
                                      cl_command_queue_properties properties,
@@ -61,7 +60,8 @@ public:
 
     // Keeps `object` alive until everything submitted to this queue so far is complete. Called by
     // Command::submit (lock held), after the operation was submitted; cheap when the object is the same as before.
-    void keep_alive(Ref<const RefCounted> object, driver::Timepoint until);
+    // The analysis cannot see that Command::submit runs under the lock.
+    void keep_alive(Ref<const RefCounted> object, driver::Timepoint until) POLDER_NO_THREAD_SAFETY_ANALYSIS;
 
 private:
     using MoveToHeap = std::unique_ptr<Command> (*)(Command& command);
@@ -79,12 +79,16 @@ private:
           std::vector<cl_queue_properties> property_list);
 
     Result<Ref<Event>> enqueue_command(const EnqueueRequest& request, Command& command, MoveToHeap move);
-    // ... see queue.cpp
-    Result<driver::Timepoint> submit_locked(Command& command, const EnqueueRequest::Ordering ordering,
-                                            std::vector<driver::Timepoint>& waits, Event* event)
+    Ref<Event> make_event(cl_command_type type);
+    void add_order_waits_locked(bool joins_all, std::vector<driver::Timepoint>& waits) POLDER_REQUIRES(mutex_);
+    void hold_back_locked(const EnqueueRequest& request, bool joins_all, std::unique_ptr<Command> command,
+                          const Ref<Event>& event, std::vector<Ref<Dependent>>& ready) POLDER_REQUIRES(mutex_);
+    Result<driver::Timepoint> submit_pending(Command& command, std::vector<driver::Timepoint>& waits, Event& event)
+        POLDER_EXCLUDES(mutex_);
+    Result<driver::Timepoint> submit_locked(Command& command, std::vector<driver::Timepoint>& waits, Event* event)
         POLDER_REQUIRES(mutex_);
     Lane& choose_lane(std::span<const driver::Timepoint> waits) POLDER_REQUIRES(mutex_);
-    void drop_finished_locked() POLDER_REQUIRES(mutex_);
+    void drop_resolved_locked() POLDER_REQUIRES(mutex_);
 
     Ref<Context> context_;
     Ref<Device> device_;
@@ -101,6 +105,7 @@ private:
     Ref<Event> pending_barrier_ POLDER_GUARDED_BY(mutex_);
     driver::Timepoint barrier_ POLDER_GUARDED_BY(mutex_);
     std::vector<Kept> kept_ POLDER_GUARDED_BY(mutex_);
+    size_t sweep_at_ POLDER_GUARDED_BY(mutex_) = 16;
 };
 
 } // namespace polder::runtime

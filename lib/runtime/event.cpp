@@ -1,0 +1,143 @@
+#include <runtime/context.h>
+#include <runtime/event.h>
+#include <runtime/queue.h>
+#include <runtime/watcher.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace polder::runtime {
+
+Event::Event(Ref<Context> context, Ref<Queue> queue, cl_command_type type, Profiling profiling)
+    : context_(std::move(context)), queue_(std::move(queue)), type_(type) {
+    if (profiling == Profiling::on) {
+        times_ = std::make_unique<Times>();
+        times_->queued_ns = queue_->device().driver().now_ns();
+    }
+}
+
+Event::~Event() = default;
+
+cl_int Event::status() const {
+    switch (state_.load(std::memory_order_acquire)) {
+    case State::pending: return is_user() ? CL_SUBMITTED : CL_QUEUED;
+    case State::failed: return error_;
+    case State::submitted: break;
+    }
+    if (timepoint_.is_complete())
+        return timepoint_.queue ? static_cast<cl_int>(timepoint_.queue->status(timepoint_.value)) : CL_COMPLETE;
+    return timepoint_.queue->started() >= timepoint_.value ? CL_RUNNING : CL_SUBMITTED;
+}
+
+void Event::leave_pending(State state, std::vector<Ref<Dependent>>& ready) {
+    std::vector<Ref<Dependent>> dependents;
+    bool has_callbacks = false;
+    {
+        Lock lock(mutex_);
+        state_.store(state, std::memory_order_release);
+        dependents.swap(dependents_);
+        has_callbacks = !callbacks_.empty();
+        resolved_.notify_all();
+    }
+    for (const Ref<Dependent>& dependent : dependents)
+        dependent->on_resolved(state == State::failed, ready);
+    if (!has_callbacks)
+        return;
+    if (state == State::failed) {
+        run_callbacks(CL_COMPLETE, error_);
+    } else {
+        run_callbacks(CL_SUBMITTED, CL_SUBMITTED);
+        watch(Ref<Event>::share(this));
+    }
+}
+
+void Event::resolve(driver::Timepoint timepoint, std::vector<Ref<Dependent>>& ready) {
+    timepoint_ = timepoint;
+    leave_pending(State::submitted, ready);
+}
+
+void Event::fail(cl_int status, std::vector<Ref<Dependent>>& ready) {
+    error_ = status;
+    leave_pending(State::failed, ready);
+}
+
+Result<void> Event::set_user_status(cl_int status) {
+    std::vector<Ref<Dependent>> ready;
+    {
+        Lock lock(mutex_);
+        if (std::exchange(user_status_set_, true))
+            return polder::fail(Status::invalid_operation);
+    }
+    if (status == CL_COMPLETE)
+        resolve({}, ready);
+    else
+        fail(status, ready);
+    run_ready(ready);
+    return {};
+}
+
+bool Event::add_dependent(Ref<Dependent> dependent) {
+    Lock lock(mutex_);
+    if (!is_pending())
+        return false;
+    dependents_.push_back(std::move(dependent));
+    return true;
+}
+
+void Event::wait() {
+    {
+        Lock lock(mutex_);
+        while (is_pending())
+            resolved_.wait(mutex_);
+    }
+    if (is_submitted() && timepoint_.queue)
+        timepoint_.queue->wait(timepoint_.value);
+}
+
+void Event::add_callback(cl_int status, Callback function, void* user) {
+    {
+        Lock lock(mutex_);
+        callbacks_.push_back({status, function, user});
+        if (is_pending())
+            return;  // leave_pending sees it
+    }
+    if (is_failed()) {
+        run_callbacks(CL_COMPLETE, error_);
+        return;
+    }
+    run_callbacks(CL_SUBMITTED, CL_SUBMITTED);
+    if (timepoint_.queue)
+        timepoint_.queue->flush();
+    watch(Ref<Event>::share(this));
+}
+
+void Event::run_completion_callbacks() {
+    const cl_int final_status = status();
+    run_callbacks(CL_RUNNING, final_status < 0 ? final_status : CL_RUNNING);
+    run_callbacks(CL_COMPLETE, final_status < 0 ? final_status : CL_COMPLETE);
+}
+
+// Statuses count down from CL_QUEUED (3) to CL_COMPLETE (0): what waits for `reached` or an earlier one is due.
+void Event::run_callbacks(cl_int reached, cl_int reported) {
+    std::vector<CallbackEntry> due;
+    {
+        Lock lock(mutex_);
+        const auto first_due = std::stable_partition(callbacks_.begin(), callbacks_.end(),
+                                                     [&](const CallbackEntry& c) { return c.status < reached; });
+        due.assign(first_due, callbacks_.end());
+        callbacks_.erase(first_due, callbacks_.end());
+    }
+    for (const CallbackEntry& entry : due)
+        entry.function(static_cast<cl_event>(handle()), reported, entry.user);
+}
+
+void run_ready(std::vector<Ref<Dependent>>& ready) {
+    while (!ready.empty()) {
+        std::vector<Ref<Dependent>> batch;
+        batch.swap(ready);
+        for (const Ref<Dependent>& dependent : batch)
+            dependent->run(ready);
+    }
+}
+
+} // namespace polder::runtime
