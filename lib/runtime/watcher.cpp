@@ -1,4 +1,5 @@
 #include <base/mutex.h>
+#include <memory/collect.h>
 #include <polder/driver.h>
 #include <runtime/event.h>
 #include <runtime/watcher.h>
@@ -84,6 +85,19 @@ void watch(Ref<Event> event) {
         watcher = slot.get();
     }
     watcher->add(std::move(event));
+}
+
+void watch_destructions() {
+    memory::collect();
+    if (memory::next_destruction().is_complete())
+        return;
+    std::thread([] {
+        for (driver::Timepoint next = memory::next_destruction(); !next.is_complete();
+             next = memory::next_destruction()) {
+            next.queue->wait(next.value);
+            memory::collect();
+        }
+    }).detach();
 }
 
 } // namespace polder::runtime

@@ -18,13 +18,17 @@ public:
     // Ignores pointers that are not the start of an allocation.
     void free(void* pointer);
 
-    // The allocation that contains `pointer`: bytes from its start.
+    // The allocation that contains `pointer`, as [offset of pointer, size of the allocation).
     [[nodiscard]] std::optional<ByteRange> find(const void* pointer) const;
 
 private:
+    struct Allocation {
+        memory::Block block;
+        ByteCount size;
+    };
     memory::Space& space_;
     mutable Mutex mutex_;
-    std::map<uintptr_t, memory::Block> blocks_ POLDER_GUARDED_BY(mutex_);
+    std::map<uintptr_t, Allocation> blocks_ POLDER_GUARDED_BY(mutex_);  // by address
 };
 
 } // namespace polder::runtime

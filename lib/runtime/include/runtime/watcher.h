@@ -13,4 +13,8 @@ class Event;
 // Runs event->run_completion_callbacks() once the event's timepoint is complete. The event is submitted.
 void watch(Ref<Event> event);
 
+// Calls memory::collect() until every storage that is gone by now has told so, from a thread of its own when
+// devices still work on one.
+void watch_destructions();
+
 } // namespace polder::runtime

@@ -1,0 +1,74 @@
+#include <base/log.h>
+#include <runtime/context.h>
+#include <runtime/platform.h>
+#include <runtime/svm.h>
+
+#include <algorithm>
+#include <string>
+
+namespace polder::runtime {
+namespace {
+
+// The memory spaces of the devices, and host memory, each once.
+std::vector<memory::Space*> spaces_of(std::span<const Ref<Device>> devices) {
+    std::vector<memory::Space*> spaces{Platform::get().spaces().front()};
+    for (const Ref<Device>& device : devices)
+        if (std::find(spaces.begin(), spaces.end(), &device->space()) == spaces.end())
+            spaces.push_back(&device->space());
+    return spaces;
+}
+
+} // namespace
+
+Ref<Context> Context::create(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties,
+                             Notify notify, void* user) {
+    return Ref<Context>::adopt(new Context(std::move(devices), std::move(properties), notify, user));
+}
+
+Context::Context(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties, Notify notify,
+                 void* user)
+    : devices_(std::move(devices)), properties_(std::move(properties)), notify_(notify), notify_user_(user),
+      domain_(memory::Domain::create(spaces_of(devices_))),
+      svm_(std::make_unique<SvmHeap>(*Platform::get().spaces().front())) {}
+
+Context::~Context() {
+    // Last registered first, as the specification says; the handle is still valid then.
+    for (auto callback = destructors_.rbegin(); callback != destructors_.rend(); ++callback)
+        callback->function(static_cast<cl_context>(handle()), callback->user);
+}
+
+bool Context::has(const Device& device) const {
+    return std::any_of(devices_.begin(), devices_.end(),
+                       [&](const Ref<Device>& mine) { return mine.get() == &device; });
+}
+
+bool Context::has_svm() const {
+    return std::any_of(devices_.begin(), devices_.end(), [](const Ref<Device>& d) { return d->has_svm(); });
+}
+
+uint64_t Context::max_allocation_bytes() const {
+    uint64_t largest = 0;
+    for (const Ref<Device>& device : devices_)
+        largest = std::max(largest, runtime::max_allocation_bytes(*device));
+    return largest;
+}
+
+uint64_t Context::min_base_alignment() const {
+    uint64_t smallest = ~uint64_t{0};
+    for (const Ref<Device>& device : devices_)
+        smallest = std::min(smallest, device->info().base_address_alignment);
+    return smallest;
+}
+
+void Context::notify(std::string_view text) const {
+    POLDER_LOG(error, "%.*s", static_cast<int>(text.size()), text.data());
+    if (notify_)
+        notify_(std::string(text).c_str(), nullptr, 0, notify_user_);
+}
+
+void Context::add_destructor(Destructor function, void* user) {
+    Lock lock(mutex_);
+    destructors_.push_back({function, user});
+}
+
+} // namespace polder::runtime
