@@ -1,0 +1,174 @@
+// Buffers and sub-buffers: creation, queries, callbacks.
+#include "entry.h"
+
+#include <bit>
+#include <runtime/mem_object.h>
+
+using namespace polder;
+using namespace polder::runtime;
+
+namespace polder::api {
+namespace {
+
+constexpr cl_mem_flags device_access = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY;
+constexpr cl_mem_flags host_pointer_use = CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR;
+constexpr cl_mem_flags host_access = CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
+
+bool at_most_one(cl_mem_flags flags) { return std::popcount(flags) <= 1; }
+
+Result<void> check_flags(cl_mem_flags flags) {
+    if (flags & ~(device_access | host_pointer_use | host_access))
+        return fail(Status::invalid_value);
+    // Mutually exclusive: the three device accesses; the three host accesses; USE_HOST_PTR and the other two.
+    if (!at_most_one(flags & device_access) || !at_most_one(flags & host_access))
+        return fail(Status::invalid_value);
+    if ((flags & CL_MEM_USE_HOST_PTR) && (flags & (CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)))
+        return fail(Status::invalid_value);
+    return {};
+}
+
+Result<Ref<MemObject>> create_buffer(cl_context context_handle, const cl_mem_properties* properties,
+                                     cl_mem_flags flags, size_t size, void* host_ptr) {
+    POLDER_ASSIGN(context, from_handle<Context>(context_handle));
+    // No property is defined for buffers; an empty list is fine.
+    if (properties && properties[0] != 0)
+        return fail(Status::invalid_property);
+    POLDER_TRY(check_flags(flags));
+    if (size == 0 || size > context->max_allocation_bytes())
+        return fail(Status::invalid_buffer_size);
+    // A host pointer is needed exactly when the flags speak of one.
+    const bool needs_pointer = flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR);
+    if (needs_pointer != (host_ptr != nullptr))
+        return fail(Status::invalid_host_ptr);
+    if (!(flags & device_access))
+        flags |= CL_MEM_READ_WRITE;
+    auto buffer = MemObject::create_buffer(Ref<Context>::share(context), flags, size, host_ptr,
+                                           properties ? std::vector<cl_mem_properties>{0}
+                                                      : std::vector<cl_mem_properties>{});
+    if (!buffer)
+        context->notify(buffer.error().detail());
+    return buffer;
+}
+
+// What a sub-buffer may not claim beyond its parent, and what it takes over when it claims nothing.
+Result<cl_mem_flags> sub_buffer_flags(cl_mem_flags parent, cl_mem_flags flags) {
+    POLDER_TRY(check_flags(flags));
+    if (flags & host_pointer_use)
+        return fail(Status::invalid_value);
+    if ((parent & CL_MEM_WRITE_ONLY) && (flags & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY)))
+        return fail(Status::invalid_value);
+    if ((parent & CL_MEM_READ_ONLY) && (flags & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY)))
+        return fail(Status::invalid_value);
+    if ((parent & CL_MEM_HOST_WRITE_ONLY) && (flags & CL_MEM_HOST_READ_ONLY))
+        return fail(Status::invalid_value);
+    if ((parent & CL_MEM_HOST_READ_ONLY) && (flags & CL_MEM_HOST_WRITE_ONLY))
+        return fail(Status::invalid_value);
+    if ((parent & CL_MEM_HOST_NO_ACCESS) && (flags & (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY)))
+        return fail(Status::invalid_value);
+    if (!(flags & device_access))
+        flags |= parent & device_access;
+    if (!(flags & host_access))
+        flags |= parent & host_access;
+    return flags | (parent & host_pointer_use);
+}
+
+Result<Ref<MemObject>> create_sub_buffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type type,
+                                         const void* info) {
+    POLDER_ASSIGN(parent, from_handle<MemObject>(buffer));
+    // A sub-buffer has no sub-buffers.
+    if (parent->parent())
+        return fail(Status::invalid_mem_object);
+    POLDER_ASSIGN(all_flags, sub_buffer_flags(parent->flags(), flags));
+    if (type != CL_BUFFER_CREATE_TYPE_REGION || !info)
+        return fail(Status::invalid_value);
+    const auto region = *static_cast<const cl_buffer_region*>(info);
+    if (region.size == 0)
+        return fail(Status::invalid_buffer_size);
+    if (region.origin > parent->size() || region.size > parent->size() - region.origin)
+        return fail(Status::invalid_value);
+    // At least one device of the context must be able to use the origin.
+    if (region.origin % parent->context().min_base_alignment() != 0)
+        return fail(Status::misaligned_sub_buffer_offset);
+    return MemObject::create_sub_buffer(Ref<MemObject>::share(parent), all_flags,
+                                        ByteRange::at(region.origin, ByteCount{region.size}));
+}
+
+Result<cl_mem> exposed(const Result<Ref<MemObject>>& object) {
+    if (!object)
+        return fail(object.error());
+    return expose<cl_mem>(*object);
+}
+
+bool is_svm_pointer(const MemObject& object) {
+    return object.host_pointer() && object.context().svm().find(object.host_pointer()).has_value();
+}
+
+Result<void> get_mem_info(cl_mem handle, cl_mem_info name, const Info& info) {
+    POLDER_ASSIGN(object, from_handle<MemObject>(handle));
+    switch (name) {
+    case CL_MEM_TYPE: return info.value<cl_mem_object_type>(CL_MEM_OBJECT_BUFFER);
+    case CL_MEM_FLAGS: return info.value<cl_mem_flags>(object->flags());
+    case CL_MEM_SIZE: return info.value<size_t>(object->size());
+    case CL_MEM_HOST_PTR: return info.value<void*>(object->host_pointer());
+    case CL_MEM_MAP_COUNT: return info.value<cl_uint>(object->map_count());
+    case CL_MEM_REFERENCE_COUNT: return info.value<cl_uint>(object->api_references());
+    case CL_MEM_CONTEXT: return info.value<cl_context>(handle_of<cl_context>(&object->context()));
+    case CL_MEM_ASSOCIATED_MEMOBJECT:
+        return info.value<cl_mem>(handle_of<cl_mem>(object->parent()));
+    case CL_MEM_OFFSET: return info.value<size_t>(object->origin());
+    case CL_MEM_USES_SVM_POINTER: return info.value<cl_bool>(is_svm_pointer(*object) ? CL_TRUE : CL_FALSE);
+    case CL_MEM_PROPERTIES: return info.array(object->properties());
+    default: return fail(Status::invalid_value);
+    }
+}
+
+} // namespace
+} // namespace polder::api
+
+using namespace polder::api;
+
+CL_API_ENTRY cl_mem CL_API_CALL clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size,
+                                                      void* host_ptr, cl_int* errcode_ret) {
+    return create<cl_mem>(errcode_ret, [&] { return exposed(create_buffer(context, nullptr, flags, size, host_ptr)); });
+}
+
+CL_API_ENTRY cl_mem CL_API_CALL clCreateBufferWithProperties(cl_context context,
+                                                                    const cl_mem_properties* properties,
+                                                                    cl_mem_flags flags, size_t size,
+                                                                    void* host_ptr, cl_int* errcode_ret) {
+    return create<cl_mem>(errcode_ret,
+                          [&] { return exposed(create_buffer(context, properties, flags, size, host_ptr)); });
+}
+
+CL_API_ENTRY cl_mem CL_API_CALL clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags,
+                                                         cl_buffer_create_type type, const void* info,
+                                                         cl_int* errcode_ret) {
+    return create<cl_mem>(errcode_ret, [&] { return exposed(create_sub_buffer(buffer, flags, type, info)); });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clRetainMemObject(cl_mem object) {
+    return entry([&] { return retain<MemObject>(object); });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clReleaseMemObject(cl_mem object) {
+    return entry([&] { return release<MemObject>(object); });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clSetMemObjectDestructorCallback(
+    cl_mem object, void(CL_CALLBACK* pfn_notify)(cl_mem, void*), void* user_data) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(checked, from_handle<MemObject>(object));
+        if (!pfn_notify)
+            return fail(Status::invalid_value);
+        checked->add_destructor(pfn_notify, user_data);
+        return {};
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetMemObjectInfo(cl_mem object, cl_mem_info param_name,
+                                                          size_t param_value_size, void* param_value,
+                                                          size_t* param_value_size_ret) {
+    return entry([&] {
+        return get_mem_info(object, param_name, Info{param_value_size, param_value, param_value_size_ret});
+    });
+}

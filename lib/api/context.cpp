@@ -1,0 +1,143 @@
+// Contexts.
+#include "entry.h"
+
+#include <algorithm>
+#include <runtime/context.h>
+#include <runtime/platform.h>
+
+using namespace polder;
+using namespace polder::runtime;
+
+namespace polder::api {
+namespace {
+
+// The list with its terminating zero; invalid_property for unknown or repeated names.
+Result<std::vector<cl_context_properties>> check_properties(const cl_context_properties* list) {
+    std::vector<cl_context_properties> properties;
+    if (!list)
+        return properties;
+    bool has_platform = false;
+    bool has_sync = false;
+    for (; *list != 0; list += 2) {
+        if (list[0] == CL_CONTEXT_PLATFORM) {
+            if (std::exchange(has_platform, true))
+                return fail(Status::invalid_property);
+            POLDER_TRY(from_handle<Platform>(reinterpret_cast<const void*>(list[1])));
+        } else if (list[0] == CL_CONTEXT_INTEROP_USER_SYNC) {
+            if (std::exchange(has_sync, true) || (list[1] != CL_TRUE && list[1] != CL_FALSE))
+                return fail(Status::invalid_property);
+        } else {
+            return fail(Status::invalid_property);
+        }
+        properties.insert(properties.end(), {list[0], list[1]});
+    }
+    properties.push_back(0);
+    return properties;
+}
+
+Result<cl_context> create_context(const cl_context_properties* list, std::vector<Ref<Device>> devices,
+                                  Context::Notify notify, void* user_data) {
+    POLDER_ASSIGN(properties, check_properties(list));
+    // A user argument without a callback makes no sense.
+    if (!notify && user_data)
+        return fail(Status::invalid_value);
+    return expose<cl_context>(Context::create(std::move(devices), std::move(properties), notify, user_data));
+}
+
+Result<std::vector<Ref<Device>>> check_devices(cl_uint count, const cl_device_id* list) {
+    if (!list || count == 0)
+        return fail(Status::invalid_value);
+    std::vector<Ref<Device>> devices;
+    for (cl_uint i = 0; i < count; ++i) {
+        POLDER_ASSIGN(device, from_handle<Device>(list[i]));
+        // A device named twice counts once.
+        const bool known = std::any_of(devices.begin(), devices.end(),
+                                       [&](const Ref<Device>& d) { return d.get() == device; });
+        if (!known)
+            devices.push_back(Ref<Device>::share(device));
+    }
+    return devices;
+}
+
+Result<std::vector<Ref<Device>>> devices_of_type(cl_device_type type) {
+    constexpr cl_device_type known = CL_DEVICE_TYPE_DEFAULT | CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU |
+                                     CL_DEVICE_TYPE_ACCELERATOR | CL_DEVICE_TYPE_CUSTOM;
+    if (type != CL_DEVICE_TYPE_ALL && (type == 0 || (type & ~known)))
+        return fail(Status::invalid_device_type);
+    std::vector<Ref<Device>> devices;
+    for (const Ref<Device>& device : Platform::get().devices()) {
+        const bool is_default = &device == &Platform::get().devices().front();
+        if (type == CL_DEVICE_TYPE_ALL || (type & device_type(*device)) ||
+            ((type & CL_DEVICE_TYPE_DEFAULT) && is_default))
+            devices.push_back(device);
+    }
+    if (devices.empty())
+        return fail(Status::device_not_found);
+    return devices;
+}
+
+Result<void> get_context_info(cl_context handle, cl_context_info name, const Info& info) {
+    POLDER_ASSIGN(context, from_handle<Context>(handle));
+    switch (name) {
+    case CL_CONTEXT_REFERENCE_COUNT: return info.value<cl_uint>(context->api_references());
+    case CL_CONTEXT_NUM_DEVICES: return info.value<cl_uint>(static_cast<cl_uint>(context->devices().size()));
+    case CL_CONTEXT_DEVICES: {
+        std::vector<cl_device_id> devices;
+        for (const Ref<Device>& device : context->devices())
+            devices.push_back(handle_of<cl_device_id>(device.get()));
+        return info.array(devices);
+    }
+    case CL_CONTEXT_PROPERTIES: return info.array(context->properties());
+    default: return fail(Status::invalid_value);
+    }
+}
+
+} // namespace
+} // namespace polder::api
+
+using namespace polder::api;
+
+CL_API_ENTRY cl_context CL_API_CALL clCreateContext(const cl_context_properties* properties, cl_uint num_devices,
+                                                    const cl_device_id* devices, Context::Notify pfn_notify,
+                                                    void* user_data, cl_int* errcode_ret) {
+    return create<cl_context>(errcode_ret, [&]() -> Result<cl_context> {
+        POLDER_ASSIGN(checked, check_devices(num_devices, devices));
+        return create_context(properties, std::move(checked), pfn_notify, user_data);
+    });
+}
+
+CL_API_ENTRY cl_context CL_API_CALL clCreateContextFromType(const cl_context_properties* properties,
+                                                            cl_device_type device_type, Context::Notify pfn_notify,
+                                                            void* user_data, cl_int* errcode_ret) {
+    return create<cl_context>(errcode_ret, [&]() -> Result<cl_context> {
+        POLDER_ASSIGN(devices, devices_of_type(device_type));
+        return create_context(properties, std::move(devices), pfn_notify, user_data);
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clRetainContext(cl_context context) {
+    return entry([&] { return retain<Context>(context); });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clReleaseContext(cl_context context) {
+    return entry([&] { return release<Context>(context); });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetContextInfo(cl_context context, cl_context_info param_name,
+                                                 size_t param_value_size, void* param_value,
+                                                 size_t* param_value_size_ret) {
+    return entry([&] {
+        return get_context_info(context, param_name, Info{param_value_size, param_value, param_value_size_ret});
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clSetContextDestructorCallback(cl_context context, Context::Destructor pfn_notify,
+                                                               void* user_data) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(checked, from_handle<Context>(context));
+        if (!pfn_notify)
+            return fail(Status::invalid_value);
+        checked->add_destructor(pfn_notify, user_data);
+        return {};
+    });
+}

@@ -1,0 +1,53 @@
+// What every clEnqueue* entry point shares: a queue, a wait list, a command, an event to give back.
+#pragma once
+
+#include "entry.h"
+
+#include <runtime/queue.h>
+#include <utility>
+
+namespace polder::api {
+
+enum class Blocking : uint8_t { no, yes };
+
+inline Blocking blocking_if(cl_bool blocking) { return blocking ? Blocking::yes : Blocking::no; }
+
+class EnqueueEdge {
+public:
+    // invalid_command_queue, invalid_event_wait_list, invalid_context.
+    static Result<EnqueueEdge> check(cl_command_queue handle, cl_uint count, const cl_event* list, cl_event* event) {
+        POLDER_ASSIGN(queue, from_handle<runtime::Queue>(handle));
+        POLDER_ASSIGN(events, wait_list(queue->context(), count, list));
+        return EnqueueEdge{*queue, std::move(events), event};
+    }
+
+    [[nodiscard]] runtime::Queue& queue() const { return *queue_; }
+    [[nodiscard]] runtime::Context& context() const { return queue_->context(); }
+
+    // Enqueues, waits when blocking, and gives the application its event.
+    template <class Command>
+    [[nodiscard]] Result<void> enqueue(
+        cl_command_type type, Command&& command, Blocking blocking = Blocking::no,
+        runtime::EnqueueRequest::Ordering ordering = runtime::EnqueueRequest::Ordering::command) const {
+        using Want = runtime::EnqueueRequest::WantEvent;
+        const bool wants_event = event_place_ || blocking == Blocking::yes;
+        POLDER_ASSIGN(event, queue_->enqueue({type, events_.events(), wants_event ? Want::yes : Want::no, ordering},
+                                             std::forward<Command>(command)));
+        if (blocking == Blocking::yes) {
+            event->wait();
+            if (const cl_int status = event->status(); status < 0)
+                return fail(static_cast<Status>(status));
+        }
+        return give_event(event, event_place_);
+    }
+
+private:
+    EnqueueEdge(runtime::Queue& queue, WaitList events, cl_event* event_place)
+        : queue_(&queue), events_(std::move(events)), event_place_(event_place) {}
+
+    runtime::Queue* queue_;
+    WaitList events_;
+    cl_event* event_place_;
+};
+
+} // namespace polder::api

@@ -1,0 +1,184 @@
+// Events, user events, markers and barriers, profiling.
+#include "enqueue.h"
+
+#include <algorithm>
+
+#include <runtime/buffer_commands.h>
+#include <runtime/event.h>
+#include <runtime/queue.h>
+
+using namespace polder;
+using namespace polder::runtime;
+
+namespace polder::api {
+namespace {
+
+// Polling is progress: an application that asks for a status without having flushed must not ask forever.
+cl_int polled_status(Event& event) {
+    const cl_int status = event.status();
+    if (status > CL_COMPLETE && event.is_submitted())
+        event.timepoint().queue->flush();
+    return status;
+}
+
+Result<void> get_event_info(cl_event handle, cl_event_info name, const Info& info) {
+    POLDER_ASSIGN(event, from_handle<Event>(handle));
+    switch (name) {
+    case CL_EVENT_COMMAND_QUEUE: return info.value(handle_of<cl_command_queue>(event->queue()));
+    case CL_EVENT_CONTEXT: return info.value(handle_of<cl_context>(&event->context()));
+    case CL_EVENT_COMMAND_TYPE: return info.value<cl_command_type>(event->type());
+    case CL_EVENT_COMMAND_EXECUTION_STATUS: return info.value<cl_int>(polled_status(*event));
+    case CL_EVENT_REFERENCE_COUNT: return info.value<cl_uint>(event->api_references());
+    default: return fail(Status::invalid_value);
+    }
+}
+
+Result<void> get_profiling_info(cl_event handle, cl_profiling_info name, const Info& info) {
+    POLDER_ASSIGN(event, from_handle<Event>(handle));
+    // Only complete commands of queues with profiling have times.
+    const Event::Times* times = event->times();
+    if (!times || event->status() != CL_COMPLETE)
+        return fail(Status::profiling_info_not_available);
+    const uint64_t end_ns = std::max(times->operation.end_ns.load(), times->submit_ns);
+    const uint64_t start_ns = std::clamp(times->operation.start_ns.load(), times->submit_ns, end_ns);
+    switch (name) {
+    case CL_PROFILING_COMMAND_QUEUED: return info.value<cl_ulong>(times->queued_ns);
+    case CL_PROFILING_COMMAND_SUBMIT: return info.value<cl_ulong>(times->submit_ns);
+    case CL_PROFILING_COMMAND_START: return info.value<cl_ulong>(start_ns);
+    case CL_PROFILING_COMMAND_END:
+    case CL_PROFILING_COMMAND_COMPLETE: return info.value<cl_ulong>(end_ns);  // no child kernels
+    default: return fail(Status::invalid_value);
+    }
+}
+
+Result<void> wait_for_events(cl_uint count, const cl_event* list) {
+    if (count == 0 || !list)
+        return fail(Status::invalid_value);
+    POLDER_ASSIGN(events, checked_events(count, list, Status::invalid_event));
+    for (const Event* event : events.events())
+        if (&event->context() != &events.events().front()->context())
+            return fail(Status::invalid_context);
+    // Everything is set going before anything is waited for.
+    for (Event* event : events.events())
+        if (event->is_submitted() && !event->timepoint().is_complete())
+            event->timepoint().queue->flush();
+    bool failed = false;
+    for (Event* event : events.events()) {
+        event->wait();
+        failed |= event->status() < 0;
+    }
+    if (failed)
+        return fail(Status::exec_status_error_for_events_in_wait_list);
+    return {};
+}
+
+Result<void> enqueue_marker(cl_command_queue queue, cl_uint count, const cl_event* list, cl_event* event,
+                            cl_command_type type, EnqueueRequest::Ordering ordering) {
+    POLDER_ASSIGN(edge, EnqueueEdge::check(queue, count, list, event));
+    return edge.enqueue(type, MarkerCommand{}, Blocking::no, ordering);
+}
+
+} // namespace
+} // namespace polder::api
+
+using namespace polder::api;
+using Ordering = EnqueueRequest::Ordering;
+
+CL_API_ENTRY cl_event CL_API_CALL clCreateUserEvent(cl_context context, cl_int* errcode_ret) {
+    return create<cl_event>(errcode_ret, [&]() -> Result<cl_event> {
+        POLDER_ASSIGN(checked, from_handle<Context>(context));
+        return expose<cl_event>(make_ref<Event>(Ref<Context>::share(checked), nullptr, CL_COMMAND_USER,
+                                                Event::Profiling::off));
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clSetUserEventStatus(cl_event event, cl_int execution_status) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(checked, from_handle<Event>(event));
+        if (!checked->is_user())
+            return fail(Status::invalid_event);
+        if (execution_status > CL_COMPLETE)
+            return fail(Status::invalid_value);
+        // The application may release its last reference from a callback.
+        const auto keep = Ref<Event>::share(checked);
+        return keep->set_user_status(execution_status);
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clRetainEvent(cl_event event) {
+    return entry([&] { return retain<Event>(event); });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clReleaseEvent(cl_event event) {
+    return entry([&] { return release<Event>(event); });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clWaitForEvents(cl_uint num_events, const cl_event* event_list) {
+    return entry([&] { return wait_for_events(num_events, event_list); });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetEventInfo(cl_event event, cl_event_info param_name, size_t param_value_size,
+                                               void* param_value, size_t* param_value_size_ret) {
+    return entry([&] {
+        return get_event_info(event, param_name, Info{param_value_size, param_value, param_value_size_ret});
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetEventProfilingInfo(cl_event event, cl_profiling_info param_name,
+                                                        size_t param_value_size, void* param_value,
+                                                        size_t* param_value_size_ret) {
+    return entry([&] {
+        return get_profiling_info(event, param_name, Info{param_value_size, param_value, param_value_size_ret});
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clSetEventCallback(cl_event event, cl_int command_exec_callback_type,
+                                                   Event::Callback pfn_notify, void* user_data) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(checked, from_handle<Event>(event));
+        const bool known_type = command_exec_callback_type == CL_SUBMITTED ||
+                                command_exec_callback_type == CL_RUNNING ||
+                                command_exec_callback_type == CL_COMPLETE;
+        if (!pfn_notify || !known_type)
+            return fail(Status::invalid_value);
+        const auto keep = Ref<Event>::share(checked);
+        keep->add_callback(command_exec_callback_type, pfn_notify, user_data);
+        return {};
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint num_events,
+                                                            const cl_event* list, cl_event* event) {
+    return entry([&] { return enqueue_marker(queue, num_events, list, event, CL_COMMAND_MARKER, Ordering::marker); });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueBarrierWithWaitList(cl_command_queue queue, cl_uint num_events,
+                                                             const cl_event* list, cl_event* event) {
+    return entry([&] { return enqueue_marker(queue, num_events, list, event, CL_COMMAND_BARRIER, Ordering::barrier); });
+}
+
+// Deprecated since OpenCL 1.2: the forms without wait lists.
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueMarker(cl_command_queue queue, cl_event* event) {
+    return entry([&]() -> Result<void> {
+        POLDER_TRY(from_handle<Queue>(queue));
+        if (!event)
+            return fail(Status::invalid_value);
+        return enqueue_marker(queue, 0, nullptr, event, CL_COMMAND_MARKER, Ordering::marker);
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueWaitForEvents(cl_command_queue queue, cl_uint num_events,
+                                                       const cl_event* list) {
+    return entry([&]() -> Result<void> {
+        POLDER_TRY(from_handle<Queue>(queue));
+        if (num_events == 0 || !list)
+            return fail(Status::invalid_value);
+        POLDER_TRY(checked_events(num_events, list, Status::invalid_event));
+        return enqueue_marker(queue, num_events, list, nullptr, CL_COMMAND_BARRIER, Ordering::barrier);
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueBarrier(cl_command_queue queue) {
+    return entry([&] { return enqueue_marker(queue, 0, nullptr, nullptr, CL_COMMAND_BARRIER, Ordering::barrier); });
+}

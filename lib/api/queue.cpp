@@ -1,0 +1,164 @@
+// Command-queues.
+#include "entry.h"
+
+#include <runtime/queue.h>
+
+using namespace polder;
+using namespace polder::runtime;
+
+namespace polder::api {
+namespace {
+
+constexpr cl_command_queue_properties host_queue_properties =
+    CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE;
+constexpr cl_command_queue_properties known_properties =
+    host_queue_properties | CL_QUEUE_ON_DEVICE | CL_QUEUE_ON_DEVICE_DEFAULT;
+
+struct Properties {
+    cl_command_queue_properties bits = 0;
+    std::vector<cl_queue_properties> list;  // with its terminating zero, or empty
+};
+
+Result<void> check_bits(cl_command_queue_properties bits) {
+    if (bits & ~known_properties)
+        return fail(Status::invalid_value);
+    // Queues on the device are optional in OpenCL 3.0 and no device here has them.
+    if (bits & ~host_queue_properties)
+        return fail(Status::invalid_queue_properties);
+    return {};
+}
+
+Result<Properties> check_properties(const cl_queue_properties* list) {
+    Properties properties;
+    if (!list)
+        return properties;
+    for (; *list != 0; list += 2) {
+        if (list[0] == CL_QUEUE_PROPERTIES)
+            properties.bits = list[1];
+        else  // CL_QUEUE_SIZE too: it only means something for queues on the device
+            return fail(Status::invalid_value);
+        properties.list.insert(properties.list.end(), {list[0], list[1]});
+    }
+    properties.list.push_back(0);
+    POLDER_TRY(check_bits(properties.bits));
+    return properties;
+}
+
+Result<cl_command_queue> create_queue(cl_context context_handle, cl_device_id device_handle,
+                                      const Result<Properties>& properties) {
+    POLDER_ASSIGN(context, from_handle<Context>(context_handle));
+    POLDER_ASSIGN(device, from_handle<Device>(device_handle));
+    // The device must be one of the context's.
+    if (!context->has(*device))
+        return fail(Status::invalid_device);
+    if (!properties)
+        return fail(properties.error());
+    POLDER_ASSIGN(queue, Queue::create(Ref<Context>::share(context), Ref<Device>::share(device), properties->bits,
+                                       properties->list));
+    return expose<cl_command_queue>(queue);
+}
+
+Result<void> get_queue_info(cl_command_queue handle, cl_command_queue_info name, const Info& info) {
+    POLDER_ASSIGN(queue, from_handle<Queue>(handle));
+    switch (name) {
+    case CL_QUEUE_CONTEXT: return info.value(handle_of<cl_context>(&queue->context()));
+    case CL_QUEUE_DEVICE: return info.value(handle_of<cl_device_id>(&queue->device()));
+    case CL_QUEUE_REFERENCE_COUNT: return info.value<cl_uint>(queue->api_references());
+    case CL_QUEUE_PROPERTIES: return info.value<cl_command_queue_properties>(queue->properties());
+    case CL_QUEUE_PROPERTIES_ARRAY: return info.array(queue->property_list());
+    case CL_QUEUE_DEVICE_DEFAULT: return info.value<cl_command_queue>(nullptr);
+    case CL_QUEUE_SIZE: return fail(Status::invalid_command_queue);  // not a queue on the device
+    default: return fail(Status::invalid_value);
+    }
+}
+
+} // namespace
+} // namespace polder::api
+
+using namespace polder::api;
+
+CL_API_ENTRY cl_command_queue CL_API_CALL clCreateCommandQueue(cl_context context, cl_device_id device,
+                                                               cl_command_queue_properties properties,
+                                                               cl_int* errcode_ret) {
+    return create<cl_command_queue>(errcode_ret, [&] {
+        const auto check = [&]() -> Result<Properties> {
+            // CL_QUEUE_ON_DEVICE came later than this entry point.
+            if (properties & ~host_queue_properties)
+                return fail(Status::invalid_value);
+            return Properties{properties, {}};
+        };
+        return create_queue(context, device, check());
+    });
+}
+
+CL_API_ENTRY cl_command_queue CL_API_CALL clCreateCommandQueueWithProperties(cl_context context, cl_device_id device,
+                                                                             const cl_queue_properties* properties,
+                                                                             cl_int* errcode_ret) {
+    return create<cl_command_queue>(errcode_ret,
+                                    [&] { return create_queue(context, device, check_properties(properties)); });
+}
+
+// cl_khr_create_command_queue.
+extern "C" CL_API_ENTRY cl_command_queue CL_API_CALL
+clCreateCommandQueueWithPropertiesKHR(cl_context context, cl_device_id device,
+                                      const cl_queue_properties_khr* properties, cl_int* errcode_ret) {
+    return clCreateCommandQueueWithProperties(context, device, properties, errcode_ret);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clRetainCommandQueue(cl_command_queue queue) {
+    return entry([&] { return retain<Queue>(queue); });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clReleaseCommandQueue(cl_command_queue queue) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(checked, from_handle<Queue>(queue));
+        checked->flush();  // releasing implies it
+        return release<Queue>(queue);
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetCommandQueueInfo(cl_command_queue queue, cl_command_queue_info param_name,
+                                                      size_t param_value_size, void* param_value,
+                                                      size_t* param_value_size_ret) {
+    return entry([&] {
+        return get_queue_info(queue, param_name, Info{param_value_size, param_value, param_value_size_ret});
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clSetDefaultDeviceCommandQueue(cl_context context, cl_device_id device,
+                                                               cl_command_queue queue) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(checked_context, from_handle<Context>(context));
+        POLDER_ASSIGN(checked_device, from_handle<Device>(device));
+        if (!checked_context->has(*checked_device))
+            return fail(Status::invalid_device);
+        POLDER_TRY(from_handle<Queue>(queue));
+        // No device has queues of its own.
+        return fail(Status::invalid_operation);
+    });
+}
+
+// Deprecated since OpenCL 1.1; properties of a queue cannot be changed.
+extern "C" CL_API_ENTRY cl_int CL_API_CALL clSetCommandQueueProperty(cl_command_queue queue, cl_command_queue_properties,
+                                                                     cl_bool, cl_command_queue_properties*) {
+    return entry([&]() -> Result<void> {
+        POLDER_TRY(from_handle<Queue>(queue));
+        return fail(Status::invalid_operation);
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clFlush(cl_command_queue queue) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(checked, from_handle<Queue>(queue));
+        checked->flush();
+        return {};
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clFinish(cl_command_queue queue) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(checked, from_handle<Queue>(queue));
+        checked->finish();
+        return {};
+    });
+}

@@ -1,0 +1,80 @@
+#include <runtime/buffer_commands.h>
+#include <runtime/queue.h>
+
+#include <algorithm>
+
+namespace polder::runtime {
+
+using driver::Timepoint;
+using memory::Execution;
+
+Result<Timepoint> ReadCommand::submit(Queue& queue, const Execution& execution) {
+    return queue.context().domain().read(execution, from_->storage(), rect_, to_, to_layout_);
+}
+
+Result<Timepoint> WriteCommand::submit(Queue& queue, const Execution& execution) {
+    return queue.context().domain().write(execution, to_->storage(), rect_, from_, from_layout_);
+}
+
+Result<Timepoint> CopyCommand::submit(Queue& queue, const Execution& execution) {
+    return queue.context().domain().copy(execution, from_->storage(), from_rect_, to_->storage(), to_rect_);
+}
+
+FillCommand::FillCommand(Ref<MemObject> to, ByteRange range, std::span<const std::byte> pattern)
+    : to_(std::move(to)), range_(range), pattern_bytes_(pattern.size()) {
+    std::copy(pattern.begin(), pattern.end(), pattern_.begin());
+}
+
+Result<Timepoint> FillCommand::submit(Queue& queue, const Execution& execution) {
+    return queue.context().domain().fill(execution, to_->storage(), range_,
+                                         std::span(pattern_).first(pattern_bytes_));
+}
+
+Result<Timepoint> MapCommand::submit(Queue& queue, const Execution& execution) {
+    return queue.context().domain().map(execution, object_->storage(), rect_, access_);
+}
+
+Result<Timepoint> UnmapCommand::submit(Queue& queue, const Execution& execution) {
+    return queue.context().domain().unmap(execution, object_->storage(), rect_, access_);
+}
+
+Result<Timepoint> MigrateCommand::submit(Queue& queue, const Execution& execution) {
+    std::vector<memory::Use> uses;
+    uses.reserve(objects_.size());
+    for (const Ref<MemObject>& object : objects_)
+        uses.push_back({&object->storage(), object->range(), Access::read});
+    return queue.context().domain().migrate(execution, uses, target_, content_);
+}
+
+Result<Timepoint> MarkerCommand::submit(Queue&, const Execution& execution) {
+    return execution.queue.marker({execution.waits, execution.times});
+}
+
+Result<Timepoint> HostCopyCommand::submit(Queue&, const Execution& execution) {
+    if (size_.value == 0)
+        return execution.queue.marker({execution.waits, execution.times});
+    using Place = driver::CopyOperation::Place;
+    const driver::CopyOperation copy{{Place::host, DeviceAddress::of(from_), {}},
+                                     {Place::host, DeviceAddress::of(to_), {}},
+                                     {size_.value, 1, 1}};
+    return execution.queue.copy(copy, {execution.waits, execution.times});
+}
+
+HostFillCommand::HostFillCommand(std::byte* to, ByteCount size, std::span<const std::byte> pattern)
+    : to_(to), size_(size), pattern_bytes_(pattern.size()) {
+    std::copy(pattern.begin(), pattern.end(), pattern_.begin());
+}
+
+Result<Timepoint> HostFillCommand::submit(Queue&, const Execution& execution) {
+    if (size_.value == 0)
+        return execution.queue.marker({execution.waits, execution.times});
+    const driver::FillOperation fill{DeviceAddress::of(to_), size_.value,
+                                     std::span(pattern_).first(pattern_bytes_)};
+    return execution.queue.fill(fill, {execution.waits, execution.times});
+}
+
+Result<Timepoint> HostCallCommand::submit(Queue&, const Execution& execution) {
+    return execution.queue.call({function_, data_}, {execution.waits, execution.times});
+}
+
+} // namespace polder::runtime

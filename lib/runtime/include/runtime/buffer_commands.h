@@ -1,0 +1,147 @@
+// The commands on buffers: each freezes what the application asked for and calls the memory layer when it is
+// submitted. Ranges are within the storage (a sub-buffer's origin is already added).
+#pragma once
+
+#include <array>
+#include <runtime/command.h>
+#include <runtime/mem_object.h>
+#include <vector>
+
+namespace polder::runtime {
+
+class ReadCommand final : public Command {
+public:
+    ReadCommand(Ref<MemObject> from, const memory::StorageRect& rect, std::byte* to, driver::RectLayout to_layout)
+        : from_(std::move(from)), rect_(rect), to_(to), to_layout_(to_layout) {}
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+
+private:
+    Ref<MemObject> from_;
+    memory::StorageRect rect_;
+    std::byte* to_;
+    driver::RectLayout to_layout_;
+};
+
+class WriteCommand final : public Command {
+public:
+    WriteCommand(Ref<MemObject> to, const memory::StorageRect& rect, const std::byte* from,
+                 driver::RectLayout from_layout)
+        : to_(std::move(to)), rect_(rect), from_(from), from_layout_(from_layout) {}
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+
+private:
+    Ref<MemObject> to_;
+    memory::StorageRect rect_;
+    const std::byte* from_;
+    driver::RectLayout from_layout_;
+};
+
+class CopyCommand final : public Command {
+public:
+    CopyCommand(Ref<MemObject> from, const memory::StorageRect& from_rect, Ref<MemObject> to,
+                const memory::StorageRect& to_rect)
+        : from_(std::move(from)), from_rect_(from_rect), to_(std::move(to)), to_rect_(to_rect) {}
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+
+private:
+    Ref<MemObject> from_;
+    memory::StorageRect from_rect_;
+    Ref<MemObject> to_;
+    memory::StorageRect to_rect_;
+};
+
+class FillCommand final : public Command {
+public:
+    FillCommand(Ref<MemObject> to, ByteRange range, std::span<const std::byte> pattern);
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+
+private:
+    Ref<MemObject> to_;
+    ByteRange range_;
+    std::array<std::byte, driver::FillOperation::max_pattern_bytes> pattern_;
+    size_t pattern_bytes_;
+};
+
+class MapCommand final : public Command {
+public:
+    MapCommand(Ref<MemObject> object, const memory::StorageRect& rect, memory::MapAccess access)
+        : object_(std::move(object)), rect_(rect), access_(access) {}
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+
+private:
+    Ref<MemObject> object_;
+    memory::StorageRect rect_;
+    memory::MapAccess access_;
+};
+
+class UnmapCommand final : public Command {
+public:
+    UnmapCommand(Ref<MemObject> object, const memory::StorageRect& rect, memory::MapAccess access)
+        : object_(std::move(object)), rect_(rect), access_(access) {}
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+
+private:
+    Ref<MemObject> object_;
+    memory::StorageRect rect_;
+    memory::MapAccess access_;
+};
+
+class MigrateCommand final : public Command {
+public:
+    MigrateCommand(std::vector<Ref<MemObject>> objects, SpaceId target, memory::Domain::Content content)
+        : objects_(std::move(objects)), target_(target), content_(content) {}
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+
+private:
+    std::vector<Ref<MemObject>> objects_;
+    SpaceId target_;
+    memory::Domain::Content content_;
+};
+
+// Markers, barriers, and SVM commands that only have to be ordered.
+class MarkerCommand final : public Command {
+public:
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+};
+
+// Between two places of host memory: clEnqueueSVMMemcpy.
+class HostCopyCommand final : public Command {
+public:
+    HostCopyCommand(std::byte* to, const std::byte* from, ByteCount size) : to_(to), from_(from), size_(size) {}
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+
+private:
+    std::byte* to_;
+    const std::byte* from_;
+    ByteCount size_;
+};
+
+// In host memory, on a device that computes there: clEnqueueSVMMemFill.
+class HostFillCommand final : public Command {
+public:
+    HostFillCommand(std::byte* to, ByteCount size, std::span<const std::byte> pattern);
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+
+private:
+    std::byte* to_;
+    ByteCount size_;
+    std::array<std::byte, driver::FillOperation::max_pattern_bytes> pattern_;
+    size_t pattern_bytes_;
+};
+
+// Calls a function of the host, on a thread that may block: clEnqueueSVMFree, native kernels.
+class HostCallCommand final : public Command {
+public:
+    // `function(data)` is called once, and has to free `data`; `discard(data)` instead when the command fails.
+    HostCallCommand(void (*function)(void*), void (*discard)(void*), void* data)
+        : function_(function), discard_(discard), data_(data) {}
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+    void abandon() override { discard_(data_); }
+
+private:
+    void (*function_)(void*);
+    void (*discard_)(void*);
+    void* data_;
+};
+
+} // namespace polder::runtime
