@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <runtime/mem_object.h>
+#include <runtime/svm.h>
 
 using namespace polder;
 using namespace polder::runtime;

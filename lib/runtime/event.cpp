@@ -4,6 +4,7 @@
 #include <runtime/watcher.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace polder::runtime {
@@ -122,10 +123,9 @@ void Event::run_callbacks(cl_int reached, cl_int reported) {
     std::vector<CallbackEntry> due;
     {
         Lock lock(mutex_);
-        const auto first_due = std::stable_partition(callbacks_.begin(), callbacks_.end(),
-                                                     [&](const CallbackEntry& c) { return c.status < reached; });
-        due.assign(first_due, callbacks_.end());
-        callbacks_.erase(first_due, callbacks_.end());
+        const auto is_due = [&](const CallbackEntry& c) { return c.status >= reached; };
+        std::copy_if(callbacks_.begin(), callbacks_.end(), std::back_inserter(due), is_due);
+        std::erase_if(callbacks_, is_due);
     }
     for (const CallbackEntry& entry : due)
         entry.function(static_cast<cl_event>(handle()), reported, entry.user);

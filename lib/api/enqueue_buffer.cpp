@@ -1,0 +1,312 @@
+// Commands on buffers: read, write, copy, fill, their rectangular forms, map, unmap, migrate.
+#include "enqueue.h"
+#include "pattern.h"
+#include "rect.h"
+
+#include <runtime/buffer_commands.h>
+
+using namespace polder;
+using namespace polder::runtime;
+using memory::StorageRect;
+
+namespace polder::api {
+namespace {
+
+// A buffer as an argument of a command on `edge`'s queue.
+Result<MemObject*> check_buffer(const EnqueueEdge& edge, cl_mem handle) {
+    POLDER_ASSIGN(buffer, from_handle<MemObject>(handle));
+    if (&buffer->context() != &edge.context())
+        return fail(Status::invalid_context);
+    // A sub-buffer must begin where this device can begin to access.
+    if (buffer->parent() && buffer->origin() % edge.queue().device().info().base_address_alignment != 0)
+        return fail(Status::misaligned_sub_buffer_offset);
+    return buffer;
+}
+
+Result<ByteRange> check_range(const MemObject& buffer, uint64_t offset, uint64_t size) {
+    if (offset > buffer.size() || size > buffer.size() - offset)
+        return fail(Status::invalid_value);
+    return ByteRange::at(buffer.origin() + offset, ByteCount{size});
+}
+
+Result<StorageRect> check_buffer_rect(const MemObject& buffer, const RectArguments& arguments, const size_t* region) {
+    POLDER_ASSIGN(rect, check_rect(arguments, region, buffer.size()));
+    rect.offset += buffer.origin();
+    return rect;
+}
+
+Result<void> check_host_reads(const MemObject& buffer) {
+    if (buffer.flags() & (CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS))
+        return fail(Status::invalid_operation);
+    return {};
+}
+
+Result<void> check_host_writes(const MemObject& buffer) {
+    if (buffer.flags() & (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS))
+        return fail(Status::invalid_operation);
+    return {};
+}
+
+// Memory for what the command is going to touch, or the report why there is none.
+Result<void> reserve(const EnqueueEdge& edge, const MemObject& buffer, SpaceId space) {
+    auto reserved = edge.context().domain().reserve(buffer.storage(), space);
+    if (!reserved)
+        edge.context().notify(reserved.error().detail());
+    return reserved;
+}
+
+Ref<MemObject> share(MemObject* object) { return Ref<MemObject>::share(object); }
+
+struct HostRows {
+    std::byte* first;
+    driver::RectLayout layout;
+};
+
+Result<HostRows> check_host_rect(void* pointer, const RectArguments& arguments, const size_t* region) {
+    if (!pointer)
+        return fail(Status::invalid_value);
+    POLDER_ASSIGN(rect, check_rect(arguments, region, ~uint64_t{0}));
+    return HostRows{static_cast<std::byte*>(pointer) + rect.offset, rect.layout};
+}
+
+Result<void> read(const EnqueueEdge& edge, MemObject* buffer, const StorageRect& rect, HostRows to,
+                  cl_command_type type, Blocking blocking) {
+    POLDER_TRY(check_host_reads(*buffer));
+    if (rect.shape.row_bytes == 0)
+        return edge.enqueue(type, MarkerCommand{}, blocking);
+    return edge.enqueue(type, ReadCommand(share(buffer), rect, to.first, to.layout), blocking);
+}
+
+Result<void> write(const EnqueueEdge& edge, MemObject* buffer, const StorageRect& rect, HostRows from,
+                   cl_command_type type, Blocking blocking) {
+    POLDER_TRY(check_host_writes(*buffer));
+    if (rect.shape.row_bytes == 0)
+        return edge.enqueue(type, MarkerCommand{}, blocking);
+    POLDER_TRY(reserve(edge, *buffer, edge.queue().space()));
+    return edge.enqueue(type, WriteCommand(share(buffer), rect, from.first, from.layout), blocking);
+}
+
+Result<void> copy(const EnqueueEdge& edge, MemObject* from, const StorageRect& from_rect, MemObject* to,
+                  const StorageRect& to_rect, cl_command_type type) {
+    if (from_rect.shape.row_bytes == 0)
+        return edge.enqueue(type, MarkerCommand{});
+    if (&from->storage() == &to->storage() && rects_overlap(from_rect, to_rect))
+        return fail(Status::mem_copy_overlap);
+    POLDER_TRY(reserve(edge, *to, edge.queue().space()));
+    return edge.enqueue(type, CopyCommand(share(from), from_rect, share(to), to_rect));
+}
+
+Result<void> fill(const EnqueueEdge& edge, cl_mem handle, const void* pattern, size_t pattern_size, size_t offset,
+                  size_t size) {
+    POLDER_ASSIGN(buffer, check_buffer(edge, handle));
+    POLDER_TRY(check_pattern(pattern, pattern_size));
+    POLDER_ASSIGN(range, check_range(*buffer, offset, size));
+    if (offset % pattern_size != 0 || size % pattern_size != 0)
+        return fail(Status::invalid_value);
+    if (size == 0)
+        return edge.enqueue(CL_COMMAND_FILL_BUFFER, MarkerCommand{});
+    POLDER_TRY(reserve(edge, *buffer, edge.queue().space()));
+    return edge.enqueue(CL_COMMAND_FILL_BUFFER,
+                        FillCommand(share(buffer), range, {static_cast<const std::byte*>(pattern), pattern_size}));
+}
+
+Result<memory::MapAccess> check_map_flags(const MemObject& buffer, cl_map_flags flags) {
+    constexpr cl_map_flags known = CL_MAP_READ | CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
+    // Invalidation excludes the other two.
+    if ((flags & ~known) || ((flags & CL_MAP_WRITE_INVALIDATE_REGION) && (flags & (CL_MAP_READ | CL_MAP_WRITE))))
+        return fail(Status::invalid_value);
+    if (flags & CL_MAP_READ)
+        POLDER_TRY(check_host_reads(buffer));
+    if (flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION))
+        POLDER_TRY(check_host_writes(buffer));
+    if (flags & CL_MAP_WRITE_INVALIDATE_REGION)
+        return memory::MapAccess::write_invalidate;
+    if (flags & CL_MAP_WRITE)
+        return flags & CL_MAP_READ ? memory::MapAccess::read_write : memory::MapAccess::write;
+    return memory::MapAccess::read;
+}
+
+Result<void*> map(const EnqueueEdge& edge, cl_mem handle, Blocking blocking, cl_map_flags flags, size_t offset,
+                  size_t size) {
+    POLDER_ASSIGN(buffer, check_buffer(edge, handle));
+    POLDER_ASSIGN(range, check_range(*buffer, offset, size));
+    if (size == 0)
+        return fail(Status::invalid_value);
+    POLDER_ASSIGN(access, check_map_flags(*buffer, flags));
+    if (auto reserved = edge.context().domain().reserve_map(buffer->storage()); !reserved) {
+        edge.context().notify(reserved.error().detail());
+        return fail(reserved.error());
+    }
+    std::byte* const pointer = buffer->storage().map_address() + range.begin;
+    const MemObject::Map entry{pointer, StorageRect::of(range), access};
+    buffer->add_map(entry);
+    auto enqueued = edge.enqueue(CL_COMMAND_MAP_BUFFER, MapCommand(share(buffer), entry.rect, access), blocking);
+    if (!enqueued) {
+        static_cast<void>(buffer->take_map(pointer));
+        return fail(enqueued.error());
+    }
+    return pointer;
+}
+
+Result<void> unmap(const EnqueueEdge& edge, cl_mem handle, const void* pointer) {
+    POLDER_ASSIGN(buffer, from_handle<MemObject>(handle));
+    if (&buffer->context() != &edge.context())
+        return fail(Status::invalid_context);
+    const auto mapped = buffer->take_map(pointer);
+    if (!mapped)
+        return fail(Status::invalid_value);
+    auto enqueued = edge.enqueue(CL_COMMAND_UNMAP_MEM_OBJECT, UnmapCommand(share(buffer), mapped->rect, mapped->access));
+    if (!enqueued)
+        buffer->add_map(*mapped);
+    return enqueued;
+}
+
+Result<void> migrate(const EnqueueEdge& edge, cl_uint count, const cl_mem* list, cl_mem_migration_flags flags) {
+    if (count == 0 || !list || (flags & ~(CL_MIGRATE_MEM_OBJECT_HOST | CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED)))
+        return fail(Status::invalid_value);
+    const SpaceId target = flags & CL_MIGRATE_MEM_OBJECT_HOST ? host_space : edge.queue().space();
+    std::vector<Ref<MemObject>> objects;
+    for (cl_uint i = 0; i < count; ++i) {
+        POLDER_ASSIGN(buffer, check_buffer(edge, list[i]));
+        POLDER_TRY(reserve(edge, *buffer, target));
+        objects.push_back(share(buffer));
+    }
+    using Content = memory::Domain::Content;
+    const Content content =
+        flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED ? Content::undefined : Content::kept;
+    return edge.enqueue(CL_COMMAND_MIGRATE_MEM_OBJECTS, MigrateCommand(std::move(objects), target, content));
+}
+
+} // namespace
+} // namespace polder::api
+
+using namespace polder::api;
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+                                                    size_t offset, size_t size, void* ptr, cl_uint num_events,
+                                                    const cl_event* list, cl_event* event) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
+        POLDER_ASSIGN(from, check_buffer(edge, buffer));
+        POLDER_ASSIGN(range, check_range(*from, offset, size));
+        if (!ptr)
+            return fail(Status::invalid_value);
+        return read(edge, from, StorageRect::of(range), {static_cast<std::byte*>(ptr), {}}, CL_COMMAND_READ_BUFFER,
+                    blocking_if(blocking));
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+                                                     size_t offset, size_t size, const void* ptr, cl_uint num_events,
+                                                     const cl_event* list, cl_event* event) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
+        POLDER_ASSIGN(to, check_buffer(edge, buffer));
+        POLDER_ASSIGN(range, check_range(*to, offset, size));
+        if (!ptr)
+            return fail(Status::invalid_value);
+        return write(edge, to, StorageRect::of(range), {static_cast<std::byte*>(const_cast<void*>(ptr)), {}},
+                     CL_COMMAND_WRITE_BUFFER, blocking_if(blocking));
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBufferRect(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+                                                        const size_t* buffer_origin, const size_t* host_origin,
+                                                        const size_t* region, size_t buffer_row_pitch,
+                                                        size_t buffer_slice_pitch, size_t host_row_pitch,
+                                                        size_t host_slice_pitch, void* ptr, cl_uint num_events,
+                                                        const cl_event* list, cl_event* event) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
+        POLDER_ASSIGN(from, check_buffer(edge, buffer));
+        POLDER_ASSIGN(rect, check_buffer_rect(*from, {buffer_origin, buffer_row_pitch, buffer_slice_pitch}, region));
+        POLDER_ASSIGN(host, check_host_rect(ptr, {host_origin, host_row_pitch, host_slice_pitch}, region));
+        return read(edge, from, rect, host, CL_COMMAND_READ_BUFFER_RECT, blocking_if(blocking));
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBufferRect(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+                                                         const size_t* buffer_origin, const size_t* host_origin,
+                                                         const size_t* region, size_t buffer_row_pitch,
+                                                         size_t buffer_slice_pitch, size_t host_row_pitch,
+                                                         size_t host_slice_pitch, const void* ptr,
+                                                         cl_uint num_events, const cl_event* list, cl_event* event) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
+        POLDER_ASSIGN(to, check_buffer(edge, buffer));
+        POLDER_ASSIGN(rect, check_buffer_rect(*to, {buffer_origin, buffer_row_pitch, buffer_slice_pitch}, region));
+        POLDER_ASSIGN(host, check_host_rect(const_cast<void*>(ptr), {host_origin, host_row_pitch, host_slice_pitch},
+                                            region));
+        return write(edge, to, rect, host, CL_COMMAND_WRITE_BUFFER_RECT, blocking_if(blocking));
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBuffer(cl_command_queue queue, cl_mem src_buffer, cl_mem dst_buffer,
+                                                    size_t src_offset, size_t dst_offset, size_t size,
+                                                    cl_uint num_events, const cl_event* list, cl_event* event) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
+        POLDER_ASSIGN(from, check_buffer(edge, src_buffer));
+        POLDER_ASSIGN(to, check_buffer(edge, dst_buffer));
+        POLDER_ASSIGN(from_range, check_range(*from, src_offset, size));
+        POLDER_ASSIGN(to_range, check_range(*to, dst_offset, size));
+        return copy(edge, from, StorageRect::of(from_range), to, StorageRect::of(to_range), CL_COMMAND_COPY_BUFFER);
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem src_buffer, cl_mem dst_buffer,
+                                                        const size_t* src_origin, const size_t* dst_origin,
+                                                        const size_t* region, size_t src_row_pitch,
+                                                        size_t src_slice_pitch, size_t dst_row_pitch,
+                                                        size_t dst_slice_pitch, cl_uint num_events,
+                                                        const cl_event* list, cl_event* event) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
+        POLDER_ASSIGN(from, check_buffer(edge, src_buffer));
+        POLDER_ASSIGN(to, check_buffer(edge, dst_buffer));
+        POLDER_ASSIGN(from_rect, check_buffer_rect(*from, {src_origin, src_row_pitch, src_slice_pitch}, region));
+        POLDER_ASSIGN(to_rect, check_buffer_rect(*to, {dst_origin, dst_row_pitch, dst_slice_pitch}, region));
+        // Within one buffer both sides must have the same pitches.
+        if (from == to && (from_rect.layout.row_pitch != to_rect.layout.row_pitch ||
+                           from_rect.layout.slice_pitch != to_rect.layout.slice_pitch))
+            return fail(Status::invalid_value);
+        return copy(edge, from, from_rect, to, to_rect, CL_COMMAND_COPY_BUFFER_RECT);
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueFillBuffer(cl_command_queue queue, cl_mem buffer, const void* pattern,
+                                                    size_t pattern_size, size_t offset, size_t size,
+                                                    cl_uint num_events, const cl_event* list, cl_event* event) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
+        return fill(edge, buffer, pattern, pattern_size, offset, size);
+    });
+}
+
+CL_API_ENTRY void* CL_API_CALL clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+                                                  cl_map_flags map_flags, size_t offset, size_t size,
+                                                  cl_uint num_events, const cl_event* list, cl_event* event,
+                                                  cl_int* errcode_ret) {
+    return create<void*>(errcode_ret, [&]() -> Result<void*> {
+        POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
+        return map(edge, buffer, blocking_if(blocking), map_flags, offset, size);
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem object, void* mapped_ptr,
+                                                        cl_uint num_events, const cl_event* list, cl_event* event) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
+        return unmap(edge, object, mapped_ptr);
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint num_mem_objects,
+                                                           const cl_mem* mem_objects, cl_mem_migration_flags flags,
+                                                           cl_uint num_events, const cl_event* list,
+                                                           cl_event* event) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
+        return migrate(edge, num_mem_objects, mem_objects, flags);
+    });
+}

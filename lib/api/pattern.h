@@ -1,0 +1,17 @@
+// The check of a fill pattern.
+#pragma once
+
+#include <bit>
+#include <polder/driver.h>
+#include <polder/result.h>
+
+namespace polder::api {
+
+// 1, 2, 4, ... 128 bytes.
+[[nodiscard]] inline Result<void> check_pattern(const void* pattern, size_t pattern_size) {
+    if (!pattern || !std::has_single_bit(pattern_size) || pattern_size > driver::FillOperation::max_pattern_bytes)
+        return fail(Status::invalid_value);
+    return {};
+}
+
+} // namespace polder::api

@@ -1,0 +1,193 @@
+// Shared virtual memory: coarse-grained, fine-grained and system sharing on devices that compute in host memory.
+#include "enqueue.h"
+#include "pattern.h"
+
+#include <bit>
+#include <runtime/buffer_commands.h>
+#include <runtime/svm.h>
+
+using namespace polder;
+using namespace polder::runtime;
+
+namespace polder::api {
+namespace {
+
+// The largest alignment any OpenCL type needs: that of long16 and double16.
+constexpr size_t max_type_alignment = 128;
+
+Result<void*> svm_alloc(cl_context handle, cl_svm_mem_flags flags, size_t size, cl_uint alignment) {
+    POLDER_ASSIGN(context, from_handle<Context>(handle));
+    constexpr cl_svm_mem_flags access = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY;
+    constexpr cl_svm_mem_flags known = access | CL_MEM_SVM_FINE_GRAIN_BUFFER | CL_MEM_SVM_ATOMICS;
+    const bool atomics_alone = (flags & CL_MEM_SVM_ATOMICS) && !(flags & CL_MEM_SVM_FINE_GRAIN_BUFFER);
+    if ((flags & ~known) || std::popcount(flags & access) > 1 || atomics_alone)
+        return fail(Status::invalid_value);
+    if (!context->has_svm())
+        return fail(Status::invalid_operation);
+    if (size == 0 || size > context->max_allocation_bytes())
+        return fail(Status::invalid_buffer_size);
+    if (alignment && (!std::has_single_bit(alignment) || alignment > max_type_alignment))
+        return fail(Status::invalid_value);
+    return context->svm().allocate(ByteCount{size}, Alignment{max_type_alignment});
+}
+
+Result<EnqueueEdge> check_svm_edge(cl_command_queue queue, cl_uint count, const cl_event* list, cl_event* event) {
+    POLDER_ASSIGN(edge, EnqueueEdge::check(queue, count, list, event));
+    if (!edge.queue().device().has_svm())
+        return fail(Status::invalid_operation);
+    return edge;
+}
+
+using FreeCallback = void(CL_CALLBACK*)(cl_command_queue queue, cl_uint count, void** pointers, void* user);
+
+// Frees the pointers, or lets the application do it, when its turn in the queue has come.
+struct SvmFree {
+    Ref<Queue> queue;
+    std::vector<void*> pointers;
+    FreeCallback callback;
+    void* user;
+
+    static void run(void* data) {
+        const std::unique_ptr<SvmFree> self(static_cast<SvmFree*>(data));
+        if (self->callback) {
+            self->callback(handle_of<cl_command_queue>(self->queue.get()), static_cast<cl_uint>(self->pointers.size()),
+                           self->pointers.data(), self->user);
+            return;
+        }
+        for (void* pointer : self->pointers)
+            self->queue->context().svm().free(pointer);
+    }
+    static void discard(void* data) { delete static_cast<SvmFree*>(data); }
+};
+
+Result<void> enqueue_svm_free(const EnqueueEdge& edge, cl_uint count, void** pointers, FreeCallback callback,
+                              void* user) {
+    if ((count == 0) != (pointers == nullptr))
+        return fail(Status::invalid_value);
+    auto job = std::make_unique<SvmFree>(SvmFree{Ref<Queue>::share(&edge.queue()),
+                                                 std::vector<void*>(pointers, pointers + count), callback, user});
+    for (const void* pointer : job->pointers)
+        if (!pointer)
+            return fail(Status::invalid_value);
+    SvmFree* const data = job.get();
+    POLDER_TRY(edge.enqueue(CL_COMMAND_SVM_FREE, HostCallCommand(SvmFree::run, SvmFree::discard, data)));
+    static_cast<void>(job.release());
+    return {};
+}
+
+bool overlap(const std::byte* a, const std::byte* b, size_t size) {
+    return a < b + size && b < a + size;
+}
+
+Result<void> enqueue_svm_copy(const EnqueueEdge& edge, Blocking blocking, void* to, const void* from, size_t size) {
+    if (size != 0 && (!to || !from))
+        return fail(Status::invalid_value);
+    auto* const first_to = static_cast<std::byte*>(to);
+    const auto* const first_from = static_cast<const std::byte*>(from);
+    if (overlap(first_to, first_from, size))
+        return fail(Status::mem_copy_overlap);
+    return edge.enqueue(CL_COMMAND_SVM_MEMCPY, HostCopyCommand(first_to, first_from, ByteCount{size}), blocking);
+}
+
+Result<void> enqueue_svm_fill(const EnqueueEdge& edge, void* to, const void* pattern, size_t pattern_size,
+                              size_t size) {
+    POLDER_TRY(check_pattern(pattern, pattern_size));
+    if (!to || reinterpret_cast<uintptr_t>(to) % pattern_size != 0 || size % pattern_size != 0)
+        return fail(Status::invalid_value);
+    return edge.enqueue(CL_COMMAND_SVM_MEMFILL,
+                        HostFillCommand(static_cast<std::byte*>(to), ByteCount{size},
+                                        {static_cast<const std::byte*>(pattern), pattern_size}));
+}
+
+Result<void> enqueue_svm_map(const EnqueueEdge& edge, Blocking blocking, cl_map_flags flags, const void* pointer,
+                             size_t size) {
+    constexpr cl_map_flags known = CL_MAP_READ | CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
+    const bool contradictory = (flags & CL_MAP_WRITE_INVALIDATE_REGION) && (flags & (CL_MAP_READ | CL_MAP_WRITE));
+    if (!pointer || size == 0 || (flags & ~known) || contradictory)
+        return fail(Status::invalid_value);
+    // The memory is the host's: mapping only has to be ordered.
+    return edge.enqueue(CL_COMMAND_SVM_MAP, MarkerCommand{}, blocking);
+}
+
+Result<void> enqueue_svm_migrate(const EnqueueEdge& edge, cl_uint count, const void** pointers, const size_t* sizes,
+                                 cl_mem_migration_flags flags) {
+    if (count == 0 || !pointers || (flags & ~(CL_MIGRATE_MEM_OBJECT_HOST | CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED)))
+        return fail(Status::invalid_value);
+    for (cl_uint i = 0; i < count; ++i) {
+        const auto within = edge.context().svm().find(pointers[i]);
+        // A size of 0 means the whole allocation.
+        if (!within || (sizes && sizes[i] > within->size()))
+            return fail(Status::invalid_value);
+    }
+    return edge.enqueue(CL_COMMAND_SVM_MIGRATE_MEM, MarkerCommand{});
+}
+
+} // namespace
+} // namespace polder::api
+
+using namespace polder::api;
+
+CL_API_ENTRY void* CL_API_CALL clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t size, cl_uint alignment) {
+    return create<void*>(nullptr, [&] { return svm_alloc(context, flags, size, alignment); });
+}
+
+CL_API_ENTRY void CL_API_CALL clSVMFree(cl_context context, void* svm_pointer) {
+    if (const auto checked = from_handle<Context>(context); checked && svm_pointer)
+        (*checked)->svm().free(svm_pointer);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMFree(cl_command_queue queue, cl_uint num_svm_pointers,
+                                                 void* svm_pointers[], FreeCallback pfn_free_func, void* user_data,
+                                                 cl_uint num_events, const cl_event* list, cl_event* event) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(edge, check_svm_edge(queue, num_events, list, event));
+        return enqueue_svm_free(edge, num_svm_pointers, svm_pointers, pfn_free_func, user_data);
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMemcpy(cl_command_queue queue, cl_bool blocking, void* dst_ptr,
+                                                   const void* src_ptr, size_t size, cl_uint num_events,
+                                                   const cl_event* list, cl_event* event) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(edge, check_svm_edge(queue, num_events, list, event));
+        return enqueue_svm_copy(edge, blocking_if(blocking), dst_ptr, src_ptr, size);
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMemFill(cl_command_queue queue, void* svm_ptr, const void* pattern,
+                                                    size_t pattern_size, size_t size, cl_uint num_events,
+                                                    const cl_event* list, cl_event* event) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(edge, check_svm_edge(queue, num_events, list, event));
+        return enqueue_svm_fill(edge, svm_ptr, pattern, pattern_size, size);
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMap(cl_command_queue queue, cl_bool blocking, cl_map_flags flags,
+                                                void* svm_ptr, size_t size, cl_uint num_events, const cl_event* list,
+                                                cl_event* event) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(edge, check_svm_edge(queue, num_events, list, event));
+        return enqueue_svm_map(edge, blocking_if(blocking), flags, svm_ptr, size);
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMUnmap(cl_command_queue queue, void* svm_ptr, cl_uint num_events,
+                                                  const cl_event* list, cl_event* event) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(edge, check_svm_edge(queue, num_events, list, event));
+        if (!svm_ptr)
+            return fail(Status::invalid_value);
+        return edge.enqueue(CL_COMMAND_SVM_UNMAP, MarkerCommand{});
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMigrateMem(cl_command_queue queue, cl_uint num_svm_pointers,
+                                                       const void** svm_pointers, const size_t* sizes,
+                                                       cl_mem_migration_flags flags, cl_uint num_events,
+                                                       const cl_event* list, cl_event* event) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(edge, check_svm_edge(queue, num_events, list, event));
+        return enqueue_svm_migrate(edge, num_svm_pointers, svm_pointers, sizes, flags);
+    });
+}
