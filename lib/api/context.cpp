@@ -1,4 +1,5 @@
 // Contexts.
+#include "device_type.h"
 #include "entry.h"
 
 #include <algorithm>
