@@ -1,5 +1,5 @@
 // Contexts.
-#include "device_type.h"
+#include "device_info.h"
 #include "entry.h"
 
 #include <algorithm>
@@ -60,23 +60,6 @@ Result<std::vector<Ref<Device>>> check_devices(cl_uint count, const cl_device_id
     return devices;
 }
 
-Result<std::vector<Ref<Device>>> devices_of_type(cl_device_type type) {
-    constexpr cl_device_type known = CL_DEVICE_TYPE_DEFAULT | CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU |
-                                     CL_DEVICE_TYPE_ACCELERATOR | CL_DEVICE_TYPE_CUSTOM;
-    if (type != CL_DEVICE_TYPE_ALL && (type == 0 || (type & ~known)))
-        return fail(Status::invalid_device_type);
-    std::vector<Ref<Device>> devices;
-    for (const Ref<Device>& device : Platform::get().devices()) {
-        const bool is_default = &device == &Platform::get().devices().front();
-        if (type == CL_DEVICE_TYPE_ALL || (type & device_type(*device)) ||
-            ((type & CL_DEVICE_TYPE_DEFAULT) && is_default))
-            devices.push_back(device);
-    }
-    if (devices.empty())
-        return fail(Status::device_not_found);
-    return devices;
-}
-
 Result<void> get_context_info(cl_context handle, cl_context_info name, const Info& info) {
     POLDER_ASSIGN(context, from_handle<Context>(handle));
     switch (name) {
@@ -111,7 +94,9 @@ CL_API_ENTRY cl_context CL_API_CALL clCreateContextFromType(const cl_context_pro
                                                             cl_device_type device_type, Context::Notify pfn_notify,
                                                             void* user_data, cl_int* errcode_ret) {
     return create<cl_context>(errcode_ret, [&]() -> Result<cl_context> {
-        POLDER_ASSIGN(devices, devices_of_type(device_type));
+        POLDER_ASSIGN(devices, select_devices(device_type));
+        if (devices.empty())
+            return fail(Status::device_not_found);
         return create_context(properties, std::move(devices), pfn_notify, user_data);
     });
 }

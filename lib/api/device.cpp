@@ -1,6 +1,7 @@
 // Devices and sub-devices: OpenCL 3.0, sections 4.2 and 4.3.
 #include "device_info.h"
 
+#include <algorithm>
 #include <runtime/platform.h>
 
 using namespace polder;
@@ -10,21 +11,6 @@ using runtime::Platform;
 
 namespace {
 
-constexpr cl_device_type known_types = CL_DEVICE_TYPE_DEFAULT | CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU |
-                                       CL_DEVICE_TYPE_ACCELERATOR | CL_DEVICE_TYPE_CUSTOM;
-
-std::vector<cl_device_id> devices_of_type(const Platform& platform, cl_device_type type) {
-    std::vector<cl_device_id> found;
-    for (const Ref<Device>& device : platform.devices()) {
-        // The first device is the default one.
-        const bool is_default = found.empty() && (type & CL_DEVICE_TYPE_DEFAULT) && type != CL_DEVICE_TYPE_ALL &&
-                                device == platform.devices().front();
-        if (type == CL_DEVICE_TYPE_ALL || is_default || (device_type(*device) & type))
-            found.push_back(handle_of<cl_device_id>(device.get()));
-    }
-    return found;
-}
-
 // The clock of profiling, which is also the host's.
 Result<cl_ulong> timestamp(cl_device_id handle) {
     POLDER_ASSIGN(device, from_handle<Device>(handle));
@@ -33,29 +19,42 @@ Result<cl_ulong> timestamp(cl_device_id handle) {
 
 } // namespace
 
-CL_API_ENTRY cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id platform, cl_device_type device_type_wanted,
+namespace polder::api {
+
+Result<std::vector<Ref<Device>>> select_devices(cl_device_type type) {
+    constexpr cl_device_type known = CL_DEVICE_TYPE_DEFAULT | CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU |
+                                     CL_DEVICE_TYPE_ACCELERATOR | CL_DEVICE_TYPE_CUSTOM;
+    // A type with unknown bits, or none.
+    if (type != CL_DEVICE_TYPE_ALL && (type == 0 || (type & ~known)))
+        return fail(Status::invalid_device_type);
+    const std::span<const Ref<Device>> all = Platform::get().devices();
+    std::vector<Ref<Device>> selected;
+    for (const Ref<Device>& device : all) {
+        const bool is_default = (type & CL_DEVICE_TYPE_DEFAULT) && device == all.front();
+        if (type == CL_DEVICE_TYPE_ALL || is_default || (device_type(*device) & type))
+            selected.push_back(device);
+    }
+    return selected;
+}
+
+} // namespace polder::api
+
+CL_API_ENTRY cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id platform, cl_device_type device_type,
                                                cl_uint num_entries, cl_device_id* devices, cl_uint* num_devices) {
     return entry([&]() -> Result<void> {
         // Null behaves as the implementation says: it is the one platform.
-        Platform* chosen = &Platform::get();
-        if (platform) {
-            POLDER_ASSIGN(given, from_handle<Platform>(platform));
-            chosen = given;
-        }
-        // A type with unknown bits, or none.
-        if (device_type_wanted != CL_DEVICE_TYPE_ALL &&
-            (device_type_wanted == 0 || (device_type_wanted & ~known_types)))
-            return fail(Status::invalid_device_type);
+        if (platform)
+            POLDER_TRY(from_handle<Platform>(platform));
+        POLDER_ASSIGN(selected, select_devices(device_type));
         // Room for no device, or no room for anything.
         if ((devices && num_entries == 0) || (!devices && !num_devices))
             return fail(Status::invalid_value);
-        const std::vector<cl_device_id> found = devices_of_type(*chosen, device_type_wanted);
         if (num_devices)
-            *num_devices = static_cast<cl_uint>(found.size());
-        if (found.empty())
+            *num_devices = static_cast<cl_uint>(selected.size());
+        if (selected.empty())
             return fail(Status::device_not_found);
-        if (devices)
-            std::copy_n(found.begin(), std::min<size_t>(found.size(), num_entries), devices);
+        for (size_t i = 0; devices && i < std::min<size_t>(selected.size(), num_entries); ++i)
+            devices[i] = handle_of<cl_device_id>(selected[i].get());
         return {};
     });
 }

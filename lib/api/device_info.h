@@ -1,4 +1,4 @@
-// What clGetDeviceInfo answers: one row per query.
+// What clGetDeviceInfo answers: one row per query; and which devices a type names.
 #pragma once
 
 #include "entry.h"
@@ -11,5 +11,8 @@ namespace polder::api {
 [[nodiscard]] Result<void> answer_device(const runtime::Device& device, cl_device_info name, const Info& info);
 
 [[nodiscard]] cl_device_type device_type(const runtime::Device& device);
+
+// The platform's devices of a type; the first one is the default device. invalid_device_type for unknown bits.
+[[nodiscard]] Result<std::vector<Ref<runtime::Device>>> select_devices(cl_device_type type);
 
 } // namespace polder::api
