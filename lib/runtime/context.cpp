@@ -21,13 +21,13 @@ std::vector<memory::Space*> spaces_of(std::span<const Ref<Device>> devices) {
 } // namespace
 
 Ref<Context> Context::create(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties,
-                             Notify notify, void* user) {
-    return Ref<Context>::adopt(new Context(std::move(devices), std::move(properties), notify, user));
+                             Notify callback, void* user) {
+    return Ref<Context>::adopt(new Context(std::move(devices), std::move(properties), callback, user));
 }
 
-Context::Context(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties, Notify notify,
+Context::Context(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties, Notify callback,
                  void* user)
-    : devices_(std::move(devices)), properties_(std::move(properties)), notify_(notify), notify_user_(user),
+    : devices_(std::move(devices)), properties_(std::move(properties)), notify_(callback), notify_user_(user),
       domain_(memory::Domain::create(spaces_of(devices_))),
       svm_(std::make_unique<SvmHeap>(*Platform::get().spaces().front())) {}
 
