@@ -200,6 +200,8 @@ struct DeviceInfo {
     uint64_t max_work_group_size = 4096;
     uint64_t max_work_item_sizes[3] = {4096, 4096, 4096};
     uint64_t memory_bytes = 0;      // total of the device's memory
+    // How much of it to reserve at first; later regions double. 0: everything at once.
+    uint64_t region_bytes = 0;
     CacheInfo global_cache;
     uint64_t local_memory_bytes = 0;
     bool local_memory_is_dedicated = false;

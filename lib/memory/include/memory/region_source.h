@@ -1,0 +1,66 @@
+// Where a pool's regions come from: the operating system (host memory) or a device.
+//
+// Owned by one BlockPool, which serialises all calls. Sizes are bytes.
+#pragma once
+
+#include <polder/driver.h>
+#include <polder/result.h>
+#include <polder/types.h>
+
+namespace polder::memory {
+
+class RegionSource {
+public:
+    virtual ~RegionSource() = default;
+
+    // Contiguous memory of at least `size` bytes, or mem_object_allocation_failure.
+    [[nodiscard]] virtual Result<driver::Memory> reserve(ByteCount size) = 0;
+    virtual void release(driver::Memory memory) = 0;
+
+    // How much to reserve when `needed` bytes are, by a pool that has `reserved` already. The pool
+    // falls back to `needed` when it cannot be had.
+    [[nodiscard]] virtual ByteCount preferred_size(ByteCount needed, ByteCount reserved) const = 0;
+    // Bytes that reserve could still hand out.
+    [[nodiscard]] virtual ByteCount available() const = 0;
+
+    // The contents of this range, which lies in reserved memory, are not needed any more. Only called
+    // when `discards`.
+    virtual void discard(driver::Memory range) { static_cast<void>(range); }
+    // True when discarding, and releasing, gives memory back to others at once, so that a pool
+    // should not keep much that is free.
+    [[nodiscard]] virtual bool discards() const { return false; }
+};
+
+// Anonymous memory of this process; regions double from 64 MiB on. Pages are not counted against the system's
+// memory before they are written (MAP_NORESERVE), and are huge where the system allows.
+class HostRegionSource final : public RegionSource {
+public:
+    [[nodiscard]] Result<driver::Memory> reserve(ByteCount size) override;
+    void release(driver::Memory memory) override;
+    [[nodiscard]] ByteCount preferred_size(ByteCount needed, ByteCount reserved) const override;
+    // What the system says it could give without swapping; reads /proc/meminfo.
+    [[nodiscard]] ByteCount available() const override;
+    void discard(driver::Memory range) override;
+    [[nodiscard]] bool discards() const override { return true; }
+
+    // Physical memory of the machine.
+    [[nodiscard]] static ByteCount total();
+};
+
+// The memory of a device with memory of its own. Asks for everything at once, or, when the device says so
+// (DeviceInfo::region_bytes), for regions that double up to everything.
+class DeviceRegionSource final : public RegionSource {
+public:
+    // `device` outlives the source.
+    explicit DeviceRegionSource(driver::Device& device) : device_(device) {}
+
+    [[nodiscard]] Result<driver::Memory> reserve(ByteCount size) override { return device_.reserve_memory(size); }
+    void release(driver::Memory memory) override { device_.release_memory(memory); }
+    [[nodiscard]] ByteCount preferred_size(ByteCount needed, ByteCount reserved) const override;
+    [[nodiscard]] ByteCount available() const override { return device_.available_memory(); }
+
+private:
+    driver::Device& device_;
+};
+
+} // namespace polder::memory
