@@ -1,47 +1,114 @@
-// Program: source, binaries or built-in code, and per device what became of it.
+// Program: source, binaries or linked objects, and per device what became of it.
 //
-// Devices with the same compiler target share one build. Builds may run on a thread of their own when the
-// application gives a callback. Any thread.
+// Devices with the same compiler target share one build. With a callback of the application a build runs on a
+// thread of its own; the process's end waits for it. Any thread may call any function; callbacks run unlocked.
 #pragma once
 
-#include <base/mutex.h>
-#include <compiler/compiler.h>
+#include <functional>
 #include <runtime/context.h>
-#include <map>
+#include <runtime/device_code.h>
 #include <string>
 #include <vector>
 
 namespace polder::runtime {
 
-// The built code of a program for one device: machine code, and the program-scope variables in the device's
-// memory. Kept alive by kernels and by queues while launches are in flight.
-class DeviceCode final : public RefCounted {
-public:
-    static Result<Ref<DeviceCode>> create(Device& device, std::shared_ptr<compiler::Executable> executable,
-                                          std::shared_ptr<const compiler::Module> module);
-    ~DeviceCode() override;
+class Program;
 
-    struct Kernel {
-        const compiler::CompiledKernel* compiled = nullptr;
-        std::unique_ptr<driver::LoadedKernel> loaded;
-    };
-    // Compiles and loads at first request.
-    [[nodiscard]] Result<const Kernel*> kernel(const compiler::KernelInfo& info,
-                                               const std::array<uint64_t, 3>& local_size);
-    // 0 when the program has no program-scope variables; initialised by the first call.
-    [[nodiscard]] Result<DeviceAddress> program_variables(driver::Queue& queue);
+// What compiling or linking a program for one target gave. Shared by the devices of that target.
+struct BuiltModule {
+    std::shared_ptr<const compiler::Module> module;
+    std::string options;  // the application's
+    // Launches may have work-groups of different sizes: OpenCL C 2.0 or later, without
+    // -cl-uniform-work-group-size.
+    enum class WorkGroups : uint8_t { uniform, any } work_groups = WorkGroups::uniform;
+};
 
-private:
-    DeviceCode() = default;
-    struct State;
-    std::unique_ptr<State> state_;
+// The form in which clGetProgramInfo hands out a BuiltModule.
+[[nodiscard]] std::vector<std::byte> to_binary(const BuiltModule& built);
+// invalid_binary when it is not one of ours, damaged, or made for something else.
+[[nodiscard]] Result<BuiltModule> from_binary(std::span<const std::byte> bytes);
+
+// What happened last to a program on one device.
+struct DeviceBuild {
+    cl_build_status status = CL_BUILD_NONE;
+    std::string options;
+    std::string log;
+    std::shared_ptr<const BuiltModule> built;  // null: nothing
+    Ref<DeviceCode> code;                      // null unless an executable was built
+};
+
+// A clBuildProgram, clCompileProgram or clLinkProgram.
+struct BuildRequest {
+    enum class Step : uint8_t { build, compile, link } step = Step::build;
+    std::vector<Ref<Device>> devices;
+    std::string options;
+    enum class Options : uint8_t { given, as_before } options_are = Options::given;
+    std::vector<compiler::NamedSource> headers;  // compile
+    std::vector<Ref<Program>> inputs;            // link
+    using Notify = void(CL_CALLBACK*)(cl_program program, void* user);
+    Notify notify = nullptr;
+    void* user = nullptr;
 };
 
 class Program final : public Object {
 public:
     static constexpr Kind kind = Kind::program;
     static constexpr Status invalid = Status::invalid_program;
-    // The rest is described in program.cpp's folder by its author.
+
+    enum class Origin : uint8_t { source, binary, linked };
+    using Destructor = void(CL_CALLBACK*)(cl_program program, void* user);
+
+    Program(Ref<Context> context, std::vector<Ref<Device>> devices, Origin origin, std::string source);
+    ~Program() override;
+
+    [[nodiscard]] Context& context() const { return *context_; }
+    [[nodiscard]] std::span<const Ref<Device>> devices() const { return devices_; }
+    [[nodiscard]] bool has(const Device& device) const { return index_of(device).has_value(); }
+    [[nodiscard]] Origin origin() const { return origin_; }
+    [[nodiscard]] const std::string& source() const { return source_; }
+
+    // For programs made from binaries.
+    void set_binary(const Device& device, BuiltModule built);
+
+    // Builds, compiles or links; on a thread of its own when there is a callback. The caller has checked devices
+    // and inputs. invalid_operation while another build runs or kernels are attached.
+    [[nodiscard]] Result<void> build(BuildRequest request);
+
+    // A copy of what is known of one of the program's devices.
+    [[nodiscard]] DeviceBuild device_build(const Device& device) const;
+    // The executable code for `device`: its own, or that of the device it is a part of. Null when there is none.
+    [[nodiscard]] Ref<DeviceCode> code(const Device& device) const;
+    [[nodiscard]] BuiltModule::WorkGroups work_groups(const Device& device) const;
+    // The module of the first device with an executable; null when there is none.
+    [[nodiscard]] std::shared_ptr<const BuiltModule> any_executable() const;
+
+    // While kernels are attached, the program is not built again.
+    void attach_kernel() { kernels_.fetch_add(1, std::memory_order_relaxed); }
+    void detach_kernel() { kernels_.fetch_sub(1, std::memory_order_release); }
+
+private:
+    [[nodiscard]] std::optional<size_t> index_of(const Device& device) const;
+    [[nodiscard]] const DeviceBuild* find_executable(const Device& device) const POLDER_REQUIRES(mutex_);
+    [[nodiscard]] Result<void> begin(const BuildRequest& request);
+    // `run`, leaving no build in progress whatever happens.
+    [[nodiscard]] Result<void> run_or_fail(const BuildRequest& request);
+    [[nodiscard]] Result<void> run(const BuildRequest& request);
+    [[nodiscard]] Result<BuiltModule> make_module(const BuildRequest& request, const Device& device,
+                                                  std::string& log);
+    [[nodiscard]] Result<BuiltModule> compile_source(const BuildRequest& request, const Device& device,
+                                                     std::string& log);
+    [[nodiscard]] Result<BuiltModule> link_inputs(const BuildRequest& request, const Device& device,
+                                                  std::string& log);
+    [[nodiscard]] Result<BuiltModule> reuse_binary(const BuildRequest& request, const Device& device);
+    void finish(const Device& device, DeviceBuild build);
+
+    Ref<Context> context_;
+    const std::vector<Ref<Device>> devices_;
+    const Origin origin_;
+    const std::string source_;
+    std::atomic<uint32_t> kernels_{0};
+    mutable Mutex mutex_;
+    std::vector<DeviceBuild> builds_ POLDER_GUARDED_BY(mutex_);  // one per device
 };
 
 } // namespace polder::runtime

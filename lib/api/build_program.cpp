@@ -1,0 +1,178 @@
+// Building, compiling and linking. OpenCL 3.0, sections 5.8.4 to 5.8.6.
+#include "device_list.h"
+
+#include <runtime/program.h>
+
+using namespace polder;
+using namespace polder::api;
+using runtime::BuildRequest;
+using runtime::Context;
+using runtime::Device;
+using runtime::DeviceBuild;
+using runtime::Program;
+using Step = BuildRequest::Step;
+
+namespace {
+
+struct Notification {
+    BuildRequest::Notify function;
+    void* user;
+};
+
+// User data without a function that could be given it.
+bool is_valid(const Notification& notification) {
+    return notification.function || !notification.user;
+}
+
+struct HeaderList {
+    cl_uint count;
+    const cl_program* programs;
+    const char** names;
+};
+
+Result<std::vector<compiler::NamedSource>> headers_of(const Program& program, const HeaderList& given) {
+    // The count, the programs and the names must agree.
+    if ((given.count == 0) != (given.programs == nullptr) || (given.count == 0) != (given.names == nullptr))
+        return fail(Status::invalid_value);
+    std::vector<compiler::NamedSource> headers;
+    for (cl_uint i = 0; i < given.count; ++i) {
+        POLDER_ASSIGN(header, from_handle<Program>(given.programs[i]));
+        if (!given.names[i])
+            return fail(Status::invalid_value);
+        // Headers of another context.
+        if (&header->context() != &program.context())
+            return fail(Status::invalid_context);
+        headers.push_back({given.names[i], header->source()});
+    }
+    return headers;
+}
+
+Result<std::vector<Ref<Program>>> linked_programs(const Context& context, cl_uint count, const cl_program* list) {
+    // Nothing to link.
+    if (count == 0 || !list)
+        return fail(Status::invalid_value);
+    std::vector<Ref<Program>> programs;
+    for (cl_uint i = 0; i < count; ++i) {
+        POLDER_ASSIGN(program, from_handle<Program>(list[i]));
+        // Programs of another context.
+        if (&program->context() != &context)
+            return fail(Status::invalid_context);
+        programs.push_back(Ref<Program>::share(program));
+    }
+    return programs;
+}
+
+bool is_linkable(const Program& program, const Device& device) {
+    if (!program.has(device))
+        return false;
+    const DeviceBuild build = program.device_build(device);
+    return build.status != CL_BUILD_IN_PROGRESS && build.built &&
+           build.built->module->kind() != compiler::ModuleKind::executable;
+}
+
+// The devices for which the programs can be linked. A device for which only some programs have been compiled is an
+// error, and so is one of the list for which none has; without a list, devices that have none are left out.
+Result<std::vector<Ref<Device>>> linkable_devices(const std::vector<Ref<Program>>& programs,
+                                                  const std::vector<Ref<Device>>& devices, AbsentList listed) {
+    std::vector<Ref<Device>> linkable;
+    for (const Ref<Device>& device : devices) {
+        const auto count = std::ranges::count_if(
+            programs, [&](const Ref<Program>& program) { return is_linkable(*program, *device); });
+        if (static_cast<size_t>(count) == programs.size())
+            linkable.push_back(device);
+        else if (count != 0 || listed == AbsentList::invalid)
+            return fail(Status::invalid_operation);
+    }
+    if (linkable.empty())
+        return fail(Status::invalid_operation);
+    return linkable;
+}
+
+bool has_binaries(const Program& program, const std::vector<Ref<Device>>& devices) {
+    return std::ranges::all_of(devices, [&](const Ref<Device>& device) {
+        const DeviceBuild build = program.device_build(*device);
+        return build.built && build.built->module->kind() == compiler::ModuleKind::executable;
+    });
+}
+
+} // namespace
+
+CL_API_ENTRY cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint num_devices, const cl_device_id* list,
+                                               const char* options, void(CL_CALLBACK* pfn_notify)(cl_program, void*),
+                                               void* user_data) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(object, from_handle<Program>(program));
+        POLDER_ASSIGN(devices, device_list(object->devices(), num_devices, list, AbsentList::all));
+        if (!is_valid({pfn_notify, user_data}))
+            return fail(Status::invalid_value);
+        // Neither source nor binary, but linked.
+        if (object->origin() == Program::Origin::linked)
+            return fail(Status::invalid_operation);
+        // Devices for which no executable binary has been loaded.
+        if (object->origin() == Program::Origin::binary && !has_binaries(*object, devices))
+            return fail(Status::invalid_binary);
+        return object->build({.step = Step::build,
+                              .devices = std::move(devices),
+                              .options = options ? options : "",
+                              .options_are = options ? BuildRequest::Options::given : BuildRequest::Options::as_before,
+                              .notify = pfn_notify,
+                              .user = user_data});
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clCompileProgram(cl_program program, cl_uint num_devices, const cl_device_id* list,
+                                                 const char* options, cl_uint num_input_headers,
+                                                 const cl_program* input_headers, const char** header_include_names,
+                                                 void(CL_CALLBACK* pfn_notify)(cl_program, void*), void* user_data) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(object, from_handle<Program>(program));
+        POLDER_ASSIGN(devices, device_list(object->devices(), num_devices, list, AbsentList::all));
+        POLDER_ASSIGN(headers, headers_of(*object, {num_input_headers, input_headers, header_include_names}));
+        if (!is_valid({pfn_notify, user_data}))
+            return fail(Status::invalid_value);
+        // No source to compile.
+        if (object->origin() != Program::Origin::source)
+            return fail(Status::invalid_operation);
+        return object->build({.step = Step::compile,
+                              .devices = std::move(devices),
+                              .options = options ? options : "",
+                              .headers = std::move(headers),
+                              .notify = pfn_notify,
+                              .user = user_data});
+    });
+}
+
+CL_API_ENTRY cl_program CL_API_CALL clLinkProgram(cl_context context, cl_uint num_devices, const cl_device_id* list,
+                                                  const char* options, cl_uint num_input_programs,
+                                                  const cl_program* input_programs,
+                                                  void(CL_CALLBACK* pfn_notify)(cl_program, void*), void* user_data,
+                                                  cl_int* errcode_ret) {
+    cl_program linked = nullptr;
+    const cl_int code = entry([&]() -> Result<void> {
+        POLDER_ASSIGN(owner, from_handle<Context>(context));
+        POLDER_ASSIGN(listed, device_list(owner->devices(), num_devices, list, AbsentList::all));
+        POLDER_ASSIGN(programs, linked_programs(*owner, num_input_programs, input_programs));
+        if (!is_valid({pfn_notify, user_data}))
+            return fail(Status::invalid_value);
+        POLDER_ASSIGN(devices, linkable_devices(programs, listed, list ? AbsentList::invalid : AbsentList::all));
+        const Ref<Program> program =
+            make_ref<Program>(Ref<Context>::share(owner), devices, Program::Origin::linked, "");
+        POLDER_ASSIGN(handle, expose<cl_program>(program));
+        linked = handle;
+        const Result<void> outcome = program->build({.step = Step::link,
+                                                     .devices = std::move(devices),
+                                                     .options = options ? options : "",
+                                                     .inputs = std::move(programs),
+                                                     .notify = pfn_notify,
+                                                     .user = user_data});
+        // A program that did not link is given away all the same: its log tells why. One that could not begin is not.
+        if (!outcome && outcome.error().status() != Status::link_program_failure) {
+            linked = nullptr;
+            static_cast<void>(program->release_api());
+        }
+        return outcome;
+    });
+    if (errcode_ret)
+        *errcode_ret = code;
+    return linked;
+}

@@ -1,0 +1,203 @@
+// Building, compiling and linking of programs.
+#include <algorithm>
+#include <base/options.h>
+#include <condition_variable>
+#include <map>
+#include <runtime/program.h>
+#include <thread>
+
+namespace polder::runtime {
+namespace {
+
+using compiler::ModuleKind;
+using WorkGroups = BuiltModule::WorkGroups;
+
+// Builds that run on threads of their own. The process must not end (and the compiler's data be destroyed) while
+// one runs: the destructor, called at exit, waits.
+class BuildThreads {
+public:
+    static BuildThreads& get() {
+        static BuildThreads threads;
+        return threads;
+    }
+    ~BuildThreads() {
+        std::unique_lock lock(mutex_);
+        idle_.wait(lock, [&] { return running_ == 0; });
+    }
+    void start(std::function<void()> work) {
+        {
+            const std::lock_guard lock(mutex_);
+            ++running_;
+        }
+        std::thread([this, work = std::move(work)]() mutable {
+            work();
+            work = nullptr;  // what it holds goes before the last word
+            const std::lock_guard lock(mutex_);
+            --running_;
+            idle_.notify_all();
+        }).detach();
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable idle_;
+    uint32_t running_ = 0;
+};
+
+WorkGroups work_groups_of(const std::string& application_options) {
+    const std::string options = application_options + ' ' + options::extra_build_flags();
+    const auto has = [&](std::string_view word) { return options.find(word) != options.npos; };
+    const bool is_2_or_later = has("-cl-std=CL2") || has("-cl-std=CL3") || has("-cl-std=CLC++") || has("-cl-std=clc++");
+    return is_2_or_later && !has("-cl-uniform-work-group-size") ? WorkGroups::any : WorkGroups::uniform;
+}
+
+Status failure_of(BuildRequest::Step step) {
+    switch (step) {
+    case BuildRequest::Step::compile: return Status::compile_program_failure;
+    case BuildRequest::Step::link: return Status::link_program_failure;
+    default: return Status::build_program_failure;
+    }
+}
+
+// The reason of a failure that the compiler has not written into the log itself.
+void append_detail(std::string& log, const Error& error) {
+    if (error.detail().empty() || log.find(error.detail()) != log.npos)
+        return;
+    if (!log.empty() && log.back() != '\n')
+        log += '\n';
+    log.append(error.detail()).append("\n");
+}
+
+// Groups the devices that share a build.
+std::map<const compiler::Target*, std::vector<Ref<Device>>> by_target(const std::vector<Ref<Device>>& devices) {
+    std::map<const compiler::Target*, std::vector<Ref<Device>>> groups;
+    for (const Ref<Device>& device : devices)
+        groups[&device->target()].push_back(device);
+    return groups;
+}
+
+} // namespace
+
+Result<void> Program::build(BuildRequest request) {
+    POLDER_TRY(begin(request));
+    if (!request.notify)
+        return run_or_fail(request);
+    // The callback tells the outcome; this call has succeeded when the build has begun.
+    BuildThreads::get().start([program = Ref<Program>::share(this), request = std::move(request)] {
+        static_cast<void>(program->run_or_fail(request));
+        request.notify(static_cast<cl_program>(program->handle()), request.user);
+    });
+    return {};
+}
+
+Result<void> Program::begin(const BuildRequest& request) {
+    const Lock lock(mutex_);
+    // Kernels use the code that would be replaced.
+    if (kernels_.load(std::memory_order_acquire) != 0)
+        return fail(Status::invalid_operation);
+    for (const Ref<Device>& device : request.devices)
+        if (builds_[*index_of(*device)].status == CL_BUILD_IN_PROGRESS)
+            return fail(Status::invalid_operation);
+    for (const Ref<Device>& device : request.devices) {
+        DeviceBuild& build = builds_[*index_of(*device)];
+        build.status = CL_BUILD_IN_PROGRESS;
+        build.log.clear();
+        build.options = request.options_are == BuildRequest::Options::as_before && build.built ? build.built->options
+                                                                                              : request.options;
+    }
+    return {};
+}
+
+Result<void> Program::run_or_fail(const BuildRequest& request) {
+    try {
+        return run(request);
+    } catch (const std::bad_alloc&) {
+        for (const Ref<Device>& device : request.devices)
+            finish(*device, {.status = CL_BUILD_ERROR});
+        return fail(Status::out_of_host_memory);
+    }
+}
+
+Result<void> Program::run(const BuildRequest& request) {
+    Result<void> outcome;
+    for (const auto& [target, devices] : by_target(request.devices)) {
+        DeviceBuild build{.status = CL_BUILD_ERROR, .options = device_build(*devices.front()).options};
+        std::shared_ptr<compiler::Executable> executable;
+        Result<BuiltModule> built = make_module(request, *devices.front(), build.log);
+        if (built && built->module->kind() == ModuleKind::executable) {
+            Result<std::shared_ptr<compiler::Executable>> opened = compiler::Executable::open(built->module, *target);
+            if (opened)
+                executable = std::move(*opened);
+            else
+                built = fail(Error{failure_of(request.step), std::string(opened.error().detail())});
+        }
+        if (built) {
+            build.status = CL_BUILD_SUCCESS;
+            build.built = std::make_shared<const BuiltModule>(std::move(*built));
+        } else {
+            append_detail(build.log, built.error());
+            outcome = fail(built.error());
+        }
+        for (const Ref<Device>& device : devices) {
+            DeviceBuild of_device = build;
+            if (executable)
+                of_device.code = make_ref<DeviceCode>(*device, executable, build.built->module);
+            finish(*device, std::move(of_device));
+        }
+    }
+    return outcome;
+}
+
+void Program::finish(const Device& device, DeviceBuild build) {
+    const Lock lock(mutex_);
+    DeviceBuild& place = builds_[*index_of(device)];
+    // A binary stays, to be built again with other options.
+    if (!build.built && origin_ == Origin::binary)
+        build.built = place.built;
+    std::swap(place, build);
+}
+
+Result<BuiltModule> Program::make_module(const BuildRequest& request, const Device& device, std::string& log) {
+    if (request.step == BuildRequest::Step::link)
+        return link_inputs(request, device, log);
+    if (origin_ != Origin::source)
+        return reuse_binary(request, device);
+    return compile_source(request, device, log);
+}
+
+Result<BuiltModule> Program::compile_source(const BuildRequest& request, const Device& device, std::string& log) {
+    const bool is_build = request.step == BuildRequest::Step::build;
+    POLDER_ASSIGN(compiled,
+                  compiler::compile({source_, request.headers, request.options, device.target(), is_build}, log));
+    const WorkGroups work_groups = work_groups_of(request.options);
+    if (!is_build)
+        return BuiltModule{std::move(compiled), request.options, work_groups};
+    POLDER_ASSIGN(linked, compiler::link({{std::move(compiled)}, request.options, device.target(), is_build}, log));
+    return BuiltModule{std::move(linked), request.options, work_groups};
+}
+
+Result<BuiltModule> Program::link_inputs(const BuildRequest& request, const Device& device, std::string& log) {
+    compiler::LinkInput input{{}, request.options, device.target(), false};
+    WorkGroups work_groups = WorkGroups::any;
+    for (const Ref<Program>& program : request.inputs) {
+        const DeviceBuild build = program->device_build(device);
+        input.modules.push_back(build.built->module);
+        if (build.built->work_groups == WorkGroups::uniform)
+            work_groups = WorkGroups::uniform;
+    }
+    POLDER_ASSIGN(linked, compiler::link(input, log));
+    return BuiltModule{std::move(linked), request.options, work_groups};
+}
+
+Result<BuiltModule> Program::reuse_binary(const BuildRequest& request, const Device& device) {
+    const DeviceBuild build = device_build(device);
+    // A binary must be there, and be that of an executable.
+    if (!build.built || build.built->module->kind() != ModuleKind::executable)
+        return fail(Status::invalid_binary);
+    BuiltModule again = *build.built;
+    if (request.options_are == BuildRequest::Options::given)
+        again.options = request.options;
+    return again;
+}
+
+} // namespace polder::runtime

@@ -1,0 +1,58 @@
+// DeviceCode: the built code of a program for one device: machine code, and the program-scope variables in
+// the device's memory. Kept alive by kernels, and by queues while launches are in flight.
+// Any thread may call any function.
+#pragma once
+
+#include <base/mutex.h>
+#include <compiler/compiler.h>
+#include <memory/space.h>
+#include <optional>
+#include <runtime/device.h>
+#include <vector>
+
+namespace polder::runtime {
+
+// One kernel as machine code on one device. Valid as long as its DeviceCode.
+struct LoadedCode {
+    const compiler::CompiledKernel* compiled = nullptr;
+    std::unique_ptr<driver::LoadedKernel> loaded;
+    // Where addresses stand within the packed arguments.
+    std::vector<uint32_t> pointer_offsets;
+};
+
+class DeviceCode final : public RefCounted {
+public:
+    // `executable` is shared by the devices whose target is the same.
+    DeviceCode(Device& device, std::shared_ptr<compiler::Executable> executable,
+               std::shared_ptr<const compiler::Module> module);
+    ~DeviceCode() override;
+
+    [[nodiscard]] const compiler::Module& module() const { return *module_; }
+    // Null when there is no kernel of this name.
+    [[nodiscard]] const compiler::KernelInfo* info(std::string_view kernel) const;
+
+    // Compiles and loads at first request; later requests are a look-up.
+    [[nodiscard]] Result<const LoadedCode*> kernel(const compiler::KernelInfo& info);
+    // Where the program-scope variables are; 0 when the program has none. The first call puts their initial
+    // contents there, and waits for it.
+    [[nodiscard]] Result<DeviceAddress> program_variables();
+
+private:
+    struct Entry {
+        const compiler::KernelInfo* info;
+        std::unique_ptr<LoadedCode> code;
+    };
+    [[nodiscard]] Result<std::unique_ptr<LoadedCode>> load(const compiler::KernelInfo& info);
+    [[nodiscard]] Result<void> fill_variables(const memory::Block& block);
+
+    // A sub-device's memory is its root's; neither is destroyed.
+    driver::Device& device_;
+    memory::Space& space_;
+    std::shared_ptr<compiler::Executable> executable_;
+    std::shared_ptr<const compiler::Module> module_;
+    Mutex mutex_;
+    std::vector<Entry> entries_ POLDER_GUARDED_BY(mutex_);
+    std::optional<memory::Block> variables_ POLDER_GUARDED_BY(mutex_);
+};
+
+} // namespace polder::runtime

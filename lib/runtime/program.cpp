@@ -1,0 +1,56 @@
+#include <algorithm>
+#include <runtime/program.h>
+
+namespace polder::runtime {
+
+Program::Program(Ref<Context> context, std::vector<Ref<Device>> devices, Origin origin, std::string source)
+    : context_(std::move(context)), devices_(std::move(devices)), origin_(origin), source_(std::move(source)),
+      builds_(devices_.size()) {}
+
+Program::~Program() = default;
+
+std::optional<size_t> Program::index_of(const Device& device) const {
+    const auto found = std::ranges::find(devices_, &device, &Ref<Device>::get);
+    if (found == devices_.end())
+        return {};
+    return static_cast<size_t>(found - devices_.begin());
+}
+
+void Program::set_binary(const Device& device, BuiltModule built) {
+    const Lock lock(mutex_);
+    builds_[*index_of(device)].built = std::make_shared<const BuiltModule>(std::move(built));
+}
+
+DeviceBuild Program::device_build(const Device& device) const {
+    const Lock lock(mutex_);
+    return builds_[*index_of(device)];
+}
+
+const DeviceBuild* Program::find_executable(const Device& device) const {
+    for (const Device* d = &device; d; d = d->parent())
+        if (const std::optional<size_t> index = index_of(*d); index && builds_[*index].code)
+            return &builds_[*index];
+    return nullptr;
+}
+
+Ref<DeviceCode> Program::code(const Device& device) const {
+    const Lock lock(mutex_);
+    const DeviceBuild* build = find_executable(device);
+    return build ? build->code : nullptr;
+}
+
+BuiltModule::WorkGroups Program::work_groups(const Device& device) const {
+    const Lock lock(mutex_);
+    const DeviceBuild* build = find_executable(device);
+    return build ? build->built->work_groups : BuiltModule::WorkGroups::uniform;
+}
+
+std::shared_ptr<const BuiltModule> Program::any_executable() const {
+    const Lock lock(mutex_);
+    for (const DeviceBuild& build : builds_)
+        if (build.code)
+            return build.built;
+    return nullptr;
+}
+
+} // namespace polder::runtime
