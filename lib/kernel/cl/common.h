@@ -10,6 +10,8 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 
 #define BUILTIN __attribute__((overloadable, always_inline))
+// For what only its own file calls.
+#define HELPER static inline __attribute__((overloadable))
 // For functions that contain a barrier.
 #define COLLECTIVE __attribute__((overloadable, always_inline, convergent))
 

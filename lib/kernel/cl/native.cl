@@ -1,0 +1,6 @@
+// native_* and half_*: the full functions, where those vectorise well. libclc's native_* are LLVM intrinsics, which
+// become calls of the C library's scalar functions on the host, and its half_* keep older bodies.
+#include "common.h"
+
+#define BODY "native.inc"
+#include "widths.h"
