@@ -1,0 +1,146 @@
+#include "inliner.h"
+
+#include "work_item_functions.h"
+
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+constexpr unsigned local_address_space = 3;
+
+// Limits on what is inlined only for speed, in instructions.
+constexpr size_t optional_callee_max = 4000;
+constexpr size_t optional_total_max = 60000;
+
+llvm::Function* defined_callee(llvm::CallBase& call) {
+    llvm::Function* callee = call.getCalledFunction();
+    // A mismatch of calling conventions would make the call unreachable.
+    if (!callee || callee->isDeclaration() || callee->isVarArg()) return nullptr;
+    return callee;
+}
+
+bool uses_local_variable(const llvm::Value& value) {
+    if (const auto* global = llvm::dyn_cast<llvm::GlobalVariable>(&value)) return is_local_variable(*global);
+    const auto* constant = llvm::dyn_cast<llvm::ConstantExpr>(&value);
+    if (!constant) return false;
+    for (const llvm::Use& operand : constant->operands())
+        if (uses_local_variable(*operand)) return true;
+    return false;
+}
+
+// The functions that `root` reaches, classified.
+class CallGraph {
+public:
+    explicit CallGraph(llvm::Function& root) { visit(root); }
+
+    // Whether it must become part of the kernel.
+    [[nodiscard]] bool depends_on_work_item(llvm::Function& function) { return dependent_.contains(&function); }
+    [[nodiscard]] bool is_recursive(llvm::Function& function) {
+        if (const auto found = recursive_.find(&function); found != recursive_.end()) return found->second;
+        llvm::SmallPtrSet<llvm::Function*, 16> seen;
+        llvm::SmallVector<llvm::Function*> todo(callees_[&function]);
+        bool reached = false;
+        while (!todo.empty() && !reached) {
+            llvm::Function* next = todo.pop_back_val();
+            reached = next == &function;
+            if (!reached && seen.insert(next).second) todo.append(callees_[next]);
+        }
+        return recursive_[&function] = reached;
+    }
+    [[nodiscard]] size_t size_of(llvm::Function& function) {
+        auto [entry, fresh] = sizes_.try_emplace(&function, 0);
+        if (fresh) entry->second = function.getInstructionCount();
+        return entry->second;
+    }
+
+private:
+    void visit(llvm::Function& root) {
+        llvm::SmallVector<llvm::Function*> todo{&root};
+        llvm::DenseMap<llvm::Function*, llvm::SmallVector<llvm::Function*>> callers;
+        llvm::SmallVector<llvm::Function*> dependent;
+        llvm::SmallPtrSet<llvm::Function*, 32> seen{&root};
+        while (!todo.empty()) {
+            llvm::Function* function = todo.pop_back_val();
+            for (llvm::Instruction& instruction : llvm::instructions(*function)) {
+                for (const llvm::Use& operand : instruction.operands())
+                    if (uses_local_variable(*operand)) dependent.push_back(function);
+                auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+                llvm::Function* callee = call ? call->getCalledFunction() : nullptr;
+                if (!callee) continue;
+                if (work_item_function(*callee)) {
+                    dependent.push_back(function);
+                } else if (!callee->isDeclaration()) {
+                    callees_[function].push_back(callee);
+                    callers[callee].push_back(function);
+                    if (seen.insert(callee).second) todo.push_back(callee);
+                }
+            }
+        }
+        while (!dependent.empty()) {
+            llvm::Function* function = dependent.pop_back_val();
+            if (dependent_.insert(function).second) dependent.append(callers[function]);
+        }
+    }
+
+    llvm::DenseMap<llvm::Function*, llvm::SmallVector<llvm::Function*>> callees_;
+    llvm::SmallPtrSet<llvm::Function*, 32> dependent_;
+    llvm::DenseMap<llvm::Function*, bool> recursive_;
+    llvm::DenseMap<llvm::Function*, size_t> sizes_;
+};
+
+} // namespace
+
+bool is_local_variable(const llvm::GlobalVariable& global) {
+    return global.getAddressSpace() == local_address_space || global.hasAttribute("polder-local");
+}
+
+llvm::Error inline_callees(llvm::Function& function) {
+    CallGraph graph(function);
+    size_t total = function.getInstructionCount();
+    llvm::SmallPtrSet<llvm::CallBase*, 8> kept;
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        llvm::SmallVector<llvm::CallBase*> calls;
+        for (llvm::Instruction& instruction : llvm::instructions(function))
+            if (auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+                call && !kept.contains(call) && defined_callee(*call))
+                calls.push_back(call);
+        for (llvm::CallBase* call : calls) {
+            llvm::Function* callee = defined_callee(*call);
+            if (work_item_function(*callee)) continue;
+            const bool needed = graph.depends_on_work_item(*callee);
+            const bool recursive = graph.is_recursive(*callee);
+            if (needed && recursive)
+                return llvm::createStringError("recursive function '" + callee->getName() +
+                                               "' reaches a barrier or a work-item function");
+            const size_t size = graph.size_of(*callee);
+            if (!needed && (recursive || size > optional_callee_max || total + size > optional_total_max)) {
+                kept.insert(call);
+                continue;
+            }
+            call->setCallingConv(callee->getCallingConv());
+            call->removeFnAttr(llvm::Attribute::NoInline);
+            llvm::InlineFunctionInfo info;
+            if (!llvm::InlineFunction(*call, info).isSuccess()) {
+                if (needed) return llvm::createStringError("cannot inline '" + callee->getName() + "'");
+                kept.insert(call);
+                continue;
+            }
+            total += size;
+            changed = true;
+        }
+    }
+    return llvm::Error::success();
+}
+
+} // namespace polder::compiler::workgroup

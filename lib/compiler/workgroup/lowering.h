@@ -1,0 +1,31 @@
+// Builds the work-group function's frame around a kernel: parameters from the packed arguments, ids and
+// sizes from the launch context, __local variables as offsets into local memory.
+#pragma once
+
+#include "workgroup.h"
+
+#include <llvm/IR/Function.h>
+#include <llvm/IR/Instructions.h>
+
+namespace polder::compiler::workgroup {
+
+using Extent = std::array<llvm::Value*, 3>;
+
+// A work-group function whose body still is that of one work-item: local ids are calls to
+// `polder.local_id.<d>`, barriers calls to `polder.barrier`. Everything in `prologue`, the entry
+// block, is the same for all work-items, static allocas aside.
+struct LoweredKernel {
+    llvm::Function* function = nullptr;
+    llvm::BasicBlock* prologue = nullptr;
+    llvm::CallInst* sizes = nullptr;  // while passes run: a call that uses the sizes below, in the entry block
+    Extent local_size{};              // of a whole work-group
+    Extent actual_size{};             // of this work-group
+    uint64_t local_bytes = 0;
+};
+
+// After the scalar passes: makes the entry block a prologue again, and finds the sizes.
+void restore_prologue(LoweredKernel& kernel);
+
+[[nodiscard]] llvm::Expected<LoweredKernel> lower_kernel(llvm::Function& kernel, const WorkGroupOptions& options);
+
+} // namespace polder::compiler::workgroup

@@ -1,0 +1,93 @@
+#include "simplify.h"
+
+#include <llvm/Analysis/CFG.h>
+#include <llvm/Analysis/CGSCCPassManager.h>
+#include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/ADCE.h>
+#include <llvm/Transforms/Scalar/DeadStoreElimination.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Scalar/IndVarSimplify.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopDeletion.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/LoopRotation.h>
+#include <llvm/Transforms/Scalar/LoopUnrollPass.h>
+#include <llvm/Transforms/Scalar/MemCpyOptimizer.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/FixIrreducible.h>
+#include <llvm/Transforms/Utils/LoopSimplify.h>
+#include <llvm/Transforms/Utils/LowerSwitch.h>
+
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/ADT/PostOrderIterator.h>
+#include <llvm/IR/Dominators.h>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+bool is_irreducible(llvm::Function& function) {
+    llvm::DominatorTree dominators(function);
+    llvm::LoopInfo loops(dominators);
+    llvm::ReversePostOrderTraversal<llvm::Function*> order(&function);
+    return llvm::containsIrreducibleCFG<llvm::BasicBlock*>(order, loops);
+}
+
+llvm::FunctionPassManager scalar_pipeline() {
+    llvm::FunctionPassManager passes;
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(llvm::EarlyCSEPass(true));
+    passes.addPass(llvm::SimplifyCFGPass());
+    passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::MemCpyOptPass());
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(llvm::SimplifyCFGPass());
+    llvm::LoopPassManager canonical;
+    canonical.addPass(llvm::LoopRotatePass());
+    canonical.addPass(llvm::LICMPass(llvm::LICMOptions()));
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(canonical), /*UseMemorySSA=*/true));
+    passes.addPass(llvm::SimplifyCFGPass());
+    passes.addPass(llvm::InstCombinePass());
+    llvm::LoopPassManager small;
+    small.addPass(llvm::IndVarSimplifyPass());
+    small.addPass(llvm::LoopDeletionPass());
+    small.addPass(llvm::LoopFullUnrollPass());
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(small)));
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(llvm::GVNPass());
+    passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::DSEPass());
+    passes.addPass(llvm::ADCEPass());
+    passes.addPass(llvm::SimplifyCFGPass());
+    passes.addPass(llvm::InstCombinePass());
+    return passes;
+}
+
+} // namespace
+
+void simplify_body(llvm::Function& function, llvm::TargetMachine* target) {
+    llvm::LoopAnalysisManager loops;
+    llvm::FunctionAnalysisManager functions;
+    llvm::CGSCCAnalysisManager components;
+    llvm::ModuleAnalysisManager modules;
+    llvm::PassBuilder builder(target);
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(components);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, components, modules);
+
+    scalar_pipeline().run(function, functions);
+    if (is_irreducible(function)) {
+        llvm::FunctionPassManager passes;
+        passes.addPass(llvm::LowerSwitchPass());
+        passes.addPass(llvm::FixIrreduciblePass());
+        passes.run(function, functions);
+    }
+}
+
+} // namespace polder::compiler::workgroup

@@ -1,0 +1,50 @@
+// Which values and branches of a lowered kernel are the same for all work-items of a work-group.
+//
+// A value is *varying* when it depends, through data or control, on a local id, an atomic, a call with
+// effects or a work-item's own memory; everything else is *uniform*: all work-items that compute it in
+// the same passage between two barriers get the same. A load from a uniform address is uniform: a
+// program in which it is not has a data race.
+//
+// Control: a phi is varying when a branch with a varying condition reaches it on two disjoint paths
+// (after Karrenberg and Hack, "Improving performance of OpenCL on CPUs", and LLVM's sync dependence
+// analysis), or when work-items leave a loop at different iterations and the value is used after it.
+#pragma once
+
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/Function.h>
+
+namespace llvm {
+class Loop;
+class LoopInfo;
+} // namespace llvm
+
+namespace polder::compiler::workgroup {
+
+class Uniformity {
+public:
+    Uniformity(llvm::Function& function, const llvm::LoopInfo& loops);
+
+    [[nodiscard]] bool is_uniform(const llvm::Value* value) const { return !varying_.contains(value); }
+    // Blocks that end in a branch with a varying condition.
+    [[nodiscard]] const llvm::SmallVector<llvm::BasicBlock*>& divergent_branches() const { return divergent_; }
+
+private:
+    using Paths = llvm::DenseMap<llvm::BasicBlock*, unsigned>;
+
+    void mark(const llvm::Value* value);
+    void mark_users(const llvm::Value* value);
+    void diverge(llvm::BasicBlock& block);
+    static bool is_left_at_different_times(const llvm::Loop& loop, const Paths& paths);
+    void mark_live_out(const llvm::Loop& loop);
+
+    const llvm::LoopInfo& loops_;
+    llvm::SmallVector<llvm::BasicBlock*> blocks_;  // in reverse post-order
+    llvm::DenseMap<const llvm::BasicBlock*, unsigned> order_;
+    llvm::DenseSet<const llvm::Value*> varying_;
+    llvm::SmallVector<const llvm::Value*> todo_;
+    llvm::SmallVector<llvm::BasicBlock*> divergent_;
+};
+
+} // namespace polder::compiler::workgroup

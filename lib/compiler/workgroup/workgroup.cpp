@@ -1,0 +1,58 @@
+#include "workgroup.h"
+
+#include "cuts.h"
+#include "lowering.h"
+#include "regions.h"
+#include "simplify.h"
+#include "uniformity.h"
+
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/Target/TargetMachine.h>
+#include <algorithm>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+// The uniformity of a function that is about to change.
+Uniformity analyse(llvm::Function& function) {
+    llvm::DominatorTree dominators(function);
+    const llvm::LoopInfo loops(dominators);
+    return Uniformity(function, loops);
+}
+
+uint32_t vector_width(const llvm::Function& function, llvm::TargetMachine* target) {
+    if (!target) return 1;
+    const auto info = target->getTargetTransformInfo(function);
+    const auto bits = info.getRegisterBitWidth(llvm::TargetTransformInfo::RGK_FixedWidthVector).getFixedValue();
+    return static_cast<uint32_t>(std::max<uint64_t>(bits / 32, 1));
+}
+
+} // namespace
+
+llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel, const WorkGroupOptions& options) {
+    llvm::Expected<LoweredKernel> lowered = lower_kernel(kernel, options);
+    if (!lowered) return lowered.takeError();
+    llvm::Function& function = *lowered->function;
+    simplify_body(function, options.target_machine);
+    restore_prologue(*lowered);
+
+    Cuts cuts = split_at_barriers(function);
+    const Uniformity uniformity = analyse(function);
+    hoist_uniform_values(function, *lowered->prologue, uniformity);
+    place_cuts(function, uniformity, cuts);
+    const RegionStatistics statistics = form_work_item_loops(*lowered, uniformity, cuts);
+
+    WorkGroupResult result;
+    result.function = &function;
+    result.local_bytes = lowered->local_bytes;
+    result.scratch_bytes_per_work_item = statistics.scratch_bytes_per_work_item;
+    result.private_bytes_per_work_item = statistics.private_bytes_per_work_item;
+    result.vector_width = vector_width(function, options.target_machine);
+    result.has_barriers = !cuts.empty();
+    return result;
+}
+
+} // namespace polder::compiler::workgroup

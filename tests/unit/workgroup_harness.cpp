@@ -1,0 +1,201 @@
+#include "workgroup_harness.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iostream>
+#include <llvm/Bitcode/BitcodeReader.h>
+#include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/IRReader/IRReader.h>
+#include <llvm/Linker/Linker.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/SourceMgr.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/IPO/Internalize.h>
+#include <unistd.h>
+
+namespace polder::compiler::workgroup::test {
+
+namespace {
+
+std::string read_file(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string compile(const std::string& source) {
+    char directory[] = "/tmp/polder-workgroup-XXXXXX";
+    if (!mkdtemp(directory)) return {};
+    const std::string base = directory;
+    std::ofstream(base + "/k.cl") << source;
+    const std::string command = std::string(POLDER_CLANG) +
+        " -cl-std=CL3.0 -target spir64 -O0 -Xclang -disable-O0-optnone -Xclang -fdeclare-opencl-builtins -ffp-contract=off"
+        " -emit-llvm -c -x cl " + base + "/k.cl -o " + base + "/k.bc";
+    std::string bitcode;
+    if (std::system(command.c_str()) == 0) bitcode = read_file(base + "/k.bc");
+    else ADD_FAILURE() << "does not compile:\n" << source;
+    unlink((base + "/k.cl").c_str());
+    unlink((base + "/k.bc").c_str());
+    rmdir(directory);
+    return bitcode;
+}
+
+std::unique_ptr<llvm::TargetMachine> host_machine() {
+    auto builder = llvm::cantFail(llvm::orc::JITTargetMachineBuilder::detectHost());
+    builder.setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
+    auto machine = llvm::cantFail(builder.createTargetMachine());
+    return machine;
+}
+
+void link_builtins(llvm::Module& module) {
+    llvm::SMDiagnostic problem;
+    auto builtins = llvm::getLazyIRFileModule(POLDER_LIBCLC, problem, module.getContext());
+    if (!builtins) return;
+    builtins->setDataLayout(module.getDataLayout());
+    builtins->setTargetTriple(module.getTargetTriple());
+    llvm::Linker::linkModules(module, std::move(builtins), llvm::Linker::Flags::LinkOnlyNeeded);
+}
+
+void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
+    llvm::LoopAnalysisManager loops;
+    llvm::FunctionAnalysisManager functions;
+    llvm::CGSCCAnalysisManager components;
+    llvm::ModuleAnalysisManager modules;
+    llvm::PassBuilder builder(&machine);
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(components);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, components, modules);
+    builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+}
+
+void give_target_features(llvm::Module& module, const llvm::TargetMachine& machine) {
+    for (llvm::Function& function : module) {
+        function.addFnAttr("target-cpu", machine.getTargetCPU());
+        function.addFnAttr("target-features", machine.getTargetFeatureString());
+        function.removeFnAttr("frame-pointer");
+    }
+}
+
+} // namespace
+
+struct Compiled::State {
+    std::unique_ptr<llvm::TargetMachine> machine = host_machine();
+    std::vector<std::unique_ptr<llvm::orc::LLJIT>> jits;
+};
+
+Compiled::Compiled(const std::string& source) {
+    static const bool initialised = [] {
+        llvm::InitializeNativeTarget();
+        llvm::InitializeNativeTargetAsmPrinter();
+        return true;
+    }();
+    (void)initialised;
+    state_ = std::make_unique<State>();
+    bitcode_ = compile(source);
+}
+
+Compiled::~Compiled() = default;
+
+std::string Compiled::prepare(const std::string& kernel, bool specialised, std::array<uint64_t, 3> local_size) {
+    if (bitcode_.empty()) return "no bitcode";
+    auto context = std::make_unique<llvm::LLVMContext>();
+    auto buffer = llvm::MemoryBuffer::getMemBuffer(bitcode_, "kernel", false);
+    auto parsed = llvm::parseBitcodeFile(*buffer, *context);
+    if (!parsed) return llvm::toString(parsed.takeError());
+    std::unique_ptr<llvm::Module> module = std::move(*parsed);
+    link_builtins(*module);
+    module->setDataLayout(state_->machine->createDataLayout());
+    module->setTargetTriple(state_->machine->getTargetTriple());
+    give_target_features(*module, *state_->machine);
+
+    llvm::Function* function = module->getFunction(kernel);
+    if (!function) return "no such kernel";
+    WorkGroupOptions options;
+    options.name = "work_group";
+    options.arguments = pack_arguments(*function);
+    options.target_machine = state_->machine.get();
+    if (specialised) options.local_size = local_size;
+    auto made = make_work_group_function(*function, options);
+    if (!made) return llvm::toString(made.takeError());
+    result_ = *made;
+    give_target_features(*module, *state_->machine);
+    llvm::internalizeModule(*module, [](const llvm::GlobalValue& value) { return value.getName() == "work_group"; });
+    if (const char* dump = std::getenv("POLDER_TEST_DUMP")) {
+        std::error_code error;
+        llvm::raw_fd_ostream out(dump, error);
+        result_.function->print(out);
+    }
+    std::string problem;
+    llvm::raw_string_ostream stream(problem);
+    if (llvm::verifyModule(*module, &stream)) return "invalid IR: " + problem;
+    optimise(*module, *state_->machine);
+    optimised_.clear();
+    llvm::raw_string_ostream text(optimised_);
+    result_.function->print(text);
+    if (const char* dump = std::getenv("POLDER_TEST_DUMP")) {
+        std::error_code error;
+        llvm::raw_fd_ostream out(std::string(dump) + ".opt", error);
+        module->print(out, nullptr);
+    }
+    result_.function = nullptr;
+
+    auto jit = llvm::orc::LLJITBuilder()
+                   .setJITTargetMachineBuilder(llvm::cantFail(llvm::orc::JITTargetMachineBuilder::detectHost())
+                                                   .setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive))
+                   .create();
+    if (!jit) return llvm::toString(jit.takeError());
+    if (auto error = (*jit)->addIRModule(llvm::orc::ThreadSafeModule(std::move(module), std::move(context))))
+        return llvm::toString(std::move(error));
+    auto symbol = (*jit)->lookup("work_group");
+    if (!symbol) return llvm::toString(symbol.takeError());
+    function_ = symbol->toPtr<WorkGroupFunction>();
+    state_->jits.push_back(std::move(*jit));
+    return {};
+}
+
+void Compiled::run(const Range& range, const Arguments& arguments) const {
+    LaunchContext context{};
+    uint64_t groups = 1;
+    uint64_t items = 1;
+    for (size_t d = 0; d < 3; ++d) {
+        context.global_offset[d] = range.offset[d];
+        context.global_size[d] = range.global[d];
+        context.local_size[d] = range.local[d];
+        context.num_groups[d] = (range.global[d] + range.local[d] - 1) / range.local[d];
+        groups *= context.num_groups[d];
+        items *= range.local[d];
+    }
+    context.work_dim = range.dimensions;
+
+    std::vector<std::byte> bytes = arguments.bytes_;
+    uint64_t local_bytes = (result_.local_bytes + 127) / 128 * 128;
+    for (const Arguments::Local& local : arguments.locals_) {
+        std::memcpy(bytes.data() + local.at, &local_bytes, 8);
+        local_bytes += (local.size + 127) / 128 * 128;
+    }
+    const auto allocate = [](uint64_t size) {
+        return std::unique_ptr<std::byte, decltype(&std::free)>(
+            static_cast<std::byte*>(std::aligned_alloc(128, (size + 255) / 128 * 128)), &std::free);
+    };
+    const auto packed = allocate(bytes.size());
+    std::memcpy(packed.get(), bytes.data(), bytes.size());
+    const auto local_memory = allocate(local_bytes);
+    const auto scratch = allocate(result_.scratch_bytes_per_work_item * items + 4096);
+    std::memset(scratch.get(), 0xa5, result_.scratch_bytes_per_work_item * items + 4096);
+    std::memset(local_memory.get(), 0x5a, local_bytes);
+    for (uint64_t group = 0; group < groups; ++group) {
+        const uint64_t id[3] = {group % context.num_groups[0], group / context.num_groups[0] % context.num_groups[1],
+                                group / context.num_groups[0] / context.num_groups[1]};
+        function_(packed.get(), &context, id, local_memory.get(), scratch.get());
+    }
+}
+
+} // namespace polder::compiler::workgroup::test

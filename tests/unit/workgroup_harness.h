@@ -1,0 +1,74 @@
+// Compiles OpenCL C with the clang program, makes work-group functions with lib/compiler/workgroup alone,
+// and runs them; for tests of that folder.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <polder/kernel_abi.h>
+#include <string>
+#include <vector>
+
+#include "workgroup/workgroup.h"
+
+namespace polder::compiler::workgroup::test {
+
+struct Range {
+    uint32_t dimensions = 1;
+    std::array<uint64_t, 3> global{1, 1, 1};
+    std::array<uint64_t, 3> local{1, 1, 1};
+    std::array<uint64_t, 3> offset{0, 0, 0};
+};
+
+// Packed arguments of a launch.
+class Arguments {
+public:
+    template <class T>
+    Arguments& add(const T& value, size_t alignment = alignof(T)) {
+        bytes_.resize((bytes_.size() + alignment - 1) / alignment * alignment);
+        const auto* raw = reinterpret_cast<const std::byte*>(&value);
+        bytes_.insert(bytes_.end(), raw, raw + sizeof(T));
+        return *this;
+    }
+    // A __local pointer to `size` bytes.
+    Arguments& add_local(uint64_t size) {
+        locals_.push_back({(bytes_.size() + 7) / 8 * 8, size});
+        return add(uint64_t{0});
+    }
+
+private:
+    friend class Compiled;
+    struct Local {
+        size_t at;
+        uint64_t size;
+    };
+    std::vector<std::byte> bytes_;
+    std::vector<Local> locals_;
+};
+
+// A compiled translation unit.
+class Compiled {
+public:
+    // Fails the test, and is empty, when the source does not compile.
+    explicit Compiled(const std::string& source);
+    ~Compiled();
+
+    // The work-group function of `kernel`, made at first use; one more per `specialised` size. Empty message: done.
+    [[nodiscard]] std::string prepare(const std::string& kernel, bool specialised = false, std::array<uint64_t, 3> local_size = {});
+    [[nodiscard]] const WorkGroupResult& result() const { return result_; }
+    // Runs the function last prepared over a whole range.
+    void run(const Range& range, const Arguments& arguments) const;
+    // Its optimised IR.
+    [[nodiscard]] const std::string& optimised() const { return optimised_; }
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+    std::string bitcode_;
+    std::string optimised_;
+    WorkGroupResult result_;
+    WorkGroupFunction function_ = nullptr;
+};
+
+} // namespace polder::compiler::workgroup::test

@@ -1,0 +1,180 @@
+// Work-group functions of hand-written kernels against what OpenCL says they compute.
+
+#include "workgroup_harness.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+TEST(WorkGroup, IdsAndSizes_AreThoseOfEveryDimension) {
+    Compiled program(R"(
+        kernel void k(global ulong* out) {
+            size_t at = get_global_linear_id();
+            for (uint d = 0; d < 4; ++d) {
+                out += at == 0 ? 0 : 0;
+                global ulong* mine = out + (at * 4 + d) * 8;
+                mine[0] = get_global_id(d);
+                mine[1] = get_local_id(d);
+                mine[2] = get_group_id(d);
+                mine[3] = get_global_size(d);
+                mine[4] = get_local_size(d);
+                mine[5] = get_num_groups(d);
+                mine[6] = get_enqueued_local_size(d);
+                mine[7] = get_work_dim() * 1000 + get_local_linear_id();
+            }
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    Range range{3, {7, 5, 3}, {4, 2, 2}, {10, 20, 30}};
+    std::vector<uint64_t> out(7 * 5 * 3 * 4 * 8, ~0ULL);
+    program.run(range, Arguments().add(out.data()));
+    for (uint64_t z = 0; z < 3; ++z)
+        for (uint64_t y = 0; y < 5; ++y)
+            for (uint64_t x = 0; x < 7; ++x) {
+                const uint64_t id[3] = {x, y, z};
+                const uint64_t* mine = &out[((z * 5 + y) * 7 + x) * 32];
+                uint64_t linear = 0;
+                for (int d = 2; d >= 0; --d) {
+                    const uint64_t group = id[d] / range.local[d];
+                    const uint64_t size = std::min(range.local[d], range.global[d] - group * range.local[d]);
+                    linear = linear * size + id[d] % range.local[d];
+                    EXPECT_EQ(mine[d * 8 + 0], id[d] + range.offset[d]);
+                    EXPECT_EQ(mine[d * 8 + 1], id[d] % range.local[d]);
+                    EXPECT_EQ(mine[d * 8 + 2], group);
+                    EXPECT_EQ(mine[d * 8 + 3], range.global[d]);
+                    EXPECT_EQ(mine[d * 8 + 4], size);
+                    EXPECT_EQ(mine[d * 8 + 5], (range.global[d] + range.local[d] - 1) / range.local[d]);
+                    EXPECT_EQ(mine[d * 8 + 6], range.local[d]);
+                }
+                EXPECT_EQ(mine[7], 3000 + linear);
+                EXPECT_EQ(mine[24 + 0], 0U);
+                EXPECT_EQ(mine[24 + 4], 1U);
+                EXPECT_EQ(mine[24 + 5], 1U);
+            }
+}
+
+TEST(WorkGroup, ArgumentsOfEveryKind_Arrive) {
+    Compiled program(R"(
+        typedef struct { int a; float b[4]; } S;
+        kernel void k(global float* out, float4 f, S s, local float* l, char c, float3 v, S t) {
+            size_t i = get_local_id(0);
+            t.b[i & 3] += 1;
+            l[i] = s.b[i & 3] + f.y + c + v.z + t.b[i & 3] + t.b[0];
+            out[get_global_id(0)] = l[i] + s.a;
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    struct S {
+        int32_t a;
+        float b[4];
+    };
+    std::vector<float> out(16);
+    const S s{3, {10, 20, 30, 40}};
+    const S t{4, {1, 2, 3, 4}};
+    Arguments arguments;
+    arguments.add(out.data()).add(std::array<float, 4>{1, 2, 3, 4}, 16).add(s).add_local(64 * 4);
+    arguments.add(int8_t{-5}).add(std::array<float, 4>{100, 200, 300, 0}, 16).add(t);
+    program.run({1, {16, 1, 1}, {8, 1, 1}}, arguments);
+    for (int i = 0; i < 16; ++i) {
+        const float mine = t.b[i & 3] + 1;
+        EXPECT_EQ(out[static_cast<size_t>(i)], s.b[i & 3] + 2 - 5 + 300 + mine + ((i & 3) == 0 ? mine : t.b[0]) + 3) << i;
+    }
+}
+
+TEST(WorkGroup, LocalReduction_InALoopOfBarriers) {
+    Compiled program(R"(
+        kernel void k(global const float* in, global float* out) {
+            local float part[64];
+            uint l = get_local_id(0);
+            part[l] = in[get_global_id(0)];
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (uint step = get_local_size(0) / 2; step > 0; step >>= 1) {
+                if (l < step) part[l] += part[l + step];
+                barrier(CLK_LOCAL_MEM_FENCE);
+            }
+            if (l == 0) out[get_group_id(0)] = part[0];
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    std::vector<float> in(256);
+    std::iota(in.begin(), in.end(), 1.0F);
+    std::vector<float> out(4);
+    program.run({1, {256, 1, 1}, {64, 1, 1}}, Arguments().add(in.data()).add(out.data()));
+    for (size_t group = 0; group < 4; ++group)
+        EXPECT_EQ(out[group], std::accumulate(in.begin() + static_cast<long>(group) * 64, in.begin() + static_cast<long>(group + 1) * 64, 0.0F));
+    EXPECT_EQ(program.result().local_bytes, 256U);
+}
+
+TEST(WorkGroup, ItemsThatReturnBeforeABarrier_AreDone) {
+    Compiled program(R"(
+        kernel void k(global int* out, int n) {
+            local int shared[16];
+            int i = get_local_id(0);
+            shared[i] = 0;
+            if (i >= n) return;
+            shared[i] = i + 1;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            int sum = 0;
+            for (int k = 0; k < n; ++k) {
+                sum += shared[k];
+                barrier(CLK_LOCAL_MEM_FENCE);
+                shared[i] += 1;
+                barrier(CLK_LOCAL_MEM_FENCE);
+            }
+            out[i] = sum;
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    for (int n = 0; n <= 16; ++n) {
+        std::vector<int> out(16, -1);
+        program.run({1, {16, 1, 1}, {16, 1, 1}}, Arguments().add(out.data()).add(n));
+        for (int i = 0; i < 16; ++i) EXPECT_EQ(out[static_cast<size_t>(i)], i < n ? n * (n + 1) / 2 + n * (n - 1) / 2 : -1) << n;
+    }
+}
+
+TEST(WorkGroup, PrivateArrayAcrossBarriers_IsEachItemsOwn) {
+    Compiled program(R"(
+        void fill(int* a, int i) { for (int k = 0; k < 8; ++k) a[k] = i * 10 + k; barrier(CLK_LOCAL_MEM_FENCE); }
+        kernel void k(global int* out) {
+            int mine[8];
+            int i = get_global_id(0);
+            fill(mine, i);
+            for (int round = 0; round < 3; ++round) {
+                mine[(i + round) & 7] += 1000;
+                barrier(CLK_LOCAL_MEM_FENCE);
+            }
+            int sum = 0;
+            for (int k = 0; k < 8; ++k) sum += mine[k] * (k + 1);
+            out[i] = sum;
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    std::vector<int> out(20, -1);
+    program.run({1, {20, 1, 1}, {8, 1, 1}}, Arguments().add(out.data()));
+    for (int i = 0; i < 20; ++i) {
+        int sum = 0;
+        for (int k = 0; k < 8; ++k) {
+            int value = i * 10 + k;
+            for (int round = 0; round < 3; ++round) value += ((i + round) & 7) == k ? 1000 : 0;
+            sum += value * (k + 1);
+        }
+        EXPECT_EQ(out[static_cast<size_t>(i)], sum) << i;
+    }
+}
+
+TEST(WorkGroup, RecursionThroughABarrier_IsAnError) {
+    Compiled program(R"(
+        void again(int n) { barrier(CLK_LOCAL_MEM_FENCE); if (n > 0) again(n - 1); }
+        kernel void k(int n) { again(n); })");
+    EXPECT_NE(program.prepare("k").find("recursive"), std::string::npos);
+}
+
+TEST(WorkGroup, Saxpy_IsVectorised) {
+    Compiled program(R"(
+        kernel void k(global const float* x, global float* y, float a) {
+            int i = get_global_id(0);
+            y[i] = a * x[i] + y[i];
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_NE(program.optimised().find("x float>"), std::string::npos) << program.optimised();
+}
+
+} // namespace
+} // namespace polder::compiler::workgroup::test
