@@ -1,0 +1,483 @@
+#include "support/fixture.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <numeric>
+
+namespace polder::test {
+namespace {
+
+constexpr size_t huge = ~size_t{0};
+
+class Buffers : public ContextTest {
+protected:
+    cl_int create_error(cl_mem_flags flags, size_t size, void* host = nullptr) {
+        cl_int error = CL_SUCCESS;
+        cl_mem made = clCreateBuffer(context, flags, size, host, &error);
+        EXPECT_EQ(made != nullptr, error == CL_SUCCESS);
+        if (made)
+            clReleaseMemObject(made);
+        return error;
+    }
+    cl_int sub_buffer_error(cl_mem parent, cl_mem_flags flags, size_t origin, size_t size) {
+        const cl_buffer_region region{origin, size};
+        cl_int error = CL_SUCCESS;
+        cl_mem made = clCreateSubBuffer(parent, flags, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+        if (made)
+            clReleaseMemObject(made);
+        return error;
+    }
+    OwnedMem sub_buffer(cl_mem parent, size_t origin, size_t size) {
+        const cl_buffer_region region{origin, size};
+        cl_int error = CL_INVALID_VALUE;
+        cl_mem made = clCreateSubBuffer(parent, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+        EXPECT_EQ(error, CL_SUCCESS);
+        return made;
+    }
+    size_t base_alignment() {
+        cl_uint bits = 0;
+        EXPECT_EQ(clGetDeviceInfo(devices[0], CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, nullptr), CL_SUCCESS);
+        return bits / 8;
+    }
+    template <class T>
+    T mem_info(cl_mem object, cl_mem_info name) {
+        T value{};
+        EXPECT_EQ(clGetMemObjectInfo(object, name, sizeof value, &value, nullptr), CL_SUCCESS);
+        return value;
+    }
+};
+
+TEST_F(Buffers, CreationReportsEveryBadArgument) {
+    char host[64];
+    EXPECT_EQ(create_error(CL_MEM_READ_WRITE, 0), CL_INVALID_BUFFER_SIZE);
+    EXPECT_EQ(create_error(CL_MEM_READ_WRITE, huge), CL_INVALID_BUFFER_SIZE);
+    EXPECT_EQ(create_error(CL_MEM_READ_WRITE | CL_MEM_READ_ONLY, 64), CL_INVALID_VALUE);
+    EXPECT_EQ(create_error(CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY, 64), CL_INVALID_VALUE);
+    EXPECT_EQ(create_error(CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS, 64), CL_INVALID_VALUE);
+    EXPECT_EQ(create_error(CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR, 64, host), CL_INVALID_VALUE);
+    EXPECT_EQ(create_error(CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR, 64, host), CL_INVALID_VALUE);
+    EXPECT_EQ(create_error(cl_mem_flags{1} << 40, 64), CL_INVALID_VALUE);
+    EXPECT_EQ(create_error(CL_MEM_USE_HOST_PTR, 64), CL_INVALID_HOST_PTR);
+    EXPECT_EQ(create_error(CL_MEM_COPY_HOST_PTR, 64), CL_INVALID_HOST_PTR);
+    EXPECT_EQ(create_error(CL_MEM_READ_WRITE, 64, host), CL_INVALID_HOST_PTR);
+    EXPECT_EQ(create_error(CL_MEM_COPY_HOST_PTR | CL_MEM_ALLOC_HOST_PTR, 64, host), CL_SUCCESS);
+    cl_int error = CL_SUCCESS;
+    EXPECT_EQ(clCreateBuffer(foreign_handle<cl_context>(context), CL_MEM_READ_WRITE, 64, nullptr, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_CONTEXT);
+    const cl_mem_properties unknown[] = {0x7777, 1, 0};
+    EXPECT_EQ(clCreateBufferWithProperties(context, unknown, CL_MEM_READ_WRITE, 64, nullptr, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_PROPERTY);
+}
+
+TEST_F(Buffers, SubBufferCreationReportsEveryBadArgument) {
+    const size_t unit = base_alignment();
+    OwnedMem parent = make_buffer(4 * unit);
+    EXPECT_EQ(sub_buffer_error(parent, 0, 0, 0), CL_INVALID_BUFFER_SIZE);
+    EXPECT_EQ(sub_buffer_error(parent, 0, 0, 4 * unit + 1), CL_INVALID_VALUE);
+    EXPECT_EQ(sub_buffer_error(parent, 0, unit, huge), CL_INVALID_VALUE);
+    EXPECT_EQ(sub_buffer_error(parent, 0, huge - 1, 4), CL_INVALID_VALUE);
+    EXPECT_EQ(sub_buffer_error(parent, 0, 1, 4), CL_MISALIGNED_SUB_BUFFER_OFFSET);
+    char host[4];
+    static_cast<void>(host);
+    EXPECT_EQ(sub_buffer_error(parent, CL_MEM_COPY_HOST_PTR, 0, 4), CL_INVALID_VALUE);
+    cl_int error = CL_SUCCESS;
+    EXPECT_EQ(clCreateSubBuffer(parent, 0, CL_BUFFER_CREATE_TYPE_REGION, nullptr, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_VALUE);
+    const cl_buffer_region region{0, unit};
+    EXPECT_EQ(clCreateSubBuffer(parent, 0, 0x1, &region, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_VALUE);
+    OwnedMem child = sub_buffer(parent, unit, unit);
+    EXPECT_EQ(clCreateSubBuffer(child, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_MEM_OBJECT);
+    OwnedMem read_only = make_buffer(unit, CL_MEM_READ_ONLY | CL_MEM_HOST_READ_ONLY);
+    EXPECT_EQ(sub_buffer_error(read_only, CL_MEM_WRITE_ONLY, 0, 4), CL_INVALID_VALUE);
+    EXPECT_EQ(sub_buffer_error(read_only, CL_MEM_HOST_WRITE_ONLY, 0, 4), CL_INVALID_VALUE);
+    OwnedMem write_only = make_buffer(unit, CL_MEM_WRITE_ONLY | CL_MEM_HOST_WRITE_ONLY);
+    EXPECT_EQ(sub_buffer_error(write_only, CL_MEM_READ_ONLY, 0, 4), CL_INVALID_VALUE);
+    EXPECT_EQ(sub_buffer_error(write_only, CL_MEM_HOST_READ_ONLY, 0, 4), CL_INVALID_VALUE);
+}
+
+TEST_F(Buffers, QueriesAnswerWhatWasGiven) {
+    const size_t unit = base_alignment();
+    alignas(4096) static std::array<std::byte, 1 << 16> host;
+    OwnedMem parent = make_buffer(host.size(), CL_MEM_USE_HOST_PTR | CL_MEM_READ_ONLY, host.data());
+    OwnedMem child = sub_buffer(parent, unit, unit);
+    EXPECT_EQ(mem_info<cl_mem_object_type>(child, CL_MEM_TYPE), cl_mem_object_type{CL_MEM_OBJECT_BUFFER});
+    EXPECT_EQ(mem_info<cl_mem_flags>(child, CL_MEM_FLAGS), cl_mem_flags{CL_MEM_USE_HOST_PTR | CL_MEM_READ_ONLY});
+    EXPECT_EQ(mem_info<size_t>(child, CL_MEM_SIZE), unit);
+    EXPECT_EQ(mem_info<void*>(parent, CL_MEM_HOST_PTR), host.data());
+    EXPECT_EQ(mem_info<void*>(child, CL_MEM_HOST_PTR), host.data() + unit);
+    EXPECT_EQ(mem_info<cl_mem>(child, CL_MEM_ASSOCIATED_MEMOBJECT), parent);
+    EXPECT_EQ(mem_info<cl_mem>(parent, CL_MEM_ASSOCIATED_MEMOBJECT), nullptr);
+    EXPECT_EQ(mem_info<size_t>(child, CL_MEM_OFFSET), unit);
+    EXPECT_EQ(mem_info<cl_context>(child, CL_MEM_CONTEXT), context);
+    EXPECT_EQ(mem_info<cl_uint>(parent, CL_MEM_REFERENCE_COUNT), 1u);
+    EXPECT_EQ(mem_info<cl_bool>(parent, CL_MEM_USES_SVM_POINTER), cl_bool{CL_FALSE});
+    EXPECT_EQ(mem_info<cl_uint>(parent, CL_MEM_MAP_COUNT), 0u);
+    cl_uint small = 0;
+    EXPECT_EQ(clGetMemObjectInfo(parent, CL_MEM_SIZE, 1, &small, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clGetMemObjectInfo(parent, 0x1, 4, &small, nullptr), CL_INVALID_VALUE);
+}
+
+TEST_F(Buffers, CommandsReportBadRangesAndPointers) {
+    OwnedMem buffer = make_buffer(64);
+    OwnedMem other = make_buffer(64);
+    char host[64] = {};
+    const uint32_t pattern = 1;
+    EXPECT_EQ(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 1, 64, host, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 65, 0, host, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueReadBuffer(queue, buffer, CL_TRUE, huge, 2, host, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 2, huge, host, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, 64, nullptr, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 64, 1, host, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 0, 64, nullptr, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueCopyBuffer(queue, buffer, other, 1, 0, 64, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueCopyBuffer(queue, buffer, other, 0, huge, 64, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueCopyBuffer(queue, buffer, buffer, 0, 8, 16, 0, nullptr, nullptr), CL_MEM_COPY_OVERLAP);
+    EXPECT_EQ(clEnqueueFillBuffer(queue, buffer, nullptr, 4, 0, 64, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueFillBuffer(queue, buffer, &pattern, 3, 0, 63, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueFillBuffer(queue, buffer, &pattern, 0, 0, 64, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueFillBuffer(queue, buffer, host, 256, 0, 64, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueFillBuffer(queue, buffer, &pattern, 4, 2, 4, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueFillBuffer(queue, buffer, &pattern, 4, 0, 6, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueFillBuffer(queue, buffer, &pattern, 4, 64, 4, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    const auto foreign = foreign_handle<cl_mem>(context);
+    EXPECT_EQ(clEnqueueReadBuffer(queue, foreign, CL_TRUE, 0, 4, host, 0, nullptr, nullptr), CL_INVALID_MEM_OBJECT);
+    EXPECT_EQ(clEnqueueReadBuffer(foreign_handle<cl_command_queue>(context), buffer, CL_TRUE, 0, 4, host, 0, nullptr,
+                                  nullptr),
+              CL_INVALID_COMMAND_QUEUE);
+    EXPECT_EQ(clReleaseMemObject(foreign), CL_INVALID_MEM_OBJECT);
+    cl_int error = CL_SUCCESS;
+    OwnedContext elsewhere = clCreateContext(nullptr, 1, devices.data(), nullptr, nullptr, &error);
+    OwnedMem stranger = clCreateBuffer(elsewhere, CL_MEM_READ_WRITE, 64, nullptr, &error);
+    EXPECT_EQ(clEnqueueReadBuffer(queue, stranger, CL_TRUE, 0, 4, host, 0, nullptr, nullptr), CL_INVALID_CONTEXT);
+    EXPECT_EQ(clEnqueueCopyBuffer(queue, buffer, stranger, 0, 0, 4, 0, nullptr, nullptr), CL_INVALID_CONTEXT);
+}
+
+TEST_F(Buffers, CommandsOfNoBytesDoNothing) {
+    OwnedMem buffer = make_buffer(64);
+    char byte = 'x';
+    EXPECT_EQ(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 64, 0, &byte, 0, nullptr, nullptr), CL_SUCCESS);
+    EXPECT_EQ(clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 0, 0, &byte, 0, nullptr, nullptr), CL_SUCCESS);
+    EXPECT_EQ(clEnqueueFillBuffer(queue, buffer, &byte, 1, 0, 0, 0, nullptr, nullptr), CL_SUCCESS);
+    EXPECT_EQ(byte, 'x');
+}
+
+TEST_F(Buffers, HostAccessFlagsForbidWhatTheySay) {
+    OwnedMem no_access = make_buffer(64, CL_MEM_HOST_NO_ACCESS);
+    OwnedMem write_only = make_buffer(64, CL_MEM_HOST_WRITE_ONLY);
+    OwnedMem read_only = make_buffer(64, CL_MEM_HOST_READ_ONLY);
+    char host[64] = {};
+    for (cl_mem unreadable : {static_cast<cl_mem>(no_access), static_cast<cl_mem>(write_only)}) {
+        EXPECT_EQ(clEnqueueReadBuffer(queue, unreadable, CL_TRUE, 0, 4, host, 0, nullptr, nullptr), CL_INVALID_OPERATION);
+        cl_int error = CL_SUCCESS;
+        EXPECT_EQ(clEnqueueMapBuffer(queue, unreadable, CL_TRUE, CL_MAP_READ, 0, 4, 0, nullptr, nullptr, &error), nullptr);
+        EXPECT_EQ(error, CL_INVALID_OPERATION);
+    }
+    for (cl_mem unwritable : {static_cast<cl_mem>(no_access), static_cast<cl_mem>(read_only)}) {
+        EXPECT_EQ(clEnqueueWriteBuffer(queue, unwritable, CL_TRUE, 0, 4, host, 0, nullptr, nullptr), CL_INVALID_OPERATION);
+        cl_int error = CL_SUCCESS;
+        EXPECT_EQ(clEnqueueMapBuffer(queue, unwritable, CL_TRUE, CL_MAP_WRITE, 0, 4, 0, nullptr, nullptr, &error), nullptr);
+        EXPECT_EQ(error, CL_INVALID_OPERATION);
+    }
+}
+
+TEST_F(Buffers, WhatIsWrittenOnAnyDeviceIsReadOnEveryOther) {
+    OwnedMem buffer = make_buffer(4096 * sizeof(uint32_t));
+    std::vector<uint32_t> values(4096);
+    for (cl_device_id writer : devices)
+        for (cl_device_id reader : devices) {
+            std::iota(values.begin(), values.end(), values.back() + 1);
+            OwnedQueue on_writer = make_queue(writer);
+            OwnedQueue on_reader = make_queue(reader);
+            write(buffer, values, on_writer);
+            EXPECT_EQ(read<uint32_t>(buffer, values.size(), on_reader), values);
+        }
+}
+
+TEST_F(Buffers, CopyMovesExactlyItsRange) {
+    for (cl_device_id device : devices) {
+        OwnedQueue on = make_queue(device);
+        OwnedMem from = make_buffer(1000);
+        OwnedMem to = make_buffer(1000);
+        std::vector<uint8_t> pattern(1000);
+        std::iota(pattern.begin(), pattern.end(), uint8_t{0});
+        write(from, pattern, on);
+        write(to, std::vector<uint8_t>(1000, 0xee), on);
+        ASSERT_EQ(clEnqueueCopyBuffer(on, from, to, 13, 500, 77, 0, nullptr, nullptr), CL_SUCCESS);
+        std::vector<uint8_t> expected(1000, 0xee);
+        std::copy_n(pattern.begin() + 13, 77, expected.begin() + 500);
+        EXPECT_EQ(read<uint8_t>(to, 1000, on), expected);
+        // Within one buffer.
+        ASSERT_EQ(clEnqueueCopyBuffer(on, to, to, 500, 10, 77, 0, nullptr, nullptr), CL_SUCCESS);
+        std::copy_n(pattern.begin() + 13, 77, expected.begin() + 10);
+        EXPECT_EQ(read<uint8_t>(to, 1000, on), expected);
+    }
+}
+
+TEST_F(Buffers, FillRepeatsPatternsOfEverySize) {
+    std::array<uint8_t, 128> pattern;
+    std::iota(pattern.begin(), pattern.end(), uint8_t{1});
+    for (cl_device_id device : devices) {
+        OwnedQueue on = make_queue(device);
+        for (size_t size = 1; size <= 128; size *= 2) {
+            OwnedMem buffer = make_buffer(128 * 9);
+            write(buffer, std::vector<uint8_t>(128 * 9, 0), on);
+            ASSERT_EQ(clEnqueueFillBuffer(on, buffer, pattern.data(), size, size, size * 7, 0, nullptr, nullptr), CL_SUCCESS);
+            std::vector<uint8_t> expected(128 * 9, 0);
+            for (size_t i = 0; i < size * 7; ++i)
+                expected[size + i] = pattern[i % size];
+            EXPECT_EQ(read<uint8_t>(buffer, 128 * 9, on), expected) << "pattern of " << size;
+        }
+    }
+}
+
+struct Rect {
+    size_t origin[3];
+    size_t row_pitch;
+    size_t slice_pitch;
+    [[nodiscard]] size_t at(size_t x, size_t y, size_t z) const {
+        return (origin[2] + z) * slice_pitch + (origin[1] + y) * row_pitch + origin[0] + x;
+    }
+};
+
+TEST_F(Buffers, RectCommandsTouchExactlyTheirRows) {
+    const size_t region[3] = {5, 4, 3};
+    const Rect in_buffer{{3, 2, 1}, 16, 160};
+    const Rect in_host{{1, 0, 1}, 9, 45};
+    std::vector<uint8_t> host(400);
+    std::iota(host.begin(), host.end(), uint8_t{0});
+    for (cl_device_id device : devices) {
+        OwnedQueue on = make_queue(device);
+        OwnedMem buffer = make_buffer(1000);
+        write(buffer, std::vector<uint8_t>(1000, 0xee), on);
+        ASSERT_EQ(clEnqueueWriteBufferRect(on, buffer, CL_TRUE, in_buffer.origin, in_host.origin, region,
+                                           in_buffer.row_pitch, in_buffer.slice_pitch, in_host.row_pitch,
+                                           in_host.slice_pitch, host.data(), 0, nullptr, nullptr),
+                  CL_SUCCESS);
+        std::vector<uint8_t> expected(1000, 0xee);
+        for (size_t z = 0; z < 3; ++z)
+            for (size_t y = 0; y < 4; ++y)
+                for (size_t x = 0; x < 5; ++x)
+                    expected[in_buffer.at(x, y, z)] = host[in_host.at(x, y, z)];
+        EXPECT_EQ(read<uint8_t>(buffer, 1000, on), expected);
+
+        OwnedMem other = make_buffer(1000);
+        write(other, std::vector<uint8_t>(1000, 0x11), on);
+        const Rect in_other{{0, 1, 0}, 20, 200};
+        ASSERT_EQ(clEnqueueCopyBufferRect(on, buffer, other, in_buffer.origin, in_other.origin, region,
+                                          in_buffer.row_pitch, in_buffer.slice_pitch, in_other.row_pitch,
+                                          in_other.slice_pitch, 0, nullptr, nullptr),
+                  CL_SUCCESS);
+        std::vector<uint8_t> expected_other(1000, 0x11);
+        for (size_t z = 0; z < 3; ++z)
+            for (size_t y = 0; y < 4; ++y)
+                for (size_t x = 0; x < 5; ++x)
+                    expected_other[in_other.at(x, y, z)] = host[in_host.at(x, y, z)];
+        EXPECT_EQ(read<uint8_t>(other, 1000, on), expected_other);
+
+        std::vector<uint8_t> back(400, 0x22);
+        std::vector<uint8_t> expected_back = back;
+        ASSERT_EQ(clEnqueueReadBufferRect(on, other, CL_TRUE, in_other.origin, in_host.origin, region,
+                                          in_other.row_pitch, in_other.slice_pitch, in_host.row_pitch,
+                                          in_host.slice_pitch, back.data(), 0, nullptr, nullptr),
+                  CL_SUCCESS);
+        for (size_t z = 0; z < 3; ++z)
+            for (size_t y = 0; y < 4; ++y)
+                for (size_t x = 0; x < 5; ++x)
+                    expected_back[in_host.at(x, y, z)] = host[in_host.at(x, y, z)];
+        EXPECT_EQ(back, expected_back);
+    }
+}
+
+TEST_F(Buffers, RectArgumentsAreChecked) {
+    OwnedMem buffer = make_buffer(1000);
+    std::vector<uint8_t> host(1000);
+    const size_t zero[3] = {0, 0, 0};
+    const auto read_rect = [&](std::array<size_t, 3> origin, std::array<size_t, 3> region, size_t row, size_t slice) {
+        return clEnqueueReadBufferRect(queue, buffer, CL_TRUE, origin.data(), zero, region.data(), row, slice, 0, 0,
+                                       host.data(), 0, nullptr, nullptr);
+    };
+    EXPECT_EQ(read_rect({0, 0, 0}, {10, 10, 10}, 0, 0), CL_SUCCESS);
+    EXPECT_EQ(read_rect({0, 0, 0}, {0, 10, 10}, 0, 0), CL_INVALID_VALUE);
+    EXPECT_EQ(read_rect({0, 0, 0}, {10, 10, 11}, 0, 0), CL_INVALID_VALUE);
+    EXPECT_EQ(read_rect({1, 0, 0}, {10, 10, 10}, 0, 0), CL_INVALID_VALUE);
+    EXPECT_EQ(read_rect({0, 0, 0}, {10, 2, 1}, 9, 0), CL_INVALID_VALUE);
+    EXPECT_EQ(read_rect({0, 0, 0}, {10, 2, 2}, 10, 19), CL_INVALID_VALUE);
+    EXPECT_EQ(read_rect({0, 0, 0}, {10, 2, 2}, 10, 25), CL_INVALID_VALUE);
+    EXPECT_EQ(read_rect({huge, 0, 0}, {10, 2, 2}, 10, 20), CL_INVALID_VALUE);
+    EXPECT_EQ(read_rect({0, huge / 2, 0}, {10, 2, 2}, 10, 20), CL_INVALID_VALUE);
+    EXPECT_EQ(read_rect({0, 0, 0}, {huge, huge, huge}, 0, 0), CL_INVALID_VALUE);
+}
+
+TEST_F(Buffers, RectCopyWithinOneBufferMayInterleaveButNotOverlap) {
+    OwnedMem buffer = make_buffer(1024);
+    std::vector<uint8_t> values(1024);
+    std::iota(values.begin(), values.end(), uint8_t{0});
+    write(buffer, values);
+    const size_t region[3] = {8, 16, 1};
+    const size_t left[3] = {0, 0, 0};
+    const size_t right[3] = {16, 0, 0};
+    const size_t close[3] = {4, 0, 0};
+    EXPECT_EQ(clEnqueueCopyBufferRect(queue, buffer, buffer, left, close, region, 32, 512, 32, 512, 0, nullptr, nullptr),
+              CL_MEM_COPY_OVERLAP);
+    EXPECT_EQ(clEnqueueCopyBufferRect(queue, buffer, buffer, left, right, region, 32, 512, 64, 1024, 0, nullptr, nullptr),
+              CL_INVALID_VALUE);
+    ASSERT_EQ(clEnqueueCopyBufferRect(queue, buffer, buffer, left, right, region, 32, 512, 32, 512, 0, nullptr, nullptr),
+              CL_SUCCESS);
+    for (size_t y = 0; y < 16; ++y)
+        std::copy_n(values.begin() + y * 32, 8, values.begin() + y * 32 + 16);
+    EXPECT_EQ(read<uint8_t>(buffer, 1024), values);
+}
+
+TEST_F(Buffers, MapsSeeAndMakeTheNewestBytes) {
+    for (cl_device_id device : devices) {
+        OwnedQueue on = make_queue(device);
+        OwnedMem buffer = make_buffer(4096);
+        write(buffer, std::vector<uint8_t>(4096, 1), on);
+        cl_int error = CL_INVALID_VALUE;
+        auto* bytes = static_cast<uint8_t*>(clEnqueueMapBuffer(on, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 100, 50,
+                                                               0, nullptr, nullptr, &error));
+        ASSERT_EQ(error, CL_SUCCESS);
+        EXPECT_EQ(bytes[0], 1);
+        EXPECT_EQ(mem_info<cl_uint>(buffer, CL_MEM_MAP_COUNT), 1u);
+        std::memset(bytes, 2, 50);
+        ASSERT_EQ(clEnqueueUnmapMemObject(on, buffer, bytes, 0, nullptr, nullptr), CL_SUCCESS);
+        EXPECT_EQ(mem_info<cl_uint>(buffer, CL_MEM_MAP_COUNT), 0u);
+        std::vector<uint8_t> expected(4096, 1);
+        std::fill_n(expected.begin() + 100, 50, uint8_t{2});
+        EXPECT_EQ(read<uint8_t>(buffer, 4096, on), expected);
+        EXPECT_EQ(clEnqueueUnmapMemObject(on, buffer, bytes, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    }
+}
+
+TEST_F(Buffers, SeveralMapsAtOnceAreEachUnmapped) {
+    OwnedMem buffer = make_buffer(4096);
+    write(buffer, std::vector<uint8_t>(4096, 1));
+    cl_int error = CL_SUCCESS;
+    void* first = clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_READ, 0, 1024, 0, nullptr, nullptr, &error);
+    void* second = clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_READ, 512, 1024, 0, nullptr, nullptr, &error);
+    void* third = clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 2048, 1024, 0, nullptr,
+                                     nullptr, &error);
+    EXPECT_EQ(mem_info<cl_uint>(buffer, CL_MEM_MAP_COUNT), 3u);
+    EXPECT_EQ(static_cast<char*>(second) - static_cast<char*>(first), 512);
+    std::memset(third, 7, 1024);
+    for (void* mapped : {first, second, third})
+        EXPECT_EQ(clEnqueueUnmapMemObject(queue, buffer, mapped, 0, nullptr, nullptr), CL_SUCCESS);
+    const auto values = read<uint8_t>(buffer, 4096);
+    EXPECT_EQ(values[2047], 1);
+    EXPECT_EQ(values[2048], 7);
+    EXPECT_EQ(values[3071], 7);
+    EXPECT_EQ(values[3072], 1);
+}
+
+TEST_F(Buffers, MapArgumentsAreChecked) {
+    OwnedMem buffer = make_buffer(64);
+    cl_int error = CL_SUCCESS;
+    const auto map_error = [&](cl_map_flags flags, size_t offset, size_t size) {
+        EXPECT_EQ(clEnqueueMapBuffer(queue, buffer, CL_TRUE, flags, offset, size, 0, nullptr, nullptr, &error), nullptr);
+        return error;
+    };
+    EXPECT_EQ(map_error(CL_MAP_READ, 0, 0), CL_INVALID_VALUE);
+    EXPECT_EQ(map_error(CL_MAP_READ, 1, 64), CL_INVALID_VALUE);
+    EXPECT_EQ(map_error(CL_MAP_READ, 1, huge), CL_INVALID_VALUE);
+    EXPECT_EQ(map_error(CL_MAP_READ | CL_MAP_WRITE_INVALIDATE_REGION, 0, 64), CL_INVALID_VALUE);
+    EXPECT_EQ(map_error(cl_map_flags{1} << 30, 0, 64), CL_INVALID_VALUE);
+    char never_mapped = 0;
+    EXPECT_EQ(clEnqueueUnmapMemObject(queue, buffer, &never_mapped, 0, nullptr, nullptr), CL_INVALID_VALUE);
+}
+
+// Once with memory that devices of the host can use in place, once with memory that is not aligned for it.
+TEST_F(Buffers, UseHostPointerIsWhatMapsReturnAndSync) {
+    alignas(4096) static std::array<uint8_t, 8192> storage;
+    for (cl_device_id device : devices)
+        for (size_t offset : {size_t{0}, size_t{1}}) {
+            OwnedQueue on = make_queue(device);
+            uint8_t* const host = storage.data() + offset;
+            std::fill_n(host, 4096, uint8_t{5});
+            OwnedMem buffer = make_buffer(4096, CL_MEM_USE_HOST_PTR, host);
+            EXPECT_EQ(read<uint8_t>(buffer, 4096, on), std::vector<uint8_t>(4096, 5));
+            const uint8_t six = 6;
+            ASSERT_EQ(clEnqueueFillBuffer(on, buffer, &six, 1, 1024, 1024, 0, nullptr, nullptr), CL_SUCCESS);
+            cl_int error = CL_SUCCESS;
+            void* mapped = clEnqueueMapBuffer(on, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, 4096, 0, nullptr, nullptr, &error);
+            ASSERT_EQ(mapped, host);
+            EXPECT_EQ(host[1023], 5);
+            EXPECT_EQ(host[1024], 6);
+            host[0] = 9;
+            ASSERT_EQ(clEnqueueUnmapMemObject(on, buffer, mapped, 0, nullptr, nullptr), CL_SUCCESS);
+            EXPECT_EQ(read<uint8_t>(buffer, 1, on).front(), 9);
+        }
+}
+
+TEST_F(Buffers, CopyHostPointerIsCopiedAtCreation) {
+    std::vector<uint32_t> host(1000, 1);
+    OwnedMem buffer = make_buffer(4000, CL_MEM_COPY_HOST_PTR, host.data());
+    std::fill(host.begin(), host.end(), 2);
+    for (cl_device_id device : devices) {
+        OwnedQueue on = make_queue(device);
+        EXPECT_EQ(read<uint32_t>(buffer, 1000, on), std::vector<uint32_t>(1000, 1));
+    }
+}
+
+TEST_F(Buffers, SubBuffersAreWindowsOnTheirParent) {
+    const size_t unit = base_alignment();
+    OwnedMem parent = make_buffer(4 * unit);
+    write(parent, std::vector<uint8_t>(4 * unit, 0));
+    OwnedMem window = sub_buffer(parent, unit, 2 * unit);
+    parent.reset();  // the sub-buffer keeps it
+    for (cl_device_id device : devices) {
+        OwnedQueue on = make_queue(device);
+        write(window, std::vector<uint8_t>(2 * unit, 3), on);
+        EXPECT_EQ(read<uint8_t>(window, 2 * unit, on), std::vector<uint8_t>(2 * unit, 3));
+        uint8_t beyond = 0;
+        EXPECT_EQ(clEnqueueReadBuffer(on, window, CL_TRUE, 2 * unit, 1, &beyond, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    }
+}
+
+TEST_F(Buffers, MigrationArgumentsAreChecked) {
+    OwnedMem buffer = make_buffer(64);
+    EXPECT_EQ(clEnqueueMigrateMemObjects(queue, 0, buffer.in(), 0, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueMigrateMemObjects(queue, 1, nullptr, 0, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueMigrateMemObjects(queue, 1, buffer.in(), 1 << 10, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    const auto foreign = foreign_handle<cl_mem>(context);
+    EXPECT_EQ(clEnqueueMigrateMemObjects(queue, 1, &foreign, 0, 0, nullptr, nullptr), CL_INVALID_MEM_OBJECT);
+}
+
+TEST_F(Buffers, MigrationKeepsTheContent) {
+    OwnedMem buffer = make_buffer(4096);
+    write(buffer, std::vector<uint8_t>(4096, 4));
+    for (cl_device_id device : devices) {
+        OwnedQueue on = make_queue(device);
+        ASSERT_EQ(clEnqueueMigrateMemObjects(on, 1, buffer.in(), 0, 0, nullptr, nullptr), CL_SUCCESS);
+        ASSERT_EQ(clEnqueueMigrateMemObjects(on, 1, buffer.in(), CL_MIGRATE_MEM_OBJECT_HOST, 0, nullptr, nullptr), CL_SUCCESS);
+        EXPECT_EQ(read<uint8_t>(buffer, 4096, on), std::vector<uint8_t>(4096, 4));
+    }
+}
+
+TEST_F(Buffers, DestructorCallbacksRunLastRegisteredFirstOnceWorkIsDone) {
+    static std::atomic<int> sequence;
+    static std::atomic<int> first_seen;
+    static std::atomic<int> second_seen;
+    sequence = first_seen = second_seen = 0;
+    const auto first = [](cl_mem, void*) { first_seen = ++sequence; };
+    const auto second = [](cl_mem, void*) { second_seen = ++sequence; };
+    {
+        OwnedMem buffer = make_buffer(1 << 20);
+        EXPECT_EQ(clSetMemObjectDestructorCallback(buffer, nullptr, nullptr), CL_INVALID_VALUE);
+        EXPECT_EQ(clSetMemObjectDestructorCallback(foreign_handle<cl_mem>(context), first, nullptr), CL_INVALID_MEM_OBJECT);
+        ASSERT_EQ(clSetMemObjectDestructorCallback(buffer, first, nullptr), CL_SUCCESS);
+        ASSERT_EQ(clSetMemObjectDestructorCallback(buffer, second, nullptr), CL_SUCCESS);
+        const uint8_t one = 1;
+        ASSERT_EQ(clEnqueueFillBuffer(queue, buffer, &one, 1, 0, 1 << 20, 0, nullptr, nullptr), CL_SUCCESS);
+        ASSERT_EQ(clFinish(queue), CL_SUCCESS);
+        EXPECT_EQ(sequence, 0);
+    }
+    EXPECT_EQ(second_seen, 1);
+    EXPECT_EQ(first_seen, 2);
+}
+
+} // namespace
+} // namespace polder::test

@@ -1,0 +1,135 @@
+#include "support/fixture.h"
+
+namespace polder::test {
+namespace {
+
+using Queues = ContextTest;
+
+TEST_F(Queues, CreationReportsEveryBadArgument) {
+    cl_int error = CL_SUCCESS;
+    EXPECT_EQ(clCreateCommandQueueWithProperties(foreign_handle<cl_context>(context), devices[0], nullptr, &error),
+              nullptr);
+    EXPECT_EQ(error, CL_INVALID_CONTEXT);
+    EXPECT_EQ(clCreateCommandQueueWithProperties(context, nullptr, nullptr, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_DEVICE);
+    const cl_queue_properties unknown[] = {0x7777, 1, 0};
+    EXPECT_EQ(clCreateCommandQueueWithProperties(context, devices[0], unknown, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_VALUE);
+    const cl_queue_properties unknown_bits[] = {CL_QUEUE_PROPERTIES, 1u << 20, 0};
+    EXPECT_EQ(clCreateCommandQueueWithProperties(context, devices[0], unknown_bits, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_VALUE);
+    const cl_queue_properties on_device[] = {
+        CL_QUEUE_PROPERTIES, CL_QUEUE_ON_DEVICE | CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0};
+    EXPECT_EQ(clCreateCommandQueueWithProperties(context, devices[0], on_device, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_QUEUE_PROPERTIES);
+}
+
+TEST_F(Queues, DeviceMustBeOfTheContext) {
+    if (devices.size() < 2)
+        GTEST_SKIP() << "needs two devices";
+    cl_int error = CL_SUCCESS;
+    OwnedContext one = clCreateContext(nullptr, 1, devices.data(), nullptr, nullptr, &error);
+    EXPECT_EQ(clCreateCommandQueueWithProperties(one, devices[1], nullptr, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_DEVICE);
+}
+
+TEST_F(Queues, QueriesAnswerWhatWasGiven) {
+    const cl_queue_properties list[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0};
+    cl_int error = CL_SUCCESS;
+    OwnedQueue made = clCreateCommandQueueWithProperties(context, devices[0], list, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    cl_context its_context = nullptr;
+    EXPECT_EQ(clGetCommandQueueInfo(made, CL_QUEUE_CONTEXT, sizeof its_context, &its_context, nullptr), CL_SUCCESS);
+    EXPECT_EQ(its_context, context);
+    cl_device_id its_device = nullptr;
+    EXPECT_EQ(clGetCommandQueueInfo(made, CL_QUEUE_DEVICE, sizeof its_device, &its_device, nullptr), CL_SUCCESS);
+    EXPECT_EQ(its_device, devices[0]);
+    cl_command_queue_properties bits = 0;
+    EXPECT_EQ(clGetCommandQueueInfo(made, CL_QUEUE_PROPERTIES, sizeof bits, &bits, nullptr), CL_SUCCESS);
+    EXPECT_EQ(bits, cl_command_queue_properties{CL_QUEUE_PROFILING_ENABLE});
+    cl_queue_properties array[3] = {};
+    size_t size = 0;
+    EXPECT_EQ(clGetCommandQueueInfo(made, CL_QUEUE_PROPERTIES_ARRAY, sizeof array, array, &size), CL_SUCCESS);
+    EXPECT_EQ(size, sizeof array);
+    EXPECT_EQ(array[1], cl_queue_properties{CL_QUEUE_PROFILING_ENABLE});
+    cl_uint queue_size = 0;
+    EXPECT_EQ(clGetCommandQueueInfo(made, CL_QUEUE_SIZE, sizeof queue_size, &queue_size, nullptr),
+              CL_INVALID_COMMAND_QUEUE);
+    EXPECT_EQ(clGetCommandQueueInfo(made, 0x1, sizeof queue_size, &queue_size, nullptr), CL_INVALID_VALUE);
+}
+
+TEST_F(Queues, BadHandlesAreErrorsNotCrashes) {
+    const auto foreign = foreign_handle<cl_command_queue>(context);
+    EXPECT_EQ(clFinish(foreign), CL_INVALID_COMMAND_QUEUE);
+    EXPECT_EQ(clFlush(foreign), CL_INVALID_COMMAND_QUEUE);
+    EXPECT_EQ(clRetainCommandQueue(foreign), CL_INVALID_COMMAND_QUEUE);
+    EXPECT_EQ(clReleaseCommandQueue(foreign), CL_INVALID_COMMAND_QUEUE);
+    EXPECT_EQ(clFinish(reinterpret_cast<cl_command_queue>(static_cast<cl_context>(context))), CL_INVALID_COMMAND_QUEUE);
+    cl_int error = CL_SUCCESS;
+    cl_command_queue gone = clCreateCommandQueueWithProperties(context, devices[0], nullptr, &error);
+    ASSERT_EQ(clReleaseCommandQueue(gone), CL_SUCCESS);
+    EXPECT_EQ(clFinish(gone), CL_INVALID_COMMAND_QUEUE);
+}
+
+TEST_F(Queues, ReleaseWithWorkInFlightFinishesTheWork) {
+    for (cl_device_id device : devices) {
+        OwnedMem buffer = make_buffer(1 << 20);
+        const uint32_t pattern = 0x01020304;
+        OwnedEvent done;
+        {
+            OwnedQueue temporary = make_queue(device);
+            for (int i = 0; i < 10; ++i)
+                ASSERT_EQ(clEnqueueFillBuffer(temporary, buffer, &pattern, sizeof pattern, 0, 1 << 20, 0, nullptr,
+                                              i == 9 ? done.out() : nullptr),
+                          CL_SUCCESS);
+        }
+        ASSERT_EQ(clWaitForEvents(1, done.in()), CL_SUCCESS);
+        EXPECT_EQ(read<uint32_t>(buffer, 1).front(), pattern);
+    }
+}
+
+// Kahn's order: each command adds to what the one before has written.
+TEST_F(Queues, InOrderQueueExecutesInOrder) {
+    for (cl_device_id device : devices) {
+        OwnedQueue in_order = make_queue(device);
+        OwnedMem buffer = make_buffer(4096);
+        for (uint32_t i = 1; i <= 1000; ++i)
+            ASSERT_EQ(clEnqueueFillBuffer(in_order, buffer, &i, sizeof i, (i % 7) * 4, 400, 0, nullptr, nullptr),
+                      CL_SUCCESS);
+        const auto values = read<uint32_t>(buffer, 100, in_order);
+        EXPECT_EQ(values[50], 1000u);
+    }
+}
+
+TEST_F(Queues, BarrierOrdersAnOutOfOrderQueue) {
+    for (cl_device_id device : devices) {
+        OwnedQueue out_of_order = make_queue(device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+        OwnedMem buffer = make_buffer(1 << 16);
+        for (uint32_t i = 0; i < 200; ++i) {
+            ASSERT_EQ(clEnqueueFillBuffer(out_of_order, buffer, &i, sizeof i, 0, 1 << 16, 0, nullptr, nullptr),
+                      CL_SUCCESS);
+            ASSERT_EQ(clEnqueueBarrierWithWaitList(out_of_order, 0, nullptr, nullptr), CL_SUCCESS);
+        }
+        ASSERT_EQ(clFinish(out_of_order), CL_SUCCESS);
+        EXPECT_EQ(read<uint32_t>(buffer, 1 << 14), std::vector<uint32_t>(1 << 14, 199));
+    }
+}
+
+TEST_F(Queues, MarkerOfAnOutOfOrderQueueWaitsForEverythingBefore) {
+    OwnedQueue out_of_order = make_queue(devices[0], CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+    OwnedEvent gate = make_user_event();
+    OwnedMem buffer = make_buffer(64);
+    const uint32_t value = 7;
+    ASSERT_EQ(clEnqueueFillBuffer(out_of_order, buffer, &value, 4, 0, 64, 1, gate.in(), nullptr), CL_SUCCESS);
+    OwnedEvent marker;
+    ASSERT_EQ(clEnqueueMarkerWithWaitList(out_of_order, 0, nullptr, marker.out()), CL_SUCCESS);
+    cl_int status = CL_COMPLETE;
+    ASSERT_EQ(clGetEventInfo(marker, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr), CL_SUCCESS);
+    EXPECT_EQ(status, CL_QUEUED);
+    ASSERT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+    ASSERT_EQ(clWaitForEvents(1, marker.in()), CL_SUCCESS);
+    EXPECT_EQ(read<uint32_t>(buffer, 1).front(), 7u);
+}
+
+} // namespace
+} // namespace polder::test
