@@ -43,8 +43,9 @@ public:
     }
     ~Owned() { reset(); }
     void reset() {
-        if (handle_)
+        if (handle_) {
             EXPECT_EQ(release(std::exchange(handle_, nullptr)), CL_SUCCESS);
+        }
     }
     operator Handle() const { return handle_; }
     Handle* out() { return &handle_; }
