@@ -208,6 +208,7 @@ const Query memory_queries[] = {
     POLDER_VALUE(CL_DEVICE_MIN_DATA_TYPE_ALIGN_SIZE, cl_uint, sizeof(cl_long16))
     POLDER_VALUE(CL_DEVICE_HOST_UNIFIED_MEMORY, cl_bool, device.space_id().is_host())
     POLDER_VALUE(CL_DEVICE_ERROR_CORRECTION_SUPPORT, cl_bool, CL_FALSE)
+    POLDER_VALUE(CL_DEVICE_MEMORY_SPACE_POLDER, cl_uint, device.space_id().value)
     POLDER_VALUE(CL_DEVICE_SVM_CAPABILITIES, cl_device_svm_capabilities, svm(device))
 };
 

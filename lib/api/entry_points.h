@@ -11,6 +11,7 @@
 #include <CL/cl.h>
 #include <CL/cl_egl.h>
 #include <CL/cl_ext.h>
+#include <CL/cl_ext_polder.h>
 #include <CL/cl_gl.h>
 #include <CL/cl_icd.h>
 
@@ -172,7 +173,17 @@
 #define POLDER_EXTENSION_FUNCTIONS(X)                                                                                  \
     X(clIcdGetPlatformIDsKHR)                                                                                          \
     X(clCreateCommandQueueWithPropertiesKHR)                                                                           \
-    X(clGetKernelSuggestedLocalWorkSizeKHR)
+    X(clGetKernelSuggestedLocalWorkSizeKHR)                                                                            \
+    X(clGetMemorySpacesPOLDER)                                                                                         \
+    X(clGetMemoryTransfersPOLDER)
+
+// Polder's own: CL/cl_ext_polder.h gives their types.
+extern "C" {
+cl_int CL_API_CALL clGetMemorySpacesPOLDER(cl_context context, cl_uint num_entries, cl_memory_space_polder* entries,
+                                           cl_uint* num_entries_ret);
+cl_int CL_API_CALL clGetMemoryTransfersPOLDER(cl_context context, cl_uint num_entries,
+                                              cl_memory_transfers_polder* entries, cl_uint* num_entries_ret);
+}
 
 // Declared by no header of this platform: their types are those of Direct3D.
 extern "C" {
