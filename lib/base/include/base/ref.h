@@ -23,6 +23,8 @@ public:
         if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
             delete this;
     }
+    // The caller's reference is the only one, so nobody else can come to share the object meanwhile.
+    [[nodiscard]] bool is_unique() const { return references_.load(std::memory_order_acquire) == 1; }
 
 protected:
     virtual ~RefCounted() = default;

@@ -1,22 +1,98 @@
 // Kernel: a kernel of a built program with its arguments. Arguments are copy-on-write: enqueueing a launch takes
 // a reference to the current set, so freezing them costs one count.
-// clSetKernelArg on one kernel from several threads is the application's to avoid; all else is safe.
+//
+// A kernel does not keep the buffers alive that are its arguments (the specification forbids it); a launch does.
+// Setting arguments of one kernel from several threads is the application's to avoid; all else is safe.
 #pragma once
 
+#include <runtime/local_size.h>
 #include <runtime/mem_object.h>
 #include <runtime/program.h>
-#include <runtime/queue.h>
 
 namespace polder::runtime {
 
 // One set of argument values, immutable once shared.
 struct KernelArguments final : RefCounted {
-    std::vector<std::byte> packed;          // as kernel_abi.h wants it; addresses are filled in at launch
-    std::vector<Ref<MemObject>> buffers;    // per argument; null: not a buffer, or a null buffer
-    std::vector<const void*> svm_pointers;  // per argument
-    std::vector<uint64_t> local_bytes;      // per argument: size of a __local argument
+    KernelArguments() = default;
+    KernelArguments(const KernelArguments& other)
+        : RefCounted(), packed(other.packed), pointers(other.pointers), locals(other.locals), is_set(other.is_set),
+          unset_count(other.unset_count) {}
+
+    // An argument that is a pointer to global or constant memory: a buffer, an SVM pointer or null.
+    struct Pointer {
+        uint32_t index;   // of the argument
+        uint32_t offset;  // within `packed`
+        cl_mem buffer = nullptr;
+        const void* svm = nullptr;
+    };
+    // One to local memory, of which the launch gives it so many bytes.
+    struct Local {
+        uint32_t index;
+        uint32_t offset;
+        uint64_t bytes = 0;
+    };
+    std::vector<std::byte> packed;  // as kernel_abi.h wants it; addresses are filled in at launch
+    std::vector<Pointer> pointers;  // in order of their index, and so are
+    std::vector<Local> locals;
     std::vector<bool> is_set;
-    std::vector<Ref<Object>> samplers;
+    uint32_t unset_count = 0;
+};
+
+// A kernel on one device that its program was built for.
+struct KernelOnDevice {
+    Ref<Device> device;
+    Ref<DeviceCode> code;
+    const compiler::KernelInfo* info = nullptr;
+    BuiltModule::WorkGroups work_groups = BuiltModule::WorkGroups::uniform;
+};
+
+class Kernel final : public Object {
+public:
+    static constexpr Kind kind = Kind::kernel;
+    static constexpr Status invalid = Status::invalid_kernel;
+
+    // invalid_program_executable, invalid_kernel_name, invalid_kernel_definition.
+    static Result<Ref<Kernel>> create(Ref<Program> program, std::string_view name);
+    // With the arguments set so far.
+    [[nodiscard]] Ref<Kernel> clone() const;
+    ~Kernel() override;
+
+    [[nodiscard]] Program& program() const { return *program_; }
+    [[nodiscard]] Context& context() const { return program_->context(); }
+    // Name, arguments and attributes, which are the same for all devices.
+    [[nodiscard]] const compiler::KernelInfo& info() const { return *on_devices_.front().info; }
+
+    // Null when there is no executable for the device or one that it is a part of.
+    [[nodiscard]] const KernelOnDevice* on(const Device& device) const;
+    // Machine code; compiled at first request.
+    [[nodiscard]] Result<const LoadedCode*> code(const KernelOnDevice& on) const { return on.code->kernel(*on.info); }
+    // The work-group size for a launch of `global` work-items that names none.
+    [[nodiscard]] Result<Size3> suggest_local_size(const KernelOnDevice& on, const Device& device,
+                                                   const Size3& global) const;
+
+    // The caller has checked index, size and value.
+    void set_value(uint32_t index, const void* value);
+    void set_buffer(uint32_t index, cl_mem buffer);
+    void set_svm_pointer(uint32_t index, const void* pointer);
+    void set_local(uint32_t index, uint64_t bytes);
+    [[nodiscard]] const Ref<KernelArguments>& arguments() const { return arguments_; }
+
+private:
+    Kernel(Ref<Program> program, std::vector<KernelOnDevice> on_devices, Ref<KernelArguments> arguments);
+    [[nodiscard]] KernelArguments& change(uint32_t index);
+    void set_pointer(uint32_t index, cl_mem buffer, const void* svm);
+
+    struct Suggestion {
+        const Device* device = nullptr;
+        Size3 global{};
+        Size3 local{};
+    };
+
+    Ref<Program> program_;
+    const std::vector<KernelOnDevice> on_devices_;
+    Ref<KernelArguments> arguments_;
+    mutable Mutex mutex_;
+    mutable Suggestion last_suggestion_ POLDER_GUARDED_BY(mutex_);
 };
 
 } // namespace polder::runtime

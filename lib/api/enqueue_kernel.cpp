@@ -1,0 +1,291 @@
+// Executing kernels. OpenCL 3.0, section 5.10.
+#include "enqueue.h"
+
+#include <runtime/buffer_commands.h>
+#include <runtime/launch.h>
+
+using namespace polder;
+using namespace polder::api;
+using runtime::BufferList;
+using runtime::Device;
+using runtime::Kernel;
+using runtime::KernelArguments;
+using runtime::KernelOnDevice;
+using runtime::MemObject;
+using runtime::NdRange;
+using runtime::Queue;
+using runtime::Size3;
+
+namespace {
+
+struct SizeArrays {
+    cl_uint work_dim;
+    const size_t* offset;
+    const size_t* global;
+    const size_t* local;
+};
+
+// No work-item at all: the command only waits.
+bool is_empty(const SizeArrays& sizes) {
+    return !sizes.global ||
+           std::any_of(sizes.global, sizes.global + sizes.work_dim, [](size_t size) { return size == 0; });
+}
+
+Result<NdRange> global_range(const SizeArrays& sizes) {
+    NdRange range{.work_dim = sizes.work_dim};
+    for (cl_uint d = 0; d < sizes.work_dim; ++d) {
+        range.global[d] = sizes.global[d];
+        range.offset[d] = sizes.offset ? sizes.offset[d] : 0;
+        // The last global id has no number.
+        if (range.global[d] > SIZE_MAX - range.offset[d])
+            return fail(Status::invalid_global_offset);
+    }
+    return range;
+}
+
+// The number of all work-items must have a number too, or nothing could count them.
+Result<void> check_total(const NdRange& range) {
+    uint64_t items = range.global[0];
+    for (size_t d = 1; d < 3; ++d)
+        if (__builtin_mul_overflow(items, range.global[d], &items))
+            return fail(Status::invalid_global_work_size);
+    return {};
+}
+
+Result<void> check_required_size(const KernelOnDevice& on, const NdRange& range) {
+    // A size other than that of reqd_work_group_size.
+    if (on.info->reqd_work_group_size && *on.info->reqd_work_group_size != range.local)
+        return fail(Status::invalid_work_group_size);
+    return {};
+}
+
+Result<void> check_local_size(const KernelOnDevice& on, const driver::DeviceInfo& device, const NdRange& range) {
+    uint64_t items = 1;
+    for (cl_uint d = 0; d < range.work_dim; ++d) {
+        // No work-items in a work-group.
+        if (range.local[d] == 0)
+            return fail(Status::invalid_work_group_size);
+        // More than the device has in this dimension.
+        if (range.local[d] > device.max_work_item_sizes[d])
+            return fail(Status::invalid_work_item_size);
+        items *= range.local[d];
+        // More than the device has in all.
+        if (items > device.max_work_group_size)
+            return fail(Status::invalid_work_group_size);
+        // Groups of different sizes, where all must have the same.
+        if (on.work_groups == runtime::BuiltModule::WorkGroups::uniform && range.global[d] % range.local[d] != 0)
+            return fail(Status::invalid_work_group_size);
+    }
+    return {};
+}
+
+// Of a kernel that is to be launched with `sizes`, whose global size is not empty.
+Result<NdRange> launch_range(const Kernel& kernel, const KernelOnDevice& on, const Device& device,
+                             const SizeArrays& sizes) {
+    POLDER_ASSIGN(range, global_range(sizes));
+    POLDER_TRY(check_total(range));
+    if (sizes.local) {
+        std::copy_n(sizes.local, sizes.work_dim, range.local.begin());
+        POLDER_TRY(check_required_size(on, range));
+    } else {
+        POLDER_ASSIGN(local, kernel.suggest_local_size(on, device, range.global));
+        range.local = local;
+    }
+    POLDER_TRY(check_local_size(on, device.info(), range));
+    return range;
+}
+
+// The kernel's buffers as they are now, each with memory where the queue's device computes.
+Result<BufferList> reserved_buffers(const Queue& queue, const KernelOnDevice& on, const KernelArguments& arguments) {
+    BufferList buffers(arguments.pointers.size());
+    const driver::DeviceInfo& device = queue.device().info();
+    for (size_t i = 0; i < buffers.size(); ++i) {
+        const KernelArguments::Pointer& pointer = arguments.pointers[i];
+        if (!pointer.buffer)
+            continue;
+        const Result<MemObject*> buffer = from_handle<MemObject>(pointer.buffer);
+        // Released since it was set.
+        if (!buffer)
+            return fail(Status::invalid_kernel_args);
+        // A sub-buffer that begins where this device's buffers cannot.
+        if ((*buffer)->origin() % device.base_address_alignment != 0)
+            return fail(Status::misaligned_sub_buffer_offset);
+        buffers[i] = Ref<MemObject>::share(*buffer);
+        if (on.info->arguments[pointer.index].access == Access::none)
+            continue;
+        if (const Result<void> reserved = queue.context().domain().reserve((*buffer)->storage(), queue.space());
+            !reserved) {
+            queue.context().notify(reserved.error().detail());
+            return fail(reserved.error());
+        }
+    }
+    return buffers;
+}
+
+Result<void> check_svm(const Device& device, const KernelArguments& arguments) {
+    // SVM pointers for a device that cannot follow them.
+    if (!device.has_svm())
+        for (const KernelArguments::Pointer& pointer : arguments.pointers)
+            if (pointer.svm)
+                return fail(Status::invalid_operation);
+    return {};
+}
+
+Result<const KernelOnDevice*> executable_on(const Kernel& kernel, const Queue& queue) {
+    const KernelOnDevice* const on = kernel.on(queue.device());
+    // No executable for this device.
+    if (!on)
+        return fail(Status::invalid_program_executable);
+    return on;
+}
+
+Result<void> enqueue_launch(const EnqueueEdge& edge, const Kernel& kernel, cl_command_type type,
+                            const SizeArrays& sizes) {
+    Queue& queue = edge.queue();
+    POLDER_ASSIGN(on, executable_on(kernel, queue));
+    // Queue and kernel of different contexts.
+    if (&kernel.context() != &queue.context())
+        return fail(Status::invalid_context);
+    const Ref<KernelArguments>& arguments = kernel.arguments();
+    // Arguments that have never been set.
+    if (arguments->unset_count)
+        return fail(Status::invalid_kernel_args);
+    // No dimension, or more than three.
+    if (sizes.work_dim < 1 || sizes.work_dim > 3)
+        return fail(Status::invalid_work_dimension);
+    if (is_empty(sizes))
+        return edge.enqueue(type, runtime::MarkerCommand{});
+    POLDER_ASSIGN(range, launch_range(kernel, *on, queue.device(), sizes));
+    POLDER_TRY(check_svm(queue.device(), *arguments));
+    POLDER_ASSIGN(code, kernel.code(*on));
+    // More local memory than a work-group can have.
+    if (runtime::local_bytes_used(*code, *arguments) > queue.device().info().local_memory_bytes)
+        return fail(Status::out_of_resources, "the kernel's local memory exceeds CL_DEVICE_LOCAL_MEM_SIZE");
+    POLDER_ASSIGN(buffers, reserved_buffers(queue, *on, *arguments));
+    POLDER_ASSIGN(variables, on->code->program_variables());
+    return edge.enqueue(type, runtime::LaunchCommand{{on->code, code, on->info, variables},
+                                                     range,
+                                                     arguments,
+                                                     std::move(buffers)});
+}
+
+struct NativeArguments {
+    const void* block;
+    size_t size;
+    cl_uint count;
+    const cl_mem* buffers;
+    const void** places;
+};
+
+Result<void> check_native(const NativeArguments& given) {
+    // A block without a size, a size without a block, buffers without a block.
+    if ((given.block == nullptr) != (given.size == 0) || (!given.block && given.count > 0))
+        return fail(Status::invalid_value);
+    // Buffers and their places must agree with their number.
+    if ((given.count == 0) != (given.buffers == nullptr) || (given.count == 0) != (given.places == nullptr))
+        return fail(Status::invalid_value);
+    return {};
+}
+
+// Where in the block the address of each buffer goes.
+Result<std::vector<size_t>> native_offsets(const NativeArguments& given) {
+    std::vector<size_t> offsets;
+    for (cl_uint i = 0; i < given.count; ++i) {
+        const uintptr_t begin = reinterpret_cast<uintptr_t>(given.block);
+        const uintptr_t place = reinterpret_cast<uintptr_t>(given.places[i]);
+        if (place < begin || given.size < sizeof(void*) || place - begin > given.size - sizeof(void*))
+            return fail(Status::invalid_value);
+        offsets.push_back(place - begin);
+    }
+    return offsets;
+}
+
+Result<BufferList> native_buffers(const Queue& queue, const NativeArguments& given) {
+    BufferList buffers(given.count);
+    for (cl_uint i = 0; i < given.count; ++i) {
+        POLDER_ASSIGN(buffer, from_handle<MemObject>(given.buffers[i]));
+        // A buffer of another context.
+        if (&buffer->context() != &queue.context())
+            return fail(Status::invalid_context);
+        buffers[i] = Ref<MemObject>::share(buffer);
+        if (const Result<void> reserved = queue.context().domain().reserve(buffer->storage(), host_space); !reserved) {
+            queue.context().notify(reserved.error().detail());
+            return fail(reserved.error());
+        }
+    }
+    return buffers;
+}
+
+} // namespace
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueNDRangeKernel(cl_command_queue command_queue, cl_kernel kernel,
+                                                       cl_uint work_dim, const size_t* global_work_offset,
+                                                       const size_t* global_work_size, const size_t* local_work_size,
+                                                       cl_uint num_events_in_wait_list, const cl_event* event_wait_list,
+                                                       cl_event* event) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(edge, EnqueueEdge::check(command_queue, num_events_in_wait_list, event_wait_list, event));
+        POLDER_ASSIGN(object, from_handle<Kernel>(kernel));
+        return enqueue_launch(edge, *object, CL_COMMAND_NDRANGE_KERNEL,
+                              {work_dim, global_work_offset, global_work_size, local_work_size});
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueTask(cl_command_queue command_queue, cl_kernel kernel,
+                                              cl_uint num_events_in_wait_list, const cl_event* event_wait_list,
+                                              cl_event* event) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(edge, EnqueueEdge::check(command_queue, num_events_in_wait_list, event_wait_list, event));
+        POLDER_ASSIGN(object, from_handle<Kernel>(kernel));
+        const size_t one = 1;
+        return enqueue_launch(edge, *object, CL_COMMAND_TASK, {1, nullptr, &one, &one});
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueNativeKernel(cl_command_queue command_queue,
+                                                      void(CL_CALLBACK* user_func)(void*), void* args, size_t cb_args,
+                                                      cl_uint num_mem_objects, const cl_mem* mem_list,
+                                                      const void** args_mem_loc, cl_uint num_events_in_wait_list,
+                                                      const cl_event* event_wait_list, cl_event* event) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(edge, EnqueueEdge::check(command_queue, num_events_in_wait_list, event_wait_list, event));
+        if (!user_func)
+            return fail(Status::invalid_value);
+        const NativeArguments given{args, cb_args, num_mem_objects, mem_list, args_mem_loc};
+        POLDER_TRY(check_native(given));
+        if (!edge.queue().device().info().native_kernels)
+            return fail(Status::invalid_operation);
+        POLDER_ASSIGN(offsets, native_offsets(given));
+        POLDER_ASSIGN(buffers, native_buffers(edge.queue(), given));
+        const auto* const block = static_cast<const std::byte*>(args);
+        return edge.enqueue(CL_COMMAND_NATIVE_KERNEL,
+                            runtime::NativeCommand{user_func, std::vector<std::byte>(block, block + cb_args),
+                                                   std::move(buffers), std::move(offsets)});
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSizeKHR(cl_command_queue command_queue, cl_kernel kernel,
+                                                                     cl_uint work_dim, const size_t* global_work_offset,
+                                                                     const size_t* global_work_size,
+                                                                     size_t* suggested_local_work_size) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(queue, from_handle<Queue>(command_queue));
+        POLDER_ASSIGN(object, from_handle<Kernel>(kernel));
+        POLDER_ASSIGN(on, executable_on(*object, *queue));
+        if (&object->context() != &queue->context())
+            return fail(Status::invalid_context);
+        if (object->arguments()->unset_count)
+            return fail(Status::invalid_kernel_args);
+        if (work_dim < 1 || work_dim > 3)
+            return fail(Status::invalid_work_dimension);
+        const SizeArrays sizes{work_dim, global_work_offset, global_work_size, nullptr};
+        // There is no size to suggest for no work-items.
+        if (is_empty(sizes))
+            return fail(Status::invalid_global_work_size);
+        if (!suggested_local_work_size)
+            return fail(Status::invalid_value);
+        POLDER_ASSIGN(range, launch_range(*object, *on, queue->device(), sizes));
+        std::copy_n(range.local.begin(), work_dim, suggested_local_work_size);
+        return {};
+    });
+}

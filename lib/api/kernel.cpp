@@ -1,0 +1,195 @@
+// Kernel objects and their arguments. OpenCL 3.0, sections 5.9.1 to 5.9.3.
+#include "entry.h"
+
+#include <algorithm>
+#include <runtime/kernel.h>
+
+using namespace polder;
+using namespace polder::api;
+using compiler::ArgumentKind;
+using compiler::KernelArgument;
+using runtime::Kernel;
+using runtime::MemObject;
+using runtime::Program;
+
+namespace {
+
+bool any_svm(const runtime::Context& context) {
+    return std::ranges::any_of(context.devices(), [](const auto& device) { return device->has_svm(); });
+}
+
+// A buffer, or null: then the kernel sees a null pointer.
+Result<void> set_buffer(Kernel& kernel, cl_uint index, size_t size, const void* value) {
+    cl_mem buffer = nullptr;
+    if (value) {
+        // Not the size of a memory object's handle.
+        if (size != sizeof buffer)
+            return fail(Status::invalid_arg_size);
+        std::memcpy(&buffer, value, sizeof buffer);
+    }
+    if (buffer) {
+        POLDER_ASSIGN(object, from_handle<MemObject>(buffer));
+        // A buffer of another context.
+        if (&object->context() != &kernel.context())
+            return fail(Status::invalid_context);
+    }
+    kernel.set_buffer(index, buffer);
+    return {};
+}
+
+Result<void> set_local(Kernel& kernel, cl_uint index, size_t size, const void* value) {
+    // Local memory without a size, or with contents.
+    if (size == 0)
+        return fail(Status::invalid_arg_size);
+    if (value)
+        return fail(Status::invalid_arg_value);
+    kernel.set_local(index, size);
+    return {};
+}
+
+Result<void> set_value(Kernel& kernel, cl_uint index, size_t size, const void* value) {
+    if (size != kernel.info().arguments[index].size)
+        return fail(Status::invalid_arg_size);
+    if (!value)
+        return fail(Status::invalid_arg_value);
+    kernel.set_value(index, value);
+    return {};
+}
+
+Result<void> set_argument(Kernel& kernel, cl_uint index, size_t size, const void* value) {
+    if (index >= kernel.info().arguments.size())
+        return fail(Status::invalid_arg_index);
+    switch (kernel.info().arguments[index].kind) {
+    case ArgumentKind::global_pointer:
+    case ArgumentKind::constant_pointer: return set_buffer(kernel, index, size, value);
+    case ArgumentKind::local_pointer: return set_local(kernel, index, size, value);
+    case ArgumentKind::value: return set_value(kernel, index, size, value);
+    // There are no samplers, images or pipes that the value could be.
+    case ArgumentKind::sampler: return fail(Status::invalid_sampler);
+    default: return fail(Status::invalid_mem_object);
+    }
+}
+
+Result<void> set_svm_pointer(Kernel& kernel, cl_uint index, const void* value) {
+    if (!any_svm(kernel.context()))
+        return fail(Status::invalid_operation);
+    if (index >= kernel.info().arguments.size())
+        return fail(Status::invalid_arg_index);
+    const ArgumentKind kind = kernel.info().arguments[index].kind;
+    // Not a pointer to global or constant memory. Any address will do: system allocations are shared too.
+    if (kind != ArgumentKind::global_pointer && kind != ArgumentKind::constant_pointer)
+        return fail(Status::invalid_arg_value);
+    kernel.set_svm_pointer(index, value);
+    return {};
+}
+
+// Devices that have SVM compute in host memory and see all of it: nothing has to be remembered.
+Result<void> check_exec_info(const Kernel& kernel, cl_kernel_exec_info name, size_t size, const void* value) {
+    if (!value && size > 0)
+        return fail(Status::invalid_value);
+    switch (name) {
+    case CL_KERNEL_EXEC_INFO_SVM_PTRS:
+        if (!any_svm(kernel.context()))
+            return fail(Status::invalid_operation);
+        // A part of a pointer.
+        return size % sizeof(void*) ? fail(Status::invalid_value) : Result<void>{};
+    case CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM: {
+        if (size != sizeof(cl_bool))
+            return fail(Status::invalid_value);
+        cl_bool may_use = CL_FALSE;
+        std::memcpy(&may_use, value, sizeof may_use);
+        return may_use && !any_svm(kernel.context()) ? fail(Status::invalid_operation) : Result<void>{};
+    }
+    default: return fail(Status::invalid_value);
+    }
+}
+
+// All or none: what has been made is taken back when the rest cannot be.
+Result<void> create_all(Program& program, cl_kernel* kernels) {
+    const std::shared_ptr<const runtime::BuiltModule> built = program.any_executable();
+    std::vector<cl_kernel> made;
+    for (const compiler::KernelInfo& info : built->module->kernels()) {
+        Result<cl_kernel> handle = fail(Status::out_of_host_memory);
+        if (Result<Ref<Kernel>> kernel = Kernel::create(Ref<Program>::share(&program), info.name); !kernel)
+            handle = fail(kernel.error());
+        else
+            handle = expose<cl_kernel>(*kernel);
+        if (!handle) {
+            for (const cl_kernel one : made)
+                static_cast<void>(release<Kernel>(one));
+            return fail(handle.error());
+        }
+        made.push_back(*handle);
+    }
+    std::ranges::copy(made, kernels);
+    return {};
+}
+
+} // namespace
+
+CL_API_ENTRY cl_kernel CL_API_CALL clCreateKernel(cl_program program, const char* kernel_name, cl_int* errcode_ret) {
+    return create<cl_kernel>(errcode_ret, [&]() -> Result<cl_kernel> {
+        POLDER_ASSIGN(object, from_handle<Program>(program));
+        if (!kernel_name)
+            return fail(Status::invalid_value);
+        POLDER_ASSIGN(kernel, Kernel::create(Ref<Program>::share(object), kernel_name));
+        return expose<cl_kernel>(kernel);
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clCreateKernelsInProgram(cl_program program, cl_uint num_kernels, cl_kernel* kernels,
+                                                         cl_uint* num_kernels_ret) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(object, from_handle<Program>(program));
+        const std::shared_ptr<const runtime::BuiltModule> built = object->any_executable();
+        if (!built)
+            return fail(Status::invalid_program_executable);
+        const size_t count = built->module->kernels().size();
+        // Room for fewer kernels than there are.
+        if (kernels && num_kernels < count)
+            return fail(Status::invalid_value);
+        if (kernels)
+            POLDER_TRY(create_all(*object, kernels));
+        if (num_kernels_ret)
+            *num_kernels_ret = static_cast<cl_uint>(count);
+        return {};
+    });
+}
+
+CL_API_ENTRY cl_kernel CL_API_CALL clCloneKernel(cl_kernel source_kernel, cl_int* errcode_ret) {
+    return create<cl_kernel>(errcode_ret, [&]() -> Result<cl_kernel> {
+        POLDER_ASSIGN(source, from_handle<Kernel>(source_kernel));
+        return expose<cl_kernel>(source->clone());
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clRetainKernel(cl_kernel kernel) {
+    return entry([&] { return retain<Kernel>(kernel); });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clReleaseKernel(cl_kernel kernel) {
+    return entry([&] { return release<Kernel>(kernel); });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clSetKernelArg(cl_kernel kernel, cl_uint arg_index, size_t arg_size,
+                                               const void* arg_value) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(object, from_handle<Kernel>(kernel));
+        return set_argument(*object, arg_index, arg_size, arg_value);
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint arg_index, const void* arg_value) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(object, from_handle<Kernel>(kernel));
+        return set_svm_pointer(*object, arg_index, arg_value);
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clSetKernelExecInfo(cl_kernel kernel, cl_kernel_exec_info param_name,
+                                                    size_t param_value_size, const void* param_value) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(object, from_handle<Kernel>(kernel));
+        return check_exec_info(*object, param_name, param_value_size, param_value);
+    });
+}

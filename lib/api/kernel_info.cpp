@@ -1,0 +1,215 @@
+// Queries of kernel objects. OpenCL 3.0, section 5.9.4.
+#include "entry.h"
+
+#include <algorithm>
+#include <runtime/kernel.h>
+#include <runtime/launch.h>
+
+using namespace polder;
+using namespace polder::api;
+using compiler::KernelArgument;
+using runtime::Device;
+using runtime::Kernel;
+using runtime::KernelOnDevice;
+using runtime::LoadedCode;
+
+namespace {
+
+struct KernelAndDevice {
+    const Kernel* kernel;
+    const Device* device;
+    const KernelOnDevice* on;
+};
+
+// `handle` may be null when there is only one device it could be.
+Result<KernelAndDevice> kernel_on_device(cl_kernel kernel_handle, cl_device_id handle) {
+    POLDER_ASSIGN(kernel, from_handle<Kernel>(kernel_handle));
+    const std::span<const Ref<Device>> devices = kernel->program().devices();
+    const Device* device = devices.front().get();
+    if (handle) {
+        POLDER_ASSIGN(given, from_handle<Device>(handle));
+        device = given;
+    } else if (devices.size() > 1) {
+        return fail(Status::invalid_device);
+    }
+    const KernelOnDevice* const on = kernel->on(*device);
+    // Not a device of the kernel's program.
+    if (!on)
+        return fail(Status::invalid_device);
+    return KernelAndDevice{kernel, device, on};
+}
+
+Result<void> answer_kernel(const Kernel& kernel, cl_kernel_info name, const Info& info) {
+    switch (name) {
+    case CL_KERNEL_FUNCTION_NAME: return info.string(kernel.info().name);
+    case CL_KERNEL_NUM_ARGS: return info.value(static_cast<cl_uint>(kernel.info().arguments.size()));
+    case CL_KERNEL_REFERENCE_COUNT: return info.value<cl_uint>(kernel.api_references());
+    case CL_KERNEL_CONTEXT: return info.value(handle_of<cl_context>(&kernel.context()));
+    case CL_KERNEL_PROGRAM: return info.value(handle_of<cl_program>(&kernel.program()));
+    case CL_KERNEL_ATTRIBUTES: return info.string(kernel.info().attributes);
+    default: return fail(Status::invalid_value);
+    }
+}
+
+cl_kernel_arg_address_qualifier address_qualifier(const KernelArgument& argument) {
+    switch (argument.address_space) {
+    case compiler::AddressSpace::global: return CL_KERNEL_ARG_ADDRESS_GLOBAL;
+    case compiler::AddressSpace::constant: return CL_KERNEL_ARG_ADDRESS_CONSTANT;
+    case compiler::AddressSpace::local: return CL_KERNEL_ARG_ADDRESS_LOCAL;
+    default: return CL_KERNEL_ARG_ADDRESS_PRIVATE;
+    }
+}
+
+cl_kernel_arg_access_qualifier access_qualifier(const KernelArgument& argument) {
+    switch (argument.image_access) {
+    case KernelArgument::ImageAccess::read_only: return CL_KERNEL_ARG_ACCESS_READ_ONLY;
+    case KernelArgument::ImageAccess::write_only: return CL_KERNEL_ARG_ACCESS_WRITE_ONLY;
+    case KernelArgument::ImageAccess::read_write: return CL_KERNEL_ARG_ACCESS_READ_WRITE;
+    default: return CL_KERNEL_ARG_ACCESS_NONE;
+    }
+}
+
+cl_kernel_arg_type_qualifier type_qualifier(const KernelArgument& argument) {
+    return (argument.is_const ? CL_KERNEL_ARG_TYPE_CONST : 0) |
+           (argument.is_restrict ? CL_KERNEL_ARG_TYPE_RESTRICT : 0) |
+           (argument.is_volatile ? CL_KERNEL_ARG_TYPE_VOLATILE : 0) |
+           (argument.is_pipe ? CL_KERNEL_ARG_TYPE_PIPE : 0);
+}
+
+Result<void> answer_argument(const KernelArgument& argument, cl_kernel_arg_info name, const Info& info) {
+    switch (name) {
+    case CL_KERNEL_ARG_ADDRESS_QUALIFIER: return info.value(address_qualifier(argument));
+    case CL_KERNEL_ARG_ACCESS_QUALIFIER: return info.value(access_qualifier(argument));
+    case CL_KERNEL_ARG_TYPE_NAME: return info.string(argument.type_name);
+    case CL_KERNEL_ARG_TYPE_QUALIFIER: return info.value<cl_kernel_arg_type_qualifier>(type_qualifier(argument));
+    case CL_KERNEL_ARG_NAME: return info.string(argument.name);
+    default: return fail(Status::invalid_value);
+    }
+}
+
+size_t group_size_max(const KernelAndDevice& target) {
+    const auto& required = target.on->info->reqd_work_group_size;
+    const uint64_t device_max = target.device->info().max_work_group_size;
+    return required ? (*required)[0] * (*required)[1] * (*required)[2] : device_max;
+}
+
+Result<void> answer_work_group(const KernelAndDevice& target, cl_kernel_work_group_info name, const Info& info) {
+    // The queries that need no machine code come first.
+    switch (name) {
+    case CL_KERNEL_WORK_GROUP_SIZE: return info.value<size_t>(group_size_max(target));
+    case CL_KERNEL_COMPILE_WORK_GROUP_SIZE: {
+        const runtime::Size3 size = target.on->info->reqd_work_group_size.value_or(runtime::Size3{0, 0, 0});
+        return info.value(std::array<size_t, 3>{size[0], size[1], size[2]});
+    }
+    case CL_KERNEL_LOCAL_MEM_SIZE:
+    case CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE:
+    case CL_KERNEL_PRIVATE_MEM_SIZE: break;
+    // CL_KERNEL_GLOBAL_WORK_SIZE is for built-in kernels and custom devices only.
+    default: return fail(Status::invalid_value);
+    }
+    POLDER_ASSIGN(code, target.kernel->code(*target.on));
+    switch (name) {
+    case CL_KERNEL_LOCAL_MEM_SIZE:
+        return info.value<cl_ulong>(runtime::local_bytes_used(*code, *target.kernel->arguments()));
+    case CL_KERNEL_PRIVATE_MEM_SIZE: return info.value<cl_ulong>(code->compiled->private_bytes_per_work_item);
+    default: return info.value<size_t>(std::max<uint64_t>(code->compiled->preferred_multiple, 1));
+    }
+}
+
+struct SubGroupInput {
+    size_t size;
+    const void* value;
+};
+
+// The work-group size that the queries for an ND-range are given: its product.
+Result<size_t> input_group_size(const SubGroupInput& input) {
+    const size_t dimensions = input.size / sizeof(size_t);
+    if (!input.value || input.size % sizeof(size_t) || dimensions < 1 || dimensions > 3)
+        return fail(Status::invalid_value);
+    size_t product = 1;
+    for (size_t d = 0; d < dimensions; ++d)
+        product *= static_cast<const size_t*>(input.value)[d];
+    return product;
+}
+
+// One sub-group is a work-group of any size; more sub-groups than one cannot be had.
+Result<void> answer_local_size(const KernelAndDevice& target, const SubGroupInput& input, const Info& info) {
+    if (!input.value || input.size != sizeof(size_t))
+        return fail(Status::invalid_value);
+    const size_t dimensions = info.place() ? info.capacity() / sizeof(size_t) : 3;
+    if (dimensions < 1 || dimensions > 3)
+        return fail(Status::invalid_value);
+    std::array<size_t, 3> local{0, 0, 0};
+    if (*static_cast<const size_t*>(input.value) == 1)
+        local = {group_size_max(target), 1, 1};
+    return info.array(std::span<const size_t>(local).first(dimensions));
+}
+
+Result<void> answer_sub_group(const KernelAndDevice& target, cl_kernel_sub_group_info name, const SubGroupInput& input,
+                              const Info& info) {
+    switch (name) {
+    case CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE: {
+        POLDER_ASSIGN(size, input_group_size(input));
+        return info.value<size_t>(size);
+    }
+    case CL_KERNEL_SUB_GROUP_COUNT_FOR_NDRANGE:
+        POLDER_TRY(input_group_size(input));
+        return info.value<size_t>(1);
+    case CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT: return answer_local_size(target, input, info);
+    case CL_KERNEL_MAX_NUM_SUB_GROUPS: return info.value<size_t>(1);
+    // No source can ask for a number of them.
+    case CL_KERNEL_COMPILE_NUM_SUB_GROUPS: return info.value<size_t>(0);
+    default: return fail(Status::invalid_value);
+    }
+}
+
+} // namespace
+
+CL_API_ENTRY cl_int CL_API_CALL clGetKernelInfo(cl_kernel kernel, cl_kernel_info param_name, size_t param_value_size,
+                                                void* param_value, size_t* param_value_size_ret) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(object, from_handle<Kernel>(kernel));
+        return answer_kernel(*object, param_name, Info{param_value_size, param_value, param_value_size_ret});
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetKernelArgInfo(cl_kernel kernel, cl_uint arg_index, cl_kernel_arg_info param_name,
+                                                   size_t param_value_size, void* param_value,
+                                                   size_t* param_value_size_ret) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(object, from_handle<Kernel>(kernel));
+        if (arg_index >= object->info().arguments.size())
+            return fail(Status::invalid_arg_index);
+        return answer_argument(object->info().arguments[arg_index], param_name,
+                               Info{param_value_size, param_value, param_value_size_ret});
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device,
+                                                         cl_kernel_work_group_info param_name, size_t param_value_size,
+                                                         void* param_value, size_t* param_value_size_ret) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(target, kernel_on_device(kernel, device));
+        return answer_work_group(target, param_name, Info{param_value_size, param_value, param_value_size_ret});
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetKernelSubGroupInfo(cl_kernel kernel, cl_device_id device,
+                                                        cl_kernel_sub_group_info param_name, size_t input_value_size,
+                                                        const void* input_value, size_t param_value_size,
+                                                        void* param_value, size_t* param_value_size_ret) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(target, kernel_on_device(kernel, device));
+        return answer_sub_group(target, param_name, {input_value_size, input_value},
+                                Info{param_value_size, param_value, param_value_size_ret});
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetKernelSubGroupInfoKHR(cl_kernel kernel, cl_device_id device,
+                                                           cl_kernel_sub_group_info param_name,
+                                                           size_t input_value_size, const void* input_value,
+                                                           size_t param_value_size, void* param_value,
+                                                           size_t* param_value_size_ret) {
+    return clGetKernelSubGroupInfo(kernel, device, param_name, input_value_size, input_value, param_value_size,
+                                   param_value, param_value_size_ret);
+}

@@ -1,0 +1,88 @@
+// The commands that execute code: a kernel launch, and a native kernel.
+//
+// A launch freezes the kernel's arguments and keeps their buffers until it is submitted; from then on the memory
+// layer keeps what is in use, and the queue keeps the code. A repeated launch that can be submitted at once takes no
+// memory from the heap.
+#pragma once
+
+#include <array>
+#include <runtime/command.h>
+#include <runtime/kernel.h>
+#include <runtime/queue.h>
+
+namespace polder::runtime {
+
+// References to the buffers of a command; few of them stand in the command itself.
+class BufferList {
+public:
+    explicit BufferList(size_t size) : size_(size) {
+        if (size > few_.size())
+            many_.resize(size);
+    }
+    BufferList(BufferList&&) = default;
+    [[nodiscard]] size_t size() const { return size_; }
+    Ref<MemObject>& operator[](size_t index) { return size_ > few_.size() ? many_[index] : few_[index]; }
+    const Ref<MemObject>& operator[](size_t index) const { return size_ > few_.size() ? many_[index] : few_[index]; }
+
+private:
+    size_t size_;
+    std::array<Ref<MemObject>, 8> few_;
+    std::vector<Ref<MemObject>> many_;
+};
+
+struct NdRange {
+    uint32_t work_dim = 1;
+    Size3 offset{0, 0, 0};
+    Size3 global{1, 1, 1};
+    Size3 local{1, 1, 1};
+};
+
+// What a launch executes. `code` is kept by `device_code`.
+struct LaunchCode {
+    Ref<DeviceCode> device_code;
+    const LoadedCode* code = nullptr;
+    const compiler::KernelInfo* info = nullptr;
+    DeviceAddress program_variables;
+};
+
+class LaunchCommand final : public Command {
+public:
+    // `buffers` are those of arguments->pointers, one by one; null where there is none.
+    LaunchCommand(LaunchCode code, const NdRange& range, Ref<const KernelArguments> arguments, BufferList buffers)
+        : code_(std::move(code)), range_(range), arguments_(std::move(arguments)), buffers_(std::move(buffers)) {}
+
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+
+private:
+    [[nodiscard]] driver::Timepoint launch(const memory::Execution& execution, driver::Waits waits,
+                                           std::span<std::byte> arguments) const;
+
+    LaunchCode code_;
+    NdRange range_;
+    Ref<const KernelArguments> arguments_;
+    BufferList buffers_;
+};
+
+// Where a kernel's __local arguments begin and end within the local memory of a work-group, in bytes.
+[[nodiscard]] uint64_t local_bytes_used(const LoadedCode& code, const KernelArguments& arguments);
+
+using NativeFunction = void(CL_CALLBACK*)(void* arguments);
+
+class NativeCommand final : public Command {
+public:
+    // `arguments` is the application's block, copied; the address of buffers[i] is put at offsets[i] of it.
+    NativeCommand(NativeFunction function, std::vector<std::byte> arguments, BufferList buffers,
+                  std::vector<size_t> offsets);
+    NativeCommand(NativeCommand&& other) noexcept;
+    ~NativeCommand() override;
+
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+
+private:
+    struct Call;
+    Ref<Call> call_;
+    BufferList buffers_;
+    std::vector<size_t> offsets_;
+};
+
+} // namespace polder::runtime

@@ -1,0 +1,134 @@
+#include <algorithm>
+#include <cstring>
+#include <runtime/launch.h>
+
+namespace polder::runtime {
+namespace {
+
+constexpr Alignment local_alignment{local_memory_alignment};
+
+// Room for `size` values: on the stack when they are few.
+template <class T, size_t few>
+class Scratch {
+public:
+    explicit Scratch(size_t size) {
+        if (size > few)
+            many_.resize(size);
+        values_ = {size > few ? many_.data() : few_.data(), size};
+    }
+    [[nodiscard]] std::span<T> values() const { return values_; }
+
+private:
+    std::array<T, few> few_;
+    std::vector<T> many_;
+    std::span<T> values_;
+};
+
+void put_address(std::span<std::byte> block, size_t offset, DeviceAddress address) {
+    std::memcpy(block.data() + offset, &address.value, sizeof address.value);
+}
+
+// Gives each __local argument its place behind the kernel's own local memory. Answers where the last one ends.
+uint64_t place_locals(const LoadedCode& code, const KernelArguments& arguments, std::span<std::byte> block) {
+    uint64_t end = code.compiled->local_bytes;
+    for (const KernelArguments::Local& local : arguments.locals) {
+        const uint64_t begin = local_alignment.round_up(end);
+        if (!block.empty())
+            put_address(block, local.offset, DeviceAddress{begin});
+        end = begin + local.bytes;
+    }
+    return end;
+}
+
+} // namespace
+
+uint64_t local_bytes_used(const LoadedCode& code, const KernelArguments& arguments) {
+    return place_locals(code, arguments, {});
+}
+
+Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Execution& execution) {
+    const std::vector<KernelArguments::Pointer>& pointers = arguments_->pointers;
+    const Scratch<std::byte, 512> block(arguments_->packed.size());
+    std::ranges::copy(arguments_->packed, block.values().begin());
+
+    const Scratch<memory::Use, 16> uses(pointers.size());
+    const Scratch<uint32_t, 16> offsets(pointers.size());
+    size_t count = 0;
+    for (size_t i = 0; i < pointers.size(); ++i) {
+        const Access access = code_.info->arguments[pointers[i].index].access;
+        if (!buffers_[i] || access == Access::none)
+            continue;
+        uses.values()[count] = {&buffers_[i]->storage(), buffers_[i]->range(), access};
+        offsets.values()[count++] = pointers[i].offset;
+    }
+
+    driver::Timepoint done;
+    if (count == 0) {
+        done = launch(execution, execution.waits, block.values());
+    } else {
+        POLDER_ASSIGN(acquisition, queue.context().domain().acquire(execution, uses.values().first(count)));
+        for (size_t i = 0; i < count; ++i)
+            put_address(block.values(), offsets.values()[i], acquisition.address(i));
+        done = launch(execution, acquisition.waits(), block.values());
+        acquisition.commit(done);
+    }
+    queue.keep_alive(code_.device_code, done);
+    return done;
+}
+
+driver::Timepoint LaunchCommand::launch(const memory::Execution& execution, driver::Waits waits,
+                                        std::span<std::byte> arguments) const {
+    const uint64_t local_end = place_locals(*code_.code, *arguments_, arguments);
+    driver::LaunchOperation operation;
+    operation.kernel = code_.code->loaded.get();
+    operation.work_dim = range_.work_dim;
+    std::ranges::copy(range_.offset, operation.global_offset);
+    std::ranges::copy(range_.global, operation.global_size);
+    std::ranges::copy(range_.local, operation.local_size);
+    operation.arguments = arguments;
+    operation.pointer_offsets = code_.code->pointer_offsets;
+    operation.local_argument_bytes = local_end - code_.code->compiled->local_bytes;
+    operation.program_variables = code_.program_variables;
+    return execution.queue.launch(operation, {waits, execution.times});
+}
+
+// What the driver calls: alive until it has.
+struct NativeCommand::Call final : RefCounted {
+    Call(NativeFunction native, std::vector<std::byte> block) : function(native), arguments(std::move(block)) {}
+    NativeFunction function;
+    std::vector<std::byte> arguments;
+    static void run(void* data) {
+        auto* const call = static_cast<Call*>(data);
+        call->function(call->arguments.empty() ? nullptr : call->arguments.data());
+    }
+};
+
+NativeCommand::NativeCommand(NativeFunction function, std::vector<std::byte> arguments, BufferList buffers,
+                             std::vector<size_t> offsets)
+    : call_(make_ref<Call>(function, std::move(arguments))), buffers_(std::move(buffers)),
+      offsets_(std::move(offsets)) {}
+
+NativeCommand::NativeCommand(NativeCommand&& other) noexcept = default;
+NativeCommand::~NativeCommand() = default;
+
+Result<driver::Timepoint> NativeCommand::submit(Queue& queue, const memory::Execution& execution) {
+    driver::Timepoint done;
+    if (buffers_.size() == 0) {
+        done = execution.queue.call({&Call::run, call_.get()}, {execution.waits, execution.times});
+    } else {
+        // The function runs on the host and sees its memory, wherever the device computes.
+        const memory::Execution on_host{execution.queue, host_space, execution.waits, execution.times};
+        const Scratch<memory::Use, 16> uses(buffers_.size());
+        for (size_t i = 0; i < buffers_.size(); ++i)
+            uses.values()[i] = {&buffers_[i]->storage(), buffers_[i]->range(), Access::read_write};
+        POLDER_ASSIGN(acquisition, queue.context().domain().acquire(on_host, uses.values()));
+        for (size_t i = 0; i < buffers_.size(); ++i)
+            put_address(call_->arguments, offsets_[i], acquisition.address(i));
+        done = execution.queue.call({&Call::run, call_.get()}, {acquisition.waits(), execution.times});
+        acquisition.commit(done);
+    }
+    queue.keep_alive(call_, done);
+    return done;
+}
+
+} // namespace polder::runtime
