@@ -1,0 +1,93 @@
+// The Domain's one implementation. Every function plans, submits what has to move, submits the command, and commits,
+// all under the one lock.
+//
+// domain.cpp has reserving and kernels, domain_copies.cpp the commands that copy, domain_maps.cpp maps and migration.
+#pragma once
+
+#include "ledger_impl.h"
+#include "planner.h"
+#include "rect.h"
+#include "storage_impl.h"
+#include "transfer.h"
+
+#include <base/mutex.h>
+#include <memory/domain.h>
+#include <vector>
+
+namespace polder::memory {
+
+class Sequence;
+
+class DomainImpl final : public Domain {
+public:
+    explicit DomainImpl(std::span<Space* const> spaces) : mover_(spaces) {}
+
+    [[nodiscard]] Result<void> reserve(Storage& storage, SpaceId space) override;
+    [[nodiscard]] Result<void> reserve_map(Storage& storage) override;
+
+    [[nodiscard]] Result<Acquisition> acquire(const Execution& execution, std::span<const Use> uses) override;
+    [[nodiscard]] Result<driver::Timepoint> read(const Execution& execution, Storage& from, const StorageRect& rect,
+                                                 std::byte* to, driver::RectLayout to_layout) override;
+    [[nodiscard]] Result<driver::Timepoint> write(const Execution& execution, Storage& to, const StorageRect& rect,
+                                                  const std::byte* from, driver::RectLayout from_layout) override;
+    [[nodiscard]] Result<driver::Timepoint> copy(const Execution& execution, Storage& from,
+                                                 const StorageRect& from_rect, Storage& to,
+                                                 const StorageRect& to_rect) override;
+    [[nodiscard]] Result<driver::Timepoint> fill(const Execution& execution, Storage& to, ByteRange range,
+                                                 std::span<const std::byte> pattern) override;
+    [[nodiscard]] Result<driver::Timepoint> migrate(const Execution& execution, std::span<const Use> ranges,
+                                                    SpaceId target, Content content) override;
+    [[nodiscard]] Result<driver::Timepoint> map(const Execution& execution, Storage& storage,
+                                                const StorageRect& rect, MapAccess access) override;
+    [[nodiscard]] Result<driver::Timepoint> unmap(const Execution& execution, Storage& storage,
+                                                  const StorageRect& rect, MapAccess access) override;
+
+    [[nodiscard]] Ledger& ledger() override { return ledger_; }
+    [[nodiscard]] SpaceImpl& space(SpaceId id) const { return *mover_.space(id); }
+
+private:
+    friend class Acquisition;
+
+    static StorageImpl& impl(Storage& storage) { return static_cast<StorageImpl&>(storage); }
+
+    // --- shared by all commands; domain.cpp ---
+    [[nodiscard]] Result<DeviceAddress> replica(StorageImpl& storage, SpaceId space) POLDER_REQUIRES(mutex_);
+    // Brings what `plan` asks for to `target`, and commits it.
+    [[nodiscard]] Result<void> transfer(const Plan& plan, std::span<StorageImpl* const> storages, SpaceId target)
+        POLDER_REQUIRES(mutex_);
+    [[nodiscard]] Result<void> transfer(StorageImpl& storage, const PlannedTransfer& planned, SpaceId target)
+        POLDER_REQUIRES(mutex_);
+    // The same for the rows of one storage.
+    [[nodiscard]] Result<void> bring(StorageImpl& storage, const Rows& rows, SpaceId target) POLDER_REQUIRES(mutex_);
+
+    // --- commands that copy; domain_copies.cpp ---
+    struct CopyPart {
+        StorageImpl& storage;  // that is read
+        StorageRect rect;      // of it
+        Move move;
+    };
+    // Copies one part on the command's queue or, where that cannot be, on a hidden one.
+    [[nodiscard]] Result<void> copy_part(Sequence& sequence, const Execution& execution, const CopyPart& part)
+        POLDER_REQUIRES(mutex_);
+
+    // --- kernels ---
+    [[nodiscard]] Result<void> prepare(const Execution& execution, std::span<const Use> uses) POLDER_REQUIRES(mutex_);
+    void commit_launch(driver::Timepoint done) POLDER_REQUIRES(mutex_);
+
+    Mover mover_;
+    LedgerImpl ledger_;
+    Mutex mutex_;
+
+    // The launch being planned: valid while an Acquisition holds the lock, kept to save allocations.
+    struct Launch {
+        SpaceId space;
+        Plan plan;
+        WaitList waits;
+        std::vector<PlannedUse> uses;
+        std::vector<StorageImpl*> storages;
+        std::vector<DeviceAddress> addresses;
+    };
+    Launch launch_ POLDER_GUARDED_BY(mutex_);
+};
+
+} // namespace polder::memory

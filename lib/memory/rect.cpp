@@ -1,0 +1,92 @@
+#include "rect.h"
+
+namespace polder::memory {
+
+Rows rows_of(const StorageRect& rect) {
+    Rows rows;
+    for (uint64_t z = 0; z < rect.shape.slices; ++z) {
+        for (uint64_t y = 0; y < rect.shape.rows; ++y) {
+            const uint64_t begin = rect.offset + row_offset(rect.layout, y, z);
+            if (!rows.empty() && rows.back().end == begin)
+                rows.back().end += rect.shape.row_bytes;
+            else
+                rows.push_back(ByteRange::at(begin, ByteCount{rect.shape.row_bytes}));
+        }
+    }
+    return rows;
+}
+
+SpaceId SourceChoice::operator()(SpaceSet holders) const {
+    if (holders.contains(to))
+        return to;
+    if (is_host_memory(to) && (holders.contains(host_space) || holders.contains(application_space)))
+        return topology.best_source(holders, to);
+    return holders.contains(preferred) ? preferred : topology.best_source(holders, to);
+}
+
+namespace {
+
+// Appends the parts of row (y, z).
+void append_row(RectParts& parts, const Residency& residency, const StorageRect& rect, uint64_t y, uint64_t z,
+                const SourceChoice& choice) {
+    const uint64_t begin = rect.offset + row_offset(rect.layout, y, z);
+    const uint32_t first = parts.size();
+    residency.visit(ByteRange::at(begin, ByteCount{rect.shape.row_bytes}),
+                    [&](ByteRange range, const RangeState& state) {
+                        if (state.holders.empty())
+                            return;
+                        const SpaceId source = choice(state.holders);
+                        const uint64_t x = range.begin - begin;
+                        if (parts.size() > first && parts.back().source == source &&
+                            parts.back().x + parts.back().shape.row_bytes == x)
+                            parts.back().shape.row_bytes += range.size();
+                        else
+                            parts.push_back({source, x, y, z, {range.size(), 1, 1}});
+                    });
+}
+
+// Joins the whole row that was appended last with the rows before it.
+void join_rows(RectParts& parts, const StorageRect& rect) {
+    if (parts.size() < 2)
+        return;
+    const RectPart row = parts.back();
+    RectPart& before = parts[parts.size() - 2];
+    if (row.shape.row_bytes == rect.shape.row_bytes && before.shape.row_bytes == rect.shape.row_bytes &&
+        before.source == row.source && before.z == row.z && before.shape.slices == 1 &&
+        before.y + before.shape.rows == row.y) {
+        ++before.shape.rows;
+        parts.resize_down(parts.size() - 1);
+    }
+}
+
+// Joins the whole slice that was appended last with the slices before it.
+void join_slices(RectParts& parts, const StorageRect& rect) {
+    if (parts.size() < 2)
+        return;
+    const auto is_whole = [&](const RectPart& part) {
+        return part.shape.row_bytes == rect.shape.row_bytes && part.shape.rows == rect.shape.rows;
+    };
+    const RectPart slice = parts.back();
+    RectPart& before = parts[parts.size() - 2];
+    if (is_whole(slice) && is_whole(before) && before.source == slice.source &&
+        before.z + before.shape.slices == slice.z) {
+        ++before.shape.slices;
+        parts.resize_down(parts.size() - 1);
+    }
+}
+
+} // namespace
+
+RectParts split_by_source(const Residency& residency, const StorageRect& rect, const SourceChoice& choice) {
+    RectParts parts;
+    for (uint64_t z = 0; z < rect.shape.slices; ++z) {
+        for (uint64_t y = 0; y < rect.shape.rows; ++y) {
+            append_row(parts, residency, rect, y, z, choice);
+            join_rows(parts, rect);
+        }
+        join_slices(parts, rect);
+    }
+    return parts;
+}
+
+} // namespace polder::memory

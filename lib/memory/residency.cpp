@@ -1,0 +1,92 @@
+#include "residency.h"
+
+namespace polder::memory {
+
+void Residency::user_waits(ByteRange range, SpaceId space, Access access, WaitList& waits) const {
+    uint8_t mask = 0;
+    if (reads(access))
+        mask |= static_cast<uint8_t>(TouchKind::hidden_write);
+    if (writes(access))
+        mask |= any_hidden;
+    visit(range, [&](ByteRange, const RangeState& state) { state.touches.collect(space, mask, waits); });
+}
+
+void Residency::hidden_read_waits(ByteRange range, SpaceId space, WaitList& waits) const {
+    visit(range, [&](ByteRange, const RangeState& state) { state.touches.collect(space, any_write, waits); });
+}
+
+void Residency::hidden_write_waits(ByteRange range, SpaceId space, WaitList& waits) const {
+    visit(range, [&](ByteRange, const RangeState& state) { state.touches.collect(space, any_touch, waits); });
+}
+
+void Residency::all_waits(WaitList& waits) const {
+    visit({0, size().value}, [&](ByteRange, const RangeState& state) {
+        for (const Touch& touch : state.touches.view())
+            waits.add(touch.when());
+    });
+}
+
+void Residency::commit_transfer(std::span<const ByteRange> ranges, const Transferred& transfer) {
+    map_.update(ranges, [&](ByteRange, RangeState& state) {
+        assert(state.holders.contains(transfer.from));
+        state.holders.insert(transfer.to);
+        // The transfer has waited for everything that touched the target's bytes.
+        state.touches.clear(transfer.to);
+        state.touches.add(transfer.to, TouchKind::hidden_write, transfer.written);
+        state.touches.add(transfer.from, TouchKind::hidden_read, transfer.read);
+    });
+    sweep_sometimes();
+}
+
+void Residency::commit_read(std::span<const ByteRange> ranges, SpaceId space, TouchKind kind,
+                            driver::Timepoint done) {
+    if (done.is_complete())
+        return;
+    map_.update(ranges, [&](ByteRange, RangeState& state) { state.touches.add(space, kind, done); });
+    sweep_sometimes();
+}
+
+void Residency::commit_write(std::span<const ByteRange> ranges, SpaceId space, Version next,
+                             driver::Timepoint done) {
+    map_.update(ranges, [&](ByteRange, RangeState& state) {
+        // Uses of one command may overlap; the version then grows once.
+        state.version = std::max(state.version, next);
+        state.holders = SpaceSet{space};
+        state.touches.add(space, TouchKind::user_write, done);
+    });
+    sweep_sometimes();
+}
+
+void Residency::drop(SpaceId space) {
+    map_.sweep([&](ByteRange, RangeState& state) {
+        assert(!(state.holders == SpaceSet{space}));
+        state.holders.erase(space);
+    });
+}
+
+uint64_t Residency::bytes_only_in(SpaceId space) const {
+    uint64_t bytes = 0;
+    visit({0, size().value}, [&](ByteRange range, const RangeState& state) {
+        if (state.holders == SpaceSet{space})
+            bytes += range.size();
+    });
+    return bytes;
+}
+
+bool Residency::validate() const {
+    bool valid = map_.validate();
+    visit({0, size().value}, [&](ByteRange, const RangeState& state) {
+        valid = valid && (state.version.value == 0) == state.holders.empty();
+    });
+    return valid;
+}
+
+// Touches of pieces that nobody uses any more keep neighbours apart: forget them when the map has doubled.
+void Residency::sweep_sometimes() {
+    if (map_.pieces() < sweep_at_) [[likely]]
+        return;
+    map_.sweep([](ByteRange, RangeState& state) { state.touches.prune(); });
+    sweep_at_ = std::max<size_t>(64, 2 * map_.pieces());
+}
+
+} // namespace polder::memory

@@ -1,0 +1,76 @@
+#include "storage_impl.h"
+
+#include "domain_impl.h"
+#include "graveyard.h"
+
+#include <base/log.h>
+#include <cstring>
+
+namespace polder::memory {
+namespace {
+
+std::atomic<uint64_t> next_number{1};
+
+} // namespace
+
+Result<Ref<Storage>> Storage::create(Domain& domain, ByteCount size, const StorageOptions& options) {
+    auto storage = make_ref<StorageImpl>(static_cast<DomainImpl&>(domain), size);
+    POLDER_LOG(memory, "storage %llu: created, %llu bytes", static_cast<unsigned long long>(storage->number()),
+               static_cast<unsigned long long>(size.value));
+    if (options.application_memory)
+        storage->add_application_memory(options.application_memory);
+    if (options.initial_contents) {
+        POLDER_TRY(domain.reserve(*storage, host_space));
+        std::memcpy(storage->replica(host_space)->host(), options.initial_contents, size.value);
+        storage->write_initially(host_space);
+    }
+    return Ref<Storage>{std::move(storage)};
+}
+
+StorageImpl::StorageImpl(DomainImpl& domain, ByteCount size)
+    : domain_(domain), number_(next_number.fetch_add(1, std::memory_order_relaxed)), residency_(size) {}
+
+Domain& StorageImpl::domain() const { return domain_; }
+
+void StorageImpl::add_application_memory(std::byte* memory) {
+    const bool in_place = block_alignment.divides(DeviceAddress::of(memory).value);
+    map_place_ = in_place ? host_space : application_space;
+    add_replica({map_place_, DeviceAddress::of(memory), std::nullopt});
+    write_initially(map_place_);
+}
+
+void StorageImpl::add_block(SpaceId space, const Block& block) { add_replica({space, block.address, block}); }
+
+void StorageImpl::add_replica(const Replica& replica) {
+    replicas_.push_back(replica);
+    if (replica.space == map_place_)
+        map_address_.store(replica.address.host(), std::memory_order_release);
+    replica_spaces_.fetch_or(SpaceSet{replica.space}.bits, std::memory_order_release);
+}
+
+bool StorageImpl::validate() const {
+    bool valid = residency_.validate();
+    residency_.visit({0, size().value}, [&](ByteRange, const RangeState& state) {
+        valid = valid && (state.holders.bits & ~replica_spaces_.load(std::memory_order_relaxed)) == 0;
+    });
+    return valid;
+}
+
+// Memory goes back as soon as the work in flight there is done; the application hears of it when all of it is.
+StorageImpl::~StorageImpl() {
+    WaitList all;
+    residency_.all_waits(all);
+    for (const Replica& replica : replicas_) {
+        if (!replica.block)
+            continue;
+        WaitList here;
+        residency_.all_waits(replica.space, here);
+        domain_.space(replica.space).pool().free(*replica.block, here.view());
+    }
+    POLDER_LOG(memory, "storage %llu: destroyed%s", static_cast<unsigned long long>(number_),
+               all.empty() ? "" : ", work in flight");
+    if (destroyed_.function)
+        bury({destroyed_.function, destroyed_.data}, all.view());
+}
+
+} // namespace polder::memory

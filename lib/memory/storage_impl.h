@@ -1,0 +1,78 @@
+// The Storage's one implementation: its residency, and its memory in every space that has been asked for any.
+//
+// Everything but the constants and the two atomics is guarded by the domain's lock. The destructor needs no lock: nobody
+// else has a reference any more.
+#pragma once
+
+#include "residency.h"
+
+#include <atomic>
+#include <memory/block_pool.h>
+#include <memory/storage.h>
+#include <optional>
+#include <vector>
+
+namespace polder::memory {
+
+class DomainImpl;
+
+// Of every replica: a cache line pair, and the widest OpenCL type.
+inline constexpr Alignment block_alignment{128};
+
+class StorageImpl final : public Storage {
+public:
+    StorageImpl(DomainImpl& domain, ByteCount size);
+    ~StorageImpl() override;
+
+    [[nodiscard]] ByteCount size() const override { return residency_.size(); }
+    [[nodiscard]] Domain& domain() const override;
+    [[nodiscard]] std::byte* map_address() const override { return map_address_.load(std::memory_order_acquire); }
+    void on_destroyed(void (*function)(void* data), void* data) override { destroyed_ = {function, data}; }
+    [[nodiscard]] bool validate() const override;
+
+    // For messages.
+    [[nodiscard]] uint64_t number() const { return number_; }
+    [[nodiscard]] Residency& residency() { return residency_; }
+    [[nodiscard]] SpaceId map_place() const { return map_place_; }
+
+    // Null when it has no memory there.
+    [[nodiscard]] const DeviceAddress* replica(SpaceId space) const {
+        for (const Replica& known : replicas_)
+            if (known.space == space)
+                return &known.address;
+        return nullptr;
+    }
+    // Without the domain's lock.
+    [[nodiscard]] bool has_replica(SpaceId space) const {
+        return (replica_spaces_.load(std::memory_order_acquire) >> space.value) & 1;
+    }
+    void add_block(SpaceId space, const Block& block);
+    void add_application_memory(std::byte* memory);
+    void write_initially(SpaceId space) {
+        const ByteRange all{0, size().value};
+        residency_.commit_write({&all, 1}, space, Version{1}, {});
+    }
+
+private:
+    struct Replica {
+        SpaceId space;
+        DeviceAddress address;
+        std::optional<Block> block;  // none: the application's memory
+    };
+    struct Callback {
+        void (*function)(void* data) = nullptr;
+        void* data = nullptr;
+    };
+    void add_replica(const Replica& replica);
+
+    DomainImpl& domain_;
+    const uint64_t number_;
+    Residency residency_;
+    std::vector<Replica> replicas_;
+    std::atomic<uint64_t> replica_spaces_{0};  // as SpaceSet::bits
+    std::atomic<std::byte*> map_address_{nullptr};
+    SpaceId map_place_ = host_space;
+    Callback destroyed_;
+};
+
+} // namespace polder::memory

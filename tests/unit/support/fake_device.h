@@ -1,0 +1,226 @@
+// Devices whose queues are stepped by hand, to test the order of operations deterministically.
+//
+// Nothing runs until the test says so: `FakeWorld::step` executes one operation whose waits are complete, chosen by the
+// caller; so every order that a real machine could take can be taken. Device memory is an arena with addresses that
+// are no host pointers; a wrong address fails the test. One thread.
+#pragma once
+
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <gtest/gtest.h>
+#include <polder/driver.h>
+#include <random>
+#include <vector>
+
+namespace polder::test {
+
+class FakeWorld;
+class FakeDevice;
+
+class FakeQueue final : public driver::Queue {
+public:
+    FakeQueue(FakeWorld& world, FakeDevice& device);
+    ~FakeQueue() override;
+
+    [[nodiscard]] driver::Timepoint copy(const driver::CopyOperation& operation,
+                                         const driver::Submission& submission) override;
+    [[nodiscard]] driver::Timepoint fill(const driver::FillOperation& operation,
+                                         const driver::Submission& submission) override;
+    [[nodiscard]] driver::Timepoint launch(const driver::LaunchOperation&, const driver::Submission& submission) override {
+        return submit(submission, [] {});
+    }
+    [[nodiscard]] driver::Timepoint call(const driver::HostOperation& operation,
+                                         const driver::Submission& submission) override {
+        return submit(submission, [operation] { operation.function(operation.data); });
+    }
+    [[nodiscard]] driver::Timepoint marker(const driver::Submission& submission) override {
+        return submit(submission, [] {});
+    }
+    void flush() override {}
+    void wait(uint64_t value) override;
+
+    // Any work, for tests that play a kernel.
+    driver::Timepoint submit(const driver::Submission& submission, std::function<void()> action);
+
+    [[nodiscard]] bool is_ready() const;
+    [[nodiscard]] size_t pending() const { return operations_.size(); }
+    [[nodiscard]] uint64_t submitted() const { return submitted_; }
+    void step();
+
+private:
+    struct Operation {
+        std::vector<driver::Timepoint> waits;
+        std::function<void()> action;
+    };
+    FakeWorld& world_;
+    FakeDevice& device_;
+    std::deque<Operation> operations_;
+    uint64_t submitted_ = 0;
+};
+
+class FakeWorld {
+public:
+    explicit FakeWorld(uint64_t seed = 1) : random_(seed) {}
+    std::mt19937_64& random() { return random_; }
+
+    // Executes one operation of a queue chosen at random; false when none is ready.
+    bool step() {
+        std::vector<FakeQueue*> ready;
+        for (FakeQueue* queue : queues_)
+            if (queue->is_ready())
+                ready.push_back(queue);
+        if (ready.empty())
+            return false;
+        ready[random_() % ready.size()]->step();
+        return true;
+    }
+    void step(uint64_t times) {
+        while (times-- > 0 && step()) {
+        }
+    }
+    // Executes everything; fails the test when operations wait for each other.
+    void run() {
+        while (step()) {
+        }
+        for (const FakeQueue* queue : queues_)
+            ASSERT_EQ(queue->pending(), 0u) << "deadlock";
+    }
+    [[nodiscard]] size_t operations_executed() const { return executed_; }
+
+private:
+    friend class FakeQueue;
+    std::vector<FakeQueue*> queues_;
+    std::mt19937_64 random_;
+    size_t executed_ = 0;
+};
+
+class FakeDevice final : public driver::Device, private driver::PeerCopy {
+public:
+    struct Options {
+        SpaceId space;
+        uint64_t memory_bytes = uint64_t{1} << 20;
+        SpaceSet peers;
+    };
+    FakeDevice(FakeWorld& world, const Options& options, std::vector<FakeDevice*>* all = nullptr)
+        : world_(world), options_(options), all_(all) {
+        info_.name = "fake";
+        info_.space = options.space;
+        info_.memory_bytes = options.memory_bytes;
+        if (!options.space.is_host())
+            arena_.resize(options.memory_bytes, std::byte{0xCD});
+    }
+
+    [[nodiscard]] const driver::DeviceInfo& info() const override { return info_; }
+    [[nodiscard]] Result<driver::Memory> reserve_memory(ByteCount size) override {
+        if (size.value > options_.memory_bytes - reserved_)
+            return fail(Status::mem_object_allocation_failure);
+        const driver::Memory memory{DeviceAddress{base() + reserved_}, size.value};
+        reserved_ += size.value;
+        return memory;
+    }
+    void release_memory(driver::Memory memory) override {
+        if (memory.address.value + memory.size == base() + reserved_)
+            reserved_ -= memory.size;
+    }
+    [[nodiscard]] ByteCount available_memory() const override { return ByteCount{options_.memory_bytes - reserved_}; }
+    [[nodiscard]] Result<std::unique_ptr<driver::Queue>> create_queue(driver::QueueRole) override {
+        return std::make_unique<FakeQueue>(world_, *this);
+    }
+    [[nodiscard]] Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::KernelImage&) override {
+        return fail(Status::invalid_operation);
+    }
+    [[nodiscard]] Result<std::unique_ptr<driver::Device>> create_sub_device(std::span<const uint32_t>) override {
+        return fail(Status::device_partition_failed);
+    }
+    [[nodiscard]] uint64_t now_ns() const override { return 0; }
+    [[nodiscard]] driver::PeerCopy* peer_copy() override { return options_.peers.empty() ? nullptr : this; }
+
+    // Where the device sees `size` bytes at `address`.
+    [[nodiscard]] std::byte* bytes(DeviceAddress address, uint64_t size) {
+        if (options_.space.is_host())
+            return address.host();
+        EXPECT_GE(address.value, base());
+        EXPECT_LE(address.value + size, base() + arena_.size());
+        return arena_.data() + (address.value - base());
+    }
+
+private:
+    [[nodiscard]] uint64_t base() const { return (uint64_t{0xD0} + options_.space.value) << 40; }
+    [[nodiscard]] bool reaches(SpaceId space) const override { return options_.peers.contains(space); }
+    [[nodiscard]] driver::Timepoint copy(driver::Queue& queue, SpaceId from_space, DeviceAddress from, DeviceAddress to,
+                                         uint64_t size, const driver::Submission& submission) override {
+        FakeDevice& other = *(*all_)[from_space.value];
+        return static_cast<FakeQueue&>(queue).submit(
+            submission, [=, this, &other] { std::memcpy(bytes(to, size), other.bytes(from, size), size); });
+    }
+
+    FakeWorld& world_;
+    Options options_;
+    std::vector<FakeDevice*>* all_;
+    driver::DeviceInfo info_;
+    std::vector<std::byte> arena_;
+    uint64_t reserved_ = 0;
+};
+
+inline FakeQueue::FakeQueue(FakeWorld& world, FakeDevice& device) : world_(world), device_(device) {
+    world_.queues_.push_back(this);
+}
+inline FakeQueue::~FakeQueue() { std::erase(world_.queues_, this); }
+
+inline driver::Timepoint FakeQueue::submit(const driver::Submission& submission, std::function<void()> action) {
+    for (const driver::Timepoint& wait : submission.waits)
+        EXPECT_TRUE(!wait.queue || wait.value <= static_cast<FakeQueue*>(wait.queue)->submitted_)
+            << "waits for something that was not submitted";
+    operations_.push_back({{submission.waits.begin(), submission.waits.end()}, std::move(action)});
+    return {this, ++submitted_};
+}
+
+inline driver::Timepoint FakeQueue::copy(const driver::CopyOperation& operation, const driver::Submission& submission) {
+    return submit(submission, [this, operation] {
+        const auto at = [this, &operation](const driver::CopyOperation::End& end, uint64_t y, uint64_t z) {
+            const DeviceAddress address =
+                end.address.plus(y * end.layout.row_pitch + z * end.layout.slice_pitch);
+            return end.place == driver::CopyOperation::Place::host ? address.host()
+                                                                   : device_.bytes(address, operation.shape.row_bytes);
+        };
+        for (uint64_t z = 0; z < operation.shape.slices; ++z)
+            for (uint64_t y = 0; y < operation.shape.rows; ++y)
+                std::memcpy(at(operation.to, y, z), at(operation.from, y, z), operation.shape.row_bytes);
+    });
+}
+
+inline driver::Timepoint FakeQueue::fill(const driver::FillOperation& operation, const driver::Submission& submission) {
+    const std::vector<std::byte> pattern(operation.pattern.begin(), operation.pattern.end());
+    return submit(submission, [this, operation, pattern] {
+        std::byte* const target = device_.bytes(operation.address, operation.size);
+        for (uint64_t i = 0; i < operation.size; ++i)
+            target[i] = pattern[i % pattern.size()];
+    });
+}
+
+inline bool FakeQueue::is_ready() const {
+    if (operations_.empty())
+        return false;
+    for (const driver::Timepoint& wait : operations_.front().waits)
+        if (!wait.is_complete())
+            return false;
+    return true;
+}
+
+inline void FakeQueue::step() {
+    const Operation operation = std::move(operations_.front());
+    operations_.pop_front();
+    operation.action();
+    started_.fetch_add(1);
+    completed_.fetch_add(1, std::memory_order_release);
+    ++world_.executed_;
+}
+
+inline void FakeQueue::wait(uint64_t value) {
+    while (completed() < value && world_.step()) {
+    }
+    ASSERT_GE(completed(), value) << "deadlock";
+}
+
+} // namespace polder::test

@@ -1,0 +1,97 @@
+// A context over host memory and some fake devices with memory of their own, for tests of the memory layer.
+#pragma once
+
+#include "fake_device.h"
+
+#include <memory/domain.h>
+#include <memory/ledger.h>
+#include <memory/space.h>
+#include <memory/storage.h>
+
+namespace polder::test {
+
+enum class Peers : uint8_t { none, all };
+
+class MemoryWorld {
+public:
+    struct Options {
+        uint32_t separate_memories = 2;
+        Peers peers = Peers::none;
+        uint64_t seed = 1;
+        uint64_t memory_bytes = uint64_t{1} << 20;
+        uint32_t queues = 2;  // per space
+    };
+
+    explicit MemoryWorld(const Options& options) : world(options.seed) {
+        std::vector<memory::Space*> pointers;
+        SpaceSet all;
+        for (uint32_t i = 1; i <= options.separate_memories; ++i)
+            all.insert(SpaceId{i});
+        for (uint32_t i = 0; i <= options.separate_memories; ++i) {
+            SpaceSet peers = options.peers == Peers::all ? all : SpaceSet{};
+            peers.erase(SpaceId{i});
+            owned_devices_.push_back(std::make_unique<FakeDevice>(
+                world, FakeDevice::Options{SpaceId{i}, options.memory_bytes, peers}, &devices));
+            devices.push_back(owned_devices_.back().get());
+            spaces_.push_back(i == 0 ? memory::Space::host(devices[0]) : memory::Space::of(*devices[i]));
+            pointers.push_back(spaces_.back().get());
+            for (uint32_t q = 0; q < options.queues; ++q)
+                queues_.push_back(std::make_unique<FakeQueue>(world, *devices[i]));
+        }
+        queues_per_space_ = options.queues;
+        domain = memory::Domain::create(pointers);
+    }
+
+    [[nodiscard]] uint32_t spaces() const { return static_cast<uint32_t>(spaces_.size()); }
+    [[nodiscard]] memory::Space& space(uint32_t index) { return *spaces_[index]; }
+    [[nodiscard]] FakeQueue& queue(uint32_t space, uint32_t number = 0) {
+        return *queues_[space * queues_per_space_ + number];
+    }
+    [[nodiscard]] memory::Execution on(uint32_t space, driver::Waits waits = {}, uint32_t number = 0) {
+        return {queue(space, number), SpaceId{space}, waits};
+    }
+
+    Ref<memory::Storage> storage(uint64_t size, const memory::StorageOptions& options = {}) {
+        return memory::Storage::create(*domain, ByteCount{size}, options).value();
+    }
+
+    // Plays a kernel: `work` gets the host pointers of its arguments when it executes.
+    driver::Timepoint kernel(const memory::Execution& execution, std::vector<memory::Use> uses,
+                             std::function<void(const std::vector<std::byte*>&)> work = [](const auto&) {}) {
+        memory::Acquisition acquisition = std::move(domain->acquire(execution, uses).value());
+        FakeDevice& device = *devices[execution.space.value];
+        std::vector<DeviceAddress> addresses;
+        for (size_t i = 0; i < uses.size(); ++i)
+            addresses.push_back(acquisition.address(i));
+        const driver::Timepoint done = static_cast<FakeQueue&>(execution.queue)
+                                           .submit({acquisition.waits()}, [&device, uses, addresses, work] {
+                                               std::vector<std::byte*> bytes;
+                                               for (size_t i = 0; i < uses.size(); ++i)
+                                                   bytes.push_back(device.bytes(addresses[i], uses[i].range.size()));
+                                               work(bytes);
+                                           });
+        acquisition.commit(done);
+        return done;
+    }
+
+    // Bytes moved between memories since the last call.
+    uint64_t moved() {
+        const uint64_t bytes = domain->ledger().moved_bytes();
+        domain->ledger().reset();
+        return bytes;
+    }
+
+    FakeWorld world;
+    std::vector<FakeDevice*> devices;
+
+private:
+    std::vector<std::unique_ptr<FakeDevice>> owned_devices_;
+    std::vector<std::unique_ptr<memory::Space>> spaces_;
+    std::vector<std::unique_ptr<FakeQueue>> queues_;
+    uint32_t queues_per_space_ = 0;
+
+public:
+    std::unique_ptr<memory::Domain> domain;
+};
+
+} // namespace polder::test
