@@ -23,7 +23,7 @@ constexpr DomainName domain_names[] = {
 };
 
 const driver::AffinityDomain* find_domain(const Device& device, driver::AffinityDomain::Level level) {
-    for (const driver::AffinityDomain& domain : device.info().affinity_domains)
+    for (const driver::AffinityDomain& domain : device.driver().affinity_domains())
         if (domain.level == level && !domain.groups.empty())
             return &domain;
     return nullptr;
