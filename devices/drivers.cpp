@@ -1,11 +1,13 @@
 #include <cpu/cpu_driver.h>
 #include <devices/drivers.h>
+#include <discrete/discrete_driver.h>
 
 namespace polder::devices {
 
 std::span<const DriverEntry> all_drivers() {
     static constexpr DriverEntry entries[] = {
         {"cpu", cpu::make_driver},
+        {"discrete", discrete::make_driver},
     };
     return entries;
 }

@@ -82,6 +82,11 @@ bool Engine::start() {
 
 bool Engine::is_worker_here() const { return Worker::current && &Worker::current->engine == this; }
 
+Workspace& Engine::workspace_here(Workspace& of_queue) const {
+    // Free: a worker that drains a second queue has not begun the first one's operation.
+    return is_worker_here() ? Worker::current->workspace : of_queue;
+}
+
 bool Engine::may_execute_here() const {
     // A worker of another engine must not get stuck in this one's work.
     return Worker::current == nullptr ? options_.helping == Helping::any_thread : is_worker_here();

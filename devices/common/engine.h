@@ -70,6 +70,8 @@ public:
     // True when the calling thread may execute this engine's operations.
     [[nodiscard]] bool may_execute_here() const;
     [[nodiscard]] bool is_worker_here() const;
+    // The memory the calling thread runs work-groups in: a worker's own, else `of_queue`.
+    [[nodiscard]] Workspace& workspace_here(Workspace& of_queue) const;
     // Checks between spinning and sleeping, for threads that wait for this engine's work.
     [[nodiscard]] uint32_t spins() const { return spins_; }
 

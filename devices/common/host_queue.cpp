@@ -423,13 +423,17 @@ HostQueue::Outcome HostQueue::drain(uint64_t limit, uint32_t depth) {
 }
 
 Status HostQueue::execute(Operation& operation) {
+    assert(engine_.may_execute_here());
+    Workspace& workspace = engine_.workspace_here(workspace_);
     switch (operation.kind) {
     case OperationKind::marker: return Status::success;
     case OperationKind::launch:
-        return execute_launch(static_cast<LaunchRecord&>(operation), engine_, workspace_);
-    case OperationKind::copy: execute_copy(static_cast<const CopyRecord&>(operation)); return Status::success;
+        return execute_launch(static_cast<LaunchRecord&>(operation), engine_, workspace);
+    case OperationKind::copy:
+        execute_copy(static_cast<const CopyRecord&>(operation), workspace);
+        return Status::success;
     case OperationKind::fill:
-        execute_bulk_fill(static_cast<const FillRecord&>(operation), engine_, workspace_);
+        execute_bulk_fill(static_cast<const FillRecord&>(operation), engine_, workspace);
         return Status::success;
     case OperationKind::call: {
         const driver::HostOperation& host = static_cast<const CallRecord&>(operation).operation;
@@ -441,12 +445,12 @@ Status HostQueue::execute(Operation& operation) {
     return Status::invalid_operation;
 }
 
-void HostQueue::execute_copy(const CopyRecord& record) {
+void HostQueue::execute_copy(const CopyRecord& record, Workspace& workspace) {
     if (!options_.link || record.direction == LinkDirection::local)
-        return execute_bulk_copy(record, engine_, workspace_);
+        return execute_bulk_copy(record, engine_, workspace);
     const uint64_t bytes = record.shape.row_bytes * record.shape.rows * record.shape.slices;
     const uint64_t deadline_ns = options_.link->reserve(record.direction, bytes, now_ns());
-    execute_bulk_copy(record, engine_, workspace_);
+    execute_bulk_copy(record, engine_, workspace);
     if (now_ns() >= deadline_ns)
         return;
     const BlockingSection section;

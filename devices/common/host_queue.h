@@ -114,7 +114,7 @@ private:
     [[nodiscard]] Wait wait_as_worker(driver::Timepoint timepoint, uint32_t depth);
     [[nodiscard]] bool fits_this_thread(const Operation& operation) const;
     [[nodiscard]] Status execute(Operation& operation);
-    void execute_copy(const CopyRecord& record);
+    void execute_copy(const CopyRecord& record, Workspace& workspace);
     void complete(uint64_t value);
     void note_failure(uint64_t value, Status status);
     void tell_waiters(uint64_t value);
@@ -133,7 +133,7 @@ private:
     std::atomic<uint64_t> promised_{0};
     Operation* current_ = nullptr;  // taken from the log, waiting for its waits
     uint64_t executed_ = 0;
-    Workspace workspace_;
+    Workspace workspace_;  // of helping threads
     struct Resumption : TimelineWaiter {
         HostQueue* queue = nullptr;
     } resumption_;

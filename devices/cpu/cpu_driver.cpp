@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <base/options.h>
 #include <bit>
+#include <common/processors.h>
 #include <cpu/cpu_device.h>
 #include <cpu/cpu_driver.h>
-#include <cpu/processors.h>
 #include <cpu/topology.h>
 #include <unistd.h>
 
@@ -11,21 +11,17 @@ namespace polder::cpu {
 namespace {
 
 // The processors that make the compute units.
-std::vector<int> usable_processors() {
-    std::vector<int> processors = allowed_processors();
-    size_t count = processors.size();
-    for (const std::optional<uint32_t> limit :
-         {quota_processors(), options::cpu_max_compute_units(), options::max_compute_units()})
-        if (limit && *limit > 0)
-            count = std::min<size_t>(count, *limit);
-    processors.resize(count);
+std::vector<int> processors_to_use() {
+    std::vector<int> processors = devices::usable_processors();
+    if (const auto limit = options::cpu_max_compute_units(); limit && *limit > 0 && *limit < processors.size())
+        processors.resize(*limit);
     return processors;
 }
 
 uint64_t memory_bytes() {
     const auto pages = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES));
     uint64_t bytes = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-    for (const std::optional<uint64_t> limit : {quota_memory_bytes(), options::memory_limit_bytes()})
+    for (const std::optional<uint64_t> limit : {devices::quota_memory_bytes(), options::memory_limit_bytes()})
         if (limit && *limit > 0)
             bytes = std::min(bytes, *limit);
     return bytes;
@@ -56,7 +52,7 @@ driver::DeviceInfo device_info(const ProcessorFacts& facts, uint32_t compute_uni
     info.memory_bytes = memory_bytes();
     info.global_cache = facts.last_level_cache;
     info.local_memory_bytes = local_memory_bytes(facts);
-    info.preferred_vector_bytes = facts.vector_bytes;
+    info.preferred_vector_bytes = devices::vector_register_bytes();
     return info;
 }
 
@@ -80,7 +76,7 @@ class CpuDriver final : public driver::Driver {
     [[nodiscard]] std::string_view name() const override { return "cpu"; }
     [[nodiscard]] uint32_t count() const override { return 1; }
     [[nodiscard]] Result<std::unique_ptr<driver::Device>> open(uint32_t, SpaceId, std::string_view) override {
-        std::vector<int> processors = usable_processors();
+        std::vector<int> processors = processors_to_use();
         std::vector<uint32_t> nodes = numa_domains_of(processors);
         driver::DeviceInfo info = device_info(processor_facts(), static_cast<uint32_t>(processors.size()));
         return std::make_unique<CpuDevice>(std::move(info), std::move(processors), std::move(nodes));

@@ -1,9 +1,9 @@
-#include <cpu/processors.h>
 #include <cpu/topology.h>
 
 #include <algorithm>
 #include <base/log.h>
 #include <charconv>
+#include <common/processors.h>
 #include <fstream>
 #include <hwloc.h>
 #include <optional>
@@ -11,6 +11,8 @@
 
 namespace polder::cpu {
 namespace {
+
+using devices::first_line;
 
 struct VendorEntry {
     std::string_view cpuid_name;
@@ -75,16 +77,6 @@ void read_caches(ProcessorFacts& facts) {
     }
 }
 
-uint32_t vector_bytes() {
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f"))
-        return 64;
-    if (__builtin_cpu_supports("avx"))
-        return 32;
-#endif
-    return 16;
-}
-
 class Topology {
 public:
     Topology() {
@@ -138,7 +130,6 @@ ProcessorFacts processor_facts() {
         facts.name = "host processor";
     if (facts.vendor.empty())
         facts.vendor = "unknown";
-    facts.vector_bytes = vector_bytes();
     return facts;
 }
 

@@ -17,7 +17,6 @@ struct ProcessorFacts {
     std::string vendor;
     uint32_t vendor_id = 0;  // of the PCI register of vendors, 0 when unknown
     uint32_t clock_mhz = 0;
-    uint32_t vector_bytes = 16;
     driver::CacheInfo last_level_cache;
     uint64_t level2_bytes = 0;
 };

@@ -8,10 +8,16 @@
 #include <string>
 #include <vector>
 
-namespace polder::cpu {
+namespace polder::devices {
 
 // The OS's numbers of the processors in the process's affinity mask, ascending; never empty.
 [[nodiscard]] std::vector<int> allowed_processors();
+
+// As many of them as may run at once: limited by the control groups' quota and POCL_MAX_COMPUTE_UNITS.
+[[nodiscard]] std::vector<int> usable_processors();
+
+// The width of the widest vector registers.
+[[nodiscard]] uint32_t vector_register_bytes();
 
 // Processor time per time that the control groups (v1 or v2) of this process allow, rounded up.
 [[nodiscard]] std::optional<uint32_t> quota_processors();
@@ -21,4 +27,4 @@ namespace polder::cpu {
 // The first line of a file under /proc or /sys; nothing when it cannot be read.
 [[nodiscard]] std::optional<std::string> first_line(const std::string& path);
 
-} // namespace polder::cpu
+} // namespace polder::devices

@@ -1,6 +1,7 @@
-#include <cpu/processors.h>
+#include <common/processors.h>
 
 #include <algorithm>
+#include <base/options.h>
 #include <charconv>
 #include <fstream>
 #include <sched.h>
@@ -8,7 +9,7 @@
 #include <string_view>
 #include <thread>
 
-namespace polder::cpu {
+namespace polder::devices {
 namespace {
 
 std::optional<uint64_t> parse_number(std::string_view text) {
@@ -111,6 +112,26 @@ std::vector<int> allowed_processors() {
     return processors;
 }
 
+std::vector<int> usable_processors() {
+    std::vector<int> processors = allowed_processors();
+    size_t count = processors.size();
+    for (const std::optional<uint32_t> limit : {quota_processors(), options::max_compute_units()})
+        if (limit && *limit > 0)
+            count = std::min<size_t>(count, *limit);
+    processors.resize(count);
+    return processors;
+}
+
+uint32_t vector_register_bytes() {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f"))
+        return 64;
+    if (__builtin_cpu_supports("avx"))
+        return 32;
+#endif
+    return 16;
+}
+
 std::optional<uint32_t> quota_processors() {
     auto share = smallest(cgroup_directories("/sys/fs/cgroup", ""), share_v2);
     if (!share)
@@ -131,4 +152,4 @@ std::optional<uint64_t> quota_memory_bytes() {
     return bytes;
 }
 
-} // namespace polder::cpu
+} // namespace polder::devices

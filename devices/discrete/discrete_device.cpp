@@ -1,0 +1,85 @@
+#include <common/clock.h>
+#include <common/host_kernel.h>
+#include <common/host_queue.h>
+#include <discrete/discrete_device.h>
+
+namespace polder::discrete {
+namespace {
+
+devices::EngineOptions engine_options(const std::vector<int>& processors, Arena& arena) {
+    devices::EngineOptions options;
+    options.thread_name = "polder-discrete";
+    for (const int processor : processors)
+        options.places.push_back({processor, 0});
+    options.helping = devices::Helping::workers_only;
+    options.local_memory = &arena;
+    return options;
+}
+
+} // namespace
+
+void Peers::add(SpaceId space, std::weak_ptr<Arena> arena) {
+    Lock lock(mutex_);
+    arenas_[space] = std::move(arena);
+}
+
+std::shared_ptr<Arena> Peers::find(SpaceId space) const {
+    Lock lock(mutex_);
+    const auto found = arenas_.find(space);
+    return found == arenas_.end() ? nullptr : found->second.lock();
+}
+
+DiscreteDevice::DiscreteDevice(driver::DeviceInfo info, SharedMemory shared, std::vector<int> processors)
+    : info_(std::move(info)), shared_(std::move(shared)), processors_(std::move(processors)),
+      engine_(engine_options(processors_, *shared_.arena)) {}
+
+Result<void> DiscreteDevice::start() {
+    // Nobody else executes this device's work.
+    if (!engine_.start())
+        return fail(Status::out_of_resources, "no thread for a discrete device");
+    return {};
+}
+
+Result<driver::Memory> DiscreteDevice::reserve_memory(ByteCount size) { return shared_.arena->reserve(size); }
+
+void DiscreteDevice::release_memory(driver::Memory memory) { shared_.arena->release(memory); }
+
+ByteCount DiscreteDevice::available_memory() const { return shared_.arena->available(); }
+
+Result<std::unique_ptr<driver::Queue>> DiscreteDevice::create_queue(driver::QueueRole) {
+    return std::make_unique<devices::HostQueue>(
+        engine_, devices::HostQueue::Options{shared_.arena->window(), shared_.link.get()});
+}
+
+Result<std::unique_ptr<driver::LoadedKernel>> DiscreteDevice::load(const driver::KernelImage& image) {
+    return devices::HostKernel::load(image);
+}
+
+Result<std::unique_ptr<driver::Device>> DiscreteDevice::create_sub_device(std::span<const uint32_t> compute_units) {
+    driver::DeviceInfo info = info_;
+    info.compute_units = static_cast<uint32_t>(compute_units.size());
+    info.max_sub_devices = info.compute_units > 1 ? info.compute_units : 0;
+    std::vector<int> processors;
+    for (const uint32_t unit : compute_units)
+        processors.push_back(processors_[unit]);
+    auto device = std::make_unique<DiscreteDevice>(std::move(info), shared_, std::move(processors));
+    POLDER_TRY(device->start());
+    return device;
+}
+
+uint64_t DiscreteDevice::now_ns() const { return devices::now_ns(); }
+
+bool DiscreteDevice::reaches(SpaceId space) const {
+    return shared_.peers && space != info_.space && shared_.peers->find(space) != nullptr;
+}
+
+driver::Timepoint DiscreteDevice::copy(driver::Queue& queue, SpaceId from_space, DeviceAddress from,
+                                       DeviceAddress to, uint64_t size, const driver::Submission& submission) {
+    const std::shared_ptr<Arena> peer = shared_.peers->find(from_space);
+    assert(peer);
+    return static_cast<devices::HostQueue&>(queue).copy_resolved(
+        peer->window().resolve(from), shared_.arena->window().resolve(to), size, devices::LinkDirection::peer,
+        submission);
+}
+
+} // namespace polder::discrete

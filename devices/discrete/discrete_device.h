@@ -1,0 +1,66 @@
+// A device with a memory of its own: an arena that only its queues' threads touch. Kernels run on the host's
+// processors, on workers of this device; a thread that waits for it sleeps. Copies are real, and take as long
+// as the link's speed and latency say.
+//
+// Devices of this driver copy directly from each other's memories, unless one of the two has peer=0.
+#pragma once
+
+#include <base/mutex.h>
+#include <common/engine.h>
+#include <common/link.h>
+#include <discrete/arena.h>
+#include <discrete/parameters.h>
+#include <map>
+#include <memory>
+#include <polder/driver.h>
+
+namespace polder::discrete {
+
+// The arenas that devices may copy from, by memory space. Shared by the devices of a driver.
+class Peers {
+public:
+    void add(SpaceId space, std::weak_ptr<Arena> arena);
+    [[nodiscard]] std::shared_ptr<Arena> find(SpaceId space) const;
+
+private:
+    mutable Mutex mutex_;
+    std::map<SpaceId, std::weak_ptr<Arena>> arenas_ POLDER_GUARDED_BY(mutex_);
+};
+
+// What a device shares with its sub-devices.
+struct SharedMemory {
+    std::shared_ptr<Arena> arena;
+    std::shared_ptr<devices::Link> link;
+    std::shared_ptr<Peers> peers;  // null: no direct copies
+};
+
+class DiscreteDevice final : public driver::Device, public driver::PeerCopy {
+public:
+    DiscreteDevice(driver::DeviceInfo info, SharedMemory shared, std::vector<int> processors);
+    // Starts what the device cannot work without.
+    [[nodiscard]] Result<void> start();
+
+    [[nodiscard]] const driver::DeviceInfo& info() const override { return info_; }
+    [[nodiscard]] Result<driver::Memory> reserve_memory(ByteCount size) override;
+    void release_memory(driver::Memory memory) override;
+    [[nodiscard]] ByteCount available_memory() const override;
+    [[nodiscard]] Result<std::unique_ptr<driver::Queue>> create_queue(driver::QueueRole role) override;
+    [[nodiscard]] Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::KernelImage& image) override;
+    [[nodiscard]] Result<std::unique_ptr<driver::Device>> create_sub_device(
+        std::span<const uint32_t> compute_units) override;
+    [[nodiscard]] uint64_t now_ns() const override;
+    [[nodiscard]] driver::PeerCopy* peer_copy() override { return shared_.peers ? this : nullptr; }
+
+    [[nodiscard]] bool reaches(SpaceId space) const override;
+    [[nodiscard]] driver::Timepoint copy(driver::Queue& queue, SpaceId from_space, DeviceAddress from,
+                                         DeviceAddress to, uint64_t size,
+                                         const driver::Submission& submission) override;
+
+private:
+    const driver::DeviceInfo info_;
+    const SharedMemory shared_;
+    const std::vector<int> processors_;
+    devices::Engine engine_;
+};
+
+} // namespace polder::discrete

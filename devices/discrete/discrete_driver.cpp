@@ -1,0 +1,63 @@
+#include <algorithm>
+#include <base/options.h>
+#include <common/processors.h>
+#include <discrete/discrete_device.h>
+#include <discrete/discrete_driver.h>
+#include <iterator>
+
+namespace polder::discrete {
+namespace {
+
+constexpr uint64_t local_memory_bytes = 64 * 1024;
+// Local memory for as many threads as may run work-groups; most of it is never touched.
+constexpr uint64_t local_region_bytes = local_memory_bytes * 1024;
+
+driver::DeviceInfo device_info(SpaceId space, const Parameters& parameters, uint32_t compute_units) {
+    driver::DeviceInfo info;
+    info.name = "discrete";
+    info.vendor = "Polder";
+    info.driver_version = POLDER_VERSION;
+    info.type = driver::DeviceType::accelerator;
+    info.space = space;
+    info.compute_units = compute_units;
+    info.max_sub_devices = compute_units > 1 ? compute_units : 0;
+    if (const auto limit = options::max_work_group_size(); limit && *limit > 0)
+        info.max_work_group_size = *limit;
+    std::fill(std::begin(info.max_work_item_sizes), std::end(info.max_work_item_sizes), info.max_work_group_size);
+    info.memory_bytes = parameters.memory_bytes;
+    info.local_memory_bytes = local_memory_bytes;
+    info.local_memory_is_dedicated = true;
+    info.preferred_vector_bytes = devices::vector_register_bytes();
+    // A native kernel could not touch the buffers it is given.
+    info.native_kernels = false;
+    return info;
+}
+
+class DiscreteDriver final : public driver::Driver {
+    [[nodiscard]] std::string_view name() const override { return "discrete"; }
+    [[nodiscard]] uint32_t count() const override { return 0; }
+    [[nodiscard]] Result<std::unique_ptr<driver::Device>> open(uint32_t index, SpaceId space,
+                                                               std::string_view text) override {
+        const Parameters parameters = parse_parameters(text, index);
+        POLDER_ASSIGN(arena, Arena::create(ByteCount{parameters.memory_bytes}, ByteCount{local_region_bytes}));
+        SharedMemory shared{arena, std::make_shared<devices::Link>(parameters.link), nullptr};
+        if (parameters.peer == Parameters::Peer::direct) {
+            shared.peers = peers_;
+            peers_->add(space, arena);
+        }
+        std::vector<int> processors = devices::usable_processors();
+        driver::DeviceInfo info = device_info(space, parameters, static_cast<uint32_t>(processors.size()));
+        info.memory_bytes = arena->size().value;
+        auto device = std::make_unique<DiscreteDevice>(std::move(info), std::move(shared), std::move(processors));
+        POLDER_TRY(device->start());
+        return device;
+    }
+
+    const std::shared_ptr<Peers> peers_ = std::make_shared<Peers>();
+};
+
+} // namespace
+
+std::unique_ptr<driver::Driver> make_driver() { return std::make_unique<DiscreteDriver>(); }
+
+} // namespace polder::discrete

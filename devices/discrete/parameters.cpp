@@ -1,0 +1,82 @@
+#include <discrete/parameters.h>
+
+#include <base/log.h>
+#include <base/options.h>
+#include <charconv>
+#include <optional>
+#include <string>
+
+namespace polder::discrete {
+namespace {
+
+struct TimeUnit {
+    std::string_view suffix;
+    uint64_t ns;
+};
+constexpr TimeUnit time_units[] = {{"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}};
+
+// "5us" -> 5000. More than an hour is taken for a mistake.
+std::optional<uint64_t> parse_time_ns(std::string_view text) {
+    uint64_t number = 0;
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    constexpr uint64_t ns_max = uint64_t{3600} * 1'000'000'000;
+    if (error != std::errc{})
+        return std::nullopt;
+    const std::string_view suffix(rest, static_cast<size_t>(text.data() + text.size() - rest));
+    for (const TimeUnit& unit : time_units)
+        if (unit.suffix == suffix && number <= ns_max / unit.ns)
+            return number * unit.ns;
+    return std::nullopt;
+}
+
+// Sets one part; false when it is malformed.
+bool apply(Parameters& parameters, std::string_view key, std::string_view value) {
+    if (key == "memory") {
+        // Room for a page at least, and within what an address space holds.
+        const auto bytes = options::parse_bytes(value);
+        if (!bytes || *bytes < 4096 || *bytes > (uint64_t{1} << 45))
+            return false;
+        parameters.memory_bytes = *bytes;
+    } else if (key == "bandwidth") {
+        const auto bytes = options::parse_bytes(value);
+        if (!bytes || *bytes == 0)
+            return false;
+        parameters.link.bytes_per_second = *bytes;
+    } else if (key == "latency") {
+        const auto ns = parse_time_ns(value);
+        if (!ns)
+            return false;
+        parameters.link.latency_ns = *ns;
+    } else if (key == "peer" && (value == "0" || value == "1")) {
+        parameters.peer = value == "1" ? Parameters::Peer::direct : Parameters::Peer::none;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+} // namespace
+
+Parameters parse_parameters(std::string_view text, uint32_t index) {
+    Parameters parameters;
+    std::string malformed;
+    while (!text.empty()) {
+        const size_t comma = text.find(',');
+        const std::string_view part = text.substr(0, comma);
+        text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
+        const size_t equals = part.find('=');
+        if (equals != std::string_view::npos && apply(parameters, part.substr(0, equals), part.substr(equals + 1)))
+            continue;
+        malformed += malformed.empty() ? "\"" : ", \"";
+        malformed += part;
+        malformed += '"';
+    }
+    if (!malformed.empty())
+        log::line(log::Category::warning,
+                  "POCL_DISCRETE%u_PARAMETERS: %s not understood, defaults taken; "
+                  "expected memory=256M,bandwidth=16G,latency=5us,peer=1",
+                  index, malformed.c_str());
+    return parameters;
+}
+
+} // namespace polder::discrete

@@ -1,0 +1,23 @@
+// POCL_DISCRETE<i>_PARAMETERS: "memory=256M,bandwidth=16G,latency=5us,peer=1".
+//
+// Parts may be left out and come in any order. All parts that are malformed are reported in one warning, and
+// their defaults taken.
+#pragma once
+
+#include <common/link.h>
+#include <cstdint>
+#include <string_view>
+
+namespace polder::discrete {
+
+struct Parameters {
+    uint64_t memory_bytes = uint64_t{1} << 30;
+    // Of its link, each way and to its peers. By default copies take as long as they take.
+    devices::LinkSpeed link;
+    enum class Peer : uint8_t { none, direct } peer = Peer::direct;
+};
+
+// `index` is the device's number, for the warning.
+[[nodiscard]] Parameters parse_parameters(std::string_view text, uint32_t index);
+
+} // namespace polder::discrete
