@@ -100,7 +100,7 @@ TEST_P(DriverConformance, FillsRepeatPatternsOfEverySize) {
             const DeviceBytes memory(device(), size + 2 * guard);
             Bytes expected = random_bytes(size + 2 * guard, pattern_bytes);
             Bytes out(expected.size());
-            static_cast<void>(upload(*queue, memory.at(), expected.data(), expected.size()));
+            wait(upload(*queue, memory.at(), expected.data(), expected.size()));
             {
                 // Copied by the call.
                 const Bytes pattern = random_bytes(pattern_bytes, 17);
