@@ -1,0 +1,19 @@
+// Modules to and from bitcode.
+#pragma once
+
+#include <llvm/IR/Module.h>
+#include <memory>
+#include <polder/result.h>
+#include <string>
+#include <string_view>
+
+namespace polder::compiler {
+
+[[nodiscard]] std::string write_bitcode(const llvm::Module& module);
+
+enum class BitcodeReading : uint8_t { whole, lazy };
+// A lazy module reads from `bytes` as long as it lives. invalid_binary when they are no bitcode.
+[[nodiscard]] Result<std::unique_ptr<llvm::Module>> read_bitcode(std::string_view bytes, llvm::LLVMContext& context,
+                                                                 BitcodeReading reading);
+
+} // namespace polder::compiler

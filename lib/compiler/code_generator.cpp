@@ -1,0 +1,236 @@
+#include "code_generator.h"
+
+#include "bitcode.h"
+#include "division_guard.h"
+#include "host.h"
+#include "retarget.h"
+#include "workgroup/workgroup.h"
+
+#include <base/log.h>
+#include <llvm/ADT/SetVector.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/Object/ELFObjectFile.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/DataExtractor.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
+
+namespace polder::compiler {
+namespace {
+
+using FunctionSet = llvm::SetVector<llvm::Function*>;
+
+// Adds functions that `constant` mentions.
+void add_functions(llvm::Constant& constant, FunctionSet& functions) {
+    if (auto* function = llvm::dyn_cast<llvm::Function>(&constant)) {
+        functions.insert(function);
+        return;
+    }
+    if (llvm::isa<llvm::GlobalVariable>(constant))
+        return;
+    for (llvm::Use& operand : constant.operands())
+        if (auto* inner = llvm::dyn_cast<llvm::Constant>(operand.get()))
+            add_functions(*inner, functions);
+}
+
+// Reads the bodies of `root` and of all it reaches.
+llvm::Expected<FunctionSet> read_reachable(llvm::Function& root) {
+    FunctionSet functions;
+    functions.insert(&root);
+    for (size_t i = 0; i < functions.size(); ++i) {
+        if (llvm::Error error = functions[i]->materialize())
+            return error;
+        for (llvm::Instruction& instruction : llvm::instructions(functions[i]))
+            for (llvm::Use& operand : instruction.operands())
+                if (auto* constant = llvm::dyn_cast<llvm::Constant>(operand.get()))
+                    add_functions(*constant, functions);
+    }
+    return functions;
+}
+
+void remove_others(llvm::Module& module, const FunctionSet& kept) {
+    for (llvm::Function& function : llvm::make_early_inc_range(module)) {
+        if (kept.contains(&function))
+            continue;
+        function.deleteBody();
+        function.setIsMaterializable(false);
+        function.removeDeadConstantUsers();
+        if (function.use_empty())
+            function.eraseFromParent();
+    }
+    for (llvm::GlobalVariable& variable : llvm::make_early_inc_range(module.globals())) {
+        variable.removeDeadConstantUsers();
+        if (variable.use_empty() && !variable.getName().starts_with("llvm."))
+            variable.eraseFromParent();
+    }
+}
+
+// A built-in is inlined, so that it is vectorized with the loop around it, unless that makes too much code.
+constexpr unsigned inlined_instructions_max = 3000;
+constexpr unsigned inlined_instructions_total_max = 60000;
+
+void prefer_inlining(llvm::Module& module) {
+    uint64_t total = 0;
+    for (llvm::Function& function : module) {
+        if (function.isDeclaration() || function.hasFnAttribute(kernel_attribute))
+            continue;
+        function.setLinkage(llvm::GlobalValue::InternalLinkage);
+        const uint64_t size = function.getInstructionCount();
+        const uint64_t added = size * function.getNumUses();
+        if (size > inlined_instructions_max || total + added > inlined_instructions_total_max)
+            continue;
+        total += added;
+        function.removeFnAttr(llvm::Attribute::NoInline);
+        function.addFnAttr(llvm::Attribute::AlwaysInline);
+    }
+}
+
+void set_processor(llvm::Module& module) {
+    for (llvm::Function& function : module) {
+        if (function.isDeclaration())
+            continue;
+        function.addFnAttr("target-cpu", host().cpu);
+        function.addFnAttr("target-features", host().features);
+        function.addFnAttr("prefer-vector-width", host().preferred_vector_bits);
+        function.addFnAttr(llvm::Attribute::NoUnwind);
+    }
+}
+
+void optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOptions& options) {
+    llvm::PipelineTuningOptions tuning;
+    tuning.LoopVectorization = options.is_optimized;
+    tuning.SLPVectorization = options.is_optimized;
+    tuning.LoopInterleaving = options.is_optimized;
+    llvm::LoopAnalysisManager loops;
+    llvm::FunctionAnalysisManager functions;
+    llvm::CGSCCAnalysisManager components;
+    llvm::ModuleAnalysisManager modules;
+    llvm::PassBuilder builder(&machine, tuning);
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(components);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, components, modules);
+    const auto level = options.is_optimized ? llvm::OptimizationLevel::O3 : llvm::OptimizationLevel::O1;
+    builder.buildPerModuleDefaultPipeline(level).run(module, modules);
+}
+
+Result<std::string> emit(llvm::Module& module, llvm::TargetMachine& machine) {
+    llvm::SmallVector<char, 0> object;
+    llvm::raw_svector_ostream stream(object);
+    llvm::legacy::PassManager passes;
+    passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
+    if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+        return fail(Status::out_of_resources, "no code generator for this processor");
+    passes.run(module);
+    return std::string{object.data(), object.size()};
+}
+
+// The sum of the stack frames of all functions in `object`, from its .stack_sizes section.
+uint64_t stack_bytes_of(const std::string& object) {
+    constexpr uint64_t call_overhead = 256;
+    auto file = llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(object, "kernel"));
+    if (!file) {
+        llvm::consumeError(file.takeError());
+        return 0;
+    }
+    uint64_t total = call_overhead;
+    for (const llvm::object::SectionRef& section : (*file)->sections()) {
+        auto name = section.getName();
+        auto contents = section.getContents();
+        if (!name || !contents || *name != ".stack_sizes") {
+            llvm::consumeError(name.takeError());
+            llvm::consumeError(contents.takeError());
+            continue;
+        }
+        llvm::DataExtractor data(*contents, true, 8);
+        for (uint64_t at = 0; data.isValidOffset(at);) {
+            data.getU64(&at);
+            total += data.getULEB128(&at);
+        }
+    }
+    return total;
+}
+
+std::string printed(const llvm::Module& module) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    module.print(stream, nullptr);
+    return text;
+}
+
+class Generation {
+public:
+    explicit Generation(const KernelRequest& request) : request_(request), machine_(create_host_target_machine()) {}
+
+    Result<KernelObject> run() {
+        POLDER_TRY(read());
+        for (llvm::Function& function : *module_)
+            guard_divisions(function);
+        set_processor(*module_);
+        POLDER_TRY(make_work_group_function());
+        optimize(*module_, *machine_, request_.module.options());
+        POLDER_LOG(compiler, "%s\n%s", request_.kernel.name.c_str(), printed(*module_).c_str());
+        POLDER_ASSIGN(object, emit(*module_, *machine_));
+        result_.stack_bytes = stack_bytes_of(object);
+        result_.object = std::move(object);
+        return std::move(result_);
+    }
+
+private:
+    Result<void> read() {
+        auto module = read_bitcode(request_.module.bitcode(), context_, BitcodeReading::lazy);
+        if (!module)
+            return fail(Status::out_of_resources, std::string{module.error().detail()});
+        module_ = std::move(*module);
+        kernel_ = module_->getFunction(request_.kernel.name);
+        if (kernel_ == nullptr)
+            return fail(Status::out_of_resources, "the program's code has no kernel " + request_.kernel.name);
+        auto reachable = read_reachable(*kernel_);
+        if (!reachable)
+            return fail(Status::out_of_resources, llvm::toString(reachable.takeError()));
+        if (llvm::Error error = module_->materializeMetadata())
+            return fail(Status::out_of_resources, llvm::toString(std::move(error)));
+        remove_others(*module_, *reachable);
+        return {};
+    }
+
+    Result<void> make_work_group_function() {
+        workgroup::WorkGroupOptions options;
+        options.name = "polder_work_group_" + request_.kernel.name;
+        options.local_size = request_.local_size;
+        options.target_machine = machine_.get();
+        for (const KernelArgument& argument : request_.kernel.arguments)
+            options.arguments.push_back({argument.offset, argument.kind == ArgumentKind::local_pointer
+                                                              ? workgroup::ArgumentSlot::Kind::local_pointer
+                                                              : workgroup::ArgumentSlot::Kind::value});
+        prefer_inlining(*module_);
+        auto made = workgroup::make_work_group_function(*kernel_, options);
+        if (!made)
+            return fail(Status::out_of_resources, llvm::toString(made.takeError()));
+        for (llvm::Function& function : *module_)
+            if (!function.isDeclaration() && &function != made->function)
+                function.setLinkage(llvm::GlobalValue::InternalLinkage);
+        set_processor(*module_);
+        result_.entry = made->function->getName().str();
+        result_.local_bytes = made->local_bytes;
+        result_.scratch_bytes_per_work_item = made->scratch_bytes_per_work_item;
+        result_.private_bytes_per_work_item = made->private_bytes_per_work_item;
+        result_.vector_width = made->vector_width;
+        return {};
+    }
+
+    const KernelRequest& request_;
+    std::unique_ptr<llvm::TargetMachine> machine_;
+    llvm::LLVMContext context_;
+    std::unique_ptr<llvm::Module> module_;
+    llvm::Function* kernel_ = nullptr;
+    KernelObject result_;
+};
+
+} // namespace
+
+Result<KernelObject> generate_code(const KernelRequest& request) { return Generation{request}.run(); }
+
+} // namespace polder::compiler

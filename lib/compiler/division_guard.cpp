@@ -1,0 +1,85 @@
+#include "division_guard.h"
+
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/Support/KnownBits.h>
+
+namespace polder::compiler {
+namespace {
+
+bool is_signed(const llvm::BinaryOperator& division) {
+    return division.getOpcode() == llvm::Instruction::SDiv || division.getOpcode() == llvm::Instruction::SRem;
+}
+
+bool is_division(const llvm::Instruction& instruction) {
+    switch (instruction.getOpcode()) {
+    case llvm::Instruction::SDiv:
+    case llvm::Instruction::UDiv:
+    case llvm::Instruction::SRem:
+    case llvm::Instruction::URem: return true;
+    default: return false;
+    }
+}
+
+// True for every element of a constant divisor that is neither 0 nor, in a signed division, -1.
+bool is_harmless_constant(const llvm::Value& divisor) {
+    const auto* constant = llvm::dyn_cast<llvm::Constant>(&divisor);
+    if (constant == nullptr)
+        return false;
+    const auto is_harmless = [](const llvm::Constant* element) {
+        const auto* integer = llvm::dyn_cast_or_null<llvm::ConstantInt>(element);
+        return integer != nullptr && !integer->isZero() && !integer->isMinusOne();
+    };
+    const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(constant->getType());
+    if (vector == nullptr)
+        return is_harmless(constant);
+    for (unsigned i = 0; i < vector->getNumElements(); ++i)
+        if (!is_harmless(constant->getAggregateElement(i)))
+            return false;
+    return true;
+}
+
+void guard(llvm::BinaryOperator& division) {
+    llvm::Value* divisor = division.getOperand(1);
+    const llvm::SimplifyQuery query(division.getModule()->getDataLayout(), &division);
+    const bool may_be_zero = !llvm::isKnownNonZero(divisor, query);
+    const bool may_overflow = is_signed(division) && !llvm::computeKnownBits(divisor, query).isNonNegative();
+    if (is_harmless_constant(*divisor) || (!may_be_zero && !may_overflow))
+        return;
+    llvm::IRBuilder<> builder(&division);
+    llvm::Type* type = divisor->getType();
+    llvm::Value* one = llvm::ConstantInt::get(type, 1);
+    // Frozen, so that the value that is tested is the value that divides.
+    divisor = builder.CreateFreeze(divisor);
+    if (!is_signed(division)) {
+        division.setOperand(1, builder.CreateBinaryIntrinsic(llvm::Intrinsic::umax, divisor, one));
+        return;
+    }
+    llvm::Value* is_bad = may_be_zero ? builder.CreateIsNull(divisor) : llvm::ConstantInt::getFalse(
+        type->isVectorTy() ? llvm::CmpInst::makeCmpResultType(type) : builder.getInt1Ty());
+    if (may_overflow) {
+        llvm::Value* dividend = builder.CreateFreeze(division.getOperand(0));
+        division.setOperand(0, dividend);
+        llvm::Value* smallest = llvm::ConstantInt::get(type, llvm::APInt::getSignedMinValue(type->getScalarSizeInBits()));
+        llvm::Value* overflows = builder.CreateAnd(
+            builder.CreateICmpEQ(dividend, smallest), builder.CreateICmpEQ(divisor, llvm::Constant::getAllOnesValue(type)));
+        is_bad = builder.CreateOr(is_bad, overflows);
+    }
+    division.setOperand(1, builder.CreateSelect(is_bad, one, divisor));
+}
+
+} // namespace
+
+void guard_divisions(llvm::Function& function) {
+    llvm::SmallVector<llvm::BinaryOperator*, 16> divisions;
+    for (llvm::Instruction& instruction : llvm::instructions(function))
+        if (is_division(instruction))
+            divisions.push_back(llvm::cast<llvm::BinaryOperator>(&instruction));
+    for (llvm::BinaryOperator* division : divisions)
+        guard(*division);
+}
+
+} // namespace polder::compiler

@@ -1,0 +1,27 @@
+// The processor that kernels are compiled for: this machine's, as LLVM sees it.
+//
+// A leaked singleton: initialised at first use from any thread and never destroyed, because kernels may
+// be compiled while the process exits.
+#pragma once
+
+#include <llvm/IR/DataLayout.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Triple.h>
+#include <memory>
+#include <string>
+
+namespace polder::compiler {
+
+struct Host {
+    llvm::Triple triple;
+    std::string cpu;
+    std::string features;  // "+avx2,-sse4a,..."
+    std::string data_layout;
+    std::string preferred_vector_bits;  // "prefer-vector-width" of functions
+};
+
+[[nodiscard]] const Host& host();
+
+[[nodiscard]] std::unique_ptr<llvm::TargetMachine> create_host_target_machine();
+
+} // namespace polder::compiler

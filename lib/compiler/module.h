@@ -1,0 +1,40 @@
+// Compiled code of a program between the stages: bitcode and what the runtime asks about it.
+//
+// Immutable once made, shared by reference; any thread.
+// Serialised form (little-endian): magic, versions and target, then the fields, then a BLAKE3 hash of all
+// that stands before it. A form that does not check out is invalid_binary.
+#pragma once
+
+#include <compiler/compiler.h>
+
+namespace polder::compiler {
+
+// What the later stages must know of the options that a translation unit was compiled with.
+struct CodeOptions {
+    bool is_optimized = true;
+};
+
+class CompiledModule final : public Module {
+public:
+    struct Parts {
+        ModuleKind kind = ModuleKind::compiled_object;
+        std::string bitcode;
+        std::vector<KernelInfo> kernels;
+        ProgramVariables variables;
+        CodeOptions options;
+    };
+    explicit CompiledModule(Parts parts) : parts_(std::move(parts)) {}
+
+    [[nodiscard]] ModuleKind kind() const override { return parts_.kind; }
+    [[nodiscard]] std::span<const KernelInfo> kernels() const override { return parts_.kernels; }
+    [[nodiscard]] const ProgramVariables& program_variables() const override { return parts_.variables; }
+    [[nodiscard]] std::vector<std::byte> serialize() const override;
+
+    [[nodiscard]] std::string_view bitcode() const { return parts_.bitcode; }
+    [[nodiscard]] const CodeOptions& options() const { return parts_.options; }
+
+private:
+    Parts parts_;
+};
+
+} // namespace polder::compiler

@@ -1,0 +1,250 @@
+#include "retarget.h"
+
+#include "host.h"
+#include "llvm_compat.h"
+
+#include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/Transforms/Utils/ValueMapper.h>
+
+namespace polder::compiler {
+namespace {
+
+// Pointers of every address space become pointers of space 0, OpenCL's opaque types too; aggregates
+// follow.
+class FlatTypes final : public llvm::ValueMapTypeRemapper {
+public:
+    llvm::Type* remapType(llvm::Type* type) override {
+        if (type->isIntegerTy() || type->isFloatingPointTy() || type->isVoidTy())
+            return type;
+        if (auto known = known_.find(type); known != known_.end())
+            return known->second;
+        llvm::Type* flat = flatten(type);
+        known_[type] = flat;
+        return flat;
+    }
+
+private:
+    llvm::Type* flatten(llvm::Type* type) {
+        if (type->isPointerTy() || type->isTargetExtTy())
+            return llvm::PointerType::get(type->getContext(), 0);
+        if (auto* array = llvm::dyn_cast<llvm::ArrayType>(type))
+            return llvm::ArrayType::get(remapType(array->getElementType()), array->getNumElements());
+        if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type))
+            return llvm::FixedVectorType::get(remapType(vector->getElementType()), vector->getNumElements());
+        if (auto* structure = llvm::dyn_cast<llvm::StructType>(type))
+            return flatten(*structure);
+        if (auto* function = llvm::dyn_cast<llvm::FunctionType>(type)) {
+            llvm::SmallVector<llvm::Type*, 8> parameters;
+            for (llvm::Type* parameter : function->params())
+                parameters.push_back(remapType(parameter));
+            return llvm::FunctionType::get(remapType(function->getReturnType()), parameters, function->isVarArg());
+        }
+        return type;
+    }
+
+    llvm::Type* flatten(llvm::StructType& structure) {
+        llvm::SmallVector<llvm::Type*, 8> elements;
+        bool is_changed = false;
+        for (llvm::Type* element : structure.elements()) {
+            elements.push_back(remapType(element));
+            is_changed |= elements.back() != element;
+        }
+        if (!is_changed)
+            return &structure;
+        if (structure.isLiteral())
+            return llvm::StructType::get(structure.getContext(), elements, structure.isPacked());
+        return llvm::StructType::create(structure.getContext(), elements, structure.getName(), structure.isPacked());
+    }
+
+    llvm::DenseMap<llvm::Type*, llvm::Type*> known_;
+};
+
+// Maps constant address space casts to their operands; everything else is left to the mapper.
+class CastFolder final : public llvm::ValueMaterializer {
+public:
+    CastFolder(llvm::ValueToValueMapTy& values, FlatTypes& types) : values_(values), types_(types) {}
+
+    llvm::Value* materialize(llvm::Value* value) override {
+        if (llvm::isa<llvm::ConstantTargetNone>(value))
+            return llvm::Constant::getNullValue(llvm::PointerType::get(value->getContext(), 0));
+        auto* expression = llvm::dyn_cast<llvm::ConstantExpr>(value);
+        if (expression == nullptr || expression->getOpcode() != llvm::Instruction::AddrSpaceCast)
+            return nullptr;
+        return llvm::MapValue(expression->getOperand(0), values_, llvm::RF_None, &types_, this);
+    }
+
+private:
+    llvm::ValueToValueMapTy& values_;
+    FlatTypes& types_;
+};
+
+class Retargeting {
+public:
+    Retargeting(llvm::Module& module, const AddressSpaceNumbers& numbers)
+        : module_(module), numbers_(numbers), folder_(values_, types_),
+          mapper_(values_, llvm::RF_IgnoreMissingLocals | llvm::RF_ReuseAndMutateDistinctMDs, &types_, &folder_) {}
+
+    void run() {
+        collect();
+        for (llvm::GlobalVariable* variable : old_variables_)
+            declare_flat(*variable);
+        for (llvm::Function* function : old_functions_)
+            declare_flat(*function);
+        for (llvm::GlobalVariable* variable : old_variables_)
+            define_flat(*variable);
+        for (llvm::Function* function : old_functions_)
+            define_flat(*function);
+        remove_old();
+        fold_casts();
+        set_host_layout(module_);
+    }
+
+private:
+    void collect() {
+        for (llvm::GlobalVariable& variable : module_.globals())
+            old_variables_.push_back(&variable);
+        for (llvm::Function& function : module_)
+            old_functions_.push_back(&function);
+    }
+
+    void declare_flat(llvm::GlobalVariable& old) {
+        auto* flat = new llvm::GlobalVariable(module_, types_.remapType(old.getValueType()), old.isConstant(),
+                                              old.getLinkage(), nullptr, "", nullptr, old.getThreadLocalMode(), 0);
+        flat->takeName(&old);
+        flat->copyAttributesFrom(&old);
+        flat->setComdat(nullptr);
+        mark(*flat, old);
+        values_[&old] = flat;
+    }
+
+    void mark(llvm::GlobalVariable& flat, const llvm::GlobalVariable& old) const {
+        if (old.getName().starts_with("llvm."))
+            return;
+        const unsigned space = old.getAddressSpace();
+        if (space == numbers_.local)
+            flat.addAttribute(local_variable_attribute);
+        else if (space == numbers_.constant || old.isConstant())
+            flat.addAttribute(constant_attribute);
+        else
+            flat.addAttribute(program_variable_attribute);
+    }
+
+    void declare_flat(llvm::Function& old) {
+        auto* type = llvm::cast<llvm::FunctionType>(types_.remapType(old.getFunctionType()));
+        auto* flat = llvm::Function::Create(type, old.getLinkage(), 0, "", &module_);
+        take_name(*flat, old);
+        flat->copyAttributesFrom(&old);
+        flat->setComdat(nullptr);
+        flat->setAttributes(flat_attributes(old.getAttributes()));
+        if (old.getCallingConv() == llvm::CallingConv::SPIR_KERNEL)
+            flat->addFnAttr(kernel_attribute);
+        flat->setCallingConv(llvm::CallingConv::C);
+        flat->removeFnAttr("target-features");
+        flat->removeFnAttr("target-cpu");
+        flat->removeFnAttr("frame-pointer");
+        flat->removeFnAttr("stack-protector-buffer-size");
+        values_[&old] = flat;
+        for (auto [old_argument, flat_argument] : llvm::zip(old.args(), flat->args())) {
+            flat_argument.takeName(&old_argument);
+            values_[&old_argument] = &flat_argument;
+        }
+        if (flat->isIntrinsic())
+            if (auto remangled = llvm::Intrinsic::remangleIntrinsicFunction(flat))
+                values_[&old] = *remangled;
+    }
+
+    // Not takeName: only setName makes the new function know that it is an intrinsic.
+    static void take_name(llvm::Function& flat, llvm::Function& old) {
+        const std::string name = old.getName().str();
+        old.setName("");
+        flat.setName(name);
+    }
+
+    llvm::AttributeList flat_attributes(llvm::AttributeList attributes) {
+        for (const unsigned index : attributes.indexes())
+            for (const auto kind : {llvm::Attribute::ByVal, llvm::Attribute::StructRet, llvm::Attribute::ByRef,
+                                    llvm::Attribute::ElementType})
+                if (llvm::Attribute attribute = attributes.getAttributeAtIndex(index, kind); attribute.isValid())
+                    attributes = attributes.replaceAttributeTypeAtIndex(
+                        module_.getContext(), index, kind, types_.remapType(attribute.getValueAsType()));
+        return attributes;
+    }
+
+    void define_flat(llvm::GlobalVariable& old) {
+        if (old.hasInitializer())
+            llvm::cast<llvm::GlobalVariable>(values_[&old])
+                ->setInitializer(llvm::cast<llvm::Constant>(
+                    llvm::MapValue(old.getInitializer(), values_, llvm::RF_None, &types_, &folder_)));
+    }
+
+    void define_flat(llvm::Function& old) {
+        auto* flat = llvm::cast<llvm::Function>(values_[&old]);
+        if (old.isDeclaration())
+            return;
+        flat->splice(flat->begin(), &old);
+        llvm::SmallVector<std::pair<unsigned, llvm::MDNode*>, 8> metadata;
+        old.getAllMetadata(metadata);
+        for (auto [kind, node] : metadata)
+            flat->setMetadata(kind, llvm::MapMetadata(node, values_, llvm::RF_ReuseAndMutateDistinctMDs, &types_, &folder_));
+        for (llvm::Instruction& instruction : llvm::instructions(flat))
+            remap(instruction);
+    }
+
+    void remap(llvm::Instruction& instruction) {
+        mapper_.remapInstruction(instruction);
+        if (auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction))
+            call->setCallingConv(llvm::CallingConv::C);
+        if (llvm::isa<llvm::AddrSpaceCastInst>(instruction))
+            casts_.push_back(&instruction);
+    }
+
+    void remove_old() {
+        for (llvm::Function* function : old_functions_)
+            function->dropAllReferences();
+        for (llvm::GlobalVariable* variable : old_variables_)
+            variable->dropAllReferences();
+        for (llvm::Function* function : old_functions_) {
+            function->removeDeadConstantUsers();
+            function->eraseFromParent();
+        }
+        for (llvm::GlobalVariable* variable : old_variables_) {
+            variable->removeDeadConstantUsers();
+            variable->eraseFromParent();
+        }
+    }
+
+    void fold_casts() {
+        for (llvm::Instruction* cast : casts_) {
+            cast->replaceAllUsesWith(cast->getOperand(0));
+            cast->eraseFromParent();
+        }
+    }
+
+    llvm::Module& module_;
+    const AddressSpaceNumbers numbers_;
+    llvm::SmallVector<llvm::GlobalVariable*, 16> old_variables_;
+    llvm::SmallVector<llvm::Function*, 16> old_functions_;
+    llvm::SmallVector<llvm::Instruction*, 16> casts_;
+    llvm::ValueToValueMapTy values_;
+    FlatTypes types_;
+    CastFolder folder_;
+    llvm::ValueMapper mapper_;
+};
+
+} // namespace
+
+void set_host_layout(llvm::Module& module) {
+    compat::set_triple(module, host().triple);
+    module.setDataLayout(host().data_layout);
+}
+
+void retarget_to_host(llvm::Module& module, const AddressSpaceNumbers& numbers) {
+    Retargeting{module, numbers}.run();
+}
+
+} // namespace polder::compiler
