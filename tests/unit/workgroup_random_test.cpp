@@ -1,0 +1,432 @@
+// Random structured kernels with barriers in loops, conditionals and after early returns, against an
+// interpreter that runs all work-items of a group in lock step.
+//
+// A program is a tree of statements over private variables v*, variables u* that are the same for all
+// work-items, a private array and local memory. Statements that meet a barrier are generated only where
+// control is uniform, provably (conditions over u*) or not (conditions that happen to be the same for all).
+// POLDER_RANDOM_SEEDS=first:count runs others than the default seeds.
+
+#include "workgroup_harness.h"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <random>
+#include <sstream>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+constexpr size_t private_count = 5;
+constexpr size_t uniform_count = 3;
+constexpr size_t array_size = 4;
+
+struct Expression {
+    enum Kind { constant, private_variable, uniform_variable, argument, local_id, group_id, local_size, array, add, multiply, exclusive_or, less, both };
+    Kind kind = constant;
+    uint32_t value = 0;
+    std::vector<Expression> operands;
+};
+
+struct Statement {
+    enum Kind { assign, assign_uniform, assign_array, exchange, broadcast, choose, loop, forever, leave, next, finish };
+    Kind kind = assign;
+    uint32_t target = 0;  // variable, or number of a loop
+    std::vector<Expression> expressions;
+    std::vector<Statement> body;
+    std::vector<Statement> otherwise;
+};
+
+// Generation -----------------------------------------------------------------------------------
+
+class Generator {
+public:
+    explicit Generator(uint32_t seed) : random_(seed) {}
+
+    std::vector<Statement> program() { return block(0, true, false); }
+
+private:
+    uint32_t pick(uint32_t below) { return static_cast<uint32_t>(random_() % below); }
+
+    Expression uniform(int depth = 2) {
+        switch (pick(depth > 0 ? 8 : 5)) {
+        case 0: return {Expression::constant, pick(7), {}};
+        case 1:
+        case 2: return {Expression::uniform_variable, pick(uniform_count), {}};
+        case 3: return {Expression::argument, 0, {}};
+        case 4: return {pick(2) ? Expression::group_id : Expression::local_size, pick(3), {}};
+        default: return {operation(), 0, {uniform(depth - 1), uniform(depth - 1)}};
+        }
+    }
+    Expression varying(int depth = 3) {
+        switch (pick(depth > 0 ? 9 : 6)) {
+        case 0: return {Expression::constant, pick(100), {}};
+        case 1:
+        case 2: return {Expression::private_variable, pick(private_count), {}};
+        case 3: return {Expression::local_id, pick(3), {}};
+        case 4: return uniform(depth - 1);
+        case 5: return {Expression::array, 0, {varying(0)}};
+        default: return {operation(), 0, {varying(depth - 1), varying(depth - 1)}};
+        }
+    }
+    Expression::Kind operation() {
+        constexpr Expression::Kind all[] = {Expression::add, Expression::multiply, Expression::exclusive_or, Expression::less, Expression::both};
+        return all[pick(5)];
+    }
+    // The same for all work-items, though only the last form of it can be told by looking.
+    Expression uniform_condition() {
+        Expression condition{Expression::less, 0, {uniform(1), {Expression::constant, pick(5), {}}}};
+        if (pick(3)) return condition;
+        Expression always{Expression::less, 0, {{Expression::local_id, pick(3), {}}, {Expression::constant, 100000, {}}}};
+        return {Expression::both, 0, {condition, always}};
+    }
+    Expression varying_condition() { return {Expression::less, 0, {{Expression::both, 0, {varying(1), {Expression::constant, 7, {}}}}, {Expression::constant, pick(8), {}}}}; }
+
+    std::vector<Statement> block(int depth, bool is_uniform, bool in_loop) {
+        std::vector<Statement> result;
+        const uint32_t count = 1 + pick(depth == 0 ? 7 : 4);
+        for (uint32_t i = 0; i < count; ++i) result.push_back(statement(depth, is_uniform, in_loop));
+        return result;
+    }
+
+    Statement statement(int depth, bool is_uniform, bool in_loop) {
+        const uint32_t choice = pick(depth < 4 ? 20 : 9);
+        if (choice < 4) return {Statement::assign, pick(private_count), {varying()}, {}, {}};
+        if (choice < 5) return {Statement::assign_array, 0, {varying(1), varying()}, {}, {}};
+        if (choice < 9) {
+            if (!is_uniform) return {Statement::assign, pick(private_count), {varying()}, {}, {}};
+            if (choice < 6) return {Statement::assign_uniform, pick(uniform_count), {uniform()}, {}, {}};
+            if (choice < 8) return {Statement::exchange, pick(private_count), {varying(), uniform(1)}, {}, {}};
+            return {Statement::broadcast, pick(uniform_count), {varying()}, {}, {}};
+        }
+        if (choice < 14) {
+            const bool stays = is_uniform && pick(3) != 0;
+            Statement result{Statement::choose, 0, {stays ? uniform_condition() : varying_condition()}, {}, {}};
+            result.body = block(depth + 1, stays, in_loop && (stays || !is_uniform));
+            if (pick(2)) result.otherwise = block(depth + 1, stays, in_loop && (stays || !is_uniform));
+            return result;
+        }
+        if (choice < 17) return loop(depth, is_uniform);
+        if (choice < 19 && in_loop) {
+            Statement result{Statement::choose, 0, {is_uniform ? uniform_condition() : varying_condition()}, {}, {}};
+            result.body.push_back({pick(2) ? Statement::leave : Statement::next, 0, {}, {}, {}});
+            return result;
+        }
+        // A return, sometimes of all.
+        Statement result{Statement::choose, 0, {pick(2) && is_uniform ? uniform_condition() : varying_condition()}, {}, {}};
+        result.body.push_back({Statement::finish, pick(1000), {varying(1)}, {}, {}});
+        return result;
+    }
+
+    Statement loop(int depth, bool is_uniform) {
+        const bool stays = is_uniform && pick(4) != 0;
+        Statement result{pick(4) ? Statement::loop : Statement::forever, ++loops_, {stays ? uniform(1) : varying(1)}, {}, {}};
+        result.body = block(depth + 1, stays, true);
+        return result;
+    }
+
+    std::mt19937 random_;
+    uint32_t loops_ = 0;
+};
+
+// As OpenCL C ---------------------------------------------------------------------------------
+
+std::string text(const Expression& e) {
+    const auto binary = [&](const char* op) { return "(" + text(e.operands[0]) + " " + op + " " + text(e.operands[1]) + ")"; };
+    switch (e.kind) {
+    case Expression::constant: return std::to_string(e.value) + "u";
+    case Expression::private_variable: return "v" + std::to_string(e.value);
+    case Expression::uniform_variable: return "u" + std::to_string(e.value);
+    case Expression::argument: return "n";
+    case Expression::local_id: return "(uint)get_local_id(" + std::to_string(e.value) + ")";
+    case Expression::group_id: return "(uint)get_group_id(" + std::to_string(e.value) + ")";
+    case Expression::local_size: return "(uint)get_local_size(" + std::to_string(e.value) + ")";
+    case Expression::array: return "a[" + text(e.operands[0]) + " & 3]";
+    case Expression::add: return binary("+");
+    case Expression::multiply: return binary("*");
+    case Expression::exclusive_or: return binary("^");
+    case Expression::less: return "(uint)" + binary("<");
+    case Expression::both: return binary("&");
+    }
+    return {};
+}
+
+void write(std::ostream& out, const std::vector<Statement>& block) {
+    for (const Statement& s : block) {
+        const std::string t = std::to_string(s.target);
+        const auto e = [&](size_t i) { return text(s.expressions[i]); };
+        switch (s.kind) {
+        case Statement::assign: out << "v" << t << " = " << e(0) << ";\n"; break;
+        case Statement::assign_uniform: out << "u" << t << " = " << e(0) << ";\n"; break;
+        case Statement::assign_array: out << "a[" << e(0) << " & 3] = " << e(1) << ";\n"; break;
+        case Statement::exchange: out << "v" << t << " = exchange(s, " << e(0) << ", " << e(1) << ");\n"; break;
+        case Statement::broadcast: out << "u" << t << " = broadcast(s, " << e(0) << ");\n"; break;
+        case Statement::choose:
+            out << "if (" << e(0) << ") {\n";
+            write(out, s.body);
+            out << "}";
+            if (!s.otherwise.empty()) {
+                out << " else {\n";
+                write(out, s.otherwise);
+                out << "}";
+            }
+            out << "\n";
+            break;
+        case Statement::loop:
+            out << "for (uint t" << t << " = 0; t" << t << " < (" << e(0) << " & 3); ++t" << t << ") {\n";
+            write(out, s.body);
+            out << "}\n";
+            break;
+        case Statement::forever:
+            out << "for (uint t" << t << " = 0;; ++t" << t << ") {\nif (t" << t << " > (" << e(0) << " & 3)) break;\n";
+            write(out, s.body);
+            out << "}\n";
+            break;
+        case Statement::leave: out << "break;\n"; break;
+        case Statement::next: out << "continue;\n"; break;
+        case Statement::finish: out << "{ out[at] = " << e(0) << " + " << t << "; return; }\n"; break;
+        }
+    }
+}
+
+std::string kernel_text(const std::vector<Statement>& program, const std::string& name) {
+    std::ostringstream out;
+    out << "kernel void " << name << "(global uint* out, local uint* s, uint n) {\n"
+        << "size_t at = get_global_linear_id();\nuint a[4] = {1, 2, 3, 4};\n"
+        << "s[get_local_linear_id()] = 0;\n";
+    for (size_t i = 0; i < private_count; ++i) out << "uint v" << i << " = get_local_linear_id() * " << i + 1 << ";\n";
+    for (size_t i = 0; i < uniform_count; ++i) out << "uint u" << i << " = n + " << i << ";\n";
+    write(out, program);
+    out << "out[at] = v0 + 3 * v1 + 5 * v2 + 7 * v3 + 11 * v4 + 13 * u0 + 17 * u1 + 19 * u2 + a[0] + 23 * a[1] + 29 * a[2] + 31 * a[3];\n}\n";
+    return out.str();
+}
+
+constexpr const char* helpers = R"(
+uint exchange(local uint* s, uint v, uint k) {
+    uint size = get_local_size(0) * get_local_size(1) * get_local_size(2);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    s[get_local_linear_id()] = v;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return s[(get_local_linear_id() + (k & 15)) % size];
+}
+uint broadcast(local uint* s, uint v) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (get_local_linear_id() == 0) s[0] = v & 7;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return s[0];
+}
+)";
+
+// In lock step ----------------------------------------------------------------------------------
+
+class Interpreter {
+public:
+    Interpreter(const Range& range, std::array<uint64_t, 3> group, uint32_t n, std::vector<uint32_t>& out)
+        : range_(range), group_(group), n_(n), out_(out) {
+        size_t count = 1;
+        for (size_t d = 0; d < 3; ++d) {
+            size_[d] = std::min(range.local[d], range.global[d] - group[d] * range.local[d]);
+            count *= size_[d];
+        }
+        items_.resize(count);
+        shared_.resize(count);
+        for (size_t i = 0; i < count; ++i) {
+            items_[i].id = {i % size_[0], i / size_[0] % size_[1], i / size_[0] / size_[1]};
+            for (size_t v = 0; v < private_count; ++v) items_[i].v[v] = static_cast<uint32_t>(i * (v + 1));
+            for (size_t u = 0; u < uniform_count; ++u) items_[i].u[u] = static_cast<uint32_t>(n + u);
+        }
+    }
+
+    void run(const std::vector<Statement>& program) {
+        Mask all(items_.size(), true);
+        execute(program, all);
+        for (size_t i = 0; i < items_.size(); ++i) {
+            if (!all[i]) continue;
+            const Item& m = items_[i];
+            out_[place(i)] = m.v[0] + 3 * m.v[1] + 5 * m.v[2] + 7 * m.v[3] + 11 * m.v[4] + 13 * m.u[0] + 17 * m.u[1] + 19 * m.u[2] + m.a[0] + 23 * m.a[1] + 29 * m.a[2] + 31 * m.a[3];
+        }
+    }
+
+private:
+    using Mask = std::vector<bool>;
+    struct Item {
+        std::array<uint64_t, 3> id{};
+        uint32_t v[private_count]{};
+        uint32_t u[uniform_count]{};
+        uint32_t a[array_size]{1, 2, 3, 4};
+    };
+
+    size_t place(size_t i) const {
+        const auto at = [&](size_t d) { return group_[d] * range_.local[d] + items_[i].id[d]; };
+        return (at(2) * range_.global[1] + at(1)) * range_.global[0] + at(0);
+    }
+
+    uint32_t value(const Expression& e, const Item& m) const {
+        const auto operand = [&](size_t i) { return value(e.operands[i], m); };
+        switch (e.kind) {
+        case Expression::constant: return e.value;
+        case Expression::private_variable: return m.v[e.value];
+        case Expression::uniform_variable: return m.u[e.value];
+        case Expression::argument: return n_;
+        case Expression::local_id: return static_cast<uint32_t>(m.id[e.value]);
+        case Expression::group_id: return static_cast<uint32_t>(group_[e.value]);
+        case Expression::local_size: return static_cast<uint32_t>(size_[e.value]);
+        case Expression::array: return m.a[operand(0) & 3];
+        case Expression::add: return operand(0) + operand(1);
+        case Expression::multiply: return operand(0) * operand(1);
+        case Expression::exclusive_or: return operand(0) ^ operand(1);
+        case Expression::less: return operand(0) < operand(1);
+        case Expression::both: return operand(0) & operand(1);
+        }
+        return 0;
+    }
+
+    // Runs `block` for the items in `active`; removes those that return, leave the loop or go to its next round.
+    void execute(const std::vector<Statement>& block, Mask& active) {
+        for (const Statement& s : block) execute(s, active);
+    }
+
+    template <class Action>
+    void each(const Mask& active, Action action) {
+        for (size_t i = 0; i < items_.size(); ++i)
+            if (active[i]) action(i, items_[i]);
+    }
+
+    void execute(const Statement& s, Mask& active) {
+        const auto e = [&](size_t i, const Item& m) { return value(s.expressions[i], m); };
+        switch (s.kind) {
+        case Statement::assign: each(active, [&](size_t, Item& m) { m.v[s.target] = e(0, m); }); break;
+        case Statement::assign_uniform: each(active, [&](size_t, Item& m) { m.u[s.target] = e(0, m); }); break;
+        case Statement::assign_array: each(active, [&](size_t, Item& m) { const uint32_t to = e(1, m); m.a[e(0, m) & 3] = to; }); break;
+        case Statement::exchange: {
+            each(active, [&](size_t i, Item& m) { shared_[i] = e(0, m); });
+            std::vector<uint32_t> got(items_.size());
+            each(active, [&](size_t i, Item& m) { got[i] = shared_[(i + (e(1, m) & 15)) % items_.size()]; });
+            each(active, [&](size_t i, Item& m) { m.v[s.target] = got[i]; });
+            break;
+        }
+        case Statement::broadcast:
+            each(active, [&](size_t i, Item& m) { if (i == 0) shared_[0] = e(0, m) & 7; });
+            each(active, [&](size_t, Item& m) { m.u[s.target] = shared_[0]; });
+            break;
+        case Statement::choose: {
+            Mask yes(active), no(active);
+            each(active, [&](size_t i, Item& m) { (e(0, m) ? no : yes)[i] = false; });
+            execute(s.body, yes);
+            execute(s.otherwise, no);
+            for (size_t i = 0; i < active.size(); ++i) active[i] = yes[i] || no[i];
+            break;
+        }
+        case Statement::loop:
+        case Statement::forever: repeat(s, active); break;
+        case Statement::leave: left_.back() = merge(left_.back(), active); clear(active); break;
+        case Statement::next: next_.back() = merge(next_.back(), active); clear(active); break;
+        case Statement::finish:
+            each(active, [&](size_t i, Item& m) { out_[place(i)] = e(0, m) + s.target; });
+            clear(active);
+            break;
+        }
+    }
+
+    void repeat(const Statement& s, Mask& active) {
+        left_.emplace_back(items_.size());
+        Mask running(active);
+        for (uint32_t round = 0;; ++round) {
+            each(running, [&](size_t i, Item& m) {
+                const uint32_t limit = value(s.expressions[0], m) & 3;
+                if (s.kind == Statement::loop ? round >= limit : round > limit) {
+                    running[i] = false;
+                    left_.back()[i] = true;
+                }
+            });
+            if (std::find(running.begin(), running.end(), true) == running.end()) break;
+            next_.emplace_back(items_.size());
+            execute(s.body, running);
+            running = merge(running, next_.back());
+            next_.pop_back();
+        }
+        active = left_.back();
+        left_.pop_back();
+    }
+
+    static Mask merge(const Mask& a, const Mask& b) {
+        Mask result(a);
+        for (size_t i = 0; i < b.size(); ++i)
+            if (b[i]) result[i] = true;
+        return result;
+    }
+    static void clear(Mask& mask) { mask.assign(mask.size(), false); }
+
+    const Range& range_;
+    std::array<uint64_t, 3> group_;
+    std::array<uint64_t, 3> size_{};
+    uint32_t n_;
+    std::vector<uint32_t>& out_;
+    std::vector<Item> items_;
+    std::vector<uint32_t> shared_;
+    std::vector<Mask> left_;
+    std::vector<Mask> next_;
+};
+
+std::vector<uint32_t> expected(const std::vector<Statement>& program, const Range& range, uint32_t n) {
+    std::vector<uint32_t> out(range.global[0] * range.global[1] * range.global[2], 0xdeadbeef);
+    std::array<uint64_t, 3> groups{};
+    for (size_t d = 0; d < 3; ++d) groups[d] = (range.global[d] + range.local[d] - 1) / range.local[d];
+    for (uint64_t z = 0; z < groups[2]; ++z)
+        for (uint64_t y = 0; y < groups[1]; ++y)
+            for (uint64_t x = 0; x < groups[0]; ++x) Interpreter(range, {x, y, z}, n, out).run(program);
+    return out;
+}
+
+const Range ranges[] = {
+    {1, {37, 1, 1}, {16, 1, 1}},
+    {1, {3, 1, 1}, {1, 1, 1}},
+    {2, {20, 6, 1}, {8, 4, 1}},
+    {3, {5, 4, 7}, {3, 2, 4}},
+    {1, {64, 1, 1}, {64, 1, 1}},
+};
+
+struct Seeds {
+    uint32_t first = 1;
+    uint32_t count = 60;
+};
+
+Seeds seeds() {
+    Seeds result;
+    if (const char* text = std::getenv("POLDER_RANDOM_SEEDS")) {
+        char* end = nullptr;
+        result.first = static_cast<uint32_t>(std::strtoul(text, &end, 10));
+        result.count = *end == ':' ? static_cast<uint32_t>(std::strtoul(end + 1, nullptr, 10)) : 1;
+    }
+    return result;
+}
+
+TEST(WorkGroupRandom, KernelsComputeWhatAnInterpreterInLockStepComputes) {
+    const auto [first, count] = seeds();
+    std::string source = helpers;
+    std::vector<std::vector<Statement>> programs;
+    for (uint32_t i = 0; i < count; ++i) {
+        programs.push_back(Generator(first + i).program());
+        source += kernel_text(programs.back(), "k" + std::to_string(i));
+    }
+    Compiled compiled(source);
+    for (uint32_t i = 0; i < count; ++i) {
+        const auto failure = [&](const char* what) {
+            return std::string(what) + ", seed " + std::to_string(first + i) + "\n" + kernel_text(programs[i], "k");
+        };
+        const bool specialised = i % 3 == 0;
+        const Range& only = ranges[i / 3 % std::size(ranges)];
+        ASSERT_EQ(compiled.prepare("k" + std::to_string(i), specialised, only.local), "") << failure("not compiled");
+        for (const Range& range : ranges) {
+            if (specialised && range.local != only.local) continue;
+            for (uint32_t n : {0U, 1U, 6U}) {
+                std::vector<uint32_t> out(range.global[0] * range.global[1] * range.global[2], 0xdeadbeef);
+                compiled.run(range, Arguments().add(out.data()).add_local(4096).add(n));
+                ASSERT_EQ(out, expected(programs[i], range, n))
+                    << failure("differs") << "local size " << range.local[0] << "," << range.local[1] << "," << range.local[2] << " n " << n;
+            }
+        }
+    }
+}
+
+} // namespace
+} // namespace polder::compiler::workgroup::test
