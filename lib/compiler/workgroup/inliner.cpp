@@ -28,6 +28,12 @@ llvm::Function* defined_callee(llvm::CallBase& call) {
     return callee;
 }
 
+// `restrict` holds for one work-item; with it, LLVM would move accesses across a barrier after which
+// other work-items' writes are visible.
+void forget_restrict(llvm::Function& function) {
+    for (unsigned i = 0; i < function.arg_size(); ++i) function.removeParamAttr(i, llvm::Attribute::NoAlias);
+}
+
 bool uses_local_variable(const llvm::Value& value) {
     if (const auto* global = llvm::dyn_cast<llvm::GlobalVariable>(&value)) return is_local_variable(*global);
     const auto* constant = llvm::dyn_cast<llvm::ConstantExpr>(&value);
@@ -130,6 +136,7 @@ llvm::Error inline_callees(llvm::Function& function) {
             }
             call->setCallingConv(callee->getCallingConv());
             call->removeFnAttr(llvm::Attribute::NoInline);
+            if (needed) forget_restrict(*callee);
             llvm::InlineFunctionInfo info;
             if (!llvm::InlineFunction(*call, info).isSuccess()) {
                 if (needed) return llvm::createStringError("cannot inline '" + callee->getName() + "'");

@@ -176,8 +176,9 @@ llvm::Function* create_frame_function(llvm::Module& module, llvm::StringRef name
     function->setDSOLocal(true);
     function->setDoesNotThrow();
     for (unsigned i = 0; i < abi::parameter_count; ++i) {
-        function->addParamAttr(i, llvm::Attribute::NoAlias);
         function->addParamAttr(i, llvm::Attribute::NoUndef);
+        // Not yet for what other work-items write: nothing must be moved across a barrier.
+        if (i < abi::local_memory) function->addParamAttr(i, llvm::Attribute::NoAlias);
     }
     function->addDereferenceableParamAttr(abi::context, abi::context_bytes);
     function->addDereferenceableParamAttr(abi::group_id, 24);
@@ -192,14 +193,17 @@ llvm::Function* create_frame_function(llvm::Module& module, llvm::StringRef name
     return function;
 }
 
-// Replaces calls to work-item functions in `function`.
-void lower_work_item_calls(llvm::Function& function, Frame& frame) {
+// Replaces calls to work-item functions in `function`, but those whose answer is known at the end only.
+// Returns whether the collective slots are used.
+bool lower_work_item_calls(llvm::Function& function, Frame& frame) {
     llvm::SmallVector<std::pair<llvm::CallInst*, WorkItemFunction>> calls;
     for (llvm::Instruction& instruction : llvm::instructions(function))
         if (auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction); call && call->getCalledFunction())
             if (const auto which = work_item_function(*call->getCalledFunction())) calls.emplace_back(call, *which);
 
+    bool uses_collective_slots = false;
     for (auto [call, which] : calls) {
+        if (which == WorkItemFunction::scratch_bytes) continue;
         llvm::IRBuilder<> at(call);
         llvm::Value* answer = nullptr;
         switch (which) {
@@ -209,6 +213,11 @@ void lower_work_item_calls(llvm::Function& function, Frame& frame) {
         case WorkItemFunction::global_linear_id: answer = frame.global_linear_id(at); break;
         case WorkItemFunction::launch_context: answer = function.getArg(abi::context); break;
         case WorkItemFunction::local_memory: answer = function.getArg(abi::local_memory); break;
+        case WorkItemFunction::scratch_memory: answer = function.getArg(abi::scratch); break;
+        case WorkItemFunction::collective_slots:
+            answer = function.getArg(abi::scratch);
+            uses_collective_slots = true;
+            break;
         default: answer = frame.answer(at, which, call->getArgOperand(0)); break;
         }
         if (answer && answer->getType() != call->getType()) {
@@ -218,6 +227,7 @@ void lower_work_item_calls(llvm::Function& function, Frame& frame) {
         if (answer) call->replaceAllUsesWith(answer);
         call->eraseFromParent();
     }
+    return uses_collective_slots;
 }
 
 // Replaces the __local variables that `function` uses by places in local memory. Returns their bytes.
@@ -309,9 +319,9 @@ llvm::Expected<LoweredKernel> lower_kernel(llvm::Function& kernel, const WorkGro
         function->eraseFromParent();
         return error;
     }
-    lower_work_item_calls(*function, frame);
+    const bool uses_collective_slots = lower_work_item_calls(*function, frame);
     const uint64_t local_bytes = lower_local_variables(*function, frame);
-    return LoweredKernel{function, prologue, keep_sizes(frame), {}, {}, local_bytes};
+    return LoweredKernel{function, prologue, keep_sizes(frame), {}, {}, local_bytes, uses_collective_slots};
 }
 
 void restore_prologue(LoweredKernel& kernel) {

@@ -21,7 +21,10 @@ struct LoweredKernel {
     Extent local_size{};              // of a whole work-group
     Extent actual_size{};             // of this work-group
     uint64_t local_bytes = 0;
+    bool uses_collective_slots = false;  // then they are the first array in scratch
 };
+
+inline constexpr uint64_t collective_slot_bytes = 8;
 
 // After the scalar passes: makes the entry block a prologue again, and finds the sizes.
 void restore_prologue(LoweredKernel& kernel);

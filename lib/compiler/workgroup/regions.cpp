@@ -185,6 +185,8 @@ private:
         llvm::IRBuilder<> at(kernel_.prologue->getTerminator());
         llvm::Value* items = nullptr;
         uint64_t& before = statistics_.scratch_bytes_per_work_item;
+        if (kernel_.uses_collective_slots)
+            before = values.empty() ? collective_slot_bytes : llvm::alignTo(collective_slot_bytes, arrays_[values.front()].alignment);
         const auto next_base = [&](uint64_t item_bytes) {
             if (!items) items = at.CreateMul(at.CreateMul(kernel_.local_size[0], kernel_.local_size[1]), kernel_.local_size[2]);
             llvm::Value* base = at.CreateInBoundsGEP(at.getInt8Ty(), function_.getArg(abi::scratch),
@@ -194,6 +196,23 @@ private:
         };
         for (llvm::Instruction* value : values) arrays_[value].base = next_base(arrays_[value].item_bytes);
         if (has_early_return_) alive_ = next_base(1);
+        answer_scratch_bytes(at);
+    }
+
+    void answer_scratch_bytes(llvm::IRBuilder<>& at) {
+        llvm::Value* bytes = nullptr;
+        for (llvm::Instruction& instruction : llvm::make_early_inc_range(llvm::instructions(function_))) {
+            auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+            if (!call || !call->getCalledFunction() ||
+                work_item_function(*call->getCalledFunction()) != WorkItemFunction::scratch_bytes)
+                continue;
+            if (!bytes) {
+                llvm::Value* items = at.CreateMul(at.CreateMul(kernel_.local_size[0], kernel_.local_size[1]), kernel_.local_size[2]);
+                bytes = at.CreateMul(items, at.getInt64(statistics_.scratch_bytes_per_work_item));
+            }
+            call->replaceAllUsesWith(bytes);
+            call->eraseFromParent();
+        }
     }
 
     [[nodiscard]] llvm::Type* memory_type(llvm::Type* type) const {
@@ -660,7 +679,9 @@ RegionStatistics form_work_item_loops(const LoweredKernel& kernel, const Uniform
     llvm::BranchInst::Create(body, entry);
     kernel.prologue->getTerminator()->replaceSuccessorWith(body, entry);
     body->replacePhiUsesWith(kernel.prologue, entry);
-    return WorkItemLoops(kernel, uniformity, cuts).run();
+    const RegionStatistics statistics = WorkItemLoops(kernel, uniformity, cuts).run();
+    for (unsigned i : {abi::local_memory, abi::scratch}) kernel.function->addParamAttr(i, llvm::Attribute::NoAlias);
+    return statistics;
 }
 
 } // namespace polder::compiler::workgroup

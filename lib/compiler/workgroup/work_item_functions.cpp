@@ -27,6 +27,9 @@ constexpr std::array named_functions = {
     Named{"_Z7barrierj", WorkItemFunction::barrier},
     Named{"_polder_launch_context", WorkItemFunction::launch_context},
     Named{"_polder_local_memory", WorkItemFunction::local_memory},
+    Named{"_polder_scratch_memory", WorkItemFunction::scratch_memory},
+    Named{"_polder_scratch_bytes", WorkItemFunction::scratch_bytes},
+    Named{"_polder_collective_slots", WorkItemFunction::collective_slots},
 };
 
 constexpr llvm::StringLiteral local_id_prefix = "polder.local_id.";

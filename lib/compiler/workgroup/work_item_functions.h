@@ -1,8 +1,11 @@
 // The functions that OpenCL C code calls and only a work-group function can answer, by mangled name.
 //
-// Ids and sizes, barriers, and two leaf functions for lib/kernel:
-//   _polder_launch_context()  address of the LaunchContext
-//   _polder_local_memory()    base of this work-group's local memory
+// Ids and sizes, barriers, and leaf functions for lib/kernel:
+//   _polder_launch_context()    address of the LaunchContext
+//   _polder_local_memory()      base of this work-group's local memory
+//   _polder_scratch_memory()    base of what holds private variables across barriers
+//   _polder_scratch_bytes()     its size
+//   _polder_collective_slots()  8 bytes per work-item of a whole work-group, one place for all uses in a kernel
 // After lowering, a kernel's body knows only two of its own: `polder.local_id.<d>`, a pure function, and
 // `polder.barrier`.
 #pragma once
@@ -33,6 +36,9 @@ enum class WorkItemFunction : uint8_t {
     barrier,
     launch_context,
     local_memory,
+    scratch_memory,
+    scratch_bytes,
+    collective_slots,
 };
 
 // A work_group_barrier with a definition is lib/kernel's: a fence and a barrier.
