@@ -1,4 +1,5 @@
 #include <common/bulk.h>
+#include <common/stream_copy.h>
 
 #include <algorithm>
 #include <cstring>
@@ -28,6 +29,15 @@ struct Bytes {
     uint64_t size;
 };
 
+using CopyFunction = void (*)(std::byte* to, const std::byte* from, uint64_t size);
+
+void cached_copy(std::byte* to, const std::byte* from, uint64_t size) { std::memcpy(to, from, size); }
+
+// What suits a block of a transfer of so many bytes.
+CopyFunction copy_function(uint64_t transfer_bytes) {
+    return exceeds_caches(transfer_bytes) ? stream_copy : cached_copy;
+}
+
 void copy_bytes(const Bytes& bytes, Engine& engine, Workspace& workspace) {
     if (bytes.size < bulk_parallel_bytes || engine.width() == 1) {
         std::memcpy(bytes.to, bytes.from, bytes.size);
@@ -37,7 +47,7 @@ void copy_bytes(const Bytes& bytes, Engine& engine, Workspace& workspace) {
         const Bytes& all = *static_cast<const Bytes*>(context);
         const uint64_t begin = blocks.begin * block_bytes;
         const uint64_t end = std::min(blocks.end * block_bytes, all.size);
-        std::memcpy(all.to + begin, all.from + begin, end - begin);
+        copy_function(all.size)(all.to + begin, all.from + begin, end - begin);
     };
     Bytes all = bytes;
     run_blocks(engine, workspace, (bytes.size + block_bytes - 1) / block_bytes, 1, &all, run);
@@ -66,25 +76,28 @@ public:
         for (size_t filled = pattern_bytes; filled < sizeof block_; filled *= 2)
             std::memcpy(block_ + filled, block_, filled);
     }
-    void write(std::byte* to, uint64_t size) const {
+    void write(std::byte* to, uint64_t size, CopyFunction copy) const {
         for (uint64_t done = 0; done < size; done += sizeof block_)
-            std::memcpy(to + done, block_, std::min<uint64_t>(sizeof block_, size - done));
+            copy(to + done, block_, std::min<uint64_t>(sizeof block_, size - done));
     }
 
 private:
     alignas(64) std::byte block_[2048];
 };
 
-void fill_bytes(std::byte* to, uint64_t size, const std::byte* pattern, uint32_t pattern_bytes) {
-    const bool uniform = std::all_of(pattern, pattern + pattern_bytes,
+// Fills one block of a fill.
+void fill_block(const FillRecord& fill, std::byte* to, uint64_t size) {
+    const std::byte* const pattern = fill.pattern;
+    const bool stream = exceeds_caches(fill.size);
+    const bool uniform = std::all_of(pattern, pattern + fill.pattern_bytes,
                                      [pattern](std::byte byte) { return byte == pattern[0]; });
-    if (uniform) {
+    if (uniform && !stream) {
         std::memset(to, std::to_integer<int>(pattern[0]), size);
     } else if (size <= 256) {
-        for (uint64_t done = 0; done < size; done += pattern_bytes)
-            std::memcpy(to + done, pattern, pattern_bytes);
+        for (uint64_t done = 0; done < size; done += fill.pattern_bytes)
+            std::memcpy(to + done, pattern, fill.pattern_bytes);
     } else {
-        RepeatedPattern(pattern, pattern_bytes).write(to, size);
+        RepeatedPattern(pattern, fill.pattern_bytes).write(to, size, copy_function(fill.size));
     }
 }
 
@@ -111,14 +124,14 @@ void execute_bulk_copy(const CopyRecord& copy, Engine& engine, Workspace& worksp
 
 void execute_bulk_fill(const FillRecord& fill, Engine& engine, Workspace& workspace) {
     if (fill.size < bulk_parallel_bytes || engine.width() == 1) {
-        fill_bytes(fill.to, fill.size, fill.pattern, fill.pattern_bytes);
+        fill_block(fill, fill.to, fill.size);
         return;
     }
     const auto run = [](void* context, UnitRange blocks, Workspace&) {
         const auto& all = *static_cast<const FillRecord*>(context);
         const uint64_t begin = blocks.begin * block_bytes;
         const uint64_t end = std::min(blocks.end * block_bytes, all.size);
-        fill_bytes(all.to + begin, end - begin, all.pattern, all.pattern_bytes);
+        fill_block(all, all.to + begin, end - begin);
     };
     run_blocks(engine, workspace, (fill.size + block_bytes - 1) / block_bytes, 1,
                const_cast<FillRecord*>(&fill), run);

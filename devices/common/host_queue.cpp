@@ -84,10 +84,17 @@ Record& HostQueue::begin_record(OperationKind kind, const driver::Submission& su
     return *record;
 }
 
+// Operations that nobody may be at work on. Looks at the drainer's counter only when it matters.
+uint64_t HostQueue::backlog_at(uint64_t value) {
+    if (value - last_promised_ >= backlog_max)
+        last_promised_ = std::max(last_promised_, completed_.load(std::memory_order_relaxed));
+    return value - last_promised_;
+}
+
 driver::Timepoint HostQueue::publish(Weight weight) {
     const uint64_t value = submitted_.load(std::memory_order_relaxed) + 1;
     submitted_.store(value, std::memory_order_release);
-    if (weight == Weight::large || value - last_promised_ >= backlog_max) {
+    if (weight == Weight::large || backlog_at(value) >= backlog_max) {
         last_promised_ = value;
         promise(value);
     }

@@ -103,6 +103,7 @@ private:
     Record& begin_record(OperationKind kind, const driver::Submission& submission, size_t extra_bytes);
     enum class Weight : uint8_t { small, large };
     driver::Timepoint publish(Weight weight);
+    [[nodiscard]] uint64_t backlog_at(uint64_t value);
 
     [[nodiscard]] bool claim();
     [[nodiscard]] bool become_idle();
@@ -124,7 +125,7 @@ private:
 
     // The submitting thread's.
     OperationLog log_;
-    uint64_t last_promised_ = 0;
+    uint64_t last_promised_ = 0;  // promised, or seen to be complete
 
     alignas(64) std::atomic<uint64_t> submitted_{0};
 
