@@ -148,7 +148,7 @@ static inline double gamma_of_positive(double x) {
     double lost = x > g_minus_half ? g_minus_half - (base - x) : x - (base - g_minus_half);
     double root = pow(base, 0.5 * x - 0.25);
     double result = lanczos_sum(x) * exp(-base) * root * root;
-    return fma(result, lost * ((x - 0.5) / base - 1.0), result);
+    return isinf(result) ? result : fma(result, lost * ((x - 0.5) / base - 1.0), result);
 }
 
 BUILTIN double tgamma(double x) {
@@ -170,11 +170,11 @@ BUILTIN double tgamma(double x) {
     double y = -x;
     double sine = sinpi(x) * y;
     if (y < 140.0)
-        return -M_PI / (sine * gamma_of_positive(y));
+        return M_PI / (sine * gamma_of_positive(y));
     double base = y + 5.524680040776729583740234375;
     double lost = 5.524680040776729583740234375 - (base - y);
     double root = pow(base, 0.5 * y - 0.25);
-    double result = -M_PI / (sine * lanczos_sum(y) * exp(-base) * root) / root;
+    double result = M_PI / (sine * lanczos_sum(y) * exp(-base) * root) / root;
     return fma(result, -lost * ((y - 0.5) / base - 1.0), result);
 }
 BUILTIN float tgamma(float x) { return (float)tgamma((double)x); }
