@@ -1,0 +1,6 @@
+// Saturated conversions of floating-point values to integers (OpenCL C 6.4.3.3): NaN becomes 0, which libclc's
+// do not see to.
+#include "common.h"
+
+#define BODY "convert.inc"
+#include "widths.h"

@@ -1,0 +1,37 @@
+// Compares what a function answered with its reference.
+#pragma once
+
+#include "functions.h"
+#include "inputs.h"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace polder::math {
+
+template <class T>
+struct Outputs {
+    std::vector<T> out, second;
+    std::vector<int> out_n;
+};
+
+struct Verdict {
+    double worst_ulp = 0;
+    uint64_t failures = 0;
+    std::string first_failures;  // a line each
+};
+
+// Units in the last place of T between `answer` and `exact`; infinite for a wrong class or a zero of the wrong sign.
+template <class T>
+[[nodiscard]] double ulp_error(T answer, Real exact);
+
+template <class T>
+[[nodiscard]] Verdict check(const Function& function, const Inputs<T>& inputs, const Outputs<T>& outputs);
+
+extern template Verdict check(const Function&, const Inputs<float>&, const Outputs<float>&);
+extern template Verdict check(const Function&, const Inputs<double>&, const Outputs<double>&);
+
+} // namespace polder::math

@@ -1,0 +1,22 @@
+// Explicit conversions (OpenCL C 6.4.3): convert_<destination>[_sat][_<mode>] from every arithmetic type, for all
+// modes, against references computed with 113 bits.
+#pragma once
+
+#include "kernel_runner.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace polder::math {
+
+// What went wrong, a line for each conversion that gives a wrong result; empty when all are right.
+struct ConversionReport {
+    uint64_t conversions = 0;
+    std::string failures;
+};
+
+// All conversions to one destination type ("char", "uchar", ... "double"), of vectors of `width` elements.
+[[nodiscard]] ConversionReport check_conversions_to(const std::string& destination, int width);
+
+} // namespace polder::math
