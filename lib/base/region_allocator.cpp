@@ -18,10 +18,12 @@ RegionAllocator::RegionAllocator(const Region& region)
     ensure_spare_nodes(1);
     first_ = take_spare_node();
     nodes_[first_] = Node{begin_, capacity_, none, none, none, none};
-    link_free(first_);
+    link_free(first_, bin_of(capacity_));
+    free_bytes_ = capacity_;
 }
 
-std::optional<RegionAllocator::Block> RegionAllocator::allocate(ByteCount size, Alignment alignment, Search search) {
+[[gnu::flatten]] std::optional<RegionAllocator::Block> RegionAllocator::allocate(ByteCount size, Alignment alignment,
+                                                                                 Search search) {
     if (size.value > free_bytes_)
         return std::nullopt;
     const uint64_t rounded = (std::max<uint64_t>(size.value, 1) + granularity_ - 1) & ~(granularity_ - 1);
@@ -32,25 +34,34 @@ std::optional<RegionAllocator::Block> RegionAllocator::allocate(ByteCount size, 
     return carve(index, request);
 }
 
-void RegionAllocator::free(const Block& block) {
-    Index index = block.node;
+[[gnu::flatten]] void RegionAllocator::free(const Block& block) {
+    const Index index = block.node;
     assert(index < nodes_.size());
-    assert(nodes_[index].next_free == used_mark && "freed twice, or not from here");
-    assert(nodes_[index].offset == block.offset && nodes_[index].size == block.size.value);
+    const Node& node = nodes_[index];
+    assert(node.next_free == used_mark && "freed twice, or not from here");
+    assert(node.offset == block.offset && node.size == block.size.value);
 
+    free_bytes_ += node.size;
     --used_blocks_;
-    const Index right = nodes_[index].right;
-    if (right != none && nodes_[right].next_free != used_mark) {
-        unlink_free(right);
-        absorb_right(index);
+    const bool left_is_free = is_free(node.left);
+    const bool right_is_free = is_free(node.right);
+    if (left_is_free && right_is_free) {
+        unlink_free(node.right, bin_of(nodes_[node.right].size));
+        remove_right_of(index);
     }
-    const Index left = nodes_[index].left;
-    if (left != none && nodes_[left].next_free != used_mark) {
-        unlink_free(left);
-        absorb_right(left);
-        index = left;
+    if (left_is_free) {
+        const Index left = node.left;
+        const uint64_t size_before = nodes_[left].size;
+        remove_right_of(left);
+        rebin(left, size_before);
+    } else if (right_is_free) {
+        const Index right = node.right;
+        const uint64_t size_before = nodes_[right].size;
+        remove_left_of(right);
+        rebin(right, size_before);
+    } else {
+        link_free(index, bin_of(node.size));
     }
-    link_free(index);
 }
 
 ByteCount RegionAllocator::largest_free() const {
@@ -158,51 +169,82 @@ RegionAllocator::Index RegionAllocator::find_in_bins(uint32_t first, uint32_t la
 // ---- blocks ----
 
 // Makes a used block of the request's size within free block `index`; what is left before and behind
-// it stays free. The neighbours of a free block are used, so nothing is to be merged.
+// it stays free. The neighbours of a free block are used, so nothing is to be merged. One rest keeps the node,
+// and its place in the bin when its size still belongs there: the common case when a large block is carved.
 RegionAllocator::Block RegionAllocator::carve(Index index, const Request& request) {
     ensure_spare_nodes(2);
-    unlink_free(index);
+    const uint64_t size = nodes_[index].size;
     const uint64_t before = padding(nodes_[index], request.alignment);
-    const uint64_t behind = nodes_[index].size - before - request.size;
-
-    if (before != 0) {
-        const Index front = take_spare_node();
-        Node& node = nodes_[index];
-        nodes_[front] = Node{node.offset, before, node.left, index, none, none};
-        (node.left == none ? first_ : nodes_[node.left].right) = front;
-        node.left = front;
-        node.offset += before;
-        link_free(front);
-    }
+    const uint64_t offset = nodes_[index].offset + before;
+    const uint64_t behind = size - before - request.size;
+    Index used = index;
     if (behind != 0) {
-        const Index rest = take_spare_node();
-        Node& node = nodes_[index];
-        nodes_[rest] = Node{node.offset + request.size, behind, index, node.right, none, none};
-        if (node.right != none)
-            nodes_[node.right].left = rest;
-        node.right = rest;
-        link_free(rest);
+        used = insert_left_of(index, before + request.size);
+        rebin(index, size);
+        if (before != 0) {
+            const Index front = insert_left_of(used, before);
+            link_free(front, bin_of(before));
+        }
+    } else if (before != 0) {
+        used = insert_right_of(index, request.size);
+        rebin(index, size);
+    } else {
+        unlink_free(index, bin_of(size));
     }
-    Node& node = nodes_[index];
-    node.size = request.size;
-    node.next_free = used_mark;
+    nodes_[used].next_free = used_mark;
+    free_bytes_ -= request.size;
     ++used_blocks_;
-    return {node.offset, ByteCount{node.size}, index};
+    return {offset, ByteCount{request.size}, used};
 }
 
-// Block `index` takes over the bytes of its right neighbour, whose node becomes spare.
-void RegionAllocator::absorb_right(Index index) {
-    const Index gone = nodes_[index].right;
-    nodes_[index].size += nodes_[gone].size;
-    nodes_[index].right = nodes_[gone].right;
-    if (nodes_[gone].right != none)
-        nodes_[nodes_[gone].right].left = index;
+// Makes the first `size` bytes of block `index` a block of their own, in no bin.
+RegionAllocator::Index RegionAllocator::insert_left_of(Index index, uint64_t size) {
+    const Index fresh = take_spare_node();
+    Node& node = nodes_[index];
+    nodes_[fresh] = Node{node.offset, size, node.left, index, none, none};
+    (node.left == none ? first_ : nodes_[node.left].right) = fresh;
+    node.left = fresh;
+    node.offset += size;
+    node.size -= size;
+    return fresh;
+}
+
+// Makes the last `size` bytes of block `index` a block of their own, in no bin.
+RegionAllocator::Index RegionAllocator::insert_right_of(Index index, uint64_t size) {
+    const Index fresh = take_spare_node();
+    Node& node = nodes_[index];
+    node.size -= size;
+    nodes_[fresh] = Node{node.offset + node.size, size, index, node.right, none, none};
+    if (node.right != none)
+        nodes_[node.right].left = fresh;
+    node.right = fresh;
+    return fresh;
+}
+
+// Block `index` takes over the bytes of its left neighbour, which is in no bin.
+void RegionAllocator::remove_left_of(Index index) {
+    Node& node = nodes_[index];
+    const Index gone = node.left;
+    node.offset -= nodes_[gone].size;
+    node.size += nodes_[gone].size;
+    node.left = nodes_[gone].left;
+    (node.left == none ? first_ : nodes_[node.left].right) = index;
     give_spare_node(gone);
 }
 
-void RegionAllocator::link_free(Index index) {
+// Block `index` takes over the bytes of its right neighbour, which is in no bin.
+void RegionAllocator::remove_right_of(Index index) {
     Node& node = nodes_[index];
-    const uint32_t number = bin_of(node.size);
+    const Index gone = node.right;
+    node.size += nodes_[gone].size;
+    node.right = nodes_[gone].right;
+    if (node.right != none)
+        nodes_[node.right].left = index;
+    give_spare_node(gone);
+}
+
+void RegionAllocator::link_free(Index index, uint32_t number) {
+    Node& node = nodes_[index];
     Bin& bin = bins_[number];
     node.previous_free = none;
     node.next_free = bin.head;
@@ -212,13 +254,11 @@ void RegionAllocator::link_free(Index index) {
     bin.bound = std::max(bin.bound, node.size);
     bins_with_blocks_[number / bins_per_level] |= 1u << (number % bins_per_level);
     levels_with_blocks_ |= uint64_t{1} << (number / bins_per_level);
-    free_bytes_ += node.size;
     ++free_blocks_;
 }
 
-void RegionAllocator::unlink_free(Index index) {
+void RegionAllocator::unlink_free(Index index, uint32_t number) {
     const Node& node = nodes_[index];
-    free_bytes_ -= node.size;
     --free_blocks_;
     if (node.next_free != none)
         nodes_[node.next_free].previous_free = node.previous_free;
@@ -226,7 +266,6 @@ void RegionAllocator::unlink_free(Index index) {
         nodes_[node.previous_free].next_free = node.next_free;
         return;
     }
-    const uint32_t number = bin_of(node.size);
     Bin& bin = bins_[number];
     bin.head = node.next_free;
     if (bin.head != none)
@@ -236,6 +275,18 @@ void RegionAllocator::unlink_free(Index index) {
     bins &= ~(1u << (number % bins_per_level));
     if (bins == 0)
         levels_with_blocks_ &= ~(uint64_t{1} << (number / bins_per_level));
+}
+
+// Free block `index` had `size_before` bytes when it was put into its bin.
+void RegionAllocator::rebin(Index index, uint64_t size_before) {
+    const uint32_t from = bin_of(size_before);
+    const uint32_t to = bin_of(nodes_[index].size);
+    if (from == to) {
+        bins_[to].bound = std::max(bins_[to].bound, nodes_[index].size);
+        return;
+    }
+    unlink_free(index, from);
+    link_free(index, to);
 }
 
 // ---- nodes ----
@@ -261,7 +312,7 @@ RegionAllocator::Index RegionAllocator::take_spare_node() {
 }
 
 void RegionAllocator::give_spare_node(Index index) {
-    nodes_[index] = Node{0, 0, none, none, none, spare_};
+    nodes_[index].next_free = spare_;
     spare_ = index;
     ++spare_nodes_;
 }

@@ -115,7 +115,7 @@ private:
     static constexpr uint32_t bins_per_level = 1u << bins_per_level_log2;
     static constexpr uint32_t levels = 64 - bins_per_level_log2 + 1;
     static constexpr uint32_t bin_count = levels * bins_per_level;
-    static constexpr uint32_t peek_max = 4;  // blocks of its own bin that a quick search looks at
+    static constexpr uint32_t peek_max = 2;  // blocks of its own bin that a quick search looks at
 
     [[nodiscard]] uint32_t bin_of(uint64_t size) const;
     [[nodiscard]] uint32_t bin_that_fits(uint64_t size) const;
@@ -128,12 +128,17 @@ private:
     [[nodiscard]] Index find_in_bins(uint32_t first, uint32_t last, const Request& request);
     [[nodiscard]] Block carve(Index index, const Request& request);
 
-    void link_free(Index index);
-    void unlink_free(Index index);
+    [[nodiscard]] bool is_free(Index index) const { return index != none && nodes_[index].next_free != used_mark; }
+    [[nodiscard]] Index insert_left_of(Index index, uint64_t size);
+    [[nodiscard]] Index insert_right_of(Index index, uint64_t size);
+    void remove_left_of(Index index);
+    void remove_right_of(Index index);
+    void link_free(Index index, uint32_t number);
+    void unlink_free(Index index, uint32_t number);
+    void rebin(Index index, uint64_t size_before);
     [[nodiscard]] Index take_spare_node();
     void give_spare_node(Index index);
     void ensure_spare_nodes(uint32_t count);
-    void absorb_right(Index index);
 
     struct Census;
     [[nodiscard]] bool validate_blocks(Census& census) const;
