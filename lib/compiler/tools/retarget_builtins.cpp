@@ -5,7 +5,7 @@
 // are one) and written as a BuiltinArchive.
 //
 // - Names: libclc's "U3AS4" is nvptx's constant space; ours and the user's is spir64's, "U3AS2".
-// - A function of ours replaces libclc's of the same name.
+// - A function of ours replaces libclc's of the same name, which it can still call as `libclc.<name>`.
 // - Memory attributes are inferred anew: libclc's say that reading constant memory is no access at
 //   all, which would hide reads of __constant arguments from the analysis of argument uses.
 // - What the work-group pass defines (get_global_id, ...) is dropped here.
@@ -209,6 +209,19 @@ std::string archive_of(llvm::Module& library) {
     return archive.finish();
 }
 
+// Lets `ours` call what it replaces: libclc's <name> becomes libclc.<name> where `ours` declares that.
+void keep_what_is_called(llvm::Module& library, const llvm::Module& ours) {
+    for (const llvm::Function& function : ours) {
+        llvm::StringRef name = function.getName();
+        if (!name.consume_front("libclc."))
+            continue;
+        llvm::Function* original = library.getFunction(name);
+        if (!original)
+            stop("libclc has no " + name.str());
+        original->setName(function.getName());
+    }
+}
+
 void drop_leaves(llvm::Module& module) {
     for (llvm::Function& function : module)
         if (polder::compiler::is_work_group_leaf(function.getName().str()))
@@ -232,9 +245,12 @@ int main(int argc, char** argv) {
     llvm::LLVMContext context;
     std::unique_ptr<llvm::Module> library = read_flat(context, inputs[0]);
     llvm::Linker linker(*library);
-    for (size_t i = 1; i < inputs.size(); ++i)
-        if (linker.linkInModule(read_flat(context, inputs[i]), llvm::Linker::OverrideFromSrc))
+    for (size_t i = 1; i < inputs.size(); ++i) {
+        std::unique_ptr<llvm::Module> ours = read_flat(context, inputs[i]);
+        keep_what_is_called(*library, *ours);
+        if (linker.linkInModule(std::move(ours), llvm::Linker::OverrideFromSrc))
             stop(inputs[i] + ": cannot be linked");
+    }
     drop_leaves(*library);
     infer_attributes(*library);
 
