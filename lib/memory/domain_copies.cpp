@@ -53,7 +53,8 @@ Result<void> DomainImpl::copy_part(Sequence& sequence, const Execution& executio
         residency.commit_read(rows.view(), source, TouchKind::hidden_read, moved.read);
     }
     const ByteCount bytes{bytes_of(part.rect.shape)};
-    ledger_.add(source, part.move.to.space, bytes, bytes);
+    if (mover_.topology().route(source, part.move.to.space) != Route::within)
+        ledger_.add(source, part.move.to.space, bytes, bytes);
     return {};
 }
 

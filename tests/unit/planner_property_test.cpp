@@ -1,0 +1,20 @@
+// Planner, residency and transfers against a model that knows every byte, over thousands of random runs.
+#include "support/coherence_model.h"
+
+namespace polder::test {
+namespace {
+
+constexpr uint64_t seeds = 4000;
+constexpr int commands = 40;
+
+TEST(Coherence, RandomCommandsOnOneToFourMemoriesAgreeWithAModelOfEveryByte) {
+    for (uint64_t seed = 1; seed <= seeds; ++seed) {
+        RandomChoices choices{seed};
+        CoherenceRun run{choices};
+        run.run(commands);
+        ASSERT_FALSE(HasFailure()) << "seed " << seed;
+    }
+}
+
+} // namespace
+} // namespace polder::test
