@@ -1,0 +1,129 @@
+// The parts of the executor of host-executed queues.
+#include <atomic>
+#include <common/host_queue.h>
+#include <common/operation_log.h>
+#include <common/parallel_task.h>
+#include <common/processors.h>
+#include <common/stream_copy.h>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <thread>
+
+namespace polder::devices {
+namespace {
+
+TEST(OperationLog, RecordsOfAllSizesComeOutInOrder) {
+    OperationLog log;
+    constexpr uint64_t count = 5000;
+    std::atomic<uint64_t> appended{0};
+    std::thread taker([&] {
+        for (uint64_t i = 0; i < count; ++i) {
+            while (appended.load(std::memory_order_acquire) <= i)
+                std::this_thread::yield();
+            const auto& record = static_cast<const FillRecord&>(log.take());
+            ASSERT_EQ(record.size, i);
+            ASSERT_EQ(reinterpret_cast<uintptr_t>(&record) % OperationLog::record_alignment, 0u);
+            // What stands behind a record is its own.
+            const auto* const extra = reinterpret_cast<const std::byte*>(&record + 1);
+            for (uint32_t b = 0; b < record.pattern_bytes; b += 16)
+                ASSERT_EQ(extra[b], static_cast<std::byte>(i));
+        }
+    });
+    for (uint64_t i = 0; i < count; ++i) {
+        // Some are larger than a chunk.
+        const auto extra = static_cast<uint32_t>(i % 100 == 99 ? 40000 : (i * 16) % 512);
+        auto* const record = log.append<FillRecord>(extra);
+        record->size = i;
+        record->pattern_bytes = extra;
+        std::memset(reinterpret_cast<std::byte*>(record + 1), static_cast<int>(i & 0xff), extra);
+        appended.store(i + 1, std::memory_order_release);
+    }
+    taker.join();
+}
+
+TEST(OperationLog, WhatWasNeverTakenIsFreed) {
+    OperationLog log;
+    for (int i = 0; i < 1000; ++i)
+        log.append<Operation>(256);
+    for (int i = 0; i < 300; ++i)
+        static_cast<void>(log.take());
+}
+
+TEST(ParallelTask, EveryUnitRunsOnceWhateverTheLanes) {
+    for (const uint32_t lanes : {1u, 3u, 8u, 20u})
+        for (const uint64_t units : {1ull, 7ull, 1000ull}) {
+            std::vector<std::atomic<int>> visits(units + 5);
+            const auto run = [](void* context, UnitRange range, Workspace&) {
+                for (uint64_t i = range.begin; i < range.end; ++i)
+                    (*static_cast<std::vector<std::atomic<int>>*>(context))[i].fetch_add(1);
+            };
+            ParallelTask task({.units = {5, units + 5}, .threads_max = 4, .lanes = lanes}, &visits, run);
+            std::vector<std::thread> threads;
+            for (uint32_t t = 0; t < 3; ++t) {
+                task.join();
+                threads.emplace_back([&task, t] {
+                    Workspace workspace(heap_local_memory());
+                    task.work(workspace, t, nullptr);
+                    task.leave();
+                });
+            }
+            Workspace workspace(heap_local_memory());
+            task.work(workspace, 0, nullptr);
+            task.wait_for_participants();
+            for (uint64_t i = 0; i < visits.size(); ++i)
+                ASSERT_EQ(visits[i].load(), i >= 5 ? 1 : 0);
+            for (std::thread& thread : threads)
+                thread.join();
+        }
+}
+
+TEST(ParallelTask, AThreadOfALaneBeginsInItsOwn) {
+    std::vector<uint64_t> order;
+    const auto run = [](void* context, UnitRange range, Workspace&) {
+        for (uint64_t i = range.begin; i < range.end; ++i)
+            static_cast<std::vector<uint64_t>*>(context)->push_back(i);
+    };
+    ParallelTask task({.units = {0, 4}, .threads_max = 2, .lanes = 2}, &order, run);
+    Workspace workspace(heap_local_memory());
+    task.work(workspace, 1, nullptr);
+    EXPECT_EQ(order, (std::vector<uint64_t>{2, 3, 0, 1}));
+}
+
+TEST(AddressWindow, MovesWhatLiesWithinAndNothingElse) {
+    const AddressWindow window{0x1000, 0x100, 0x5000};
+    EXPECT_EQ(window.resolve(uint64_t{0}), 0u);
+    EXPECT_EQ(window.resolve(uint64_t{0xfff}), 0xfffu);
+    EXPECT_EQ(window.resolve(uint64_t{0x1000}), 0x6000u);
+    EXPECT_EQ(window.resolve(uint64_t{0x10ff}), 0x60ffu);
+    EXPECT_EQ(window.resolve(uint64_t{0x1100}), 0x1100u);
+    EXPECT_EQ(AddressWindow{}.resolve(uint64_t{0x1234}), 0x1234u);
+}
+
+TEST(StreamCopy, CopiesAnyAlignmentAndSize) {
+    for (const size_t to_offset : {0u, 1u, 63u})
+        for (const size_t from_offset : {0u, 7u})
+            for (const size_t size : {0u, 1u, 63u, 64u, 65u, 1000u, 4096u}) {
+                std::vector<std::byte> from(8192);
+                for (size_t i = 0; i < from.size(); ++i)
+                    from[i] = static_cast<std::byte>(i * 7);
+                std::vector<std::byte> to(8192);
+                std::vector<std::byte> expected(8192);
+                stream_copy(to.data() + to_offset, from.data() + from_offset, size);
+                std::memcpy(expected.data() + to_offset, from.data() + from_offset, size);
+                ASSERT_EQ(to, expected);
+            }
+}
+
+TEST(Processors, AreThoseOfTheAffinityMask) {
+    cpu_set_t all;
+    ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    const std::vector<int> processors = allowed_processors();
+    EXPECT_EQ(processors.size(), static_cast<size_t>(CPU_COUNT(&all)));
+    for (const int processor : processors)
+        EXPECT_TRUE(CPU_ISSET(static_cast<size_t>(processor), &all));
+    EXPECT_LE(usable_processors().size(), processors.size());
+    EXPECT_GE(usable_processors().size(), 1u);
+}
+
+} // namespace
+} // namespace polder::devices
