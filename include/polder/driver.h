@@ -1,6 +1,6 @@
 // The driver interface: what a device must offer to be an OpenCL device under Polder.
 //
-// Three classes, sixteen pure virtual functions: a Driver opens Devices; a Device describes itself,
+// Three classes, eighteen pure virtual functions: a Driver opens Devices; a Device describes itself,
 // hands out memory regions and makes Queues; a Queue executes operations in order on a timeline.
 // Optional abilities are objects behind pointers that are null by default (PeerCopy, ...).
 //
