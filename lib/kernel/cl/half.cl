@@ -1,0 +1,8 @@
+// Stores of halves (OpenCL C 6.15.7): vstore_half and vstorea_half, all widths and rounding modes. libclc's round
+// small numbers wrongly upwards and doubles twice.
+#include "common.h"
+
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+
+#define BODY "half.inc"
+#include "widths.h"
