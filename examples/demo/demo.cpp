@@ -13,8 +13,8 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <future>
 #include <png.h>
-#include <thread>
 
 namespace {
 
@@ -51,8 +51,8 @@ public:
     cl::Event compute_escape_times(cl::CommandQueue& queue, cl_uint tile) {
         const cl_uint first = tile * rows_per_tile;
         cl::Kernel kernel(program_, "escape");
-        set_arguments(kernel, rows_of(times_, CL_MEM_WRITE_ONLY, first, first + rows_per_tile), first, width, height,
-                      centre, scale, iterations_max);
+        const cl::Buffer times = rows_of(times_, CL_MEM_WRITE_ONLY, first, first + rows_per_tile);
+        set_arguments(kernel, times, first, width, height, centre, scale, iterations_max);
         return enqueue(queue, kernel);
     }
 
@@ -60,8 +60,9 @@ public:
         const cl_uint first = tile * rows_per_tile, last = first + rows_per_tile;
         const cl_uint above = first > 0 ? 1 : 0, below = last < height ? 1 : 0;
         cl::Kernel kernel(program_, "shade");
-        set_arguments(kernel, rows_of(times_, CL_MEM_READ_ONLY, first - above, last + below), above,
-                      above + rows_per_tile + below, rows_of(colours_, CL_MEM_WRITE_ONLY, first, last), width);
+        const cl::Buffer times = rows_of(times_, CL_MEM_READ_ONLY, first - above, last + below);
+        const cl::Buffer colours = rows_of(colours_, CL_MEM_WRITE_ONLY, first, last);
+        set_arguments(kernel, times, above, above + rows_per_tile + below, colours, width);
         return enqueue(queue, kernel);
     }
 
@@ -107,13 +108,13 @@ struct Work {
         event.wait();
         reports[device].kernels_ms += kernel_ms(event);
     }
-    // One host thread for each device.
+    // One host thread for each device; the exception of one is the caller's.
     void on_all_devices(const std::function<void(size_t device)>& host) {
-        std::vector<std::thread> threads;
+        std::vector<std::future<void>> hosts;
         for (size_t device = 0; device < queues.size(); ++device)
-            threads.emplace_back(host, device);
-        for (std::thread& thread : threads)
-            thread.join();
+            hosts.push_back(std::async(std::launch::async, host, device));
+        for (std::future<void>& done : hosts)
+            done.get();
     }
 };
 

@@ -8,9 +8,9 @@ expect '^ *Platform Name +Polder$'
 expect '^ *Platform Version +OpenCL 3\.0 '
 expect '^Number of devices +[1-9]'
 expect '^ *Device Name +[^ ]'
-refuse '[eE]rror|CL_INVALID|Bad value|clGet.*: '
+refuse '<.*: get |error -?[0-9]|CL_INVALID|[Bb]ad value'
 
 # The machine-readable form asks in another way.
 capture clinfo --raw --offline || fail "clinfo --raw exited with an error"
 expect 'CL_DEVICE_VERSION +OpenCL 3\.0 '
-refuse '[eE]rror|CL_INVALID'
+refuse '<.*: get |error -?[0-9]|CL_INVALID'
