@@ -144,16 +144,37 @@ Queue::~Queue() {
     orphans.collect();
 }
 
-void Queue::drop_resolved_locked() {
-    // In order of enqueueing; an out-of-order queue may have resolved ones in the middle.
+bool Queue::has_pending_locked() {
     if (pending_.empty())
-        return;
-    std::erase_if(pending_, [](const Ref<Event>& event) { return !event->is_pending(); });
-    if (pending_barrier_ && !pending_barrier_->is_pending()) {
-        if (pending_barrier_->is_submitted())
-            barrier_ = pending_barrier_->timepoint();
-        pending_barrier_ = nullptr;
+        return false;
+    if (!is_out_of_order()) {
+        // Each one waits for the one before it, so the last tells for all.
+        if (!pending_.back()->is_pending())
+            pending_.clear();
+        return !pending_.empty();
     }
+    std::erase_if(pending_, [](const Ref<Event>& event) { return !event->is_pending(); });
+    return !pending_.empty();
+}
+
+void Queue::add_pending_locked(const Ref<Event>& event) {
+    // Of an in-order queue only the last is ever asked for.
+    if (!is_out_of_order())
+        pending_.clear();
+    // Amortised: swept each time it has doubled since the last sweep.
+    if (pending_.size() >= pending_sweep_at_) {
+        static_cast<void>(has_pending_locked());
+        pending_sweep_at_ = std::max<size_t>(64, 2 * pending_.size());
+    }
+    pending_.push_back(event);
+}
+
+void Queue::pass_barrier_locked() {
+    if (!pending_barrier_ || pending_barrier_->is_pending())
+        return;
+    if (pending_barrier_->is_submitted())
+        barrier_ = pending_barrier_->timepoint();
+    pending_barrier_ = nullptr;
 }
 
 Result<Ref<Event>> Queue::enqueue_command(const EnqueueRequest& request, Command& command, MoveToHeap move) {
@@ -173,8 +194,11 @@ Result<Ref<Event>> Queue::enqueue_command(const EnqueueRequest& request, Command
     std::vector<Ref<Dependent>> ready;
     {
         Lock lock(mutex_);
-        drop_resolved_locked();
-        must_wait |= is_out_of_order() ? pending_barrier_ || (joins_all && !pending_.empty()) : !pending_.empty();
+        pass_barrier_locked();
+        if (is_out_of_order())
+            must_wait |= pending_barrier_ || (joins_all && has_pending_locked());
+        else
+            must_wait |= has_pending_locked();
         if (!must_wait && !failed) {
             waits_.clear();
             for (const Event* dependency : request.wait_list)
@@ -229,7 +253,7 @@ void Queue::hold_back_locked(const EnqueueRequest& request, bool joins_all, std:
     } else if (!pending_.empty()) {
         pending->depend_on(*pending_.back(), Dependency::implicit);
     }
-    pending_.push_back(event);
+    add_pending_locked(event);
     if (request.ordering == EnqueueRequest::Ordering::barrier && is_out_of_order())
         pending_barrier_ = event;
     pending->armed(ready);
@@ -294,7 +318,6 @@ void Queue::finish() {
     size_t lane_count = 0;
     {
         Lock lock(mutex_);
-        drop_resolved_locked();
         pending = pending_;
         for (const Lane& lane : lanes_)
             last[lane_count++] = lane.last;

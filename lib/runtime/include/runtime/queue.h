@@ -88,7 +88,10 @@ private:
     Result<driver::Timepoint> submit_locked(Command& command, std::vector<driver::Timepoint>& waits, Event* event)
         POLDER_REQUIRES(mutex_);
     Lane& choose_lane(std::span<const driver::Timepoint> waits) POLDER_REQUIRES(mutex_);
-    void drop_resolved_locked() POLDER_REQUIRES(mutex_);
+    // Whether something was enqueued that is not submitted.
+    bool has_pending_locked() POLDER_REQUIRES(mutex_);
+    void add_pending_locked(const Ref<Event>& event) POLDER_REQUIRES(mutex_);
+    void pass_barrier_locked() POLDER_REQUIRES(mutex_);
 
     Ref<Context> context_;
     Ref<Device> device_;
@@ -99,8 +102,9 @@ private:
     std::vector<Lane> lanes_ POLDER_GUARDED_BY(mutex_);
     uint32_t next_lane_ POLDER_GUARDED_BY(mutex_) = 0;
     std::vector<driver::Timepoint> waits_ POLDER_GUARDED_BY(mutex_);
-    // Enqueued, not submitted, in order of enqueueing.
+    // Enqueued, not submitted (and some that are since), in order of enqueueing; the last one of an in-order queue.
     std::vector<Ref<Event>> pending_ POLDER_GUARDED_BY(mutex_);
+    size_t pending_sweep_at_ POLDER_GUARDED_BY(mutex_) = 64;
     // Of an out-of-order queue: everything enqueued later comes after it.
     Ref<Event> pending_barrier_ POLDER_GUARDED_BY(mutex_);
     driver::Timepoint barrier_ POLDER_GUARDED_BY(mutex_);
