@@ -2,6 +2,7 @@
 
 #include "leaves.h"
 #include "paths.h"
+#include "retarget.h"
 
 #include <array>
 #include <base/mutex.h>
@@ -67,7 +68,7 @@ public:
                 POLDER_TRY(link(number));
         for (const std::string& name : linked_)
             if (llvm::GlobalValue* value = module_.getNamedValue(name); value != nullptr && !value->isDeclaration())
-                value->setLinkage(llvm::GlobalValue::InternalLinkage);
+                make_own(*value);
         return {};
     }
 
@@ -104,6 +105,12 @@ private:
                 linked_.push_back(name.first().str());
         };
         return linker_.linkInModule(std::move(*part), llvm::Linker::LinkOnlyNeeded, remember) ? damaged() : Result<void>{};
+    }
+
+    static void make_own(llvm::GlobalValue& value) {
+        value.setLinkage(llvm::GlobalValue::InternalLinkage);
+        if (auto* function = llvm::dyn_cast<llvm::Function>(&value))
+            function->addFnAttr(builtin_attribute);
     }
 
     static Result<void> damaged() {

@@ -7,6 +7,8 @@
 #include "workgroup/workgroup.h"
 
 #include <base/log.h>
+#include <base/options.h>
+#include <filesystem>
 #include <llvm/ADT/SetVector.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/InstIterator.h>
@@ -153,11 +155,17 @@ uint64_t stack_bytes_of(const std::string& object) {
     return total;
 }
 
-std::string printed(const llvm::Module& module) {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    module.print(stream, nullptr);
-    return text;
+// POCL_LEAVE_KERNEL_COMPILER_TEMP_FILES: the final IR and the object of each kernel, in the cache directory.
+void leave_files(const std::string& kernel, const llvm::Module& module, const std::string& object) {
+    const std::filesystem::path directory = options::cache_directory();
+    std::error_code error;
+    std::filesystem::create_directories(directory, error);
+    llvm::raw_fd_ostream ir_file((directory / (kernel + ".ll")).string(), error);
+    if (!error)
+        module.print(ir_file, nullptr);
+    llvm::raw_fd_ostream object_file((directory / (kernel + ".o")).string(), error);
+    if (!error)
+        object_file << object;
 }
 
 class Generation {
@@ -171,8 +179,10 @@ public:
         set_processor(*module_);
         POLDER_TRY(make_work_group_function());
         optimize(*module_, *machine_, request_.module.options());
-        POLDER_LOG(compiler, "%s\n%s", request_.kernel.name.c_str(), printed(*module_).c_str());
         POLDER_ASSIGN(object, emit(*module_, *machine_));
+        POLDER_LOG(compiler, "kernel %s: %zu bytes of object code", request_.kernel.name.c_str(), object.size());
+        if (options::leave_compiler_temp_files())
+            leave_files(request_.kernel.name, *module_, object);
         result_.stack_bytes = stack_bytes_of(object);
         result_.object = std::move(object);
         return std::move(result_);

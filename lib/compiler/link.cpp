@@ -107,7 +107,7 @@ void clean_up(llvm::Module& module) {
     per_function.addPass(llvm::SimplifyCFGPass());
     // Built-ins were cleaned when the library was made.
     for (llvm::Function& function : module)
-        if (!function.isDeclaration() && !function.hasLocalLinkage())
+        if (!function.isDeclaration() && !function.hasFnAttribute(builtin_attribute))
             per_function.run(function, functions);
     functions.clear();
     llvm::ModulePassManager passes;

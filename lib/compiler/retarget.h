@@ -4,6 +4,7 @@
 // What the address spaces said and is still needed stays as attributes:
 // - "polder-local" on global variables that were in local memory;
 // - "polder-constant" on constants, "polder-program-variable" on other program-scope variables;
+// - "polder-builtin" on functions that Builtins::link_into added;
 // - "polder-kernel" on functions with the kernel calling convention.
 // OpenCL's opaque types (event_t, sampler_t, ...) become plain pointers.
 //
@@ -18,6 +19,7 @@ namespace polder::compiler {
 inline constexpr const char* local_variable_attribute = "polder-local";
 inline constexpr const char* constant_attribute = "polder-constant";
 inline constexpr const char* program_variable_attribute = "polder-program-variable";
+inline constexpr const char* builtin_attribute = "polder-builtin";
 inline constexpr const char* kernel_attribute = "polder-kernel";
 
 // Which number means which address space in the module's types.

@@ -1,0 +1,77 @@
+// Build options: what each does, and the error codes of those that do not parse.
+#include "compiler_support.h"
+
+namespace polder::compiler::test {
+namespace {
+
+constexpr const char* empty_kernel = "kernel void k(global int* a) { a[0] = 1; }";
+
+// Compiles a program that is only right when `condition` holds in the preprocessor.
+void expect_defined(const std::string& condition, const std::string& options) {
+    const Outcome built = compile_object("#if !(" + condition + ")\n#error not so\n#endif\n", options);
+    EXPECT_EQ(built.status, Status::success) << condition << " with " << options << "\n" << built.log;
+}
+
+TEST(CompilerOptions, Definitions_WithAndWithoutSpace_ReachThePreprocessor) {
+    expect_defined("X == 3", "-DX=3");
+    expect_defined("X == 3", "-D X=3");
+    expect_defined("defined(X)", "  -D\tX  ");
+    expect_defined("!defined(X)", "-DX -UX");
+}
+
+TEST(CompilerOptions, Quotes_KeepSpacesInADefinition) {
+    const Outcome built = compile_object("constant int x = SUM; constant char s[] = TEXT;",
+                                         "-D SUM=\"1 + 2\" -DTEXT=\\\"abc\\\"");
+    EXPECT_EQ(built.status, Status::success) << built.log;
+}
+
+TEST(CompilerOptions, Standard_SetsTheVersionMacro) {
+    expect_defined("__OPENCL_C_VERSION__ == 120", "");
+    expect_defined("__OPENCL_C_VERSION__ == 110", "-cl-std=CL1.1");
+    expect_defined("__OPENCL_C_VERSION__ == 120", "-cl-std=CL1.2");
+    expect_defined("__OPENCL_C_VERSION__ == 200", "-cl-std=CL2.0");
+    expect_defined("__OPENCL_C_VERSION__ == 300", "-cl-std=CL3.0");
+    expect_defined("__OPENCL_VERSION__ == 300", "");
+}
+
+TEST(CompilerOptions, PredefinedMacros_SayWhatTheDeviceHas) {
+    expect_defined("__ENDIAN_LITTLE__ == 1 && !defined(__IMAGE_SUPPORT__)", "");
+    expect_defined("defined(cl_khr_fp64) && !defined(cl_khr_fp16)", "");
+    expect_defined("defined(__opencl_c_fp64) && !defined(__opencl_c_images)", "-cl-std=CL3.0");
+    expect_defined("defined(__FAST_RELAXED_MATH__)", "-cl-fast-relaxed-math");
+    expect_defined("!defined(__FAST_RELAXED_MATH__)", "");
+}
+
+TEST(CompilerOptions, EveryOptionOfTheSpecification_IsAccepted) {
+    for (const char* option :
+         {"-cl-single-precision-constant", "-cl-denorms-are-zero", "-cl-fp32-correctly-rounded-divide-sqrt",
+          "-cl-opt-disable", "-cl-strict-aliasing", "-cl-uniform-work-group-size", "-cl-no-subgroup-ifp",
+          "-cl-mad-enable", "-cl-no-signed-zeros", "-cl-unsafe-math-optimizations", "-cl-finite-math-only",
+          "-cl-fast-relaxed-math", "-w", "-Werror", "-cl-kernel-arg-info", "-g", "-I /tmp", "-I/tmp"})
+        EXPECT_EQ(compile_object(empty_kernel, option).status, Status::success) << option;
+}
+
+TEST(CompilerOptions, UnknownOption_IsRefusedWithTheCodeOfTheStep) {
+    const Outcome compiled = compile_object(empty_kernel, "-cl-no-such-thing");
+    EXPECT_EQ(compiled.status, Status::invalid_compiler_options);
+    EXPECT_NE(compiled.log.find("-cl-no-such-thing"), std::string::npos);
+    EXPECT_EQ(build(empty_kernel, "-cl-no-such-thing").status, Status::invalid_build_options);
+    const Outcome object = compile_object(empty_kernel);
+    EXPECT_EQ(link_objects({object.module}, "-cl-no-such-thing").status, Status::invalid_linker_options);
+}
+
+TEST(CompilerOptions, MalformedOptions_AreRefused) {
+    for (const char* options : {"-D", "-D 1X", "-I", "-cl-std=CL9.9", "-cl-std=", "-DX=\"open", "stray", "-create-library"})
+        EXPECT_EQ(compile_object(empty_kernel, options).status, Status::invalid_compiler_options) << options;
+}
+
+TEST(CompilerOptions, WerrorMakesAWarningAnError_AndDashWSilencesIt) {
+    const char* warns = "kernel void k(global int* a) { int unused_result; a[0] == 1; }";
+    EXPECT_EQ(build(warns).status, Status::success);
+    EXPECT_NE(build(warns).log.find("warning"), std::string::npos);
+    EXPECT_EQ(build(warns, "-Werror").status, Status::build_program_failure);
+    EXPECT_EQ(build(warns, "-w").log, "");
+}
+
+} // namespace
+} // namespace polder::compiler::test

@@ -1,0 +1,177 @@
+// Programs: logs, kernel information, linking, binaries.
+#include "compiler_support.h"
+
+namespace polder::compiler::test {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(CompilerLog, SyntaxError_HasLineAndColumn) {
+    const Outcome built = build("kernel void k(global int* a)\n{\n  a[0] = nonsense;\n}\n");
+    EXPECT_EQ(built.status, Status::build_program_failure);
+    EXPECT_TRUE(contains(built.log, "program.cl:3:10: error")) << built.log;
+}
+
+TEST(CompilerLog, CompileStep_HasItsOwnErrorCode) {
+    EXPECT_EQ(compile_object("this is no C").status, Status::compile_program_failure);
+}
+
+TEST(CompilerLog, EmbeddedHeader_IsFoundAndNamedInItsErrors) {
+    const std::vector<NamedSource> good{{"dir/one.h", "#define ONE 1\n"}};
+    EXPECT_EQ(compile_object("#include \"dir/one.h\"\nconstant int x = ONE;", "", good).status, Status::success);
+    const std::vector<NamedSource> bad{{"bad.h", "\nint f( {\n"}};
+    const Outcome built = compile_object("#include <bad.h>\n", "", bad);
+    EXPECT_EQ(built.status, Status::compile_program_failure);
+    EXPECT_TRUE(contains(built.log, "bad.h:2:")) << built.log;
+}
+
+TEST(CompilerLog, MissingInclude_IsAnErrorThatNamesIt) {
+    const Outcome built = compile_object("#include \"absent.h\"\n");
+    EXPECT_EQ(built.status, Status::compile_program_failure);
+    EXPECT_TRUE(contains(built.log, "absent.h"));
+}
+
+TEST(CompilerKernelInfo, Arguments_AreDescribedAndPacked) {
+    const Outcome built = build("typedef struct { char c; double d; } S;\n"
+                                "kernel void k(global const float* restrict in, char c, float3 v, S s, local int* l,\n"
+                                "              constant uint* table, volatile global ulong4* out) {\n"
+                                "  out[0] = (ulong4)(in[0] + c + v.x + s.d + l[0] + table[0]); }");
+    ASSERT_EQ(built.status, Status::success) << built.log;
+    const KernelInfo& kernel = kernel_of(built, "k");
+    ASSERT_EQ(kernel.arguments.size(), 7u);
+    const auto& a = kernel.arguments;
+    EXPECT_EQ(a[0].kind, ArgumentKind::global_pointer);
+    EXPECT_EQ(a[0].type_name, "float*");
+    EXPECT_EQ(a[0].name, "in");
+    EXPECT_TRUE(a[0].is_const && a[0].is_restrict && !a[0].is_volatile);
+    EXPECT_EQ(a[1].size, 1u);
+    EXPECT_EQ(a[2].size, 16u);
+    EXPECT_EQ(a[2].offset % 16, 0u);
+    EXPECT_EQ(a[3].kind, ArgumentKind::value);
+    EXPECT_EQ(a[3].size, 16u);
+    EXPECT_EQ(a[3].type_name, "S");
+    EXPECT_EQ(a[4].kind, ArgumentKind::local_pointer);
+    EXPECT_EQ(a[5].kind, ArgumentKind::constant_pointer);
+    EXPECT_EQ(a[5].address_space, AddressSpace::constant);
+    EXPECT_TRUE(a[6].is_volatile);
+    for (size_t i = 1; i < a.size(); ++i)
+        EXPECT_GE(a[i].offset, a[i - 1].offset + a[i - 1].size);
+    EXPECT_EQ(kernel.arguments_size, a[6].offset + 8);
+}
+
+TEST(CompilerKernelInfo, Attributes_AreReported) {
+    const Outcome built = build("kernel __attribute__((reqd_work_group_size(8, 4, 2))) void a() {}\n"
+                                "kernel __attribute__((work_group_size_hint(16, 1, 1))) __attribute__((vec_type_hint(uint4))) void b() {}\n");
+    ASSERT_EQ(built.status, Status::success) << built.log;
+    EXPECT_EQ(kernel_of(built, "a").attributes, "reqd_work_group_size(8,4,2)");
+    EXPECT_EQ(kernel_of(built, "a").reqd_work_group_size, (std::array<uint64_t, 3>{8, 4, 2}));
+    EXPECT_EQ(kernel_of(built, "b").attributes, "vec_type_hint(uint4) work_group_size_hint(16,1,1)");
+    EXPECT_EQ(kernel_of(built, "b").work_group_size_hint, (std::array<uint64_t, 3>{16, 1, 1}));
+}
+
+TEST(CompilerKernelInfo, Kernels_AreSortedByName) {
+    const Outcome built = build("kernel void c() {} kernel void a() {} kernel void b() {} void f() {}");
+    ASSERT_EQ(built.module->kernels().size(), 3u);
+    EXPECT_EQ(built.module->kernels()[0].name, "a");
+    EXPECT_EQ(built.module->kernels()[2].name, "c");
+}
+
+Access access_of_first(const std::string& source, const std::string& options = "") {
+    const Outcome built = build(source, options);
+    EXPECT_EQ(built.status, Status::success) << built.log;
+    return built.module ? built.module->kernels()[0].arguments[0].access : Access::overwrite;
+}
+
+TEST(CompilerAccess, DirectUses_AreTold) {
+    EXPECT_EQ(access_of_first("kernel void k(global int* a) {}"), Access::none);
+    EXPECT_EQ(access_of_first("kernel void k(global int* a, global int* b) { b[0] = a[0]; }"), Access::read);
+    EXPECT_EQ(access_of_first("kernel void k(global int* a) { a[get_global_id(0)] = 1; }"), Access::write);
+    EXPECT_EQ(access_of_first("kernel void k(global int* a) { a[0]++; }"), Access::read_write);
+    EXPECT_EQ(access_of_first("kernel void k(global int* a) { atomic_inc(a); }"), Access::read_write);
+}
+
+TEST(CompilerAccess, Callees_AreLookedThrough) {
+    EXPECT_EQ(access_of_first("int f(global int* p) { return p[1]; }\n"
+                              "kernel void k(global int* a, global int* b) { b[0] = f(a + 1); }"), Access::read);
+    EXPECT_EQ(access_of_first("void f(global int* p) { p[1] = 2; }\nkernel void k(global int* a) { f(a); }"), Access::write);
+}
+
+TEST(CompilerAccess, BuiltIns_AreLookedThrough) {
+    EXPECT_EQ(access_of_first("kernel void k(global float* a, global float4* b) { b[0] = vload4(0, a); }"), Access::read);
+    EXPECT_EQ(access_of_first("kernel void k(constant float* a, global float4* b) { b[0] = vload4(0, a); }"), Access::read);
+    EXPECT_EQ(access_of_first("kernel void k(global float* a, float4 b) { vstore4(b, 0, a); }"), Access::write);
+    EXPECT_NE(access_of_first("kernel void k(global float* a, float b) { fract(b, a); }"), Access::read);
+}
+
+TEST(CompilerAccess, APointerThatEscapes_CountsAsReadAndWritten) {
+    EXPECT_EQ(access_of_first("kernel void k(global int* a, global ulong* b) { b[0] = (ulong)a; }"), Access::read_write);
+    EXPECT_EQ(access_of_first("kernel void k(global int* a, local long* l) {\n"
+                              "  global int* local* p = (global int* local*)l; p[0] = a; barrier(CLK_LOCAL_MEM_FENCE); p[0][1] = 3; }"),
+              Access::read_write);
+}
+
+TEST(CompilerAccess, PointersOutOfMemory_AreReported) {
+    EXPECT_FALSE(kernel_of(build("kernel void k(global int* a) { a[0] = 1; }"), "k").uses_indirect_pointers);
+    EXPECT_TRUE(kernel_of(build("typedef struct N { global struct N* next; int v; } N;\n"
+                                "kernel void k(global N* n) { n->next->v = 1; }"), "k").uses_indirect_pointers);
+}
+
+TEST(CompilerLink, ObjectsAndLibraries_MakeAProgram) {
+    const Outcome helper = compile_object("int twice(int x) { return 2 * x; }");
+    const Outcome library = link_objects({helper.module}, "-create-library");
+    ASSERT_EQ(library.status, Status::success) << library.log;
+    EXPECT_EQ(library.module->kind(), ModuleKind::library);
+    const Outcome kernel = compile_object("int twice(int x);\nkernel void k(global int* a) { a[get_global_id(0)] = twice(21); }");
+    const Outcome program = link_objects({kernel.module, library.module});
+    ASSERT_EQ(program.status, Status::success) << program.log;
+    int values[4] = {};
+    Launch{program, "k"}.set(0, &values[0]).run(4, 2);
+    EXPECT_EQ(values[3], 42);
+}
+
+TEST(CompilerLink, UndefinedSymbol_IsNamed) {
+    const Outcome kernel = compile_object("int absent_function(int);\nkernel void k(global int* a) { a[0] = absent_function(1); }");
+    const Outcome program = link_objects({kernel.module});
+    EXPECT_EQ(program.status, Status::link_program_failure);
+    EXPECT_TRUE(contains(program.log, "absent_function")) << program.log;
+}
+
+TEST(CompilerLink, SymbolDefinedTwice_IsNamed) {
+    const Outcome one = compile_object("int twin(int x) { return x; }");
+    const Outcome two = compile_object("int twin(int x) { return -x; }");
+    const Outcome program = link_objects({one.module, two.module});
+    EXPECT_EQ(program.status, Status::link_program_failure);
+    EXPECT_TRUE(contains(program.log, "twin")) << program.log;
+}
+
+TEST(CompilerBinary, SerializedProgram_RunsAfterReading) {
+    const Outcome built = build("kernel __attribute__((reqd_work_group_size(2,1,1))) void k(global int* a) { a[get_global_id(0)] = 7; }");
+    const std::vector<std::byte> bytes = built.module->serialize();
+    auto read = Module::deserialize(bytes);
+    ASSERT_TRUE(read.has_value());
+    const Outcome again{*read, Status::success, ""};
+    EXPECT_EQ(kernel_of(again, "k").attributes, "reqd_work_group_size(2,1,1)");
+    int values[4] = {};
+    Launch{again, "k"}.set(0, &values[0]).run(4, 2);
+    EXPECT_EQ(values[2], 7);
+}
+
+TEST(CompilerBinary, DamagedOrForeignBytes_AreRefused) {
+    const std::vector<std::byte> good = build("kernel void k(global int* a) { a[0] = 7; }").module->serialize();
+    const auto status_of = [](std::span<const std::byte> bytes) {
+        auto read = Module::deserialize(bytes);
+        return read ? Status::success : read.error().status();
+    };
+    for (size_t at = 0; at < good.size(); at += 97) {
+        std::vector<std::byte> bad = good;
+        bad[at] ^= std::byte{0x10};
+        ASSERT_EQ(status_of(bad), Status::invalid_binary) << "byte " << at;
+    }
+    for (const size_t size : {size_t{0}, size_t{1}, size_t{40}, good.size() / 2, good.size() - 1})
+        EXPECT_EQ(status_of(std::span{good}.first(size)), Status::invalid_binary) << size;
+    const std::vector<std::byte> foreign(1000, std::byte{0x7f});
+    EXPECT_EQ(status_of(foreign), Status::invalid_binary);
+}
+
+} // namespace
+} // namespace polder::compiler::test
