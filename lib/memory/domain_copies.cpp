@@ -69,14 +69,13 @@ Result<driver::Timepoint> DomainImpl::read(const Execution& execution, Storage& 
     for (const RectPart& part : parts) {
         const StorageRect part_rect = part_of(rect, part);
         POLDER_ASSIGN(base, replica(storage, part.source));
-        const DeviceAddress target =
-            DeviceAddress::of(to).plus(part.x + row_offset(to_layout, part.y, part.z));
+        const DeviceAddress target = DeviceAddress::of(to).plus(part.x + row_offset(to_layout, part.y, part.z));
         const Move move{place_of(part.source, base, part_rect), {host_space, target, to_layout}, part.shape};
         POLDER_TRY(copy_part(sequence, execution, {storage, part_rect, move}));
     }
     POLDER_LOG(memory, "storage %llu: read of %llu bytes on space %u, in %u parts",
-               static_cast<unsigned long long>(storage.number()),
-               static_cast<unsigned long long>(bytes_of(rect.shape)), execution.space.value, parts.size());
+               static_cast<unsigned long long>(storage.number()), static_cast<unsigned long long>(bytes_of(rect.shape)),
+               execution.space.value, parts.size());
     return sequence.finish();
 }
 
@@ -89,9 +88,8 @@ Result<driver::Timepoint> DomainImpl::write(const Execution& execution, Storage&
     POLDER_ASSIGN(base, replica(storage, execution.space));
     Sequence sequence{execution};
     add_waits_to_overwrite(residency, rows, execution.space, sequence.before());
-    const Move move{{host_space, DeviceAddress::of(from), from_layout},
-                    place_of(execution.space, base, rect),
-                    rect.shape};
+    const Move move{
+        {host_space, DeviceAddress::of(from), from_layout}, place_of(execution.space, base, rect), rect.shape};
     POLDER_ASSIGN(moved, mover_.on_queue(execution.queue, move, {}, sequence.next()));
     const ByteCount bytes{bytes_of(rect.shape)};
     ledger_.add(host_space, execution.space, bytes, bytes);
@@ -118,8 +116,7 @@ Result<driver::Timepoint> DomainImpl::copy(const Execution& execution, Storage& 
         const StorageRect part_from = part_of(from_rect, part);
         POLDER_ASSIGN(from_base, replica(source, part.source));
         const Move move{place_of(part.source, from_base, part_from),
-                        place_of(execution.space, to_base, part_of(to_rect, part)),
-                        part.shape};
+                        place_of(execution.space, to_base, part_of(to_rect, part)), part.shape};
         POLDER_TRY(copy_part(sequence, execution, {source, part_from, move}));
     }
     const driver::Timepoint done = sequence.finish();

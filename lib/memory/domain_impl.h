@@ -12,6 +12,7 @@
 
 #include <base/mutex.h>
 #include <memory/domain.h>
+
 #include <vector>
 
 namespace polder::memory {
@@ -37,10 +38,10 @@ public:
                                                  std::span<const std::byte> pattern) override;
     [[nodiscard]] Result<driver::Timepoint> migrate(const Execution& execution, std::span<const Use> ranges,
                                                     SpaceId target, Content content) override;
-    [[nodiscard]] Result<driver::Timepoint> map(const Execution& execution, Storage& storage,
-                                                const StorageRect& rect, MapAccess access) override;
-    [[nodiscard]] Result<driver::Timepoint> unmap(const Execution& execution, Storage& storage,
-                                                  const StorageRect& rect, MapAccess access) override;
+    [[nodiscard]] Result<driver::Timepoint> map(const Execution& execution, Storage& storage, const StorageRect& rect,
+                                                MapAccess access) override;
+    [[nodiscard]] Result<driver::Timepoint> unmap(const Execution& execution, Storage& storage, const StorageRect& rect,
+                                                  MapAccess access) override;
 
     [[nodiscard]] Ledger& ledger() override { return ledger_; }
     [[nodiscard]] SpaceImpl& space(SpaceId id) const { return *mover_.space(id); }

@@ -65,9 +65,8 @@ Result<driver::Timepoint> DomainImpl::unmap(const Execution& execution, Storage&
     const Version version = next_version(residency, rows.view());
     residency.commit_write(rows.view(), place, version, done);
     POLDER_LOG(memory, "storage %llu: unmap of %llu bytes after %s, version %llu",
-               static_cast<unsigned long long>(storage.number()),
-               static_cast<unsigned long long>(bytes_of(rect.shape)), name_of(access),
-               static_cast<unsigned long long>(version.value));
+               static_cast<unsigned long long>(storage.number()), static_cast<unsigned long long>(bytes_of(rect.shape)),
+               name_of(access), static_cast<unsigned long long>(version.value));
     return done;
 }
 

@@ -1,8 +1,9 @@
 #include "graveyard.h"
 
-#include <algorithm>
 #include <base/mutex.h>
 #include <memory/collect.h>
+
+#include <algorithm>
 #include <vector>
 
 namespace polder::memory {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <base/mutex.h>
+
 #include <memory>
 #include <polder/driver.h>
 #include <polder/result.h>

@@ -24,9 +24,8 @@ std::vector<Ledger::Entry> LedgerImpl::entries() const {
         const Lock lock{mutex_};
         result = entries_;
     }
-    std::sort(result.begin(), result.end(), [](const Entry& a, const Entry& b) {
-        return std::tie(a.from, a.to) < std::tie(b.from, b.to);
-    });
+    std::sort(result.begin(), result.end(),
+              [](const Entry& a, const Entry& b) { return std::tie(a.from, a.to) < std::tie(b.from, b.to); });
     return result;
 }
 

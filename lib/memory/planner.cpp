@@ -76,8 +76,7 @@ Version next_version(const Residency& residency, ByteRange range) { return next_
 Version next_version(const Residency& residency, std::span<const ByteRange> ranges) {
     Version newest;
     for (const ByteRange& range : ranges)
-        residency.visit(range,
-                        [&](ByteRange, const RangeState& state) { newest = std::max(newest, state.version); });
+        residency.visit(range, [&](ByteRange, const RangeState& state) { newest = std::max(newest, state.version); });
     return newest.next();
 }
 

@@ -143,9 +143,9 @@ private:
                 while (next < ranges.size() && ranges[next].end <= at)
                     ++next;
                 const bool inside = next < ranges.size() && ranges[next].begin <= at;
-                const uint64_t until = next == ranges.size() ? piece.end
-                                                             : std::min(piece.end, inside ? ranges[next].end
-                                                                                          : ranges[next].begin);
+                const uint64_t until = next == ranges.size()
+                                           ? piece.end
+                                           : std::min(piece.end, inside ? ranges[next].end : ranges[next].begin);
                 State state = pieces_[i].state;
                 if (inside)
                     f(ByteRange{at, until}, state);

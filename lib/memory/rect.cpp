@@ -31,18 +31,17 @@ void append_row(RectParts& parts, const Residency& residency, const StorageRect&
                 const SourceChoice& choice) {
     const uint64_t begin = rect.offset + row_offset(rect.layout, y, z);
     const uint32_t first = parts.size();
-    residency.visit(ByteRange::at(begin, ByteCount{rect.shape.row_bytes}),
-                    [&](ByteRange range, const RangeState& state) {
-                        if (state.holders.empty())
-                            return;
-                        const SpaceId source = choice(state.holders);
-                        const uint64_t x = range.begin - begin;
-                        if (parts.size() > first && parts.back().source == source &&
-                            parts.back().x + parts.back().shape.row_bytes == x)
-                            parts.back().shape.row_bytes += range.size();
-                        else
-                            parts.push_back({source, x, y, z, {range.size(), 1, 1}});
-                    });
+    residency.visit(ByteRange::at(begin, ByteCount{rect.shape.row_bytes}), [&](ByteRange range,
+                                                                               const RangeState& state) {
+        if (state.holders.empty())
+            return;
+        const SpaceId source = choice(state.holders);
+        const uint64_t x = range.begin - begin;
+        if (parts.size() > first && parts.back().source == source && parts.back().x + parts.back().shape.row_bytes == x)
+            parts.back().shape.row_bytes += range.size();
+        else
+            parts.push_back({source, x, y, z, {range.size(), 1, 1}});
+    });
 }
 
 // Joins the whole row that was appended last with the rows before it.

@@ -38,16 +38,14 @@ void Residency::commit_transfer(std::span<const ByteRange> ranges, const Transfe
     sweep_sometimes();
 }
 
-void Residency::commit_read(std::span<const ByteRange> ranges, SpaceId space, TouchKind kind,
-                            driver::Timepoint done) {
+void Residency::commit_read(std::span<const ByteRange> ranges, SpaceId space, TouchKind kind, driver::Timepoint done) {
     if (done.is_complete())
         return;
     map_.update(ranges, [&](ByteRange, RangeState& state) { state.touches.add(space, kind, done); });
     sweep_sometimes();
 }
 
-void Residency::commit_write(std::span<const ByteRange> ranges, SpaceId space, Version next,
-                             driver::Timepoint done) {
+void Residency::commit_write(std::span<const ByteRange> ranges, SpaceId space, Version next, driver::Timepoint done) {
     map_.update(ranges, [&](ByteRange, RangeState& state) {
         // Uses of one command may overlap; the version then grows once.
         state.version = std::max(state.version, next);

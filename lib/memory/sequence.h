@@ -13,7 +13,8 @@ namespace polder::memory {
 
 class Sequence {
 public:
-    explicit Sequence(const Execution& execution) : execution_(execution), first_(&execution.queue), last_(&execution.queue) {
+    explicit Sequence(const Execution& execution)
+        : execution_(execution), first_(&execution.queue), last_(&execution.queue) {
         first_.add(execution.waits);
     }
 

@@ -1,9 +1,9 @@
-#include "storage_impl.h"
-
 #include "domain_impl.h"
 #include "graveyard.h"
+#include "storage_impl.h"
 
 #include <base/log.h>
+
 #include <cstring>
 
 namespace polder::memory {

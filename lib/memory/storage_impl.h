@@ -6,9 +6,10 @@
 
 #include "residency.h"
 
-#include <atomic>
 #include <memory/block_pool.h>
 #include <memory/storage.h>
+
+#include <atomic>
 #include <optional>
 #include <vector>
 
@@ -75,4 +76,4 @@ private:
     Callback destroyed_;
 };
 
-} // namespace polder::memory
+}  // namespace polder::memory

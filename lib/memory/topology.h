@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory/space.h>
+
 #include <polder/types.h>
 
 namespace polder::memory {

@@ -3,6 +3,7 @@
 #include "rect.h"
 
 #include <base/log.h>
+
 #include <polder/driver.h>
 
 namespace polder::memory {
@@ -42,7 +43,9 @@ void for_each_chunk(const driver::RectShape& shape, uint64_t bytes, F&& f) {
     for (uint64_t z = 0; z < shape.slices; z += slices_step)
         for (uint64_t y = 0; y < shape.rows; y += rows_step)
             for (uint64_t x = 0; x < row; x += x_step)
-                f(Chunk{x, y, z,
+                f(Chunk{x,
+                        y,
+                        z,
                         {std::min(x_step, row - x), std::min(rows_step, shape.rows - y),
                          std::min(slices_step, shape.slices - z)}});
 }
@@ -99,8 +102,7 @@ Result<Moved> Mover::on_queue(driver::Queue& queue, const Move& move, driver::Wa
     waits.add(before_read);
     waits.add(submission.waits);
     const driver::Submission all{waits.view(), submission.times};
-    const driver::Timepoint done =
-        route == Route::peer ? peer(queue, move, all) : queue.copy(operation_of(move), all);
+    const driver::Timepoint done = route == Route::peer ? peer(queue, move, all) : queue.copy(operation_of(move), all);
     return Moved{done, done};
 }
 
@@ -120,8 +122,8 @@ Result<Moved> Mover::staged(const Move& move, driver::Waits before_read, HiddenQ
     bool first = true;
     for_each_chunk(move.shape, chunk_bytes, [&](const Chunk& chunk) {
         const driver::RectShape& shape = chunk.shape;
-        const Place between{host_space, staging.address.plus(slot * slot_bytes),
-                            {shape.row_bytes, shape.row_bytes * shape.rows}};
+        const Place between{
+            host_space, staging.address.plus(slot * slot_bytes), {shape.row_bytes, shape.row_bytes * shape.rows}};
         WaitList before_out{&out.queue()};
         if (first)
             before_out.add(before_read);

@@ -1,10 +1,11 @@
 // What the memory layer costs per command when nothing has to move, and at first use.
 //
 // Queues here only count: submitting and completing cost nothing, so that the figures are the layer's own.
-#include <benchmark/benchmark.h>
 #include <memory/domain.h>
 #include <memory/space.h>
 #include <memory/storage.h>
+
+#include <benchmark/benchmark.h>
 #include <polder/driver.h>
 
 namespace polder::memory {

@@ -16,9 +16,7 @@ protected:
     void bring(ByteRange range, SpaceId from, SpaceId to) {
         residency.commit_transfer({&range, 1}, {from, to, {}, {}});
     }
-    [[nodiscard]] Plan planned(std::vector<PlannedUse> uses, SpaceId target) {
-        return plan(uses, target, topology);
-    }
+    [[nodiscard]] Plan planned(std::vector<PlannedUse> uses, SpaceId target) { return plan(uses, target, topology); }
     Residency residency{ByteCount{100}};
     Topology topology;
 };

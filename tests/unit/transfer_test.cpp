@@ -1,8 +1,9 @@
 // The domain over devices stepped by hand: contents, order and exact bytes moved.
 #include "support/memory_world.h"
 
-#include <algorithm>
 #include <memory/collect.h>
+
+#include <algorithm>
 
 namespace polder::memory {
 namespace {
@@ -26,8 +27,7 @@ protected:
     driver::Timepoint write(Storage& storage, uint32_t space, ByteRange range, const std::vector<std::byte>& from,
                             driver::Waits waits = {}) {
         written_.push_back(from);
-        return world.domain
-            ->write(world.on(space, waits), storage, StorageRect::of(range), written_.back().data(), {})
+        return world.domain->write(world.on(space, waits), storage, StorageRect::of(range), written_.back().data(), {})
             .value();
     }
     driver::Timepoint read(Storage& storage, uint32_t space, ByteRange range, std::vector<std::byte>& to,
@@ -110,8 +110,7 @@ TEST_F(Transfer, ReaderSubmittedAfterAWriteSeesItWhateverRunsFirst) {
         const auto storage = steps.storage(size);
         const auto old_bytes = pattern(size, 1);
         const auto new_bytes = pattern(size, 50);
-        auto done =
-            steps.domain->write(steps.on(1), *storage, StorageRect::of(whole), old_bytes.data(), {}).value();
+        auto done = steps.domain->write(steps.on(1), *storage, StorageRect::of(whole), old_bytes.data(), {}).value();
         done = steps.kernel(steps.on(2, {&done, 1}), {{storage.get(), whole, Access::read}});
         done = steps.domain->write(steps.on(1, {&done, 1}), *storage, StorageRect::of(whole), new_bytes.data(), {})
                    .value();
@@ -288,7 +287,8 @@ TEST_F(Transfer, RectanglesMoveOnlyTheirRows) {
     done = *world.domain->write(world.on(1, {&done, 1}), *storage, rect, rows.data(), {16, 128});
     EXPECT_EQ(world.moved(), rows.size());
     for (uint64_t y = 0; y < 8; ++y)
-        std::copy_n(rows.begin() + static_cast<ptrdiff_t>(y * 16), 16, expected.begin() + static_cast<ptrdiff_t>(32 + y * 64));
+        std::copy_n(rows.begin() + static_cast<ptrdiff_t>(y * 16), 16,
+                    expected.begin() + static_cast<ptrdiff_t>(32 + y * 64));
     std::vector<std::byte> seen;
     done = world.kernel(world.on(2, {&done, 1}), {{storage.get(), whole, Access::read}},
                         [&](const auto& bytes) { seen.assign(bytes[0], bytes[0] + size); });

@@ -99,8 +99,8 @@ private:
         rect.shape = {1 + choices_.below(6), 1 + choices_.below(4), 1 + choices_.below(3)};
         rect.layout.row_pitch = rect.shape.row_bytes + choices_.below(4);
         rect.layout.slice_pitch = rect.layout.row_pitch * rect.shape.rows + choices_.below(4);
-        const uint64_t extent = memory::row_offset(rect.layout, rect.shape.rows - 1, rect.shape.slices - 1) +
-                                rect.shape.row_bytes;
+        const uint64_t extent =
+            memory::row_offset(rect.layout, rect.shape.rows - 1, rect.shape.slices - 1) + rect.shape.row_bytes;
         rect.offset = choices_.below(size - extent + 1);
         return rect;
     }
@@ -301,15 +301,14 @@ private:
         std::vector<Touch> touches = touches_of(model, rect, true);
         for_rows(rect, [&](uint64_t y, uint64_t z, ByteRange row) {
             for (uint64_t i = 0; i < row.size(); ++i)
-                model.bytes[row.begin + i].content =
-                    static_cast<uint8_t>(from[memory::row_offset(layout, y, z) + i]);
+                model.bytes[row.begin + i].content = static_cast<uint8_t>(from[memory::row_offset(layout, y, z) + i]);
         });
         if (space != 0)
             needed_ += memory::bytes_of(rect.shape);
         become_rows(model, rect, SpaceId{space});
         const auto waits = waits_for(touches);
-        issue(std::move(touches), *world_.domain->write(world_.on(space, waits, queue()), *model.storage, rect,
-                                                        from.data(), layout));
+        issue(std::move(touches),
+              *world_.domain->write(world_.on(space, waits, queue()), *model.storage, rect, from.data(), layout));
     }
 
     void copy() {
@@ -330,8 +329,8 @@ private:
             rows.push_back(contents(from, row));
             for (uint64_t i = row.begin; i < row.end; ++i) {
                 const SpaceSet holders = from.bytes[i].holders;
-                needed_ += from.bytes[i].version > 0 &&
-                           !(space == 0 ? on_host(holders) : holders.contains(SpaceId{space}));
+                needed_ +=
+                    from.bytes[i].version > 0 && !(space == 0 ? on_host(holders) : holders.contains(SpaceId{space}));
             }
         });
         size_t next = 0;
@@ -342,8 +341,8 @@ private:
         });
         become_rows(to, to_rect, SpaceId{space});
         const auto waits = waits_for(touches);
-        issue(std::move(touches), *world_.domain->copy(world_.on(space, waits, queue()), *from.storage, from_rect,
-                                                       *to.storage, to_rect));
+        issue(std::move(touches),
+              *world_.domain->copy(world_.on(space, waits, queue()), *from.storage, from_rect, *to.storage, to_rect));
     }
 
     void fill() {
@@ -433,8 +432,8 @@ private:
     static void for_rows(const memory::StorageRect& rect, F&& f) {
         for (uint64_t z = 0; z < rect.shape.slices; ++z)
             for (uint64_t y = 0; y < rect.shape.rows; ++y)
-                f(y, z, ByteRange::at(rect.offset + memory::row_offset(rect.layout, y, z),
-                                      ByteCount{rect.shape.row_bytes}));
+                f(y, z,
+                  ByteRange::at(rect.offset + memory::row_offset(rect.layout, y, z), ByteCount{rect.shape.row_bytes}));
     }
     [[nodiscard]] static std::vector<Touch> touches_of(const Model& model, const memory::StorageRect& rect,
                                                        bool writes) {

@@ -27,7 +27,8 @@ public:
                                          const driver::Submission& submission) override;
     [[nodiscard]] driver::Timepoint fill(const driver::FillOperation& operation,
                                          const driver::Submission& submission) override;
-    [[nodiscard]] driver::Timepoint launch(const driver::LaunchOperation&, const driver::Submission& submission) override {
+    [[nodiscard]] driver::Timepoint launch(const driver::LaunchOperation&,
+                                           const driver::Submission& submission) override {
         return submit(submission, [] {});
     }
     [[nodiscard]] driver::Timepoint call(const driver::HostOperation& operation,
@@ -179,8 +180,7 @@ inline driver::Timepoint FakeQueue::submit(const driver::Submission& submission,
 inline driver::Timepoint FakeQueue::copy(const driver::CopyOperation& operation, const driver::Submission& submission) {
     return submit(submission, [this, operation] {
         const auto at = [this, &operation](const driver::CopyOperation::End& end, uint64_t y, uint64_t z) {
-            const DeviceAddress address =
-                end.address.plus(y * end.layout.row_pitch + z * end.layout.slice_pitch);
+            const DeviceAddress address = end.address.plus(y * end.layout.row_pitch + z * end.layout.slice_pitch);
             return end.place == driver::CopyOperation::Place::host ? address.host()
                                                                    : device_.bytes(address, operation.shape.row_bytes);
         };
@@ -223,4 +223,4 @@ inline void FakeQueue::wait(uint64_t value) {
     ASSERT_GE(completed(), value) << "deadlock";
 }
 
-} // namespace polder::test
+}  // namespace polder::test

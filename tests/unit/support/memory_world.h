@@ -56,20 +56,21 @@ public:
     }
 
     // Plays a kernel: `work` gets the host pointers of its arguments when it executes.
-    driver::Timepoint kernel(const memory::Execution& execution, std::vector<memory::Use> uses,
-                             std::function<void(const std::vector<std::byte*>&)> work = [](const auto&) {}) {
+    driver::Timepoint kernel(
+        const memory::Execution& execution, std::vector<memory::Use> uses,
+        std::function<void(const std::vector<std::byte*>&)> work = [](const auto&) {}) {
         memory::Acquisition acquisition = std::move(domain->acquire(execution, uses).value());
         FakeDevice& device = *devices[execution.space.value];
         std::vector<DeviceAddress> addresses;
         for (size_t i = 0; i < uses.size(); ++i)
             addresses.push_back(acquisition.address(i));
-        const driver::Timepoint done = static_cast<FakeQueue&>(execution.queue)
-                                           .submit({acquisition.waits()}, [&device, uses, addresses, work] {
-                                               std::vector<std::byte*> bytes;
-                                               for (size_t i = 0; i < uses.size(); ++i)
-                                                   bytes.push_back(device.bytes(addresses[i], uses[i].range.size()));
-                                               work(bytes);
-                                           });
+        const driver::Timepoint done =
+            static_cast<FakeQueue&>(execution.queue).submit({acquisition.waits()}, [&device, uses, addresses, work] {
+                std::vector<std::byte*> bytes;
+                for (size_t i = 0; i < uses.size(); ++i)
+                    bytes.push_back(device.bytes(addresses[i], uses[i].range.size()));
+                work(bytes);
+            });
         acquisition.commit(done);
         return done;
     }

@@ -13,10 +13,11 @@
 // Source of the scheme: see doc/memory.md.
 #pragma once
 
-#include <memory>
 #include <memory/ledger.h>
 #include <memory/space.h>
 #include <memory/storage.h>
+
+#include <memory>
 #include <polder/driver.h>
 #include <polder/result.h>
 #include <span>
@@ -38,9 +39,7 @@ struct StorageRect {
     driver::RectShape shape;
     driver::RectLayout layout;
 
-    static StorageRect of(ByteRange range) {
-        return {range.begin, {range.size(), 1, 1}, {}};
-    }
+    static StorageRect of(ByteRange range) { return {range.begin, {range.size(), 1, 1}, {}}; }
 };
 
 // What a kernel does to one byte range of a storage.
@@ -106,15 +105,13 @@ public:
     [[nodiscard]] virtual Result<driver::Timepoint> copy(const Execution& execution, Storage& from,
                                                          const StorageRect& from_rect, Storage& to,
                                                          const StorageRect& to_rect) = 0;
-    [[nodiscard]] virtual Result<driver::Timepoint> fill(const Execution& execution, Storage& to,
-                                                         ByteRange range,
+    [[nodiscard]] virtual Result<driver::Timepoint> fill(const Execution& execution, Storage& to, ByteRange range,
                                                          std::span<const std::byte> pattern) = 0;
     // Makes the newest bytes present in `target` (CL_MIGRATE_MEM_OBJECT_HOST: host_space), or, when
     // `content` is undefined, makes `target` their only holder without moving anything.
     enum class Content : uint8_t { kept, undefined };
-    [[nodiscard]] virtual Result<driver::Timepoint> migrate(const Execution& execution,
-                                                            std::span<const Use> ranges, SpaceId target,
-                                                            Content content) = 0;
+    [[nodiscard]] virtual Result<driver::Timepoint> migrate(const Execution& execution, std::span<const Use> ranges,
+                                                            SpaceId target, Content content) = 0;
     // After completion the bytes are valid at storage.map_address() + range.begin.
     [[nodiscard]] virtual Result<driver::Timepoint> map(const Execution& execution, Storage& storage,
                                                         const StorageRect& rect, MapAccess access) = 0;

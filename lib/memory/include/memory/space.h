@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory/block_pool.h>
+
 #include <polder/driver.h>
 #include <polder/types.h>
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <base/ref.h>
+
 #include <memory>
 #include <polder/driver.h>
 #include <polder/result.h>
@@ -26,8 +27,7 @@ struct StorageOptions {
 class Storage : public RefCounted {
 public:
     // mem_object_allocation_failure when initial contents find no room.
-    [[nodiscard]] static Result<Ref<Storage>> create(Domain& domain, ByteCount size,
-                                                     const StorageOptions& options);
+    [[nodiscard]] static Result<Ref<Storage>> create(Domain& domain, ByteCount size, const StorageOptions& options);
 
     [[nodiscard]] virtual ByteCount size() const = 0;
     [[nodiscard]] virtual Domain& domain() const = 0;

@@ -1,0 +1,356 @@
+// Buffers that several devices use: what they contain, and exactly how many bytes moved.
+#include "support/flow.h"
+
+#include <algorithm>
+
+namespace polder::test {
+namespace {
+
+constexpr size_t host = 0, first = 1, second = 2;  // devices
+constexpr size_t count = 16384;
+constexpr size_t bytes = count * sizeof(cl_int);
+
+using Flow = FlowTest;
+
+TEST_F(Flow, PingPongMovesTheBufferOnceEachTurn) {
+    const OwnedMem buffer = make_buffer(bytes);
+    std::vector<cl_int> expected = numbers(count);
+    write(buffer, expected, queues[first]);
+    EXPECT_EQ(moved(), bytes);
+    OwnedEvent last;
+    constexpr size_t turns = 10;
+    for (size_t turn = 0; turn < turns; ++turn)
+        last = run(turn % 2 ? first : second, "add", count,
+                   last ? std::vector<cl_event>{last} : std::vector<cl_event>{}, mem(buffer), cl_int{1});
+    EXPECT_EQ(moved(), turns * bytes);
+    for (cl_int& value : expected)
+        value += turns;
+    EXPECT_EQ(read<cl_int>(buffer, count, queues[first]), expected);
+    EXPECT_EQ(moved(), bytes);
+}
+
+TEST_F(Flow, OneWriterAndTwoReadersMoveTheBufferOncePerReader) {
+    const OwnedMem buffer = make_buffer(bytes);
+    const OwnedMem sums[] = {make_buffer(4), make_buffer(4)};
+    write(buffer, numbers(count), queues[first]);
+    moved();
+    for (int round = 0; round < 2; ++round) {
+        run(second, "add_sum", 1, {}, mem(buffer), mem(sums[0]), cl_int{100});
+        run(host, "add_sum", 1, {}, mem(buffer), mem(sums[1]), cl_int{100});
+        EXPECT_EQ(moved(), round == 0 ? 2 * bytes : 0);
+    }
+    EXPECT_EQ(read<cl_int>(sums[0], 1, queues[second])[0], 5050);
+    EXPECT_EQ(read<cl_int>(sums[1], 1, queues[host])[0], 5050);
+}
+
+TEST_F(Flow, HalvesWrittenOnTwoDevicesAtOnceStayWhereTheyAre) {
+    const OwnedMem buffer = make_buffer(bytes);
+    const OwnedMem left = sub_buffer(buffer, 0, bytes / 2);
+    const OwnedMem right = sub_buffer(buffer, bytes / 2, bytes / 2);
+    std::vector<cl_int> expected = numbers(count);
+    write(buffer, expected, queues[host]);
+    moved();
+    run(first, "add", count / 2, {}, mem(left), cl_int{1});
+    run(second, "add", count / 2, {}, mem(right), cl_int{2});
+    EXPECT_EQ(moved(), bytes);
+    run(first, "add", count / 2, {}, mem(left), cl_int{1});
+    run(second, "add", count / 2, {}, mem(right), cl_int{2});
+    EXPECT_EQ(moved(), 0u);
+    for (size_t i = 0; i < count; ++i)
+        expected[i] += i < count / 2 ? 2 : 4;
+    EXPECT_EQ(read<cl_int>(buffer, count, queues[first]), expected);
+    EXPECT_EQ(moved(), bytes);
+}
+
+// PoCL's issue 1969.
+TEST_F(Flow, OverlappingSubBuffersShareTheirCommonBytes) {
+    const OwnedMem buffer = make_buffer(bytes);
+    const OwnedMem low = sub_buffer(buffer, 0, bytes / 4 * 3);
+    const OwnedMem high = sub_buffer(buffer, bytes / 4, bytes / 4 * 3);
+    std::vector<cl_int> expected = numbers(count);
+    write(buffer, expected, queues[first]);
+    moved();
+    OwnedEvent done = run(first, "add", count / 4 * 3, {}, mem(low), cl_int{1});
+    EXPECT_EQ(moved(), 0u);
+    done = run(second, "add", count / 4 * 3, {done}, mem(high), cl_int{10});
+    EXPECT_EQ(moved(), bytes / 4 * 3);
+    done = run(first, "add", count / 4 * 3, {done}, mem(low), cl_int{100});
+    EXPECT_EQ(moved(), bytes / 2);  // what `high` has changed of `low`
+    done = run(host, "add", count, {done}, mem(buffer), cl_int{1000});
+    EXPECT_EQ(moved(), bytes);
+    for (size_t i = 0; i < count; ++i)
+        expected[i] += 1000 + (i < count / 4 * 3 ? 101 : 0) + (i >= count / 4 ? 10 : 0);
+    EXPECT_EQ(read<cl_int>(buffer, count, queues[host]), expected);
+    EXPECT_EQ(moved(), 0u);
+}
+
+TEST_F(Flow, FourByteWriteIntoALargeBufferMovesFourBytes) {
+    constexpr size_t large = size_t{64} << 20;
+    const OwnedMem buffer = make_buffer(large);
+    const OwnedMem seen = make_buffer(4);
+    const OwnedMem part = sub_buffer(buffer, size_t{1} << 20, 4096);
+    const cl_int zero = 0;
+    ASSERT_EQ(clEnqueueFillBuffer(queues[first], buffer, &zero, 4, 0, large, 0, nullptr, nullptr), CL_SUCCESS);
+    run(second, "copy_first", 1, {}, mem(buffer), mem(seen));
+    EXPECT_EQ(moved(), large);
+    const cl_int value = 42;
+    ASSERT_EQ(clEnqueueWriteBuffer(queues[first], buffer, CL_TRUE, size_t{1} << 20, 4, &value, 0, nullptr, nullptr),
+              CL_SUCCESS);
+    EXPECT_EQ(moved(), 4u);
+    run(second, "copy_first", 1, {}, mem(part), mem(seen));
+    EXPECT_EQ(moved(), 4u);
+    EXPECT_EQ(read<cl_int>(seen, 1, queues[second])[0], 42);
+}
+
+TEST_F(Flow, OverwriteCopiesNothingIn) {
+    const OwnedMem buffer = make_buffer(bytes);
+    write(buffer, numbers(count), queues[first]);
+    moved();
+    const cl_int value = 3;
+    ASSERT_EQ(clEnqueueFillBuffer(queues[second], buffer, &value, 4, 0, bytes, 0, nullptr, nullptr), CL_SUCCESS);
+    EXPECT_EQ(moved(), 0u);
+    run(second, "add", count, {}, mem(buffer), cl_int{1});
+    EXPECT_EQ(moved(), 0u);
+    EXPECT_EQ(read<cl_int>(buffer, count, queues[second]), std::vector<cl_int>(count, 4));
+}
+
+TEST_F(Flow, ArgumentsOnlyReadOrNeverTouchedCostNoMore) {
+    const OwnedMem from = make_buffer(bytes);
+    const OwnedMem to = make_buffer(4);
+    const OwnedMem data = make_buffer(bytes);
+    write(from, numbers(count), queues[first]);
+    moved();
+    run(second, "add_sum", 1, {}, mem(from), mem(to), cl_int{10});
+    EXPECT_EQ(moved(), bytes);
+    run(first, "add_sum", 1, {}, mem(from), mem(to), cl_int{10});  // still valid there
+    EXPECT_EQ(moved(), 4u);                                        // of `to`, of which a part might be written
+    run(second, "ignore", 16, {}, mem(from), mem(data));
+    write(from, numbers(count), queues[first]);
+    moved();
+    run(second, "ignore", 16, {}, mem(from), mem(data));
+    EXPECT_EQ(moved(), 0u);
+}
+
+// Planned at enqueue, the reader would see the bytes of before the write.
+TEST_F(Flow, CommandThatWaitsForAUserEventSeesALaterWriteOnAnotherDevice) {
+    const OwnedMem buffer = make_buffer(bytes);
+    const OwnedMem seen = make_buffer(4);
+    write(buffer, std::vector<cl_int>(count, 1), queues[second]);
+    moved();
+    const OwnedEvent gate = make_user_event();
+    run(second, "copy_first", 1, {gate}, mem(buffer), mem(seen));
+    write(buffer, std::vector<cl_int>(count, 2), queues[first]);
+    ASSERT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+    EXPECT_EQ(moved(), 2 * bytes);  // from the application, and between the devices
+    EXPECT_EQ(read<cl_int>(seen, 1, queues[second])[0], 2);
+}
+
+TEST_F(Flow, CommandsBehindAUserEventSeeEachOtherAcrossThreeQueues) {
+    const OwnedMem buffer = make_buffer(bytes);
+    write(buffer, std::vector<cl_int>(count, 1), queues[host]);
+    const OwnedEvent gate = make_user_event();
+    const OwnedEvent one = run(first, "add", count, {gate}, mem(buffer), cl_int{10});
+    const OwnedEvent two = run(second, "add", count, {one}, mem(buffer), cl_int{100});
+    const OwnedEvent three = run(host, "add", count, {two}, mem(buffer), cl_int{1000});
+    const cl_int value = 5;
+    ASSERT_EQ(clEnqueueFillBuffer(make_queue(devices[second]), buffer, &value, 4, 0, bytes, 0, nullptr, nullptr),
+              CL_SUCCESS);
+    ASSERT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+    ASSERT_EQ(clWaitForEvents(1, three.in()), CL_SUCCESS);
+    EXPECT_EQ(read<cl_int>(buffer, count, queues[host]), std::vector<cl_int>(count, 1115));
+}
+
+TEST_F(Flow, MapOnOneDeviceWhileAnotherReads) {
+    const OwnedMem buffer = make_buffer(bytes);
+    const OwnedMem sum = make_buffer(4);
+    write(buffer, numbers(count), queues[first]);
+    moved();
+    cl_int error = CL_INVALID_VALUE;
+    auto* const mapped = static_cast<cl_int*>(
+        clEnqueueMapBuffer(queues[first], buffer, CL_TRUE, CL_MAP_READ, 0, bytes / 2, 0, nullptr, nullptr, &error));
+    ASSERT_EQ(error, CL_SUCCESS);
+    EXPECT_EQ(moved(), bytes / 2);
+    run(second, "add_sum", 1, {}, mem(buffer), mem(sum), cl_int{100});
+    EXPECT_EQ(moved(), bytes);
+    for (cl_int i = 0; i < cl_int{count / 2}; ++i)
+        ASSERT_EQ(mapped[i], i + 1);
+    ASSERT_EQ(clEnqueueUnmapMemObject(queues[first], buffer, mapped, 0, nullptr, nullptr), CL_SUCCESS);
+    EXPECT_EQ(read<cl_int>(sum, 1, queues[second])[0], 5050);
+}
+
+TEST_F(Flow, MapForWritingMakesOnlyTheMappedBytesNew) {
+    const OwnedMem buffer = make_buffer(bytes);
+    std::vector<cl_int> expected = numbers(count);
+    write(buffer, expected, queues[first]);
+    moved();
+    cl_int error = CL_INVALID_VALUE;
+    auto* const mapped = static_cast<cl_int*>(
+        clEnqueueMapBuffer(queues[first], buffer, CL_TRUE, CL_MAP_WRITE, 400, 40, 0, nullptr, nullptr, &error));
+    ASSERT_EQ(error, CL_SUCCESS);
+    EXPECT_EQ(moved(), 40u);
+    mapped[0] = expected[100] = -1;
+    ASSERT_EQ(clEnqueueUnmapMemObject(queues[first], buffer, mapped, 0, nullptr, nullptr), CL_SUCCESS);
+    EXPECT_EQ(moved(), 0u);
+    run(first, "add", count, {}, mem(buffer), cl_int{1});
+    EXPECT_EQ(moved(), 40u);
+    for (cl_int& value : expected)
+        ++value;
+    EXPECT_EQ(read<cl_int>(buffer, count, queues[first]), expected);
+}
+
+TEST_F(Flow, RectangleCopyMovesOnlyItsRows) {
+    constexpr size_t pitch = 256, rows = 32, row = 64;
+    const OwnedMem from = make_buffer(bytes);
+    const OwnedMem to = make_buffer(bytes);
+    const std::vector<cl_int> values = numbers(count);
+    write(from, values, queues[first]);
+    std::vector<cl_int> expected(count, 9);
+    write(to, expected, queues[second]);
+    moved();
+    const size_t from_origin[] = {32, 1, 0}, to_origin[] = {128, 2, 0}, region[] = {row, rows, 1};
+    ASSERT_EQ(clEnqueueCopyBufferRect(queues[second], from, to, from_origin, to_origin, region, pitch, 0, pitch, 0, 0,
+                                      nullptr, nullptr),
+              CL_SUCCESS);
+    EXPECT_EQ(moved(), row * rows);
+    for (size_t y = 0; y < rows; ++y)
+        std::copy_n(values.begin() + static_cast<ptrdiff_t>((32 + (y + 1) * pitch) / 4), row / 4,
+                    expected.begin() + static_cast<ptrdiff_t>((128 + (y + 2) * pitch) / 4));
+    EXPECT_EQ(read<cl_int>(to, count, queues[second]), expected);
+    EXPECT_EQ(moved(), bytes);
+    // What the rectangle left alone is still valid where it was.
+    run(first, "add", count, {}, mem(from), cl_int{0});
+    EXPECT_EQ(moved(), 0u);
+}
+
+TEST_F(Flow, KernelThatWritesAPartKeepsTheRest) {
+    const OwnedMem buffer = make_buffer(bytes);
+    std::vector<cl_int> expected = numbers(count);
+    write(buffer, expected, queues[first]);
+    moved();
+    run(second, "set_every_second", count / 2, {}, mem(buffer), cl_int{-3});
+    EXPECT_EQ(moved(), bytes);
+    for (size_t i = 0; i < count; i += 2)
+        expected[i] = -3;
+    EXPECT_EQ(read<cl_int>(buffer, count, queues[first]), expected);
+}
+
+TEST_F(Flow, MigrationMovesAheadAndWithUndefinedContentNothing) {
+    const OwnedMem buffer = make_buffer(bytes);
+    write(buffer, numbers(count), queues[first]);
+    moved();
+    ASSERT_EQ(clEnqueueMigrateMemObjects(queues[second], 1, buffer.in(), 0, 0, nullptr, nullptr), CL_SUCCESS);
+    EXPECT_EQ(moved(), bytes);
+    run(second, "add", count, {}, mem(buffer), cl_int{1});
+    EXPECT_EQ(moved(), 0u);
+    ASSERT_EQ(
+        clEnqueueMigrateMemObjects(queues[first], 1, buffer.in(), CL_MIGRATE_MEM_OBJECT_HOST, 0, nullptr, nullptr),
+        CL_SUCCESS);
+    EXPECT_EQ(moved(), bytes);
+    ASSERT_EQ(clEnqueueMigrateMemObjects(queues[first], 1, buffer.in(), CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, 0,
+                                         nullptr, nullptr),
+              CL_SUCCESS);
+    run(first, "set_every_second", count / 2, {}, mem(buffer), cl_int{1});
+    EXPECT_EQ(moved(), 0u);
+}
+
+TEST_F(Flow, ReleasingBuffersAndEventsWithWorkInFlightIsSafe) {
+    for (int round = 0; round < 50; ++round) {
+        const OwnedMem sum = make_buffer(4);
+        {
+            const OwnedMem buffer = make_buffer(bytes);
+            const cl_int value = round;
+            ASSERT_EQ(clEnqueueFillBuffer(queues[first], buffer, &value, 4, 0, bytes, 0, nullptr, nullptr), CL_SUCCESS);
+            OwnedEvent filled;
+            ASSERT_EQ(clEnqueueMarkerWithWaitList(queues[first], 0, nullptr, filled.out()), CL_SUCCESS);
+            run(second, "add_sum", 1, {filled}, mem(buffer), mem(sum), cl_int{100});
+        }
+        EXPECT_EQ(read<cl_int>(sum, 1, queues[second])[0], 100 * round);
+    }
+}
+
+TEST_F(Flow, TwoContextsMoveTheirOwnBuffers) {
+    cl_int error = CL_INVALID_VALUE;
+    const OwnedContext other = clCreateContext(nullptr, 3, devices.data(), nullptr, nullptr, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    const OwnedQueue other_queue = clCreateCommandQueueWithProperties(other, devices[first], nullptr, &error);
+    const OwnedMem theirs = clCreateBuffer(other, CL_MEM_READ_WRITE, bytes, nullptr, &error);
+    const OwnedMem ours = make_buffer(bytes);
+    write(ours, std::vector<cl_int>(count, 1), queues[first]);
+    write(theirs, std::vector<cl_int>(count, 2), other_queue);
+    EXPECT_EQ(moved(), bytes);
+    run(second, "add", count, {}, mem(ours), cl_int{1});
+    EXPECT_EQ(read<cl_int>(ours, count, queues[second]), std::vector<cl_int>(count, 2));
+    EXPECT_EQ(read<cl_int>(theirs, count, other_queue), std::vector<cl_int>(count, 2));
+    EXPECT_EQ(moved(), 2 * bytes);
+}
+
+TEST_F(Flow, SubDevicesOfOneMemoryMoveNothingBetweenThem) {
+    const cl_device_partition_property by_one[] = {CL_DEVICE_PARTITION_EQUALLY, 1, 0};
+    cl_uint available = 0;
+    if (clCreateSubDevices(devices[first], by_one, 0, nullptr, &available) != CL_SUCCESS || available < 2)
+        GTEST_SKIP() << "the device has a single compute unit";
+    std::vector<cl_device_id> parts(available);
+    ASSERT_EQ(clCreateSubDevices(devices[first], by_one, available, parts.data(), nullptr), CL_SUCCESS);
+    cl_int error = CL_INVALID_VALUE;
+    context = clCreateContext(nullptr, available, parts.data(), nullptr, nullptr, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    devices = parts;
+    program = build(flow_kernels);
+    queues = {make_queue(parts[0]), make_queue(parts[1]), OwnedQueue{}};
+    const OwnedMem buffer = make_buffer(bytes);
+    write(buffer, std::vector<cl_int>(count, 1), queues[0]);
+    for (size_t turn = 0; turn < 4; ++turn) {
+        run(turn % 2, "add", count, {}, mem(buffer), cl_int{1});
+        ASSERT_EQ(clFinish(queues[turn % 2]), CL_SUCCESS);
+    }
+    EXPECT_EQ(moved(), bytes);  // only what the application gave
+    EXPECT_EQ(read<cl_int>(buffer, count, queues[1]), std::vector<cl_int>(count, 5));
+    queues = {};
+    program = {};
+    context = {};
+    for (cl_device_id part : parts)
+        EXPECT_EQ(clReleaseDevice(part), CL_SUCCESS);
+}
+
+// The devices of this test have 128 MiB.
+TEST_F(Flow, OutOfDeviceMemoryIsAnErrorCodeAndTheContextGoesOn) {
+    constexpr size_t large = size_t{48} << 20;
+    std::vector<OwnedMem> buffers;
+    cl_int error = CL_SUCCESS;
+    const cl_int value = 1;
+    while (error == CL_SUCCESS && buffers.size() < 8) {
+        buffers.push_back(make_buffer(large));
+        error = clEnqueueFillBuffer(queues[first], buffers.back(), &value, 4, 0, large, 0, nullptr, nullptr);
+    }
+    EXPECT_EQ(error, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+    EXPECT_EQ(buffers.size(), 3u);
+    // The refused buffer works elsewhere, and here again once there is room.
+    ASSERT_EQ(clEnqueueFillBuffer(queues[second], buffers.back(), &value, 4, 0, large, 0, nullptr, nullptr),
+              CL_SUCCESS);
+    buffers.front().reset();
+    run(first, "add", count, {}, mem(buffers.back()), cl_int{1});
+    EXPECT_EQ(read<cl_int>(buffers.back(), count, queues[first]), std::vector<cl_int>(count, 2));
+}
+
+TEST_F(Flow, ApplicationMemoryIsBroughtUpToDateByAMap) {
+    std::vector<std::byte> memory(bytes + 256);
+    for (const size_t misalignment : {size_t{0}, size_t{4}}) {
+        auto address = (reinterpret_cast<uintptr_t>(memory.data()) + 127) & ~uintptr_t{127};
+        auto* const mine = reinterpret_cast<cl_int*>(address + misalignment);
+        std::fill_n(mine, count, 5);
+        const OwnedMem buffer = make_buffer(bytes, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, mine);
+        run(second, "add", count, {}, mem(buffer), cl_int{1});
+        cl_int error = CL_INVALID_VALUE;
+        void* const mapped =
+            clEnqueueMapBuffer(queues[second], buffer, CL_TRUE, CL_MAP_READ, 0, bytes, 0, nullptr, nullptr, &error);
+        EXPECT_EQ(error, CL_SUCCESS);
+        EXPECT_EQ(mapped, mine);
+        EXPECT_EQ(moved(), 2 * bytes);
+        EXPECT_EQ(std::vector<cl_int>(mine, mine + count), std::vector<cl_int>(count, 6));
+        ASSERT_EQ(clEnqueueUnmapMemObject(queues[second], buffer, mapped, 0, nullptr, nullptr), CL_SUCCESS);
+        ASSERT_EQ(clFinish(queues[second]), CL_SUCCESS);
+    }
+}
+
+} // namespace
+} // namespace polder::test
