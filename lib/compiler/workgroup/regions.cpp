@@ -2,6 +2,7 @@
 
 #include "abi.h"
 #include "liveness.h"
+#include "vectoriser.h"
 #include "work_item_functions.h"
 
 #include <llvm/ADT/PostOrderIterator.h>
@@ -584,7 +585,9 @@ private:
                     instruction.setMetadata(llvm::LLVMContext::MD_access_group, group);
         }
         llvm::Metadata* parallel[] = {llvm::MDString::get(context_, "llvm.loop.parallel_accesses"), group};
-        llvm::SmallVector<llvm::Metadata*, 2> properties{nullptr, llvm::MDNode::get(context_, parallel)};
+        llvm::Metadata* tag[] = {llvm::MDString::get(context_, work_item_loop_tag)};
+        llvm::SmallVector<llvm::Metadata*, 3> properties{nullptr, llvm::MDNode::get(context_, parallel),
+                                                         llvm::MDNode::get(context_, tag)};
         llvm::MDNode* loop = llvm::MDNode::getDistinct(context_, properties);
         loop->replaceOperandWith(0, loop);
         nest.latch->getTerminator()->setMetadata(llvm::LLVMContext::MD_loop, loop);

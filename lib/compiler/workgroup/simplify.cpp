@@ -69,7 +69,7 @@ llvm::FunctionPassManager scalar_pipeline() {
 
 } // namespace
 
-void simplify_body(llvm::Function& function, llvm::TargetMachine* target) {
+void with_analyses(llvm::TargetMachine* target, llvm::function_ref<void(llvm::FunctionAnalysisManager&)> use) {
     llvm::LoopAnalysisManager loops;
     llvm::FunctionAnalysisManager functions;
     llvm::CGSCCAnalysisManager components;
@@ -80,14 +80,18 @@ void simplify_body(llvm::Function& function, llvm::TargetMachine* target) {
     builder.registerFunctionAnalyses(functions);
     builder.registerLoopAnalyses(loops);
     builder.crossRegisterProxies(loops, functions, components, modules);
+    use(functions);
+}
 
-    scalar_pipeline().run(function, functions);
-    if (is_irreducible(function)) {
+void simplify_body(llvm::Function& function, llvm::TargetMachine* target) {
+    with_analyses(target, [&](llvm::FunctionAnalysisManager& functions) {
+        scalar_pipeline().run(function, functions);
+        if (!is_irreducible(function)) return;
         llvm::FunctionPassManager passes;
         passes.addPass(llvm::LowerSwitchPass());
         passes.addPass(llvm::FixIrreduciblePass());
         passes.run(function, functions);
-    }
+    });
 }
 
 } // namespace polder::compiler::workgroup

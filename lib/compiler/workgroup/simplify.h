@@ -1,6 +1,9 @@
 // LLVM's scalar passes over one function, before and after the work-item loops are formed.
 #pragma once
 
+#include <llvm/ADT/STLFunctionalExtras.h>
+#include <llvm/IR/PassManager.h>
+
 namespace llvm {
 class Function;
 class TargetMachine;
@@ -10,5 +13,8 @@ namespace polder::compiler::workgroup {
 
 // Brings an inlined body into SSA form, reducible, with canonical loops. Barriers stay where they are.
 void simplify_body(llvm::Function& function, llvm::TargetMachine* target);
+
+// Calls `use` with the analyses of LLVM's passes.
+void with_analyses(llvm::TargetMachine* target, llvm::function_ref<void(llvm::FunctionAnalysisManager&)> use);
 
 } // namespace polder::compiler::workgroup

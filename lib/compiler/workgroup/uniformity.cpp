@@ -28,8 +28,21 @@ Uniformity::Uniformity(llvm::Function& function, const llvm::LoopInfo& loops) : 
         order_[block] = blocks_.size();
         blocks_.push_back(block);
     }
-    for (const llvm::Instruction& instruction : llvm::instructions(function))
-        if (is_source_of_divergence(instruction)) mark(&instruction);
+    spread({});
+}
+
+Uniformity::Uniformity(llvm::ArrayRef<llvm::BasicBlock*> body, llvm::ArrayRef<const llvm::Value*> sources,
+                       const llvm::LoopInfo& loops)
+    : loops_(loops), blocks_(body.begin(), body.end()) {
+    for (unsigned i = 0; i < blocks_.size(); ++i) order_[blocks_[i]] = i;
+    spread(sources);
+}
+
+void Uniformity::spread(llvm::ArrayRef<const llvm::Value*> sources) {
+    for (const llvm::Value* source : sources) mark(source);
+    for (const llvm::BasicBlock* block : blocks_)
+        for (const llvm::Instruction& instruction : *block)
+            if (is_source_of_divergence(instruction)) mark(&instruction);
     while (!todo_.empty()) mark_users(todo_.pop_back_val());
 }
 
@@ -40,7 +53,7 @@ void Uniformity::mark(const llvm::Value* value) {
 void Uniformity::mark_users(const llvm::Value* value) {
     for (const llvm::User* user : value->users()) {
         const auto* instruction = llvm::dyn_cast<llvm::Instruction>(user);
-        if (!instruction) continue;
+        if (!instruction || !order_.contains(instruction->getParent())) continue;
         if (!instruction->isTerminator()) {
             mark(instruction);
         } else if (varying_.insert(instruction).second) {
@@ -58,6 +71,7 @@ void Uniformity::diverge(llvm::BasicBlock& block) {
     llvm::DenseSet<llvm::BasicBlock*> joins;
     std::set<unsigned> todo;  // by reverse post-order, so that a block's joins are known before it is left
     const auto reach = [&](llvm::BasicBlock* target, unsigned path) {
+        if (!order_.contains(target)) return;
         unsigned& current = paths[target];
         if (current == path || joins.contains(target)) return;
         if (current != 0) {

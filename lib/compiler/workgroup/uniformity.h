@@ -25,6 +25,9 @@ namespace polder::compiler::workgroup {
 class Uniformity {
 public:
     Uniformity(llvm::Function& function, const llvm::LoopInfo& loops);
+    // Within the body of a work-item loop: varying is what depends on `sources`.
+    Uniformity(llvm::ArrayRef<llvm::BasicBlock*> body, llvm::ArrayRef<const llvm::Value*> sources,
+               const llvm::LoopInfo& loops);
 
     [[nodiscard]] bool is_uniform(const llvm::Value* value) const { return !varying_.contains(value); }
     // Blocks that end in a branch with a varying condition.
@@ -33,6 +36,7 @@ public:
 private:
     using Paths = llvm::DenseMap<llvm::BasicBlock*, unsigned>;
 
+    void spread(llvm::ArrayRef<const llvm::Value*> sources);
     void mark(const llvm::Value* value);
     void mark_users(const llvm::Value* value);
     void diverge(llvm::BasicBlock& block);

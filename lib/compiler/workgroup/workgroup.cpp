@@ -5,10 +5,12 @@
 #include "regions.h"
 #include "simplify.h"
 #include "uniformity.h"
+#include "vectoriser.h"
 
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Target/TargetMachine.h>
 #include <algorithm>
 
@@ -23,8 +25,10 @@ Uniformity analyse(llvm::Function& function) {
     return Uniformity(function, loops);
 }
 
+// Lanes of 32 bits in the target's registers, also where its tuning prefers narrower ones.
 uint32_t vector_width(const llvm::Function& function, llvm::TargetMachine* target) {
     if (!target) return 1;
+    if (target->getTargetTriple().isX86() && target->getMCSubtargetInfo()->checkFeatures("+avx512f")) return 16;
     const auto info = target->getTargetTransformInfo(function);
     const auto bits = info.getRegisterBitWidth(llvm::TargetTransformInfo::RGK_FixedWidthVector).getFixedValue();
     return static_cast<uint32_t>(std::max<uint64_t>(bits / 32, 1));
@@ -44,13 +48,16 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     hoist_uniform_values(function, *lowered->prologue, uniformity);
     place_cuts(function, uniformity, cuts);
     const RegionStatistics statistics = form_work_item_loops(*lowered, uniformity, cuts);
+    const uint32_t width = vector_width(function, options.target_machine);
+    with_analyses(options.target_machine,
+                  [&](llvm::FunctionAnalysisManager& analyses) { vectorise_work_item_loops(function, width, analyses); });
 
     WorkGroupResult result;
     result.function = &function;
     result.local_bytes = lowered->local_bytes;
     result.scratch_bytes_per_work_item = statistics.scratch_bytes_per_work_item;
     result.private_bytes_per_work_item = statistics.private_bytes_per_work_item;
-    result.vector_width = vector_width(function, options.target_machine);
+    result.vector_width = width;
     result.has_barriers = !cuts.empty();
     return result;
 }

@@ -1,0 +1,244 @@
+#include "lane_shape.h"
+
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/IR/DataLayout.h>
+#include <llvm/IR/GetElementPtrTypeIterator.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Operator.h>
+#include <llvm/IR/PatternMatch.h>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+constexpr LaneShape uniform{LaneShape::Kind::strided, 0, true, true, nullptr};
+constexpr LaneShape varying{LaneShape::Kind::varying, 0, false, false, nullptr};
+
+LaneShape strided(int64_t stride) {
+    return stride == 0 ? uniform : LaneShape{LaneShape::Kind::strided, stride, false, false, nullptr};
+}
+
+bool all_uniform(const LaneShapes& shapes, const llvm::Instruction& instruction) {
+    return llvm::all_of(instruction.operands(), [&](const llvm::Use& operand) {
+        const LaneShape shape = shapes.of(operand.get());
+        return shape.kind == LaneShape::Kind::unknown || shape.is_uniform();
+    });
+}
+
+} // namespace
+
+LaneShapes::LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm::PHINode& index,
+                       llvm::ArrayRef<llvm::BasicBlock*> blocks, const llvm::SmallPtrSetImpl<llvm::BasicBlock*>& masked,
+                       const llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& divergent,
+                       const llvm::DenseMap<const llvm::Value*, uint64_t>& private_strides)
+    : loop_(loop), loops_(loops), index_(index), masked_(masked), divergent_(divergent), private_strides_(private_strides) {
+    shapes_[&index] = {LaneShape::Kind::strided, 1, true, true, llvm::ConstantInt::get(index.getType(), 0)};
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (llvm::BasicBlock* block : blocks)
+            for (llvm::Instruction& instruction : *block) {
+                if (&instruction == &index) continue;
+                LaneShape& current = shapes_[&instruction];
+                if (current.kind == LaneShape::Kind::varying) continue;
+                const LaneShape next = compute(instruction);
+                LaneShape& again = shapes_[&instruction];  // the map may have moved
+                if (again == next || next.kind == LaneShape::Kind::unknown) continue;
+                // Only downwards: what was something else before is varying.
+                again = again.kind == LaneShape::Kind::unknown || (again.is_strided() && next.is_strided() && again.stride == next.stride)
+                            ? next
+                            : varying;
+                changed = true;
+            }
+    }
+}
+
+LaneShape LaneShapes::of(const llvm::Value* value) const {
+    if (const auto found = private_strides_.find(value); found != private_strides_.end())
+        return strided(static_cast<int64_t>(found->second));
+    const auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
+    if (!instruction || !loop_.contains(instruction)) return uniform;
+    return shapes_.lookup(value);
+}
+
+bool LaneShapes::is_masked_edge(const llvm::BasicBlock* from) const {
+    return masked_.contains(from) || divergent_.contains(from);
+}
+
+LaneShape LaneShapes::compute(llvm::Instruction& instruction) {
+    if (auto* node = llvm::dyn_cast<llvm::PHINode>(&instruction)) return phi(*node);
+    if (instruction.isAtomic() || instruction.isVolatile()) return varying;
+    if (auto* address_of = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction)) return address(*address_of);
+    if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction))
+        if (!call->doesNotAccessMemory()) return varying;
+    switch (instruction.getOpcode()) {
+    case llvm::Instruction::Add:
+    case llvm::Instruction::Sub:
+    case llvm::Instruction::Or: return sum(llvm::cast<llvm::BinaryOperator>(instruction));
+    case llvm::Instruction::Mul:
+    case llvm::Instruction::Shl: return scaled(llvm::cast<llvm::BinaryOperator>(instruction));
+    case llvm::Instruction::AShr:
+    case llvm::Instruction::LShr: return shifted_back(llvm::cast<llvm::BinaryOperator>(instruction));
+    case llvm::Instruction::Trunc: return truncated(llvm::cast<llvm::TruncInst>(instruction));
+    case llvm::Instruction::SExt:
+    case llvm::Instruction::ZExt: return extended(llvm::cast<llvm::CastInst>(instruction));
+    case llvm::Instruction::AddrSpaceCast: {
+        LaneShape shape = of(instruction.getOperand(0));
+        return shape;
+    }
+    default: return all_uniform(*this, instruction) ? uniform : varying;
+    }
+}
+
+LaneShape LaneShapes::phi(llvm::PHINode& node) {
+    const llvm::Loop* around = loops_.getLoopFor(node.getParent());
+    const bool is_header = around && around->getHeader() == node.getParent();
+    LaneShape result;
+    llvm::Value* only = nullptr;
+    bool several = false;
+    for (unsigned i = 0; i < node.getNumIncomingValues(); ++i) {
+        llvm::Value* value = node.getIncomingValue(i);
+        if (is_masked_edge(node.getIncomingBlock(i)) && !is_header) {
+            // What a lane had when it left a loop under a mask.
+            const auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
+            const llvm::Loop* inside = instruction ? loops_.getLoopFor(instruction->getParent()) : nullptr;
+            if (inside && masked_.contains(inside->getHeader()) && !inside->contains(&node)) return varying;
+            if (only && only != value) several = true;
+            only = value;
+        }
+        const LaneShape shape = of(value);
+        if (shape.kind == LaneShape::Kind::unknown) continue;
+        if (shape.kind == LaneShape::Kind::varying) return varying;
+        if (result.kind == LaneShape::Kind::unknown) result = strided(shape.stride);
+        if (result.stride != shape.stride) return varying;
+    }
+    return several ? varying : result;
+}
+
+LaneShape LaneShapes::sum(llvm::BinaryOperator& op) {
+    const LaneShape left = of(op.getOperand(0));
+    const LaneShape right = of(op.getOperand(1));
+    if (left.kind == LaneShape::Kind::unknown || right.kind == LaneShape::Kind::unknown) return {};
+    if (!left.is_strided() || !right.is_strided()) return varying;
+    if (left.is_uniform() && right.is_uniform()) return uniform;
+    const bool is_or = op.getOpcode() == llvm::Instruction::Or;
+    if (is_or && !llvm::cast<llvm::PossiblyDisjointInst>(op).isDisjoint()) return varying;
+    const bool is_sub = op.getOpcode() == llvm::Instruction::Sub;
+    LaneShape result = strided(is_sub ? left.stride - right.stride : left.stride + right.stride);
+    if (result.stride == 0) return varying;  // rare, and its exactness is not worth the thought
+    const bool no_signed_wrap = !is_or && op.hasNoSignedWrap();
+    const bool no_unsigned_wrap = is_or || op.hasNoUnsignedWrap();
+    result.is_exact_signed = no_signed_wrap && left.is_exact_signed && right.is_exact_signed;
+    result.is_exact_unsigned = no_unsigned_wrap && left.is_exact_unsigned && right.is_exact_unsigned;
+    if (is_or || is_sub) return result;
+
+    // base + index, where the loop's preheader can check that nothing wraps.
+    const bool left_is_index = left.base != nullptr;
+    llvm::Value* other = op.getOperand(left_is_index ? 1 : 0);
+    llvm::Value* base = left_is_index ? left.base : right.base;
+    if (!base || !loop_.isLoopInvariant(other)) return result;
+    llvm::Value*& made = bases_[&op];
+    if (!made) {
+        llvm::IRBuilder<> at(loop_.getLoopPreheader()->getTerminator());
+        made = at.CreateAdd(base, other);
+        if (op.getType()->isIntegerTy(32)) assumed_small_.push_back(made);
+    }
+    result.base = made;
+    if (op.getType()->isIntegerTy(32)) result.is_exact_signed = result.is_exact_unsigned = true;
+    return result;
+}
+
+LaneShape LaneShapes::scaled(llvm::BinaryOperator& op) {
+    LaneShape value = of(op.getOperand(0));
+    LaneShape factor = of(op.getOperand(1));
+    llvm::Value* constant_operand = op.getOperand(1);
+    if (op.getOpcode() == llvm::Instruction::Mul && llvm::isa<llvm::ConstantInt>(op.getOperand(0))) {
+        std::swap(value, factor);
+        constant_operand = op.getOperand(0);
+    }
+    if (value.kind == LaneShape::Kind::unknown || factor.kind == LaneShape::Kind::unknown) return {};
+    if (value.is_uniform() && factor.is_uniform()) return uniform;
+    const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(constant_operand);
+    if (!value.is_strided() || !constant || constant->getBitWidth() > 64) return varying;
+    const bool is_shift = op.getOpcode() == llvm::Instruction::Shl;
+    if (is_shift && op.getType()->isIntegerTy(64) && constant->getZExtValue() == 32 && value.stride == 1)
+        return strided(int64_t{1} << 32);  // half of an extension, see shifted_back
+    if (is_shift && constant->getZExtValue() > 20) return varying;
+    const int64_t times = is_shift ? int64_t{1} << constant->getZExtValue() : constant->getSExtValue();
+    if (times == 0 || std::abs(times) > (1 << 20) || std::abs(value.stride) > (1 << 20)) return varying;
+    LaneShape result = strided(value.stride * times);
+    result.is_exact_signed = value.is_exact_signed && op.hasNoSignedWrap();
+    result.is_exact_unsigned = value.is_exact_unsigned && op.hasNoUnsignedWrap();
+    return result;
+}
+
+LaneShape LaneShapes::truncated(llvm::TruncInst& cast) {
+    const LaneShape value = of(cast.getOperand(0));
+    if (!value.is_strided() || value.is_uniform()) return value;
+    if (!cast.getType()->isIntegerTy(32)) return varying;
+    LaneShape result = strided(value.stride);
+    if (!value.base || !cast.getOperand(0)->getType()->isIntegerTy(64)) return result;
+    llvm::Value*& made = bases_[&cast];
+    if (!made) {
+        llvm::IRBuilder<> at(loop_.getLoopPreheader()->getTerminator());
+        made = at.CreateTrunc(value.base, cast.getType());
+        if (!llvm::isa<llvm::ConstantInt>(value.base)) assumed_small_.push_back(value.base);
+    }
+    result.base = made;
+    result.is_exact_signed = result.is_exact_unsigned = true;
+    return result;
+}
+
+LaneShape LaneShapes::extended(llvm::CastInst& cast) {
+    const LaneShape value = of(cast.getOperand(0));
+    if (!value.is_strided() || value.is_uniform()) return value;
+    const bool is_signed = llvm::isa<llvm::SExtInst>(cast);
+    const bool exact = is_signed ? value.is_exact_signed : value.is_exact_unsigned || (cast.hasNonNeg() && value.is_exact_signed);
+    if (!exact) return varying;
+    LaneShape result = strided(value.stride);
+    result.is_exact_signed = true;
+    result.is_exact_unsigned = !is_signed;
+    return result;
+}
+
+// (x << 32) >> n, with n at most 32: a 64-bit x truncated, extended again and scaled.
+LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
+    llvm::Value* inner = nullptr;
+    uint64_t back = 0;
+    using namespace llvm::PatternMatch;
+    if (!op.getType()->isIntegerTy(64) || !op.isExact() ||
+        !match(&op, m_Shr(m_Shl(m_Value(inner), m_SpecificInt(32)), m_ConstantInt(back))) || back > 32 || back < 12)
+        return all_uniform(*this, op) ? uniform : varying;
+    const LaneShape value = of(inner);
+    if (value.kind == LaneShape::Kind::unknown || value.is_uniform()) return value;
+    if (!value.is_strided() || !value.base) return varying;
+    if (!llvm::isa<llvm::ConstantInt>(value.base) && !bases_.lookup(&op)) {
+        bases_[&op] = value.base;
+        assumed_small_.push_back(value.base);
+    }
+    LaneShape result = strided(value.stride << (32 - back));
+    result.is_exact_signed = result.is_exact_unsigned = true;
+    return result;
+}
+
+LaneShape LaneShapes::address(llvm::GetElementPtrInst& gep) {
+    if (gep.getType()->isVectorTy()) return varying;
+    const llvm::DataLayout& layout = gep.getModule()->getDataLayout();
+    int64_t stride = 0;
+    const LaneShape base = of(gep.getPointerOperand());
+    if (base.kind == LaneShape::Kind::unknown) return {};
+    if (!base.is_strided()) return varying;
+    stride = base.stride;
+    for (auto at = llvm::gep_type_begin(gep); at != llvm::gep_type_end(gep); ++at) {
+        const LaneShape index = of(at.getOperand());
+        if (index.kind == LaneShape::Kind::unknown) return {};
+        if (!index.is_strided()) return varying;
+        if (index.is_uniform()) continue;
+        // A narrower index is sign-extended.
+        if (at.getOperand()->getType()->getIntegerBitWidth() < 64 && !index.is_exact_signed) return varying;
+        stride += index.stride * static_cast<int64_t>(at.getSequentialElementStride(layout).getFixedValue());
+    }
+    return strided(stride);
+}
+
+} // namespace polder::compiler::workgroup
