@@ -1,5 +1,5 @@
 // libclc's math functions whose results are wrong for special arguments: zeros of the wrong sign, infinities,
-// exponents that overflow. The rest of what they do is right and kept: "libclc." names the function that
+// exponents and products that overflow. The rest of what they do is right and kept: "libclc." names the function that
 // is replaced here.
 //
 // The results are those that OpenCL C asks for in 7.5.1 (and C99's annex F).

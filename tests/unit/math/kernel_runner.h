@@ -1,6 +1,5 @@
-// Runs OpenCL C kernels on this machine, through the compiler alone: no runtime, no driver.
-//
-// One work-group of up to `group_size` work-items at a time, on the calling thread.
+// Runs OpenCL C kernels on this machine, through the compiler alone: no runtime, no driver. Work-groups run one
+// after another on the calling thread; their size does not divide every count.
 #pragma once
 
 #include <cstddef>

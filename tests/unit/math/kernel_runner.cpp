@@ -1,0 +1,109 @@
+#include "kernel_runner.h"
+
+#include <algorithm>
+#include <compiler/compiler.h>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <vector>
+
+namespace polder::test {
+namespace {
+
+constexpr uint64_t group_size = 256;
+
+struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+};
+using Memory = std::unique_ptr<std::byte, Free>;
+
+Memory allocate(uint64_t bytes) {
+    const uint64_t alignment = local_memory_alignment;
+    return Memory{static_cast<std::byte*>(std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment))};
+}
+
+compiler::Target target() {
+    compiler::Target result;
+    result.local_memory_bytes = 1 << 20;
+    result.max_work_group_size = 4096;
+    result.extensions = {"cl_khr_fp64", "cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics",
+                         "cl_khr_byte_addressable_store", "cl_khr_global_int32_base_atomics",
+                         "cl_khr_global_int32_extended_atomics", "cl_khr_local_int32_base_atomics",
+                         "cl_khr_local_int32_extended_atomics", "cl_khr_subgroups", "cl_khr_extended_bit_ops",
+                         "cl_khr_integer_dot_product"};
+    result.features = {"__opencl_c_fp64", "__opencl_c_int64", "__opencl_c_generic_address_space",
+                       "__opencl_c_program_scope_global_variables", "__opencl_c_work_group_collective_functions",
+                       "__opencl_c_atomic_order_acq_rel", "__opencl_c_atomic_order_seq_cst",
+                       "__opencl_c_atomic_scope_device", "__opencl_c_atomic_scope_all_devices", "__opencl_c_subgroups",
+                       "__opencl_c_integer_dot_product_input_4x8bit",
+                       "__opencl_c_integer_dot_product_input_4x8bit_packed"};
+    return result;
+}
+
+} // namespace
+
+struct KernelRunner::State {
+    std::shared_ptr<const compiler::Module> module;
+    std::shared_ptr<compiler::Executable> executable;
+};
+
+KernelRunner::KernelRunner(const std::string& source) : state_(std::make_unique<State>()) {
+    std::string log;
+    compiler::CompileInput input;
+    input.source = source;
+    input.options = "-cl-std=CL3.0";
+    input.target = target();
+    const auto object = compiler::compile(input, log);
+    if (!object) {
+        ADD_FAILURE() << log;
+        return;
+    }
+    compiler::LinkInput objects;
+    objects.modules = {*object};
+    objects.target = target();
+    auto module = compiler::link(objects, log);
+    if (!module) {
+        ADD_FAILURE() << log;
+        return;
+    }
+    state_->module = *module;
+    auto executable = compiler::Executable::open(state_->module, target());
+    if (!executable) {
+        ADD_FAILURE() << "the module cannot be loaded";
+        return;
+    }
+    state_->executable = *executable;
+}
+
+KernelRunner::~KernelRunner() = default;
+
+void KernelRunner::run(const std::string& kernel, std::span<void* const> pointers, size_t count) {
+    if (!state_->executable)
+        return;
+    const auto compiled = state_->executable->function(kernel, std::nullopt);
+    if (!compiled) {
+        ADD_FAILURE() << kernel << " does not compile";
+        return;
+    }
+    const auto infos = state_->module->kernels();
+    const auto info = std::find_if(infos.begin(), infos.end(), [&](const auto& each) { return each.name == kernel; });
+    ASSERT_NE(info, infos.end()) << kernel;
+    ASSERT_EQ(info->arguments.size(), pointers.size());
+    const Memory arguments = allocate(info->arguments_size);
+    for (size_t i = 0; i < pointers.size(); ++i)
+        std::memcpy(arguments.get() + info->arguments[i].offset, &pointers[i], sizeof(void*));
+
+    const uint64_t local_size = std::min<uint64_t>(group_size, count);
+    LaunchContext context{{0, 0, 0}, {count, 1, 1}, {local_size, 1, 1}, {(count + local_size - 1) / local_size, 1, 1}, 1};
+    context.local_bytes = static_cast<uint32_t>((*compiled)->local_bytes);
+    context.print = [](void*, const char* text, size_t size) { std::fwrite(text, 1, size, stdout); };
+    const Memory local = allocate((*compiled)->local_bytes);
+    const Memory scratch = allocate((*compiled)->scratch_bytes_per_work_item * local_size + 4096);
+    for (uint64_t group = 0; group < context.num_groups[0]; ++group) {
+        const uint64_t id[3] = {group, 0, 0};
+        (*compiled)->function(arguments.get(), &context, id, local.get(), scratch.get());
+    }
+}
+
+} // namespace polder::test
