@@ -1,5 +1,6 @@
-#include <cpu/cpu_driver.h>
 #include <devices/drivers.h>
+
+#include <cpu/cpu_driver.h>
 #include <discrete/discrete_driver.h>
 
 namespace polder::devices {

@@ -1,7 +1,6 @@
+#include <algorithm>
 #include <common/bulk.h>
 #include <common/stream_copy.h>
-
-#include <algorithm>
 #include <cstring>
 
 namespace polder::devices {
@@ -89,8 +88,8 @@ private:
 void fill_block(const FillRecord& fill, std::byte* to, uint64_t size) {
     const std::byte* const pattern = fill.pattern;
     const bool stream = exceeds_caches(fill.size);
-    const bool uniform = std::all_of(pattern, pattern + fill.pattern_bytes,
-                                     [pattern](std::byte byte) { return byte == pattern[0]; });
+    const bool uniform =
+        std::all_of(pattern, pattern + fill.pattern_bytes, [pattern](std::byte byte) { return byte == pattern[0]; });
     if (uniform && !stream) {
         std::memset(to, std::to_integer<int>(pattern[0]), size);
     } else if (size <= 256) {
@@ -133,8 +132,7 @@ void execute_bulk_fill(const FillRecord& fill, Engine& engine, Workspace& worksp
         const uint64_t end = std::min(blocks.end * block_bytes, all.size);
         fill_block(all, all.to + begin, end - begin);
     };
-    run_blocks(engine, workspace, (fill.size + block_bytes - 1) / block_bytes, 1,
-               const_cast<FillRecord*>(&fill), run);
+    run_blocks(engine, workspace, (fill.size + block_bytes - 1) / block_bytes, 1, const_cast<FillRecord*>(&fill), run);
 }
 
 } // namespace polder::devices

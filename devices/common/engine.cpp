@@ -1,8 +1,8 @@
 #include <base/log.h>
-#include <common/engine.h>
-#include <common/host_queue.h>
 
 #include <algorithm>
+#include <common/engine.h>
+#include <common/host_queue.h>
 #include <csignal>
 #include <cstring>
 #include <thread>

@@ -6,8 +6,9 @@
 // needs idle queues and joins the workers. A process that exits with work in flight just leaves them be.
 #pragma once
 
-#include <atomic>
 #include <base/mutex.h>
+
+#include <atomic>
 #include <common/parallel_task.h>
 #include <common/parker.h>
 #include <common/workspace.h>

@@ -1,6 +1,6 @@
-#include <common/foreign_waits.h>
-
 #include <base/mutex.h>
+
+#include <common/foreign_waits.h>
 #include <common/parker.h>
 #include <csignal>
 #include <pthread.h>

@@ -1,11 +1,10 @@
+#include <algorithm>
 #include <common/bulk.h>
 #include <common/clock.h>
 #include <common/foreign_waits.h>
 #include <common/host_queue.h>
 #include <common/launch.h>
 #include <common/print.h>
-
-#include <algorithm>
 #include <cstring>
 #include <thread>
 #include <typeinfo>
@@ -24,9 +23,7 @@ HostQueue* as_host_queue(driver::Queue* queue) {
     return typeid(*queue) == typeid(HostQueue) ? static_cast<HostQueue*>(queue) : nullptr;
 }
 
-constexpr size_t rounded_up(size_t bytes, size_t alignment) {
-    return (bytes + alignment - 1) & ~(alignment - 1);
-}
+constexpr size_t rounded_up(size_t bytes, size_t alignment) { return (bytes + alignment - 1) & ~(alignment - 1); }
 
 // The lowest address of the calling thread's stack.
 uintptr_t stack_floor() {
@@ -66,8 +63,7 @@ HostQueue::~HostQueue() {
 // --- submission ---
 
 template <class Record>
-Record& HostQueue::begin_record(OperationKind kind, const driver::Submission& submission,
-                                size_t extra_bytes) {
+Record& HostQueue::begin_record(OperationKind kind, const driver::Submission& submission, size_t extra_bytes) {
     constexpr size_t record_bytes = rounded_up(sizeof(Record), OperationLog::record_alignment);
     const size_t waits_offset = record_bytes + rounded_up(extra_bytes, alignof(driver::Timepoint));
     const size_t total = waits_offset + submission.waits.size() * sizeof(driver::Timepoint);
@@ -75,8 +71,7 @@ Record& HostQueue::begin_record(OperationKind kind, const driver::Submission& su
     record->kind = kind;
     record->times = submission.times;
     if (!submission.waits.empty()) {
-        record->waits =
-            reinterpret_cast<driver::Timepoint*>(reinterpret_cast<std::byte*>(record) + waits_offset);
+        record->waits = reinterpret_cast<driver::Timepoint*>(reinterpret_cast<std::byte*>(record) + waits_offset);
         for (const driver::Timepoint wait : submission.waits)
             if (wait.queue != this && !wait.is_complete())
                 record->waits[record->wait_count++] = wait;
@@ -106,14 +101,12 @@ driver::Timepoint HostQueue::marker(const driver::Submission& submission) {
     return publish(Weight::small);
 }
 
-driver::Timepoint HostQueue::call(const driver::HostOperation& operation,
-                                  const driver::Submission& submission) {
+driver::Timepoint HostQueue::call(const driver::HostOperation& operation, const driver::Submission& submission) {
     begin_record<CallRecord>(OperationKind::call, submission, 0).operation = operation;
     return publish(Weight::large);
 }
 
-driver::Timepoint HostQueue::copy(const driver::CopyOperation& operation,
-                                  const driver::Submission& submission) {
+driver::Timepoint HostQueue::copy(const driver::CopyOperation& operation, const driver::Submission& submission) {
     using Place = driver::CopyOperation::Place;
     const auto resolve = [this](const driver::CopyOperation::End& end) {
         return end.place == Place::device ? options_.window.resolve(end.address) : end.address.host();
@@ -130,8 +123,7 @@ driver::Timepoint HostQueue::copy(const driver::CopyOperation& operation,
     return publish(bytes >= bulk_parallel_bytes ? Weight::large : Weight::small);
 }
 
-driver::Timepoint HostQueue::copy_resolved(const std::byte* from, std::byte* to, uint64_t size,
-                                           LinkDirection direction,
+driver::Timepoint HostQueue::copy_resolved(const std::byte* from, std::byte* to, uint64_t size, LinkDirection direction,
                                            const driver::Submission& submission) {
     auto& record = begin_record<CopyRecord>(OperationKind::copy, submission, 0);
     record.from = from;
@@ -141,8 +133,7 @@ driver::Timepoint HostQueue::copy_resolved(const std::byte* from, std::byte* to,
     return publish(size >= bulk_parallel_bytes ? Weight::large : Weight::small);
 }
 
-driver::Timepoint HostQueue::fill(const driver::FillOperation& operation,
-                                  const driver::Submission& submission) {
+driver::Timepoint HostQueue::fill(const driver::FillOperation& operation, const driver::Submission& submission) {
     auto& record = begin_record<FillRecord>(OperationKind::fill, submission, 0);
     record.to = options_.window.resolve(operation.address);
     record.size = operation.size;
@@ -151,14 +142,13 @@ driver::Timepoint HostQueue::fill(const driver::FillOperation& operation,
     return publish(record.size >= bulk_parallel_bytes ? Weight::large : Weight::small);
 }
 
-driver::Timepoint HostQueue::launch(const driver::LaunchOperation& operation,
-                                    const driver::Submission& submission) {
+driver::Timepoint HostQueue::launch(const driver::LaunchOperation& operation, const driver::Submission& submission) {
     const size_t argument_bytes = operation.arguments.size();
     auto& record = begin_record<LaunchRecord>(OperationKind::launch, submission, argument_bytes);
     record.kernel = static_cast<const HostKernel*>(operation.kernel);
 
-    auto* const arguments = reinterpret_cast<std::byte*>(&record) +
-                            rounded_up(sizeof(LaunchRecord), OperationLog::record_alignment);
+    auto* const arguments =
+        reinterpret_cast<std::byte*>(&record) + rounded_up(sizeof(LaunchRecord), OperationLog::record_alignment);
     if (argument_bytes != 0)
         std::memcpy(arguments, operation.arguments.data(), argument_bytes);
     record.arguments = arguments;
@@ -434,8 +424,7 @@ Status HostQueue::execute(Operation& operation) {
     Workspace& workspace = engine_.workspace_here(workspace_);
     switch (operation.kind) {
     case OperationKind::marker: return Status::success;
-    case OperationKind::launch:
-        return execute_launch(static_cast<LaunchRecord&>(operation), engine_, workspace);
+    case OperationKind::launch: return execute_launch(static_cast<LaunchRecord&>(operation), engine_, workspace);
     case OperationKind::copy:
         execute_copy(static_cast<const CopyRecord&>(operation), workspace);
         return Status::success;

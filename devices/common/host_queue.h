@@ -13,6 +13,7 @@
 #pragma once
 
 #include <base/mutex.h>
+
 #include <common/engine.h>
 #include <common/host_kernel.h>
 #include <common/link.h>
@@ -30,9 +31,7 @@ struct AddressWindow {
     uint64_t size = 0;
     uint64_t shift = 0;
 
-    [[nodiscard]] uint64_t resolve(uint64_t address) const {
-        return address - base < size ? address + shift : address;
-    }
+    [[nodiscard]] uint64_t resolve(uint64_t address) const { return address - base < size ? address + shift : address; }
     [[nodiscard]] std::byte* resolve(DeviceAddress address) const {
         return reinterpret_cast<std::byte*>(static_cast<uintptr_t>(resolve(address.value)));
     }
@@ -60,18 +59,14 @@ public:
     HostQueue& operator=(const HostQueue&) = delete;
     ~HostQueue() override;
 
-    driver::Timepoint copy(const driver::CopyOperation& operation,
-                           const driver::Submission& submission) override;
-    driver::Timepoint fill(const driver::FillOperation& operation,
-                           const driver::Submission& submission) override;
-    driver::Timepoint launch(const driver::LaunchOperation& operation,
-                             const driver::Submission& submission) override;
-    driver::Timepoint call(const driver::HostOperation& operation,
-                           const driver::Submission& submission) override;
+    driver::Timepoint copy(const driver::CopyOperation& operation, const driver::Submission& submission) override;
+    driver::Timepoint fill(const driver::FillOperation& operation, const driver::Submission& submission) override;
+    driver::Timepoint launch(const driver::LaunchOperation& operation, const driver::Submission& submission) override;
+    driver::Timepoint call(const driver::HostOperation& operation, const driver::Submission& submission) override;
     driver::Timepoint marker(const driver::Submission& submission) override;
     // For PeerCopy: both addresses are to be dereferenced as they are.
-    driver::Timepoint copy_resolved(const std::byte* from, std::byte* to, uint64_t size,
-                                    LinkDirection direction, const driver::Submission& submission);
+    driver::Timepoint copy_resolved(const std::byte* from, std::byte* to, uint64_t size, LinkDirection direction,
+                                    const driver::Submission& submission);
 
     void flush() override;
     void wait(uint64_t value) override;
@@ -81,7 +76,6 @@ public:
     [[nodiscard]] bool add_waiter(TimelineWaiter& waiter);
     // Makes sure that operations up to `value` are executed without further calls.
     void promise(uint64_t value);
-
 
 private:
     friend class Engine;

@@ -1,9 +1,8 @@
+#include <algorithm>
 #include <common/clock.h>
 #include <common/host_kernel.h>
 #include <common/launch.h>
 #include <common/print.h>
-
-#include <algorithm>
 
 namespace polder::devices {
 namespace {
@@ -71,8 +70,7 @@ struct SharedLaunch {
     std::atomic<uint64_t> thread_ns{0};
 };
 
-void run_together(LaunchRecord& launch, uint64_t first, Engine& engine, Workspace& workspace,
-                  float group_ns) {
+void run_together(LaunchRecord& launch, uint64_t first, Engine& engine, Workspace& workspace, float group_ns) {
     SharedLaunch shared{launch};
     const uint64_t count = launch.group_count - first;
     const auto run = [](void* context, UnitRange groups, Workspace& own) {

@@ -1,8 +1,7 @@
+#include <algorithm>
 #include <common/clock.h>
 #include <common/link.h>
 #include <common/parker.h>
-
-#include <algorithm>
 #include <ctime>
 
 namespace polder::devices {
@@ -12,8 +11,8 @@ uint64_t Link::reserve(LinkDirection direction, uint64_t bytes, uint64_t start_n
         return start_ns;
     uint64_t occupied_ns = 0;
     if (speed_.bytes_per_second != 0)
-        occupied_ns = static_cast<uint64_t>(static_cast<double>(bytes) * 1e9 /
-                                            static_cast<double>(speed_.bytes_per_second));
+        occupied_ns =
+            static_cast<uint64_t>(static_cast<double>(bytes) * 1e9 / static_cast<double>(speed_.bytes_per_second));
     Lock lock(mutex_);
     uint64_t& busy_until_ns = busy_until_ns_[static_cast<size_t>(direction)];
     busy_until_ns = std::max(busy_until_ns, start_ns) + occupied_ns;

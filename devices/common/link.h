@@ -6,6 +6,7 @@
 #pragma once
 
 #include <base/mutex.h>
+
 #include <cstdint>
 
 namespace polder::devices {

@@ -1,6 +1,5 @@
-#include <common/operation_log.h>
-
 #include <algorithm>
+#include <common/operation_log.h>
 
 namespace polder::devices {
 
@@ -10,9 +9,7 @@ struct alignas(OperationLog::record_alignment) OperationLog::Chunk {
 
     std::byte* begin() { return reinterpret_cast<std::byte*>(this + 1); }
     static Chunk* of_first(Operation* record) { return reinterpret_cast<Chunk*>(record) - 1; }
-    static void free(Chunk* chunk) {
-        ::operator delete(chunk, std::align_val_t{record_alignment});
-    }
+    static void free(Chunk* chunk) { ::operator delete(chunk, std::align_val_t{record_alignment}); }
     static void free_list(Chunk* chunk) {
         while (chunk) {
             Chunk* const next = chunk->next_spare;

@@ -57,7 +57,7 @@ void ParallelTask::leave() {
 }
 
 void ParallelTask::wait_for_participants() {
-    constexpr uint32_t spins = 2000;
+    constexpr uint32_t spins = 1000;
     for (uint32_t i = 0; i < spins; ++i) {
         if (participants_.load(std::memory_order_acquire) == 0)
             return;

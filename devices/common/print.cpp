@@ -1,6 +1,5 @@
-#include <common/print.h>
-
 #include <atomic>
+#include <common/print.h>
 #include <cstdio>
 
 namespace polder::devices {

@@ -1,8 +1,8 @@
-#include <common/processors.h>
+#include <base/options.h>
 
 #include <algorithm>
-#include <base/options.h>
 #include <charconv>
+#include <common/processors.h>
 #include <fstream>
 #include <sched.h>
 #include <sstream>
@@ -25,10 +25,10 @@ std::optional<uint64_t> number_in(const std::string& path) {
     return line ? parse_number(*line) : std::nullopt;
 }
 
-// Where the process stands in one hierarchy of control groups, from /proc/self/cgroup: lines
-// "number:controllers:path"; version 2 has no controllers.
-std::optional<std::string> cgroup_path(std::string_view controller) {
-    std::ifstream file("/proc/self/cgroup");
+// Where the process stands in one hierarchy of control groups: lines "number:controllers:path"; version 2 has no
+// controllers.
+std::optional<std::string> cgroup_path(const ControlGroupFiles& files, std::string_view controller) {
+    std::ifstream file(files.of_process);
     for (std::string line; std::getline(file, line);) {
         const size_t first = line.find(':');
         const size_t second = line.find(':', first + 1);
@@ -46,9 +46,10 @@ std::optional<std::string> cgroup_path(std::string_view controller) {
 
 // Every directory from the process's group up to the root, as seen under `mount`. In a container the path may
 // name directories that only exist outside; the root then stands for the container's own group.
-std::vector<std::string> cgroup_directories(const std::string& mount, std::string_view controller) {
+std::vector<std::string> cgroup_directories(const ControlGroupFiles& files, std::string_view controller) {
     std::vector<std::string> directories;
-    if (auto path = cgroup_path(controller))
+    const std::string mount = controller.empty() ? files.mount : files.mount + '/' + std::string(controller);
+    if (auto path = cgroup_path(files, controller))
         for (std::string_view rest = *path; rest.size() > 1; rest = rest.substr(0, rest.rfind('/')))
             directories.push_back(mount + std::string(rest));
     directories.push_back(mount);
@@ -132,23 +133,22 @@ uint32_t vector_register_bytes() {
     return 16;
 }
 
-std::optional<uint32_t> quota_processors() {
-    auto share = smallest(cgroup_directories("/sys/fs/cgroup", ""), share_v2);
+std::optional<uint32_t> quota_processors(const ControlGroupFiles& files) {
+    auto share = smallest(cgroup_directories(files, ""), share_v2);
     if (!share)
-        share = smallest(cgroup_directories("/sys/fs/cgroup/cpu", "cpu"), share_v1);
+        share = smallest(cgroup_directories(files, "cpu"), share_v1);
     if (!share)
         return std::nullopt;
     const auto whole = static_cast<uint32_t>(*share);
     return std::max<uint32_t>(1, whole < *share ? whole + 1 : whole);
 }
 
-std::optional<uint64_t> quota_memory_bytes() {
-    auto bytes = smallest(cgroup_directories("/sys/fs/cgroup", ""),
+std::optional<uint64_t> quota_memory_bytes(const ControlGroupFiles& files) {
+    auto bytes = smallest(cgroup_directories(files, ""),
                           [](const std::string& directory) { return number_in(directory + "/memory.max"); });
     if (!bytes)
-        bytes = smallest(cgroup_directories("/sys/fs/cgroup/memory", "memory"), [](const std::string& directory) {
-            return number_in(directory + "/memory.limit_in_bytes");
-        });
+        bytes = smallest(cgroup_directories(files, "memory"),
+                         [](const std::string& directory) { return number_in(directory + "/memory.limit_in_bytes"); });
     return bytes;
 }
 

@@ -19,10 +19,16 @@ namespace polder::devices {
 // The width of the widest vector registers.
 [[nodiscard]] uint32_t vector_register_bytes();
 
+// Where the control groups are told of; tests put files of their own there.
+struct ControlGroupFiles {
+    std::string mount = "/sys/fs/cgroup";
+    std::string of_process = "/proc/self/cgroup";
+};
+
 // Processor time per time that the control groups (v1 or v2) of this process allow, rounded up.
-[[nodiscard]] std::optional<uint32_t> quota_processors();
+[[nodiscard]] std::optional<uint32_t> quota_processors(const ControlGroupFiles& files = {});
 // Bytes of memory that they allow.
-[[nodiscard]] std::optional<uint64_t> quota_memory_bytes();
+[[nodiscard]] std::optional<uint64_t> quota_memory_bytes(const ControlGroupFiles& files = {});
 
 // The first line of a file under /proc or /sys; nothing when it cannot be read.
 [[nodiscard]] std::optional<std::string> first_line(const std::string& path);

@@ -1,7 +1,6 @@
-#include <common/workspace.h>
-
 #include <algorithm>
 #include <bit>
+#include <common/workspace.h>
 #include <new>
 #include <polder/kernel_abi.h>
 

@@ -1,4 +1,5 @@
 #include <base/options.h>
+
 #include <common/clock.h>
 #include <common/host_kernel.h>
 #include <common/host_queue.h>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <base/mutex.h>
+
 #include <common/engine.h>
 #include <optional>
 #include <polder/driver.h>
@@ -25,8 +26,8 @@ public:
 
     [[nodiscard]] Result<std::unique_ptr<driver::Queue>> create_queue(driver::QueueRole role) override;
     [[nodiscard]] Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::KernelImage& image) override;
-    [[nodiscard]] Result<std::unique_ptr<driver::Device>> create_sub_device(
-        std::span<const uint32_t> compute_units) override;
+    [[nodiscard]] Result<std::unique_ptr<driver::Device>>
+    create_sub_device(std::span<const uint32_t> compute_units) override;
     [[nodiscard]] uint64_t now_ns() const override;
 
 private:

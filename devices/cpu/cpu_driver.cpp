@@ -1,5 +1,6 @@
-#include <algorithm>
 #include <base/options.h>
+
+#include <algorithm>
 #include <bit>
 #include <common/processors.h>
 #include <cpu/cpu_device.h>

@@ -1,9 +1,9 @@
-#include <cpu/topology.h>
+#include <base/log.h>
 
 #include <algorithm>
-#include <base/log.h>
 #include <charconv>
 #include <common/processors.h>
+#include <cpu/topology.h>
 #include <fstream>
 #include <hwloc.h>
 #include <optional>

@@ -1,5 +1,4 @@
 #include <discrete/arena.h>
-
 #include <polder/kernel_abi.h>
 #include <sys/mman.h>
 #include <utility>
@@ -52,8 +51,8 @@ Result<std::shared_ptr<Arena>> Arena::create(ByteCount memory, ByteCount local_m
 }
 
 Arena::Arena(Mapping window, Mapping bytes, Mapping local)
-    : window_(std::move(window)), bytes_(std::move(bytes)), local_(std::move(local)),
-      region_(region_of(window_, page)), local_region_(region_of(local_, Alignment{local_memory_alignment})) {}
+    : window_(std::move(window)), bytes_(std::move(bytes)), local_(std::move(local)), region_(region_of(window_, page)),
+      local_region_(region_of(local_, Alignment{local_memory_alignment})) {}
 
 devices::AddressWindow Arena::window() const {
     const uint64_t base = DeviceAddress::of(window_.begin()).value;

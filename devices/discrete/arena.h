@@ -8,6 +8,7 @@
 
 #include <base/mutex.h>
 #include <base/region_allocator.h>
+
 #include <common/host_queue.h>
 #include <common/workspace.h>
 #include <memory>

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <base/mutex.h>
+
 #include <common/engine.h>
 #include <common/link.h>
 #include <discrete/arena.h>
@@ -46,15 +47,14 @@ public:
     [[nodiscard]] ByteCount available_memory() const override;
     [[nodiscard]] Result<std::unique_ptr<driver::Queue>> create_queue(driver::QueueRole role) override;
     [[nodiscard]] Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::KernelImage& image) override;
-    [[nodiscard]] Result<std::unique_ptr<driver::Device>> create_sub_device(
-        std::span<const uint32_t> compute_units) override;
+    [[nodiscard]] Result<std::unique_ptr<driver::Device>>
+    create_sub_device(std::span<const uint32_t> compute_units) override;
     [[nodiscard]] uint64_t now_ns() const override;
     [[nodiscard]] driver::PeerCopy* peer_copy() override { return shared_.peers ? this : nullptr; }
 
     [[nodiscard]] bool reaches(SpaceId space) const override;
-    [[nodiscard]] driver::Timepoint copy(driver::Queue& queue, SpaceId from_space, DeviceAddress from,
-                                         DeviceAddress to, uint64_t size,
-                                         const driver::Submission& submission) override;
+    [[nodiscard]] driver::Timepoint copy(driver::Queue& queue, SpaceId from_space, DeviceAddress from, DeviceAddress to,
+                                         uint64_t size, const driver::Submission& submission) override;
 
 private:
     const driver::DeviceInfo info_;

@@ -1,5 +1,6 @@
-#include <algorithm>
 #include <base/options.h>
+
+#include <algorithm>
 #include <common/processors.h>
 #include <discrete/discrete_device.h>
 #include <discrete/discrete_driver.h>

@@ -1,8 +1,8 @@
-#include <discrete/parameters.h>
-
 #include <base/log.h>
 #include <base/options.h>
+
 #include <charconv>
+#include <discrete/parameters.h>
 #include <optional>
 #include <string>
 

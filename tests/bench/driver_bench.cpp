@@ -1,10 +1,10 @@
 // What the executor of host-executed queues costs: empty launches, batches, chains through two queues, and bulk
 // copies beside one thread's memcpy in the same run.
-#include <benchmark/benchmark.h>
+#include <devices/drivers.h>
 
 #include <array>
+#include <benchmark/benchmark.h>
 #include <cstring>
-#include <devices/drivers.h>
 #include <memory>
 #include <vector>
 
@@ -19,8 +19,8 @@ public:
         device_ = *driver_->open(0, host_space, {});
         queue_ = *device_->create_queue(driver::QueueRole::compute);
         other_ = *device_->create_queue(driver::QueueRole::compute);
-        kernel_ = *device_->load({.function = [](const std::byte*, const LaunchContext*, const uint64_t*, std::byte*,
-                                                 std::byte*) {}});
+        kernel_ = *device_->load(
+            {.function = [](const std::byte*, const LaunchContext*, const uint64_t*, std::byte*, std::byte*) {}});
     }
     [[nodiscard]] driver::Queue& queue() { return *queue_; }
     [[nodiscard]] driver::Queue& other() { return *other_; }

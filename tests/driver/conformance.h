@@ -84,8 +84,8 @@ protected:
     [[nodiscard]] std::unique_ptr<driver::Queue> make_queue(driver::QueueRole role = driver::QueueRole::compute) {
         return make_queue(*device_, role);
     }
-    [[nodiscard]] static std::unique_ptr<driver::Queue> make_queue(
-        driver::Device& device, driver::QueueRole role = driver::QueueRole::compute) {
+    [[nodiscard]] static std::unique_ptr<driver::Queue>
+    make_queue(driver::Device& device, driver::QueueRole role = driver::QueueRole::compute) {
         auto queue = device.create_queue(role);
         EXPECT_TRUE(queue.has_value());
         return std::move(*queue);

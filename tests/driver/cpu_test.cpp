@@ -2,6 +2,7 @@
 #include "conformance.h"
 
 #include <devices/drivers.h>
+
 #include <sched.h>
 
 namespace polder::conformance {

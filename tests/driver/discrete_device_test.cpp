@@ -1,7 +1,8 @@
 // What the discrete driver promises beyond the interface.
+#include <devices/drivers.h>
+
 #include <common/link.h>
 #include <cstdlib>
-#include <devices/drivers.h>
 #include <discrete/parameters.h>
 #include <gtest/gtest.h>
 #include <polder/driver.h>

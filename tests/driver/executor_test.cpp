@@ -6,6 +6,8 @@
 #include <common/processors.h>
 #include <common/stream_copy.h>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <thread>
 
@@ -123,6 +125,70 @@ TEST(Processors, AreThoseOfTheAffinityMask) {
         EXPECT_TRUE(CPU_ISSET(static_cast<size_t>(processor), &all));
     EXPECT_LE(usable_processors().size(), processors.size());
     EXPECT_GE(usable_processors().size(), 1u);
+}
+
+class ControlGroups : public testing::Test {
+protected:
+    void SetUp() override {
+        std::string name = testing::TempDir() + "polder-cgroup-XXXXXX";
+        root_ = mkdtemp(name.data());
+        files_ = {root_ + "/mount", root_ + "/self"};
+        write("mount/kept", "");
+    }
+    void TearDown() override { std::filesystem::remove_all(root_); }
+    void write(const std::string& path, const std::string& text) {
+        const std::filesystem::path whole = root_ + "/" + path;
+        std::filesystem::create_directories(whole.parent_path());
+        std::ofstream(whole) << text << "\n";
+    }
+    std::string root_;
+    ControlGroupFiles files_;
+};
+
+TEST_F(ControlGroups, NoFilesMeanNoLimit) {
+    EXPECT_EQ(quota_processors(files_), std::nullopt);
+    EXPECT_EQ(quota_memory_bytes(files_), std::nullopt);
+}
+
+TEST_F(ControlGroups, Version2_TheTightestGroupOnTheWayUpCountsAndIsRoundedUp) {
+    write("self", "0::/outer/inner");
+    write("mount/outer/inner/cpu.max", "max 100000");
+    write("mount/outer/cpu.max", "150000 100000");
+    write("mount/cpu.max", "800000 100000");
+    write("mount/outer/memory.max", "123456789");
+    write("mount/outer/inner/memory.max", "max");
+    EXPECT_EQ(quota_processors(files_), 2u);
+    EXPECT_EQ(quota_memory_bytes(files_), 123456789u);
+}
+
+TEST_F(ControlGroups, Version2_LessThanOneProcessorIsOne) {
+    write("self", "0::/");
+    write("mount/cpu.max", "20000 100000");
+    EXPECT_EQ(quota_processors(files_), 1u);
+}
+
+TEST_F(ControlGroups, Version1_IsReadFromItsControllersFolders) {
+    write("self", "5:cpu,cpuacct:/job\n4:memory:/job\n0::/");
+    write("mount/cpu/job/cpu.cfs_quota_us", "250000");
+    write("mount/cpu/job/cpu.cfs_period_us", "100000");
+    write("mount/memory/job/memory.limit_in_bytes", "1073741824");
+    EXPECT_EQ(quota_processors(files_), 3u);
+    EXPECT_EQ(quota_memory_bytes(files_), 1073741824u);
+}
+
+TEST_F(ControlGroups, Version1_MinusOneIsNoQuota) {
+    write("self", "5:cpu,cpuacct:/");
+    write("mount/cpu/cpu.cfs_quota_us", "-1");
+    write("mount/cpu/cpu.cfs_period_us", "100000");
+    EXPECT_EQ(quota_processors(files_), std::nullopt);
+}
+
+TEST_F(ControlGroups, MalformedFilesMeanNoLimit) {
+    write("self", "nonsense");
+    write("mount/cpu.max", "many 0");
+    write("mount/memory.max", "");
+    EXPECT_EQ(quota_processors(files_), std::nullopt);
+    EXPECT_EQ(quota_memory_bytes(files_), std::nullopt);
 }
 
 } // namespace

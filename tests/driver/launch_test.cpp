@@ -20,11 +20,16 @@ struct Range {
 
 TEST_P(DriverConformance, EveryWorkItemRunsOnce) {
     const Range ranges[] = {
-        {1, {0, 0, 0}, {1, 1, 1}, {1, 1, 1}},          {1, {0, 0, 0}, {1000, 1, 1}, {10, 1, 1}},
-        {1, {5, 0, 0}, {1001, 1, 1}, {64, 1, 1}},      {1, {0, 0, 0}, {100000, 1, 1}, {1, 1, 1}},
-        {2, {3, 4, 0}, {37, 19, 1}, {8, 4, 1}},        {2, {0, 0, 0}, {1024, 512, 1}, {16, 16, 1}},
-        {3, {1, 2, 3}, {17, 13, 11}, {4, 4, 4}},       {3, {0, 0, 0}, {64, 64, 64}, {8, 8, 8}},
-        {1, {1ull << 40, 0, 0}, {256, 1, 1}, {64, 1, 1}}, {2, {0, 0, 0}, {1, 5000, 1}, {1, 7, 1}},
+        {1, {0, 0, 0}, {1, 1, 1}, {1, 1, 1}},
+        {1, {0, 0, 0}, {1000, 1, 1}, {10, 1, 1}},
+        {1, {5, 0, 0}, {1001, 1, 1}, {64, 1, 1}},
+        {1, {0, 0, 0}, {100000, 1, 1}, {1, 1, 1}},
+        {2, {3, 4, 0}, {37, 19, 1}, {8, 4, 1}},
+        {2, {0, 0, 0}, {1024, 512, 1}, {16, 16, 1}},
+        {3, {1, 2, 3}, {17, 13, 11}, {4, 4, 4}},
+        {3, {0, 0, 0}, {64, 64, 64}, {8, 8, 8}},
+        {1, {1ull << 40, 0, 0}, {256, 1, 1}, {64, 1, 1}},
+        {2, {0, 0, 0}, {1, 5000, 1}, {1, 7, 1}},
     };
     const auto queue = make_queue();
     const auto kernel = load({.function = CountVisits::run});
@@ -57,9 +62,8 @@ TEST_P(DriverConformance, WorkGroupsHaveTheirOwnAlignedLocalAndScratchMemory) {
     const auto queue = make_queue();
     const DeviceBytes out(device(), groups * 4);
     for (const uint64_t local : {64ull, 1000ull, 20000ull}) {
-        const auto kernel = load({.function = CheckWorkspace::run,
-                                  .local_bytes = local,
-                                  .scratch_bytes_per_work_item = 100});
+        const auto kernel =
+            load({.function = CheckWorkspace::run, .local_bytes = local, .scratch_bytes_per_work_item = 100});
         const CheckWorkspace arguments{out.at().value, local, local + 256, 100 * items + 4096};
         driver::LaunchOperation operation = launch_of(*kernel, arguments);
         operation.global_size[0] = groups * items;

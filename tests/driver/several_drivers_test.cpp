@@ -1,8 +1,9 @@
 // Queues of different drivers in one process, waiting for each other.
 #include "conformance.h"
 
-#include <array>
 #include <devices/drivers.h>
+
+#include <array>
 #include <example_driver.h>
 #include <thread>
 

@@ -50,8 +50,8 @@ TEST_P(DriverConformance, RectCopiesMoveTheirRowsAndNothingElse) {
     for (const BoxCase& box : cases) {
         const uint64_t from_bytes = (box.shape.slices - 1) * box.from.slice_pitch +
                                     (box.shape.rows - 1) * box.from.row_pitch + box.shape.row_bytes;
-        const uint64_t to_bytes = (box.shape.slices - 1) * box.to.slice_pitch +
-                                  (box.shape.rows - 1) * box.to.row_pitch + box.shape.row_bytes;
+        const uint64_t to_bytes =
+            (box.shape.slices - 1) * box.to.slice_pitch + (box.shape.rows - 1) * box.to.row_pitch + box.shape.row_bytes;
         const DeviceBytes source(device(), from_bytes);
         const DeviceBytes target(device(), to_bytes);
         const Bytes in = random_bytes(from_bytes, 3);
