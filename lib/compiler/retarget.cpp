@@ -93,8 +93,8 @@ public:
         collect();
         for (llvm::GlobalVariable* variable : old_variables_)
             declare_flat(*variable);
-        for (llvm::Function* function : old_functions_)
-            declare_flat(*function);
+        for (const auto [function, name] : llvm::zip(old_functions_, names_))
+            declare_flat(*function, name);
         for (llvm::GlobalVariable* variable : old_variables_)
             define_flat(*variable);
         for (llvm::Function* function : old_functions_)
@@ -110,6 +110,12 @@ private:
             old_variables_.push_back(&variable);
         for (llvm::Function& function : module_)
             old_functions_.push_back(&function);
+        // All names are freed before any is taken again: an intrinsic's flat name may be that of another old
+        // intrinsic (llvm.memcpy.p0.p1 becomes llvm.memcpy.p0.p0), which must not be found in its place.
+        for (llvm::Function* function : old_functions_) {
+            names_.push_back(function->getName().str());
+            function->setName("");
+        }
     }
 
     void declare_flat(llvm::GlobalVariable& old) {
@@ -134,10 +140,11 @@ private:
             flat.addAttribute(program_variable_attribute);
     }
 
-    void declare_flat(llvm::Function& old) {
+    void declare_flat(llvm::Function& old, const std::string& name) {
         auto* type = llvm::cast<llvm::FunctionType>(types_.remapType(old.getFunctionType()));
         auto* flat = llvm::Function::Create(type, old.getLinkage(), 0, "", &module_);
-        take_name(*flat, old);
+        // Not at creation: only setName makes the new function know that it is an intrinsic.
+        flat->setName(name);
         flat->copyAttributesFrom(&old);
         flat->setComdat(nullptr);
         flat->setAttributes(flat_attributes(old.getAttributes()));
@@ -156,13 +163,6 @@ private:
         if (flat->isIntrinsic())
             if (auto remangled = llvm::Intrinsic::remangleIntrinsicFunction(flat))
                 values_[&old] = *remangled;
-    }
-
-    // Not takeName: only setName makes the new function know that it is an intrinsic.
-    static void take_name(llvm::Function& flat, llvm::Function& old) {
-        const std::string name = old.getName().str();
-        old.setName("");
-        flat.setName(name);
     }
 
     llvm::AttributeList flat_attributes(llvm::AttributeList attributes) {
@@ -229,6 +229,7 @@ private:
     const AddressSpaceNumbers numbers_;
     llvm::SmallVector<llvm::GlobalVariable*, 16> old_variables_;
     llvm::SmallVector<llvm::Function*, 16> old_functions_;
+    std::vector<std::string> names_;
     llvm::SmallVector<llvm::Instruction*, 16> casts_;
     llvm::ValueToValueMapTy values_;
     FlatTypes types_;
