@@ -1,0 +1,254 @@
+#include "support/fixture.h"
+
+#include <CL/cl_ext.h>
+#include <cstring>
+
+namespace polder::test {
+namespace {
+
+constexpr const char* source = R"(
+kernel void ids(global uint* out) {
+    size_t i = get_global_linear_id();
+    out[i] = (uint)get_global_id(0) + 1000 * (uint)get_global_id(1) + 1000000 * (uint)get_global_id(2);
+}
+kernel void sizes(global uint* out) {
+    out[get_global_linear_id()] = (uint)(get_local_size(0) + 100 * get_group_id(0));
+}
+__attribute__((reqd_work_group_size(4, 1, 1))) kernel void fixed(global uint* out) {
+    out[get_global_id(0)] = (uint)get_local_size(0);
+}
+kernel void greedy(global uint* out, local uint* scratch) { out[0] = (uint)(size_t)scratch; }
+)";
+
+class Launches : public ContextTest {
+protected:
+    void SetUp() override {
+        ContextTest::SetUp();
+        uniform = build(source, "-cl-std=CL1.2 -DX='CL1.2'");
+        any = build(source, "-cl-std=CL3.0");
+        buffer = make_buffer(4096 * sizeof(cl_uint));
+    }
+    OwnedKernel ready(cl_program program, const char* name) {
+        OwnedKernel kernel = make_kernel(program, name);
+        EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer.in()), CL_SUCCESS);
+        return kernel;
+    }
+    cl_int launch(cl_kernel kernel, const std::vector<size_t>& global, const std::vector<size_t>& local = {},
+                  const std::vector<size_t>& offset = {}) {
+        return clEnqueueNDRangeKernel(queue, kernel, static_cast<cl_uint>(global.size()),
+                                      offset.empty() ? nullptr : offset.data(), global.data(),
+                                      local.empty() ? nullptr : local.data(), 0, nullptr, nullptr);
+    }
+    OwnedProgram uniform, any;
+    OwnedMem buffer;
+};
+
+TEST_F(Launches, ReportEveryBadArgument) {
+    OwnedKernel kernel = ready(uniform, "ids");
+    const size_t one = 1;
+    const auto enqueue = [&](cl_command_queue on, cl_kernel what, cl_uint dimensions, cl_uint count,
+                             const cl_event* list) {
+        return clEnqueueNDRangeKernel(on, what, dimensions, nullptr, &one, nullptr, count, list, nullptr);
+    };
+    EXPECT_EQ(enqueue(foreign_handle<cl_command_queue>(context), kernel, 1, 0, nullptr), CL_INVALID_COMMAND_QUEUE);
+    EXPECT_EQ(enqueue(queue, foreign_handle<cl_kernel>(context), 1, 0, nullptr), CL_INVALID_KERNEL);
+    EXPECT_EQ(enqueue(queue, kernel, 0, 0, nullptr), CL_INVALID_WORK_DIMENSION);
+    EXPECT_EQ(enqueue(queue, kernel, 4, 0, nullptr), CL_INVALID_WORK_DIMENSION);
+    EXPECT_EQ(enqueue(queue, kernel, 1, 1, nullptr), CL_INVALID_EVENT_WAIT_LIST);
+    OwnedEvent event = make_user_event();
+    EXPECT_EQ(enqueue(queue, kernel, 1, 0, event.in()), CL_INVALID_EVENT_WAIT_LIST);
+    const cl_event foreign = foreign_handle<cl_event>(context);
+    EXPECT_EQ(enqueue(queue, kernel, 1, 1, &foreign), CL_INVALID_EVENT_WAIT_LIST);
+    OwnedKernel unset = make_kernel(uniform, "ids");
+    EXPECT_EQ(enqueue(queue, unset, 1, 0, nullptr), CL_INVALID_KERNEL_ARGS);
+    EXPECT_EQ(clSetUserEventStatus(event, CL_COMPLETE), CL_SUCCESS);
+}
+
+TEST_F(Launches, ReportQueuesAndEventsOfOtherContexts) {
+    OwnedKernel kernel = ready(uniform, "ids");
+    const size_t one = 1;
+    cl_int error = CL_SUCCESS;
+    OwnedContext other = clCreateContext(nullptr, 1, devices.data(), nullptr, nullptr, &error);
+    OwnedQueue elsewhere = clCreateCommandQueueWithProperties(other, devices[0], nullptr, &error);
+    EXPECT_EQ(clEnqueueNDRangeKernel(elsewhere, kernel, 1, nullptr, &one, nullptr, 0, nullptr, nullptr),
+              CL_INVALID_CONTEXT);
+    OwnedEvent event = clCreateUserEvent(other, &error);
+    EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &one, nullptr, 1, event.in(), nullptr),
+              CL_INVALID_CONTEXT);
+    EXPECT_EQ(clSetUserEventStatus(event, CL_COMPLETE), CL_SUCCESS);
+}
+
+TEST_F(Launches, ReportEveryBadSize) {
+    OwnedKernel kernel = ready(uniform, "ids");
+    size_t max = 0;
+    ASSERT_EQ(clGetDeviceInfo(devices[0], CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof max, &max, nullptr), CL_SUCCESS);
+    EXPECT_EQ(launch(kernel, {16}, {0}), CL_INVALID_WORK_GROUP_SIZE);
+    EXPECT_EQ(launch(kernel, {16}, {5}), CL_INVALID_WORK_GROUP_SIZE);
+    EXPECT_EQ(launch(kernel, {2 * max, 2}, {max, 2}), CL_INVALID_WORK_GROUP_SIZE);
+    EXPECT_EQ(launch(kernel, {2 * max}, {2 * max}), CL_INVALID_WORK_ITEM_SIZE);
+    EXPECT_EQ(launch(kernel, {16}, {}, {SIZE_MAX - 8}), CL_INVALID_GLOBAL_OFFSET);
+    EXPECT_EQ(launch(kernel, {SIZE_MAX, SIZE_MAX}), CL_INVALID_GLOBAL_WORK_SIZE);
+    OwnedKernel fixed = ready(uniform, "fixed");
+    EXPECT_EQ(launch(fixed, {16}, {8}), CL_INVALID_WORK_GROUP_SIZE);
+    EXPECT_EQ(launch(fixed, {16}, {4}), CL_SUCCESS);
+    EXPECT_EQ(launch(fixed, {16}), CL_SUCCESS);
+    EXPECT_EQ(read<cl_uint>(buffer, 16), std::vector<cl_uint>(16, 4));
+}
+
+TEST_F(Launches, ReportMoreLocalMemoryThanThereIs) {
+    OwnedKernel kernel = ready(uniform, "greedy");
+    cl_ulong max = 0;
+    ASSERT_EQ(clGetDeviceInfo(devices[0], CL_DEVICE_LOCAL_MEM_SIZE, sizeof max, &max, nullptr), CL_SUCCESS);
+    ASSERT_EQ(clSetKernelArg(kernel, 1, max + 1, nullptr), CL_SUCCESS);
+    EXPECT_EQ(launch(kernel, {1}), CL_OUT_OF_RESOURCES);
+}
+
+TEST_F(Launches, ReportABufferThatWasReleased) {
+    OwnedKernel kernel = make_kernel(uniform, "ids");
+    {
+        OwnedMem gone = make_buffer(64);
+        ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), gone.in()), CL_SUCCESS);
+    }
+    EXPECT_EQ(launch(kernel, {16}), CL_INVALID_KERNEL_ARGS);
+}
+
+TEST_F(Launches, WithoutWorkItemsOnlyWait) {
+    OwnedKernel kernel = ready(uniform, "ids");
+    OwnedEvent event;
+    EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, nullptr, nullptr, 0, nullptr, event.out()),
+              CL_SUCCESS);
+    cl_command_type type = 0;
+    EXPECT_EQ(clGetEventInfo(event, CL_EVENT_COMMAND_TYPE, sizeof type, &type, nullptr), CL_SUCCESS);
+    EXPECT_EQ(type, cl_command_type{CL_COMMAND_NDRANGE_KERNEL});
+    EXPECT_EQ(clWaitForEvents(1, event.in()), CL_SUCCESS);
+    EXPECT_EQ(launch(kernel, {16, 0}), CL_SUCCESS);
+    EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+}
+
+TEST_F(Launches, EveryWorkItemHasItsId) {
+    OwnedKernel kernel = ready(uniform, "ids");
+    ASSERT_EQ(launch(kernel, {5, 3, 7}, {}, {1, 2, 3}), CL_SUCCESS);
+    const std::vector<cl_uint> got = read<cl_uint>(buffer, 5 * 3 * 7);
+    size_t i = 0;
+    for (cl_uint z = 3; z < 10; ++z)
+        for (cl_uint y = 2; y < 5; ++y)
+            for (cl_uint x = 1; x < 6; ++x)
+                EXPECT_EQ(got[i++], x + 1000 * y + 1000000 * z);
+}
+
+TEST_F(Launches, OfLaterLanguagesMayHaveASmallerLastGroup) {
+    OwnedKernel kernel = ready(any, "sizes");
+    ASSERT_EQ(launch(kernel, {10}, {4}), CL_SUCCESS);
+    EXPECT_EQ(read<cl_uint>(buffer, 10), (std::vector<cl_uint>{4, 4, 4, 4, 104, 104, 104, 104, 202, 202}));
+    OwnedProgram forbidden = build(source, "-cl-std=CL3.0 -cl-uniform-work-group-size");
+    OwnedKernel refused = ready(forbidden, "sizes");
+    EXPECT_EQ(launch(refused, {10}, {4}), CL_INVALID_WORK_GROUP_SIZE);
+}
+
+TEST_F(Launches, WithoutASizeOfEarlierLanguagesAreUniform) {
+    OwnedKernel kernel = ready(uniform, "sizes");
+    for (const size_t global : {1u, 7u, 96u, 97u, 1000u, 2048u}) {
+        ASSERT_EQ(launch(kernel, {global}), CL_SUCCESS);
+        const std::vector<cl_uint> got = read<cl_uint>(buffer, global);
+        const cl_uint local = got[0] % 100;
+        for (const cl_uint value : got)
+            EXPECT_EQ(value % 100, local) << global;
+    }
+}
+
+TEST_F(Launches, TaskIsOneWorkItem) {
+    OwnedKernel kernel = ready(uniform, "ids");
+    OwnedEvent event;
+    ASSERT_EQ(clEnqueueTask(queue, kernel, 0, nullptr, event.out()), CL_SUCCESS);
+    cl_command_type type = 0;
+    EXPECT_EQ(clGetEventInfo(event, CL_EVENT_COMMAND_TYPE, sizeof type, &type, nullptr), CL_SUCCESS);
+    EXPECT_EQ(type, cl_command_type{CL_COMMAND_TASK});
+    EXPECT_EQ(clEnqueueTask(queue, foreign_handle<cl_kernel>(context), 0, nullptr, nullptr), CL_INVALID_KERNEL);
+    EXPECT_EQ(clEnqueueTask(foreign_handle<cl_command_queue>(context), kernel, 0, nullptr, nullptr),
+              CL_INVALID_COMMAND_QUEUE);
+    EXPECT_EQ(clWaitForEvents(1, event.in()), CL_SUCCESS);
+}
+
+TEST_F(Launches, SubBufferMustBeAligned) {
+    cl_uint align_bits = 0;
+    ASSERT_EQ(clGetDeviceInfo(devices[0], CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof align_bits, &align_bits, nullptr),
+              CL_SUCCESS);
+    const cl_buffer_region region{align_bits / 8, 256};
+    cl_int error = CL_SUCCESS;
+    OwnedMem part = clCreateSubBuffer(buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    OwnedKernel kernel = make_kernel(uniform, "ids");
+    ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), part.in()), CL_SUCCESS);
+    write(buffer, std::vector<cl_uint>(4096, 9));
+    ASSERT_EQ(launch(kernel, {4}), CL_SUCCESS);
+    const std::vector<cl_uint> got = read<cl_uint>(buffer, 64);
+    const size_t first = region.origin / sizeof(cl_uint);
+    EXPECT_EQ(got[first - 1], 9u);
+    EXPECT_EQ(got[first + 3], 3u);
+    EXPECT_EQ(got[first + 4], 9u);
+}
+
+TEST_F(Launches, SuggestedSizeDividesAndIsUsed) {
+    const auto suggest = reinterpret_cast<clGetKernelSuggestedLocalWorkSizeKHR_fn>(
+        clGetExtensionFunctionAddressForPlatform(platform(), "clGetKernelSuggestedLocalWorkSizeKHR"));
+    ASSERT_NE(suggest, nullptr);
+    OwnedKernel kernel = ready(uniform, "sizes");
+    size_t global[] = {1024}, local[] = {0};
+    ASSERT_EQ(suggest(queue, kernel, 1, nullptr, global, local), CL_SUCCESS);
+    ASSERT_GT(local[0], 0u);
+    EXPECT_EQ(global[0] % local[0], 0u);
+    EXPECT_EQ(suggest(foreign_handle<cl_command_queue>(context), kernel, 1, nullptr, global, local),
+              CL_INVALID_COMMAND_QUEUE);
+    EXPECT_EQ(suggest(queue, foreign_handle<cl_kernel>(context), 1, nullptr, global, local), CL_INVALID_KERNEL);
+    EXPECT_EQ(suggest(queue, kernel, 0, nullptr, global, local), CL_INVALID_WORK_DIMENSION);
+    EXPECT_EQ(suggest(queue, kernel, 1, nullptr, nullptr, local), CL_INVALID_GLOBAL_WORK_SIZE);
+    EXPECT_EQ(suggest(queue, kernel, 1, nullptr, global, nullptr), CL_INVALID_VALUE);
+    size_t zero[] = {0}, far[] = {SIZE_MAX - 1};
+    EXPECT_EQ(suggest(queue, kernel, 1, nullptr, zero, local), CL_INVALID_GLOBAL_WORK_SIZE);
+    EXPECT_EQ(suggest(queue, kernel, 1, far, global, local), CL_INVALID_GLOBAL_OFFSET);
+    OwnedKernel unset = make_kernel(uniform, "ids");
+    EXPECT_EQ(suggest(queue, unset, 1, nullptr, global, local), CL_INVALID_KERNEL_ARGS);
+}
+
+struct NativeBlock {
+    cl_int* place;
+    cl_int value;
+};
+void CL_CALLBACK store(void* data) {
+    NativeBlock block;
+    std::memcpy(&block, data, sizeof block);
+    *block.place = block.value;
+}
+
+TEST_F(Launches, NativeKernelsReportEveryBadArgument) {
+    NativeBlock block{nullptr, 5};
+    cl_mem list[] = {buffer};
+    const void* places[] = {&block.place};
+    cl_device_exec_capabilities can = 0;
+    ASSERT_EQ(clGetDeviceInfo(devices[0], CL_DEVICE_EXECUTION_CAPABILITIES, sizeof can, &can, nullptr), CL_SUCCESS);
+    const auto enqueue = [&](cl_command_queue on, void(CL_CALLBACK * function)(void*), void* data, size_t size,
+                             cl_uint count, const cl_mem* buffers, const void** where) {
+        return clEnqueueNativeKernel(on, function, data, size, count, buffers, where, 0, nullptr, nullptr);
+    };
+    EXPECT_EQ(enqueue(foreign_handle<cl_command_queue>(context), store, &block, sizeof block, 1, list, places),
+              CL_INVALID_COMMAND_QUEUE);
+    EXPECT_EQ(enqueue(queue, nullptr, &block, sizeof block, 1, list, places), CL_INVALID_VALUE);
+    EXPECT_EQ(enqueue(queue, store, nullptr, sizeof block, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(enqueue(queue, store, nullptr, 0, 1, list, places), CL_INVALID_VALUE);
+    EXPECT_EQ(enqueue(queue, store, &block, 0, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(enqueue(queue, store, &block, sizeof block, 1, nullptr, places), CL_INVALID_VALUE);
+    EXPECT_EQ(enqueue(queue, store, &block, sizeof block, 1, list, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(enqueue(queue, store, &block, sizeof block, 0, list, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(enqueue(queue, store, &block, sizeof block, 0, nullptr, places), CL_INVALID_VALUE);
+    if (!(can & CL_EXEC_NATIVE_KERNEL)) {
+        EXPECT_EQ(enqueue(queue, store, &block, sizeof block, 1, list, places), CL_INVALID_OPERATION);
+        return;
+    }
+    cl_mem foreign[] = {foreign_handle<cl_mem>(context)};
+    EXPECT_EQ(enqueue(queue, store, &block, sizeof block, 1, foreign, places), CL_INVALID_MEM_OBJECT);
+    ASSERT_EQ(enqueue(queue, store, &block, sizeof block, 1, list, places), CL_SUCCESS);
+    EXPECT_EQ(read<cl_int>(buffer, 1)[0], 5);
+}
+
+} // namespace
+} // namespace polder::test

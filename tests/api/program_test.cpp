@@ -1,0 +1,392 @@
+#include "support/fixture.h"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+namespace polder::test {
+namespace {
+
+constexpr const char* good_source = "kernel void second(global int* a) { a[0] = 2; }\n"
+                                    "kernel void first(global int* a) { a[0] = 1; }\n";
+
+class Programs : public ContextTest {
+protected:
+    OwnedProgram from_source(const char* text) {
+        cl_int error = CL_INVALID_VALUE;
+        cl_program made = clCreateProgramWithSource(context, 1, &text, nullptr, &error);
+        EXPECT_EQ(error, CL_SUCCESS);
+        return made;
+    }
+    template <class T>
+    T build_value(cl_program program, cl_program_build_info name) {
+        T value{};
+        EXPECT_EQ(clGetProgramBuildInfo(program, devices[0], name, sizeof value, &value, nullptr), CL_SUCCESS);
+        return value;
+    }
+    std::string program_text(cl_program program, cl_program_info name) {
+        size_t size = 0;
+        EXPECT_EQ(clGetProgramInfo(program, name, 0, nullptr, &size), CL_SUCCESS);
+        std::string text(size, '\0');
+        EXPECT_EQ(clGetProgramInfo(program, name, size, text.data(), nullptr), CL_SUCCESS);
+        return text.c_str();
+    }
+    // One per device.
+    std::vector<std::vector<unsigned char>> binaries(cl_program program) {
+        std::vector<size_t> sizes(devices.size());
+        EXPECT_EQ(clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizes.size() * sizeof(size_t), sizes.data(),
+                                   nullptr),
+                  CL_SUCCESS);
+        std::vector<std::vector<unsigned char>> data;
+        std::vector<unsigned char*> places;
+        for (const size_t size : sizes)
+            places.push_back(data.emplace_back(size).data());
+        for (size_t i = 0; i < data.size(); ++i)
+            places[i] = data[i].data();
+        EXPECT_EQ(clGetProgramInfo(program, CL_PROGRAM_BINARIES, places.size() * sizeof(unsigned char*), places.data(),
+                                   nullptr),
+                  CL_SUCCESS);
+        return data;
+    }
+    cl_program from_binary(const std::vector<unsigned char>& bytes, cl_int* status, cl_int* error) {
+        const size_t size = bytes.size();
+        const unsigned char* data = bytes.data();
+        return clCreateProgramWithBinary(context, 1, devices.data(), &size, &data, status, error);
+    }
+    void expect_runs(cl_program program, const char* name, cl_int expected) {
+        OwnedKernel kernel = make_kernel(program, name);
+        OwnedMem buffer = make_buffer(sizeof(cl_int));
+        ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer.in()), CL_SUCCESS);
+        const size_t one = 1;
+        ASSERT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &one, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
+        EXPECT_EQ(read<cl_int>(buffer, 1)[0], expected);
+    }
+};
+
+TEST_F(Programs, CreationFromSourceReportsEveryBadArgument) {
+    cl_int error = CL_SUCCESS;
+    const char* text = good_source;
+    const char* none = nullptr;
+    EXPECT_EQ(clCreateProgramWithSource(foreign_handle<cl_context>(context), 1, &text, nullptr, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_CONTEXT);
+    EXPECT_EQ(clCreateProgramWithSource(context, 0, &text, nullptr, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_VALUE);
+    EXPECT_EQ(clCreateProgramWithSource(context, 1, nullptr, nullptr, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_VALUE);
+    EXPECT_EQ(clCreateProgramWithSource(context, 1, &none, nullptr, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_VALUE);
+}
+
+TEST_F(Programs, SourceIsTheStringsPutTogether) {
+    const char* strings[] = {"abcXXX", "def", "ghiYY"};
+    const size_t lengths[] = {3, 0, 3};
+    cl_int error = CL_SUCCESS;
+    OwnedProgram program = clCreateProgramWithSource(context, 3, strings, lengths, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    EXPECT_EQ(program_text(program, CL_PROGRAM_SOURCE), "abcdefghi");
+}
+
+TEST_F(Programs, ThoseOfNoLanguageAndNoBuiltInKernelsAreRefused) {
+    cl_int error = CL_SUCCESS;
+    EXPECT_EQ(clCreateProgramWithIL(context, "x", 1, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_OPERATION);
+    EXPECT_EQ(clCreateProgramWithIL(foreign_handle<cl_context>(context), "x", 1, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_CONTEXT);
+    EXPECT_EQ(clCreateProgramWithBuiltInKernels(context, 1, devices.data(), "no.such", &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_VALUE);
+    EXPECT_EQ(clCreateProgramWithBuiltInKernels(context, 0, nullptr, "no.such", &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_VALUE);
+    const cl_device_id foreign = foreign_handle<cl_device_id>(context);
+    EXPECT_EQ(clCreateProgramWithBuiltInKernels(context, 1, &foreign, "no.such", &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_DEVICE);
+}
+
+TEST_F(Programs, BuildingReportsEveryBadArgument) {
+    OwnedProgram program = from_source(good_source);
+    const auto never = [](cl_program, void*) { FAIL(); };
+    static_cast<void>(never);
+    EXPECT_EQ(clBuildProgram(foreign_handle<cl_program>(context), 0, nullptr, "", nullptr, nullptr),
+              CL_INVALID_PROGRAM);
+    EXPECT_EQ(clBuildProgram(program, 1, nullptr, "", nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clBuildProgram(program, 0, devices.data(), "", nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clBuildProgram(program, 0, nullptr, "", nullptr, &devices), CL_INVALID_VALUE);
+    const cl_device_id foreign = foreign_handle<cl_device_id>(context);
+    EXPECT_EQ(clBuildProgram(program, 1, &foreign, "", nullptr, nullptr), CL_INVALID_DEVICE);
+    EXPECT_EQ(clBuildProgram(program, 0, nullptr, "-no-such-option", nullptr, nullptr), CL_INVALID_BUILD_OPTIONS);
+    EXPECT_EQ(build_value<cl_build_status>(program, CL_PROGRAM_BUILD_STATUS), CL_BUILD_ERROR);
+}
+
+TEST_F(Programs, SourceThatDoesNotParseGivesALogWithItsLine) {
+    OwnedProgram program = from_source("kernel void k() {}\n\nint broken(\n");
+    EXPECT_EQ(clBuildProgram(program, 0, nullptr, "", nullptr, nullptr), CL_BUILD_PROGRAM_FAILURE);
+    EXPECT_EQ(build_value<cl_build_status>(program, CL_PROGRAM_BUILD_STATUS), CL_BUILD_ERROR);
+    EXPECT_NE(build_log(program).find(":4:"), std::string::npos) << build_log(program);
+    cl_int error = CL_SUCCESS;
+    EXPECT_EQ(clCreateKernel(program, "k", &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_PROGRAM_EXECUTABLE);
+}
+
+TEST_F(Programs, QueriesAnswerBeforeAndAfterTheBuild) {
+    OwnedProgram program = from_source(good_source);
+    EXPECT_EQ(build_value<cl_build_status>(program, CL_PROGRAM_BUILD_STATUS), CL_BUILD_NONE);
+    EXPECT_EQ(build_value<cl_program_binary_type>(program, CL_PROGRAM_BINARY_TYPE),
+              cl_program_binary_type{CL_PROGRAM_BINARY_TYPE_NONE});
+    size_t kernels = 0;
+    EXPECT_EQ(clGetProgramInfo(program, CL_PROGRAM_NUM_KERNELS, sizeof kernels, &kernels, nullptr),
+              CL_INVALID_PROGRAM_EXECUTABLE);
+    ASSERT_EQ(clBuildProgram(program, 0, nullptr, "-DX=1", nullptr, nullptr), CL_SUCCESS);
+    EXPECT_EQ(build_value<cl_build_status>(program, CL_PROGRAM_BUILD_STATUS), CL_BUILD_SUCCESS);
+    EXPECT_EQ(build_value<cl_program_binary_type>(program, CL_PROGRAM_BINARY_TYPE),
+              cl_program_binary_type{CL_PROGRAM_BINARY_TYPE_EXECUTABLE});
+    EXPECT_EQ(build_value<size_t>(program, CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE), 0u);
+    EXPECT_EQ(clGetProgramInfo(program, CL_PROGRAM_NUM_KERNELS, sizeof kernels, &kernels, nullptr), CL_SUCCESS);
+    EXPECT_EQ(kernels, 2u);
+    EXPECT_EQ(program_text(program, CL_PROGRAM_KERNEL_NAMES), "first;second");
+    char options[16] = {};
+    EXPECT_EQ(clGetProgramBuildInfo(program, devices[0], CL_PROGRAM_BUILD_OPTIONS, sizeof options, options, nullptr),
+              CL_SUCCESS);
+    EXPECT_STREQ(options, "-DX=1");
+    size_t il_size = 1;
+    EXPECT_EQ(clGetProgramInfo(program, CL_PROGRAM_IL, 0, nullptr, &il_size), CL_SUCCESS);
+    EXPECT_EQ(il_size, 0u);
+    cl_context its_context = nullptr;
+    EXPECT_EQ(clGetProgramInfo(program, CL_PROGRAM_CONTEXT, sizeof its_context, &its_context, nullptr), CL_SUCCESS);
+    EXPECT_EQ(its_context, context);
+}
+
+TEST_F(Programs, QueriesReportEveryBadArgument) {
+    OwnedProgram program = from_source(good_source);
+    cl_uint value = 0;
+    EXPECT_EQ(clGetProgramInfo(foreign_handle<cl_program>(context), CL_PROGRAM_NUM_DEVICES, sizeof value, &value,
+                               nullptr),
+              CL_INVALID_PROGRAM);
+    EXPECT_EQ(clGetProgramInfo(program, 0x1, sizeof value, &value, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clGetProgramInfo(program, CL_PROGRAM_NUM_DEVICES, 1, &value, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clGetProgramBuildInfo(foreign_handle<cl_program>(context), devices[0], CL_PROGRAM_BUILD_STATUS,
+                                    sizeof value, &value, nullptr),
+              CL_INVALID_PROGRAM);
+    EXPECT_EQ(clGetProgramBuildInfo(program, foreign_handle<cl_device_id>(context), CL_PROGRAM_BUILD_STATUS,
+                                    sizeof value, &value, nullptr),
+              CL_INVALID_DEVICE);
+    EXPECT_EQ(clGetProgramBuildInfo(program, devices[0], 0x1, sizeof value, &value, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clGetProgramBuildInfo(program, devices[0], CL_PROGRAM_BUILD_STATUS, 1, &value, nullptr),
+              CL_INVALID_VALUE);
+}
+
+TEST_F(Programs, AreCountedAndGoneAfterTheLastRelease) {
+    OwnedProgram program = from_source(good_source);
+    cl_uint count = 0;
+    EXPECT_EQ(clRetainProgram(program), CL_SUCCESS);
+    EXPECT_EQ(clGetProgramInfo(program, CL_PROGRAM_REFERENCE_COUNT, sizeof count, &count, nullptr), CL_SUCCESS);
+    EXPECT_EQ(count, 2u);
+    EXPECT_EQ(clReleaseProgram(program), CL_SUCCESS);
+    EXPECT_EQ(clRetainProgram(foreign_handle<cl_program>(context)), CL_INVALID_PROGRAM);
+    EXPECT_EQ(clReleaseProgram(foreign_handle<cl_program>(context)), CL_INVALID_PROGRAM);
+}
+
+TEST_F(Programs, AttachedKernelsForbidAnotherBuild) {
+    OwnedProgram program = build(good_source);
+    {
+        OwnedKernel kernel = make_kernel(program, "first");
+        EXPECT_EQ(clBuildProgram(program, 0, nullptr, "", nullptr, nullptr), CL_INVALID_OPERATION);
+        EXPECT_EQ(clCompileProgram(program, 0, nullptr, "", 0, nullptr, nullptr, nullptr, nullptr),
+                  CL_INVALID_OPERATION);
+    }
+    EXPECT_EQ(clBuildProgram(program, 0, nullptr, "", nullptr, nullptr), CL_SUCCESS);
+    expect_runs(program, "first", 1);
+}
+
+TEST_F(Programs, BuildWithACallbackTellsWhenItIsDone) {
+    OwnedProgram program = from_source(good_source);
+    std::atomic<cl_program> told{nullptr};
+    ASSERT_EQ(clBuildProgram(
+                  program, 0, nullptr, "",
+                  [](cl_program built, void* user) { *static_cast<std::atomic<cl_program>*>(user) = built; }, &told),
+              CL_SUCCESS);
+    for (int i = 0; i < 6000 && !told; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_EQ(told, program);
+    EXPECT_EQ(build_value<cl_build_status>(program, CL_PROGRAM_BUILD_STATUS), CL_BUILD_SUCCESS);
+    expect_runs(program, "second", 2);
+}
+
+TEST_F(Programs, CompilingReportsEveryBadArgument) {
+    OwnedProgram program = from_source(good_source);
+    OwnedProgram header = from_source("int x;");
+    cl_program headers[] = {header};
+    const char* names[] = {"x.h"};
+    const auto compile = [&](cl_program which, cl_uint count, const cl_program* list, const char** list_names) {
+        return clCompileProgram(which, 0, nullptr, "", count, list, list_names, nullptr, nullptr);
+    };
+    EXPECT_EQ(compile(foreign_handle<cl_program>(context), 0, nullptr, nullptr), CL_INVALID_PROGRAM);
+    EXPECT_EQ(compile(program, 0, headers, names), CL_INVALID_VALUE);
+    EXPECT_EQ(compile(program, 1, nullptr, names), CL_INVALID_VALUE);
+    EXPECT_EQ(compile(program, 1, headers, nullptr), CL_INVALID_VALUE);
+    cl_program foreign = foreign_handle<cl_program>(context);
+    EXPECT_EQ(compile(program, 1, &foreign, names), CL_INVALID_PROGRAM);
+    EXPECT_EQ(clCompileProgram(program, 1, nullptr, "", 0, nullptr, nullptr, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clCompileProgram(program, 0, devices.data(), "", 0, nullptr, nullptr, nullptr, nullptr),
+              CL_INVALID_VALUE);
+    EXPECT_EQ(clCompileProgram(program, 0, nullptr, "", 0, nullptr, nullptr, nullptr, names), CL_INVALID_VALUE);
+    EXPECT_EQ(clCompileProgram(program, 0, nullptr, "-no-such", 0, nullptr, nullptr, nullptr, nullptr),
+              CL_INVALID_COMPILER_OPTIONS);
+    OwnedProgram broken = from_source("int broken(");
+    EXPECT_EQ(compile(broken, 0, nullptr, nullptr), CL_COMPILE_PROGRAM_FAILURE);
+}
+
+TEST_F(Programs, CompiledObjectsAreLinked) {
+    OwnedProgram main_part = from_source("#include \"value.h\"\nint value(void);\n"
+                                         "kernel void k(global int* a) { a[0] = value() + OFFSET; }");
+    OwnedProgram value_part = from_source("int value(void) { return 40; }");
+    OwnedProgram header = from_source("#define OFFSET 2\n");
+    cl_program headers[] = {header};
+    const char* names[] = {"value.h"};
+    ASSERT_EQ(clCompileProgram(main_part, 0, nullptr, "", 1, headers, names, nullptr, nullptr), CL_SUCCESS)
+        << build_log(main_part);
+    ASSERT_EQ(clCompileProgram(value_part, 0, nullptr, "", 0, nullptr, nullptr, nullptr, nullptr), CL_SUCCESS);
+    EXPECT_EQ(build_value<cl_program_binary_type>(main_part, CL_PROGRAM_BINARY_TYPE),
+              cl_program_binary_type{CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT});
+    cl_int error = CL_SUCCESS;
+    cl_program library_inputs[] = {value_part};
+    OwnedProgram library =
+        clLinkProgram(context, 0, nullptr, "-create-library", 1, library_inputs, nullptr, nullptr, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    EXPECT_EQ(build_value<cl_program_binary_type>(library, CL_PROGRAM_BINARY_TYPE),
+              cl_program_binary_type{CL_PROGRAM_BINARY_TYPE_LIBRARY});
+    cl_program inputs[] = {main_part, library};
+    OwnedProgram linked = clLinkProgram(context, 0, nullptr, "", 2, inputs, nullptr, nullptr, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    expect_runs(linked, "k", 42);
+    EXPECT_EQ(clBuildProgram(linked, 0, nullptr, "", nullptr, nullptr), CL_INVALID_OPERATION);
+    EXPECT_EQ(clCompileProgram(linked, 0, nullptr, "", 0, nullptr, nullptr, nullptr, nullptr), CL_INVALID_OPERATION);
+}
+
+TEST_F(Programs, LinkingReportsEveryBadArgument) {
+    OwnedProgram never_compiled = from_source(good_source);
+    cl_program inputs[] = {never_compiled};
+    cl_int error = CL_SUCCESS;
+    const auto link = [&](cl_context in, cl_uint count, const cl_program* list, const char* options = "") {
+        const OwnedProgram made = clLinkProgram(in, 0, nullptr, options, count, list, nullptr, nullptr, &error);
+        return error;
+    };
+    EXPECT_EQ(link(foreign_handle<cl_context>(context), 1, inputs), CL_INVALID_CONTEXT);
+    EXPECT_EQ(link(context, 0, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(link(context, 0, inputs), CL_INVALID_VALUE);
+    EXPECT_EQ(link(context, 1, nullptr), CL_INVALID_VALUE);
+    cl_program foreign = foreign_handle<cl_program>(context);
+    EXPECT_EQ(link(context, 1, &foreign), CL_INVALID_PROGRAM);
+    EXPECT_EQ(link(context, 1, inputs), CL_INVALID_OPERATION);
+    EXPECT_EQ(clLinkProgram(context, 1, nullptr, "", 1, inputs, nullptr, nullptr, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_VALUE);
+    EXPECT_EQ(clLinkProgram(context, 0, nullptr, "", 1, inputs, nullptr, inputs, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_VALUE);
+    ASSERT_EQ(clCompileProgram(never_compiled, 0, nullptr, "", 0, nullptr, nullptr, nullptr, nullptr), CL_SUCCESS);
+    EXPECT_EQ(link(context, 1, inputs, "-no-such"), CL_INVALID_LINKER_OPTIONS);
+    OwnedProgram unresolved = from_source("int missing(void); kernel void k(global int* a) { a[0] = missing(); }");
+    ASSERT_EQ(clCompileProgram(unresolved, 0, nullptr, "", 0, nullptr, nullptr, nullptr, nullptr), CL_SUCCESS);
+    cl_program bad[] = {unresolved};
+    EXPECT_EQ(link(context, 1, bad), CL_LINK_PROGRAM_FAILURE);
+}
+
+TEST_F(Programs, BinariesAreSavedAndLoaded) {
+    OwnedProgram program = build(good_source, "-DY");
+    const std::vector<std::vector<unsigned char>> saved = binaries(program);
+    ASSERT_FALSE(saved[0].empty());
+    cl_int status = CL_INVALID_VALUE, error = CL_INVALID_VALUE;
+    OwnedProgram loaded = from_binary(saved[0], &status, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    EXPECT_EQ(status, CL_SUCCESS);
+    EXPECT_EQ(program_text(loaded, CL_PROGRAM_SOURCE), "");
+    EXPECT_EQ(clCompileProgram(loaded, 0, nullptr, "", 0, nullptr, nullptr, nullptr, nullptr), CL_INVALID_OPERATION);
+    ASSERT_EQ(clBuildProgram(loaded, 0, nullptr, nullptr, nullptr, nullptr), CL_SUCCESS);
+    char options[16] = {};
+    EXPECT_EQ(clGetProgramBuildInfo(loaded, devices[0], CL_PROGRAM_BUILD_OPTIONS, sizeof options, options, nullptr),
+              CL_SUCCESS);
+    EXPECT_STREQ(options, "-DY");
+    expect_runs(loaded, "second", 2);
+}
+
+TEST_F(Programs, DamagedBinariesAreRefused) {
+    OwnedProgram program = build(good_source);
+    const std::vector<unsigned char> good = binaries(program)[0];
+    cl_int status = CL_SUCCESS, error = CL_SUCCESS;
+    for (const size_t at : {size_t{0}, size_t{9}, size_t{20}, good.size() / 2, good.size() - 1}) {
+        std::vector<unsigned char> bad = good;
+        bad[at] ^= 0x40;
+        EXPECT_EQ(from_binary(bad, &status, &error), nullptr) << at;
+        EXPECT_EQ(error, CL_INVALID_BINARY) << at;
+        EXPECT_EQ(status, CL_INVALID_BINARY) << at;
+    }
+    for (const size_t size : {size_t{1}, size_t{31}, size_t{40}, good.size() - 1}) {
+        EXPECT_EQ(from_binary({good.begin(), good.begin() + static_cast<ptrdiff_t>(size)}, &status, &error), nullptr);
+        EXPECT_EQ(error, CL_INVALID_BINARY) << size;
+    }
+    EXPECT_EQ(from_binary(std::vector<unsigned char>(4096, 0x7f), &status, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_BINARY);
+}
+
+TEST_F(Programs, LoadingBinariesReportsEveryBadArgument) {
+    OwnedProgram program = build(good_source);
+    const std::vector<unsigned char> good = binaries(program)[0];
+    size_t size = good.size(), zero = 0;
+    const unsigned char* data = good.data();
+    const unsigned char* none = nullptr;
+    cl_int status = CL_SUCCESS, error = CL_SUCCESS;
+    const cl_device_id foreign = foreign_handle<cl_device_id>(context);
+    const auto load = [&](cl_context in, cl_uint count, const cl_device_id* list, const size_t* sizes,
+                          const unsigned char** bytes) {
+        EXPECT_EQ(clCreateProgramWithBinary(in, count, list, sizes, bytes, &status, &error), nullptr);
+        return error;
+    };
+    EXPECT_EQ(load(foreign_handle<cl_context>(context), 1, devices.data(), &size, &data), CL_INVALID_CONTEXT);
+    EXPECT_EQ(load(context, 0, devices.data(), &size, &data), CL_INVALID_VALUE);
+    EXPECT_EQ(load(context, 1, nullptr, &size, &data), CL_INVALID_VALUE);
+    EXPECT_EQ(load(context, 1, &foreign, &size, &data), CL_INVALID_DEVICE);
+    EXPECT_EQ(load(context, 1, devices.data(), nullptr, &data), CL_INVALID_VALUE);
+    EXPECT_EQ(load(context, 1, devices.data(), &size, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(load(context, 1, devices.data(), &zero, &data), CL_INVALID_VALUE);
+    EXPECT_EQ(status, CL_INVALID_VALUE);
+    EXPECT_EQ(load(context, 1, devices.data(), &size, &none), CL_INVALID_VALUE);
+}
+
+TEST_F(Programs, BinaryOfAnObjectCannotBeBuiltButLinked) {
+    OwnedProgram program = from_source(good_source);
+    ASSERT_EQ(clCompileProgram(program, 0, nullptr, "", 0, nullptr, nullptr, nullptr, nullptr), CL_SUCCESS);
+    cl_int status = CL_INVALID_VALUE, error = CL_INVALID_VALUE;
+    OwnedProgram loaded = from_binary(binaries(program)[0], &status, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    EXPECT_EQ(build_value<cl_program_binary_type>(loaded, CL_PROGRAM_BINARY_TYPE),
+              cl_program_binary_type{CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT});
+    EXPECT_EQ(clBuildProgram(loaded, 0, nullptr, nullptr, nullptr, nullptr), CL_INVALID_BINARY);
+    cl_program inputs[] = {loaded};
+    OwnedProgram linked = clLinkProgram(context, 1, devices.data(), "", 1, inputs, nullptr, nullptr, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    expect_runs(linked, "first", 1);
+}
+
+TEST_F(Programs, ReleaseCallbackAndConstantsAreRefused) {
+    OwnedProgram program = from_source(good_source);
+    const auto callback = [](cl_program, void*) {};
+    EXPECT_EQ(clSetProgramReleaseCallback(foreign_handle<cl_program>(context), callback, nullptr), CL_INVALID_PROGRAM);
+    EXPECT_EQ(clSetProgramReleaseCallback(program, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clSetProgramReleaseCallback(program, callback, nullptr), CL_INVALID_OPERATION);
+    const cl_int value = 1;
+    EXPECT_EQ(clSetProgramSpecializationConstant(program, 0, sizeof value, &value), CL_INVALID_OPERATION);
+    EXPECT_EQ(clSetProgramSpecializationConstant(foreign_handle<cl_program>(context), 0, sizeof value, &value),
+              CL_INVALID_PROGRAM);
+}
+
+TEST_F(Programs, ProgramScopeVariablesKeepTheirValuesBetweenLaunches) {
+    OwnedProgram program = build("global int counter = 5;\nglobal int* global where = &counter;\n"
+                                 "kernel void count(global int* out) { counter += 1; out[0] = *where; }",
+                                 "-cl-std=CL3.0");
+    EXPECT_GE(build_value<size_t>(program, CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE), sizeof(cl_int));
+    for (const cl_device_id device : devices) {
+        queue = make_queue(device);
+        expect_runs(program, "count", 6);
+        expect_runs(program, "count", 7);
+    }
+}
+
+} // namespace
+} // namespace polder::test
