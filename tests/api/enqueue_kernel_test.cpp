@@ -8,11 +8,12 @@ namespace {
 
 constexpr const char* source = R"(
 kernel void ids(global uint* out) {
-    size_t i = get_global_linear_id();
+    size_t x = get_global_id(0) - get_global_offset(0), y = get_global_id(1) - get_global_offset(1);
+    size_t i = x + get_global_size(0) * (y + get_global_size(1) * (get_global_id(2) - get_global_offset(2)));
     out[i] = (uint)get_global_id(0) + 1000 * (uint)get_global_id(1) + 1000000 * (uint)get_global_id(2);
 }
 kernel void sizes(global uint* out) {
-    out[get_global_linear_id()] = (uint)(get_local_size(0) + 100 * get_group_id(0));
+    out[get_global_id(0)] = (uint)(get_local_size(0) + 100 * get_group_id(0));
 }
 __attribute__((reqd_work_group_size(4, 1, 1))) kernel void fixed(global uint* out) {
     out[get_global_id(0)] = (uint)get_local_size(0);
