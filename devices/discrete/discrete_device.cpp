@@ -67,6 +67,10 @@ Result<std::unique_ptr<driver::Device>> DiscreteDevice::create_sub_device(std::s
     return device;
 }
 
+DeviceAddress DiscreteDevice::kernel_address(DeviceAddress address) const {
+    return DeviceAddress{shared_.arena->window().resolve(address.value)};
+}
+
 uint64_t DiscreteDevice::now_ns() const { return devices::now_ns(); }
 
 bool DiscreteDevice::reaches(SpaceId space) const {

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <polder/driver.h>
+#include <polder/kernel_addresses.h>
 
 namespace polder::discrete {
 
@@ -35,7 +36,7 @@ struct SharedMemory {
     std::shared_ptr<Peers> peers;  // null: no direct copies
 };
 
-class DiscreteDevice final : public driver::Device, public driver::PeerCopy {
+class DiscreteDevice final : public driver::Device, public driver::PeerCopy, public driver::KernelAddresses {
 public:
     DiscreteDevice(driver::DeviceInfo info, SharedMemory shared, std::vector<int> processors);
     // Starts what the device cannot work without.
@@ -49,6 +50,7 @@ public:
     [[nodiscard]] Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::KernelImage& image) override;
     [[nodiscard]] Result<std::unique_ptr<driver::Device>>
     create_sub_device(std::span<const uint32_t> compute_units) override;
+    [[nodiscard]] DeviceAddress kernel_address(DeviceAddress address) const override;
     [[nodiscard]] uint64_t now_ns() const override;
     [[nodiscard]] driver::PeerCopy* peer_copy() override { return shared_.peers ? this : nullptr; }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <polder/kernel_addresses.h>
 #include <runtime/device_code.h>
 
 namespace polder::runtime {
@@ -11,7 +12,10 @@ bool holds_address(const compiler::KernelArgument& argument) {
 }
 
 // The initial contents with the addresses that depend on where the variables are.
-std::vector<std::byte> relocated(const compiler::ProgramVariables& variables, DeviceAddress base) {
+std::vector<std::byte> relocated(const compiler::ProgramVariables& variables, const driver::Device& device,
+                                 DeviceAddress base) {
+    if (const auto* kernels_see = dynamic_cast<const driver::KernelAddresses*>(&device))
+        base = kernels_see->kernel_address(base);
     std::vector<std::byte> image = variables.image;
     for (const uint64_t at : variables.relocations) {
         uint64_t offset = 0;
@@ -82,7 +86,7 @@ Result<DeviceAddress> DeviceCode::program_variables() {
 }
 
 Result<void> DeviceCode::fill_variables(const memory::Block& block) {
-    const std::vector<std::byte> image = relocated(module_->program_variables(), block.address);
+    const std::vector<std::byte> image = relocated(module_->program_variables(), device_, block.address);
     if (space_.id().is_host()) {
         std::ranges::copy(image, block.address.host());
         return {};
