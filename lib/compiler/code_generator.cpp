@@ -10,6 +10,7 @@
 #include <base/options.h>
 #include <filesystem>
 #include <llvm/ADT/SetVector.h>
+#include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/LegacyPassManager.h>
@@ -99,6 +100,16 @@ void set_processor(llvm::Module& module) {
     }
 }
 
+// A program may name its own functions as the C library does; only what our loader offers and LLVM makes of
+// loops is taken for what its name says.
+llvm::TargetLibraryInfoImpl known_library(const llvm::TargetMachine& machine) {
+    llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
+    library.disableAllFunctions();
+    for (const llvm::LibFunc function : {llvm::LibFunc_memcpy, llvm::LibFunc_memmove, llvm::LibFunc_memset})
+        library.setAvailable(function);
+    return library;
+}
+
 void optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOptions& options) {
     llvm::PipelineTuningOptions tuning;
     tuning.LoopVectorization = options.is_optimized;
@@ -109,6 +120,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOpti
     llvm::CGSCCAnalysisManager components;
     llvm::ModuleAnalysisManager modules;
     llvm::PassBuilder builder(&machine, tuning);
+    functions.registerPass([&machine] { return llvm::TargetLibraryAnalysis(known_library(machine)); });
     builder.registerModuleAnalyses(modules);
     builder.registerCGSCCAnalyses(components);
     builder.registerFunctionAnalyses(functions);

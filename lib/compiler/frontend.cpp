@@ -99,12 +99,19 @@ private:
     clang::CompilerInstance instance_;
 };
 
+// C99 leaves an `inline` function to another translation unit to define; OpenCL programs have no other.
+void keep_inline_functions(llvm::Module& module) {
+    for (llvm::Function& function : module)
+        if (function.hasAvailableExternallyLinkage())
+            function.setLinkage(llvm::GlobalValue::LinkOnceODRLinkage);
+}
+
 } // namespace
 
 std::vector<std::string> frontend_arguments(const Target& target, const BuildOptions& options) {
     std::vector<std::string> arguments{
         "-triple", "spir64-unknown-unknown", "-x", "cl", "-cl-std=" + options.standard,
-        options.is_optimized ? "-O2" : "-O0", "-disable-llvm-passes", "-disable-O0-optnone",
+        "-O2", "-disable-llvm-passes",  // -O2 for what Clang itself does by it: bodies of `inline` functions
         "-fdeclare-opencl-builtins", "-finclude-default-header",
         "-resource-dir", paths().resource_directory,
         "-internal-isystem", paths().resource_directory + "/include",
@@ -126,6 +133,7 @@ Result<FrontendResult> run_frontend(const CompileInput& input, const BuildOption
     auto result = Run{input, log}.compile(frontend_arguments(input.target, options), context);
     if (!result)
         return result;
+    keep_inline_functions(*result->module);
     retarget_to_host(*result->module, spir64_address_spaces);
     return result;
 }

@@ -123,6 +123,20 @@ TEST(CompilerExecution, StructByValue_Arrives) {
     EXPECT_EQ(a, 5.5);
 }
 
+TEST(CompilerExecution, InlineFunctionsAndOnesNamedLikeTheCLibrarys_AreTheProgramsOwn) {
+    const std::string source = "inline int three(void) { return 3; }\n"
+                               "int strlen(int x) { return x + 1; }\n"
+                               "float sqrtf(float x) { return x + 0.5f; }\n"
+                               "kernel void k(global float* a) { size_t i = get_global_id(0); a[i] = sqrtf(strlen(three()) + a[i]); }";
+    for (const char* options : {"", "-cl-opt-disable"}) {
+        const Outcome built = build(source, options);
+        ASSERT_EQ(built.status, Status::success) << built.log;
+        float a[4] = {0, 1, 2, 3};
+        Launch{built, "k"}.set(0, &a[0]).run(4, 4);
+        EXPECT_EQ(a[3], 7.5f);
+    }
+}
+
 TEST(CompilerExecution, UnknownKernel_IsRefused) {
     const Outcome built = build("kernel void k() {}");
     auto executable = Executable::open(built.module, target());
