@@ -103,11 +103,32 @@ Result<void> DomainImpl::prepare(const Execution& execution, std::span<const Use
         launch_.storages.push_back(&storage);
         launch_.addresses.push_back(address.plus(use.range.begin));
     }
+    return prepare_in_place(execution) ? Result<void>{} : prepare_by_plan(execution);
+}
+
+bool DomainImpl::prepare_in_place(const Execution& execution) {
+    launch_.plan.versions.clear();
+    launch_.waits.reset(&execution.queue);
+    launch_.waits.add(execution.waits);
+    for (uint32_t i = 0; i < launch_.uses.size(); ++i) {
+        const PlannedUse& use = launch_.uses[i];
+        const std::optional<Version> newest =
+            use.residency->use_in_place(use.range, execution.space, use.access, launch_.waits);
+        if (!newest)
+            return false;
+        if (writes(use.access))
+            launch_.plan.versions.push_back({i, newest->next()});
+    }
+    POLDER_LOG(memory, "kernel on space %u: %zu uses in place, %u new versions", execution.space.value,
+               launch_.uses.size(), launch_.plan.versions.size());
+    return true;
+}
+
+Result<void> DomainImpl::prepare_by_plan(const Execution& execution) {
     launch_.plan = plan(launch_.uses, execution.space, mover_.topology());
     POLDER_LOG(memory, "kernel on space %u: %zu uses, %u transfers, %u new versions", execution.space.value,
-               uses.size(), launch_.plan.transfers.size(), launch_.plan.versions.size());
+               launch_.uses.size(), launch_.plan.transfers.size(), launch_.plan.versions.size());
     POLDER_TRY(transfer(launch_.plan, launch_.storages, execution.space));
-
     launch_.waits.reset(&execution.queue);
     launch_.waits.add(execution.waits);
     for (const PlannedUse& use : launch_.uses)

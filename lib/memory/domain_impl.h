@@ -73,6 +73,9 @@ private:
 
     // --- kernels ---
     [[nodiscard]] Result<void> prepare(const Execution& execution, std::span<const Use> uses) POLDER_REQUIRES(mutex_);
+    // The common case: nothing to move. False, with the launch's plan and waits undefined, otherwise.
+    [[nodiscard]] bool prepare_in_place(const Execution& execution) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] Result<void> prepare_by_plan(const Execution& execution) POLDER_REQUIRES(mutex_);
     void commit_launch(driver::Timepoint done) POLDER_REQUIRES(mutex_);
 
     Mover mover_;

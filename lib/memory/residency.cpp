@@ -2,13 +2,33 @@
 
 namespace polder::memory {
 
-void Residency::user_waits(ByteRange range, SpaceId space, Access access, WaitList& waits) const {
-    uint8_t mask = 0;
-    if (reads(access))
-        mask |= static_cast<uint8_t>(TouchKind::hidden_write);
+namespace {
+
+// The touches that a user's command has to wait for.
+constexpr uint8_t user_wait_mask(Access access) {
     if (writes(access))
-        mask |= any_hidden;
+        return any_hidden;
+    return reads(access) ? static_cast<uint8_t>(TouchKind::hidden_write) : 0;
+}
+
+} // namespace
+
+void Residency::user_waits(ByteRange range, SpaceId space, Access access, WaitList& waits) const {
+    const uint8_t mask = user_wait_mask(access);
     visit(range, [&](ByteRange, const RangeState& state) { state.touches.collect(space, mask, waits); });
+}
+
+std::optional<Version> Residency::use_in_place(ByteRange range, SpaceId space, Access access, WaitList& waits) const {
+    const uint8_t mask = user_wait_mask(access);
+    const bool reading = reads(access);
+    bool in_place = true;
+    Version newest;
+    visit(range, [&](ByteRange, const RangeState& state) {
+        in_place = in_place && (!reading || state.holders.empty() || state.holders.contains(space));
+        newest = std::max(newest, state.version);
+        state.touches.collect(space, mask, waits);
+    });
+    return in_place ? std::optional{newest} : std::nullopt;
 }
 
 void Residency::hidden_read_waits(ByteRange range, SpaceId space, WaitList& waits) const {

@@ -9,6 +9,7 @@
 #include "range_map.h"
 #include "timeline.h"
 
+#include <optional>
 #include <polder/driver.h>
 #include <polder/types.h>
 #include <span>
@@ -56,6 +57,11 @@ public:
     // By whoever wants the storage gone.
     void all_waits(WaitList& waits) const;
 
+    // All at once for a command in `space` whose bytes are in place: adds its waits and answers the newest version in
+    // `range`. Nothing, with some waits added perhaps, when bytes are missing.
+    [[nodiscard]] std::optional<Version> use_in_place(ByteRange range, SpaceId space, Access access,
+                                                      WaitList& waits) const;
+
     // --- what has been submitted ---
     // A hidden transfer: `to` holds the newest bytes from `written` on; the source is free from `read` on.
     struct Transferred {
@@ -83,4 +89,4 @@ private:
     size_t sweep_at_ = 64;
 };
 
-} // namespace polder::memory
+}  // namespace polder::memory

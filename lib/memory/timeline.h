@@ -62,18 +62,17 @@ struct Touch {
 // The touches of one byte range that may still be in flight; at most one per space, kind and queue.
 class Touches {
 public:
-    // Forgets what is complete and remembers one more.
+    // Remembers one more, and forgets what is complete when there is not yet one of its kind.
     void add(SpaceId space, TouchKind kind, driver::Timepoint when) {
-        prune();
-        if (when.is_complete())
-            return;
         for (Touch& touch : list_) {
             if (touch.queue == when.queue && touch.space == space && touch.kind == kind) {
                 touch.value = std::max(touch.value, when.value);
                 return;
             }
         }
-        list_.push_back({when.queue, when.value, space, kind});
+        prune();
+        if (!when.is_complete())
+            list_.push_back({when.queue, when.value, space, kind});
     }
     void prune() {
         for (uint32_t i = list_.size(); i-- > 0;)

@@ -9,12 +9,13 @@
 namespace polder::memory {
 namespace {
 
-// Staging: two buffers, so that one is filled while the other is emptied. Chunks are small enough that the two
-// links overlap for most of the time, and large enough that a link's latency does not count.
+// Staging: some buffers are filled while others are emptied; more than two, so that neither link waits when a thread is
+// late. Chunks are small enough that the links overlap for most of the time, and large enough that a link's latency
+// does not count.
 constexpr uint64_t chunk_bytes_min = uint64_t{256} << 10;
 constexpr uint64_t chunk_bytes_max = uint64_t{4} << 20;
-constexpr uint64_t chunks_wanted = 16;
-constexpr uint32_t staging_slots = 2;
+constexpr uint64_t chunks_wanted = 32;
+constexpr uint32_t staging_slots = 4;
 
 driver::CopyOperation::End end_of(const Place& place) {
     using Where = driver::CopyOperation::Place;
@@ -50,7 +51,7 @@ void for_each_chunk(const driver::RectShape& shape, uint64_t bytes, F&& f) {
                          std::min(slices_step, shape.slices - z)}});
 }
 
-} // namespace
+}  // namespace
 
 Mover::Mover(std::span<Space* const> spaces) {
     for (Space* space : spaces)
@@ -112,7 +113,8 @@ Result<Moved> Mover::staged(const Move& move, driver::Waits before_read, HiddenQ
     const uint64_t chunk_bytes =
         std::min(bytes, std::clamp(Alignment{4096}.round_up(bytes / chunks_wanted), chunk_bytes_min, chunk_bytes_max));
     const uint64_t slot_bytes = Alignment{128}.round_up(chunk_bytes);
-    const uint32_t slots = chunk_bytes == bytes ? 1 : staging_slots;
+    const auto slots =
+        static_cast<uint32_t>(std::min<uint64_t>(staging_slots, (bytes + chunk_bytes - 1) / chunk_bytes));
     BlockPool& pool = space(host_space)->pool();
     POLDER_ASSIGN(staging, pool.allocate(ByteCount{slots * slot_bytes}, Alignment{128}));
 
@@ -160,4 +162,4 @@ driver::Timepoint Mover::peer(driver::Queue& queue, const Move& move, const driv
     return done;
 }
 
-} // namespace polder::memory
+}  // namespace polder::memory
