@@ -176,5 +176,128 @@ TEST(WorkGroup, Saxpy_IsVectorised) {
     EXPECT_NE(program.optimised().find("x float>"), std::string::npos) << program.optimised();
 }
 
+
+// Divergent control, gathers and scatters, for sizes below, at and above the width of vectors.
+TEST(WorkGroup, DivergentLoopsWithMemory_ComputeWhatEachItemWouldAlone) {
+    Compiled program(R"(
+        kernel void k(global const uint* in, global uint* out, global uint* counts, uint n) {
+            uint i = get_global_id(0);
+            uint bins[4] = {0, 0, 0, 0};
+            uint sum = 0;
+            for (uint k = 0; k < in[i]; ++k) {
+                uint at = (i * 7 + k * k) % n;
+                if (in[at] & 1) { sum += in[at]; if (sum > 500) break; }
+                else {
+                    for (uint j = at; j != 0; j >>= 1) { if (j == 5) continue; bins[j & 3] += j; if (bins[0] > 1000) goto done; }
+                }
+            }
+        done:
+            if (sum & 1) atomic_add(counts + (sum & 3), in[i]);
+            out[(i * 5) % n] = sum + bins[0] + 3 * bins[1] + 5 * bins[2] + 7 * bins[3];
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    const uint32_t n = 173;  // not a multiple of 5: every item has its own place
+    std::vector<uint32_t> in(n);
+    for (uint32_t i = 0; i < n; ++i) in[i] = (i * 2654435761U >> 20) % 40;
+    std::vector<uint32_t> expected(n);
+    std::array<uint32_t, 4> expected_counts{};
+    for (uint32_t i = 0; i < n; ++i) {
+        uint32_t bins[4] = {0, 0, 0, 0};
+        uint32_t sum = 0;
+        [&] {
+            for (uint32_t k = 0; k < in[i]; ++k) {
+                const uint32_t at = (i * 7 + k * k) % n;
+                if (in[at] & 1) {
+                    sum += in[at];
+                    if (sum > 500) break;
+                } else {
+                    for (uint32_t j = at; j != 0; j >>= 1) {
+                        if (j == 5) continue;
+                        bins[j & 3] += j;
+                        if (bins[0] > 1000) return;
+                    }
+                }
+            }
+        }();
+        if (sum & 1) expected_counts[sum & 3] += in[i];
+        expected[(i * 5) % n] = sum + bins[0] + 3 * bins[1] + 5 * bins[2] + 7 * bins[3];
+    }
+    for (uint64_t local : {1, 7, 16, 33, 173}) {
+        std::vector<uint32_t> out(n);
+        std::array<uint32_t, 4> counts{};
+        program.run({1, {n, 1, 1}, {local, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(counts.data()).add(n));
+        EXPECT_EQ(out, expected) << local;
+        EXPECT_EQ(counts, expected_counts) << local;
+    }
+}
+
+TEST(WorkGroup, IndicesOfEveryType_WrapAsTheyWould) {
+    Compiled program(R"(
+        kernel void k(global uint* out, uint base, int start) {
+            uint u = get_global_id(0) + base;
+            int s = (int)get_global_id(0) + start;
+            ushort h = get_global_id(0);
+            uchar c = get_global_id(0) * 3;
+            out[u] += 1;
+            out[s] += 10;
+            out[h] += 100;
+            out[c] += 1000;
+            out[get_global_id(0) ^ 1] += 10000;
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    for (uint32_t base : {0U, 5U, 0xfffffff0U}) {
+        std::vector<uint32_t> out(512), expected(512);
+        for (uint32_t i = 16; i < 16 + 64; ++i) {
+            expected[i + base] += 1;
+            expected[i + 100] += 10;
+            expected[i] += 100;
+            expected[(i * 3) & 255] += 1000;
+            expected[i ^ 1] += 10000;
+        }
+        // One item at a time would be the same: no two items of a group share a place in one statement.
+        program.run({1, {64, 1, 1}, {32, 1, 1}, {16, 0, 0}}, Arguments().add(out.data()).add(base).add(100));
+        EXPECT_EQ(out, expected) << base;
+    }
+}
+
+TEST(WorkGroup, VectorsOfOpenCL_AreSplitIntoLanes) {
+    Compiled program(R"(
+        kernel void k(global const float4* in, global float4* out, global uchar4* bytes, int n) {
+            int i = get_global_id(0);
+            float4 sum = (float4)(0);
+            for (int k = 0; k < n; ++k) sum = sum * 0.5f + in[(i + k) % n].wzyx;
+            out[i] = sum;
+            bytes[i] = convert_uchar4(sum.xxyy);
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    constexpr size_t n = 48;
+    struct alignas(16) Four {
+        float v[4];
+        bool operator==(const Four&) const = default;
+    };
+    std::vector<Four> in(n), out(n), expected(n);
+    for (size_t i = 0; i < n; ++i) in[i] = {{float(i), float(i % 7), float(i % 5), 1}};
+    for (size_t i = 0; i < n; ++i)
+        for (size_t k = 0; k < n; ++k)
+            for (size_t c = 0; c < 4; ++c) expected[i].v[c] = expected[i].v[c] * 0.5F + in[(i + k) % n].v[3 - c];
+    std::vector<std::array<uint8_t, 4>> bytes(n);
+    program.run({1, {n, 1, 1}, {24, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(bytes.data()).add(int32_t{n}));
+    EXPECT_TRUE(out == expected);
+    for (size_t i = 0; i < n; ++i) EXPECT_EQ(bytes[i][2], static_cast<uint8_t>(expected[i].v[1]));
+}
+
+TEST(WorkGroup, DivergentLoop_IsVectorised) {
+    Compiled program(R"(
+        kernel void k(global int* out, int most) {
+            float cx = get_global_id(0) * 0.01f - 2, cy = get_global_id(1) * 0.01f;
+            float x = 0, y = 0;
+            int i = 0;
+            while (i < most && x * x + y * y < 4) { float t = x * x - y * y + cx; y = 2 * x * y + cy; x = t; ++i; }
+            out[get_global_id(1) * get_global_size(0) + get_global_id(0)] = i;
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_NE(program.optimised().find("fmul <"), std::string::npos) << program.optimised();
+}
+
 } // namespace
 } // namespace polder::compiler::workgroup::test

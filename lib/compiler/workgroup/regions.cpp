@@ -337,7 +337,7 @@ private:
         llvm::BasicBlock* latch = nullptr;
         for (unsigned d : {0U, 1U, 2U}) {
             auto* next = llvm::BasicBlock::Create(context_, llvm::Twine("items.next.") + llvm::Twine("xyz"[d]), &function_);
-            if (latch) llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), nest_exit(next), heads[d - 1]);
+            if (latch) keep_plain(*llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), next, heads[d - 1]));
             latch = next;
             llvm::IRBuilder<> at(latch);
             auto* id = llvm::cast<llvm::PHINode>(nest.local_id[d]);
@@ -346,12 +346,21 @@ private:
             at.CreateICmpEQ(increment, kernel_.actual_size[d]);
             if (d == 0) nest.latch = latch;
         }
-        llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), nest.done, heads[2]);
+        keep_plain(*llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), nest.done, heads[2]));
         finish_region(region, nest);
         return nest;
     }
 
-    static llvm::BasicBlock* nest_exit(llvm::BasicBlock* next) { return next; }
+    // Unrolling or unswitching a loop over work-items costs code, and gains nothing.
+    llvm::SmallVector<llvm::Metadata*, 4> plain_loop_properties() {
+        const auto property = [&](llvm::StringRef name) { return llvm::MDNode::get(context_, llvm::MDString::get(context_, name)); };
+        return {nullptr, property("llvm.loop.unroll.disable"), property("llvm.loop.unswitch.partial.disable")};
+    }
+    void keep_plain(llvm::Instruction& back_branch) {
+        llvm::MDNode* loop = llvm::MDNode::getDistinct(context_, plain_loop_properties());
+        loop->replaceOperandWith(0, loop);
+        back_branch.setMetadata(llvm::LLVMContext::MD_loop, loop);
+    }
     static llvm::Value* back_condition(llvm::BasicBlock& latch) { return &latch.back(); }
 
     // After the last work-item: on to the cut that they reached.
@@ -586,8 +595,9 @@ private:
         }
         llvm::Metadata* parallel[] = {llvm::MDString::get(context_, "llvm.loop.parallel_accesses"), group};
         llvm::Metadata* tag[] = {llvm::MDString::get(context_, work_item_loop_tag)};
-        llvm::SmallVector<llvm::Metadata*, 3> properties{nullptr, llvm::MDNode::get(context_, parallel),
-                                                         llvm::MDNode::get(context_, tag)};
+        llvm::SmallVector<llvm::Metadata*, 4> properties = plain_loop_properties();
+        properties.push_back(llvm::MDNode::get(context_, parallel));
+        properties.push_back(llvm::MDNode::get(context_, tag));
         llvm::MDNode* loop = llvm::MDNode::getDistinct(context_, properties);
         loop->replaceOperandWith(0, loop);
         nest.latch->getTerminator()->setMetadata(llvm::LLVMContext::MD_loop, loop);

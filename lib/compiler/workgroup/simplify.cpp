@@ -4,6 +4,7 @@
 #include <llvm/Analysis/CGSCCPassManager.h>
 #include <llvm/Analysis/LoopAnalysisManager.h>
 #include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/CommandLine.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/ADCE.h>
 #include <llvm/Transforms/Scalar/DeadStoreElimination.h>
@@ -35,6 +36,18 @@ bool is_irreducible(llvm::Function& function) {
     llvm::LoopInfo loops(dominators);
     llvm::ReversePostOrderTraversal<llvm::Function*> order(&function);
     return llvm::containsIrreducibleCFG<llvm::BasicBlock*>(order, loops);
+}
+
+// LICM turns (y * n + t) + x, with int operands, into (y * n + x) + t, without no-wrap flags; then nobody can
+// tell any more that neighbouring work-items access neighbouring elements.
+void keep_sums_in_order() {
+    static const bool done = [] {
+        auto& options = llvm::cl::getRegisteredOptions();
+        const auto found = options.find("licm-max-num-int-reassociations");
+        if (found != options.end()) static_cast<llvm::cl::opt<unsigned>*>(found->second)->setValue(0);
+        return true;
+    }();
+    (void)done;
 }
 
 llvm::FunctionPassManager scalar_pipeline() {
@@ -84,6 +97,7 @@ void with_analyses(llvm::TargetMachine* target, llvm::function_ref<void(llvm::Fu
 }
 
 void simplify_body(llvm::Function& function, llvm::TargetMachine* target) {
+    keep_sums_in_order();
     with_analyses(target, [&](llvm::FunctionAnalysisManager& functions) {
         scalar_pipeline().run(function, functions);
         if (!is_irreducible(function)) return;

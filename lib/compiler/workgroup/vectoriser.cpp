@@ -624,7 +624,11 @@ private:
             auto* index = llvm::cast<llvm::PHINode>(scalars_[index_]);
             llvm::Value* next = builder_.CreateAdd(index, builder_.getInt64(width_), "", true, true);
             index->addIncoming(next, builder_.GetInsertBlock());
-            builder_.CreateCondBr(builder_.CreateICmpEQ(next, covered), &finish, begin_[header_]);
+            llvm::Instruction* back = builder_.CreateCondBr(builder_.CreateICmpEQ(next, covered), &finish, begin_[header_]);
+            llvm::LLVMContext& context = function_.getContext();
+            llvm::MDNode* id = llvm::MDNode::getDistinct(context, {nullptr, llvm::MDNode::get(context, llvm::MDString::get(context, "llvm.loop.unroll.disable"))});
+            id->replaceOperandWith(0, id);
+            back->setMetadata(llvm::LLVMContext::MD_loop, id);
         } else if (const auto chunk = chunks_.find(&block); chunk != chunks_.end()) {
             emit_chunk(block, chunk->second);
         } else {

@@ -13,6 +13,7 @@
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Target/TargetMachine.h>
 #include <algorithm>
+#include <bit>
 
 namespace polder::compiler::workgroup {
 
@@ -48,7 +49,9 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     hoist_uniform_values(function, *lowered->prologue, uniformity);
     place_cuts(function, uniformity, cuts);
     const RegionStatistics statistics = form_work_item_loops(*lowered, uniformity, cuts);
-    const uint32_t width = vector_width(function, options.target_machine);
+    uint32_t width = vector_width(function, options.target_machine);
+    if (const auto* size = llvm::dyn_cast<llvm::ConstantInt>(lowered->local_size[0]))
+        width = static_cast<uint32_t>(std::min<uint64_t>(width, std::bit_floor(size->getZExtValue())));
     with_analyses(options.target_machine,
                   [&](llvm::FunctionAnalysisManager& analyses) { vectorise_work_item_loops(function, width, analyses); });
 
@@ -57,7 +60,7 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     result.local_bytes = lowered->local_bytes;
     result.scratch_bytes_per_work_item = statistics.scratch_bytes_per_work_item;
     result.private_bytes_per_work_item = statistics.private_bytes_per_work_item;
-    result.vector_width = width;
+    result.vector_width = std::max(width, 1U);
     result.has_barriers = !cuts.empty();
     return result;
 }
