@@ -11,10 +11,11 @@ namespace polder::conformance {
 TEST_P(DriverConformance, AProcessMayEndWithWorkInFlight) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const auto leave_with_work = [this] {
-        auto* const queue = make_queue().release();
-        auto* const kernel = load({.function = CountVisits::run}).release();
+        static auto* const queue = make_queue().release();
+        static auto* const kernel = load({.function = CountVisits::run}).release();
         constexpr uint64_t count = 1 << 20;
-        auto* const out = new DeviceBytes(device(), count * 4);
+        // Reachable to the end, for the leak checker.
+        static auto* const out = new DeviceBytes(device(), count * 4);
         const CountVisits arguments{out->at().value};
         for (int i = 0; i < 200; ++i) {
             driver::LaunchOperation operation = launch_of(*kernel, arguments);
