@@ -65,7 +65,8 @@ Result<void> set_argument(Kernel& kernel, cl_uint index, size_t size, const void
     case ArgumentKind::local_pointer: return set_local(kernel, index, size, value);
     case ArgumentKind::value: return set_value(kernel, index, size, value);
     // There are no samplers, images or pipes that the value could be.
-    case ArgumentKind::sampler: return fail(Status::invalid_sampler);
+    case ArgumentKind::sampler:
+        return fail(size == sizeof(cl_sampler) ? Status::invalid_sampler : Status::invalid_arg_size);
     default: return fail(Status::invalid_mem_object);
     }
 }

@@ -32,7 +32,7 @@ LaneShapes::LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm
                        llvm::ArrayRef<llvm::BasicBlock*> blocks, const llvm::SmallPtrSetImpl<llvm::BasicBlock*>& masked,
                        const llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& divergent,
                        const llvm::DenseMap<const llvm::Value*, uint64_t>& private_strides)
-    : loop_(loop), loops_(loops), index_(index), masked_(masked), divergent_(divergent), private_strides_(private_strides) {
+    : loop_(loop), loops_(loops), masked_(masked), divergent_(divergent), private_strides_(private_strides) {
     shapes_[&index] = {LaneShape::Kind::strided, 1, true, true, llvm::ConstantInt::get(index.getType(), 0)};
     for (bool changed = true; changed;) {
         changed = false;

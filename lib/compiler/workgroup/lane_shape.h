@@ -54,7 +54,6 @@ private:
 
     const llvm::Loop& loop_;
     const llvm::LoopInfo& loops_;
-    llvm::PHINode& index_;
     const llvm::SmallPtrSetImpl<llvm::BasicBlock*>& masked_;
     const llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& divergent_;
     const llvm::DenseMap<const llvm::Value*, uint64_t>& private_strides_;
