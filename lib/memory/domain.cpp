@@ -43,38 +43,37 @@ Result<DeviceAddress> DomainImpl::replica(StorageImpl& storage, SpaceId space) {
 
 Result<void> DomainImpl::transfer(const Plan& plan, std::span<StorageImpl* const> storages, SpaceId target) {
     for (const PlannedTransfer& planned : plan.transfers)
-        POLDER_TRY(transfer(*storages[planned.use], planned, target));
+        POLDER_TRY(transfer(*storages[planned.use], StorageRect::of(planned.range), planned.from, target));
     return {};
 }
 
-Result<void> DomainImpl::transfer(StorageImpl& storage, const PlannedTransfer& planned, SpaceId target) {
-    POLDER_ASSIGN(from, replica(storage, planned.from));
-    POLDER_ASSIGN(to, replica(storage, target));
+Result<void> DomainImpl::transfer(StorageImpl& storage, const StorageRect& rect, SpaceId from, SpaceId to) {
+    POLDER_ASSIGN(from_base, replica(storage, from));
+    POLDER_ASSIGN(to_base, replica(storage, to));
     Residency& residency = storage.residency();
+    const Rows rows = rows_of(rect);
     WaitList before_read;
     WaitList before_write;
-    residency.hidden_read_waits(planned.range, planned.from, before_read);
-    residency.hidden_write_waits(planned.range, target, before_write);
-    const Move move{{planned.from, from.plus(planned.range.begin), {}},
-                    {target, to.plus(planned.range.begin), {}},
-                    {planned.range.size(), 1, 1}};
+    for (const ByteRange& row : rows) {
+        residency.hidden_read_waits(row, from, before_read);
+        residency.hidden_write_waits(row, to, before_write);
+    }
+    const Move move{place_of(from, from_base, rect), place_of(to, to_base, rect), rect.shape};
     POLDER_ASSIGN(moved, mover_.hidden(move, before_read, before_write));
-    residency.commit_transfer({&planned.range, 1}, {planned.from, target, moved.read, moved.written});
-    const ByteCount bytes{planned.range.size()};
-    ledger_.add(planned.from, target, bytes, bytes);
-    POLDER_LOG(memory, "storage %llu: transfer [%llu, %llu) from space %u to %u", llu(storage.number()),
-               llu(planned.range.begin), llu(planned.range.end), planned.from.value, target.value);
+    residency.commit_transfer(rows.view(), {from, to, moved.read, moved.written});
+    const ByteCount bytes{bytes_of(rect.shape)};
+    ledger_.add(from, to, bytes, bytes);
+    POLDER_LOG(memory, "storage %llu: transfer [%llu, %llu) from space %u to %u%s", llu(storage.number()),
+               llu(rows[0].begin), llu(rows[rows.size() - 1].end), from.value, to.value,
+               rows.size() > 1 ? ", some rows of it" : "");
     return {};
 }
 
-Result<void> DomainImpl::bring(StorageImpl& storage, const Rows& rows, SpaceId target) {
-    std::vector<PlannedUse> uses;
-    uses.reserve(rows.size());
-    for (const ByteRange& row : rows)
-        uses.push_back({&storage.residency(), row, Access::read});
-    const Plan planned = plan(uses, target, mover_.topology());
-    for (const PlannedTransfer& next : planned.transfers)
-        POLDER_TRY(transfer(storage, next, target));
+Result<void> DomainImpl::bring(StorageImpl& storage, const StorageRect& rect, SpaceId target) {
+    const RectParts parts = split_by_source(storage.residency(), rect, {mover_.topology(), target, target});
+    for (const RectPart& part : parts)
+        if (part.source != target)
+            POLDER_TRY(transfer(storage, part_of(rect, part), part.source, target));
     return {};
 }
 

@@ -7,14 +7,6 @@
 namespace polder::memory {
 namespace {
 
-StorageRect part_of(const StorageRect& rect, const RectPart& part) {
-    return {rect.offset + part.x + row_offset(rect.layout, part.y, part.z), part.shape, rect.layout};
-}
-
-Place place_of(SpaceId space, DeviceAddress base, const StorageRect& rect) {
-    return {space, base.plus(rect.offset), rect.layout};
-}
-
 // What reading `rows` in `source` has to wait for, by a command on `space`. The application orders it after the
 // writers in its own space only as far as it knows of them; elsewhere it acts like a transfer.
 WaitList waits_to_read(const Residency& residency, const Rows& rows, SpaceId source, SpaceId space) {

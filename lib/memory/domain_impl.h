@@ -56,10 +56,12 @@ private:
     // Brings what `plan` asks for to `target`, and commits it.
     [[nodiscard]] Result<void> transfer(const Plan& plan, std::span<StorageImpl* const> storages, SpaceId target)
         POLDER_REQUIRES(mutex_);
-    [[nodiscard]] Result<void> transfer(StorageImpl& storage, const PlannedTransfer& planned, SpaceId target)
+    // Copies `rect`, which `from` holds and `to` does not.
+    [[nodiscard]] Result<void> transfer(StorageImpl& storage, const StorageRect& rect, SpaceId from, SpaceId to)
         POLDER_REQUIRES(mutex_);
-    // The same for the rows of one storage.
-    [[nodiscard]] Result<void> bring(StorageImpl& storage, const Rows& rows, SpaceId target) POLDER_REQUIRES(mutex_);
+    // Brings what is stale of `rect` to `target`.
+    [[nodiscard]] Result<void> bring(StorageImpl& storage, const StorageRect& rect, SpaceId target)
+        POLDER_REQUIRES(mutex_);
 
     // --- commands that copy; domain_copies.cpp ---
     struct CopyPart {

@@ -40,7 +40,7 @@ Result<driver::Timepoint> DomainImpl::map(const Execution& execution, Storage& o
     POLDER_LOG(memory, "storage %llu: map of %llu bytes for %s", static_cast<unsigned long long>(storage.number()),
                static_cast<unsigned long long>(bytes_of(rect.shape)), name_of(access));
     if (reads(access_of(access)))
-        POLDER_TRY(bring(storage, rows, place));
+        POLDER_TRY(bring(storage, rect, place));
     Sequence sequence{execution};
     for (const ByteRange& row : rows)
         residency.user_waits(row, place, access_of(access), sequence.before());
@@ -78,11 +78,8 @@ Result<driver::Timepoint> DomainImpl::migrate(const Execution& execution, std::s
         StorageImpl& storage = impl(*use.storage);
         const SpaceId place = target.is_host() ? storage.map_place() : target;
         POLDER_TRY(replica(storage, place));
-        if (content == Content::kept) {
-            Rows rows;
-            rows.push_back(use.range);
-            POLDER_TRY(bring(storage, rows, place));
-        }
+        if (content == Content::kept)
+            POLDER_TRY(bring(storage, StorageRect::of(use.range), place));
         storage.residency().user_waits(use.range, place, content == Content::kept ? Access::read : Access::overwrite,
                                        sequence.before());
     }

@@ -30,6 +30,11 @@ struct RectPart {
 };
 using RectParts = SmallVector<RectPart, 2>;
 
+// Where `part` of `rect` is.
+[[nodiscard]] inline StorageRect part_of(const StorageRect& rect, const RectPart& part) {
+    return {rect.offset + part.x + row_offset(rect.layout, part.y, part.z), part.shape, rect.layout};
+}
+
 // From which of several holders to copy.
 struct SourceChoice {
     const Topology& topology;

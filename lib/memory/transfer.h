@@ -8,6 +8,8 @@
 #include "timeline.h"
 #include "topology.h"
 
+#include <memory/domain.h>
+
 #include <array>
 #include <span>
 
@@ -19,6 +21,11 @@ struct Place {
     DeviceAddress address;
     driver::RectLayout layout;
 };
+
+// `rect` of a replica that begins at `base`.
+[[nodiscard]] inline Place place_of(SpaceId space, DeviceAddress base, const StorageRect& rect) {
+    return {space, base.plus(rect.offset), rect.layout};
+}
 
 struct Move {
     Place from;

@@ -223,6 +223,19 @@ TEST_F(Transfer, MapForWritingBecomesTheNewestVersion) {
     EXPECT_EQ(seen, expected);
 }
 
+TEST_F(Transfer, MapOfARectangleIsOneTransferOfItsRows) {
+    const auto storage = world.storage(size);
+    auto done = write(*storage, 1, whole, pattern(size, 5));
+    ASSERT_TRUE(world.domain->reserve_map(*storage));
+    world.moved();
+    const StorageRect rect{32, {16, 8, 1}, {64, 0}};
+    ASSERT_TRUE(world.domain->map(world.on(1, {&done, 1}), *storage, rect, MapAccess::read));
+    EXPECT_EQ(world.moved(), 8u * 16);
+    world.world.run();
+    EXPECT_EQ(world.world.operations_executed(), 3u);  // write, transfer, marker
+    EXPECT_EQ(storage->map_address()[32 + 64], pattern(size, 5)[32 + 64]);
+}
+
 TEST_F(Transfer, MapThatInvalidatesMovesNothing) {
     const auto storage = world.storage(size);
     auto done = write(*storage, 1, whole, pattern(size, 5));
