@@ -116,7 +116,9 @@ std::vector<std::string> frontend_arguments(const Target& target, const BuildOpt
         "-resource-dir", paths().resource_directory,
         "-internal-isystem", paths().resource_directory + "/include",
         "-main-file-name", source_name, "-cl-kernel-arg-info", "-U__IMAGE_SUPPORT__",
-        "-D__OPENCL_VERSION__=300", "-ferror-limit", "100"};
+        "-D__OPENCL_VERSION__=300", "-ferror-limit", "100",
+        // Errors since Clang 16; every other OpenCL compiler warns, and programs rely on it.
+        "-Wno-error=incompatible-pointer-types", "-Wno-error=int-conversion"};
     arguments.push_back(extension_list(target));
     // Clang does not know every extension that a device may report.
     for (const std::string& extension : target.extensions)

@@ -31,6 +31,12 @@ TEST(CompilerLog, MissingInclude_IsAnErrorThatNamesIt) {
     EXPECT_TRUE(contains(built.log, "absent.h"));
 }
 
+TEST(CompilerLog, PointersOfDifferentTypes_AreAWarning) {
+    const Outcome built = build("kernel void k(global float* a) { global float2* b = a; b[0] = (float2)(1, 2); }");
+    EXPECT_EQ(built.status, Status::success) << built.log;
+    EXPECT_TRUE(contains(built.log, "warning: incompatible pointer types")) << built.log;
+}
+
 TEST(CompilerKernelInfo, Arguments_AreDescribedAndPacked) {
     const Outcome built = build("typedef struct { char c; double d; } S;\n"
                                 "kernel void k(global const float* restrict in, char c, float3 v, S s, local int* l,\n"
