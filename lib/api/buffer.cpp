@@ -41,6 +41,10 @@ Result<Ref<MemObject>> create_buffer(cl_context context_handle, const cl_mem_pro
     const bool needs_pointer = flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR);
     if (needs_pointer != (host_ptr != nullptr))
         return fail(Status::invalid_host_ptr);
+    // A buffer made in an SVM allocation cannot reach behind its end.
+    if (needs_pointer)
+        if (const auto place = context->svm().find(host_ptr); place && size > place->size())
+            return fail(Status::invalid_buffer_size);
     if (!(flags & device_access))
         flags |= CL_MEM_READ_WRITE;
     auto buffer = MemObject::create_buffer(Ref<Context>::share(context), flags, size, host_ptr,

@@ -95,6 +95,22 @@ bool has_binaries(const Program& program, const std::vector<Ref<Device>>& device
     });
 }
 
+bool is_within(const Device& device, const Device& whole) {
+    for (const Device* at = &device; at; at = at->parent())
+        if (at == &whole)
+            return true;
+    return false;
+}
+
+// What is built for a device is built for those of the program's devices that are parts of it as well.
+std::vector<Ref<Device>> with_parts(std::span<const Ref<Device>> of_program, const std::vector<Ref<Device>>& listed) {
+    std::vector<Ref<Device>> devices;
+    for (const Ref<Device>& device : of_program)
+        if (std::ranges::any_of(listed, [&](const Ref<Device>& whole) { return is_within(*device, *whole); }))
+            devices.push_back(device);
+    return devices;
+}
+
 } // namespace
 
 CL_API_ENTRY cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint num_devices, const cl_device_id* list,
@@ -102,7 +118,8 @@ CL_API_ENTRY cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint num_d
                                                void* user_data) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(object, from_handle<Program>(program));
-        POLDER_ASSIGN(devices, device_list(object->devices(), num_devices, list, AbsentList::all));
+        POLDER_ASSIGN(listed, device_list(object->devices(), num_devices, list, AbsentList::all));
+        std::vector<Ref<Device>> devices = with_parts(object->devices(), listed);
         if (!is_valid({pfn_notify, user_data}))
             return fail(Status::invalid_value);
         // Neither source nor binary, but linked.
@@ -126,7 +143,7 @@ CL_API_ENTRY cl_int CL_API_CALL clCompileProgram(cl_program program, cl_uint num
                                                  void(CL_CALLBACK* pfn_notify)(cl_program, void*), void* user_data) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(object, from_handle<Program>(program));
-        POLDER_ASSIGN(devices, device_list(object->devices(), num_devices, list, AbsentList::all));
+        POLDER_ASSIGN(listed, device_list(object->devices(), num_devices, list, AbsentList::all));
         POLDER_ASSIGN(headers, headers_of(*object, {num_input_headers, input_headers, header_include_names}));
         if (!is_valid({pfn_notify, user_data}))
             return fail(Status::invalid_value);
@@ -134,7 +151,7 @@ CL_API_ENTRY cl_int CL_API_CALL clCompileProgram(cl_program program, cl_uint num
         if (object->origin() != Program::Origin::source)
             return fail(Status::invalid_operation);
         return object->build({.step = Step::compile,
-                              .devices = std::move(devices),
+                              .devices = with_parts(object->devices(), listed),
                               .options = options ? options : "",
                               .headers = std::move(headers),
                               .notify = pfn_notify,

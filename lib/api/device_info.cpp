@@ -115,8 +115,8 @@ const Query identity_queries[] = {
     POLDER_ARRAY(CL_DEVICE_OPENCL_C_FEATURES, runtime::feature_versions())
     POLDER_STRING(CL_DEVICE_EXTENSIONS, runtime::device_extension_names())
     POLDER_ARRAY(CL_DEVICE_EXTENSIONS_WITH_VERSION, runtime::device_extension_versions())
-    // Not submitted to the official process: no version was passed.
-    POLDER_STRING(CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED, "v0000-00-00-00")
+    // Not submitted to the official process: a date (the form is prescribed) before there was any suite.
+    POLDER_STRING(CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED, "v0000-01-01-00")
     POLDER_VALUE(CL_DEVICE_PLATFORM, cl_platform_id, handle_of<cl_platform_id>(&runtime::Platform::get()))
     POLDER_VALUE(CL_DEVICE_REFERENCE_COUNT, cl_uint, api_references(device))
     POLDER_VALUE(CL_DEVICE_AVAILABLE, cl_bool, CL_TRUE)

@@ -132,8 +132,9 @@ CL_API_ENTRY cl_int CL_API_CALL clSetDefaultDeviceCommandQueue(cl_context contex
         POLDER_ASSIGN(checked_device, from_handle<Device>(device));
         if (!checked_context->has(*checked_device))
             return fail(Status::invalid_device);
-        POLDER_TRY(from_handle<Queue>(queue));
-        // No device has queues of its own.
+        // No device has queues of its own, which is the answer to no queue too.
+        if (queue)
+            POLDER_TRY(from_handle<Queue>(queue));
         return fail(Status::invalid_operation);
     });
 }

@@ -39,8 +39,10 @@ AddressSpace address_space_of(const llvm::Function& kernel, unsigned index) {
     }
 }
 
+// A kernel may look at an address without looking at the memory there (`p != 0`): only an argument without any use
+// needs no address.
 Access access_of(const llvm::Argument& argument) {
-    if (argument.hasAttribute(llvm::Attribute::ReadNone) || argument.use_empty())
+    if (argument.use_empty())
         return Access::none;
     if (argument.onlyReadsMemory())
         return Access::read;

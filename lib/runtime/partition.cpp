@@ -46,7 +46,10 @@ Result<SubDevicePlan> plan_equally(const Device& device, const cl_device_partiti
     // As many compute units as each sub-device shall have; then the list ends.
     if (each == 0 || properties[2] != 0)
         return fail(Status::invalid_value);
-    if (each > available || !can_be_partitioned(device))
+    if (each > available)
+        return fail(Status::invalid_device_partition_count);
+    // A part that is the whole is no partition.
+    if (each == available || !can_be_partitioned(device))
         return fail(Status::device_partition_failed);
     Groups groups;
     for (uint32_t first = 0; first + each <= available; first += static_cast<uint32_t>(each))

@@ -31,6 +31,16 @@ TEST_F(Svm, AllocationRefusesBadArguments) {
     clSVMFree(context, nullptr);
 }
 
+TEST_F(Svm, BufferInAnAllocationCannotReachBehindItsEnd) {
+    cl_int error = CL_SUCCESS;
+    EXPECT_EQ(clCreateBuffer(context, CL_MEM_USE_HOST_PTR, 4097, bytes, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_BUFFER_SIZE);
+    EXPECT_EQ(clCreateBuffer(context, CL_MEM_USE_HOST_PTR, 4090, bytes + 8, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_BUFFER_SIZE);
+    const OwnedMem whole = make_buffer(4096, CL_MEM_USE_HOST_PTR, bytes);
+    const OwnedMem rest = make_buffer(4088, CL_MEM_USE_HOST_PTR, bytes + 8);
+}
+
 TEST_F(Svm, AllocationsAreAlignedForEveryType) {
     for (cl_svm_mem_flags flags : {cl_svm_mem_flags{0}, cl_svm_mem_flags{CL_MEM_SVM_FINE_GRAIN_BUFFER},
                                    cl_svm_mem_flags{CL_MEM_SVM_FINE_GRAIN_BUFFER | CL_MEM_SVM_ATOMICS}}) {

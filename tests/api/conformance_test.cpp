@@ -1,0 +1,93 @@
+#include "support/fixture.h"
+
+#include <array>
+#include <regex>
+
+namespace polder::test {
+namespace {
+
+// Cases that the Khronos conformance suite found.
+using Conformance = ContextTest;
+
+std::string text_of(cl_device_id device, cl_device_info name) {
+    size_t size = 0;
+    EXPECT_EQ(clGetDeviceInfo(device, name, 0, nullptr, &size), CL_SUCCESS);
+    std::string text(size, '\0');
+    EXPECT_EQ(clGetDeviceInfo(device, name, size, text.data(), nullptr), CL_SUCCESS);
+    text.resize(size - 1);
+    return text;
+}
+
+TEST_F(Conformance, VersionPassedHasThePrescribedForm) {
+    const std::regex form(R"(v\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])-\d{2})");
+    for (cl_device_id device : devices)
+        EXPECT_TRUE(std::regex_match(text_of(device, CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED), form));
+}
+
+TEST_F(Conformance, PartitionIntoOnePartFails) {
+    for (cl_device_id device : devices) {
+        cl_uint units = 0;
+        EXPECT_EQ(clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, nullptr), CL_SUCCESS);
+        std::array<cl_device_partition_property, 3> equally{CL_DEVICE_PARTITION_EQUALLY,
+                                                            static_cast<cl_device_partition_property>(units), 0};
+        cl_device_id part = nullptr;
+        EXPECT_EQ(clCreateSubDevices(device, equally.data(), 1, &part, nullptr), CL_DEVICE_PARTITION_FAILED);
+        EXPECT_EQ(part, nullptr);
+    }
+}
+
+TEST_F(Conformance, NoDefaultQueueOnTheDeviceCanBeSet) {
+    EXPECT_EQ(clSetDefaultDeviceCommandQueue(context, devices[0], nullptr), CL_INVALID_OPERATION);
+    EXPECT_EQ(clSetDefaultDeviceCommandQueue(context, devices[0], queue), CL_INVALID_OPERATION);
+    EXPECT_EQ(clSetDefaultDeviceCommandQueue(context, devices[0], foreign_handle<cl_command_queue>(context)),
+              CL_INVALID_COMMAND_QUEUE);
+}
+
+TEST_F(Conformance, BuildingForADeviceBuildsForItsParts) {
+    std::array<cl_device_id, 3> whole_and_parts{devices[0]};
+    const cl_device_partition_property by_one[] = {CL_DEVICE_PARTITION_BY_COUNTS, 1, 1,
+                                                   CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0};
+    if (clCreateSubDevices(devices[0], by_one, 2, &whole_and_parts[1], nullptr) != CL_SUCCESS)
+        GTEST_SKIP() << "a device of one compute unit has no parts";
+    cl_int error = CL_INVALID_VALUE;
+    context = clCreateContext(nullptr, 3, whole_and_parts.data(), nullptr, nullptr, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    const char* source = "kernel void nothing() {}";
+    const OwnedProgram program = clCreateProgramWithSource(context, 1, &source, nullptr, &error);
+    EXPECT_EQ(clBuildProgram(program, 1, whole_and_parts.data(), "", nullptr, nullptr), CL_SUCCESS);
+    for (cl_device_id device : whole_and_parts) {
+        cl_build_status status = CL_BUILD_NONE;
+        EXPECT_EQ(clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_STATUS, sizeof status, &status, nullptr),
+                  CL_SUCCESS);
+        EXPECT_EQ(status, CL_BUILD_SUCCESS);
+    }
+    for (size_t part : {1, 2}) {
+        const OwnedQueue on_part = make_queue(whole_and_parts[part]);
+        const OwnedKernel kernel = make_kernel(program, "nothing");
+        const size_t once = 1;
+        EXPECT_EQ(clEnqueueNDRangeKernel(on_part, kernel, 1, nullptr, &once, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
+        EXPECT_EQ(clFinish(on_part), CL_SUCCESS);
+        EXPECT_EQ(clReleaseDevice(whole_and_parts[part]), CL_SUCCESS);
+    }
+}
+
+// The address is looked at, the memory there is not.
+TEST_F(Conformance, BufferWhoseAddressAloneMattersIsNotNull) {
+    const OwnedProgram program = build(R"(
+        kernel void is_there(global float* buffer, global int* answer) {
+            answer[get_global_id(0)] = buffer != 0;
+        })");
+    const OwnedKernel kernel = make_kernel(program, "is_there");
+    const OwnedMem buffer = make_buffer(64);
+    const OwnedMem answer = make_buffer(sizeof(cl_int));
+    const size_t once = 1;
+    for (const cl_mem argument : {static_cast<cl_mem>(buffer), static_cast<cl_mem>(nullptr)}) {
+        EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), &argument), CL_SUCCESS);
+        EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(cl_mem), answer.in()), CL_SUCCESS);
+        EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &once, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
+        EXPECT_EQ(read<cl_int>(answer, 1)[0], argument ? 1 : 0);
+    }
+}
+
+} // namespace
+} // namespace polder::test
