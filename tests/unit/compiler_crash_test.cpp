@@ -1,0 +1,35 @@
+// An internal failure of the compiler ends the compilation and not the process.
+#include "crash_guard.h"
+
+#include <csignal>
+#include <gtest/gtest.h>
+
+namespace polder::compiler {
+namespace {
+
+TEST(CompilerCrash, WorkThatReturns_IsNoFailure) {
+    int done = 0;
+    EXPECT_FALSE(run_guarded([&] { done = 1; }).has_value());
+    EXPECT_EQ(done, 1);
+}
+
+TEST(CompilerCrash, ASignal_BecomesAMessage_AndTheNextWorkRuns) {
+    for (const int signal : {SIGSEGV, SIGABRT, SIGILL, SIGFPE}) {
+        const auto message = run_guarded([signal] { std::raise(signal); });
+        ASSERT_TRUE(message.has_value()) << signal;
+        EXPECT_NE(message->find("internal compiler error"), std::string::npos);
+        EXPECT_FALSE(run_guarded([] {}).has_value());
+    }
+}
+
+TEST(CompilerCrash, TheApplicationsSignalHandlers_ArePutBack) {
+    struct sigaction before {};
+    struct sigaction after {};
+    sigaction(SIGSEGV, nullptr, &before);
+    EXPECT_TRUE(run_guarded([] { std::raise(SIGSEGV); }).has_value());
+    sigaction(SIGSEGV, nullptr, &after);
+    EXPECT_EQ(before.sa_handler, after.sa_handler);
+}
+
+} // namespace
+} // namespace polder::compiler
