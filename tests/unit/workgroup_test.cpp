@@ -286,6 +286,22 @@ TEST(WorkGroup, VectorsOfOpenCL_AreSplitIntoLanes) {
     for (size_t i = 0; i < n; ++i) EXPECT_EQ(bytes[i][2], static_cast<uint8_t>(expected[i].v[1]));
 }
 
+TEST(WorkGroup, ItemsThatWaitForALock_GetItOneAfterAnother) {
+    Compiled program(R"(
+        kernel void k(global int* lock, global int* value) {
+            while (atomic_cmpxchg(lock, 0, 1) != 0) {}
+            *value = *value * 3 + 1;
+            atomic_xchg(lock, 0);
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    int lock = 0;
+    uint32_t value = 0;
+    uint32_t expected = 0;
+    for (int i = 0; i < 64; ++i) expected = expected * 3 + 1;
+    program.run({1, {64, 1, 1}, {32, 1, 1}}, Arguments().add(&lock).add(&value));
+    EXPECT_EQ(value, expected);
+}
+
 TEST(WorkGroup, DivergentLoop_IsVectorised) {
     Compiled program(R"(
         kernel void k(global int* out, int most) {

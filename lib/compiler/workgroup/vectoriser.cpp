@@ -37,7 +37,7 @@ public:
           width_(width), builder_(function_.getContext()), mask_type_(llvm::FixedVectorType::get(builder_.getInt1Ty(), width)) {}
 
     bool run() {
-        if (!find_frame() || !is_supported() || !find_masked_blocks() || !find_chunks()) return false;
+        if (!find_frame() || is_too_large() || !is_supported() || !find_masked_blocks() || !find_chunks()) return false;
         LaneShapes shapes(loop_, loops_, *index_, blocks_, masked_, divergent_, private_strides_);
         shapes_ = &shapes;
         if (!is_control_uniform() || !is_widenable()) return false;
@@ -71,6 +71,14 @@ private:
         order.perform(&loops_);
         blocks_.assign(order.begin(), order.end());
         return true;
+    }
+
+    // Beyond this, compiling takes longer than the code is likely to run.
+    static constexpr size_t instructions_max = 30000;
+    bool is_too_large() {
+        size_t count = 0;
+        for (llvm::BasicBlock* block : blocks_) count += block->size();
+        return count > instructions_max;
     }
 
     bool is_supported() {
@@ -178,6 +186,15 @@ private:
 
     static bool is_scalar(const llvm::Type* type) { return type->isIntegerTy() || type->isFloatingPointTy() || type->isPointerTy(); }
 
+    // A work-item may wait here, in a loop of its own, for what another does after leaving that loop: lanes
+    // that run in step would wait for ever.
+    bool is_wait(const llvm::Instruction& instruction) {
+        if (!instruction.isAtomic() && !instruction.isVolatile()) return false;
+        for (const llvm::Loop* around = loops_.getLoopFor(instruction.getParent()); around != &loop_; around = around->getParentLoop())
+            if (masked_.contains(around->getHeader())) return true;
+        return false;
+    }
+
     bool is_widenable() {
         for (llvm::BasicBlock* block : blocks_)
             for (llvm::Instruction& instruction : *block) {
@@ -185,7 +202,7 @@ private:
                 if (!instruction.getType()->isVoidTy() && !is_scalar(instruction.getType())) return false;
                 for (const llvm::Use& operand : instruction.operands())
                     if (!llvm::isa<llvm::Function>(operand.get()) && !operand->getType()->isMetadataTy() && !is_scalar(operand->getType())) return false;
-                if (llvm::isa<llvm::FenceInst>(instruction)) return false;
+                if (llvm::isa<llvm::FenceInst>(instruction) || is_wait(instruction)) return false;
                 const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
                 if (call && (!call->getCalledFunction() || call->isInlineAsm())) return false;
             }
