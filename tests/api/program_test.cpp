@@ -2,7 +2,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 namespace polder::test {
 namespace {
@@ -103,8 +109,6 @@ TEST_F(Programs, ThoseOfNoLanguageAndNoBuiltInKernelsAreRefused) {
 
 TEST_F(Programs, BuildingReportsEveryBadArgument) {
     OwnedProgram program = from_source(good_source);
-    const auto never = [](cl_program, void*) { FAIL(); };
-    static_cast<void>(never);
     EXPECT_EQ(clBuildProgram(foreign_handle<cl_program>(context), 0, nullptr, "", nullptr, nullptr),
               CL_INVALID_PROGRAM);
     EXPECT_EQ(clBuildProgram(program, 1, nullptr, "", nullptr, nullptr), CL_INVALID_VALUE);
@@ -304,6 +308,40 @@ TEST_F(Programs, BinariesAreSavedAndLoaded) {
               CL_SUCCESS);
     EXPECT_STREQ(options, "-DY");
     expect_runs(loaded, "second", 2);
+}
+
+// The half of the next test that runs in the other process.
+TEST_F(Programs, RunsTheBinaryThatAnotherProcessSaved) {
+    const char* const path = std::getenv("POLDER_TEST_BINARY");
+    if (!path)
+        GTEST_SKIP() << "run by BinariesAreReloadedInAnotherProcess";
+    std::ifstream file(path, std::ios::binary);
+    const std::vector<unsigned char> bytes{std::istreambuf_iterator<char>(file), {}};
+    cl_int status = CL_INVALID_VALUE, error = CL_INVALID_VALUE;
+    OwnedProgram loaded = from_binary(bytes, &status, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    ASSERT_EQ(clBuildProgram(loaded, 0, nullptr, nullptr, nullptr, nullptr), CL_SUCCESS);
+    expect_runs(loaded, "second", 2);
+}
+
+TEST_F(Programs, BinariesAreReloadedInAnotherProcess) {
+    OwnedProgram program = build(good_source);
+    const std::string path = testing::TempDir() + "polder_program_" + std::to_string(getpid());
+    {
+        const std::vector<unsigned char> bytes = binaries(program)[0];
+        std::ofstream(path, std::ios::binary)
+            .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+        setenv("POLDER_TEST_BINARY", path.c_str(), 1);
+        execl("/proc/self/exe", "api_program", "--gtest_filter=Programs.RunsTheBinaryThatAnotherProcessSaved", nullptr);
+        _exit(127);
+    }
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    std::remove(path.c_str());
 }
 
 TEST_F(Programs, DamagedBinariesAreRefused) {
