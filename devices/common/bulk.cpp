@@ -8,7 +8,7 @@ namespace {
 
 // Units of work for several threads; large enough to be worth an atomic operation, and a multiple of
 // every fill pattern's size.
-constexpr uint64_t block_bytes = 256 * 1024;
+constexpr uint64_t block_bytes = uint64_t{256} * 1024;
 // More threads than this do not move more bytes on any processor we know.
 constexpr uint32_t threads_max = 16;
 

@@ -89,7 +89,7 @@ bool wait_elsewhere(driver::Timepoint timepoint, TimelineWaiter& waiter) {
         return false;
     }
     // The thread owns it, as long as the process lives.
-    static_cast<void>(sleeper.release());
+    [[maybe_unused]] Sleeper* const owned_by_thread = sleeper.release();
     return true;
 }
 

@@ -382,7 +382,7 @@ HostQueue::Wait HostQueue::wait_as_worker(driver::Timepoint timepoint, uint32_t 
 bool HostQueue::fits_this_thread(const Operation& operation) const {
     if (operation.kind != OperationKind::launch || engine_.is_worker_here())
         return true;
-    constexpr uint64_t least_stack_bytes = 64 * 1024;
+    constexpr uint64_t least_stack_bytes = uint64_t{64} * 1024;
     const auto& launch = static_cast<const LaunchRecord&>(operation);
     const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
     return here - stack_floor() >= launch.kernel->image.stack_bytes + least_stack_bytes;

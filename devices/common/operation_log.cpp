@@ -22,7 +22,7 @@ struct alignas(OperationLog::record_alignment) OperationLog::Chunk {
 namespace {
 
 // Two chunks fit a first-level cache.
-constexpr size_t chunk_bytes = 16 * 1024;
+constexpr size_t chunk_bytes = size_t{16} * 1024;
 // What a queue keeps after a long backlog: 1 MiB.
 constexpr uint32_t spares_max = 64;
 

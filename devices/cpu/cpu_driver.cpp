@@ -30,7 +30,7 @@ uint64_t memory_bytes() {
 
 // What a work-group can use without falling out of its core's cache.
 uint64_t local_memory_bytes(const ProcessorFacts& facts) {
-    constexpr uint64_t least = 64 * 1024;
+    constexpr uint64_t least = uint64_t{64} * 1024;
     if (const auto bytes = options::cpu_local_memory_bytes(); bytes && *bytes > 0)
         return *bytes;
     return std::bit_floor(std::max(least, facts.level2_bytes));

@@ -9,7 +9,7 @@
 namespace polder::discrete {
 namespace {
 
-constexpr uint64_t local_memory_bytes = 64 * 1024;
+constexpr uint64_t local_memory_bytes = uint64_t{64} * 1024;
 // Local memory for as many threads as may run work-groups; most of it is never touched.
 constexpr uint64_t local_region_bytes = local_memory_bytes * 1024;
 

@@ -19,7 +19,7 @@ using driver::CopyOperation;
 using driver::Timepoint;
 
 constexpr uint64_t memory_bytes = uint64_t{64} << 20;
-constexpr uint64_t local_memory_bytes = 32 * 1024;
+constexpr uint64_t local_memory_bytes = uint64_t{32} * 1024;
 // std::thread gives 8 MiB; some of it is ours.
 constexpr uint64_t kernel_stack_bytes = uint64_t{7} << 20;
 
