@@ -46,6 +46,7 @@ compiler::Target target() {
 struct KernelRunner::State {
     std::shared_ptr<const compiler::Module> module;
     std::shared_ptr<compiler::Executable> executable;
+    std::string printed;
 };
 
 KernelRunner::KernelRunner(const std::string& source) : state_(std::make_unique<State>()) {
@@ -78,7 +79,13 @@ KernelRunner::KernelRunner(const std::string& source) : state_(std::make_unique<
 
 KernelRunner::~KernelRunner() = default;
 
+const std::string& KernelRunner::printed() const { return state_->printed; }
+
 void KernelRunner::run(const std::string& kernel, std::span<void* const> pointers, size_t count) {
+    run(kernel, pointers, Range{{count, 1, 1}, {std::min<uint64_t>(group_size, count), 1, 1}});
+}
+
+void KernelRunner::run(const std::string& kernel, std::span<void* const> pointers, const Range& range) {
     if (!state_->executable)
         return;
     const auto compiled = state_->executable->function(kernel, std::nullopt);
@@ -94,16 +101,25 @@ void KernelRunner::run(const std::string& kernel, std::span<void* const> pointer
     for (size_t i = 0; i < pointers.size(); ++i)
         std::memcpy(arguments.get() + info->arguments[i].offset, &pointers[i], sizeof(void*));
 
-    const uint64_t local_size = std::min<uint64_t>(group_size, count);
-    LaunchContext context{{0, 0, 0}, {count, 1, 1}, {local_size, 1, 1}, {(count + local_size - 1) / local_size, 1, 1}, 1};
-    context.local_bytes = static_cast<uint32_t>((*compiled)->local_bytes);
-    context.print = [](void*, const char* text, size_t size) { std::fwrite(text, 1, size, stdout); };
-    const Memory local = allocate((*compiled)->local_bytes);
-    const Memory scratch = allocate((*compiled)->scratch_bytes_per_work_item * local_size + 4096);
-    for (uint64_t group = 0; group < context.num_groups[0]; ++group) {
-        const uint64_t id[3] = {group, 0, 0};
-        (*compiled)->function(arguments.get(), &context, id, local.get(), scratch.get());
+    LaunchContext context{};
+    uint64_t items = 1;
+    for (size_t d = 0; d < 3; ++d) {
+        context.global_size[d] = range.global_size[d];
+        context.local_size[d] = range.local_size[d];
+        context.num_groups[d] = (range.global_size[d] + range.local_size[d] - 1) / range.local_size[d];
+        items *= range.local_size[d];
     }
+    context.work_dim = 3;
+    context.local_bytes = static_cast<uint32_t>((*compiled)->local_bytes);
+    context.print = [](void* user, const char* text, size_t size) { static_cast<std::string*>(user)->append(text, size); };
+    context.print_user = &state_->printed;
+    const Memory local = allocate((*compiled)->local_bytes);
+    const Memory scratch = allocate((*compiled)->scratch_bytes_per_work_item * items + 4096);
+    uint64_t id[3];
+    for (id[2] = 0; id[2] < context.num_groups[2]; ++id[2])
+        for (id[1] = 0; id[1] < context.num_groups[1]; ++id[1])
+            for (id[0] = 0; id[0] < context.num_groups[0]; ++id[0])
+                (*compiled)->function(arguments.get(), &context, id, local.get(), scratch.get());
 }
 
 } // namespace polder::test

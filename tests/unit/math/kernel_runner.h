@@ -2,12 +2,19 @@
 // after another on the calling thread; their size does not divide every count.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 
 namespace polder::test {
+
+struct Range {
+    std::array<uint64_t, 3> global_size;
+    std::array<uint64_t, 3> local_size;
+};
 
 class KernelRunner {
 public:
@@ -19,6 +26,11 @@ public:
 
     // Runs `kernel`, whose arguments are all global pointers, for `count` work-items.
     void run(const std::string& kernel, std::span<void* const> pointers, size_t count);
+    // As clEnqueueNDRangeKernel: the last work-group of a dimension may be smaller.
+    void run(const std::string& kernel, std::span<void* const> pointers, const Range& range);
+
+    // What the kernels have printed.
+    [[nodiscard]] const std::string& printed() const;
 
 private:
     struct State;
