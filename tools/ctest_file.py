@@ -1,6 +1,7 @@
-"""ctest_file.py BUILD_DIRECTORY: writes its CTestTestfile.cmake from what Meson tells about the tests.
+"""ctest_file.py BUILD_DIRECTORY [FACTOR]: writes its CTestTestfile.cmake from what Meson tells about the tests.
 
-Suites become labels; exit status 77 is "skipped" in both; time limits and environments are kept.
+Suites become labels; exit status 77 is "skipped" in both; environments are kept,
+and so are time limits, times FACTOR (sanitizers are slow).
 """
 import json
 import pathlib
@@ -13,11 +14,11 @@ def quoted(text):
     return f"[==[{text}]==]"
 
 
-def lines_of_test(test):
+def lines_of_test(test, factor):
     name = quoted(test["name"])
     properties = {
         "LABELS": ";".join(suite.split(":")[-1] for suite in test["suite"]),
-        "TIMEOUT": test["timeout"],
+        "TIMEOUT": test["timeout"] * factor,
         "SKIP_RETURN_CODE": 77,
         "ENVIRONMENT": ";".join(f"{key}={value}" for key, value in test["env"].items()),
     }
@@ -32,10 +33,11 @@ def lines_of_test(test):
 
 def main():
     build = pathlib.Path(sys.argv[1])
+    factor = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     answer = subprocess.run(["meson", "introspect", "--tests", str(build)], check=True, capture_output=True)
     lines = ["# Written by tools/ctest_file.py."]
     for test in json.loads(answer.stdout):
-        lines += lines_of_test(test)
+        lines += lines_of_test(test, factor)
     (build / "CTestTestfile.cmake").write_text("\n".join(lines) + "\n")
 
 

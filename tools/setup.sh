@@ -9,7 +9,7 @@ llvm=22
 
 packages_to_build=(
     g++ pkg-config meson ninja-build ccache cmake
-    "clang-$llvm" "llvm-$llvm-dev" "libclang-$llvm-dev" "libclang-cpp$llvm-dev" "libclc-$llvm" "libclc-$llvm-dev"
+    "clang-$llvm" "libclang-rt-$llvm-dev" "llvm-$llvm-dev" "libclang-$llvm-dev" "libclang-cpp$llvm-dev" "libclc-$llvm" "libclc-$llvm-dev"
     libhwloc-dev libexpected-dev libpng-dev zlib1g-dev
     opencl-headers opencl-clhpp-headers ocl-icd-libopencl1 ocl-icd-opencl-dev
     libgtest-dev libgmock-dev libbenchmark-dev libmpfr-dev)
