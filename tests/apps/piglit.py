@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """piglit's `cl` profile on Polder, image tests aside.
 
-Every test passes, or is listed with its reason in piglit_expected.txt; a listed test that passes must leave the list.
+Every test passes, or is listed with its reason in piglit_expected.txt; a listed test that passes is named, so that it
+leaves the list.
 """
 import bz2
 import json
@@ -49,7 +50,7 @@ def main():
     passed = sum(result == "pass" for result in results.values())
     print(json.dumps({"run": len(results), "passed": passed, "failed": len(failed)}))
     unexpected = set(failed) - set(expected)
-    return 1 if unexpected or mended or passed < 500 else 0
+    return 1 if unexpected or passed < 500 else 0
 
 
 if __name__ == "__main__":
