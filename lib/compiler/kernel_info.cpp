@@ -39,10 +39,10 @@ AddressSpace address_space_of(const llvm::Function& kernel, unsigned index) {
     }
 }
 
-// A kernel may look at an address without looking at the memory there (`p != 0`): only an argument without any use
-// needs no address.
+// A kernel may look at an address without looking at the memory there (`p != 0`, which captures it): only an argument
+// that is not captured either needs no address. Handing it to a function that ignores it is a use, too.
 Access access_of(const llvm::Argument& argument) {
-    if (argument.use_empty())
+    if (argument.use_empty() || (argument.hasAttribute(llvm::Attribute::ReadNone) && argument.hasNoCaptureAttr()))
         return Access::none;
     if (argument.onlyReadsMemory())
         return Access::read;
