@@ -34,8 +34,8 @@ cl_int no_image(cl_command_queue queue, const char* function = __builtin_FUNCTIO
         function);
 }
 
-constexpr cl_mem_flags access_flags = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY |
-                                      CL_MEM_KERNEL_READ_AND_WRITE;
+constexpr cl_mem_flags access_flags =
+    CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY | CL_MEM_KERNEL_READ_AND_WRITE;
 
 bool is_image_type(cl_mem_object_type type) {
     return type >= CL_MEM_OBJECT_IMAGE2D && type <= CL_MEM_OBJECT_IMAGE1D_BUFFER;
@@ -63,8 +63,7 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateImage3D(cl_context context, cl_mem_flags
 
 CL_API_ENTRY cl_int CL_API_CALL clGetSupportedImageFormats(cl_context context, cl_mem_flags flags,
                                                            cl_mem_object_type image_type, cl_uint num_entries,
-                                                           cl_image_format* image_formats,
-                                                           cl_uint* num_image_formats) {
+                                                           cl_image_format* image_formats, cl_uint* num_image_formats) {
     return entry([&]() -> Result<void> {
         POLDER_TRY(from_handle<Context>(context));
         // No such kind of image, no such access, or room for no format.
@@ -90,13 +89,12 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteImage(cl_command_queue queue, cl_m
                                                     const cl_event*, cl_event*) {
     return no_image(queue);
 }
-CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyImage(cl_command_queue queue, cl_mem, cl_mem, const size_t*,
-                                                   const size_t*, const size_t*, cl_uint, const cl_event*, cl_event*) {
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyImage(cl_command_queue queue, cl_mem, cl_mem, const size_t*, const size_t*,
+                                                   const size_t*, cl_uint, const cl_event*, cl_event*) {
     return no_image(queue);
 }
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyImageToBuffer(cl_command_queue queue, cl_mem, cl_mem, const size_t*,
-                                                           const size_t*, size_t, cl_uint, const cl_event*,
-                                                           cl_event*) {
+                                                           const size_t*, size_t, cl_uint, const cl_event*, cl_event*) {
     return no_image(queue);
 }
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBufferToImage(cl_command_queue queue, cl_mem, cl_mem, size_t,
@@ -125,12 +123,8 @@ CL_API_ENTRY cl_sampler CL_API_CALL clCreateSamplerWithProperties(cl_context con
                                                                   cl_int* errcode_ret) {
     return unsupported<cl_sampler>(context, errcode_ret);
 }
-CL_API_ENTRY cl_int CL_API_CALL clRetainSampler(cl_sampler) {
-    return CL_INVALID_SAMPLER;
-}
-CL_API_ENTRY cl_int CL_API_CALL clReleaseSampler(cl_sampler) {
-    return CL_INVALID_SAMPLER;
-}
+CL_API_ENTRY cl_int CL_API_CALL clRetainSampler(cl_sampler) { return CL_INVALID_SAMPLER; }
+CL_API_ENTRY cl_int CL_API_CALL clReleaseSampler(cl_sampler) { return CL_INVALID_SAMPLER; }
 CL_API_ENTRY cl_int CL_API_CALL clGetSamplerInfo(cl_sampler, cl_sampler_info, size_t, void*, size_t*) {
     return CL_INVALID_SAMPLER;
 }

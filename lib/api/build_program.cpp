@@ -20,9 +20,7 @@ struct Notification {
 };
 
 // User data without a function that could be given it.
-bool is_valid(const Notification& notification) {
-    return notification.function || !notification.user;
-}
+bool is_valid(const Notification& notification) { return notification.function || !notification.user; }
 
 struct HeaderList {
     cl_uint count;

@@ -1,8 +1,9 @@
 // Devices and sub-devices: OpenCL 3.0, sections 4.2 and 4.3.
 #include "device_info.h"
 
-#include <algorithm>
 #include <runtime/platform.h>
+
+#include <algorithm>
 
 using namespace polder;
 using namespace polder::api;
@@ -39,8 +40,8 @@ Result<std::vector<Ref<Device>>> select_devices(cl_device_type type) {
 
 } // namespace polder::api
 
-CL_API_ENTRY cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id platform, cl_device_type device_type,
-                                               cl_uint num_entries, cl_device_id* devices, cl_uint* num_devices) {
+CL_API_ENTRY cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id platform, cl_device_type device_type, cl_uint num_entries,
+                                               cl_device_id* devices, cl_uint* num_devices) {
     return entry([&]() -> Result<void> {
         // Null behaves as the implementation says: it is the one platform.
         if (platform)
@@ -59,9 +60,8 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id platform, cl_devic
     });
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info param_name,
-                                                size_t param_value_size, void* param_value,
-                                                size_t* param_value_size_ret) {
+CL_API_ENTRY cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info param_name, size_t param_value_size,
+                                                void* param_value, size_t* param_value_size_ret) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(object, from_handle<Device>(device));
         return answer_device(*object, param_name, Info{param_value_size, param_value, param_value_size_ret});
@@ -69,9 +69,8 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_i
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clCreateSubDevices(cl_device_id in_device,
-                                                   const cl_device_partition_property* properties,
-                                                   cl_uint num_devices, cl_device_id* out_devices,
-                                                   cl_uint* num_devices_ret) {
+                                                   const cl_device_partition_property* properties, cl_uint num_devices,
+                                                   cl_device_id* out_devices, cl_uint* num_devices_ret) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(parent, from_handle<Device>(in_device));
         POLDER_ASSIGN(plan, plan_sub_devices(*parent, properties));

@@ -1,9 +1,10 @@
 #include "device_info.h"
 
-#include <algorithm>
 #include <base/options.h>
 #include <runtime/extensions.h>
 #include <runtime/platform.h>
+
+#include <algorithm>
 
 namespace polder::api {
 namespace {
@@ -57,14 +58,14 @@ cl_device_svm_capabilities svm(const Device& device) {
            CL_DEVICE_SVM_ATOMICS;
 }
 
-constexpr cl_device_atomic_capabilities atomics =
-    CL_DEVICE_ATOMIC_ORDER_RELAXED | CL_DEVICE_ATOMIC_ORDER_ACQ_REL | CL_DEVICE_ATOMIC_ORDER_SEQ_CST |
-    CL_DEVICE_ATOMIC_SCOPE_WORK_GROUP | CL_DEVICE_ATOMIC_SCOPE_DEVICE | CL_DEVICE_ATOMIC_SCOPE_ALL_DEVICES;
+constexpr cl_device_atomic_capabilities atomics = CL_DEVICE_ATOMIC_ORDER_RELAXED | CL_DEVICE_ATOMIC_ORDER_ACQ_REL |
+                                                  CL_DEVICE_ATOMIC_ORDER_SEQ_CST | CL_DEVICE_ATOMIC_SCOPE_WORK_GROUP |
+                                                  CL_DEVICE_ATOMIC_SCOPE_DEVICE | CL_DEVICE_ATOMIC_SCOPE_ALL_DEVICES;
 
 std::vector<cl_name_version> language_versions() {
     std::vector<cl_name_version> versions;
-    for (const cl_version version : {CL_MAKE_VERSION(1, 0, 0), CL_MAKE_VERSION(1, 1, 0), CL_MAKE_VERSION(1, 2, 0),
-                                     CL_MAKE_VERSION(3, 0, 0)})
+    for (const cl_version version :
+         {CL_MAKE_VERSION(1, 0, 0), CL_MAKE_VERSION(1, 1, 0), CL_MAKE_VERSION(1, 2, 0), CL_MAKE_VERSION(3, 0, 0)})
         versions.push_back(runtime::name_version("OpenCL C", version));
     return versions;
 }
@@ -96,10 +97,10 @@ cl_uint api_references(const Device& device) {
     return device.parent() ? device.api_references() : 1;
 }
 
-cl_device_integer_dot_product_acceleration_properties_khr dot_product_acceleration() {
-    return {};
-}
+cl_device_integer_dot_product_acceleration_properties_khr dot_product_acceleration() { return {}; }
 
+// One row per query, which the formatter would break up.
+// clang-format off
 const Query identity_queries[] = {
     POLDER_VALUE(CL_DEVICE_TYPE, cl_device_type, device_type(device))
     POLDER_VALUE(CL_DEVICE_VENDOR_ID, cl_uint, vendor_id(device))
@@ -261,6 +262,7 @@ const Query partition_queries[] = {
     POLDER_ARRAY(CL_DEVICE_PARTITION_TYPE, device.partition())
 };
 
+// clang-format on
 #undef POLDER_VALUE
 #undef POLDER_STRING
 #undef POLDER_ARRAY

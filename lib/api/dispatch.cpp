@@ -1,10 +1,10 @@
 // The dispatch table that the ICD loader calls through, and the entry points by name.
 #include "entry.h"
 
+#include <runtime/platform.h>
+
 #include <algorithm>
 #include <string_view>
-
-#include <runtime/platform.h>
 
 #define POLDER_EXPORT __attribute__((visibility("default")))
 
@@ -36,9 +36,7 @@ Place dispatched(Entry* function) {
 const cl_icd_dispatch dispatch_table = {POLDER_ENTRY_POINTS(POLDER_DISPATCHED, POLDER_DISPATCHED)};
 
 // Every handle starts with the table; the first handles are the platform's and its devices'.
-[[gnu::constructor]] void publish_dispatch_table() {
-    runtime::icd_dispatch = &dispatch_table;
-}
+[[gnu::constructor]] void publish_dispatch_table() { runtime::icd_dispatch = &dispatch_table; }
 
 void* function_by_name(const char* name) {
     if (!name)

@@ -163,10 +163,8 @@ Result<void> enqueue_launch(const EnqueueEdge& edge, const Kernel& kernel, cl_co
         return fail(Status::out_of_resources, "the kernel's local memory exceeds CL_DEVICE_LOCAL_MEM_SIZE");
     POLDER_ASSIGN(buffers, reserved_buffers(queue, *on, *arguments));
     POLDER_ASSIGN(variables, on->code->program_variables());
-    return edge.enqueue(type, runtime::LaunchCommand{{on->code, code, on->info, variables},
-                                                     range,
-                                                     arguments,
-                                                     std::move(buffers)});
+    return edge.enqueue(
+        type, runtime::LaunchCommand{{on->code, code, on->info, variables}, range, arguments, std::move(buffers)});
 }
 
 struct NativeArguments {

@@ -1,8 +1,9 @@
 // Kernel objects and their arguments. OpenCL 3.0, sections 5.9.1 to 5.9.3.
 #include "entry.h"
 
-#include <algorithm>
 #include <runtime/kernel.h>
+
+#include <algorithm>
 
 using namespace polder;
 using namespace polder::api;

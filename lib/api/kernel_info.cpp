@@ -1,9 +1,10 @@
 // Queries of kernel objects. OpenCL 3.0, section 5.9.4.
 #include "entry.h"
 
-#include <algorithm>
 #include <runtime/kernel.h>
 #include <runtime/launch.h>
+
+#include <algorithm>
 
 using namespace polder;
 using namespace polder::api;
@@ -72,8 +73,7 @@ cl_kernel_arg_access_qualifier access_qualifier(const KernelArgument& argument) 
 cl_kernel_arg_type_qualifier type_qualifier(const KernelArgument& argument) {
     return (argument.is_const ? CL_KERNEL_ARG_TYPE_CONST : 0) |
            (argument.is_restrict ? CL_KERNEL_ARG_TYPE_RESTRICT : 0) |
-           (argument.is_volatile ? CL_KERNEL_ARG_TYPE_VOLATILE : 0) |
-           (argument.is_pipe ? CL_KERNEL_ARG_TYPE_PIPE : 0);
+           (argument.is_volatile ? CL_KERNEL_ARG_TYPE_VOLATILE : 0) | (argument.is_pipe ? CL_KERNEL_ARG_TYPE_PIPE : 0);
 }
 
 Result<void> answer_argument(const KernelArgument& argument, cl_kernel_arg_info name, const Info& info) {
@@ -152,9 +152,7 @@ Result<void> answer_sub_group(const KernelAndDevice& target, cl_kernel_sub_group
         POLDER_ASSIGN(size, input_group_size(input));
         return info.value<size_t>(size);
     }
-    case CL_KERNEL_SUB_GROUP_COUNT_FOR_NDRANGE:
-        POLDER_TRY(input_group_size(input));
-        return info.value<size_t>(1);
+    case CL_KERNEL_SUB_GROUP_COUNT_FOR_NDRANGE: POLDER_TRY(input_group_size(input)); return info.value<size_t>(1);
     case CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT: return answer_local_size(target, input, info);
     case CL_KERNEL_MAX_NUM_SUB_GROUPS: return info.value<size_t>(1);
     // No source can ask for a number of them.
@@ -206,10 +204,9 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSubGroupInfo(cl_kernel kernel, cl_dev
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetKernelSubGroupInfoKHR(cl_kernel kernel, cl_device_id device,
-                                                           cl_kernel_sub_group_info param_name,
-                                                           size_t input_value_size, const void* input_value,
-                                                           size_t param_value_size, void* param_value,
-                                                           size_t* param_value_size_ret) {
+                                                           cl_kernel_sub_group_info param_name, size_t input_value_size,
+                                                           const void* input_value, size_t param_value_size,
+                                                           void* param_value, size_t* param_value_size_ret) {
     return clGetKernelSubGroupInfo(kernel, device, param_name, input_value_size, input_value, param_value_size,
                                    param_value, param_value_size_ret);
 }

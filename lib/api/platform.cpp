@@ -53,9 +53,11 @@ CL_API_ENTRY cl_int CL_API_CALL clGetPlatformIDs(cl_uint num_entries, cl_platfor
     });
 }
 
-__attribute__((visibility("default"))) CL_API_ENTRY cl_int CL_API_CALL
-clGetPlatformInfo(cl_platform_id platform, cl_platform_info param_name, size_t param_value_size, void* param_value,
-                  size_t* param_value_size_ret) {
+__attribute__((visibility("default"))) CL_API_ENTRY cl_int CL_API_CALL clGetPlatformInfo(cl_platform_id platform,
+                                                                                         cl_platform_info param_name,
+                                                                                         size_t param_value_size,
+                                                                                         void* param_value,
+                                                                                         size_t* param_value_size_ret) {
     return entry([&]() -> Result<void> {
         POLDER_TRY(platform_or_default(platform));
         return answer_platform(param_name, Info{param_value_size, param_value, param_value_size_ret});

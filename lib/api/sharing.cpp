@@ -100,9 +100,7 @@ CL_API_ENTRY cl_event CL_API_CALL clCreateEventFromEGLSyncKHR(cl_context, CLeglS
     return nullptr;
 }
 
-cl_int clGetDeviceIDsFromD3D10KHR() {
-    return CL_DEVICE_NOT_FOUND;
-}
+cl_int clGetDeviceIDsFromD3D10KHR() { return CL_DEVICE_NOT_FOUND; }
 cl_mem clCreateFromD3D10BufferKHR(cl_context, cl_mem_flags, void*, cl_int* errcode_ret) {
     return no_shared_object(errcode_ret);
 }
@@ -112,15 +110,9 @@ cl_mem clCreateFromD3D10Texture2DKHR(cl_context, cl_mem_flags, void*, cl_uint, c
 cl_mem clCreateFromD3D10Texture3DKHR(cl_context, cl_mem_flags, void*, cl_uint, cl_int* errcode_ret) {
     return no_shared_object(errcode_ret);
 }
-cl_int clEnqueueAcquireD3D10ObjectsKHR() {
-    return CL_INVALID_OPERATION;
-}
-cl_int clEnqueueReleaseD3D10ObjectsKHR() {
-    return CL_INVALID_OPERATION;
-}
-cl_int clGetDeviceIDsFromD3D11KHR() {
-    return CL_DEVICE_NOT_FOUND;
-}
+cl_int clEnqueueAcquireD3D10ObjectsKHR() { return CL_INVALID_OPERATION; }
+cl_int clEnqueueReleaseD3D10ObjectsKHR() { return CL_INVALID_OPERATION; }
+cl_int clGetDeviceIDsFromD3D11KHR() { return CL_DEVICE_NOT_FOUND; }
 cl_mem clCreateFromD3D11BufferKHR(cl_context, cl_mem_flags, void*, cl_int* errcode_ret) {
     return no_shared_object(errcode_ret);
 }
@@ -133,29 +125,15 @@ cl_mem clCreateFromD3D11Texture3DKHR(cl_context, cl_mem_flags, void*, cl_uint, c
 cl_mem clCreateFromDX9MediaSurfaceKHR(cl_context, cl_mem_flags, cl_uint, void*, cl_uint, cl_int* errcode_ret) {
     return no_shared_object(errcode_ret);
 }
-cl_int clEnqueueAcquireD3D11ObjectsKHR() {
-    return CL_INVALID_OPERATION;
-}
-cl_int clEnqueueReleaseD3D11ObjectsKHR() {
-    return CL_INVALID_OPERATION;
-}
-cl_int clGetDeviceIDsFromDX9MediaAdapterKHR() {
-    return CL_DEVICE_NOT_FOUND;
-}
-cl_int clEnqueueAcquireDX9MediaSurfacesKHR() {
-    return CL_INVALID_OPERATION;
-}
-cl_int clEnqueueReleaseDX9MediaSurfacesKHR() {
-    return CL_INVALID_OPERATION;
-}
+cl_int clEnqueueAcquireD3D11ObjectsKHR() { return CL_INVALID_OPERATION; }
+cl_int clEnqueueReleaseD3D11ObjectsKHR() { return CL_INVALID_OPERATION; }
+cl_int clGetDeviceIDsFromDX9MediaAdapterKHR() { return CL_DEVICE_NOT_FOUND; }
+cl_int clEnqueueAcquireDX9MediaSurfacesKHR() { return CL_INVALID_OPERATION; }
+cl_int clEnqueueReleaseDX9MediaSurfacesKHR() { return CL_INVALID_OPERATION; }
 
 CL_API_ENTRY cl_int CL_API_CALL clCreateSubDevicesEXT(cl_device_id in_device, const cl_device_partition_property_ext*,
                                                       cl_uint, cl_device_id*, cl_uint*) {
     return from_handle<runtime::Device>(in_device) ? CL_INVALID_VALUE : CL_INVALID_DEVICE;
 }
-CL_API_ENTRY cl_int CL_API_CALL clRetainDeviceEXT(cl_device_id device) {
-    return clRetainDevice(device);
-}
-CL_API_ENTRY cl_int CL_API_CALL clReleaseDeviceEXT(cl_device_id device) {
-    return clReleaseDevice(device);
-}
+CL_API_ENTRY cl_int CL_API_CALL clRetainDeviceEXT(cl_device_id device) { return clRetainDevice(device); }
+CL_API_ENTRY cl_int CL_API_CALL clReleaseDeviceEXT(cl_device_id device) { return clReleaseDevice(device); }

@@ -1,9 +1,10 @@
 // Building, compiling and linking of programs.
-#include <algorithm>
 #include <base/options.h>
+#include <runtime/program.h>
+
+#include <algorithm>
 #include <condition_variable>
 #include <map>
-#include <runtime/program.h>
 #include <thread>
 
 namespace polder::runtime {
@@ -103,7 +104,7 @@ Result<void> Program::begin(const BuildRequest& request) {
         build.status = CL_BUILD_IN_PROGRESS;
         build.log.clear();
         build.options = request.options_are == BuildRequest::Options::as_before && build.built ? build.built->options
-                                                                                              : request.options;
+                                                                                               : request.options;
     }
     return {};
 }

@@ -1,8 +1,9 @@
-#include <algorithm>
 #include <compiler/compiler.h>
 #include <runtime/context.h>
 #include <runtime/device.h>
 #include <runtime/extensions.h>
+
+#include <algorithm>
 
 namespace polder::runtime {
 namespace {

@@ -1,7 +1,8 @@
+#include <runtime/device_code.h>
+
 #include <algorithm>
 #include <cstring>
 #include <polder/kernel_addresses.h>
-#include <runtime/device_code.h>
 
 namespace polder::runtime {
 namespace {
@@ -30,8 +31,8 @@ std::vector<std::byte> relocated(const compiler::ProgramVariables& variables, co
 
 DeviceCode::DeviceCode(Device& device, std::shared_ptr<compiler::Executable> executable,
                        std::shared_ptr<const compiler::Module> module)
-    : device_(device.driver()), space_(device.space()), executable_(std::move(executable)),
-      module_(std::move(module)) {}
+    : device_(device.driver()), space_(device.space()), executable_(std::move(executable)), module_(std::move(module)) {
+}
 
 DeviceCode::~DeviceCode() {
     const Lock lock(mutex_);
@@ -93,10 +94,9 @@ Result<void> DeviceCode::fill_variables(const memory::Block& block) {
     }
     POLDER_ASSIGN(queue, device_.create_queue(driver::QueueRole::transfer_in));
     using Place = driver::CopyOperation::Place;
-    const driver::Timepoint done = queue->copy({{Place::host, DeviceAddress::of(image.data()), {}},
-                                                {Place::device, block.address, {}},
-                                                {image.size(), 1, 1}},
-                                               {});
+    const driver::Timepoint done = queue->copy(
+        {{Place::host, DeviceAddress::of(image.data()), {}}, {Place::device, block.address, {}}, {image.size(), 1, 1}},
+        {});
     queue->wait(done.value);
     const Status status = queue->status(done.value);
     if (status != Status::success)

@@ -1,5 +1,6 @@
-#include <cstring>
 #include <runtime/extensions.h>
+
+#include <cstring>
 
 namespace polder::runtime {
 namespace {
@@ -7,6 +8,7 @@ namespace {
 constexpr cl_version v1 = CL_MAKE_VERSION(1, 0, 0);
 using enum Extension::Owner;
 
+// clang-format off
 constexpr Extension extension_table[] = {
     {"cl_khr_byte_addressable_store", v1, both, "Stores of types smaller than 32 bits through pointers."},
     {"cl_khr_create_command_queue", v1, both, "clCreateCommandQueueWithPropertiesKHR for OpenCL 1.x hosts."},
@@ -42,13 +44,10 @@ constexpr Feature feature_table[] = {
     {"__opencl_c_subgroups", "Sub-group functions."},
     {"__opencl_c_work_group_collective_functions", "Broadcast, reductions and scans over a work-group."},
 };
+// clang-format on
 
-bool of_device(const Extension& extension) {
-    return extension.owner == both;
-}
-bool of_platform(const Extension&) {
-    return true;
-}
+bool of_device(const Extension& extension) { return extension.owner == both; }
+bool of_platform(const Extension&) { return true; }
 
 std::string names(bool (*wanted)(const Extension&)) {
     std::string text;
@@ -68,29 +67,17 @@ std::vector<cl_name_version> versions(bool (*wanted)(const Extension&)) {
 
 } // namespace
 
-std::span<const Extension> extensions() {
-    return extension_table;
-}
+std::span<const Extension> extensions() { return extension_table; }
 
-std::span<const Feature> features() {
-    return feature_table;
-}
+std::span<const Feature> features() { return feature_table; }
 
-std::string platform_extension_names() {
-    return names(of_platform);
-}
+std::string platform_extension_names() { return names(of_platform); }
 
-std::string device_extension_names() {
-    return names(of_device);
-}
+std::string device_extension_names() { return names(of_device); }
 
-std::vector<cl_name_version> platform_extension_versions() {
-    return versions(of_platform);
-}
+std::vector<cl_name_version> platform_extension_versions() { return versions(of_platform); }
 
-std::vector<cl_name_version> device_extension_versions() {
-    return versions(of_device);
-}
+std::vector<cl_name_version> device_extension_versions() { return versions(of_device); }
 
 std::vector<cl_name_version> feature_versions() {
     std::vector<cl_name_version> list;

@@ -1,6 +1,7 @@
+#include <runtime/kernel.h>
+
 #include <algorithm>
 #include <cstring>
-#include <runtime/kernel.h>
 
 namespace polder::runtime {
 namespace {
@@ -53,9 +54,7 @@ Kernel::Kernel(Ref<Program> program, std::vector<KernelOnDevice> on_devices, Ref
     program_->attach_kernel();
 }
 
-Kernel::~Kernel() {
-    program_->detach_kernel();
-}
+Kernel::~Kernel() { program_->detach_kernel(); }
 
 Result<Ref<Kernel>> Kernel::create(Ref<Program> program, std::string_view name) {
     std::vector<KernelOnDevice> on_devices;
@@ -80,9 +79,7 @@ Result<Ref<Kernel>> Kernel::create(Ref<Program> program, std::string_view name) 
     return Ref<Kernel>::adopt(new Kernel(std::move(program), std::move(on_devices), std::move(arguments)));
 }
 
-Ref<Kernel> Kernel::clone() const {
-    return Ref<Kernel>::adopt(new Kernel(program_, on_devices_, arguments_));
-}
+Ref<Kernel> Kernel::clone() const { return Ref<Kernel>::adopt(new Kernel(program_, on_devices_, arguments_)); }
 
 const KernelOnDevice* Kernel::on(const Device& device) const {
     for (const Device* d = &device; d; d = d->parent())
@@ -133,13 +130,9 @@ void Kernel::set_pointer(uint32_t index, cl_mem buffer, const void* svm) {
     std::memcpy(arguments.packed.data() + pointer.offset, &address, sizeof address);
 }
 
-void Kernel::set_buffer(uint32_t index, cl_mem buffer) {
-    set_pointer(index, buffer, nullptr);
-}
+void Kernel::set_buffer(uint32_t index, cl_mem buffer) { set_pointer(index, buffer, nullptr); }
 
-void Kernel::set_svm_pointer(uint32_t index, const void* pointer) {
-    set_pointer(index, nullptr, pointer);
-}
+void Kernel::set_svm_pointer(uint32_t index, const void* pointer) { set_pointer(index, nullptr, pointer); }
 
 void Kernel::set_local(uint32_t index, uint64_t bytes) {
     KernelArguments& arguments = change(index);

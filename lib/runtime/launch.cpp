@@ -1,6 +1,7 @@
+#include <runtime/launch.h>
+
 #include <algorithm>
 #include <cstring>
-#include <runtime/launch.h>
 
 namespace polder::runtime {
 namespace {

@@ -1,5 +1,6 @@
-#include <algorithm>
 #include <runtime/local_size.h>
+
+#include <algorithm>
 
 namespace polder::runtime {
 namespace {

@@ -1,8 +1,9 @@
 // Sub-devices: which compute units a partition property list gives to whom.
+#include <runtime/device.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <runtime/device.h>
 
 namespace polder::runtime {
 namespace {
@@ -90,8 +91,9 @@ Result<SubDevicePlan> plan_by_affinity(const Device& device, const cl_device_par
         const driver::AffinityDomain* domain = find_domain(device, name.level);
         if (!domain || (!next && name.flag != wanted) || (next && domain->groups.size() < 2))
             continue;
-        return SubDevicePlan{domain->groups, {CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN,
-                                              static_cast<cl_device_partition_property>(name.flag), 0}};
+        return SubDevicePlan{
+            domain->groups,
+            {CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN, static_cast<cl_device_partition_property>(name.flag), 0}};
     }
     // Nothing to divide along; or a domain that this device does not have.
     return fail(next ? Status::device_partition_failed : Status::invalid_value);

@@ -1,8 +1,9 @@
 #include <base/log.h>
 #include <base/options.h>
 #include <devices/drivers.h>
-#include <map>
 #include <runtime/platform.h>
+
+#include <map>
 #include <thread>
 
 namespace polder::runtime {
@@ -92,8 +93,9 @@ void Platform::open(driver::Driver& driver, uint32_t first, uint32_t count) {
         const std::string parameters = options::device_parameters(driver.name(), index);
         Result<std::unique_ptr<driver::Device>> device = driver.open(index, SpaceId{next_space_}, parameters);
         if (!device) {
-            log::line(log::Category::error, "device %.*s%u cannot be opened: %s", static_cast<int>(driver.name().size()),
-                      driver.name().data(), index, std::string(device.error().detail()).c_str());
+            log::line(log::Category::error, "device %.*s%u cannot be opened: %s",
+                      static_cast<int>(driver.name().size()), driver.name().data(), index,
+                      std::string(device.error().detail()).c_str());
             continue;
         }
         if (!(*device)->info().space.is_host())
@@ -118,12 +120,8 @@ void Platform::make_spaces_and_devices() {
     }
 }
 
-std::string Platform::name() {
-    return options::platform_name_override().value_or("Polder");
-}
+std::string Platform::name() { return options::platform_name_override().value_or("Polder"); }
 
-std::string Platform::version() {
-    return "OpenCL 3.0 Polder " POLDER_VERSION;
-}
+std::string Platform::version() { return "OpenCL 3.0 Polder " POLDER_VERSION; }
 
 } // namespace polder::runtime

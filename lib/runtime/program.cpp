@@ -1,5 +1,6 @@
-#include <algorithm>
 #include <runtime/program.h>
+
+#include <algorithm>
 
 namespace polder::runtime {
 

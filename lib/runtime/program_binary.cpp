@@ -6,8 +6,9 @@
 //  24  8  length of the module
 //  32     options, module (compiler::Module::serialize)
 //  end 8  FNV-1a of all that stands before
-#include <cstring>
 #include <runtime/program.h>
+
+#include <cstring>
 
 namespace polder::runtime {
 namespace {
@@ -70,8 +71,7 @@ Result<BuiltModule> from_binary(std::span<const std::byte> bytes) {
         return fail(Status::invalid_binary, "the binary is damaged");
     const std::span<const std::byte> body = bytes.subspan(sizeof header, body_bytes);
     POLDER_ASSIGN(module, compiler::Module::deserialize(body.subspan(header.options_bytes)));
-    return BuiltModule{std::move(module),
-                       std::string(reinterpret_cast<const char*>(body.data()), header.options_bytes),
+    return BuiltModule{std::move(module), std::string(reinterpret_cast<const char*>(body.data()), header.options_bytes),
                        static_cast<BuiltModule::WorkGroups>(header.work_groups)};
 }
 

@@ -79,8 +79,7 @@ TEST_F(Absent, SamplersAndPipesCannotBeCreated) {
     cl_uint value = 0;
     EXPECT_EQ(clRetainSampler(foreign), CL_INVALID_SAMPLER);
     EXPECT_EQ(clReleaseSampler(foreign), CL_INVALID_SAMPLER);
-    EXPECT_EQ(clGetSamplerInfo(foreign, CL_SAMPLER_REFERENCE_COUNT, sizeof value, &value, nullptr),
-              CL_INVALID_SAMPLER);
+    EXPECT_EQ(clGetSamplerInfo(foreign, CL_SAMPLER_REFERENCE_COUNT, sizeof value, &value, nullptr), CL_INVALID_SAMPLER);
 }
 
 } // namespace

@@ -116,8 +116,7 @@ TEST_F(Launches, ReportABufferThatWasReleased) {
 TEST_F(Launches, WithoutWorkItemsOnlyWait) {
     OwnedKernel kernel = ready(uniform, "ids");
     OwnedEvent event;
-    EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, nullptr, nullptr, 0, nullptr, event.out()),
-              CL_SUCCESS);
+    EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, nullptr, nullptr, 0, nullptr, event.out()), CL_SUCCESS);
     cl_command_type type = 0;
     EXPECT_EQ(clGetEventInfo(event, CL_EVENT_COMMAND_TYPE, sizeof type, &type, nullptr), CL_SUCCESS);
     EXPECT_EQ(type, cl_command_type{CL_COMMAND_NDRANGE_KERNEL});

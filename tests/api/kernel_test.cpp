@@ -89,7 +89,8 @@ TEST_F(Kernels, ArgumentsOfEveryKindArrive) {
         cl_int a;
         cl_float b;
     } pair{3, 0};
-    OwnedMem constant = make_buffer(sizeof offset, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, const_cast<cl_int*>(offset));
+    OwnedMem constant =
+        make_buffer(sizeof offset, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, const_cast<cl_int*>(offset));
     ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer.in()), CL_SUCCESS);
     ASSERT_EQ(clSetKernelArg(kernel, 1, sizeof(cl_mem), constant.in()), CL_SUCCESS);
     ASSERT_EQ(clSetKernelArg(kernel, 2, 8 * sizeof(cl_int), nullptr), CL_SUCCESS);

@@ -43,9 +43,8 @@ TEST_F(Platforms, QueriesAnswer) {
               CL_SUCCESS);
     EXPECT_EQ(version, cl_version{CL_MAKE_VERSION(3, 0, 0)});
     cl_ulong resolution = 0;
-    EXPECT_EQ(
-        clGetPlatformInfo(platform(), CL_PLATFORM_HOST_TIMER_RESOLUTION, sizeof resolution, &resolution, nullptr),
-        CL_SUCCESS);
+    EXPECT_EQ(clGetPlatformInfo(platform(), CL_PLATFORM_HOST_TIMER_RESOLUTION, sizeof resolution, &resolution, nullptr),
+              CL_SUCCESS);
     EXPECT_GT(resolution, 0u);
 }
 
@@ -85,8 +84,8 @@ TEST_F(Platforms, FunctionsAreFoundByName) {
          {"clGetPlatformIDs", "clGetPlatformInfo", "clGetDeviceIDs", "clCreateContext", "clCreateKernel",
           "clEnqueueNDRangeKernel", "clEnqueueFillBuffer", "clSVMAlloc", "clCloneKernel", "clCreatePipe",
           "clSetContextDestructorCallback", "clCreateBufferWithProperties", "clIcdGetPlatformIDsKHR",
-          "clCreateCommandQueueWithPropertiesKHR", "clGetKernelSuggestedLocalWorkSizeKHR",
-          "clGetKernelSubGroupInfoKHR", "clGetExtensionFunctionAddressForPlatform"})
+          "clCreateCommandQueueWithPropertiesKHR", "clGetKernelSuggestedLocalWorkSizeKHR", "clGetKernelSubGroupInfoKHR",
+          "clGetExtensionFunctionAddressForPlatform"})
         EXPECT_NE(clGetExtensionFunctionAddressForPlatform(platform(), name), nullptr) << name;
     EXPECT_EQ(clGetExtensionFunctionAddressForPlatform(platform(), "clNoSuchFunction"), nullptr);
     // Of an extension that is not in the list.

@@ -40,9 +40,9 @@ protected:
     // One per device.
     std::vector<std::vector<unsigned char>> binaries(cl_program program) {
         std::vector<size_t> sizes(devices.size());
-        EXPECT_EQ(clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizes.size() * sizeof(size_t), sizes.data(),
-                                   nullptr),
-                  CL_SUCCESS);
+        EXPECT_EQ(
+            clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizes.size() * sizeof(size_t), sizes.data(), nullptr),
+            CL_SUCCESS);
         std::vector<std::vector<unsigned char>> data;
         std::vector<unsigned char*> places;
         for (const size_t size : sizes)
@@ -161,9 +161,9 @@ TEST_F(Programs, QueriesAnswerBeforeAndAfterTheBuild) {
 TEST_F(Programs, QueriesReportEveryBadArgument) {
     OwnedProgram program = from_source(good_source);
     cl_uint value = 0;
-    EXPECT_EQ(clGetProgramInfo(foreign_handle<cl_program>(context), CL_PROGRAM_NUM_DEVICES, sizeof value, &value,
-                               nullptr),
-              CL_INVALID_PROGRAM);
+    EXPECT_EQ(
+        clGetProgramInfo(foreign_handle<cl_program>(context), CL_PROGRAM_NUM_DEVICES, sizeof value, &value, nullptr),
+        CL_INVALID_PROGRAM);
     EXPECT_EQ(clGetProgramInfo(program, 0x1, sizeof value, &value, nullptr), CL_INVALID_VALUE);
     EXPECT_EQ(clGetProgramInfo(program, CL_PROGRAM_NUM_DEVICES, 1, &value, nullptr), CL_INVALID_VALUE);
     EXPECT_EQ(clGetProgramBuildInfo(foreign_handle<cl_program>(context), devices[0], CL_PROGRAM_BUILD_STATUS,

@@ -1,16 +1,16 @@
-#include <gtest/gtest.h>
 #include <runtime/local_size.h>
+
+#include <gtest/gtest.h>
 
 namespace polder::runtime {
 namespace {
 
 LocalSizeRules rules(LocalSizeRules::Shape shape = LocalSizeRules::Shape::uniform) {
-    return {.group_max = 4096, .item_max = {4096, 4096, 4096}, .preferred_multiple = 8, .compute_units = 4, .shape = shape};
+    return {
+        .group_max = 4096, .item_max = {4096, 4096, 4096}, .preferred_multiple = 8, .compute_units = 4, .shape = shape};
 }
 
-uint64_t product(const Size3& size) {
-    return size[0] * size[1] * size[2];
-}
+uint64_t product(const Size3& size) { return size[0] * size[1] * size[2]; }
 
 TEST(LocalSize, UniformSizesDivideTheGlobalSize) {
     for (uint64_t x = 1; x < 600; ++x)
