@@ -95,8 +95,8 @@ Result<SubDevicePlan> plan_by_affinity(const Device& device, const cl_device_par
             domain->groups,
             {CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN, static_cast<cl_device_partition_property>(name.flag), 0}};
     }
-    // Nothing to divide along; or a domain that this device does not have.
-    return fail(next ? Status::device_partition_failed : Status::invalid_value);
+    // Nothing left to divide along; or a domain, or any domain, that this device does not have.
+    return fail(next && affinity_domains(device) != 0 ? Status::device_partition_failed : Status::invalid_value);
 }
 
 // The driver's device for these compute units of `parent`. The same part of a device is made once and kept: its

@@ -36,6 +36,20 @@ TEST_F(Conformance, PartitionIntoOnePartFails) {
     }
 }
 
+TEST_F(Conformance, PartitionAlongDomainsThatADeviceDoesNotHaveIsInvalid) {
+    const cl_device_partition_property next[] = {CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN,
+                                                 CL_DEVICE_AFFINITY_DOMAIN_NEXT_PARTITIONABLE, 0};
+    for (cl_device_id device : devices) {
+        cl_device_affinity_domain domains = 0;
+        EXPECT_EQ(clGetDeviceInfo(device, CL_DEVICE_PARTITION_AFFINITY_DOMAIN, sizeof domains, &domains, nullptr),
+                  CL_SUCCESS);
+        cl_uint count = 0;
+        if (domains == 0) {
+            EXPECT_EQ(clCreateSubDevices(device, next, 0, nullptr, &count), CL_INVALID_VALUE);
+        }
+    }
+}
+
 TEST_F(Conformance, NoDefaultQueueOnTheDeviceCanBeSet) {
     EXPECT_EQ(clSetDefaultDeviceCommandQueue(context, devices[0], nullptr), CL_INVALID_OPERATION);
     EXPECT_EQ(clSetDefaultDeviceCommandQueue(context, devices[0], queue), CL_INVALID_OPERATION);
