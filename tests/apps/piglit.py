@@ -16,7 +16,7 @@ import tempfile
 
 SKIPPED = 77
 GOOD = ("pass", "skip")
-SECONDS_MAX = int(os.environ.get("PIGLIT_SECONDS", "270"))
+SECONDS_MAX = int(os.environ.get("PIGLIT_SECONDS", "400"))
 TESTED_MIN = 20
 
 
