@@ -33,15 +33,20 @@ std::string read_file(const std::string& path) {
 
 std::string compile(const std::string& source) {
     char directory[] = "/tmp/polder-workgroup-XXXXXX";
-    if (!mkdtemp(directory)) return {};
+    if (!mkdtemp(directory))
+        return {};
     const std::string base = directory;
     std::ofstream(base + "/k.cl") << source;
     const std::string command = std::string(POLDER_CLANG) +
-        " -cl-std=CL3.0 -target spir64 -O0 -Xclang -disable-O0-optnone -Xclang -fdeclare-opencl-builtins -ffp-contract=off -w"
-        " -emit-llvm -c -x cl " + base + "/k.cl -o " + base + "/k.bc";
+                                " -cl-std=CL3.0 -target spir64 -O0 -Xclang -disable-O0-optnone -Xclang "
+                                "-fdeclare-opencl-builtins -ffp-contract=off -w"
+                                " -emit-llvm -c -x cl " +
+                                base + "/k.cl -o " + base + "/k.bc";
     std::string bitcode;
-    if (std::system(command.c_str()) == 0) bitcode = read_file(base + "/k.bc");
-    else ADD_FAILURE() << "does not compile:\n" << source;
+    if (std::system(command.c_str()) == 0)
+        bitcode = read_file(base + "/k.bc");
+    else
+        ADD_FAILURE() << "does not compile:\n" << source;
     unlink((base + "/k.cl").c_str());
     unlink((base + "/k.bc").c_str());
     rmdir(directory);
@@ -59,10 +64,12 @@ void link_builtins(llvm::Module& module) {
     const auto is_known = [](const llvm::Function& function) {
         return !function.isDeclaration() || function.isIntrinsic() || work_item_function(function);
     };
-    if (llvm::all_of(module, is_known)) return;
+    if (llvm::all_of(module, is_known))
+        return;
     llvm::SMDiagnostic problem;
     auto builtins = llvm::getLazyIRFileModule(POLDER_LIBCLC, problem, module.getContext());
-    if (!builtins) return;
+    if (!builtins)
+        return;
     builtins->setDataLayout(module.getDataLayout());
     builtins->setTargetTriple(module.getTargetTriple());
     llvm::Linker::linkModules(module, std::move(builtins), llvm::Linker::Flags::LinkOnlyNeeded);
@@ -111,11 +118,13 @@ Compiled::Compiled(const std::string& source) {
 Compiled::~Compiled() = default;
 
 std::string Compiled::prepare(const std::string& kernel, bool specialised, std::array<uint64_t, 3> local_size) {
-    if (bitcode_.empty()) return "no bitcode";
+    if (bitcode_.empty())
+        return "no bitcode";
     auto context = std::make_unique<llvm::LLVMContext>();
     auto buffer = llvm::MemoryBuffer::getMemBuffer(bitcode_, "kernel", false);
     auto parsed = llvm::parseBitcodeFile(*buffer, *context);
-    if (!parsed) return llvm::toString(parsed.takeError());
+    if (!parsed)
+        return llvm::toString(parsed.takeError());
     std::unique_ptr<llvm::Module> module = std::move(*parsed);
     link_builtins(*module);
     module->setDataLayout(state_->machine->createDataLayout());
@@ -123,14 +132,17 @@ std::string Compiled::prepare(const std::string& kernel, bool specialised, std::
     give_target_features(*module, *state_->machine);
 
     llvm::Function* function = module->getFunction(kernel);
-    if (!function) return "no such kernel";
+    if (!function)
+        return "no such kernel";
     WorkGroupOptions options;
     options.name = "work_group";
     options.arguments = pack_arguments(*function);
     options.target_machine = state_->machine.get();
-    if (specialised) options.local_size = local_size;
+    if (specialised)
+        options.local_size = local_size;
     auto made = make_work_group_function(*function, options);
-    if (!made) return llvm::toString(made.takeError());
+    if (!made)
+        return llvm::toString(made.takeError());
     result_ = *made;
     give_target_features(*module, *state_->machine);
     llvm::internalizeModule(*module, [](const llvm::GlobalValue& value) { return value.getName() == "work_group"; });
@@ -141,7 +153,8 @@ std::string Compiled::prepare(const std::string& kernel, bool specialised, std::
     }
     std::string problem;
     llvm::raw_string_ostream stream(problem);
-    if (llvm::verifyModule(*module, &stream)) return "invalid IR: " + problem;
+    if (llvm::verifyModule(*module, &stream))
+        return "invalid IR: " + problem;
     optimise(*module, *state_->machine);
     optimised_.clear();
     llvm::raw_string_ostream text(optimised_);
@@ -157,11 +170,13 @@ std::string Compiled::prepare(const std::string& kernel, bool specialised, std::
                    .setJITTargetMachineBuilder(llvm::cantFail(llvm::orc::JITTargetMachineBuilder::detectHost())
                                                    .setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive))
                    .create();
-    if (!jit) return llvm::toString(jit.takeError());
+    if (!jit)
+        return llvm::toString(jit.takeError());
     if (auto error = (*jit)->addIRModule(llvm::orc::ThreadSafeModule(std::move(module), std::move(context))))
         return llvm::toString(std::move(error));
     auto symbol = (*jit)->lookup("work_group");
-    if (!symbol) return llvm::toString(symbol.takeError());
+    if (!symbol)
+        return llvm::toString(symbol.takeError());
     function_ = symbol->toPtr<WorkGroupFunction>();
     state_->jits.push_back(std::move(*jit));
     return {};

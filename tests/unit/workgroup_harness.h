@@ -2,6 +2,8 @@
 // and runs them; for tests of that folder.
 #pragma once
 
+#include "workgroup/workgroup.h"
+
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -9,8 +11,6 @@
 #include <polder/kernel_abi.h>
 #include <string>
 #include <vector>
-
-#include "workgroup/workgroup.h"
 
 namespace polder::compiler::workgroup::test {
 
@@ -55,7 +55,8 @@ public:
     ~Compiled();
 
     // The work-group function of `kernel`, made at first use; one more per `specialised` size. Empty message: done.
-    [[nodiscard]] std::string prepare(const std::string& kernel, bool specialised = false, std::array<uint64_t, 3> local_size = {});
+    [[nodiscard]] std::string prepare(const std::string& kernel, bool specialised = false,
+                                      std::array<uint64_t, 3> local_size = {});
     [[nodiscard]] const WorkGroupResult& result() const { return result_; }
     // Runs the function last prepared over a whole range.
     void run(const Range& range, const Arguments& arguments) const;
@@ -71,4 +72,4 @@ private:
     WorkGroupFunction function_ = nullptr;
 };
 
-} // namespace polder::compiler::workgroup::test
+}  // namespace polder::compiler::workgroup::test

@@ -21,7 +21,21 @@ constexpr size_t uniform_count = 3;
 constexpr size_t array_size = 4;
 
 struct Expression {
-    enum Kind { constant, private_variable, uniform_variable, argument, local_id, group_id, local_size, array, add, multiply, exclusive_or, less, both };
+    enum Kind {
+        constant,
+        private_variable,
+        uniform_variable,
+        argument,
+        local_id,
+        group_id,
+        local_size,
+        array,
+        add,
+        multiply,
+        exclusive_or,
+        less,
+        both
+    };
     Kind kind = constant;
     uint32_t value = 0;
     std::vector<Expression> operands;
@@ -69,57 +83,75 @@ private:
         }
     }
     Expression::Kind operation() {
-        constexpr Expression::Kind all[] = {Expression::add, Expression::multiply, Expression::exclusive_or, Expression::less, Expression::both};
+        constexpr Expression::Kind all[] = {Expression::add, Expression::multiply, Expression::exclusive_or,
+                                            Expression::less, Expression::both};
         return all[pick(5)];
     }
     // The same for all work-items, though only the last form of it can be told by looking.
     Expression uniform_condition() {
         Expression condition{Expression::less, 0, {uniform(1), {Expression::constant, pick(5), {}}}};
-        if (pick(3)) return condition;
-        Expression always{Expression::less, 0, {{Expression::local_id, pick(3), {}}, {Expression::constant, 100000, {}}}};
+        if (pick(3))
+            return condition;
+        Expression always{
+            Expression::less, 0, {{Expression::local_id, pick(3), {}}, {Expression::constant, 100000, {}}}};
         return {Expression::both, 0, {condition, always}};
     }
-    Expression varying_condition() { return {Expression::less, 0, {{Expression::both, 0, {varying(1), {Expression::constant, 7, {}}}}, {Expression::constant, pick(8), {}}}}; }
+    Expression varying_condition() {
+        return {
+            Expression::less,
+            0,
+            {{Expression::both, 0, {varying(1), {Expression::constant, 7, {}}}}, {Expression::constant, pick(8), {}}}};
+    }
 
     std::vector<Statement> block(int depth, bool is_uniform, bool in_loop) {
         std::vector<Statement> result;
         const uint32_t count = 1 + pick(depth == 0 ? 7 : 4);
-        for (uint32_t i = 0; i < count; ++i) result.push_back(statement(depth, is_uniform, in_loop));
+        for (uint32_t i = 0; i < count; ++i)
+            result.push_back(statement(depth, is_uniform, in_loop));
         return result;
     }
 
     Statement statement(int depth, bool is_uniform, bool in_loop) {
         const uint32_t choice = pick(depth < 4 ? 20 : 9);
-        if (choice < 4) return {Statement::assign, pick(private_count), {varying()}, {}, {}};
-        if (choice < 5) return {Statement::assign_array, 0, {varying(1), varying()}, {}, {}};
+        if (choice < 4)
+            return {Statement::assign, pick(private_count), {varying()}, {}, {}};
+        if (choice < 5)
+            return {Statement::assign_array, 0, {varying(1), varying()}, {}, {}};
         if (choice < 9) {
-            if (!is_uniform) return {Statement::assign, pick(private_count), {varying()}, {}, {}};
-            if (choice < 6) return {Statement::assign_uniform, pick(uniform_count), {uniform()}, {}, {}};
-            if (choice < 8) return {Statement::exchange, pick(private_count), {varying(), uniform(1)}, {}, {}};
+            if (!is_uniform)
+                return {Statement::assign, pick(private_count), {varying()}, {}, {}};
+            if (choice < 6)
+                return {Statement::assign_uniform, pick(uniform_count), {uniform()}, {}, {}};
+            if (choice < 8)
+                return {Statement::exchange, pick(private_count), {varying(), uniform(1)}, {}, {}};
             return {Statement::broadcast, pick(uniform_count), {varying()}, {}, {}};
         }
         if (choice < 14) {
             const bool stays = is_uniform && pick(3) != 0;
             Statement result{Statement::choose, 0, {stays ? uniform_condition() : varying_condition()}, {}, {}};
             result.body = block(depth + 1, stays, in_loop && (stays || !is_uniform));
-            if (pick(2)) result.otherwise = block(depth + 1, stays, in_loop && (stays || !is_uniform));
+            if (pick(2))
+                result.otherwise = block(depth + 1, stays, in_loop && (stays || !is_uniform));
             return result;
         }
-        if (choice < 17) return loop(depth, is_uniform);
+        if (choice < 17)
+            return loop(depth, is_uniform);
         if (choice < 19 && in_loop) {
             Statement result{Statement::choose, 0, {is_uniform ? uniform_condition() : varying_condition()}, {}, {}};
             result.body.push_back({pick(2) ? Statement::leave : Statement::next, 0, {}, {}, {}});
             return result;
         }
         // A return, sometimes of all.
-        Statement result{Statement::choose, 0, {pick(2) && is_uniform ? uniform_condition() : varying_condition()}, {}, {}};
+        Statement result{
+            Statement::choose, 0, {pick(2) && is_uniform ? uniform_condition() : varying_condition()}, {}, {}};
         result.body.push_back({Statement::finish, pick(1000), {varying(1)}, {}, {}});
         return result;
     }
 
     Statement loop(int depth, bool is_uniform) {
         const bool stays = is_uniform && pick(4) != 0;
-        Statement result{pick(4) ? Statement::loop : Statement::forever, ++loops_, {stays ? uniform(1) : varying(1)}, {}, {}};
+        Statement result{
+            pick(4) ? Statement::loop : Statement::forever, ++loops_, {stays ? uniform(1) : varying(1)}, {}, {}};
         result.body = block(depth + 1, stays, true);
         return result;
     }
@@ -131,7 +163,9 @@ private:
 // As OpenCL C ---------------------------------------------------------------------------------
 
 std::string text(const Expression& e) {
-    const auto binary = [&](const char* op) { return "(" + text(e.operands[0]) + " " + op + " " + text(e.operands[1]) + ")"; };
+    const auto binary = [&](const char* op) {
+        return "(" + text(e.operands[0]) + " " + op + " " + text(e.operands[1]) + ")";
+    };
     switch (e.kind) {
     case Expression::constant: return std::to_string(e.value) + "u";
     case Expression::private_variable: return "v" + std::to_string(e.value);
@@ -193,10 +227,13 @@ std::string kernel_text(const std::vector<Statement>& program, const std::string
     out << "kernel void " << name << "(global uint* out, local uint* s, uint n) {\n"
         << "size_t at = get_global_linear_id();\nuint a[4] = {1, 2, 3, 4};\n"
         << "s[get_local_linear_id()] = 0;\n";
-    for (size_t i = 0; i < private_count; ++i) out << "uint v" << i << " = get_local_linear_id() * " << i + 1 << ";\n";
-    for (size_t i = 0; i < uniform_count; ++i) out << "uint u" << i << " = n + " << i << ";\n";
+    for (size_t i = 0; i < private_count; ++i)
+        out << "uint v" << i << " = get_local_linear_id() * " << i + 1 << ";\n";
+    for (size_t i = 0; i < uniform_count; ++i)
+        out << "uint u" << i << " = n + " << i << ";\n";
     write(out, program);
-    out << "out[at] = v0 + 3 * v1 + 5 * v2 + 7 * v3 + 11 * v4 + 13 * u0 + 17 * u1 + 19 * u2 + a[0] + 23 * a[1] + 29 * a[2] + 31 * a[3];\n}\n";
+    out << "out[at] = v0 + 3 * v1 + 5 * v2 + 7 * v3 + 11 * v4 + 13 * u0 + 17 * u1 + 19 * u2 + a[0] + 23 * a[1] + 29 * "
+           "a[2] + 31 * a[3];\n}\n";
     return out.str();
 }
 
@@ -231,8 +268,10 @@ public:
         shared_.resize(count);
         for (size_t i = 0; i < count; ++i) {
             items_[i].id = {i % size_[0], i / size_[0] % size_[1], i / size_[0] / size_[1]};
-            for (size_t v = 0; v < private_count; ++v) items_[i].v[v] = static_cast<uint32_t>(i * (v + 1));
-            for (size_t u = 0; u < uniform_count; ++u) items_[i].u[u] = static_cast<uint32_t>(n + u);
+            for (size_t v = 0; v < private_count; ++v)
+                items_[i].v[v] = static_cast<uint32_t>(i * (v + 1));
+            for (size_t u = 0; u < uniform_count; ++u)
+                items_[i].u[u] = static_cast<uint32_t>(n + u);
         }
     }
 
@@ -240,9 +279,11 @@ public:
         Mask all(items_.size(), true);
         execute(program, all);
         for (size_t i = 0; i < items_.size(); ++i) {
-            if (!all[i]) continue;
+            if (!all[i])
+                continue;
             const Item& m = items_[i];
-            out_[place(i)] = m.v[0] + 3 * m.v[1] + 5 * m.v[2] + 7 * m.v[3] + 11 * m.v[4] + 13 * m.u[0] + 17 * m.u[1] + 19 * m.u[2] + m.a[0] + 23 * m.a[1] + 29 * m.a[2] + 31 * m.a[3];
+            out_[place(i)] = m.v[0] + 3 * m.v[1] + 5 * m.v[2] + 7 * m.v[3] + 11 * m.v[4] + 13 * m.u[0] + 17 * m.u[1] +
+                             19 * m.u[2] + m.a[0] + 23 * m.a[1] + 29 * m.a[2] + 31 * m.a[3];
         }
     }
 
@@ -282,13 +323,15 @@ private:
 
     // Runs `block` for the items in `active`; removes those that return, leave the loop or go to its next round.
     void execute(const std::vector<Statement>& block, Mask& active) {
-        for (const Statement& s : block) execute(s, active);
+        for (const Statement& s : block)
+            execute(s, active);
     }
 
     template <class Action>
     void each(const Mask& active, Action action) {
         for (size_t i = 0; i < items_.size(); ++i)
-            if (active[i]) action(i, items_[i]);
+            if (active[i])
+                action(i, items_[i]);
     }
 
     void execute(const Statement& s, Mask& active) {
@@ -296,7 +339,12 @@ private:
         switch (s.kind) {
         case Statement::assign: each(active, [&](size_t, Item& m) { m.v[s.target] = e(0, m); }); break;
         case Statement::assign_uniform: each(active, [&](size_t, Item& m) { m.u[s.target] = e(0, m); }); break;
-        case Statement::assign_array: each(active, [&](size_t, Item& m) { const uint32_t to = e(1, m); m.a[e(0, m) & 3] = to; }); break;
+        case Statement::assign_array:
+            each(active, [&](size_t, Item& m) {
+                const uint32_t to = e(1, m);
+                m.a[e(0, m) & 3] = to;
+            });
+            break;
         case Statement::exchange: {
             each(active, [&](size_t i, Item& m) { shared_[i] = e(0, m); });
             std::vector<uint32_t> got(items_.size());
@@ -305,7 +353,10 @@ private:
             break;
         }
         case Statement::broadcast:
-            each(active, [&](size_t i, Item& m) { if (i == 0) shared_[0] = e(0, m) & 7; });
+            each(active, [&](size_t i, Item& m) {
+                if (i == 0)
+                    shared_[0] = e(0, m) & 7;
+            });
             each(active, [&](size_t, Item& m) { m.u[s.target] = shared_[0]; });
             break;
         case Statement::choose: {
@@ -313,13 +364,20 @@ private:
             each(active, [&](size_t i, Item& m) { (e(0, m) ? no : yes)[i] = false; });
             execute(s.body, yes);
             execute(s.otherwise, no);
-            for (size_t i = 0; i < active.size(); ++i) active[i] = yes[i] || no[i];
+            for (size_t i = 0; i < active.size(); ++i)
+                active[i] = yes[i] || no[i];
             break;
         }
         case Statement::loop:
         case Statement::forever: repeat(s, active); break;
-        case Statement::leave: left_.back() = merge(left_.back(), active); clear(active); break;
-        case Statement::next: next_.back() = merge(next_.back(), active); clear(active); break;
+        case Statement::leave:
+            left_.back() = merge(left_.back(), active);
+            clear(active);
+            break;
+        case Statement::next:
+            next_.back() = merge(next_.back(), active);
+            clear(active);
+            break;
         case Statement::finish:
             each(active, [&](size_t i, Item& m) { out_[place(i)] = e(0, m) + s.target; });
             clear(active);
@@ -338,7 +396,8 @@ private:
                     left_.back()[i] = true;
                 }
             });
-            if (std::find(running.begin(), running.end(), true) == running.end()) break;
+            if (std::find(running.begin(), running.end(), true) == running.end())
+                break;
             next_.emplace_back(items_.size());
             execute(s.body, running);
             running = merge(running, next_.back());
@@ -351,7 +410,8 @@ private:
     static Mask merge(const Mask& a, const Mask& b) {
         Mask result(a);
         for (size_t i = 0; i < b.size(); ++i)
-            if (b[i]) result[i] = true;
+            if (b[i])
+                result[i] = true;
         return result;
     }
     static void clear(Mask& mask) { mask.assign(mask.size(), false); }
@@ -370,19 +430,18 @@ private:
 std::vector<uint32_t> expected(const std::vector<Statement>& program, const Range& range, uint32_t n) {
     std::vector<uint32_t> out(range.global[0] * range.global[1] * range.global[2], 0xdeadbeef);
     std::array<uint64_t, 3> groups{};
-    for (size_t d = 0; d < 3; ++d) groups[d] = (range.global[d] + range.local[d] - 1) / range.local[d];
+    for (size_t d = 0; d < 3; ++d)
+        groups[d] = (range.global[d] + range.local[d] - 1) / range.local[d];
     for (uint64_t z = 0; z < groups[2]; ++z)
         for (uint64_t y = 0; y < groups[1]; ++y)
-            for (uint64_t x = 0; x < groups[0]; ++x) Interpreter(range, {x, y, z}, n, out).run(program);
+            for (uint64_t x = 0; x < groups[0]; ++x)
+                Interpreter(range, {x, y, z}, n, out).run(program);
     return out;
 }
 
 const Range ranges[] = {
-    {1, {37, 1, 1}, {16, 1, 1}},
-    {1, {3, 1, 1}, {1, 1, 1}},
-    {2, {20, 6, 1}, {8, 4, 1}},
-    {3, {5, 4, 7}, {3, 2, 4}},
-    {1, {80, 1, 1}, {50, 1, 1}},
+    {1, {37, 1, 1}, {16, 1, 1}}, {1, {3, 1, 1}, {1, 1, 1}},   {2, {20, 6, 1}, {8, 4, 1}},
+    {3, {5, 4, 7}, {3, 2, 4}},   {1, {80, 1, 1}, {50, 1, 1}},
 };
 
 struct Seeds {
@@ -417,12 +476,14 @@ TEST(WorkGroupRandom, KernelsComputeWhatAnInterpreterInLockStepComputes) {
         const Range& only = ranges[i / 3 % std::size(ranges)];
         ASSERT_EQ(compiled.prepare("k" + std::to_string(i), specialised, only.local), "") << failure("not compiled");
         for (const Range& range : ranges) {
-            if (specialised && range.local != only.local) continue;
+            if (specialised && range.local != only.local)
+                continue;
             for (uint32_t n : {0U, 1U, 6U}) {
                 std::vector<uint32_t> out(range.global[0] * range.global[1] * range.global[2], 0xdeadbeef);
                 compiled.run(range, Arguments().add(out.data()).add_local(4096).add(n));
                 ASSERT_EQ(out, expected(programs[i], range, n))
-                    << failure("differs") << "local size " << range.local[0] << "," << range.local[1] << "," << range.local[2] << " n " << n;
+                    << failure("differs") << "local size " << range.local[0] << "," << range.local[1] << ","
+                    << range.local[2] << " n " << n;
             }
         }
     }

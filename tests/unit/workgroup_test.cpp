@@ -77,7 +77,8 @@ TEST(WorkGroup, ArgumentsOfEveryKind_Arrive) {
     program.run({1, {16, 1, 1}, {8, 1, 1}}, arguments);
     for (int i = 0; i < 16; ++i) {
         const float mine = t.b[i & 3] + 1;
-        EXPECT_EQ(out[static_cast<size_t>(i)], s.b[i & 3] + 2 - 5 + 300 + mine + ((i & 3) == 0 ? mine : t.b[0]) + 3) << i;
+        EXPECT_EQ(out[static_cast<size_t>(i)], s.b[i & 3] + 2 - 5 + 300 + mine + ((i & 3) == 0 ? mine : t.b[0]) + 3)
+            << i;
     }
 }
 
@@ -100,7 +101,8 @@ TEST(WorkGroup, LocalReduction_InALoopOfBarriers) {
     std::vector<float> out(4);
     program.run({1, {256, 1, 1}, {64, 1, 1}}, Arguments().add(in.data()).add(out.data()));
     for (size_t group = 0; group < 4; ++group)
-        EXPECT_EQ(out[group], std::accumulate(in.begin() + static_cast<long>(group) * 64, in.begin() + static_cast<long>(group + 1) * 64, 0.0F));
+        EXPECT_EQ(out[group], std::accumulate(in.begin() + static_cast<long>(group) * 64,
+                                              in.begin() + static_cast<long>(group + 1) * 64, 0.0F));
     EXPECT_EQ(program.result().local_bytes, 256U);
 }
 
@@ -126,7 +128,8 @@ TEST(WorkGroup, ItemsThatReturnBeforeABarrier_AreDone) {
     for (int n = 0; n <= 16; ++n) {
         std::vector<int> out(16, -1);
         program.run({1, {16, 1, 1}, {16, 1, 1}}, Arguments().add(out.data()).add(n));
-        for (int i = 0; i < 16; ++i) EXPECT_EQ(out[static_cast<size_t>(i)], i < n ? n * (n + 1) / 2 + n * (n - 1) / 2 : -1) << n;
+        for (int i = 0; i < 16; ++i)
+            EXPECT_EQ(out[static_cast<size_t>(i)], i < n ? n * (n + 1) / 2 + n * (n - 1) / 2 : -1) << n;
     }
 }
 
@@ -152,7 +155,8 @@ TEST(WorkGroup, PrivateArrayAcrossBarriers_IsEachItemsOwn) {
         int sum = 0;
         for (int k = 0; k < 8; ++k) {
             int value = i * 10 + k;
-            for (int round = 0; round < 3; ++round) value += ((i + round) & 7) == k ? 1000 : 0;
+            for (int round = 0; round < 3; ++round)
+                value += ((i + round) & 7) == k ? 1000 : 0;
             sum += value * (k + 1);
         }
         EXPECT_EQ(out[static_cast<size_t>(i)], sum) << i;
@@ -176,7 +180,6 @@ TEST(WorkGroup, Saxpy_IsVectorised) {
     EXPECT_NE(program.optimised().find("x float>"), std::string::npos) << program.optimised();
 }
 
-
 // Divergent control, gathers and scatters, for sizes below, at and above the width of vectors.
 TEST(WorkGroup, DivergentLoopsWithMemory_ComputeWhatEachItemWouldAlone) {
     Compiled program(R"(
@@ -198,7 +201,8 @@ TEST(WorkGroup, DivergentLoopsWithMemory_ComputeWhatEachItemWouldAlone) {
     ASSERT_EQ(program.prepare("k"), "");
     const uint32_t n = 173;  // not a multiple of 5: every item has its own place
     std::vector<uint32_t> in(n);
-    for (uint32_t i = 0; i < n; ++i) in[i] = (i * 2654435761U >> 20) % 40;
+    for (uint32_t i = 0; i < n; ++i)
+        in[i] = (i * 2654435761U >> 20) % 40;
     std::vector<uint32_t> expected(n);
     std::array<uint32_t, 4> expected_counts{};
     for (uint32_t i = 0; i < n; ++i) {
@@ -209,23 +213,28 @@ TEST(WorkGroup, DivergentLoopsWithMemory_ComputeWhatEachItemWouldAlone) {
                 const uint32_t at = (i * 7 + k * k) % n;
                 if (in[at] & 1) {
                     sum += in[at];
-                    if (sum > 500) break;
+                    if (sum > 500)
+                        break;
                 } else {
                     for (uint32_t j = at; j != 0; j >>= 1) {
-                        if (j == 5) continue;
+                        if (j == 5)
+                            continue;
                         bins[j & 3] += j;
-                        if (bins[0] > 1000) return;
+                        if (bins[0] > 1000)
+                            return;
                     }
                 }
             }
         }();
-        if (sum & 1) expected_counts[sum & 3] += in[i];
+        if (sum & 1)
+            expected_counts[sum & 3] += in[i];
         expected[(i * 5) % n] = sum + bins[0] + 3 * bins[1] + 5 * bins[2] + 7 * bins[3];
     }
     for (uint64_t local : {1, 7, 16, 33, 173}) {
         std::vector<uint32_t> out(n);
         std::array<uint32_t, 4> counts{};
-        program.run({1, {n, 1, 1}, {local, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(counts.data()).add(n));
+        program.run({1, {n, 1, 1}, {local, 1, 1}},
+                    Arguments().add(in.data()).add(out.data()).add(counts.data()).add(n));
         EXPECT_EQ(out, expected) << local;
         EXPECT_EQ(counts, expected_counts) << local;
     }
@@ -276,14 +285,18 @@ TEST(WorkGroup, VectorsOfOpenCL_AreSplitIntoLanes) {
         bool operator==(const Four&) const = default;
     };
     std::vector<Four> in(n), out(n), expected(n);
-    for (size_t i = 0; i < n; ++i) in[i] = {{float(i), float(i % 7), float(i % 5), 1}};
+    for (size_t i = 0; i < n; ++i)
+        in[i] = {{float(i), float(i % 7), float(i % 5), 1}};
     for (size_t i = 0; i < n; ++i)
         for (size_t k = 0; k < n; ++k)
-            for (size_t c = 0; c < 4; ++c) expected[i].v[c] = expected[i].v[c] * 0.5F + in[(i + k) % n].v[3 - c];
+            for (size_t c = 0; c < 4; ++c)
+                expected[i].v[c] = expected[i].v[c] * 0.5F + in[(i + k) % n].v[3 - c];
     std::vector<std::array<uint8_t, 4>> bytes(n);
-    program.run({1, {n, 1, 1}, {24, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(bytes.data()).add(int32_t{n}));
+    program.run({1, {n, 1, 1}, {24, 1, 1}},
+                Arguments().add(in.data()).add(out.data()).add(bytes.data()).add(int32_t{n}));
     EXPECT_TRUE(out == expected);
-    for (size_t i = 0; i < n; ++i) EXPECT_EQ(bytes[i][2], static_cast<uint8_t>(expected[i].v[1]));
+    for (size_t i = 0; i < n; ++i)
+        EXPECT_EQ(bytes[i][2], static_cast<uint8_t>(expected[i].v[1]));
 }
 
 TEST(WorkGroup, ItemsThatWaitForALock_GetItOneAfterAnother) {
@@ -297,7 +310,8 @@ TEST(WorkGroup, ItemsThatWaitForALock_GetItOneAfterAnother) {
     int lock = 0;
     uint32_t value = 0;
     uint32_t expected = 0;
-    for (int i = 0; i < 64; ++i) expected = expected * 3 + 1;
+    for (int i = 0; i < 64; ++i)
+        expected = expected * 3 + 1;
     program.run({1, {64, 1, 1}, {32, 1, 1}}, Arguments().add(&lock).add(&value));
     EXPECT_EQ(value, expected);
 }

@@ -24,8 +24,10 @@ public:
             changed = false;
             for (llvm::BasicBlock* block : order) {
                 llvm::BitVector next(bits_);
-                if (llvm::isa<llvm::ReturnInst>(block->getTerminator())) next.set(bits_ - 1);
-                for (llvm::BasicBlock* successor : llvm::successors(block)) next |= through(successor);
+                if (llvm::isa<llvm::ReturnInst>(block->getTerminator()))
+                    next.set(bits_ - 1);
+                for (llvm::BasicBlock* successor : llvm::successors(block))
+                    next |= through(successor);
                 llvm::BitVector& current = next_.try_emplace(block, bits_).first->second;
                 if (current != next) {
                     current = next;
@@ -74,7 +76,8 @@ Blocks reach(llvm::BasicBlock& from, const Cuts& barriers, const llvm::BasicBloc
 // branch lets the others reach one without it.
 bool is_partial(llvm::BasicBlock& block, const Uniformity& uniformity, const Cuts& barriers) {
     return llvm::any_of(uniformity.divergent_branches(), [&](llvm::BasicBlock* branch) {
-        if (!reach(*branch, barriers, nullptr).contains(&block)) return false;
+        if (!reach(*branch, barriers, nullptr).contains(&block))
+            return false;
         const Blocks without = reach(*branch, barriers, &block);
         return llvm::any_of(barriers, [&](llvm::BasicBlock* barrier) { return without.contains(barrier); });
     });
@@ -86,8 +89,10 @@ llvm::SmallVector<llvm::BasicBlock*> deciding_blocks(llvm::Function& function, c
     const NextCuts next(function, cuts);
     for (llvm::BasicBlock& block : llvm::drop_begin(function)) {
         const llvm::Instruction* terminator = block.getTerminator();
-        if (cuts.contains(&block) || terminator->getNumSuccessors() < 2 || !uniformity.is_uniform(terminator)) continue;
-        if (next.decides(block) && !is_partial(block, uniformity, cuts)) deciding.push_back(&block);
+        if (cuts.contains(&block) || terminator->getNumSuccessors() < 2 || !uniformity.is_uniform(terminator))
+            continue;
+        if (next.decides(block) && !is_partial(block, uniformity, cuts))
+            deciding.push_back(&block);
     }
     return deciding;
 }
@@ -108,7 +113,8 @@ void give_own_block(llvm::BasicBlock& cut, llvm::BasicBlock& successor) {
 Cuts split_at_barriers(llvm::Function& function) {
     llvm::SmallVector<llvm::Instruction*> barriers;
     for (llvm::Instruction& instruction : llvm::instructions(function))
-        if (is_barrier(instruction)) barriers.push_back(&instruction);
+        if (is_barrier(instruction))
+            barriers.push_back(&instruction);
     Cuts cuts;
     for (llvm::Instruction* barrier : barriers) {
         llvm::BasicBlock* cut = barrier->getParent()->splitBasicBlock(barrier->getIterator(), "barrier");
@@ -129,7 +135,8 @@ void place_cuts(llvm::Function& function, const Uniformity& uniformity, Cuts& cu
     }
     for (llvm::BasicBlock* cut : cuts) {
         const llvm::SmallPtrSet<llvm::BasicBlock*, 4> successors(llvm::succ_begin(cut), llvm::succ_end(cut));
-        for (llvm::BasicBlock* successor : successors) give_own_block(*cut, *successor);
+        for (llvm::BasicBlock* successor : successors)
+            give_own_block(*cut, *successor);
     }
 }
 

@@ -24,22 +24,27 @@ constexpr size_t optional_total_max = 60000;
 llvm::Function* defined_callee(llvm::CallBase& call) {
     llvm::Function* callee = call.getCalledFunction();
     // A mismatch of calling conventions would make the call unreachable.
-    if (!callee || callee->isDeclaration() || callee->isVarArg()) return nullptr;
+    if (!callee || callee->isDeclaration() || callee->isVarArg())
+        return nullptr;
     return callee;
 }
 
 // `restrict` holds for one work-item; with it, LLVM would move accesses across a barrier after which
 // other work-items' writes are visible.
 void forget_restrict(llvm::Function& function) {
-    for (unsigned i = 0; i < function.arg_size(); ++i) function.removeParamAttr(i, llvm::Attribute::NoAlias);
+    for (unsigned i = 0; i < function.arg_size(); ++i)
+        function.removeParamAttr(i, llvm::Attribute::NoAlias);
 }
 
 bool uses_local_variable(const llvm::Value& value) {
-    if (const auto* global = llvm::dyn_cast<llvm::GlobalVariable>(&value)) return is_local_variable(*global);
+    if (const auto* global = llvm::dyn_cast<llvm::GlobalVariable>(&value))
+        return is_local_variable(*global);
     const auto* constant = llvm::dyn_cast<llvm::ConstantExpr>(&value);
-    if (!constant) return false;
+    if (!constant)
+        return false;
     for (const llvm::Use& operand : constant->operands())
-        if (uses_local_variable(*operand)) return true;
+        if (uses_local_variable(*operand))
+            return true;
     return false;
 }
 
@@ -51,20 +56,23 @@ public:
     // Whether it must become part of the kernel.
     [[nodiscard]] bool depends_on_work_item(llvm::Function& function) { return dependent_.contains(&function); }
     [[nodiscard]] bool is_recursive(llvm::Function& function) {
-        if (const auto found = recursive_.find(&function); found != recursive_.end()) return found->second;
+        if (const auto found = recursive_.find(&function); found != recursive_.end())
+            return found->second;
         llvm::SmallPtrSet<llvm::Function*, 16> seen;
         llvm::SmallVector<llvm::Function*> todo(callees_[&function]);
         bool reached = false;
         while (!todo.empty() && !reached) {
             llvm::Function* next = todo.pop_back_val();
             reached = next == &function;
-            if (!reached && seen.insert(next).second) todo.append(callees_[next]);
+            if (!reached && seen.insert(next).second)
+                todo.append(callees_[next]);
         }
         return recursive_[&function] = reached;
     }
     [[nodiscard]] size_t size_of(llvm::Function& function) {
         auto [entry, fresh] = sizes_.try_emplace(&function, 0);
-        if (fresh) entry->second = function.getInstructionCount();
+        if (fresh)
+            entry->second = function.getInstructionCount();
         return entry->second;
     }
 
@@ -78,22 +86,26 @@ private:
             llvm::Function* function = todo.pop_back_val();
             for (llvm::Instruction& instruction : llvm::instructions(*function)) {
                 for (const llvm::Use& operand : instruction.operands())
-                    if (uses_local_variable(*operand)) dependent.push_back(function);
+                    if (uses_local_variable(*operand))
+                        dependent.push_back(function);
                 auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
                 llvm::Function* callee = call ? call->getCalledFunction() : nullptr;
-                if (!callee) continue;
+                if (!callee)
+                    continue;
                 if (work_item_function(*callee)) {
                     dependent.push_back(function);
                 } else if (!callee->isDeclaration()) {
                     callees_[function].push_back(callee);
                     callers[callee].push_back(function);
-                    if (seen.insert(callee).second) todo.push_back(callee);
+                    if (seen.insert(callee).second)
+                        todo.push_back(callee);
                 }
             }
         }
         while (!dependent.empty()) {
             llvm::Function* function = dependent.pop_back_val();
-            if (dependent_.insert(function).second) dependent.append(callers[function]);
+            if (dependent_.insert(function).second)
+                dependent.append(callers[function]);
         }
     }
 
@@ -123,7 +135,8 @@ llvm::Error inline_callees(llvm::Function& function) {
                 calls.push_back(call);
         for (llvm::CallBase* call : calls) {
             llvm::Function* callee = defined_callee(*call);
-            if (work_item_function(*callee)) continue;
+            if (work_item_function(*callee))
+                continue;
             const bool needed = graph.depends_on_work_item(*callee);
             const bool recursive = graph.is_recursive(*callee);
             if (needed && recursive)
@@ -136,10 +149,12 @@ llvm::Error inline_callees(llvm::Function& function) {
             }
             call->setCallingConv(callee->getCallingConv());
             call->removeFnAttr(llvm::Attribute::NoInline);
-            if (needed) forget_restrict(*callee);
+            if (needed)
+                forget_restrict(*callee);
             llvm::InlineFunctionInfo info;
             if (!llvm::InlineFunction(*call, info).isSuccess()) {
-                if (needed) return llvm::createStringError("cannot inline '" + callee->getName() + "'");
+                if (needed)
+                    return llvm::createStringError("cannot inline '" + callee->getName() + "'");
                 kept.insert(call);
                 continue;
             }

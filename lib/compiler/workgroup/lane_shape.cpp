@@ -38,14 +38,18 @@ LaneShapes::LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm
         changed = false;
         for (llvm::BasicBlock* block : blocks)
             for (llvm::Instruction& instruction : *block) {
-                if (&instruction == &index) continue;
+                if (&instruction == &index)
+                    continue;
                 LaneShape& current = shapes_[&instruction];
-                if (current.kind == LaneShape::Kind::varying) continue;
+                if (current.kind == LaneShape::Kind::varying)
+                    continue;
                 const LaneShape next = compute(instruction);
                 LaneShape& again = shapes_[&instruction];  // the map may have moved
-                if (again == next || next.kind == LaneShape::Kind::unknown) continue;
+                if (again == next || next.kind == LaneShape::Kind::unknown)
+                    continue;
                 // Only downwards: what was something else before is varying.
-                again = again.kind == LaneShape::Kind::unknown || (again.is_strided() && next.is_strided() && again.stride == next.stride)
+                again = again.kind == LaneShape::Kind::unknown ||
+                                (again.is_strided() && next.is_strided() && again.stride == next.stride)
                             ? next
                             : varying;
                 changed = true;
@@ -57,7 +61,8 @@ LaneShape LaneShapes::of(const llvm::Value* value) const {
     if (const auto found = private_strides_.find(value); found != private_strides_.end())
         return strided(static_cast<int64_t>(found->second));
     const auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
-    if (!instruction || !loop_.contains(instruction)) return uniform;
+    if (!instruction || !loop_.contains(instruction))
+        return uniform;
     return shapes_.lookup(value);
 }
 
@@ -66,11 +71,15 @@ bool LaneShapes::is_masked_edge(const llvm::BasicBlock* from) const {
 }
 
 LaneShape LaneShapes::compute(llvm::Instruction& instruction) {
-    if (auto* node = llvm::dyn_cast<llvm::PHINode>(&instruction)) return phi(*node);
-    if (instruction.isAtomic() || instruction.isVolatile()) return varying;
-    if (auto* address_of = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction)) return address(*address_of);
+    if (auto* node = llvm::dyn_cast<llvm::PHINode>(&instruction))
+        return phi(*node);
+    if (instruction.isAtomic() || instruction.isVolatile())
+        return varying;
+    if (auto* address_of = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction))
+        return address(*address_of);
     if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction))
-        if (!call->doesNotAccessMemory()) return varying;
+        if (!call->doesNotAccessMemory())
+            return varying;
     switch (instruction.getOpcode()) {
     case llvm::Instruction::Add:
     case llvm::Instruction::Sub:
@@ -102,15 +111,21 @@ LaneShape LaneShapes::phi(llvm::PHINode& node) {
             // What a lane had when it left a loop under a mask.
             const auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
             const llvm::Loop* inside = instruction ? loops_.getLoopFor(instruction->getParent()) : nullptr;
-            if (inside && masked_.contains(inside->getHeader()) && !inside->contains(&node)) return varying;
-            if (only && only != value) several = true;
+            if (inside && masked_.contains(inside->getHeader()) && !inside->contains(&node))
+                return varying;
+            if (only && only != value)
+                several = true;
             only = value;
         }
         const LaneShape shape = of(value);
-        if (shape.kind == LaneShape::Kind::unknown) continue;
-        if (shape.kind == LaneShape::Kind::varying) return varying;
-        if (result.kind == LaneShape::Kind::unknown) result = strided(shape.stride);
-        if (result.stride != shape.stride) return varying;
+        if (shape.kind == LaneShape::Kind::unknown)
+            continue;
+        if (shape.kind == LaneShape::Kind::varying)
+            return varying;
+        if (result.kind == LaneShape::Kind::unknown)
+            result = strided(shape.stride);
+        if (result.stride != shape.stride)
+            return varying;
     }
     return several ? varying : result;
 }
@@ -118,33 +133,42 @@ LaneShape LaneShapes::phi(llvm::PHINode& node) {
 LaneShape LaneShapes::sum(llvm::BinaryOperator& op) {
     const LaneShape left = of(op.getOperand(0));
     const LaneShape right = of(op.getOperand(1));
-    if (left.kind == LaneShape::Kind::unknown || right.kind == LaneShape::Kind::unknown) return {};
-    if (!left.is_strided() || !right.is_strided()) return varying;
-    if (left.is_uniform() && right.is_uniform()) return uniform;
+    if (left.kind == LaneShape::Kind::unknown || right.kind == LaneShape::Kind::unknown)
+        return {};
+    if (!left.is_strided() || !right.is_strided())
+        return varying;
+    if (left.is_uniform() && right.is_uniform())
+        return uniform;
     const bool is_or = op.getOpcode() == llvm::Instruction::Or;
-    if (is_or && !llvm::cast<llvm::PossiblyDisjointInst>(op).isDisjoint()) return varying;
+    if (is_or && !llvm::cast<llvm::PossiblyDisjointInst>(op).isDisjoint())
+        return varying;
     const bool is_sub = op.getOpcode() == llvm::Instruction::Sub;
     LaneShape result = strided(is_sub ? left.stride - right.stride : left.stride + right.stride);
-    if (result.stride == 0) return varying;  // rare, and its exactness is not worth the thought
+    if (result.stride == 0)
+        return varying;  // rare, and its exactness is not worth the thought
     const bool no_signed_wrap = !is_or && op.hasNoSignedWrap();
     const bool no_unsigned_wrap = is_or || op.hasNoUnsignedWrap();
     result.is_exact_signed = no_signed_wrap && left.is_exact_signed && right.is_exact_signed;
     result.is_exact_unsigned = no_unsigned_wrap && left.is_exact_unsigned && right.is_exact_unsigned;
-    if (is_or || is_sub) return result;
+    if (is_or || is_sub)
+        return result;
 
     // base + index, where the loop's preheader can check that nothing wraps.
     const bool left_is_index = left.base != nullptr;
     llvm::Value* other = op.getOperand(left_is_index ? 1 : 0);
     llvm::Value* base = left_is_index ? left.base : right.base;
-    if (!base || !loop_.isLoopInvariant(other)) return result;
+    if (!base || !loop_.isLoopInvariant(other))
+        return result;
     llvm::Value*& made = bases_[&op];
     if (!made) {
         llvm::IRBuilder<> at(loop_.getLoopPreheader()->getTerminator());
         made = at.CreateAdd(base, other);
-        if (op.getType()->isIntegerTy(32)) assumed_small_.push_back(made);
+        if (op.getType()->isIntegerTy(32))
+            assumed_small_.push_back(made);
     }
     result.base = made;
-    if (op.getType()->isIntegerTy(32)) result.is_exact_signed = result.is_exact_unsigned = true;
+    if (op.getType()->isIntegerTy(32))
+        result.is_exact_signed = result.is_exact_unsigned = true;
     return result;
 }
 
@@ -156,16 +180,21 @@ LaneShape LaneShapes::scaled(llvm::BinaryOperator& op) {
         std::swap(value, factor);
         constant_operand = op.getOperand(0);
     }
-    if (value.kind == LaneShape::Kind::unknown || factor.kind == LaneShape::Kind::unknown) return {};
-    if (value.is_uniform() && factor.is_uniform()) return uniform;
+    if (value.kind == LaneShape::Kind::unknown || factor.kind == LaneShape::Kind::unknown)
+        return {};
+    if (value.is_uniform() && factor.is_uniform())
+        return uniform;
     const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(constant_operand);
-    if (!value.is_strided() || !constant || constant->getBitWidth() > 64) return varying;
+    if (!value.is_strided() || !constant || constant->getBitWidth() > 64)
+        return varying;
     const bool is_shift = op.getOpcode() == llvm::Instruction::Shl;
     if (is_shift && op.getType()->isIntegerTy(64) && constant->getZExtValue() == 32 && value.stride == 1)
         return strided(int64_t{1} << 32);  // half of an extension, see shifted_back
-    if (is_shift && constant->getZExtValue() > 20) return varying;
+    if (is_shift && constant->getZExtValue() > 20)
+        return varying;
     const int64_t times = is_shift ? int64_t{1} << constant->getZExtValue() : constant->getSExtValue();
-    if (times == 0 || std::abs(times) > (1 << 20) || std::abs(value.stride) > (1 << 20)) return varying;
+    if (times == 0 || std::abs(times) > (1 << 20) || std::abs(value.stride) > (1 << 20))
+        return varying;
     LaneShape result = strided(value.stride * times);
     result.is_exact_signed = value.is_exact_signed && op.hasNoSignedWrap();
     result.is_exact_unsigned = value.is_exact_unsigned && op.hasNoUnsignedWrap();
@@ -174,15 +203,19 @@ LaneShape LaneShapes::scaled(llvm::BinaryOperator& op) {
 
 LaneShape LaneShapes::truncated(llvm::TruncInst& cast) {
     const LaneShape value = of(cast.getOperand(0));
-    if (!value.is_strided() || value.is_uniform()) return value;
-    if (!cast.getType()->isIntegerTy(32)) return varying;
+    if (!value.is_strided() || value.is_uniform())
+        return value;
+    if (!cast.getType()->isIntegerTy(32))
+        return varying;
     LaneShape result = strided(value.stride);
-    if (!value.base || !cast.getOperand(0)->getType()->isIntegerTy(64)) return result;
+    if (!value.base || !cast.getOperand(0)->getType()->isIntegerTy(64))
+        return result;
     llvm::Value*& made = bases_[&cast];
     if (!made) {
         llvm::IRBuilder<> at(loop_.getLoopPreheader()->getTerminator());
         made = at.CreateTrunc(value.base, cast.getType());
-        if (!llvm::isa<llvm::ConstantInt>(value.base)) assumed_small_.push_back(value.base);
+        if (!llvm::isa<llvm::ConstantInt>(value.base))
+            assumed_small_.push_back(value.base);
     }
     result.base = made;
     result.is_exact_signed = result.is_exact_unsigned = true;
@@ -191,10 +224,13 @@ LaneShape LaneShapes::truncated(llvm::TruncInst& cast) {
 
 LaneShape LaneShapes::extended(llvm::CastInst& cast) {
     const LaneShape value = of(cast.getOperand(0));
-    if (!value.is_strided() || value.is_uniform()) return value;
+    if (!value.is_strided() || value.is_uniform())
+        return value;
     const bool is_signed = llvm::isa<llvm::SExtInst>(cast);
-    const bool exact = is_signed ? value.is_exact_signed : value.is_exact_unsigned || (cast.hasNonNeg() && value.is_exact_signed);
-    if (!exact) return varying;
+    const bool exact =
+        is_signed ? value.is_exact_signed : value.is_exact_unsigned || (cast.hasNonNeg() && value.is_exact_signed);
+    if (!exact)
+        return varying;
     LaneShape result = strided(value.stride);
     result.is_exact_signed = true;
     result.is_exact_unsigned = !is_signed;
@@ -210,8 +246,10 @@ LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
         !match(&op, m_Shr(m_Shl(m_Value(inner), m_SpecificInt(32)), m_ConstantInt(back))) || back > 32 || back < 12)
         return all_uniform(*this, op) ? uniform : varying;
     const LaneShape value = of(inner);
-    if (value.kind == LaneShape::Kind::unknown || value.is_uniform()) return value;
-    if (!value.is_strided() || !value.base) return varying;
+    if (value.kind == LaneShape::Kind::unknown || value.is_uniform())
+        return value;
+    if (!value.is_strided() || !value.base)
+        return varying;
     if (!llvm::isa<llvm::ConstantInt>(value.base) && !bases_.lookup(&op)) {
         bases_[&op] = value.base;
         assumed_small_.push_back(value.base);
@@ -222,20 +260,27 @@ LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
 }
 
 LaneShape LaneShapes::address(llvm::GetElementPtrInst& gep) {
-    if (gep.getType()->isVectorTy()) return varying;
+    if (gep.getType()->isVectorTy())
+        return varying;
     const llvm::DataLayout& layout = gep.getModule()->getDataLayout();
     int64_t stride = 0;
     const LaneShape base = of(gep.getPointerOperand());
-    if (base.kind == LaneShape::Kind::unknown) return {};
-    if (!base.is_strided()) return varying;
+    if (base.kind == LaneShape::Kind::unknown)
+        return {};
+    if (!base.is_strided())
+        return varying;
     stride = base.stride;
     for (auto at = llvm::gep_type_begin(gep); at != llvm::gep_type_end(gep); ++at) {
         const LaneShape index = of(at.getOperand());
-        if (index.kind == LaneShape::Kind::unknown) return {};
-        if (!index.is_strided()) return varying;
-        if (index.is_uniform()) continue;
+        if (index.kind == LaneShape::Kind::unknown)
+            return {};
+        if (!index.is_strided())
+            return varying;
+        if (index.is_uniform())
+            continue;
         // A narrower index is sign-extended.
-        if (at.getOperand()->getType()->getIntegerBitWidth() < 64 && !index.is_exact_signed) return varying;
+        if (at.getOperand()->getType()->getIntegerBitWidth() < 64 && !index.is_exact_signed)
+            return varying;
         stride += index.stride * static_cast<int64_t>(at.getSequentialElementStride(layout).getFixedValue());
     }
     return strided(stride);

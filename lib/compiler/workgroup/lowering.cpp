@@ -24,17 +24,21 @@ constexpr uint64_t local_size_max = uint64_t{1} << 31;
 
 bool is_local_pointer(const llvm::Function& kernel, const llvm::Argument& argument) {
     const auto* pointer = llvm::dyn_cast<llvm::PointerType>(argument.getType());
-    if (!pointer) return false;
-    if (pointer->getAddressSpace() == local_address_space) return true;
+    if (!pointer)
+        return false;
+    if (pointer->getAddressSpace() == local_address_space)
+        return true;
     const llvm::MDNode* spaces = kernel.getMetadata("kernel_arg_addr_space");
-    if (!spaces || argument.getArgNo() >= spaces->getNumOperands()) return false;
+    if (!spaces || argument.getArgNo() >= spaces->getNumOperands())
+        return false;
     const auto* space = llvm::mdconst::dyn_extract<llvm::ConstantInt>(spaces->getOperand(argument.getArgNo()));
     return space && space->getZExtValue() == local_address_space;
 }
 
 std::optional<std::array<uint64_t, 3>> required_local_size(const llvm::Function& kernel) {
     const llvm::MDNode* required = kernel.getMetadata("reqd_work_group_size");
-    if (!required) return std::nullopt;
+    if (!required)
+        return std::nullopt;
     std::array<uint64_t, 3> size{1, 1, 1};
     for (unsigned d = 0; d < std::min(3U, required->getNumOperands()); ++d)
         size[d] = llvm::mdconst::extract<llvm::ConstantInt>(required->getOperand(d))->getZExtValue();
@@ -47,14 +51,17 @@ public:
     Frame(llvm::Function& function, llvm::BasicBlock& prologue, std::optional<std::array<uint64_t, 3>> local_size)
         : function_(function), builder_(prologue.getTerminator()), constant_local_size_(local_size) {
         for (unsigned d = 0; d < 3; ++d) {
-            local_size_[d] = constant_local_size_ ? static_cast<llvm::Value*>(builder_.getInt64((*constant_local_size_)[d]))
-                                                  : context_word(abi::local_size, d);
-            if (constant_local_size_ && (*constant_local_size_)[d] == 1) actual_size_[d] = builder_.getInt64(1);
+            local_size_[d] = constant_local_size_
+                                 ? static_cast<llvm::Value*>(builder_.getInt64((*constant_local_size_)[d]))
+                                 : context_word(abi::local_size, d);
+            if (constant_local_size_ && (*constant_local_size_)[d] == 1)
+                actual_size_[d] = builder_.getInt64(1);
             global_size_[d] = context_word(abi::global_size, d);
             group_id_[d] = load_word(function.getArg(abi::group_id), 8 * d);
             llvm::Value* before = builder_.CreateMul(group_id_[d], local_size_[d], "", true, true);
             llvm::Value* rest = builder_.CreateSub(global_size_[d], before, "", true, true);
-            if (!actual_size_[d]) actual_size_[d] = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, local_size_[d], rest);
+            if (!actual_size_[d])
+                actual_size_[d] = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, local_size_[d], rest);
             group_base_[d] = builder_.CreateAdd(before, context_word(abi::global_offset, d), "", true, true);
         }
     }
@@ -65,7 +72,8 @@ public:
 
     llvm::Value* argument(const llvm::Argument& parameter, const ArgumentSlot& slot) {
         llvm::Value* address = byte_address(function_.getArg(abi::args), slot.offset);
-        if (parameter.hasByValAttr()) return cast(address, parameter.getType());
+        if (parameter.hasByValAttr())
+            return cast(address, parameter.getType());
         if (slot.kind == ArgumentSlot::Kind::local_pointer) {
             llvm::Value* offset = invariant_load(builder_.getInt64Ty(), address, slot.offset);
             return cast(byte_address(function_.getArg(abi::local_memory), offset), parameter.getType());
@@ -81,7 +89,8 @@ public:
     llvm::Value* answer(llvm::IRBuilder<>& at, WorkItemFunction which, unsigned d) {
         const bool is_size = which == WorkItemFunction::global_size || which == WorkItemFunction::local_size ||
                              which == WorkItemFunction::enqueued_local_size || which == WorkItemFunction::num_groups;
-        if (d > 2) return at.getInt64(is_size ? 1 : 0);
+        if (d > 2)
+            return at.getInt64(is_size ? 1 : 0);
         switch (which) {
         case WorkItemFunction::global_size: return global_size_[d];
         case WorkItemFunction::local_size: return actual_size_[d];
@@ -130,7 +139,8 @@ public:
 
 private:
     llvm::Value* local_id(llvm::IRBuilder<>& at, unsigned d) {
-        if (constant_local_size_ && (*constant_local_size_)[d] == 1) return at.getInt64(0);
+        if (constant_local_size_ && (*constant_local_size_)[d] == 1)
+            return at.getInt64(0);
         llvm::CallInst* call = at.CreateCall(local_id_leaf(*function_.getParent(), d));
         const uint64_t limit = constant_local_size_ ? (*constant_local_size_)[d] : local_size_max;
         call->addRangeRetAttr(llvm::ConstantRange(llvm::APInt(64, 0), llvm::APInt(64, limit)));
@@ -153,7 +163,8 @@ private:
         return load;
     }
     llvm::Value* load_word(llvm::Value* base, uint64_t offset) {
-        llvm::LoadInst* load = builder_.CreateAlignedLoad(builder_.getInt64Ty(), byte_address(base, offset), llvm::Align(8));
+        llvm::LoadInst* load =
+            builder_.CreateAlignedLoad(builder_.getInt64Ty(), byte_address(base, offset), llvm::Align(8));
         load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(load->getContext(), {}));
         return load;
     }
@@ -178,11 +189,13 @@ llvm::Function* create_frame_function(llvm::Module& module, llvm::StringRef name
     for (unsigned i = 0; i < abi::parameter_count; ++i) {
         function->addParamAttr(i, llvm::Attribute::NoUndef);
         // Not yet for what other work-items write: nothing must be moved across a barrier.
-        if (i < abi::local_memory) function->addParamAttr(i, llvm::Attribute::NoAlias);
+        if (i < abi::local_memory)
+            function->addParamAttr(i, llvm::Attribute::NoAlias);
     }
     function->addDereferenceableParamAttr(abi::context, abi::context_bytes);
     function->addDereferenceableParamAttr(abi::group_id, 24);
-    for (unsigned i : {abi::args, abi::context, abi::group_id}) function->addParamAttr(i, llvm::Attribute::ReadOnly);
+    for (unsigned i : {abi::args, abi::context, abi::group_id})
+        function->addParamAttr(i, llvm::Attribute::ReadOnly);
     function->getArg(abi::args)->setName("args");
     function->getArg(abi::context)->setName("context");
     function->getArg(abi::group_id)->setName("group_id");
@@ -199,11 +212,13 @@ bool lower_work_item_calls(llvm::Function& function, Frame& frame) {
     llvm::SmallVector<std::pair<llvm::CallInst*, WorkItemFunction>> calls;
     for (llvm::Instruction& instruction : llvm::instructions(function))
         if (auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction); call && call->getCalledFunction())
-            if (const auto which = work_item_function(*call->getCalledFunction())) calls.emplace_back(call, *which);
+            if (const auto which = work_item_function(*call->getCalledFunction()))
+                calls.emplace_back(call, *which);
 
     bool uses_collective_slots = false;
     for (auto [call, which] : calls) {
-        if (which == WorkItemFunction::scratch_bytes) continue;
+        if (which == WorkItemFunction::scratch_bytes)
+            continue;
         llvm::IRBuilder<> at(call);
         llvm::Value* answer = nullptr;
         switch (which) {
@@ -224,7 +239,8 @@ bool lower_work_item_calls(llvm::Function& function, Frame& frame) {
             answer = answer->getType()->isPointerTy() ? at.CreateAddrSpaceCast(answer, call->getType())
                                                       : at.CreateZExtOrTrunc(answer, call->getType());
         }
-        if (answer) call->replaceAllUsesWith(answer);
+        if (answer)
+            call->replaceAllUsesWith(answer);
         call->eraseFromParent();
     }
     return uses_collective_slots;
@@ -246,17 +262,23 @@ uint64_t lower_local_variables(llvm::Function& function, Frame& frame) {
     const auto alignment_of = [&](const llvm::GlobalVariable* variable) {
         return std::max(variable->getAlign().valueOrOne(), layout.getPrefTypeAlign(variable->getValueType()));
     };
-    llvm::stable_sort(variables, [&](auto* a, auto* b) { return alignment_of(a) > alignment_of(b); });
+    llvm::DenseMap<const llvm::GlobalVariable*, size_t> place;
+    for (size_t i = 0; i < variables.size(); ++i)
+        place[variables[i]] = i;
+    llvm::sort(variables, [&](auto* a, auto* b) {
+        return std::pair(alignment_of(b), place[a]) < std::pair(alignment_of(a), place[b]);
+    });
     uint64_t bytes = 0;
     for (llvm::GlobalVariable* variable : variables) {
         const auto in_function = [&](llvm::Use& use) {
             const auto* user = llvm::dyn_cast<llvm::Instruction>(use.getUser());
             return user && user->getFunction() == &function;
         };
-        if (llvm::none_of(variable->uses(), in_function)) continue;
+        if (llvm::none_of(variable->uses(), in_function))
+            continue;
         bytes = llvm::alignTo(bytes, alignment_of(variable));
-        llvm::Value* place = frame.local_variable(bytes, variable->getType());
-        variable->replaceUsesWithIf(place, in_function);
+        llvm::Value* address = frame.local_variable(bytes, variable->getType());
+        variable->replaceUsesWithIf(address, in_function);
         bytes += layout.getTypeAllocSize(variable->getValueType());
     }
     return bytes;
@@ -285,7 +307,8 @@ std::vector<ArgumentSlot> pack_arguments(const llvm::Function& kernel) {
     for (const llvm::Argument& argument : kernel.args()) {
         llvm::Type* type = argument.hasByValAttr() ? argument.getParamByValType() : argument.getType();
         llvm::Align alignment = layout.getABITypeAlign(type);
-        if (argument.hasByValAttr()) alignment = std::max(alignment, argument.getParamAlign().valueOrOne());
+        if (argument.hasByValAttr())
+            alignment = std::max(alignment, argument.getParamAlign().valueOrOne());
         offset = llvm::alignTo(offset, alignment);
         slots.push_back({offset, is_local_pointer(kernel, argument) ? ArgumentSlot::Kind::local_pointer
                                                                     : ArgumentSlot::Kind::value});
@@ -312,7 +335,8 @@ llvm::Expected<LoweredKernel> lower_kernel(llvm::Function& kernel, const WorkGro
     call->setAttributes(llvm::AttributeList());
     for (llvm::Argument& parameter : kernel.args())
         if (parameter.hasByValAttr())
-            call->addParamAttr(parameter.getArgNo(), kernel.getParamAttribute(parameter.getArgNo(), llvm::Attribute::ByVal));
+            call->addParamAttr(parameter.getArgNo(),
+                               kernel.getParamAttribute(parameter.getArgNo(), llvm::Attribute::ByVal));
     in_body.CreateRetVoid();
 
     if (llvm::Error error = inline_callees(*function)) {
@@ -332,9 +356,12 @@ void restore_prologue(LoweredKernel& kernel) {
     llvm::BasicBlock& entry = *kernel.sizes->getParent();
     llvm::Instruction* first = entry.getTerminator();
     for (llvm::Instruction* next = first; next != kernel.sizes; next = next->getPrevNode())
-        if (!llvm::isa<llvm::AllocaInst>(next)) first = next;
-    for (llvm::Instruction& instruction : llvm::make_early_inc_range(llvm::make_range(first->getIterator(), entry.end())))
-        if (llvm::isa<llvm::AllocaInst>(instruction)) instruction.moveBefore(entry.begin());
+        if (!llvm::isa<llvm::AllocaInst>(next))
+            first = next;
+    for (llvm::Instruction& instruction :
+         llvm::make_early_inc_range(llvm::make_range(first->getIterator(), entry.end())))
+        if (llvm::isa<llvm::AllocaInst>(instruction))
+            instruction.moveBefore(entry.begin());
     kernel.sizes->eraseFromParent();
     kernel.sizes = nullptr;
     entry.splitBasicBlock(first->getIterator(), "body");

@@ -46,7 +46,8 @@ struct LoopNest {
 // A load of the launch's parameters: never changes, never traps.
 bool is_launch_load(const llvm::Instruction& instruction) {
     const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
-    if (!load || !load->hasMetadata(llvm::LLVMContext::MD_invariant_load)) return false;
+    if (!load || !load->hasMetadata(llvm::LLVMContext::MD_invariant_load))
+        return false;
     return llvm::isa<llvm::Argument>(llvm::getUnderlyingObject(load->getPointerOperand(), 0));
 }
 
@@ -54,13 +55,15 @@ bool is_launch_load(const llvm::Instruction& instruction) {
 bool is_movable(const llvm::Instruction& instruction) {
     if (llvm::isa<llvm::PHINode>(instruction) || llvm::isa<llvm::AllocaInst>(instruction) || instruction.isTerminator())
         return false;
-    if (is_launch_load(instruction)) return true;
+    if (is_launch_load(instruction))
+        return true;
     return !instruction.mayReadOrWriteMemory() && llvm::isSafeToSpeculativelyExecute(&instruction);
 }
 
 // Integer and address arithmetic that costs less than a load.
 bool is_cheap(const llvm::Instruction& instruction) {
-    if (!instruction.getType()->isIntOrPtrTy()) return false;
+    if (!instruction.getType()->isIntOrPtrTy())
+        return false;
     switch (instruction.getOpcode()) {
     case llvm::Instruction::Add:
     case llvm::Instruction::Sub:
@@ -85,22 +88,28 @@ class WorkItemLoops {
 public:
     WorkItemLoops(const LoweredKernel& kernel, const Uniformity& uniformity, const Cuts& cuts)
         : kernel_(kernel), function_(*kernel.function), uniformity_(uniformity), cuts_(cuts),
-          liveness_(function_, *kernel.prologue),
-          layout_(function_.getParent()->getDataLayout()), context_(function_.getContext()) {}
+          liveness_(function_, *kernel.prologue), layout_(function_.getParent()->getDataLayout()),
+          context_(function_.getContext()) {}
 
     RegionStatistics run() {
         for (llvm::BasicBlock& block : function_)
-            if (&block != kernel_.prologue) original_.push_back(&block);
+            if (&block != kernel_.prologue)
+                original_.push_back(&block);
         for (llvm::Instruction& instruction : llvm::instructions(function_))
-            if (const auto dimension = local_id_dimension(instruction)) local_ids_.emplace_back(&instruction, *dimension);
+            if (const auto dimension = local_id_dimension(instruction))
+                local_ids_.emplace_back(&instruction, *dimension);
         find_regions();
         place_slots();
         return_ = llvm::BasicBlock::Create(context_, "return", &function_);
         llvm::ReturnInst::Create(context_, return_);
-        for (Region& region : regions_) region.preheader = llvm::BasicBlock::Create(context_, "region", &function_);
-        for (llvm::BasicBlock* cut : cuts_) dispatch_[cut] = llvm::BasicBlock::Create(context_, "dispatch", &function_);
-        for (Region& region : regions_) emit(region);
-        for (llvm::BasicBlock* cut : cuts_) emit_dispatch(*cut);
+        for (Region& region : regions_)
+            region.preheader = llvm::BasicBlock::Create(context_, "region", &function_);
+        for (llvm::BasicBlock* cut : cuts_)
+            dispatch_[cut] = llvm::BasicBlock::Create(context_, "dispatch", &function_);
+        for (Region& region : regions_)
+            emit(region);
+        for (llvm::BasicBlock* cut : cuts_)
+            emit_dispatch(*cut);
         replace_body();
         llvm::DominatorTree dominators(function_);
         llvm::PromoteMemToReg(registers_, dominators);
@@ -114,8 +123,10 @@ private:
         add_region(kernel_.prologue->getSingleSuccessor());
         for (llvm::BasicBlock* cut : cuts_)
             for (llvm::BasicBlock* successor : llvm::successors(cut))
-                if (!region_of_.contains(successor)) add_region(successor);
-        for (const Region& region : regions_) has_early_return_ |= region.is_mixed();
+                if (!region_of_.contains(successor))
+                    add_region(successor);
+        for (const Region& region : regions_)
+            has_early_return_ |= region.is_mixed();
     }
 
     void add_region(llvm::BasicBlock* entry) {
@@ -126,8 +137,10 @@ private:
             llvm::BasicBlock* block = region.blocks[i];
             region.returns |= llvm::isa<llvm::ReturnInst>(block->getTerminator());
             for (llvm::BasicBlock* successor : llvm::successors(block))
-                if (cuts_.contains(successor)) region.exits.insert(successor);
-                else region.blocks.insert(successor);
+                if (cuts_.contains(successor))
+                    region.exits.insert(successor);
+                else
+                    region.blocks.insert(successor);
         }
         region_of_[entry] = regions_.size();
         regions_.push_back(std::move(region));
@@ -140,24 +153,29 @@ private:
         for (llvm::BasicBlock* cut : cuts_)
             for (llvm::Instruction* value : liveness_.live_in(*cut)) {
                 if (uniformity_.is_uniform(value)) {
-                    if (!uniform_slots_.contains(value)) uniform_slots_[value] = make_register(value->getType(), value->getName());
+                    if (!uniform_slots_.contains(value))
+                        uniform_slots_[value] = make_register(value->getType(), value->getName());
                 }
             }
         for (llvm::Instruction& instruction : *kernel_.prologue)
             if (auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction)) {
                 const uint64_t bytes = variable->getAllocationSize(layout_)->getFixedValue();
                 statistics_.private_bytes_per_work_item += bytes;
-                if (crosses_cut(*variable)) arrays.insert(variable);
-                else if (!made_here_.contains(variable)) stays_.insert(variable);
+                if (crosses_cut(*variable))
+                    arrays.insert(variable);
+                else if (!made_here_.contains(variable))
+                    stays_.insert(variable);
             }
         for (llvm::Instruction* variable : arrays) {
             crossing_.insert(llvm::cast<llvm::AllocaInst>(variable));
             for (llvm::User* user : llvm::make_early_inc_range(variable->users()))
-                if (auto* marker = llvm::cast<llvm::Instruction>(user); marker->isLifetimeStartOrEnd()) marker->eraseFromParent();
+                if (auto* marker = llvm::cast<llvm::Instruction>(user); marker->isLifetimeStartOrEnd())
+                    marker->eraseFromParent();
         }
         for (llvm::BasicBlock* cut : cuts_)
             for (llvm::Instruction* value : liveness_.live_in(*cut))
-                if (!uniformity_.is_uniform(value) && !is_recomputable(value)) arrays.insert(value);
+                if (!uniformity_.is_uniform(value) && !is_recomputable(value))
+                    arrays.insert(value);
         place_arrays(arrays.takeVector());
     }
 
@@ -182,21 +200,30 @@ private:
         }
         // Largest alignment first: then a multiple of the item count times the bytes before an array is
         // aligned for it.
-        llvm::stable_sort(values, [&](auto* a, auto* b) { return arrays_[a].alignment > arrays_[b].alignment; });
+        llvm::DenseMap<const llvm::Instruction*, size_t> place;
+        for (size_t i = 0; i < values.size(); ++i)
+            place[values[i]] = i;
+        llvm::sort(values, [&](auto* a, auto* b) {
+            return std::pair(arrays_[b].alignment, place[a]) < std::pair(arrays_[a].alignment, place[b]);
+        });
         llvm::IRBuilder<> at(kernel_.prologue->getTerminator());
         llvm::Value* items = nullptr;
         uint64_t& before = statistics_.scratch_bytes_per_work_item;
         if (kernel_.uses_collective_slots)
-            before = values.empty() ? collective_slot_bytes : llvm::alignTo(collective_slot_bytes, arrays_[values.front()].alignment);
+            before = values.empty() ? collective_slot_bytes
+                                    : llvm::alignTo(collective_slot_bytes, arrays_[values.front()].alignment);
         const auto next_base = [&](uint64_t item_bytes) {
-            if (!items) items = at.CreateMul(at.CreateMul(kernel_.local_size[0], kernel_.local_size[1]), kernel_.local_size[2]);
+            if (!items)
+                items = at.CreateMul(at.CreateMul(kernel_.local_size[0], kernel_.local_size[1]), kernel_.local_size[2]);
             llvm::Value* base = at.CreateInBoundsGEP(at.getInt8Ty(), function_.getArg(abi::scratch),
                                                      at.CreateMul(items, at.getInt64(before)));
             before += item_bytes;
             return base;
         };
-        for (llvm::Instruction* value : values) arrays_[value].base = next_base(arrays_[value].item_bytes);
-        if (has_early_return_) alive_ = next_base(1);
+        for (llvm::Instruction* value : values)
+            arrays_[value].base = next_base(arrays_[value].item_bytes);
+        if (has_early_return_)
+            alive_ = next_base(1);
         answer_scratch_bytes(at);
     }
 
@@ -208,7 +235,8 @@ private:
                 work_item_function(*call->getCalledFunction()) != WorkItemFunction::scratch_bytes)
                 continue;
             if (!bytes) {
-                llvm::Value* items = at.CreateMul(at.CreateMul(kernel_.local_size[0], kernel_.local_size[1]), kernel_.local_size[2]);
+                llvm::Value* items =
+                    at.CreateMul(at.CreateMul(kernel_.local_size[0], kernel_.local_size[1]), kernel_.local_size[2]);
                 bytes = at.CreateMul(items, at.getInt64(statistics_.scratch_bytes_per_work_item));
             }
             call->replaceAllUsesWith(bytes);
@@ -230,28 +258,35 @@ private:
     // Whether the contents of `variable` may live across a cut: it is used in two regions, in one that may
     // be entered again, or where we cannot see.
     bool crosses_cut(llvm::AllocaInst& variable) {
-        if (cuts_.empty() || made_here_.contains(&variable)) return false;
+        if (cuts_.empty() || made_here_.contains(&variable))
+            return false;
         llvm::SmallPtrSet<llvm::BasicBlock*, 16> used_in;
         llvm::SmallPtrSet<llvm::Value*, 16> derived{&variable};
         llvm::SmallVector<llvm::Value*> todo{&variable};
         while (!todo.empty())
             for (llvm::User* user : todo.pop_back_val()->users()) {
                 auto* instruction = llvm::cast<llvm::Instruction>(user);
-                if (instruction->isLifetimeStartOrEnd()) continue;
+                if (instruction->isLifetimeStartOrEnd())
+                    continue;
                 used_in.insert(instruction->getParent());
                 if (instruction->getType()->isPointerTy()) {
-                    if (llvm::isa<llvm::CallBase>(instruction) || llvm::isa<llvm::LoadInst>(instruction)) return true;
-                    if (derived.insert(instruction).second) todo.push_back(instruction);
+                    if (llvm::isa<llvm::CallBase>(instruction) || llvm::isa<llvm::LoadInst>(instruction))
+                        return true;
+                    if (derived.insert(instruction).second)
+                        todo.push_back(instruction);
                 } else if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(instruction)) {
-                    if (derived.contains(store->getValueOperand())) return true;
+                    if (derived.contains(store->getValueOperand()))
+                        return true;
                 } else if (!llvm::isa<llvm::LoadInst>(instruction) && !llvm::isa<llvm::MemIntrinsic>(instruction)) {
                     return true;
                 }
             }
         const Region* only = nullptr;
         for (const Region& region : regions_) {
-            if (llvm::none_of(used_in, [&](llvm::BasicBlock* block) { return region.blocks.contains(block); })) continue;
-            if (only) return true;
+            if (llvm::none_of(used_in, [&](llvm::BasicBlock* block) { return region.blocks.contains(block); }))
+                continue;
+            if (only)
+                return true;
             only = &region;
         }
         return only && reaches_itself(*only);
@@ -264,15 +299,18 @@ private:
             for (llvm::BasicBlock* cut : todo.pop_back_val()->exits)
                 for (llvm::BasicBlock* successor : llvm::successors(cut)) {
                     const Region* next = &regions_[region_of_[successor]];
-                    if (next == &from) return true;
-                    if (seen.insert(next).second) todo.push_back(next);
+                    if (next == &from)
+                        return true;
+                    if (seen.insert(next).second)
+                        todo.push_back(next);
                 }
         return false;
     }
 
     // Whether `value` can be computed again in any region, in a few cheap instructions.
     bool is_recomputable(const llvm::Value* value) {
-        if (const auto found = recomputable_.find(value); found != recomputable_.end()) return found->second >= 0;
+        if (const auto found = recomputable_.find(value); found != recomputable_.end())
+            return found->second >= 0;
         const int cost = recompute_cost(value);
         recomputable_[value] = cost;
         return cost >= 0;
@@ -287,11 +325,14 @@ private:
             const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(value);
             return variable && stays_.contains(variable) ? -1 : 0;
         }
-        if (local_id_dimension(*instruction)) return 0;
-        if (!is_cheap(*instruction)) return -1;
+        if (local_id_dimension(*instruction))
+            return 0;
+        if (!is_cheap(*instruction))
+            return -1;
         int cost = 1;
         for (const llvm::Use& operand : instruction->operands()) {
-            if (!is_recomputable(operand.get())) return -1;
+            if (!is_recomputable(operand.get()))
+                return -1;
             cost += recomputable_[operand.get()];
         }
         return cost <= recompute_cost_max ? cost : -1;
@@ -327,7 +368,8 @@ private:
             llvm::PHINode* id = at.CreatePHI(at.getInt64Ty(), 2, llvm::Twine("local_id.") + llvm::Twine("xyz"[d]));
             id->addIncoming(at.getInt64(0), outer);
             nest.local_id[d] = id;
-            row = row ? at.CreateAdd(at.CreateMul(row, kernel_.actual_size[d], "", true, true), id, "", true, true) : id;
+            row =
+                row ? at.CreateAdd(at.CreateMul(row, kernel_.actual_size[d], "", true, true), id, "", true, true) : id;
             outer = heads[d];
         }
         nest.index = row;
@@ -336,15 +378,18 @@ private:
         nest.done = llvm::BasicBlock::Create(context_, "items.done", &function_);
         llvm::BasicBlock* latch = nullptr;
         for (unsigned d : {0U, 1U, 2U}) {
-            auto* next = llvm::BasicBlock::Create(context_, llvm::Twine("items.next.") + llvm::Twine("xyz"[d]), &function_);
-            if (latch) keep_plain(*llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), next, heads[d - 1]));
+            auto* next =
+                llvm::BasicBlock::Create(context_, llvm::Twine("items.next.") + llvm::Twine("xyz"[d]), &function_);
+            if (latch)
+                keep_plain(*llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), next, heads[d - 1]));
             latch = next;
             llvm::IRBuilder<> at(latch);
             auto* id = llvm::cast<llvm::PHINode>(nest.local_id[d]);
             llvm::Value* increment = at.CreateAdd(id, at.getInt64(1), "", true, true);
             id->addIncoming(increment, latch);
             at.CreateICmpEQ(increment, kernel_.actual_size[d]);
-            if (d == 0) nest.latch = latch;
+            if (d == 0)
+                nest.latch = latch;
         }
         keep_plain(*llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), nest.done, heads[2]));
         finish_region(region, nest);
@@ -353,7 +398,9 @@ private:
 
     // Unrolling or unswitching a loop over work-items costs code, and gains nothing.
     llvm::SmallVector<llvm::Metadata*, 4> plain_loop_properties() {
-        const auto property = [&](llvm::StringRef name) { return llvm::MDNode::get(context_, llvm::MDString::get(context_, name)); };
+        const auto property = [&](llvm::StringRef name) {
+            return llvm::MDNode::get(context_, llvm::MDString::get(context_, name));
+        };
         return {nullptr, property("llvm.loop.unroll.disable"), property("llvm.loop.unswitch.partial.disable")};
     }
     void keep_plain(llvm::Instruction& back_branch) {
@@ -387,14 +434,18 @@ private:
     }
 
     // Makes what the region needs from before available at its entry.
-    void bind_entry_values(Region& region, LoopNest& nest, llvm::ValueToValueMapTy& map, llvm::SmallVector<Rejoin>& rejoins) {
-        if (alive_ && region.entry != regions_.front().entry) nest.entry = check_alive(nest);
+    void bind_entry_values(Region& region, LoopNest& nest, llvm::ValueToValueMapTy& map,
+                           llvm::SmallVector<Rejoin>& rejoins) {
+        if (alive_ && region.entry != regions_.front().entry)
+            nest.entry = check_alive(nest);
         llvm::IRBuilder<> at(nest.entry);
         llvm::IRBuilder<> once(region.preheader->getTerminator());
-        for (auto [call, dimension] : local_ids_) map[call] = nest.local_id[dimension];
+        for (auto [call, dimension] : local_ids_)
+            map[call] = nest.local_id[dimension];
         for (llvm::AllocaInst* variable : crossing_) {
             llvm::Value* address = item_address(at, arrays_[variable], nest.index);
-            if (address->getType() != variable->getType()) address = at.CreateAddrSpaceCast(address, variable->getType());
+            if (address->getType() != variable->getType())
+                address = at.CreateAddrSpaceCast(address, variable->getType());
             map[variable] = address;
         }
         const llvm::SmallVector<llvm::Instruction*> live = liveness_.live_in(*region.entry);
@@ -407,8 +458,10 @@ private:
             } else {
                 here = load_item(at, arrays_[value], value->getType(), nest.index);
             }
-            if (!region.blocks.contains(value->getParent())) map[value] = here;
-            else rejoins.push_back({value, here});
+            if (!region.blocks.contains(value->getParent()))
+                map[value] = here;
+            else
+                rejoins.push_back({value, here});
         }
         index_ = nest.index;
         entry_ = nest.entry;
@@ -430,7 +483,8 @@ private:
     }
     void store_item(llvm::IRBuilder<>& at, const Array& array, llvm::Value* value, llvm::Value* index) {
         llvm::Type* type = memory_type(value->getType());
-        if (type != value->getType()) value = at.CreateZExt(value, type);
+        if (type != value->getType())
+            value = at.CreateZExt(value, type);
         at.CreateAlignedStore(value, item_address(at, array, index), array.alignment);
     }
 
@@ -442,7 +496,8 @@ private:
         }
         llvm::Instruction* copy = value.clone();
         for (llvm::Use& operand : copy->operands())
-            if (auto* instruction = llvm::dyn_cast<llvm::Instruction>(operand.get())) operand = recompute(at, *instruction, map);
+            if (auto* instruction = llvm::dyn_cast<llvm::Instruction>(operand.get()))
+                operand = recompute(at, *instruction, map);
         return at.Insert(copy, value.getName());
     }
 
@@ -456,7 +511,8 @@ private:
             for (llvm::PHINode& phi : block->phis()) {
                 auto* copied = llvm::cast<llvm::PHINode>(map[&phi]);
                 for (unsigned i = phi.getNumIncomingValues(); i-- > 0;)
-                    if (!region.blocks.contains(phi.getIncomingBlock(i))) copied->removeIncomingValue(i, false);
+                    if (!region.blocks.contains(phi.getIncomingBlock(i)))
+                        copied->removeIncomingValue(i, false);
             }
         }
         // A local id that the body computes is the loop's counter.
@@ -476,7 +532,8 @@ private:
     llvm::SmallVector<llvm::BasicBlock*> reverse_post_order(const Region& region) {
         llvm::SmallVector<llvm::BasicBlock*> order;
         llvm::SmallPtrSet<llvm::BasicBlock*, 16> seen{region.entry};
-        llvm::SmallVector<std::pair<llvm::BasicBlock*, llvm::succ_iterator>> stack{{region.entry, succ_begin(region.entry)}};
+        llvm::SmallVector<std::pair<llvm::BasicBlock*, llvm::succ_iterator>> stack{
+            {region.entry, succ_begin(region.entry)}};
         while (!stack.empty()) {
             auto& [block, next] = stack.back();
             if (next == llvm::succ_end(block)) {
@@ -517,7 +574,8 @@ private:
         rejoin(map, rejoins);
         for (auto [cut, block] : exit_of) {
             llvm::IRBuilder<> at(block->getTerminator());
-            if (cut) save_live_values(at, region, *cut, map);
+            if (cut)
+                save_live_values(at, region, *cut, map);
             if (alive_ && (region.is_mixed() || region.entry == regions_.front().entry))
                 at.CreateStore(at.getInt8(cut ? 1 : 0), at.CreateInBoundsGEP(at.getInt8Ty(), alive_, index_));
             if (cut && next_) {
@@ -537,27 +595,34 @@ private:
             updater->AddAvailableValue(entry_, value.at_entry);
             updater->AddAvailableValue(defined->getParent(), defined);
             llvm::SmallVector<llvm::Use*> uses;
-            for (llvm::Use& use : defined->uses()) uses.push_back(&use);
+            for (llvm::Use& use : defined->uses())
+                uses.push_back(&use);
             for (llvm::Use* use : uses) {
                 auto* user = llvm::cast<llvm::Instruction>(use->getUser());
                 const auto* phi = llvm::dyn_cast<llvm::PHINode>(user);
                 const llvm::BasicBlock* at = phi ? phi->getIncomingBlock(*use) : user->getParent();
-                if (at != defined->getParent()) updater->RewriteUse(*use);
+                if (at != defined->getParent())
+                    updater->RewriteUse(*use);
             }
             joined_[value.original] = std::move(updater);
         }
     }
 
-    void save_live_values(llvm::IRBuilder<>& at, const Region& region, llvm::BasicBlock& cut, llvm::ValueToValueMapTy& map) {
+    void save_live_values(llvm::IRBuilder<>& at, const Region& region, llvm::BasicBlock& cut,
+                          llvm::ValueToValueMapTy& map) {
         for (llvm::Instruction* value : liveness_.live_in(cut)) {
-            if (!region.blocks.contains(value->getParent())) continue;  // unchanged since the region's entry
+            if (!region.blocks.contains(value->getParent()))
+                continue;  // unchanged since the region's entry
             const bool uniform = uniformity_.is_uniform(value);
-            if (!uniform && is_recomputable(value)) continue;
+            if (!uniform && is_recomputable(value))
+                continue;
             const auto joined = joined_.find(value);
             llvm::Value* here = joined == joined_.end() ? static_cast<llvm::Value*>(map[value])
                                                         : joined->second->GetValueInMiddleOfBlock(at.GetInsertBlock());
-            if (uniform) at.CreateStore(here, uniform_slots_[value]);
-            else store_item(at, arrays_[value], here, index_);
+            if (uniform)
+                at.CreateStore(here, uniform_slots_[value]);
+            else
+                store_item(at, arrays_[value], here, index_);
         }
     }
 
@@ -567,14 +632,17 @@ private:
         for (llvm::BasicBlock* block : region.blocks)
             for (llvm::Instruction& instruction : *block)
                 if (uniformity_.is_uniform(&instruction))
-                    if (const auto* copy = llvm::dyn_cast_or_null<llvm::Instruction>(map.lookup(&instruction))) uniform[copy] = true;
+                    if (const auto* copy = llvm::dyn_cast_or_null<llvm::Instruction>(map.lookup(&instruction)))
+                        uniform[copy] = true;
         const auto is_outside = [&](llvm::Value* value) {
             const auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
-            return !instruction || instruction->getParent() == kernel_.prologue || instruction->getParent() == region.preheader;
+            return !instruction || instruction->getParent() == kernel_.prologue ||
+                   instruction->getParent() == region.preheader;
         };
         for (llvm::BasicBlock* block : body)
             for (llvm::Instruction& instruction : llvm::make_early_inc_range(*block))
-                if (uniform.lookup(&instruction) && is_movable(instruction) && llvm::all_of(instruction.operands(), is_outside))
+                if (uniform.lookup(&instruction) && is_movable(instruction) &&
+                    llvm::all_of(instruction.operands(), is_outside))
                     instruction.moveBefore(region.preheader->getTerminator()->getIterator());
     }
 
@@ -586,7 +654,8 @@ private:
         llvm::SmallVector<llvm::BasicBlock*> todo{llvm::cast<llvm::Instruction>(local_id_[0])->getParent()};
         while (!todo.empty()) {
             llvm::BasicBlock* block = todo.pop_back_val();
-            if (!seen.insert(block).second) continue;
+            if (!seen.insert(block).second)
+                continue;
             todo.append(llvm::succ_begin(block), llvm::succ_end(block));
             for (llvm::Instruction& instruction : *block)
                 if (instruction.mayReadOrWriteMemory() && !instruction.isAtomic() && !instruction.isVolatile() &&
@@ -605,7 +674,8 @@ private:
 
     bool touches_shared_private(const llvm::Instruction& instruction) {
         const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
-        if (!address) return !stays_.empty();
+        if (!address)
+            return !stays_.empty();
         llvm::SmallVector<const llvm::Value*> objects;
         llvm::getUnderlyingObjects(address, objects, nullptr, 0);
         return llvm::any_of(objects, [&](const llvm::Value* object) {
@@ -621,18 +691,22 @@ private:
         terminator->insertInto(dispatch_[&cut], dispatch_[&cut]->end());
         for (unsigned i = 0; i < terminator->getNumSuccessors(); ++i)
             terminator->setSuccessor(i, regions_[region_of_[terminator->getSuccessor(i)]].preheader);
-        if (terminator->getNumSuccessors() < 2) return;
+        if (terminator->getNumSuccessors() < 2)
+            return;
         auto* condition = llvm::dyn_cast<llvm::Instruction>(terminator->getOperand(0));
         const auto slot = condition ? uniform_slots_.find(condition) : uniform_slots_.end();
-        if (slot == uniform_slots_.end()) return;
+        if (slot == uniform_slots_.end())
+            return;
         llvm::IRBuilder<> at(terminator);
         terminator->setOperand(0, at.CreateLoad(condition->getType(), slot->second));
     }
 
     void replace_body() {
         kernel_.prologue->getTerminator()->setSuccessor(0, regions_.front().preheader);
-        for (llvm::BasicBlock* block : original_) block->dropAllReferences();
-        for (llvm::BasicBlock* block : original_) block->eraseFromParent();
+        for (llvm::BasicBlock* block : original_)
+            block->dropAllReferences();
+        for (llvm::BasicBlock* block : original_)
+            block->eraseFromParent();
     }
 
     const LoweredKernel& kernel_;
@@ -679,9 +753,11 @@ void hoist_uniform_values(llvm::Function& function, llvm::BasicBlock& prologue, 
         return !instruction || instruction->getParent() == &prologue;
     };
     for (llvm::BasicBlock* block : llvm::ReversePostOrderTraversal<llvm::Function*>(&function)) {
-        if (block == &prologue) continue;
+        if (block == &prologue)
+            continue;
         for (llvm::Instruction& instruction : llvm::make_early_inc_range(*block))
-            if (uniformity.is_uniform(&instruction) && is_movable(instruction) && llvm::all_of(instruction.operands(), is_outside))
+            if (uniformity.is_uniform(&instruction) && is_movable(instruction) &&
+                llvm::all_of(instruction.operands(), is_outside))
                 instruction.moveBefore(prologue.getTerminator()->getIterator());
     }
 }
@@ -693,7 +769,8 @@ RegionStatistics form_work_item_loops(const LoweredKernel& kernel, const Uniform
     kernel.prologue->getTerminator()->replaceSuccessorWith(body, entry);
     body->replacePhiUsesWith(kernel.prologue, entry);
     const RegionStatistics statistics = WorkItemLoops(kernel, uniformity, cuts).run();
-    for (unsigned i : {abi::local_memory, abi::scratch}) kernel.function->addParamAttr(i, llvm::Attribute::NoAlias);
+    for (unsigned i : {abi::local_memory, abi::scratch})
+        kernel.function->addParamAttr(i, llvm::Attribute::NoAlias);
     return statistics;
 }
 

@@ -1,8 +1,11 @@
 #include "simplify.h"
 
+#include <llvm/ADT/PostOrderIterator.h>
 #include <llvm/Analysis/CFG.h>
 #include <llvm/Analysis/CGSCCPassManager.h>
 #include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/IR/Dominators.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/CommandLine.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
@@ -23,10 +26,6 @@
 #include <llvm/Transforms/Utils/LoopSimplify.h>
 #include <llvm/Transforms/Utils/LowerSwitch.h>
 
-#include <llvm/Analysis/LoopInfo.h>
-#include <llvm/ADT/PostOrderIterator.h>
-#include <llvm/IR/Dominators.h>
-
 namespace polder::compiler::workgroup {
 
 namespace {
@@ -44,7 +43,8 @@ void keep_sums_in_order() {
     static const bool done = [] {
         auto& options = llvm::cl::getRegisteredOptions();
         const auto found = options.find("licm-max-num-int-reassociations");
-        if (found != options.end()) static_cast<llvm::cl::opt<unsigned>*>(found->second)->setValue(0);
+        if (found != options.end())
+            static_cast<llvm::cl::opt<unsigned>*>(found->second)->setValue(0);
         return true;
     }();
     (void)done;
@@ -100,7 +100,8 @@ void simplify_body(llvm::Function& function, llvm::TargetMachine* target) {
     keep_sums_in_order();
     with_analyses(target, [&](llvm::FunctionAnalysisManager& functions) {
         scalar_pipeline().run(function, functions);
-        if (!is_irreducible(function)) return;
+        if (!is_irreducible(function))
+            return;
         llvm::FunctionPassManager passes;
         passes.addPass(llvm::LowerSwitchPass());
         passes.addPass(llvm::FixIrreduciblePass());

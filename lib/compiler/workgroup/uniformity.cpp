@@ -15,8 +15,10 @@ namespace polder::compiler::workgroup {
 namespace {
 
 bool is_source_of_divergence(const llvm::Instruction& instruction) {
-    if (llvm::isa<llvm::AllocaInst>(instruction) || instruction.isAtomic() || instruction.isVolatile()) return true;
-    if (local_id_dimension(instruction)) return true;
+    if (llvm::isa<llvm::AllocaInst>(instruction) || instruction.isAtomic() || instruction.isVolatile())
+        return true;
+    if (local_id_dimension(instruction))
+        return true;
     const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
     return call && !call->getType()->isVoidTy() && !call->doesNotAccessMemory();
 }
@@ -34,30 +36,37 @@ Uniformity::Uniformity(llvm::Function& function, const llvm::LoopInfo& loops) : 
 Uniformity::Uniformity(llvm::ArrayRef<llvm::BasicBlock*> body, llvm::ArrayRef<const llvm::Value*> sources,
                        const llvm::LoopInfo& loops)
     : loops_(loops), blocks_(body.begin(), body.end()) {
-    for (unsigned i = 0; i < blocks_.size(); ++i) order_[blocks_[i]] = i;
+    for (unsigned i = 0; i < blocks_.size(); ++i)
+        order_[blocks_[i]] = i;
     spread(sources);
 }
 
 void Uniformity::spread(llvm::ArrayRef<const llvm::Value*> sources) {
-    for (const llvm::Value* source : sources) mark(source);
+    for (const llvm::Value* source : sources)
+        mark(source);
     for (const llvm::BasicBlock* block : blocks_)
         for (const llvm::Instruction& instruction : *block)
-            if (is_source_of_divergence(instruction)) mark(&instruction);
-    while (!todo_.empty()) mark_users(todo_.pop_back_val());
+            if (is_source_of_divergence(instruction))
+                mark(&instruction);
+    while (!todo_.empty())
+        mark_users(todo_.pop_back_val());
 }
 
 void Uniformity::mark(const llvm::Value* value) {
-    if (varying_.insert(value).second) todo_.push_back(value);
+    if (varying_.insert(value).second)
+        todo_.push_back(value);
 }
 
 void Uniformity::mark_users(const llvm::Value* value) {
     for (const llvm::User* user : value->users()) {
         const auto* instruction = llvm::dyn_cast<llvm::Instruction>(user);
-        if (!instruction || !order_.contains(instruction->getParent())) continue;
+        if (!instruction || !order_.contains(instruction->getParent()))
+            continue;
         if (!instruction->isTerminator()) {
             mark(instruction);
         } else if (varying_.insert(instruction).second) {
-            if (instruction->getNumSuccessors() > 1) diverge(*const_cast<llvm::BasicBlock*>(instruction->getParent()));
+            if (instruction->getNumSuccessors() > 1)
+                diverge(*const_cast<llvm::BasicBlock*>(instruction->getParent()));
         }
     }
 }
@@ -71,31 +80,38 @@ void Uniformity::diverge(llvm::BasicBlock& block) {
     llvm::DenseSet<llvm::BasicBlock*> joins;
     std::set<unsigned> todo;  // by reverse post-order, so that a block's joins are known before it is left
     const auto reach = [&](llvm::BasicBlock* target, unsigned path) {
-        if (!order_.contains(target)) return;
+        if (!order_.contains(target))
+            return;
         unsigned& current = paths[target];
-        if (current == path || joins.contains(target)) return;
+        if (current == path || joins.contains(target))
+            return;
         if (current != 0) {
             joins.insert(target);
             current = ++last_path;
             for (llvm::PHINode& phi : target->phis())
-                if (!phi.hasConstantOrUndefValue()) mark(&phi);
+                if (!phi.hasConstantOrUndefValue())
+                    mark(&phi);
         } else {
             current = path;
         }
-        if (target != &block) todo.insert(order_.lookup(target));
+        if (target != &block)
+            todo.insert(order_.lookup(target));
     };
     llvm::SmallPtrSet<llvm::BasicBlock*, 4> successors(llvm::succ_begin(&block), llvm::succ_end(&block));
     last_path = successors.size();
     unsigned path = 0;
-    for (llvm::BasicBlock* successor : successors) reach(successor, ++path);
+    for (llvm::BasicBlock* successor : successors)
+        reach(successor, ++path);
     while (!todo.empty()) {
         llvm::BasicBlock* next = blocks_[*todo.begin()];
         todo.erase(todo.begin());
         const unsigned current = paths[next];
-        for (llvm::BasicBlock* successor : llvm::successors(next)) reach(successor, current);
+        for (llvm::BasicBlock* successor : llvm::successors(next))
+            reach(successor, current);
     }
     for (const llvm::Loop* loop = loops_.getLoopFor(&block); loop; loop = loop->getParentLoop())
-        if (is_left_at_different_times(*loop, paths)) mark_live_out(*loop);
+        if (is_left_at_different_times(*loop, paths))
+            mark_live_out(*loop);
 }
 
 // Whether the next round of `loop` and its exits, or two of its exits, are reached on different paths.
@@ -106,8 +122,10 @@ bool Uniformity::is_left_at_different_times(const llvm::Loop& loop, const Paths&
     unsigned seen = 0;
     for (llvm::BasicBlock* target : targets) {
         const unsigned path = paths.lookup(target);
-        if (path == 0) continue;
-        if (seen != 0 && path != seen) return true;
+        if (path == 0)
+            continue;
+        if (seen != 0 && path != seen)
+            return true;
         seen = path;
     }
     return false;
@@ -118,7 +136,8 @@ void Uniformity::mark_live_out(const llvm::Loop& loop) {
         for (const llvm::Instruction& instruction : *block)
             for (const llvm::User* user : instruction.users()) {
                 const auto* outside = llvm::dyn_cast<llvm::Instruction>(user);
-                if (outside && !loop.contains(outside)) mark(outside->isTerminator() ? &instruction : outside);
+                if (outside && !loop.contains(outside))
+                    mark(outside->isTerminator() ? &instruction : outside);
             }
 }
 

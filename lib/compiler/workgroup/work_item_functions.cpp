@@ -47,14 +47,16 @@ std::optional<WorkItemFunction> work_item_function(const llvm::Function& functio
     if (function.isDeclaration() && function.getName().starts_with("_Z18work_group_barrierj"))
         return WorkItemFunction::barrier;
     for (const Named& named : named_functions)
-        if (named.first == function.getName()) return named.second;
+        if (named.first == function.getName())
+            return named.second;
     return std::nullopt;
 }
 
 llvm::Function* local_id_leaf(llvm::Module& module, unsigned dimension) {
     llvm::LLVMContext& context = module.getContext();
     const std::string name = (local_id_prefix + llvm::Twine(dimension)).str();
-    if (llvm::Function* found = module.getFunction(name)) return found;
+    if (llvm::Function* found = module.getFunction(name))
+        return found;
     auto* type = llvm::FunctionType::get(llvm::Type::getInt64Ty(context), false);
     auto* leaf = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, module);
     leaf->setDoesNotAccessMemory();
@@ -65,7 +67,8 @@ llvm::Function* local_id_leaf(llvm::Module& module, unsigned dimension) {
 }
 
 llvm::Function* barrier_leaf(llvm::Module& module) {
-    if (llvm::Function* found = module.getFunction(barrier_name)) return found;
+    if (llvm::Function* found = module.getFunction(barrier_name))
+        return found;
     auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(module.getContext()), false);
     auto* leaf = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, barrier_name, module);
     leaf->setConvergent();
@@ -75,7 +78,8 @@ llvm::Function* barrier_leaf(llvm::Module& module) {
 
 std::optional<unsigned> local_id_dimension(const llvm::Instruction& instruction) {
     const llvm::Function* callee = callee_of(instruction);
-    if (!callee || !callee->getName().starts_with(local_id_prefix)) return std::nullopt;
+    if (!callee || !callee->getName().starts_with(local_id_prefix))
+        return std::nullopt;
     return static_cast<unsigned>(callee->getName().back() - '0');
 }
 

@@ -7,13 +7,13 @@
 #include "uniformity.h"
 #include "vectoriser.h"
 
-#include <llvm/Analysis/LoopInfo.h>
-#include <llvm/IR/Dominators.h>
-#include <llvm/Analysis/TargetTransformInfo.h>
-#include <llvm/MC/MCSubtargetInfo.h>
-#include <llvm/Target/TargetMachine.h>
 #include <algorithm>
 #include <bit>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/Target/TargetMachine.h>
 
 namespace polder::compiler::workgroup {
 
@@ -28,8 +28,10 @@ Uniformity analyse(llvm::Function& function) {
 
 // Lanes of 32 bits in the target's registers, also where its tuning prefers narrower ones.
 uint32_t vector_width(const llvm::Function& function, llvm::TargetMachine* target) {
-    if (!target) return 1;
-    if (target->getTargetTriple().isX86() && target->getMCSubtargetInfo()->checkFeatures("+avx512f")) return 16;
+    if (!target)
+        return 1;
+    if (target->getTargetTriple().isX86() && target->getMCSubtargetInfo()->checkFeatures("+avx512f"))
+        return 16;
     const auto info = target->getTargetTransformInfo(function);
     const auto bits = info.getRegisterBitWidth(llvm::TargetTransformInfo::RGK_FixedWidthVector).getFixedValue();
     return static_cast<uint32_t>(std::max<uint64_t>(bits / 32, 1));
@@ -39,7 +41,8 @@ uint32_t vector_width(const llvm::Function& function, llvm::TargetMachine* targe
 
 llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel, const WorkGroupOptions& options) {
     llvm::Expected<LoweredKernel> lowered = lower_kernel(kernel, options);
-    if (!lowered) return lowered.takeError();
+    if (!lowered)
+        return lowered.takeError();
     llvm::Function& function = *lowered->function;
     simplify_body(function, options.target_machine);
     restore_prologue(*lowered);
@@ -52,8 +55,9 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     uint32_t width = vector_width(function, options.target_machine);
     if (const auto* size = llvm::dyn_cast<llvm::ConstantInt>(lowered->local_size[0]))
         width = static_cast<uint32_t>(std::min<uint64_t>(width, std::bit_floor(size->getZExtValue())));
-    with_analyses(options.target_machine,
-                  [&](llvm::FunctionAnalysisManager& analyses) { vectorise_work_item_loops(function, width, analyses); });
+    with_analyses(options.target_machine, [&](llvm::FunctionAnalysisManager& analyses) {
+        vectorise_work_item_loops(function, width, analyses);
+    });
 
     WorkGroupResult result;
     result.function = &function;
