@@ -80,7 +80,7 @@ configure_and_build_default() { configure_and_build "$build_dir" --buildtype=rel
 # The loaders of Debian (ocl-icd) and Khronos both take a directory of .icd files from OCL_ICD_VENDORS; only
 # a directory suits both.
 use_polder() {
-    local vendors=$1/vendors
+    local vendors=$1/packaging/vendors
     [[ -f $vendors/polder.icd ]] || fail "$vendors/polder.icd is missing: the build made no libpolder.so"
     export OCL_ICD_VENDORS=$vendors OPENCL_VENDOR_PATH=$vendors
     unset OCL_ICD_FILENAMES
