@@ -167,8 +167,8 @@ public:
     // True when memory of `space` can be read by this device.
     [[nodiscard]] virtual bool reaches(SpaceId space) const = 0;
     // Copies `size` bytes on `queue` (one of this device's).
-    [[nodiscard]] virtual Timepoint copy(Queue& queue, SpaceId from_space, DeviceAddress from,
-                                         DeviceAddress to, uint64_t size, const Submission& submission) = 0;
+    [[nodiscard]] virtual Timepoint copy(Queue& queue, SpaceId from_space, DeviceAddress from, DeviceAddress to,
+                                         uint64_t size, const Submission& submission) = 0;
 };
 
 enum class DeviceType : uint8_t { cpu, gpu, accelerator };
@@ -240,8 +240,8 @@ public:
 
     // A device that uses only `compute_units` of this one; same memory. Only called when
     // info().max_sub_devices > 1. The indices are distinct and below info().compute_units.
-    [[nodiscard]] virtual Result<std::unique_ptr<Device>> create_sub_device(
-        std::span<const uint32_t> compute_units) = 0;
+    [[nodiscard]] virtual Result<std::unique_ptr<Device>>
+    create_sub_device(std::span<const uint32_t> compute_units) = 0;
 
     // How create_sub_device may divide the device along its topology. Asked when somebody wants to know: it may
     // be slow the first time. Valid as long as the device.

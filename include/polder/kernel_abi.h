@@ -42,9 +42,8 @@ struct LaunchContext {
 //                   KernelInfo::scratch_bytes_per_work_item times the number of work-items of a
 //                   whole work-group, plus 4096. Aligned to 128. Contents undefined. May be null
 //                   when scratch_bytes_per_work_item is 0.
-using WorkGroupFunction = void (*)(const std::byte* args, const LaunchContext* context,
-                                   const uint64_t* group_id, std::byte* local_memory,
-                                   std::byte* scratch);
+using WorkGroupFunction = void (*)(const std::byte* args, const LaunchContext* context, const uint64_t* group_id,
+                                   std::byte* local_memory, std::byte* scratch);
 
 inline constexpr uint64_t local_memory_alignment = 128;
 

@@ -100,15 +100,11 @@ private:
 template <class T>
 using Result = tl::expected<T, Error>;
 
-[[nodiscard]] inline tl::unexpected<Error> fail(Status status) {
-    return tl::unexpected<Error>{Error{status}};
-}
+[[nodiscard]] inline tl::unexpected<Error> fail(Status status) { return tl::unexpected<Error>{Error{status}}; }
 [[nodiscard]] inline tl::unexpected<Error> fail(Status status, std::string detail) {
     return tl::unexpected<Error>{Error{status, std::move(detail)}};
 }
-[[nodiscard]] inline tl::unexpected<Error> fail(Error error) {
-    return tl::unexpected<Error>{std::move(error)};
-}
+[[nodiscard]] inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>{std::move(error)}; }
 
 } // namespace polder
 
@@ -116,15 +112,15 @@ using Result = tl::expected<T, Error>;
 #define POLDER_CONCAT(a, b) POLDER_CONCAT_INNER(a, b)
 
 // Returns the error of `expression` from the enclosing function, or goes on.
-#define POLDER_TRY(expression)                                                                     \
-    do {                                                                                           \
-        if (auto polder_result = (expression); !polder_result) [[unlikely]]                        \
-            return ::polder::fail(std::move(polder_result).error());                               \
+#define POLDER_TRY(expression)                                                                                         \
+    do {                                                                                                               \
+        if (auto polder_result = (expression); !polder_result) [[unlikely]]                                            \
+            return ::polder::fail(std::move(polder_result).error());                                                   \
     } while (false)
 
 // Declares `name` as the value of `expression`, or returns its error.
-#define POLDER_ASSIGN(name, expression)                                                            \
-    auto POLDER_CONCAT(polder_result_, __LINE__) = (expression);                                   \
-    if (!POLDER_CONCAT(polder_result_, __LINE__)) [[unlikely]]                                     \
-        return ::polder::fail(std::move(POLDER_CONCAT(polder_result_, __LINE__)).error());         \
+#define POLDER_ASSIGN(name, expression)                                                                                \
+    auto POLDER_CONCAT(polder_result_, __LINE__) = (expression);                                                       \
+    if (!POLDER_CONCAT(polder_result_, __LINE__)) [[unlikely]]                                                         \
+        return ::polder::fail(std::move(POLDER_CONCAT(polder_result_, __LINE__)).error());                             \
     auto name = std::move(*POLDER_CONCAT(polder_result_, __LINE__))

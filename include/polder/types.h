@@ -31,18 +31,12 @@ struct ByteRange {
     constexpr ByteRange(uint64_t first, uint64_t past_last) : begin(first), end(past_last) {
         assert(first <= past_last);
     }
-    static constexpr ByteRange at(uint64_t offset, ByteCount size) {
-        return {offset, offset + size.value};
-    }
+    static constexpr ByteRange at(uint64_t offset, ByteCount size) { return {offset, offset + size.value}; }
 
     [[nodiscard]] constexpr uint64_t size() const { return end - begin; }
     [[nodiscard]] constexpr bool empty() const { return begin == end; }
-    [[nodiscard]] constexpr bool contains(ByteRange other) const {
-        return begin <= other.begin && other.end <= end;
-    }
-    [[nodiscard]] constexpr bool overlaps(ByteRange other) const {
-        return begin < other.end && other.begin < end;
-    }
+    [[nodiscard]] constexpr bool contains(ByteRange other) const { return begin <= other.begin && other.end <= end; }
+    [[nodiscard]] constexpr bool overlaps(ByteRange other) const { return begin < other.end && other.begin < end; }
     // The common part; empty (at an unspecified position) when the ranges do not overlap.
     [[nodiscard]] constexpr ByteRange intersect(ByteRange other) const {
         const uint64_t low = begin > other.begin ? begin : other.begin;
@@ -58,9 +52,7 @@ struct Alignment {
 
     constexpr Alignment() = default;
     constexpr explicit Alignment(uint64_t bytes) : value(bytes) { assert(std::has_single_bit(bytes)); }
-    [[nodiscard]] constexpr uint64_t round_up(uint64_t offset) const {
-        return (offset + value - 1) & ~(value - 1);
-    }
+    [[nodiscard]] constexpr uint64_t round_up(uint64_t offset) const { return (offset + value - 1) & ~(value - 1); }
     [[nodiscard]] constexpr bool divides(uint64_t offset) const { return (offset & (value - 1)) == 0; }
     friend constexpr auto operator<=>(Alignment, Alignment) = default;
 };
@@ -72,16 +64,10 @@ struct DeviceAddress {
 
     constexpr DeviceAddress() = default;
     constexpr explicit DeviceAddress(uint64_t address) : value(address) {}
-    static DeviceAddress of(const void* host) {
-        return DeviceAddress{reinterpret_cast<uintptr_t>(host)};
-    }
-    [[nodiscard]] constexpr DeviceAddress plus(uint64_t offset) const {
-        return DeviceAddress{value + offset};
-    }
+    static DeviceAddress of(const void* host) { return DeviceAddress{reinterpret_cast<uintptr_t>(host)}; }
+    [[nodiscard]] constexpr DeviceAddress plus(uint64_t offset) const { return DeviceAddress{value + offset}; }
     // Only for addresses of memory space 0.
-    [[nodiscard]] std::byte* host() const {
-        return reinterpret_cast<std::byte*>(static_cast<uintptr_t>(value));
-    }
+    [[nodiscard]] std::byte* host() const { return reinterpret_cast<std::byte*>(static_cast<uintptr_t>(value)); }
     friend constexpr auto operator<=>(DeviceAddress, DeviceAddress) = default;
 };
 

@@ -1,9 +1,10 @@
 // Buffers and sub-buffers: creation, queries, callbacks.
 #include "entry.h"
 
-#include <bit>
 #include <runtime/mem_object.h>
 #include <runtime/svm.h>
+
+#include <bit>
 
 using namespace polder;
 using namespace polder::runtime;
@@ -28,8 +29,8 @@ Result<void> check_flags(cl_mem_flags flags) {
     return {};
 }
 
-Result<Ref<MemObject>> create_buffer(cl_context context_handle, const cl_mem_properties* properties,
-                                     cl_mem_flags flags, size_t size, void* host_ptr) {
+Result<Ref<MemObject>> create_buffer(cl_context context_handle, const cl_mem_properties* properties, cl_mem_flags flags,
+                                     size_t size, void* host_ptr) {
     POLDER_ASSIGN(context, from_handle<Context>(context_handle));
     // No property is defined for buffers; an empty list is fine.
     if (properties && properties[0] != 0)
@@ -47,9 +48,9 @@ Result<Ref<MemObject>> create_buffer(cl_context context_handle, const cl_mem_pro
             return fail(Status::invalid_buffer_size);
     if (!(flags & device_access))
         flags |= CL_MEM_READ_WRITE;
-    auto buffer = MemObject::create_buffer(Ref<Context>::share(context), flags, size, host_ptr,
-                                           properties ? std::vector<cl_mem_properties>{0}
-                                                      : std::vector<cl_mem_properties>{});
+    auto buffer =
+        MemObject::create_buffer(Ref<Context>::share(context), flags, size, host_ptr,
+                                 properties ? std::vector<cl_mem_properties>{0} : std::vector<cl_mem_properties>{});
     if (!buffer)
         context->notify(buffer.error().detail());
     return buffer;
@@ -118,8 +119,7 @@ Result<void> get_mem_info(cl_mem handle, cl_mem_info name, const Info& info) {
     case CL_MEM_MAP_COUNT: return info.value<cl_uint>(object->map_count());
     case CL_MEM_REFERENCE_COUNT: return info.value<cl_uint>(object->api_references());
     case CL_MEM_CONTEXT: return info.value<cl_context>(handle_of<cl_context>(&object->context()));
-    case CL_MEM_ASSOCIATED_MEMOBJECT:
-        return info.value<cl_mem>(handle_of<cl_mem>(object->parent()));
+    case CL_MEM_ASSOCIATED_MEMOBJECT: return info.value<cl_mem>(handle_of<cl_mem>(object->parent()));
     case CL_MEM_OFFSET: return info.value<size_t>(object->origin());
     case CL_MEM_USES_SVM_POINTER: return info.value<cl_bool>(is_svm_pointer(*object) ? CL_TRUE : CL_FALSE);
     case CL_MEM_PROPERTIES: return info.array(object->properties());
@@ -132,22 +132,20 @@ Result<void> get_mem_info(cl_mem handle, cl_mem_info name, const Info& info) {
 
 using namespace polder::api;
 
-CL_API_ENTRY cl_mem CL_API_CALL clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size,
-                                                      void* host_ptr, cl_int* errcode_ret) {
+CL_API_ENTRY cl_mem CL_API_CALL clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void* host_ptr,
+                                               cl_int* errcode_ret) {
     return create<cl_mem>(errcode_ret, [&] { return exposed(create_buffer(context, nullptr, flags, size, host_ptr)); });
 }
 
-CL_API_ENTRY cl_mem CL_API_CALL clCreateBufferWithProperties(cl_context context,
-                                                                    const cl_mem_properties* properties,
-                                                                    cl_mem_flags flags, size_t size,
-                                                                    void* host_ptr, cl_int* errcode_ret) {
+CL_API_ENTRY cl_mem CL_API_CALL clCreateBufferWithProperties(cl_context context, const cl_mem_properties* properties,
+                                                             cl_mem_flags flags, size_t size, void* host_ptr,
+                                                             cl_int* errcode_ret) {
     return create<cl_mem>(errcode_ret,
                           [&] { return exposed(create_buffer(context, properties, flags, size, host_ptr)); });
 }
 
-CL_API_ENTRY cl_mem CL_API_CALL clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags,
-                                                         cl_buffer_create_type type, const void* info,
-                                                         cl_int* errcode_ret) {
+CL_API_ENTRY cl_mem CL_API_CALL clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type type,
+                                                  const void* info, cl_int* errcode_ret) {
     return create<cl_mem>(errcode_ret, [&] { return exposed(create_sub_buffer(buffer, flags, type, info)); });
 }
 
@@ -159,8 +157,9 @@ CL_API_ENTRY cl_int CL_API_CALL clReleaseMemObject(cl_mem object) {
     return entry([&] { return release<MemObject>(object); });
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clSetMemObjectDestructorCallback(
-    cl_mem object, void(CL_CALLBACK* pfn_notify)(cl_mem, void*), void* user_data) {
+CL_API_ENTRY cl_int CL_API_CALL clSetMemObjectDestructorCallback(cl_mem object,
+                                                                 void(CL_CALLBACK* pfn_notify)(cl_mem, void*),
+                                                                 void* user_data) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(checked, from_handle<MemObject>(object));
         if (!pfn_notify)
@@ -170,10 +169,8 @@ CL_API_ENTRY cl_int CL_API_CALL clSetMemObjectDestructorCallback(
     });
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clGetMemObjectInfo(cl_mem object, cl_mem_info param_name,
-                                                          size_t param_value_size, void* param_value,
-                                                          size_t* param_value_size_ret) {
-    return entry([&] {
-        return get_mem_info(object, param_name, Info{param_value_size, param_value, param_value_size_ret});
-    });
+CL_API_ENTRY cl_int CL_API_CALL clGetMemObjectInfo(cl_mem object, cl_mem_info param_name, size_t param_value_size,
+                                                   void* param_value, size_t* param_value_size_ret) {
+    return entry(
+        [&] { return get_mem_info(object, param_name, Info{param_value_size, param_value, param_value_size_ret}); });
 }

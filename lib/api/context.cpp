@@ -2,9 +2,10 @@
 #include "device_info.h"
 #include "entry.h"
 
-#include <algorithm>
 #include <runtime/context.h>
 #include <runtime/platform.h>
+
+#include <algorithm>
 
 using namespace polder;
 using namespace polder::runtime;
@@ -52,8 +53,8 @@ Result<std::vector<Ref<Device>>> check_devices(cl_uint count, const cl_device_id
     for (cl_uint i = 0; i < count; ++i) {
         POLDER_ASSIGN(device, from_handle<Device>(list[i]));
         // A device named twice counts once.
-        const bool known = std::any_of(devices.begin(), devices.end(),
-                                       [&](const Ref<Device>& d) { return d.get() == device; });
+        const bool known =
+            std::any_of(devices.begin(), devices.end(), [&](const Ref<Device>& d) { return d.get() == device; });
         if (!known)
             devices.push_back(Ref<Device>::share(device));
     }

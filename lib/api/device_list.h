@@ -10,8 +10,8 @@ namespace polder::api {
 // The checked devices of a list whose every device must be among `allowed`, each once. A null list with count 0
 // means all of them when `absent` says so.
 enum class AbsentList : uint8_t { all, invalid };
-[[nodiscard]] inline Result<std::vector<Ref<runtime::Device>>> device_list(
-    std::span<const Ref<runtime::Device>> allowed, cl_uint count, const cl_device_id* list, AbsentList absent) {
+[[nodiscard]] inline Result<std::vector<Ref<runtime::Device>>>
+device_list(std::span<const Ref<runtime::Device>> allowed, cl_uint count, const cl_device_id* list, AbsentList absent) {
     // A count without a list, or a list without a count.
     if ((count == 0) != (list == nullptr) || (!list && absent == AbsentList::invalid))
         return fail(Status::invalid_value);

@@ -4,6 +4,7 @@
 #include "entry.h"
 
 #include <runtime/queue.h>
+
 #include <utility>
 
 namespace polder::api {
@@ -26,9 +27,9 @@ public:
 
     // Enqueues, waits when blocking, and gives the application its event.
     template <class Command>
-    [[nodiscard]] Result<void> enqueue(
-        cl_command_type type, Command&& command, Blocking blocking = Blocking::no,
-        runtime::EnqueueRequest::Ordering ordering = runtime::EnqueueRequest::Ordering::command) const {
+    [[nodiscard]] Result<void>
+    enqueue(cl_command_type type, Command&& command, Blocking blocking = Blocking::no,
+            runtime::EnqueueRequest::Ordering ordering = runtime::EnqueueRequest::Ordering::command) const {
         using Want = runtime::EnqueueRequest::WantEvent;
         const bool wants_event = event_place_ || blocking == Blocking::yes;
         POLDER_ASSIGN(event, queue_->enqueue({type, events_.events(), wants_event ? Want::yes : Want::no, ordering},

@@ -155,7 +155,8 @@ Result<void> unmap(const EnqueueEdge& edge, cl_mem handle, const void* pointer) 
     const auto mapped = buffer->take_map(pointer);
     if (!mapped)
         return fail(Status::invalid_value);
-    auto enqueued = edge.enqueue(CL_COMMAND_UNMAP_MEM_OBJECT, UnmapCommand(share(buffer), mapped->rect, mapped->access));
+    auto enqueued =
+        edge.enqueue(CL_COMMAND_UNMAP_MEM_OBJECT, UnmapCommand(share(buffer), mapped->rect, mapped->access));
     if (!enqueued)
         buffer->add_map(*mapped);
     return enqueued;
@@ -172,8 +173,7 @@ Result<void> migrate(const EnqueueEdge& edge, cl_uint count, const cl_mem* list,
         objects.push_back(share(buffer));
     }
     using Content = memory::Domain::Content;
-    const Content content =
-        flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED ? Content::undefined : Content::kept;
+    const Content content = flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED ? Content::undefined : Content::kept;
     return edge.enqueue(CL_COMMAND_MIGRATE_MEM_OBJECTS, MigrateCommand(std::move(objects), target, content));
 }
 
@@ -229,14 +229,14 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBufferRect(cl_command_queue queue,
                                                          const size_t* buffer_origin, const size_t* host_origin,
                                                          const size_t* region, size_t buffer_row_pitch,
                                                          size_t buffer_slice_pitch, size_t host_row_pitch,
-                                                         size_t host_slice_pitch, const void* ptr,
-                                                         cl_uint num_events, const cl_event* list, cl_event* event) {
+                                                         size_t host_slice_pitch, const void* ptr, cl_uint num_events,
+                                                         const cl_event* list, cl_event* event) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
         POLDER_ASSIGN(to, check_buffer(edge, buffer));
         POLDER_ASSIGN(rect, check_buffer_rect(*to, {buffer_origin, buffer_row_pitch, buffer_slice_pitch}, region));
-        POLDER_ASSIGN(host, check_host_rect(const_cast<void*>(ptr), {host_origin, host_row_pitch, host_slice_pitch},
-                                            region));
+        POLDER_ASSIGN(host,
+                      check_host_rect(const_cast<void*>(ptr), {host_origin, host_row_pitch, host_slice_pitch}, region));
         return write(edge, to, rect, host, CL_COMMAND_WRITE_BUFFER_RECT, blocking_if(blocking));
     });
 }
@@ -275,8 +275,8 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBufferRect(cl_command_queue queue, 
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueFillBuffer(cl_command_queue queue, cl_mem buffer, const void* pattern,
-                                                    size_t pattern_size, size_t offset, size_t size,
-                                                    cl_uint num_events, const cl_event* list, cl_event* event) {
+                                                    size_t pattern_size, size_t offset, size_t size, cl_uint num_events,
+                                                    const cl_event* list, cl_event* event) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
         return fill(edge, buffer, pattern, pattern_size, offset, size);
@@ -303,8 +303,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueUnmapMemObject(cl_command_queue queue, 
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint num_mem_objects,
                                                            const cl_mem* mem_objects, cl_mem_migration_flags flags,
-                                                           cl_uint num_events, const cl_event* list,
-                                                           cl_event* event) {
+                                                           cl_uint num_events, const cl_event* list, cl_event* event) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
         return migrate(edge, num_mem_objects, mem_objects, flags);

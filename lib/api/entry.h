@@ -12,20 +12,21 @@
 // thrown across the C API. `Info` answers the clGet*Info queries, `wait_list` checks event wait lists.
 #pragma once
 
-#include <array>
+#include "entry_points.h"
+
 #include <base/log.h>
-#include <cstring>
-#include <new>
-#include <polder/result.h>
 #include <runtime/context.h>
 #include <runtime/event.h>
 #include <runtime/handle.h>
+
+#include <array>
+#include <cstring>
+#include <new>
+#include <polder/result.h>
 #include <span>
 #include <string_view>
 #include <type_traits>
 #include <vector>
-
-#include "entry_points.h"
 
 namespace polder::api {
 

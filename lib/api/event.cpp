@@ -1,11 +1,11 @@
 // Events, user events, markers and barriers, profiling.
 #include "enqueue.h"
 
-#include <algorithm>
-
 #include <runtime/buffer_commands.h>
 #include <runtime/event.h>
 #include <runtime/queue.h>
+
+#include <algorithm>
 
 using namespace polder;
 using namespace polder::runtime;
@@ -87,8 +87,8 @@ using Ordering = EnqueueRequest::Ordering;
 CL_API_ENTRY cl_event CL_API_CALL clCreateUserEvent(cl_context context, cl_int* errcode_ret) {
     return create<cl_event>(errcode_ret, [&]() -> Result<cl_event> {
         POLDER_ASSIGN(checked, from_handle<Context>(context));
-        return expose<cl_event>(make_ref<Event>(Ref<Context>::share(checked), nullptr, CL_COMMAND_USER,
-                                                Event::Profiling::off));
+        return expose<cl_event>(
+            make_ref<Event>(Ref<Context>::share(checked), nullptr, CL_COMMAND_USER, Event::Profiling::off));
     });
 }
 
@@ -119,9 +119,8 @@ CL_API_ENTRY cl_int CL_API_CALL clWaitForEvents(cl_uint num_events, const cl_eve
 
 CL_API_ENTRY cl_int CL_API_CALL clGetEventInfo(cl_event event, cl_event_info param_name, size_t param_value_size,
                                                void* param_value, size_t* param_value_size_ret) {
-    return entry([&] {
-        return get_event_info(event, param_name, Info{param_value_size, param_value, param_value_size_ret});
-    });
+    return entry(
+        [&] { return get_event_info(event, param_name, Info{param_value_size, param_value, param_value_size_ret}); });
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetEventProfilingInfo(cl_event event, cl_profiling_info param_name,
@@ -137,8 +136,7 @@ CL_API_ENTRY cl_int CL_API_CALL clSetEventCallback(cl_event event, cl_int comman
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(checked, from_handle<Event>(event));
         const bool known_type = command_exec_callback_type == CL_SUBMITTED ||
-                                command_exec_callback_type == CL_RUNNING ||
-                                command_exec_callback_type == CL_COMPLETE;
+                                command_exec_callback_type == CL_RUNNING || command_exec_callback_type == CL_COMPLETE;
         if (!pfn_notify || !known_type)
             return fail(Status::invalid_value);
         const auto keep = Ref<Event>::share(checked);

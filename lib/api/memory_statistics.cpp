@@ -1,11 +1,12 @@
 // cl_polder_memory_statistics: where a context's bytes are, and which were moved. See CL/cl_ext_polder.h.
 #include "entry.h"
 
-#include <CL/cl_ext_polder.h>
-#include <algorithm>
 #include <memory/ledger.h>
 #include <runtime/context.h>
 #include <runtime/platform.h>
+
+#include <CL/cl_ext_polder.h>
+#include <algorithm>
 
 using namespace polder;
 using namespace polder::runtime;
@@ -26,20 +27,15 @@ Result<void> list(const std::vector<Entry>& all, cl_uint num_entries, Entry* ent
 cl_memory_space_polder describe(memory::Space& space) {
     const memory::BlockPool::Statistics pool = space.pool().statistics();
     const uint64_t free_bytes = space.free_bytes().value;
-    return {space.id().value,
-            static_cast<cl_uint>(pool.live_blocks),
-            space.total_bytes().value,
-            pool.live.value,
-            pool.live_peak.value,
-            free_bytes,
+    return {space.id().value, static_cast<cl_uint>(pool.live_blocks), space.total_bytes().value, pool.live.value,
+            pool.live_peak.value, free_bytes,
             // What is not reserved yet can be had in one piece.
             std::max(pool.largest_free.value, free_bytes - std::min(free_bytes, pool.free.value))};
 }
 
 bool is_used_by(const memory::Space& space, const Context& context) {
-    return space.id().is_host() ||
-           std::any_of(context.devices().begin(), context.devices().end(),
-                       [&](const Ref<Device>& device) { return &device->space() == &space; });
+    return space.id().is_host() || std::any_of(context.devices().begin(), context.devices().end(),
+                                               [&](const Ref<Device>& device) { return &device->space() == &space; });
 }
 
 std::vector<cl_memory_space_polder> spaces_of(const Context& context) {

@@ -99,9 +99,8 @@ CL_API_ENTRY cl_command_queue CL_API_CALL clCreateCommandQueueWithProperties(cl_
 }
 
 // cl_khr_create_command_queue.
-extern "C" CL_API_ENTRY cl_command_queue CL_API_CALL
-clCreateCommandQueueWithPropertiesKHR(cl_context context, cl_device_id device,
-                                      const cl_queue_properties_khr* properties, cl_int* errcode_ret) {
+extern "C" CL_API_ENTRY cl_command_queue CL_API_CALL clCreateCommandQueueWithPropertiesKHR(
+    cl_context context, cl_device_id device, const cl_queue_properties_khr* properties, cl_int* errcode_ret) {
     return clCreateCommandQueueWithProperties(context, device, properties, errcode_ret);
 }
 
@@ -120,9 +119,8 @@ CL_API_ENTRY cl_int CL_API_CALL clReleaseCommandQueue(cl_command_queue queue) {
 CL_API_ENTRY cl_int CL_API_CALL clGetCommandQueueInfo(cl_command_queue queue, cl_command_queue_info param_name,
                                                       size_t param_value_size, void* param_value,
                                                       size_t* param_value_size_ret) {
-    return entry([&] {
-        return get_queue_info(queue, param_name, Info{param_value_size, param_value, param_value_size_ret});
-    });
+    return entry(
+        [&] { return get_queue_info(queue, param_name, Info{param_value_size, param_value, param_value_size_ret}); });
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clSetDefaultDeviceCommandQueue(cl_context context, cl_device_id device,
@@ -140,8 +138,9 @@ CL_API_ENTRY cl_int CL_API_CALL clSetDefaultDeviceCommandQueue(cl_context contex
 }
 
 // Deprecated since OpenCL 1.1; properties of a queue cannot be changed.
-extern "C" CL_API_ENTRY cl_int CL_API_CALL clSetCommandQueueProperty(cl_command_queue queue, cl_command_queue_properties,
-                                                                     cl_bool, cl_command_queue_properties*) {
+extern "C" CL_API_ENTRY cl_int CL_API_CALL clSetCommandQueueProperty(cl_command_queue queue,
+                                                                     cl_command_queue_properties, cl_bool,
+                                                                     cl_command_queue_properties*) {
     return entry([&]() -> Result<void> {
         POLDER_TRY(from_handle<Queue>(queue));
         return fail(Status::invalid_operation);

@@ -54,8 +54,8 @@ Result<memory::StorageRect> check_rect(const RectArguments& arguments, const siz
     uint64_t end = 0;
     const size_t* origin = arguments.origin;
     const bool fits = position(rect, origin[0], origin[1], origin[2], rect.offset) &&
-                      position(rect, 0, region[1] - 1, region[2] - 1, last_row) &&
-                      add(rect.offset, last_row, end) && add(end, region[0], end) && end <= limit;
+                      position(rect, 0, region[1] - 1, region[2] - 1, last_row) && add(rect.offset, last_row, end) &&
+                      add(end, region[0], end) && end <= limit;
     if (!fits)
         return fail(Status::invalid_value);
     return rect;
@@ -65,8 +65,7 @@ bool rects_overlap(const memory::StorageRect& a, const memory::StorageRect& b) {
     if (a.offset >= b.offset + extent(b) || b.offset >= a.offset + extent(a))
         return false;
     const bool is_row = a.shape.rows == 1 && a.shape.slices == 1;
-    const bool same_pitches =
-        a.layout.row_pitch == b.layout.row_pitch && a.layout.slice_pitch == b.layout.slice_pitch;
+    const bool same_pitches = a.layout.row_pitch == b.layout.row_pitch && a.layout.slice_pitch == b.layout.slice_pitch;
     if (is_row || !same_pitches)
         return true;
     const auto slices = static_cast<int64_t>(a.shape.slices);

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <memory/domain.h>
-#include <polder/result.h>
 
 #include <cstddef>
+#include <polder/result.h>
 
 namespace polder::api {
 

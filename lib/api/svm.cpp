@@ -2,9 +2,10 @@
 #include "enqueue.h"
 #include "pattern.h"
 
-#include <bit>
 #include <runtime/buffer_commands.h>
 #include <runtime/svm.h>
+
+#include <bit>
 
 using namespace polder;
 using namespace polder::runtime;
@@ -64,8 +65,8 @@ Result<void> enqueue_svm_free(const EnqueueEdge& edge, cl_uint count, void** poi
                               void* user) {
     if ((count == 0) != (pointers == nullptr))
         return fail(Status::invalid_value);
-    auto job = std::make_unique<SvmFree>(SvmFree{Ref<Queue>::share(&edge.queue()),
-                                                 std::vector<void*>(pointers, pointers + count), callback, user});
+    auto job = std::make_unique<SvmFree>(
+        SvmFree{Ref<Queue>::share(&edge.queue()), std::vector<void*>(pointers, pointers + count), callback, user});
     for (const void* pointer : job->pointers)
         if (!pointer)
             return fail(Status::invalid_value);
@@ -75,9 +76,7 @@ Result<void> enqueue_svm_free(const EnqueueEdge& edge, cl_uint count, void** poi
     return {};
 }
 
-bool overlap(const std::byte* a, const std::byte* b, size_t size) {
-    return a < b + size && b < a + size;
-}
+bool overlap(const std::byte* a, const std::byte* b, size_t size) { return a < b + size && b < a + size; }
 
 Result<void> enqueue_svm_copy(const EnqueueEdge& edge, Blocking blocking, void* to, const void* from, size_t size) {
     if (size != 0 && (!to || !from))
@@ -136,9 +135,9 @@ CL_API_ENTRY void CL_API_CALL clSVMFree(cl_context context, void* svm_pointer) {
         (*checked)->svm().free(svm_pointer);
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMFree(cl_command_queue queue, cl_uint num_svm_pointers,
-                                                 void* svm_pointers[], FreeCallback pfn_free_func, void* user_data,
-                                                 cl_uint num_events, const cl_event* list, cl_event* event) {
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMFree(cl_command_queue queue, cl_uint num_svm_pointers, void* svm_pointers[],
+                                                 FreeCallback pfn_free_func, void* user_data, cl_uint num_events,
+                                                 const cl_event* list, cl_event* event) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(edge, check_svm_edge(queue, num_events, list, event));
         return enqueue_svm_free(edge, num_svm_pointers, svm_pointers, pfn_free_func, user_data);

@@ -1,8 +1,9 @@
 #include "build_options.h"
 
+#include <base/options.h>
+
 #include <algorithm>
 #include <array>
-#include <base/options.h>
 #include <cctype>
 #include <optional>
 
@@ -90,8 +91,8 @@ bool matches(const Option& option, std::string_view word) {
     if (option.name.back() == '=')
         return is_prefix_of(option.name, word);
     // -DNAME: one-letter options take their value in the same word too.
-    return word == option.name || (option.action == Action::pass_value && option.name.size() == 2 &&
-                                   is_prefix_of(option.name, word));
+    return word == option.name ||
+           (option.action == Action::pass_value && option.name.size() == 2 && is_prefix_of(option.name, word));
 }
 
 const Option* find(std::string_view word) {
@@ -124,7 +125,8 @@ private:
         if (const Option* option = find(word))
             return apply(*option, word);
         const auto in = [&](const auto& prefixes) {
-            return stage_ != OptionStage::link && std::any_of(prefixes.begin(), prefixes.end(),
+            return stage_ != OptionStage::link &&
+                   std::any_of(prefixes.begin(), prefixes.end(),
                                [&](std::string_view prefix) { return is_prefix_of(prefix, word); });
         };
         if (in(passed_prefixes)) {
@@ -190,8 +192,8 @@ void add_extra_flags(BuildOptions& parsed) {
             parsed.standard = word.substr(8);
         else if (word == "-cl-opt-disable")
             parsed.is_optimized = false;
-        else if (const Option* option = find(word); option == nullptr || option->action == Action::pass ||
-                                                    option->action == Action::pass_value)
+        else if (const Option* option = find(word);
+                 option == nullptr || option->action == Action::pass || option->action == Action::pass_value)
             parsed.clang.push_back(std::move(word));
     }
 }

@@ -39,7 +39,8 @@ bool is_archive(llvm::StringRef file) {
         return false;
     const Header& header = header_of(file);
     return std::memcmp(header.magic, magic, sizeof magic) == 0 && header.version == version &&
-           file.size() >= sizeof(Header) + uint64_t{header.entries} * sizeof(Entry) + uint64_t{header.blobs} * sizeof(Place);
+           file.size() >=
+               sizeof(Header) + uint64_t{header.entries} * sizeof(Entry) + uint64_t{header.blobs} * sizeof(Place);
 }
 
 std::string_view part(llvm::StringRef file, uint64_t offset, uint64_t size) {
@@ -107,7 +108,8 @@ std::string BuiltinArchiveWriter::finish() const {
     std::string entries;
     std::string names;
     for (const auto& [name, blob] : symbols_) {
-        append(entries, Entry{static_cast<uint32_t>(names_at + names.size()), static_cast<uint32_t>(name.size()), blob, 0});
+        append(entries,
+               Entry{static_cast<uint32_t>(names_at + names.size()), static_cast<uint32_t>(name.size()), blob, 0});
         names += name;
     }
     // Bitcode readers want words that are aligned in memory.

@@ -4,8 +4,9 @@
 #include "paths.h"
 #include "retarget.h"
 
-#include <array>
 #include <base/mutex.h>
+
+#include <array>
 #include <llvm/ADT/StringSet.h>
 #include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/Linker/Linker.h>
@@ -32,10 +33,9 @@ struct Substitution {
     char from;
     char to;
 };
-constexpr std::array substitutions{
-    Substitution{generic_space, global_space}, Substitution{global_space, generic_space},
-    Substitution{local_space, generic_space}, Substitution{constant_space, global_space},
-    Substitution{local_space, global_space}};
+constexpr std::array substitutions{Substitution{generic_space, global_space}, Substitution{global_space, generic_space},
+                                   Substitution{local_space, generic_space}, Substitution{constant_space, global_space},
+                                   Substitution{local_space, global_space}};
 
 bool is_undefined(const llvm::GlobalValue& value) {
     return value.isDeclaration() && !value.use_empty() && !value.getName().starts_with("llvm.") &&
@@ -104,7 +104,8 @@ private:
             for (const auto& name : names)
                 linked_.push_back(name.first().str());
         };
-        return linker_.linkInModule(std::move(*part), llvm::Linker::LinkOnlyNeeded, remember) ? damaged() : Result<void>{};
+        return linker_.linkInModule(std::move(*part), llvm::Linker::LinkOnlyNeeded, remember) ? damaged()
+                                                                                              : Result<void>{};
     }
 
     static void make_own(llvm::GlobalValue& value) {

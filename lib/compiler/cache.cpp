@@ -2,9 +2,10 @@
 
 #include "host.h"
 
-#include <atomic>
 #include <base/log.h>
 #include <base/options.h>
+
+#include <atomic>
 #include <cerrno>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -25,15 +26,15 @@ namespace fs = std::filesystem;
 constexpr size_t hash_bytes = 32;
 
 std::string hash_of(std::string_view bytes) {
-    const auto hash = llvm::BLAKE3::hash<hash_bytes>(
-        llvm::ArrayRef(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
+    const auto hash =
+        llvm::BLAKE3::hash<hash_bytes>(llvm::ArrayRef(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
     return {reinterpret_cast<const char*>(hash.data()), hash.size()};
 }
 
 // Which build of Polder this is: another one may make other code from the same input.
 std::string own_build() {
     Dl_info info{};
-    struct stat file {};
+    struct stat file{};
     if (dladdr(reinterpret_cast<const void*>(&own_build), &info) == 0 || stat(info.dli_fname, &file) != 0)
         return "unknown";
     return std::to_string(file.st_size) + "/" + std::to_string(file.st_mtim.tv_sec) + "/" +
@@ -58,7 +59,8 @@ bool make_private_directory(const fs::path& directory) {
     std::error_code error;
     if (fs::is_directory(directory, error))
         return true;
-    if (directory.has_parent_path() && directory.parent_path() != directory && !make_private_directory(directory.parent_path()))
+    if (directory.has_parent_path() && directory.parent_path() != directory &&
+        !make_private_directory(directory.parent_path()))
         return false;
     return mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST;
 }
@@ -105,7 +107,8 @@ std::optional<std::string> load_cached(const std::string& key) {
     if (!file)
         return std::nullopt;
     const std::string_view all{(*file)->getBuffer()};
-    if (all.size() < hash_bytes || hash_of(all.substr(0, all.size() - hash_bytes)) != all.substr(all.size() - hash_bytes)) {
+    if (all.size() < hash_bytes ||
+        hash_of(all.substr(0, all.size() - hash_bytes)) != all.substr(all.size() - hash_bytes)) {
         POLDER_LOG(cache, "%s is damaged", path_of(key).c_str());
         unlink(path_of(key).c_str());
         return std::nullopt;

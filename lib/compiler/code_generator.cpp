@@ -8,6 +8,7 @@
 
 #include <base/log.h>
 #include <base/options.h>
+
 #include <filesystem>
 #include <llvm/ADT/SetVector.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>

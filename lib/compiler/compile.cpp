@@ -9,6 +9,7 @@
 
 #include <base/log.h>
 #include <compiler/compiler.h>
+
 #include <llvm/IR/LLVMContext.h>
 
 namespace polder::compiler {

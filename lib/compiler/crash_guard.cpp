@@ -1,6 +1,7 @@
 #include "crash_guard.h"
 
 #include <base/mutex.h>
+
 #include <llvm/Support/CrashRecoveryContext.h>
 #include <llvm/Support/ErrorHandling.h>
 #include <mutex>

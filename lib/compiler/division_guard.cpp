@@ -58,14 +58,18 @@ void guard(llvm::BinaryOperator& division) {
         division.setOperand(1, builder.CreateBinaryIntrinsic(llvm::Intrinsic::umax, divisor, one));
         return;
     }
-    llvm::Value* is_bad = may_be_zero ? builder.CreateIsNull(divisor) : llvm::ConstantInt::getFalse(
-        type->isVectorTy() ? llvm::CmpInst::makeCmpResultType(type) : builder.getInt1Ty());
+    llvm::Value* is_bad = may_be_zero
+                              ? builder.CreateIsNull(divisor)
+                              : llvm::ConstantInt::getFalse(type->isVectorTy() ? llvm::CmpInst::makeCmpResultType(type)
+                                                                               : builder.getInt1Ty());
     if (may_overflow) {
         llvm::Value* dividend = builder.CreateFreeze(division.getOperand(0));
         division.setOperand(0, dividend);
-        llvm::Value* smallest = llvm::ConstantInt::get(type, llvm::APInt::getSignedMinValue(type->getScalarSizeInBits()));
-        llvm::Value* overflows = builder.CreateAnd(
-            builder.CreateICmpEQ(dividend, smallest), builder.CreateICmpEQ(divisor, llvm::Constant::getAllOnesValue(type)));
+        llvm::Value* smallest =
+            llvm::ConstantInt::get(type, llvm::APInt::getSignedMinValue(type->getScalarSizeInBits()));
+        llvm::Value* overflows =
+            builder.CreateAnd(builder.CreateICmpEQ(dividend, smallest),
+                              builder.CreateICmpEQ(divisor, llvm::Constant::getAllOnesValue(type)));
         is_bad = builder.CreateOr(is_bad, overflows);
     }
     division.setOperand(1, builder.CreateSelect(is_bad, one, divisor));

@@ -8,9 +8,10 @@
 #include "module.h"
 #include "paths.h"
 
-#include <algorithm>
 #include <base/mutex.h>
 #include <compiler/compiler.h>
+
+#include <algorithm>
 #include <map>
 
 namespace polder::compiler {
@@ -95,15 +96,17 @@ private:
 
     const KernelInfo* find(std::string_view name) const {
         const auto kernels = module_->kernels();
-        const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const KernelInfo& kernel) { return kernel.name == name; });
+        const auto found =
+            std::find_if(kernels.begin(), kernels.end(), [&](const KernelInfo& kernel) { return kernel.name == name; });
         return found == kernels.end() ? nullptr : &*found;
     }
 
     Result<Entry> make(const KernelInfo& kernel, const LocalSize& local_size) const {
         POLDER_ASSIGN(object, make_object({static_cast<const CompiledModule&>(*module_), kernel, local_size}));
         if (local_memory_bytes_ != 0 && object.local_bytes > local_memory_bytes_)
-            return fail(Status::out_of_resources, "kernel " + kernel.name + " needs " + std::to_string(object.local_bytes) +
-                                                      " bytes of local memory; the device has " + std::to_string(local_memory_bytes_));
+            return fail(Status::out_of_resources,
+                        "kernel " + kernel.name + " needs " + std::to_string(object.local_bytes) +
+                            " bytes of local memory; the device has " + std::to_string(local_memory_bytes_));
         auto loaded = load_object(object.object, object.entry);
         if (!loaded)
             return fail(loaded.error());

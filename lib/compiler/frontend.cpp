@@ -4,6 +4,7 @@
 #include "retarget.h"
 
 #include <base/options.h>
+
 #include <clang/Basic/DiagnosticOptions.h>
 #include <clang/CodeGen/CodeGenAction.h>
 #include <clang/Frontend/CompilerInstance.h>
@@ -58,7 +59,8 @@ llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> file_system(const CompileInput& 
 class Run {
 public:
     Run(const CompileInput& input, std::string& log)
-        : input_(input), stream_(log), files_(file_system(input)), instance_(std::make_shared<clang::CompilerInvocation>()) {}
+        : input_(input), stream_(log), files_(file_system(input)),
+          instance_(std::make_shared<clang::CompilerInvocation>()) {}
 
     Result<FrontendResult> compile(const std::vector<std::string>& arguments, llvm::LLVMContext& context) {
         POLDER_TRY(configure(arguments));
@@ -86,8 +88,7 @@ private:
             source_name, llvm::MemoryBuffer::getMemBufferCopy(input_.source, source_name).release());
         instance_.setVirtualFileSystem(files_);
         instance_.setVerboseOutputStream(stream_);
-        instance_.createDiagnostics(
-            new clang::TextDiagnosticPrinter(stream_, instance_.getDiagnosticOpts()), true);
+        instance_.createDiagnostics(new clang::TextDiagnosticPrinter(stream_, instance_.getDiagnosticOpts()), true);
         instance_.createFileManager();
         return {};
     }
@@ -110,13 +111,11 @@ void keep_inline_functions(llvm::Module& module) {
 
 std::vector<std::string> frontend_arguments(const Target& target, const BuildOptions& options) {
     std::vector<std::string> arguments{
-        "-triple", "spir64-unknown-unknown", "-x", "cl", "-cl-std=" + options.standard,
-        "-O2", "-disable-llvm-passes",  // -O2 for what Clang itself does by it: bodies of `inline` functions
-        "-fdeclare-opencl-builtins", "-finclude-default-header",
-        "-resource-dir", paths().resource_directory,
-        "-internal-isystem", paths().resource_directory + "/include",
-        "-main-file-name", source_name, "-cl-kernel-arg-info", "-U__IMAGE_SUPPORT__",
-        "-D__OPENCL_VERSION__=300", "-ferror-limit", "100",
+        "-triple", "spir64-unknown-unknown", "-x", "cl", "-cl-std=" + options.standard, "-O2",
+        "-disable-llvm-passes",  // -O2 for what Clang itself does by it: bodies of `inline` functions
+        "-fdeclare-opencl-builtins", "-finclude-default-header", "-resource-dir", paths().resource_directory,
+        "-internal-isystem", paths().resource_directory + "/include", "-main-file-name", source_name,
+        "-cl-kernel-arg-info", "-U__IMAGE_SUPPORT__", "-D__OPENCL_VERSION__=300", "-ferror-limit", "100",
         // Errors since Clang 16; every other OpenCL compiler warns, and programs rely on it.
         "-Wno-error=incompatible-pointer-types", "-Wno-error=int-conversion"};
     arguments.push_back(extension_list(target));
@@ -130,8 +129,8 @@ std::vector<std::string> frontend_arguments(const Target& target, const BuildOpt
     return arguments;
 }
 
-Result<FrontendResult> run_frontend(const CompileInput& input, const BuildOptions& options,
-                                    llvm::LLVMContext& context, std::string& log) {
+Result<FrontendResult> run_frontend(const CompileInput& input, const BuildOptions& options, llvm::LLVMContext& context,
+                                    std::string& log) {
     auto result = Run{input, log}.compile(frontend_arguments(input.target, options), context);
     if (!result)
         return result;

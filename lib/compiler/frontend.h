@@ -8,6 +8,7 @@
 #include "build_options.h"
 
 #include <compiler/compiler.h>
+
 #include <llvm/IR/Module.h>
 #include <memory>
 #include <string>

@@ -51,7 +51,9 @@ Access access_of(const llvm::Argument& argument) {
 
 bool has_word(const std::string& words, std::string_view word) { return words.find(word) != std::string::npos; }
 
-bool starts_with(const std::string& text, std::string_view prefix) { return text.compare(0, prefix.size(), prefix) == 0; }
+bool starts_with(const std::string& text, std::string_view prefix) {
+    return text.compare(0, prefix.size(), prefix) == 0;
+}
 
 // `image2d_t`, `sampler_t`, `pipe`, or a value.
 ArgumentKind value_kind(const std::string& base_type, const std::string& qualifiers) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <compiler/compiler.h>
+
 #include <llvm/IR/Module.h>
 #include <vector>
 

@@ -14,6 +14,7 @@
 #include "retarget.h"
 
 #include <compiler/compiler.h>
+
 #include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
@@ -133,7 +134,8 @@ Result<CompiledModule::Parts> make_executable(llvm::Module& module, std::string&
     return parts;
 }
 
-Result<std::shared_ptr<const Module>> link_parsed(const LinkInput& input, const BuildOptions& options, std::string& log) {
+Result<std::shared_ptr<const Module>> link_parsed(const LinkInput& input, const BuildOptions& options,
+                                                  std::string& log) {
     llvm::LLVMContext context;
     context.setDiagnosticHandler(std::make_unique<LogDiagnostics>(log));
     auto whole = combine(input, context);

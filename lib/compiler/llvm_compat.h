@@ -3,10 +3,10 @@
 
 #include <llvm/Config/llvm-config.h>
 #include <llvm/IR/Module.h>
+#include <llvm/MC/TargetRegistry.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Target/TargetOptions.h>
 #include <llvm/TargetParser/Triple.h>
-#include <llvm/MC/TargetRegistry.h>
 
 namespace polder::compiler::compat {
 
@@ -26,9 +26,9 @@ inline const llvm::Target* lookup_target(const llvm::Triple& triple, std::string
 #endif
 }
 
-inline std::unique_ptr<llvm::TargetMachine> create_target_machine(
-    const llvm::Target& target, const llvm::Triple& triple, llvm::StringRef cpu, llvm::StringRef features,
-    const llvm::TargetOptions& options, llvm::CodeGenOptLevel level) {
+inline std::unique_ptr<llvm::TargetMachine>
+create_target_machine(const llvm::Target& target, const llvm::Triple& triple, llvm::StringRef cpu,
+                      llvm::StringRef features, const llvm::TargetOptions& options, llvm::CodeGenOptLevel level) {
 #if LLVM_VERSION_MAJOR >= 21
     return std::unique_ptr<llvm::TargetMachine>(target.createTargetMachine(
         triple, cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, level, true));

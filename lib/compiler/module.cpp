@@ -12,8 +12,8 @@ constexpr std::string_view magic = "POLDER\x1a\x01";
 constexpr size_t hash_bytes = 32;
 
 std::string hash_of(std::string_view bytes) {
-    const auto hash = llvm::BLAKE3::hash<hash_bytes>(
-        llvm::ArrayRef(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
+    const auto hash =
+        llvm::BLAKE3::hash<hash_bytes>(llvm::ArrayRef(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
     return {reinterpret_cast<const char*>(hash.data()), hash.size()};
 }
 

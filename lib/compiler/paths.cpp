@@ -75,13 +75,15 @@ Paths find() {
     found.resource_directory = first_with(resources, "include/opencl-c-base.h");
     if (found.resource_directory.empty())
         found.problem += "error: include/opencl-c-base.h of Clang " POLDER_LLVM_MAJOR
-                         " not found (Debian package libclang-common-" POLDER_LLVM_MAJOR "-dev) in " + list(resources) + "\n";
+                         " not found (Debian package libclang-common-" POLDER_LLVM_MAJOR "-dev) in " +
+                         list(resources) + "\n";
     const auto builtins = builtins_places();
     if (const std::string place = first_with(builtins, builtins_name); !place.empty())
         found.builtins = (fs::path{place} / builtins_name).string();
     else
-        found.problem += "error: polder-builtins.bca not found; Polder makes it from libclc (Debian package libclc-" POLDER_LLVM_MAJOR
-                         ") when it is built; sought in " + list(builtins) + "\n";
+        found.problem += "error: polder-builtins.bca not found; Polder makes it from libclc (Debian package "
+                         "libclc-" POLDER_LLVM_MAJOR ") when it is built; sought in " +
+                         list(builtins) + "\n";
     return found;
 }
 

@@ -40,11 +40,13 @@ void lower(llvm::CallInst& call) {
     auto* block = entry.CreateAlloca(llvm::ArrayType::get(builder.getInt8Ty(), std::max(size, slot_bytes)));
     block->setAlignment(llvm::Align(slot_bytes));
     for (size_t i = 0; i < values.size(); ++i)
-        builder.CreateAlignedStore(values[i], builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), block, offsets[i]),
+        builder.CreateAlignedStore(values[i],
+                                   builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), block, offsets[i]),
                                    llvm::Align(slot_bytes));
 
-    llvm::FunctionCallee callee = module.getOrInsertFunction(
-        "polder_printf", builder.getInt32Ty(), builder.getPtrTy(), builder.getPtrTy(), builder.getPtrTy(), builder.getInt64Ty());
+    llvm::FunctionCallee callee =
+        module.getOrInsertFunction("polder_printf", builder.getInt32Ty(), builder.getPtrTy(), builder.getPtrTy(),
+                                   builder.getPtrTy(), builder.getInt64Ty());
     llvm::Value* result = builder.CreateCall(
         callee, {call_launch_context(builder, module), call.getArgOperand(0), block, builder.getInt64(size)});
     call.replaceAllUsesWith(result);

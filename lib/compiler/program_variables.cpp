@@ -63,8 +63,8 @@ private:
     void place() {
         uint64_t size = 0;
         for (llvm::GlobalVariable* variable : variables_) {
-            const llvm::Align alignment = std::max(variable->getAlign().valueOrOne(),
-                                                   layout_.getABITypeAlign(variable->getValueType()));
+            const llvm::Align alignment =
+                std::max(variable->getAlign().valueOrOne(), layout_.getABITypeAlign(variable->getValueType()));
             size = llvm::alignTo(size, alignment);
             offsets_[variable] = size;
             size += layout_.getTypeAllocSize(variable->getValueType()).getFixedValue();
@@ -75,19 +75,21 @@ private:
 
     void put(uint64_t at, const llvm::APInt& bits, uint64_t bytes) {
         for (uint64_t i = 0; i < bytes && i * 8 < bits.getBitWidth(); ++i)
-            result_.image[at + i] =
-                static_cast<std::byte>(bits.extractBitsAsZExtValue(std::min<unsigned>(8, bits.getBitWidth() - i * 8), i * 8));
+            result_.image[at + i] = static_cast<std::byte>(
+                bits.extractBitsAsZExtValue(std::min<unsigned>(8, bits.getBitWidth() - i * 8), i * 8));
     }
 
     Result<void> write(const llvm::Constant& value, uint64_t at) {
         if (llvm::isa<llvm::ConstantAggregateZero, llvm::UndefValue, llvm::ConstantPointerNull>(value))
             return {};
         const uint64_t size = layout_.getTypeStoreSize(value.getType()).getFixedValue();
-        if (const auto* integer = llvm::dyn_cast<llvm::ConstantInt>(&value); integer != nullptr && !value.getType()->isVectorTy()) {
+        if (const auto* integer = llvm::dyn_cast<llvm::ConstantInt>(&value);
+            integer != nullptr && !value.getType()->isVectorTy()) {
             put(at, integer->getValue(), size);
             return {};
         }
-        if (const auto* number = llvm::dyn_cast<llvm::ConstantFP>(&value); number != nullptr && !value.getType()->isVectorTy()) {
+        if (const auto* number = llvm::dyn_cast<llvm::ConstantFP>(&value);
+            number != nullptr && !value.getType()->isVectorTy()) {
             put(at, number->getValueAPF().bitcastToAPInt(), size);
             return {};
         }
@@ -115,7 +117,9 @@ private:
             const llvm::Constant* element = value.getAggregateElement(static_cast<unsigned>(i));
             if (element == nullptr)
                 return refuse();
-            const uint64_t offset = structure != nullptr ? structure->getElementOffset(static_cast<unsigned>(i)).getFixedValue() : i * stride;
+            const uint64_t offset = structure != nullptr
+                                        ? structure->getElementOffset(static_cast<unsigned>(i)).getFixedValue()
+                                        : i * stride;
             POLDER_TRY(write(*element, at + offset));
         }
         return {};
@@ -127,10 +131,11 @@ private:
         if (const auto* as_integer = llvm::dyn_cast<llvm::PtrToIntOperator>(&value))
             pointer = as_integer->getPointerOperand();
         llvm::APInt offset(64, 0);
-        const auto* base = llvm::dyn_cast<llvm::GlobalVariable>(
-            pointer->stripAndAccumulateConstantOffsets(layout_, offset, true));
+        const auto* base =
+            llvm::dyn_cast<llvm::GlobalVariable>(pointer->stripAndAccumulateConstantOffsets(layout_, offset, true));
         const auto found = offsets_.find(const_cast<llvm::GlobalVariable*>(base));
-        if (base == nullptr || found == offsets_.end() || layout_.getTypeStoreSize(value.getType()).getFixedValue() != 8)
+        if (base == nullptr || found == offsets_.end() ||
+            layout_.getTypeStoreSize(value.getType()).getFixedValue() != 8)
             return refuse();
         put(at, llvm::APInt(64, found->second) + offset, 8);
         result_.relocations.push_back(at);
@@ -160,8 +165,8 @@ private:
         llvm::IRBuilder<> builder(&function.getEntryBlock(), function.getEntryBlock().getFirstInsertionPt());
         llvm::CallInst* context = call_launch_context(builder, module_);
         context->setMetadata(program_variable_attribute, llvm::MDNode::get(module_.getContext(), {}));
-        llvm::Value* field = builder.CreateConstInBoundsGEP1_64(
-            builder.getInt8Ty(), context, offsetof(LaunchContext, program_variables));
+        llvm::Value* field = builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), context,
+                                                                offsetof(LaunchContext, program_variables));
         auto* base = builder.CreateAlignedLoad(builder.getPtrTy(), field, llvm::Align(8));
         base->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(module_.getContext(), {}));
         return builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), base, offset);

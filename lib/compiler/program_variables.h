@@ -7,6 +7,7 @@
 #pragma once
 
 #include <compiler/compiler.h>
+
 #include <llvm/IR/Module.h>
 
 namespace polder::compiler {

@@ -170,8 +170,8 @@ private:
             for (const auto kind : {llvm::Attribute::ByVal, llvm::Attribute::StructRet, llvm::Attribute::ByRef,
                                     llvm::Attribute::ElementType})
                 if (llvm::Attribute attribute = attributes.getAttributeAtIndex(index, kind); attribute.isValid())
-                    attributes = attributes.replaceAttributeTypeAtIndex(
-                        module_.getContext(), index, kind, types_.remapType(attribute.getValueAsType()));
+                    attributes = attributes.replaceAttributeTypeAtIndex(module_.getContext(), index, kind,
+                                                                        types_.remapType(attribute.getValueAsType()));
         return attributes;
     }
 
@@ -190,7 +190,8 @@ private:
         llvm::SmallVector<std::pair<unsigned, llvm::MDNode*>, 8> metadata;
         old.getAllMetadata(metadata);
         for (auto [kind, node] : metadata)
-            flat->setMetadata(kind, llvm::MapMetadata(node, values_, llvm::RF_ReuseAndMutateDistinctMDs, &types_, &folder_));
+            flat->setMetadata(kind,
+                              llvm::MapMetadata(node, values_, llvm::RF_ReuseAndMutateDistinctMDs, &types_, &folder_));
         for (llvm::Instruction& instruction : llvm::instructions(flat))
             remap(instruction);
     }
@@ -244,8 +245,6 @@ void set_host_layout(llvm::Module& module) {
     module.setDataLayout(host().data_layout);
 }
 
-void retarget_to_host(llvm::Module& module, const AddressSpaceNumbers& numbers) {
-    Retargeting{module, numbers}.run();
-}
+void retarget_to_host(llvm::Module& module, const AddressSpaceNumbers& numbers) { Retargeting{module, numbers}.run(); }
 
 } // namespace polder::compiler

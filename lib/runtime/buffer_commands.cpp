@@ -26,8 +26,7 @@ FillCommand::FillCommand(Ref<MemObject> to, ByteRange range, std::span<const std
 }
 
 Result<Timepoint> FillCommand::submit(Queue& queue, const Execution& execution) {
-    return queue.context().domain().fill(execution, to_->storage(), range_,
-                                         std::span(pattern_).first(pattern_bytes_));
+    return queue.context().domain().fill(execution, to_->storage(), range_, std::span(pattern_).first(pattern_bytes_));
 }
 
 Result<Timepoint> MapCommand::submit(Queue& queue, const Execution& execution) {
@@ -54,9 +53,8 @@ Result<Timepoint> HostCopyCommand::submit(Queue&, const Execution& execution) {
     if (size_.value == 0)
         return execution.queue.marker({execution.waits, execution.times});
     using Place = driver::CopyOperation::Place;
-    const driver::CopyOperation copy{{Place::host, DeviceAddress::of(from_), {}},
-                                     {Place::host, DeviceAddress::of(to_), {}},
-                                     {size_.value, 1, 1}};
+    const driver::CopyOperation copy{
+        {Place::host, DeviceAddress::of(from_), {}}, {Place::host, DeviceAddress::of(to_), {}}, {size_.value, 1, 1}};
     return execution.queue.copy(copy, {execution.waits, execution.times});
 }
 
@@ -68,8 +66,7 @@ HostFillCommand::HostFillCommand(std::byte* to, ByteCount size, std::span<const 
 Result<Timepoint> HostFillCommand::submit(Queue&, const Execution& execution) {
     if (size_.value == 0)
         return execution.queue.marker({execution.waits, execution.times});
-    const driver::FillOperation fill{DeviceAddress::of(to_), size_.value,
-                                     std::span(pattern_).first(pattern_bytes_)};
+    const driver::FillOperation fill{DeviceAddress::of(to_), size_.value, std::span(pattern_).first(pattern_bytes_)};
     return execution.queue.fill(fill, {execution.waits, execution.times});
 }
 

@@ -102,9 +102,7 @@ void* Object::expose(Kind kind) {
     return cell_;
 }
 
-uint32_t Object::api_references() const {
-    return cell_ ? cell_->api_references.load(std::memory_order_relaxed) : 0;
-}
+uint32_t Object::api_references() const { return cell_ ? cell_->api_references.load(std::memory_order_relaxed) : 0; }
 
 void Object::retain_api() {
     // A count of zero held no internal reference: see release_api.

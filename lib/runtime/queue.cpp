@@ -26,8 +26,8 @@ struct Orphans {
     void collect() {
         std::vector<Entry> finished;  // destroyed unlocked
         Lock lock(mutex);
-        const auto first = std::partition(entries.begin(), entries.end(),
-                                          [](const Entry& e) { return !e.until.is_complete(); });
+        const auto first =
+            std::partition(entries.begin(), entries.end(), [](const Entry& e) { return !e.until.is_complete(); });
         std::move(first, entries.end(), std::back_inserter(finished));
         entries.erase(first, entries.end());
     }
@@ -70,8 +70,8 @@ public:
     void on_resolved(bool, std::vector<Ref<Dependent>>& ready) override { count_down(ready); }
 
     void run(std::vector<Ref<Dependent>>& ready) override {
-        const bool failed = std::any_of(explicit_.begin(), explicit_.end(),
-                                        [](const Ref<Event>& e) { return e->is_failed(); });
+        const bool failed =
+            std::any_of(explicit_.begin(), explicit_.end(), [](const Ref<Event>& e) { return e->is_failed(); });
         if (failed) {
             command_->abandon();
             finish_with(fail(Status::exec_status_error_for_events_in_wait_list), ready);
@@ -115,12 +115,11 @@ Queue::Queue(Ref<Context> context, Ref<Device> device, cl_command_queue_properti
     : context_(std::move(context)), device_(std::move(device)), properties_(properties),
       property_list_(std::move(property_list)) {}
 
-Result<Ref<Queue>> Queue::create(Ref<Context> context, Ref<Device> device,
-                                 cl_command_queue_properties properties,
+Result<Ref<Queue>> Queue::create(Ref<Context> context, Ref<Device> device, cl_command_queue_properties properties,
                                  std::vector<cl_queue_properties> property_list) {
     Orphans::get().collect();
-    auto queue = Ref<Queue>::adopt(
-        new Queue(std::move(context), std::move(device), properties, std::move(property_list)));
+    auto queue =
+        Ref<Queue>::adopt(new Queue(std::move(context), std::move(device), properties, std::move(property_list)));
     const size_t lane_count = queue->is_out_of_order() ? lanes_max : 1;
     Lock lock(queue->mutex_);
     for (size_t i = 0; i < lane_count; ++i) {
@@ -184,8 +183,7 @@ Result<Ref<Event>> Queue::enqueue_command(const EnqueueRequest& request, Command
         must_wait |= event->is_pending();
         failed |= event->is_failed();
     }
-    const bool joins_all =
-        request.ordering != EnqueueRequest::Ordering::command && request.wait_list.empty();
+    const bool joins_all = request.ordering != EnqueueRequest::Ordering::command && request.wait_list.empty();
 
     Ref<Event> event;
     if (request.want_event == EnqueueRequest::WantEvent::yes)
@@ -259,14 +257,12 @@ void Queue::hold_back_locked(const EnqueueRequest& request, bool joins_all, std:
     pending->armed(ready);
 }
 
-Result<driver::Timepoint> Queue::submit_pending(Command& command, std::vector<driver::Timepoint>& waits,
-                                                Event& event) {
+Result<driver::Timepoint> Queue::submit_pending(Command& command, std::vector<driver::Timepoint>& waits, Event& event) {
     Lock lock(mutex_);
     return submit_locked(command, waits, &event);
 }
 
-Result<driver::Timepoint> Queue::submit_locked(Command& command, std::vector<driver::Timepoint>& waits,
-                                               Event* event) {
+Result<driver::Timepoint> Queue::submit_locked(Command& command, std::vector<driver::Timepoint>& waits, Event* event) {
     Lane& lane = choose_lane(waits);
     // Order within a driver queue is implied.
     std::erase_if(waits, [&](driver::Timepoint t) { return t.queue == lane.queue; });
@@ -329,8 +325,8 @@ void Queue::finish() {
             last[i].queue->wait(last[i].value);
     std::vector<Kept> finished;  // destroyed unlocked
     Lock lock(mutex_);
-    const auto first = std::partition(kept_.begin(), kept_.end(),
-                                      [](const Kept& kept) { return !kept.until.is_complete(); });
+    const auto first =
+        std::partition(kept_.begin(), kept_.end(), [](const Kept& kept) { return !kept.until.is_complete(); });
     std::move(first, kept_.end(), std::back_inserter(finished));
     kept_.erase(first, kept_.end());
 }

@@ -1,10 +1,10 @@
 #include <base/mutex.h>
 #include <memory/collect.h>
-#include <polder/driver.h>
 #include <runtime/event.h>
 #include <runtime/watcher.h>
 
 #include <memory>
+#include <polder/driver.h>
 #include <queue>
 #include <thread>
 #include <unordered_map>

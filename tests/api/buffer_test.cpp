@@ -171,15 +171,19 @@ TEST_F(Buffers, HostAccessFlagsForbidWhatTheySay) {
     OwnedMem read_only = make_buffer(64, CL_MEM_HOST_READ_ONLY);
     char host[64] = {};
     for (cl_mem unreadable : {static_cast<cl_mem>(no_access), static_cast<cl_mem>(write_only)}) {
-        EXPECT_EQ(clEnqueueReadBuffer(queue, unreadable, CL_TRUE, 0, 4, host, 0, nullptr, nullptr), CL_INVALID_OPERATION);
+        EXPECT_EQ(clEnqueueReadBuffer(queue, unreadable, CL_TRUE, 0, 4, host, 0, nullptr, nullptr),
+                  CL_INVALID_OPERATION);
         cl_int error = CL_SUCCESS;
-        EXPECT_EQ(clEnqueueMapBuffer(queue, unreadable, CL_TRUE, CL_MAP_READ, 0, 4, 0, nullptr, nullptr, &error), nullptr);
+        EXPECT_EQ(clEnqueueMapBuffer(queue, unreadable, CL_TRUE, CL_MAP_READ, 0, 4, 0, nullptr, nullptr, &error),
+                  nullptr);
         EXPECT_EQ(error, CL_INVALID_OPERATION);
     }
     for (cl_mem unwritable : {static_cast<cl_mem>(no_access), static_cast<cl_mem>(read_only)}) {
-        EXPECT_EQ(clEnqueueWriteBuffer(queue, unwritable, CL_TRUE, 0, 4, host, 0, nullptr, nullptr), CL_INVALID_OPERATION);
+        EXPECT_EQ(clEnqueueWriteBuffer(queue, unwritable, CL_TRUE, 0, 4, host, 0, nullptr, nullptr),
+                  CL_INVALID_OPERATION);
         cl_int error = CL_SUCCESS;
-        EXPECT_EQ(clEnqueueMapBuffer(queue, unwritable, CL_TRUE, CL_MAP_WRITE, 0, 4, 0, nullptr, nullptr, &error), nullptr);
+        EXPECT_EQ(clEnqueueMapBuffer(queue, unwritable, CL_TRUE, CL_MAP_WRITE, 0, 4, 0, nullptr, nullptr, &error),
+                  nullptr);
         EXPECT_EQ(error, CL_INVALID_OPERATION);
     }
 }
@@ -225,7 +229,8 @@ TEST_F(Buffers, FillRepeatsPatternsOfEverySize) {
         for (size_t size = 1; size <= 128; size *= 2) {
             OwnedMem buffer = make_buffer(128 * 9);
             write(buffer, std::vector<uint8_t>(128 * 9, 0), on);
-            ASSERT_EQ(clEnqueueFillBuffer(on, buffer, pattern.data(), size, size, size * 7, 0, nullptr, nullptr), CL_SUCCESS);
+            ASSERT_EQ(clEnqueueFillBuffer(on, buffer, pattern.data(), size, size, size * 7, 0, nullptr, nullptr),
+                      CL_SUCCESS);
             std::vector<uint8_t> expected(128 * 9, 0);
             for (size_t i = 0; i < size * 7; ++i)
                 expected[size + i] = pattern[i % size];
@@ -321,12 +326,15 @@ TEST_F(Buffers, RectCopyWithinOneBufferMayInterleaveButNotOverlap) {
     const size_t left[3] = {0, 0, 0};
     const size_t right[3] = {16, 0, 0};
     const size_t close[3] = {4, 0, 0};
-    EXPECT_EQ(clEnqueueCopyBufferRect(queue, buffer, buffer, left, close, region, 32, 512, 32, 512, 0, nullptr, nullptr),
-              CL_MEM_COPY_OVERLAP);
-    EXPECT_EQ(clEnqueueCopyBufferRect(queue, buffer, buffer, left, right, region, 32, 512, 64, 1024, 0, nullptr, nullptr),
-              CL_INVALID_VALUE);
-    ASSERT_EQ(clEnqueueCopyBufferRect(queue, buffer, buffer, left, right, region, 32, 512, 32, 512, 0, nullptr, nullptr),
-              CL_SUCCESS);
+    EXPECT_EQ(
+        clEnqueueCopyBufferRect(queue, buffer, buffer, left, close, region, 32, 512, 32, 512, 0, nullptr, nullptr),
+        CL_MEM_COPY_OVERLAP);
+    EXPECT_EQ(
+        clEnqueueCopyBufferRect(queue, buffer, buffer, left, right, region, 32, 512, 64, 1024, 0, nullptr, nullptr),
+        CL_INVALID_VALUE);
+    ASSERT_EQ(
+        clEnqueueCopyBufferRect(queue, buffer, buffer, left, right, region, 32, 512, 32, 512, 0, nullptr, nullptr),
+        CL_SUCCESS);
     for (size_t y = 0; y < 16; ++y)
         std::copy_n(values.begin() + y * 32, 8, values.begin() + y * 32 + 16);
     EXPECT_EQ(read<uint8_t>(buffer, 1024), values);
@@ -338,8 +346,8 @@ TEST_F(Buffers, MapsSeeAndMakeTheNewestBytes) {
         OwnedMem buffer = make_buffer(4096);
         write(buffer, std::vector<uint8_t>(4096, 1), on);
         cl_int error = CL_INVALID_VALUE;
-        auto* bytes = static_cast<uint8_t*>(clEnqueueMapBuffer(on, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 100, 50,
-                                                               0, nullptr, nullptr, &error));
+        auto* bytes = static_cast<uint8_t*>(
+            clEnqueueMapBuffer(on, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 100, 50, 0, nullptr, nullptr, &error));
         ASSERT_EQ(error, CL_SUCCESS);
         EXPECT_EQ(bytes[0], 1);
         EXPECT_EQ(mem_info<cl_uint>(buffer, CL_MEM_MAP_COUNT), 1u);
@@ -377,7 +385,8 @@ TEST_F(Buffers, MapArgumentsAreChecked) {
     OwnedMem buffer = make_buffer(64);
     cl_int error = CL_SUCCESS;
     const auto map_error = [&](cl_map_flags flags, size_t offset, size_t size) {
-        EXPECT_EQ(clEnqueueMapBuffer(queue, buffer, CL_TRUE, flags, offset, size, 0, nullptr, nullptr, &error), nullptr);
+        EXPECT_EQ(clEnqueueMapBuffer(queue, buffer, CL_TRUE, flags, offset, size, 0, nullptr, nullptr, &error),
+                  nullptr);
         return error;
     };
     EXPECT_EQ(map_error(CL_MAP_READ, 0, 0), CL_INVALID_VALUE);
@@ -402,7 +411,8 @@ TEST_F(Buffers, UseHostPointerIsWhatMapsReturnAndSync) {
             const uint8_t six = 6;
             ASSERT_EQ(clEnqueueFillBuffer(on, buffer, &six, 1, 1024, 1024, 0, nullptr, nullptr), CL_SUCCESS);
             cl_int error = CL_SUCCESS;
-            void* mapped = clEnqueueMapBuffer(on, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, 4096, 0, nullptr, nullptr, &error);
+            void* mapped = clEnqueueMapBuffer(on, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, 4096, 0, nullptr,
+                                              nullptr, &error);
             ASSERT_EQ(mapped, host);
             EXPECT_EQ(host[1023], 5);
             EXPECT_EQ(host[1024], 6);
@@ -433,7 +443,8 @@ TEST_F(Buffers, SubBuffersAreWindowsOnTheirParent) {
         write(window, std::vector<uint8_t>(2 * unit, 3), on);
         EXPECT_EQ(read<uint8_t>(window, 2 * unit, on), std::vector<uint8_t>(2 * unit, 3));
         uint8_t beyond = 0;
-        EXPECT_EQ(clEnqueueReadBuffer(on, window, CL_TRUE, 2 * unit, 1, &beyond, 0, nullptr, nullptr), CL_INVALID_VALUE);
+        EXPECT_EQ(clEnqueueReadBuffer(on, window, CL_TRUE, 2 * unit, 1, &beyond, 0, nullptr, nullptr),
+                  CL_INVALID_VALUE);
     }
 }
 
@@ -452,7 +463,8 @@ TEST_F(Buffers, MigrationKeepsTheContent) {
     for (cl_device_id device : devices) {
         OwnedQueue on = make_queue(device);
         ASSERT_EQ(clEnqueueMigrateMemObjects(on, 1, buffer.in(), 0, 0, nullptr, nullptr), CL_SUCCESS);
-        ASSERT_EQ(clEnqueueMigrateMemObjects(on, 1, buffer.in(), CL_MIGRATE_MEM_OBJECT_HOST, 0, nullptr, nullptr), CL_SUCCESS);
+        ASSERT_EQ(clEnqueueMigrateMemObjects(on, 1, buffer.in(), CL_MIGRATE_MEM_OBJECT_HOST, 0, nullptr, nullptr),
+                  CL_SUCCESS);
         EXPECT_EQ(read<uint8_t>(buffer, 4096, on), std::vector<uint8_t>(4096, 4));
     }
 }
@@ -467,7 +479,8 @@ TEST_F(Buffers, DestructorCallbacksRunLastRegisteredFirstOnceWorkIsDone) {
     {
         OwnedMem buffer = make_buffer(1 << 20);
         EXPECT_EQ(clSetMemObjectDestructorCallback(buffer, nullptr, nullptr), CL_INVALID_VALUE);
-        EXPECT_EQ(clSetMemObjectDestructorCallback(foreign_handle<cl_mem>(context), first, nullptr), CL_INVALID_MEM_OBJECT);
+        EXPECT_EQ(clSetMemObjectDestructorCallback(foreign_handle<cl_mem>(context), first, nullptr),
+                  CL_INVALID_MEM_OBJECT);
         ASSERT_EQ(clSetMemObjectDestructorCallback(buffer, first, nullptr), CL_SUCCESS);
         ASSERT_EQ(clSetMemObjectDestructorCallback(buffer, second, nullptr), CL_SUCCESS);
         const uint8_t one = 1;

@@ -18,8 +18,8 @@ TEST_F(Queues, CreationReportsEveryBadArgument) {
     const cl_queue_properties unknown_bits[] = {CL_QUEUE_PROPERTIES, 1u << 20, 0};
     EXPECT_EQ(clCreateCommandQueueWithProperties(context, devices[0], unknown_bits, &error), nullptr);
     EXPECT_EQ(error, CL_INVALID_VALUE);
-    const cl_queue_properties on_device[] = {
-        CL_QUEUE_PROPERTIES, CL_QUEUE_ON_DEVICE | CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0};
+    const cl_queue_properties on_device[] = {CL_QUEUE_PROPERTIES,
+                                             CL_QUEUE_ON_DEVICE | CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0};
     EXPECT_EQ(clCreateCommandQueueWithProperties(context, devices[0], on_device, &error), nullptr);
     EXPECT_EQ(error, CL_INVALID_QUEUE_PROPERTIES);
 }

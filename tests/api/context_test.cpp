@@ -77,7 +77,9 @@ TEST_F(Contexts, DestructorCallbacksRunLastRegisteredFirst) {
     ASSERT_EQ(error, CL_SUCCESS);
     static std::vector<int> order;
     order.clear();
-    const auto note = [](cl_context, void* user) { order.push_back(static_cast<int>(reinterpret_cast<intptr_t>(user))); };
+    const auto note = [](cl_context, void* user) {
+        order.push_back(static_cast<int>(reinterpret_cast<intptr_t>(user)));
+    };
     EXPECT_EQ(clSetContextDestructorCallback(other, nullptr, nullptr), CL_INVALID_VALUE);
     EXPECT_EQ(clSetContextDestructorCallback(other, note, reinterpret_cast<void*>(1)), CL_SUCCESS);
     EXPECT_EQ(clSetContextDestructorCallback(other, note, reinterpret_cast<void*>(2)), CL_SUCCESS);

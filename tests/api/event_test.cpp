@@ -11,15 +11,16 @@ class Events : public ContextTest {
 protected:
     static cl_int status_of(cl_event event) {
         cl_int status = 12345;
-        EXPECT_EQ(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr), CL_SUCCESS);
+        EXPECT_EQ(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr),
+                  CL_SUCCESS);
         return status;
     }
 
     // A fill that waits for `gate`.
     OwnedEvent gated_fill(cl_mem buffer, uint32_t value, cl_event gate, cl_command_queue on = nullptr) {
         OwnedEvent event;
-        EXPECT_EQ(clEnqueueFillBuffer(on ? on : static_cast<cl_command_queue>(queue), buffer, &value, sizeof value, 0, 64,
-                                      1, &gate, event.out()),
+        EXPECT_EQ(clEnqueueFillBuffer(on ? on : static_cast<cl_command_queue>(queue), buffer, &value, sizeof value, 0,
+                                      64, 1, &gate, event.out()),
                   CL_SUCCESS);
         return event;
     }
@@ -220,9 +221,9 @@ TEST_F(Events, ProfilingTimesAreInOrder) {
         ASSERT_EQ(clEnqueueFillBuffer(profiled, buffer, &one, 4, 0, 1 << 20, 0, nullptr, filled.out()), CL_SUCCESS);
         ASSERT_EQ(clWaitForEvents(1, filled.in()), CL_SUCCESS);
         cl_ulong last = 1;
-        for (cl_profiling_info name : {CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT,
-                                       CL_PROFILING_COMMAND_START, CL_PROFILING_COMMAND_END,
-                                       CL_PROFILING_COMMAND_COMPLETE}) {
+        for (cl_profiling_info name :
+             {CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT, CL_PROFILING_COMMAND_START,
+              CL_PROFILING_COMMAND_END, CL_PROFILING_COMMAND_COMPLETE}) {
             cl_ulong time = 0;
             ASSERT_EQ(clGetEventProfilingInfo(filled, name, sizeof time, &time, nullptr), CL_SUCCESS);
             EXPECT_LE(last, time);

@@ -18,7 +18,8 @@ struct Program {
     Program() {
         std::vector<cl_device_id> devices = all_devices();
         cl_int error = CL_SUCCESS;
-        context = clCreateContext(nullptr, static_cast<cl_uint>(devices.size()), devices.data(), nullptr, nullptr, &error);
+        context =
+            clCreateContext(nullptr, static_cast<cl_uint>(devices.size()), devices.data(), nullptr, nullptr, &error);
         queue = clCreateCommandQueueWithProperties(context, devices.back(), nullptr, &error);
         buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, size, nullptr, &error);
     }

@@ -67,8 +67,8 @@ protected:
 
         void check(Checked& checked) {
             std::vector<uint32_t> values(values_per_buffer);
-            EXPECT_EQ(clEnqueueReadBuffer(any_queue(), checked.buffer, CL_TRUE, 0, values_per_buffer * 4, values.data(), 0,
-                                          nullptr, nullptr),
+            EXPECT_EQ(clEnqueueReadBuffer(any_queue(), checked.buffer, CL_TRUE, 0, values_per_buffer * 4, values.data(),
+                                          0, nullptr, nullptr),
                       CL_SUCCESS);
             EXPECT_EQ(values, checked.expected);
         }
@@ -102,7 +102,8 @@ protected:
             const size_t first = pick(values_per_buffer);
             const size_t count = pick(static_cast<uint32_t>(values_per_buffer - first)) + 1;
             OwnedEvent done;
-            EXPECT_EQ(clEnqueueFillBuffer(any_queue(), checked.buffer, &value, 4, first * 4, count * 4, 0, nullptr, done.out()),
+            EXPECT_EQ(clEnqueueFillBuffer(any_queue(), checked.buffer, &value, 4, first * 4, count * 4, 0, nullptr,
+                                          done.out()),
                       CL_SUCCESS);
             wait(done);
             std::fill_n(checked.expected.begin() + static_cast<ptrdiff_t>(first), count, value);
@@ -112,8 +113,9 @@ protected:
             cl_command_queue queue = any_queue();
             const size_t first = pick(values_per_buffer / 2);
             cl_int error = CL_INVALID_VALUE;
-            auto* values = static_cast<uint32_t*>(clEnqueueMapBuffer(queue, checked.buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
-                                                                     first * 4, 400, 0, nullptr, nullptr, &error));
+            auto* values =
+                static_cast<uint32_t*>(clEnqueueMapBuffer(queue, checked.buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
+                                                          first * 4, 400, 0, nullptr, nullptr, &error));
             ASSERT_EQ(error, CL_SUCCESS);
             for (size_t i = 0; i < 100; ++i) {
                 EXPECT_EQ(values[i], checked.expected[first + i]);
@@ -154,8 +156,8 @@ TEST_F(Threads, EightThreadsOnSharedQueuesSeeTheirOwnBuffersRight) {
     std::vector<OwnedQueue> owned;
     std::vector<cl_command_queue> shared;
     for (cl_device_id device : devices)
-        for (cl_command_queue_properties bits : {cl_command_queue_properties{0},
-                                                 cl_command_queue_properties{CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE}}) {
+        for (cl_command_queue_properties bits :
+             {cl_command_queue_properties{0}, cl_command_queue_properties{CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE}}) {
             owned.push_back(make_queue(device, bits));
             shared.push_back(owned.back());
         }

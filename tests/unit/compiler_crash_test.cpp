@@ -23,8 +23,8 @@ TEST(CompilerCrash, ASignal_BecomesAMessage_AndTheNextWorkRuns) {
 }
 
 TEST(CompilerCrash, TheApplicationsSignalHandlers_ArePutBack) {
-    struct sigaction before {};
-    struct sigaction after {};
+    struct sigaction before{};
+    struct sigaction after{};
     sigaction(SIGSEGV, nullptr, &before);
     EXPECT_TRUE(run_guarded([] { std::raise(SIGSEGV); }).has_value());
     sigaction(SIGSEGV, nullptr, &after);

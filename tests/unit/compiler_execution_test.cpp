@@ -13,7 +13,8 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(CompilerExecution, MathOverManyWorkItems_IsRight) {
-    const Outcome built = build("kernel void k(global float* a) { size_t i = get_global_id(0); a[i] = sin(a[i]) + exp(a[i]); }");
+    const Outcome built =
+        build("kernel void k(global float* a) { size_t i = get_global_id(0); a[i] = sin(a[i]) + exp(a[i]); }");
     ASSERT_EQ(built.status, Status::success) << built.log;
     std::vector<float> values(1000);
     for (size_t i = 0; i < values.size(); ++i)
@@ -48,7 +49,8 @@ TEST(CompilerExecution, IntegerDivisionByZeroAndOverflow_DoNotTrap) {
 }
 
 TEST(CompilerExecution, DivisionByAConstant_IsStillExact) {
-    const Outcome built = build("kernel void k(global int* a) { size_t i = get_global_id(0); a[i] = a[i] / -1 + a[i] / 3; }");
+    const Outcome built =
+        build("kernel void k(global int* a) { size_t i = get_global_id(0); a[i] = a[i] / -1 + a[i] / 3; }");
     int a[4] = {9, -9, 1, 0};
     Launch{built, "k"}.set(0, &a[0]).run(4, 4);
     EXPECT_EQ(a[0], -6);
@@ -71,12 +73,13 @@ TEST(CompilerExecution, Barriers_SeparateWhatWorkItemsDo) {
 }
 
 TEST(CompilerExecution, ProgramVariables_AreInitializedAndShared) {
-    const Outcome built = build("global int counter = 40;\n"
-                                "global float3 vector = (float3)(1, 2, 3);\n"
-                                "global int* global pointer = &counter;\n"
-                                "global short table[5] = {1, -2, 3};\n"
-                                "kernel void k(global int* a) { *pointer += 2; a[0] = counter; a[1] = vector.z; a[2] = table[1]; }",
-                                "-cl-std=CL3.0");
+    const Outcome built =
+        build("global int counter = 40;\n"
+              "global float3 vector = (float3)(1, 2, 3);\n"
+              "global int* global pointer = &counter;\n"
+              "global short table[5] = {1, -2, 3};\n"
+              "kernel void k(global int* a) { *pointer += 2; a[0] = counter; a[1] = vector.z; a[2] = table[1]; }",
+              "-cl-std=CL3.0");
     ASSERT_EQ(built.status, Status::success) << built.log;
     EXPECT_TRUE(kernel_of(built, "k").uses_program_variables);
     const ProgramVariables& variables = built.module->program_variables();
@@ -101,7 +104,8 @@ TEST(CompilerExecution, ProgramVariables_AreInitializedAndShared) {
 }
 
 TEST(CompilerExecution, Printf_WritesItsText) {
-    const Outcome built = build("kernel void k(float x) { printf(\"%d %s %.2f %v4d|\", 5, \"word\", x, (int4)(1, 2, 3, 4)); }");
+    const Outcome built =
+        build("kernel void k(float x) { printf(\"%d %s %.2f %v4d|\", 5, \"word\", x, (int4)(1, 2, 3, 4)); }");
     ASSERT_EQ(built.status, Status::success) << built.log;
     Launch launch{built, "k"};
     launch.set(0, 1.5f);
@@ -124,10 +128,11 @@ TEST(CompilerExecution, StructByValue_Arrives) {
 }
 
 TEST(CompilerExecution, InlineFunctionsAndOnesNamedLikeTheCLibrarys_AreTheProgramsOwn) {
-    const std::string source = "inline int three(void) { return 3; }\n"
-                               "int strlen(int x) { return x + 1; }\n"
-                               "float sqrtf(float x) { return x + 0.5f; }\n"
-                               "kernel void k(global float* a) { size_t i = get_global_id(0); a[i] = sqrtf(strlen(three()) + a[i]); }";
+    const std::string source =
+        "inline int three(void) { return 3; }\n"
+        "int strlen(int x) { return x + 1; }\n"
+        "float sqrtf(float x) { return x + 0.5f; }\n"
+        "kernel void k(global float* a) { size_t i = get_global_id(0); a[i] = sqrtf(strlen(three()) + a[i]); }";
     for (const char* options : {"", "-cl-opt-disable"}) {
         const Outcome built = build(source, options);
         ASSERT_EQ(built.status, Status::success) << built.log;

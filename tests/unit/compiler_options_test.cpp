@@ -20,8 +20,8 @@ TEST(CompilerOptions, Definitions_WithAndWithoutSpace_ReachThePreprocessor) {
 }
 
 TEST(CompilerOptions, Quotes_KeepSpacesInADefinition) {
-    const Outcome built = compile_object("constant int x = SUM; constant char s[] = TEXT;",
-                                         "-D SUM=\"1 + 2\" -DTEXT=\\\"abc\\\"");
+    const Outcome built =
+        compile_object("constant int x = SUM; constant char s[] = TEXT;", "-D SUM=\"1 + 2\" -DTEXT=\\\"abc\\\"");
     EXPECT_EQ(built.status, Status::success) << built.log;
 }
 
@@ -61,7 +61,8 @@ TEST(CompilerOptions, UnknownOption_IsRefusedWithTheCodeOfTheStep) {
 }
 
 TEST(CompilerOptions, MalformedOptions_AreRefused) {
-    for (const char* options : {"-D", "-D 1X", "-I", "-cl-std=CL9.9", "-cl-std=", "-DX=\"open", "stray", "-create-library"})
+    for (const char* options :
+         {"-D", "-D 1X", "-I", "-cl-std=CL9.9", "-cl-std=", "-DX=\"open", "stray", "-create-library"})
         EXPECT_EQ(compile_object(empty_kernel, options).status, Status::invalid_compiler_options) << options;
 }
 

@@ -66,8 +66,9 @@ TEST(CompilerKernelInfo, Arguments_AreDescribedAndPacked) {
 }
 
 TEST(CompilerKernelInfo, Attributes_AreReported) {
-    const Outcome built = build("kernel __attribute__((reqd_work_group_size(8, 4, 2))) void a() {}\n"
-                                "kernel __attribute__((work_group_size_hint(16, 1, 1))) __attribute__((vec_type_hint(uint4))) void b() {}\n");
+    const Outcome built = build(
+        "kernel __attribute__((reqd_work_group_size(8, 4, 2))) void a() {}\n"
+        "kernel __attribute__((work_group_size_hint(16, 1, 1))) __attribute__((vec_type_hint(uint4))) void b() {}\n");
     ASSERT_EQ(built.status, Status::success) << built.log;
     EXPECT_EQ(kernel_of(built, "a").attributes, "reqd_work_group_size(8,4,2)");
     EXPECT_EQ(kernel_of(built, "a").reqd_work_group_size, (std::array<uint64_t, 3>{8, 4, 2}));
@@ -98,28 +99,37 @@ TEST(CompilerAccess, DirectUses_AreTold) {
 
 TEST(CompilerAccess, Callees_AreLookedThrough) {
     EXPECT_EQ(access_of_first("int f(global int* p) { return p[1]; }\n"
-                              "kernel void k(global int* a, global int* b) { b[0] = f(a + 1); }"), Access::read);
-    EXPECT_EQ(access_of_first("void f(global int* p) { p[1] = 2; }\nkernel void k(global int* a) { f(a); }"), Access::write);
+                              "kernel void k(global int* a, global int* b) { b[0] = f(a + 1); }"),
+              Access::read);
+    EXPECT_EQ(access_of_first("void f(global int* p) { p[1] = 2; }\nkernel void k(global int* a) { f(a); }"),
+              Access::write);
 }
 
 TEST(CompilerAccess, BuiltIns_AreLookedThrough) {
-    EXPECT_EQ(access_of_first("kernel void k(global float* a, global float4* b) { b[0] = vload4(0, a); }"), Access::read);
-    EXPECT_EQ(access_of_first("kernel void k(constant float* a, global float4* b) { b[0] = vload4(0, a); }"), Access::read);
+    EXPECT_EQ(access_of_first("kernel void k(global float* a, global float4* b) { b[0] = vload4(0, a); }"),
+              Access::read);
+    EXPECT_EQ(access_of_first("kernel void k(constant float* a, global float4* b) { b[0] = vload4(0, a); }"),
+              Access::read);
     EXPECT_EQ(access_of_first("kernel void k(global float* a, float4 b) { vstore4(b, 0, a); }"), Access::write);
     EXPECT_NE(access_of_first("kernel void k(global float* a, float b) { fract(b, a); }"), Access::read);
 }
 
 TEST(CompilerAccess, APointerThatEscapes_CountsAsReadAndWritten) {
-    EXPECT_EQ(access_of_first("kernel void k(global int* a, global ulong* b) { b[0] = (ulong)a; }"), Access::read_write);
-    EXPECT_EQ(access_of_first("kernel void k(global int* a, local long* l) {\n"
-                              "  global int* local* p = (global int* local*)l; p[0] = a; barrier(CLK_LOCAL_MEM_FENCE); p[0][1] = 3; }"),
+    EXPECT_EQ(access_of_first("kernel void k(global int* a, global ulong* b) { b[0] = (ulong)a; }"),
               Access::read_write);
+    EXPECT_EQ(
+        access_of_first(
+            "kernel void k(global int* a, local long* l) {\n"
+            "  global int* local* p = (global int* local*)l; p[0] = a; barrier(CLK_LOCAL_MEM_FENCE); p[0][1] = 3; }"),
+        Access::read_write);
 }
 
 TEST(CompilerAccess, PointersOutOfMemory_AreReported) {
     EXPECT_FALSE(kernel_of(build("kernel void k(global int* a) { a[0] = 1; }"), "k").uses_indirect_pointers);
     EXPECT_TRUE(kernel_of(build("typedef struct N { global struct N* next; int v; } N;\n"
-                                "kernel void k(global N* n) { n->next->v = 1; }"), "k").uses_indirect_pointers);
+                                "kernel void k(global N* n) { n->next->v = 1; }"),
+                          "k")
+                    .uses_indirect_pointers);
 }
 
 TEST(CompilerLink, ObjectsAndLibraries_MakeAProgram) {
@@ -127,7 +137,8 @@ TEST(CompilerLink, ObjectsAndLibraries_MakeAProgram) {
     const Outcome library = link_objects({helper.module}, "-create-library");
     ASSERT_EQ(library.status, Status::success) << library.log;
     EXPECT_EQ(library.module->kind(), ModuleKind::library);
-    const Outcome kernel = compile_object("int twice(int x);\nkernel void k(global int* a) { a[get_global_id(0)] = twice(21); }");
+    const Outcome kernel =
+        compile_object("int twice(int x);\nkernel void k(global int* a) { a[get_global_id(0)] = twice(21); }");
     const Outcome program = link_objects({kernel.module, library.module});
     ASSERT_EQ(program.status, Status::success) << program.log;
     int values[4] = {};
@@ -136,7 +147,8 @@ TEST(CompilerLink, ObjectsAndLibraries_MakeAProgram) {
 }
 
 TEST(CompilerLink, UndefinedSymbol_IsNamed) {
-    const Outcome kernel = compile_object("int absent_function(int);\nkernel void k(global int* a) { a[0] = absent_function(1); }");
+    const Outcome kernel =
+        compile_object("int absent_function(int);\nkernel void k(global int* a) { a[0] = absent_function(1); }");
     const Outcome program = link_objects({kernel.module});
     EXPECT_EQ(program.status, Status::link_program_failure);
     EXPECT_TRUE(contains(program.log, "absent_function")) << program.log;
@@ -151,7 +163,8 @@ TEST(CompilerLink, SymbolDefinedTwice_IsNamed) {
 }
 
 TEST(CompilerBinary, SerializedProgram_RunsAfterReading) {
-    const Outcome built = build("kernel __attribute__((reqd_work_group_size(2,1,1))) void k(global int* a) { a[get_global_id(0)] = 7; }");
+    const Outcome built =
+        build("kernel __attribute__((reqd_work_group_size(2,1,1))) void k(global int* a) { a[get_global_id(0)] = 7; }");
     const std::vector<std::byte> bytes = built.module->serialize();
     auto read = Module::deserialize(bytes);
     ASSERT_TRUE(read.has_value());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <compiler/compiler.h>
+
 #include <cstring>
 #include <gtest/gtest.h>
 #include <string>
@@ -15,9 +16,13 @@ inline Target target() {
     target.max_work_group_size = 4096;
     target.extensions = {"cl_khr_fp64", "cl_khr_byte_addressable_store", "cl_khr_global_int32_base_atomics",
                          "cl_khr_int64_base_atomics"};
-    target.features = {"__opencl_c_fp64", "__opencl_c_int64", "__opencl_c_generic_address_space",
-                       "__opencl_c_atomic_order_acq_rel", "__opencl_c_atomic_order_seq_cst",
-                       "__opencl_c_atomic_scope_device", "__opencl_c_program_scope_global_variables"};
+    target.features = {"__opencl_c_fp64",
+                       "__opencl_c_int64",
+                       "__opencl_c_generic_address_space",
+                       "__opencl_c_atomic_order_acq_rel",
+                       "__opencl_c_atomic_order_seq_cst",
+                       "__opencl_c_atomic_scope_device",
+                       "__opencl_c_program_scope_global_variables"};
     return target;
 }
 
@@ -70,7 +75,8 @@ inline const KernelInfo& kernel_of(const Outcome& built, std::string_view name) 
 // One launch of a one-dimensional range in work-groups of `local_size`.
 class Launch {
 public:
-    Launch(const Outcome& built, std::string_view kernel) : info_(kernel_of(built, kernel)), arguments_(info_.arguments_size) {
+    Launch(const Outcome& built, std::string_view kernel)
+        : info_(kernel_of(built, kernel)), arguments_(info_.arguments_size) {
         auto opened = Executable::open(built.module, target());
         EXPECT_TRUE(opened.has_value());
         executable_ = *opened;
@@ -94,7 +100,9 @@ public:
         context.num_groups[0] = (global_size + local_size - 1) / local_size;
         context.work_dim = 1;
         context.program_variables = program_variables;
-        context.print = [](void* user, const char* text, size_t size) { static_cast<Launch*>(user)->printed_.append(text, size); };
+        context.print = [](void* user, const char* text, size_t size) {
+            static_cast<Launch*>(user)->printed_.append(text, size);
+        };
         context.print_user = this;
         struct alignas(128) Line {
             std::byte bytes[128];

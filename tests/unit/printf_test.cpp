@@ -63,7 +63,8 @@ TEST(Printf, Integers_PrintAsTheCLibraryDoes) {
     for (const char letter : std::string("dioxXu"))
         for (const std::string& flag : flags)
             for (const std::string& width : widths)
-                for (const int value : {0, 1, -1, 42, -12345, std::numeric_limits<int>::max(), std::numeric_limits<int>::min()}) {
+                for (const int value :
+                     {0, 1, -1, 42, -12345, std::numeric_limits<int>::max(), std::numeric_limits<int>::min()}) {
                     const std::string format = "%" + flag + width + letter;
                     char expected[256];
                     std::snprintf(expected, sizeof expected, format.c_str(), value);
@@ -83,8 +84,19 @@ TEST(Printf, LengthModifiersOfScalars_SelectTheTypesWidth) {
 TEST(Printf, FloatingPoint_PrintsAsTheCLibraryDoes) {
     const std::string flags[] = {"", "-", "+", " ", "#", "0", "-+", "#0"};
     const std::string widths[] = {"", "20", ".0", ".3", "14.2", ".17"};
-    const double values[] = {0.0, -0.0, 1.0, -1.5, 3.14159265358979, 1e-300, 1e300, 123456789.125, 0.5,
-                             std::numeric_limits<double>::denorm_min(), INFINITY, -INFINITY, NAN};
+    const double values[] = {0.0,
+                             -0.0,
+                             1.0,
+                             -1.5,
+                             3.14159265358979,
+                             1e-300,
+                             1e300,
+                             123456789.125,
+                             0.5,
+                             std::numeric_limits<double>::denorm_min(),
+                             INFINITY,
+                             -INFINITY,
+                             NAN};
     for (const char letter : std::string("fFeEgGaA"))
         for (const std::string& flag : flags)
             for (const std::string& width : widths)

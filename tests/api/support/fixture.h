@@ -68,8 +68,8 @@ protected:
         devices = all_devices();
         ASSERT_FALSE(devices.empty());
         cl_int error = CL_INVALID_VALUE;
-        context = clCreateContext(nullptr, static_cast<cl_uint>(devices.size()), devices.data(), nullptr, nullptr,
-                                  &error);
+        context =
+            clCreateContext(nullptr, static_cast<cl_uint>(devices.size()), devices.data(), nullptr, nullptr, &error);
         ASSERT_EQ(error, CL_SUCCESS);
         queue = make_queue(devices[0]);
     }

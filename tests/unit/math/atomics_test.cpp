@@ -14,8 +14,8 @@ namespace {
 using test::KernelRunner;
 using test::Range;
 
-const char* const orders[] = {"memory_order_relaxed", "memory_order_acquire", "memory_order_release", "memory_order_acq_rel",
-                              "memory_order_seq_cst"};
+const char* const orders[] = {"memory_order_relaxed", "memory_order_acquire", "memory_order_release",
+                              "memory_order_acq_rel", "memory_order_seq_cst"};
 const char* const scopes[] = {"memory_scope_work_group", "memory_scope_device", "memory_scope_all_svm_devices"};
 
 // Every work-item adds to, ands, ors, ... shared objects in `space`, with each order and scope in turn.
@@ -32,12 +32,15 @@ std::string updates_source(const std::string& type, const std::string& object) {
             body += "    atomic_fetch_min_explicit(o + 5, (" + type + ")i + 5" + how;
             body += "    atomic_fetch_max_explicit(o + 6, (" + type + ")i + 5" + how;
         }
-    const std::string updates = "#define UPDATES(SPACE) void updates_##SPACE(volatile SPACE " + object + "* o, size_t i)\nUPDATES(global) {\n" + body +
-                                "}\nUPDATES(local) {\n" + body + "}\nUPDATES(generic) {\n" + body + "}\n";
+    const std::string updates = "#define UPDATES(SPACE) void updates_##SPACE(volatile SPACE " + object +
+                                "* o, size_t i)\nUPDATES(global) {\n" + body + "}\nUPDATES(local) {\n" + body +
+                                "}\nUPDATES(generic) {\n" + body + "}\n";
     return updates + "kernel void run(global " + type + "* out) {\n    local " + object +
            " box[7];\n    size_t i = get_global_id(0);\n"
-           "    if (get_local_id(0) == 0) for (int k = 0; k < 7; ++k) atomic_init(box + k, out[k]);\n    barrier(CLK_LOCAL_MEM_FENCE);\n"
-           "    updates_global((global " + object + "*)(out + 7), i);\n    updates_local(box, i);\n    updates_generic((global " + object +
+           "    if (get_local_id(0) == 0) for (int k = 0; k < 7; ++k) atomic_init(box + k, out[k]);\n    "
+           "barrier(CLK_LOCAL_MEM_FENCE);\n"
+           "    updates_global((global " +
+           object + "*)(out + 7), i);\n    updates_local(box, i);\n    updates_generic((global " + object +
            "*)(out + 14), i);\n    barrier(CLK_LOCAL_MEM_FENCE);\n"
            "    if (get_local_id(0) == 0) for (int k = 0; k < 7; ++k) out[k] = atomic_load(box + k);\n}\n";
 }
@@ -56,11 +59,17 @@ void expect_updates(const std::string& type, const std::string& object) {
     for (T i = 0; i < items; ++i)
         all_xor ^= i;  // an odd number of rounds leaves it once
     const T bits = (T{1} << 31 << 0) - 1;
-    const std::vector<T> expected = {rounds * items, static_cast<T>(-rounds * items), static_cast<T>(bits & 0x7fffffff), all_xor,
-                                     static_cast<T>(~static_cast<T>(0x7fffffff)), 5, items - 1 + 5};
+    const std::vector<T> expected = {rounds * items,
+                                     static_cast<T>(-rounds * items),
+                                     static_cast<T>(bits & 0x7fffffff),
+                                     all_xor,
+                                     static_cast<T>(~static_cast<T>(0x7fffffff)),
+                                     5,
+                                     items - 1 + 5};
     for (int place = 0; place < 3; ++place)
         for (size_t k = 0; k < 7; ++k)
-            EXPECT_EQ(out[static_cast<size_t>(place) * 7 + k], expected[k]) << type << ", place " << place << ", operation " << k;
+            EXPECT_EQ(out[static_cast<size_t>(place) * 7 + k], expected[k])
+                << type << ", place " << place << ", operation " << k;
 }
 
 TEST(Atomics, UpdatesOfEveryOrderScopeAndSpace_AreCounted) {

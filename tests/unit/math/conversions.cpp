@@ -12,23 +12,34 @@ namespace {
 
 using Real = __float128;
 
-constexpr std::array type_names = {"char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double"};
+constexpr std::array type_names = {"char", "uchar", "short", "ushort", "int",
+                                   "uint", "long",  "ulong", "float",  "double"};
 constexpr std::array modes = {"", "_rte", "_rtz", "_rtp", "_rtn"};
 constexpr size_t sample_count = 512;
 
 // Calls `visit` with a value of the C++ type that an OpenCL type's name stands for.
 template <class Visit>
 void with_type(const std::string& name, Visit visit) {
-    if (name == "char") visit(int8_t{});
-    else if (name == "uchar") visit(uint8_t{});
-    else if (name == "short") visit(int16_t{});
-    else if (name == "ushort") visit(uint16_t{});
-    else if (name == "int") visit(int32_t{});
-    else if (name == "uint") visit(uint32_t{});
-    else if (name == "long") visit(int64_t{});
-    else if (name == "ulong") visit(uint64_t{});
-    else if (name == "float") visit(float{});
-    else visit(double{});
+    if (name == "char")
+        visit(int8_t{});
+    else if (name == "uchar")
+        visit(uint8_t{});
+    else if (name == "short")
+        visit(int16_t{});
+    else if (name == "ushort")
+        visit(uint16_t{});
+    else if (name == "int")
+        visit(int32_t{});
+    else if (name == "uint")
+        visit(uint32_t{});
+    else if (name == "long")
+        visit(int64_t{});
+    else if (name == "ulong")
+        visit(uint64_t{});
+    else if (name == "float")
+        visit(float{});
+    else
+        visit(double{});
 }
 
 template <class T>
@@ -36,13 +47,46 @@ std::vector<T> samples() {
     std::vector<T> values = {0, 1, 2, 3, 100, 127, std::numeric_limits<T>::max(), std::numeric_limits<T>::lowest()};
     std::mt19937_64 random{4711};
     if constexpr (std::is_floating_point_v<T>) {
-        const T special[] = {-T(0), T(0.5), T(-0.5), T(1.5), T(2.5), T(-2.5), T(0.49999997), T(126.5), T(127.5), T(-128.5),
-                             T(-129), T(255.5), T(256), T(32767.5), T(65535.5), T(-32768.5), T(2147483520.0), T(2147483647.5),
-                             T(2147483648.0), T(-2147483648.0), T(4294967040.0), T(4294967295.5), T(4294967296.0),
-                             T(9223371487098961920.0), T(9223372036854775808.0), T(-9223372036854775808.0),
-                             T(18446742974197923840.0), T(18446744073709551616.0), T(1e30), T(-1e30), T(1e-30), T(-1e-30),
-                             T(1e39), T(3.4028236e38), T(1.0000001), T(16777217.0), std::numeric_limits<T>::infinity(),
-                             -std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::denorm_min()};
+        const T special[] = {-T(0),
+                             T(0.5),
+                             T(-0.5),
+                             T(1.5),
+                             T(2.5),
+                             T(-2.5),
+                             T(0.49999997),
+                             T(126.5),
+                             T(127.5),
+                             T(-128.5),
+                             T(-129),
+                             T(255.5),
+                             T(256),
+                             T(32767.5),
+                             T(65535.5),
+                             T(-32768.5),
+                             T(2147483520.0),
+                             T(2147483647.5),
+                             T(2147483648.0),
+                             T(-2147483648.0),
+                             T(4294967040.0),
+                             T(4294967295.5),
+                             T(4294967296.0),
+                             T(9223371487098961920.0),
+                             T(9223372036854775808.0),
+                             T(-9223372036854775808.0),
+                             T(18446742974197923840.0),
+                             T(18446744073709551616.0),
+                             T(1e30),
+                             T(-1e30),
+                             T(1e-30),
+                             T(-1e-30),
+                             T(1e39),
+                             T(3.4028236e38),
+                             T(1.0000001),
+                             T(16777217.0),
+                             std::numeric_limits<T>::infinity(),
+                             -std::numeric_limits<T>::infinity(),
+                             std::numeric_limits<T>::quiet_NaN(),
+                             std::numeric_limits<T>::denorm_min()};
         values.insert(values.end(), std::begin(special), std::end(special));
         while (values.size() < sample_count) {
             T value;
@@ -51,7 +95,10 @@ std::vector<T> samples() {
             switch (values.size() % 3) {
             case 0: values.push_back(value); break;
             case 1: values.push_back(static_cast<T>(static_cast<int>(bits % 1024) - 512) / 2); break;
-            default: values.push_back(static_cast<T>(std::ldexp(static_cast<double>(static_cast<int64_t>(bits)), -static_cast<int>(bits % 70)))); break;
+            default:
+                values.push_back(static_cast<T>(
+                    std::ldexp(static_cast<double>(static_cast<int64_t>(bits)), -static_cast<int>(bits % 70))));
+                break;
             }
         }
     } else {
@@ -105,7 +152,9 @@ bool reference(From from, const std::string& mode, bool saturates, To& result) {
                 return true;
             }
         }
-        result = is_in_range ? static_cast<To>(whole) : whole < low ? std::numeric_limits<To>::min() : std::numeric_limits<To>::max();
+        result = is_in_range   ? static_cast<To>(whole)
+                 : whole < low ? std::numeric_limits<To>::min()
+                               : std::numeric_limits<To>::max();
         return is_in_range || saturates;
     }
 }
@@ -120,12 +169,16 @@ bool are_same(T a, T b) {
 
 std::string vector_of(const std::string& type, int width) { return width == 1 ? type : type + std::to_string(width); }
 
-std::string kernel_name(const std::string& conversion, const std::string& source) { return conversion + "_from_" + source; }
+std::string kernel_name(const std::string& conversion, const std::string& source) {
+    return conversion + "_from_" + source;
+}
 
-std::string kernel_text(const std::string& conversion, const std::string& destination, const std::string& source, int width) {
+std::string kernel_text(const std::string& conversion, const std::string& destination, const std::string& source,
+                        int width) {
     const std::string load = width == 1 ? "a[i]" : "vload" + std::to_string(width) + "(i, a)";
     const std::string call = conversion + "(" + load + ")";
-    const std::string store = width == 1 ? "out[i] = " + call : "vstore" + std::to_string(width) + "(" + call + ", i, out)";
+    const std::string store =
+        width == 1 ? "out[i] = " + call : "vstore" + std::to_string(width) + "(" + call + ", i, out)";
     return "kernel void " + kernel_name(conversion, source) + "(global const " + source + "* a, global " + destination +
            "* out) {\n    size_t i = get_global_id(0);\n    " + store + ";\n}\n";
 }

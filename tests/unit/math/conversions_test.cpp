@@ -15,7 +15,8 @@ TEST_P(Conversions, OfScalarsFromEveryType_RoundAndSaturateAsAsked) {
 }
 
 INSTANTIATE_TEST_SUITE_P(To, Conversions,
-                         ::testing::Values("char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double"),
+                         ::testing::Values("char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float",
+                                           "double"),
                          [](const auto& instance) { return std::string(instance.param); });
 
 } // namespace

@@ -85,9 +85,7 @@ Real low_quotient(const Arguments& p) {
     return (signbitq(p.a) != 0) != (signbitq(p.b) != 0) ? -quotient : quotient;
 }
 
-bool has_no_quotient(const Arguments& p) {
-    return is_nan(p.a) || is_nan(p.b) || is_infinite(p.a) || p.b == 0;
-}
+bool has_no_quotient(const Arguments& p) { return is_nan(p.a) || is_nan(p.b) || is_infinite(p.a) || p.b == 0; }
 
 Real fract_(const Arguments& p) {
     if (is_nan(p.a))
@@ -160,7 +158,11 @@ bool is_beyond_half(const Arguments& p) {
     return is_out(p.a) || is_out(p.b);
 }
 
-#define REF(EXPRESSION) [](const Arguments& p) -> Real { static_cast<void>(p); return EXPRESSION; }
+#define REF(EXPRESSION)                                                                                                \
+    [](const Arguments& p) -> Real {                                                                                   \
+        static_cast<void>(p);                                                                                          \
+        return EXPRESSION;                                                                                             \
+    }
 
 // Bounds: OpenCL C 3.0, table "ULP values for single precision built-in math functions", and the one for
 // double precision. Where the specification sets no bound (lgamma), one that programs can live with.
@@ -215,9 +217,15 @@ const Function table[] = {
     {"log2", Signature::t_from_t, 3, 3, Domain::around_one, REF(log2q(p.a))},
     {"logb", Signature::t_from_t, exact, exact, Domain::any, REF(logbq(p.a))},
     {"maxmag", Signature::t_from_tt, exact, exact, Domain::any,
-     REF(fabsq(p.a) > fabsq(p.b) ? p.a : fabsq(p.b) > fabsq(p.a) ? p.b : fmaxq(p.a, p.b)), nullptr, nullptr, are_zeros},
+     REF(fabsq(p.a) > fabsq(p.b)   ? p.a
+         : fabsq(p.b) > fabsq(p.a) ? p.b
+                                   : fmaxq(p.a, p.b)),
+     nullptr, nullptr, are_zeros},
     {"minmag", Signature::t_from_tt, exact, exact, Domain::any,
-     REF(fabsq(p.a) < fabsq(p.b) ? p.a : fabsq(p.b) < fabsq(p.a) ? p.b : fminq(p.a, p.b)), nullptr, nullptr, are_zeros},
+     REF(fabsq(p.a) < fabsq(p.b)   ? p.a
+         : fabsq(p.b) < fabsq(p.a) ? p.b
+                                   : fminq(p.a, p.b)),
+     nullptr, nullptr, are_zeros},
     {"modf", Signature::t_and_t, exact, exact, Domain::any, modf_, REF(truncq(p.a))},
     {"nextafter", Signature::t_from_tt, exact, exact, Domain::any,
      REF(is_nan(p.a) || is_nan(p.b) ? nan_ : smallest_above(p.a, p.b, p.precision))},
@@ -230,8 +238,7 @@ const Function table[] = {
     {"rint", Signature::t_from_t, exact, exact, Domain::integers_and_halves, REF(rintq(p.a))},
     {"rootn", Signature::t_from_tn, 16, 16, Domain::any, REF(rootn_(p.a, p.n))},
     {"round", Signature::t_from_t, exact, exact, Domain::integers_and_halves, REF(roundq(p.a))},
-    {"rsqrt", Signature::t_from_t, 2, 2, Domain::positive,
-     REF(p.a == 0 ? copysignq(infinity, p.a) : 1 / sqrtq(p.a))},
+    {"rsqrt", Signature::t_from_t, 2, 2, Domain::positive, REF(p.a == 0 ? copysignq(infinity, p.a) : 1 / sqrtq(p.a))},
     {"sin", Signature::t_from_t, 4, 4, Domain::circle, REF(sinq(p.a))},
     {"sincos", Signature::t_and_t, 4, 4, Domain::circle, REF(sinq(p.a)), REF(cosq(p.a))},
     {"sinh", Signature::t_from_t, 4, 4, Domain::exponent, REF(sinhq(p.a))},
@@ -245,33 +252,47 @@ const Function table[] = {
 
     // 8192 ulp where their arguments are of moderate size; single precision only.
     {"half_cos", Signature::t_from_t, 8192, none, Domain::moderate, REF(cosq(p.a)), nullptr, nullptr, is_beyond_half},
-    {"half_divide", Signature::t_from_tt, 8192, none, Domain::moderate, REF(p.a / p.b), nullptr, nullptr, is_beyond_half},
+    {"half_divide", Signature::t_from_tt, 8192, none, Domain::moderate, REF(p.a / p.b), nullptr, nullptr,
+     is_beyond_half},
     {"half_exp", Signature::t_from_t, 8192, none, Domain::moderate, REF(expq(p.a)), nullptr, nullptr, is_beyond_half},
-    {"half_exp10", Signature::t_from_t, 8192, none, Domain::moderate, REF(powq(10, p.a)), nullptr, nullptr, is_beyond_half},
-    {"half_exp2", Signature::t_from_t, 8192, none, Domain::moderate, REF(powq(2, p.a)), nullptr, nullptr, is_beyond_half},
+    {"half_exp10", Signature::t_from_t, 8192, none, Domain::moderate, REF(powq(10, p.a)), nullptr, nullptr,
+     is_beyond_half},
+    {"half_exp2", Signature::t_from_t, 8192, none, Domain::moderate, REF(powq(2, p.a)), nullptr, nullptr,
+     is_beyond_half},
     {"half_log", Signature::t_from_t, 8192, none, Domain::moderate, REF(logq(p.a)), nullptr, nullptr, is_beyond_half},
-    {"half_log10", Signature::t_from_t, 8192, none, Domain::moderate, REF(log10q(p.a)), nullptr, nullptr, is_beyond_half},
+    {"half_log10", Signature::t_from_t, 8192, none, Domain::moderate, REF(log10q(p.a)), nullptr, nullptr,
+     is_beyond_half},
     {"half_log2", Signature::t_from_t, 8192, none, Domain::moderate, REF(log2q(p.a)), nullptr, nullptr, is_beyond_half},
-    {"half_powr", Signature::t_from_tt, 8192, none, Domain::moderate, REF(powr_(p.a, p.b)), nullptr, nullptr, is_beyond_half},
+    {"half_powr", Signature::t_from_tt, 8192, none, Domain::moderate, REF(powr_(p.a, p.b)), nullptr, nullptr,
+     is_beyond_half},
     {"half_recip", Signature::t_from_t, 8192, none, Domain::moderate, REF(1 / p.a), nullptr, nullptr, is_beyond_half},
-    {"half_rsqrt", Signature::t_from_t, 8192, none, Domain::moderate, REF(1 / sqrtq(p.a)), nullptr, nullptr, is_beyond_half},
+    {"half_rsqrt", Signature::t_from_t, 8192, none, Domain::moderate, REF(1 / sqrtq(p.a)), nullptr, nullptr,
+     is_beyond_half},
     {"half_sin", Signature::t_from_t, 8192, none, Domain::moderate, REF(sinq(p.a)), nullptr, nullptr, is_beyond_half},
     {"half_sqrt", Signature::t_from_t, 8192, none, Domain::moderate, REF(sqrtq(p.a)), nullptr, nullptr, is_beyond_half},
     {"half_tan", Signature::t_from_t, 8192, none, Domain::moderate, REF(tanq(p.a)), nullptr, nullptr, is_beyond_half},
     // No bound is set for these; ours are no worse.
     {"native_cos", Signature::t_from_t, 8192, none, Domain::moderate, REF(cosq(p.a)), nullptr, nullptr, is_beyond_half},
-    {"native_divide", Signature::t_from_tt, 8192, none, Domain::moderate, REF(p.a / p.b), nullptr, nullptr, is_beyond_half},
+    {"native_divide", Signature::t_from_tt, 8192, none, Domain::moderate, REF(p.a / p.b), nullptr, nullptr,
+     is_beyond_half},
     {"native_exp", Signature::t_from_t, 8192, none, Domain::moderate, REF(expq(p.a)), nullptr, nullptr, is_beyond_half},
-    {"native_exp10", Signature::t_from_t, 8192, none, Domain::moderate, REF(powq(10, p.a)), nullptr, nullptr, is_beyond_half},
-    {"native_exp2", Signature::t_from_t, 8192, none, Domain::moderate, REF(powq(2, p.a)), nullptr, nullptr, is_beyond_half},
+    {"native_exp10", Signature::t_from_t, 8192, none, Domain::moderate, REF(powq(10, p.a)), nullptr, nullptr,
+     is_beyond_half},
+    {"native_exp2", Signature::t_from_t, 8192, none, Domain::moderate, REF(powq(2, p.a)), nullptr, nullptr,
+     is_beyond_half},
     {"native_log", Signature::t_from_t, 8192, none, Domain::moderate, REF(logq(p.a)), nullptr, nullptr, is_beyond_half},
-    {"native_log10", Signature::t_from_t, 8192, none, Domain::moderate, REF(log10q(p.a)), nullptr, nullptr, is_beyond_half},
-    {"native_log2", Signature::t_from_t, 8192, none, Domain::moderate, REF(log2q(p.a)), nullptr, nullptr, is_beyond_half},
-    {"native_powr", Signature::t_from_tt, 8192, none, Domain::moderate, REF(powr_(p.a, p.b)), nullptr, nullptr, is_beyond_half},
+    {"native_log10", Signature::t_from_t, 8192, none, Domain::moderate, REF(log10q(p.a)), nullptr, nullptr,
+     is_beyond_half},
+    {"native_log2", Signature::t_from_t, 8192, none, Domain::moderate, REF(log2q(p.a)), nullptr, nullptr,
+     is_beyond_half},
+    {"native_powr", Signature::t_from_tt, 8192, none, Domain::moderate, REF(powr_(p.a, p.b)), nullptr, nullptr,
+     is_beyond_half},
     {"native_recip", Signature::t_from_t, 8192, none, Domain::moderate, REF(1 / p.a), nullptr, nullptr, is_beyond_half},
-    {"native_rsqrt", Signature::t_from_t, 8192, none, Domain::moderate, REF(1 / sqrtq(p.a)), nullptr, nullptr, is_beyond_half},
+    {"native_rsqrt", Signature::t_from_t, 8192, none, Domain::moderate, REF(1 / sqrtq(p.a)), nullptr, nullptr,
+     is_beyond_half},
     {"native_sin", Signature::t_from_t, 8192, none, Domain::moderate, REF(sinq(p.a)), nullptr, nullptr, is_beyond_half},
-    {"native_sqrt", Signature::t_from_t, 8192, none, Domain::moderate, REF(sqrtq(p.a)), nullptr, nullptr, is_beyond_half},
+    {"native_sqrt", Signature::t_from_t, 8192, none, Domain::moderate, REF(sqrtq(p.a)), nullptr, nullptr,
+     is_beyond_half},
     {"native_tan", Signature::t_from_t, 8192, none, Domain::moderate, REF(tanq(p.a)), nullptr, nullptr, is_beyond_half},
 };
 
@@ -297,6 +318,5 @@ std::string kernel_source(const Function& function, Precision precision) {
            "* b, global const " + type + "* c, global const int* n, global " + type + "* out, global " + type +
            "* second, global int* out_n) {\n    size_t i = get_global_id(0);\n    " + body + "\n}\n";
 }
-
 
 } // namespace polder::math

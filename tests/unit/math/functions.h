@@ -32,7 +32,19 @@ enum class Signature {
 };
 
 // Where arguments are drawn from, besides special values and random bit patterns.
-enum class Domain { any, unit, circle, exponent, positive, around_one, power, integers_and_halves, remainder, scale, moderate };
+enum class Domain {
+    any,
+    unit,
+    circle,
+    exponent,
+    positive,
+    around_one,
+    power,
+    integers_and_halves,
+    remainder,
+    scale,
+    moderate
+};
 
 struct Function {
     const char* name;

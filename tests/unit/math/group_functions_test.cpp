@@ -31,7 +31,8 @@ std::vector<std::vector<size_t>> groups_of(const Range& range) {
 }
 
 const Range ranges[] = {
-    {{64, 1, 1}, {64, 1, 1}}, {{1, 1, 1}, {1, 1, 1}}, {{1000, 1, 1}, {96, 1, 1}}, {{30, 7, 1}, {8, 4, 1}}, {{9, 5, 7}, {4, 2, 3}},
+    {{64, 1, 1}, {64, 1, 1}}, {{1, 1, 1}, {1, 1, 1}}, {{1000, 1, 1}, {96, 1, 1}},
+    {{30, 7, 1}, {8, 4, 1}},  {{9, 5, 7}, {4, 2, 3}},
 };
 
 template <class T>
@@ -47,10 +48,12 @@ std::string collectives_source(const Collective<T>& collective, const std::strin
     int result = 0;
     for (const std::string function : {"reduce", "scan_inclusive", "scan_exclusive"}) {
         source += "kernel void " + function + "(global const " + t + "* a, global " + t +
-                  "* out) {\n    size_t i = get_global_linear_id(), n = get_global_size(0) * get_global_size(1) * get_global_size(2);\n    " +
+                  "* out) {\n    size_t i = get_global_linear_id(), n = get_global_size(0) * get_global_size(1) * "
+                  "get_global_size(2);\n    " +
                   t + " x = a[i];\n";
         for (const char* operation : {"add", "min", "max"})
-            source += "    out[n * " + std::to_string(result++) + " + i] = " + scope + "_" + function + "_" + operation + "(x);\n";
+            source += "    out[n * " + std::to_string(result++) + " + i] = " + scope + "_" + function + "_" +
+                      operation + "(x);\n";
         source += "}\n";
     }
     return source;
@@ -74,12 +77,15 @@ void expect_collectives(const Collective<T>& collective, const std::string& scop
             for (const std::vector<size_t>& group : groups_of(range)) {
                 T before = identity;
                 for (const size_t item : group) {
-                    ASSERT_EQ(out[n * (6 + operation) + item], before) << scope << " exclusive " << operation << " " << collective.type;
+                    ASSERT_EQ(out[n * (6 + operation) + item], before)
+                        << scope << " exclusive " << operation << " " << collective.type;
                     before = combine(before, values[item]);
-                    ASSERT_EQ(out[n * (3 + operation) + item], before) << scope << " inclusive " << operation << " " << collective.type;
+                    ASSERT_EQ(out[n * (3 + operation) + item], before)
+                        << scope << " inclusive " << operation << " " << collective.type;
                 }
                 for (const size_t item : group)
-                    ASSERT_EQ(out[n * operation + item], before) << scope << " reduce " << operation << " " << collective.type;
+                    ASSERT_EQ(out[n * operation + item], before)
+                        << scope << " reduce " << operation << " " << collective.type;
             }
         };
         check(0, T{0}, add);
@@ -135,8 +141,14 @@ kernel void votes(global const int* a, global int* out) {
             const int all = std::all_of(group.begin(), group.end(), [&](size_t i) { return values[i] > 0; });
             const int any = std::any_of(group.begin(), group.end(), [&](size_t i) { return values[i] > 90; });
             for (size_t k = 0; k < group.size(); ++k) {
-                const std::vector<int32_t> expected = {all, any, values[group[1]], all, any, values[group[1]],
-                                                       static_cast<int32_t>(group.size()), static_cast<int32_t>(1000 + k)};
+                const std::vector<int32_t> expected = {all,
+                                                       any,
+                                                       values[group[1]],
+                                                       all,
+                                                       any,
+                                                       values[group[1]],
+                                                       static_cast<int32_t>(group.size()),
+                                                       static_cast<int32_t>(1000 + k)};
                 const auto first = out.begin() + static_cast<long>(8 * group[k]);
                 EXPECT_EQ(std::vector<int32_t>(first, first + 8), expected) << "item " << group[k];
             }

@@ -49,15 +49,39 @@ double half_of(double x, const std::string& mode) {
 
 template <class T>
 std::vector<T> samples() {
-    std::vector<T> values = {0, -T(0), 1, 65504, 65519, 65520, 65536, T(65519.996), T(-65519.996), T(-65520), T(1e10), T(-1e10),
-                             T(6.1035156e-05), T(6.0975552e-05), T(5.9604645e-08), T(2.9802322e-08), T(2.98023e-08), T(1e-20),
-                             T(-1e-20), T(2049), T(2051), T(-2049.5), std::numeric_limits<T>::max(), std::numeric_limits<T>::lowest(),
-                             std::numeric_limits<T>::denorm_min(), std::numeric_limits<T>::infinity(),
-                             -std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN()};
+    std::vector<T> values = {0,
+                             -T(0),
+                             1,
+                             65504,
+                             65519,
+                             65520,
+                             65536,
+                             T(65519.996),
+                             T(-65519.996),
+                             T(-65520),
+                             T(1e10),
+                             T(-1e10),
+                             T(6.1035156e-05),
+                             T(6.0975552e-05),
+                             T(5.9604645e-08),
+                             T(2.9802322e-08),
+                             T(2.98023e-08),
+                             T(1e-20),
+                             T(-1e-20),
+                             T(2049),
+                             T(2051),
+                             T(-2049.5),
+                             std::numeric_limits<T>::max(),
+                             std::numeric_limits<T>::lowest(),
+                             std::numeric_limits<T>::denorm_min(),
+                             std::numeric_limits<T>::infinity(),
+                             -std::numeric_limits<T>::infinity(),
+                             std::numeric_limits<T>::quiet_NaN()};
     std::mt19937_64 random{1999};
     while (values.size() < 1920) {  // a multiple of all widths
         const auto bits = static_cast<int64_t>(random());
-        values.push_back(static_cast<T>(std::ldexp(static_cast<double>(bits), -63 - 28 + static_cast<int>(values.size() % 48))));
+        values.push_back(
+            static_cast<T>(std::ldexp(static_cast<double>(bits), -63 - 28 + static_cast<int>(values.size() % 48))));
     }
     return values;
 }
@@ -67,8 +91,11 @@ std::string suffix(int width) { return width == 1 ? "" : std::to_string(width); 
 TEST(Half, EveryHalf_LoadsAsTheFloatItIs) {
     for (const int width : widths) {
         const std::string w = suffix(width);
-        KernelRunner runner{"kernel void load(global const half* a, global float* out) {\n    size_t i = get_global_id(0);\n    " +
-                            std::string(width == 1 ? "out[i] = vload_half(i, a);" : "vstore" + w + "(vload_half" + w + "(i, a), i, out);") + "\n}\n"};
+        KernelRunner runner{
+            "kernel void load(global const half* a, global float* out) {\n    size_t i = get_global_id(0);\n    " +
+            std::string(width == 1 ? "out[i] = vload_half(i, a);"
+                                   : "vstore" + w + "(vload_half" + w + "(i, a), i, out);") +
+            "\n}\n"};
         std::vector<uint16_t> halves(65520);  // a multiple of 3 and 16; what is left out are NaNs
         for (size_t i = 0; i < halves.size(); ++i)
             halves[i] = static_cast<uint16_t>(i);
@@ -77,7 +104,9 @@ TEST(Half, EveryHalf_LoadsAsTheFloatItIs) {
         runner.run("load", pointers, halves.size() / static_cast<size_t>(width));
         for (size_t i = 0; i < halves.size(); ++i) {
             const double expected = value_of_half(halves[i]);
-            ASSERT_TRUE(std::isnan(expected) ? std::isnan(floats[i]) : floats[i] == expected && std::signbit(floats[i]) == std::signbit(expected))
+            ASSERT_TRUE(std::isnan(expected)
+                            ? std::isnan(floats[i])
+                            : floats[i] == expected && std::signbit(floats[i]) == std::signbit(expected))
                 << "vload_half" << w << " of " << std::hex << halves[i];
         }
     }
@@ -88,8 +117,9 @@ std::string store_kernels(const std::string& function, const std::string& type, 
     std::string source;
     for (const std::string mode : modes) {
         const std::string load = width == 1 ? "a[i]" : "vload" + suffix(width) + "(i, a)";
-        source += "kernel void store" + mode + "(global const " + type + "* a, global half* out) {\n    size_t i = get_global_id(0);\n    " +
-                  function + suffix(width) + mode + "(" + load + ", i, out);\n}\n";
+        source += "kernel void store" + mode + "(global const " + type +
+                  "* a, global half* out) {\n    size_t i = get_global_id(0);\n    " + function + suffix(width) + mode +
+                  "(" + load + ", i, out);\n}\n";
     }
     return source;
 }
@@ -108,8 +138,10 @@ void expect_right_stores(const std::string& function, const std::string& type, i
         for (size_t i = 0; i < values.size(); ++i) {
             const double expected = half_of(values[i], mode);
             const double stored = value_of_half(halves[i / count * stride + i % count]);
-            ASSERT_TRUE(std::isnan(expected) ? std::isnan(stored) : stored == expected && std::signbit(stored) == std::signbit(expected))
-                << function << suffix(width) << mode << " of " << type << " " << values[i] << ": " << stored << ", not " << expected;
+            ASSERT_TRUE(std::isnan(expected) ? std::isnan(stored)
+                                             : stored == expected && std::signbit(stored) == std::signbit(expected))
+                << function << suffix(width) << mode << " of " << type << " " << values[i] << ": " << stored << ", not "
+                << expected;
         }
     }
 }

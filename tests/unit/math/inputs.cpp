@@ -13,10 +13,34 @@ template <class T>
 std::vector<T> special_values() {
     using Limits = std::numeric_limits<T>;
     const T one = 1;
-    std::vector<T> positive = {0, Limits::denorm_min(), Limits::min() - Limits::denorm_min(), Limits::min(), T(0.25),
-                               T(0.5), std::nextafter(one, T(0)), one, std::nextafter(one, T(2)), T(1.5), 2, T(2.5), 3,
-                               T(3.5), 4, 5, T(10), T(22), T(88.7), T(127.5), T(709.8), T(1023), T(8388608.5),
-                               T(4503599627370497.5), T(1e10), Limits::max(), Limits::infinity(), Limits::quiet_NaN()};
+    std::vector<T> positive = {0,
+                               Limits::denorm_min(),
+                               Limits::min() - Limits::denorm_min(),
+                               Limits::min(),
+                               T(0.25),
+                               T(0.5),
+                               std::nextafter(one, T(0)),
+                               one,
+                               std::nextafter(one, T(2)),
+                               T(1.5),
+                               2,
+                               T(2.5),
+                               3,
+                               T(3.5),
+                               4,
+                               5,
+                               T(10),
+                               T(22),
+                               T(88.7),
+                               T(127.5),
+                               T(709.8),
+                               T(1023),
+                               T(8388608.5),
+                               T(4503599627370497.5),
+                               T(1e10),
+                               Limits::max(),
+                               Limits::infinity(),
+                               Limits::quiet_NaN()};
     std::vector<T> values;
     for (const T value : positive) {
         values.push_back(value);
@@ -25,7 +49,8 @@ std::vector<T> special_values() {
     return values;
 }
 
-const int special_integers[] = {0, 1, -1, 2, -2, 3, -3, 7, 64, -64, 126, -127, 1023, -1074, 32768, -32767, INT_MAX, INT_MIN, INT_MAX - 1};
+const int special_integers[] = {0,   1,    -1,   2,     -2,    3,      -3,      7,       64,         -64,
+                                126, -127, 1023, -1074, 32768, -32767, INT_MAX, INT_MIN, INT_MAX - 1};
 
 template <class T>
 class Source {
@@ -50,16 +75,24 @@ private:
         std::memcpy(&value, &pattern, sizeof value);
         return value;
     }
-    T uniform(double low, double high) { return static_cast<T>(std::uniform_real_distribution<double>(low, high)(random_)); }
+    T uniform(double low, double high) {
+        return static_cast<T>(std::uniform_real_distribution<double>(low, high)(random_));
+    }
     T sign() { return random_() % 2 == 0 ? T(-1) : T(1); }
     T magnitudes(double low_log2, double high_log2) { return sign() * std::exp2(uniform(low_log2, high_log2)); }
 
     T suited() {
         constexpr double range = sizeof(T) == 4 ? 105 : 760;
         switch (domain_) {
-        case Domain::unit: return random_() % 4 == 0 ? sign() * (1 - std::exp2(uniform(-24, 0))) : random_() % 2 == 0 ? uniform(-1, 1) : magnitudes(-30, 0);
+        case Domain::unit:
+            return random_() % 4 == 0   ? sign() * (1 - std::exp2(uniform(-24, 0)))
+                   : random_() % 2 == 0 ? uniform(-1, 1)
+                                        : magnitudes(-30, 0);
         case Domain::circle: return circle();
-        case Domain::exponent: return random_() % 3 == 0 ? magnitudes(-30, 4) : random_() % 2 == 0 ? uniform(-6, 6) : uniform(-range, range);
+        case Domain::exponent:
+            return random_() % 3 == 0   ? magnitudes(-30, 4)
+                   : random_() % 2 == 0 ? uniform(-6, 6)
+                                        : uniform(-range, range);
         case Domain::positive: return random_() % 2 == 0 ? std::fabs(magnitudes(-60, 60)) : uniform(0, 4);
         case Domain::around_one: return random_() % 3 == 0 ? 1 + magnitudes(-24, -1) : std::fabs(magnitudes(-100, 100));
         case Domain::integers_and_halves: return halves();
@@ -126,8 +159,7 @@ Inputs<T> make_inputs(Domain domain, size_t random_count) {
     const std::vector<T> specials = special_values<T>();
     size_t next = 0;
     for (const T a : specials)
-        for (const T b : specials)
-            {
+        for (const T b : specials) {
             add(a, b, specials[next % specials.size()], special_integers[next % std::size(special_integers)]);
             ++next;
         }

@@ -20,14 +20,38 @@ using test::KernelRunner;
 
 template <class T>
 struct Name;
-template <> struct Name<int8_t> { static constexpr const char* text = "char"; };
-template <> struct Name<uint8_t> { static constexpr const char* text = "uchar"; };
-template <> struct Name<int16_t> { static constexpr const char* text = "short"; };
-template <> struct Name<uint16_t> { static constexpr const char* text = "ushort"; };
-template <> struct Name<int32_t> { static constexpr const char* text = "int"; };
-template <> struct Name<uint32_t> { static constexpr const char* text = "uint"; };
-template <> struct Name<int64_t> { static constexpr const char* text = "long"; };
-template <> struct Name<uint64_t> { static constexpr const char* text = "ulong"; };
+template <>
+struct Name<int8_t> {
+    static constexpr const char* text = "char";
+};
+template <>
+struct Name<uint8_t> {
+    static constexpr const char* text = "uchar";
+};
+template <>
+struct Name<int16_t> {
+    static constexpr const char* text = "short";
+};
+template <>
+struct Name<uint16_t> {
+    static constexpr const char* text = "ushort";
+};
+template <>
+struct Name<int32_t> {
+    static constexpr const char* text = "int";
+};
+template <>
+struct Name<uint32_t> {
+    static constexpr const char* text = "uint";
+};
+template <>
+struct Name<int64_t> {
+    static constexpr const char* text = "long";
+};
+template <>
+struct Name<uint64_t> {
+    static constexpr const char* text = "ulong";
+};
 
 using Wide = __int128;
 
@@ -44,8 +68,17 @@ struct Inputs {
     std::vector<uint32_t> m, n;
 
     Inputs() {
-        std::vector<T> special = {0, 1, 2, 3, 7, 85, std::numeric_limits<T>::max(), std::numeric_limits<T>::min(),
-                                  static_cast<T>(-1), static_cast<T>(-2), static_cast<T>(std::numeric_limits<T>::max() / 2),
+        std::vector<T> special = {0,
+                                  1,
+                                  2,
+                                  3,
+                                  7,
+                                  85,
+                                  std::numeric_limits<T>::max(),
+                                  std::numeric_limits<T>::min(),
+                                  static_cast<T>(-1),
+                                  static_cast<T>(-2),
+                                  static_cast<T>(std::numeric_limits<T>::max() / 2),
                                   static_cast<T>(std::numeric_limits<T>::min() + 1)};
         for (const T x : special)
             for (const T y : special)
@@ -80,29 +113,35 @@ void expect_all(const std::vector<Case<T, Result>>& cases, const char* result_na
     for (const int width : {1, 4})
         for (size_t i = 0; i < cases.size(); ++i) {
             const std::string w = std::to_string(width);
-            const auto load = [&](const std::string& from) { return width == 1 ? from + "[i]" : "vload4(i, " + from + ")"; };
+            const auto load = [&](const std::string& from) {
+                return width == 1 ? from + "[i]" : "vload4(i, " + from + ")";
+            };
             const std::string vector = type + (width == 1 ? "" : "4");
             const std::string result = cases[i].expression;
-            source += "kernel void f" + std::to_string(i) + "_" + w + "(global const " + type + "* pa, global const " + type +
-                      "* pb, global const " + type + "* pc, global const uint* pm, global const uint* pn, global " + result_name +
-                      "* out) {\n    size_t i = get_global_id(0);\n    " + vector + " a = " + load("pa") + ", b = " + load("pb") +
-                      ", c = " + load("pc") + ";\n    uint m = pm[i * " + w + "], n = pn[i * " + w + "];\n    " +
-                      (width == 1 ? "out[i] = " + result : "vstore4(" + result + ", i, out)") + ";\n}\n";
+            source +=
+                "kernel void f" + std::to_string(i) + "_" + w + "(global const " + type + "* pa, global const " + type +
+                "* pb, global const " + type + "* pc, global const uint* pm, global const uint* pn, global " +
+                result_name + "* out) {\n    size_t i = get_global_id(0);\n    " + vector + " a = " + load("pa") +
+                ", b = " + load("pb") + ", c = " + load("pc") + ";\n    uint m = pm[i * " + w + "], n = pn[i * " + w +
+                "];\n    " + (width == 1 ? "out[i] = " + result : "vstore4(" + result + ", i, out)") + ";\n}\n";
         }
     KernelRunner runner{source};
     Inputs<T> inputs;
     for (const int width : {1, 4})
         for (size_t k = 0; k < cases.size(); ++k) {
             std::vector<Result> out(inputs.a.size());
-            void* const pointers[] = {inputs.a.data(), inputs.b.data(), inputs.c.data(), inputs.m.data(), inputs.n.data(), out.data()};
+            void* const pointers[] = {inputs.a.data(), inputs.b.data(), inputs.c.data(),
+                                      inputs.m.data(), inputs.n.data(), out.data()};
             const auto lanes = static_cast<size_t>(width);
             runner.run("f" + std::to_string(k) + "_" + std::to_string(width), pointers, out.size() / lanes);
             for (size_t i = 0; i < out.size(); ++i) {
                 const size_t first = i / lanes * lanes;
-                const Result expected = cases[k].expected(inputs.a[i], inputs.b[i], inputs.c[i], inputs.m[first], inputs.n[first]);
-                ASSERT_EQ(+out[i], +expected) << type << " " << cases[k].expression << " with a = " << +inputs.a[i] << ", b = " << +inputs.b[i]
-                                            << ", c = " << +inputs.c[i] << ", m = " << inputs.m[first] << ", n = " << inputs.n[first]
-                                            << ", vector width " << width;
+                const Result expected =
+                    cases[k].expected(inputs.a[i], inputs.b[i], inputs.c[i], inputs.m[first], inputs.n[first]);
+                ASSERT_EQ(+out[i], +expected)
+                    << type << " " << cases[k].expression << " with a = " << +inputs.a[i] << ", b = " << +inputs.b[i]
+                    << ", c = " << +inputs.c[i] << ", m = " << inputs.m[first] << ", n = " << inputs.n[first]
+                    << ", vector width " << width;
             }
         }
 }
@@ -128,9 +167,11 @@ TYPED_TEST(IntegerFunctions, ResultsOfTheSameType_AreThoseOfExactArithmetic) {
         {"add_sat(a, b)", [](T a, T b, T, uint32_t, uint32_t) { return saturated<T>(static_cast<Wide>(a) + b); }},
         {"sub_sat(a, b)", [](T a, T b, T, uint32_t, uint32_t) { return saturated<T>(static_cast<Wide>(a) - b); }},
         {"hadd(a, b)", [](T a, T b, T, uint32_t, uint32_t) { return static_cast<T>((static_cast<Wide>(a) + b) >> 1); }},
-        {"rhadd(a, b)", [](T a, T b, T, uint32_t, uint32_t) { return static_cast<T>((static_cast<Wide>(a) + b + 1) >> 1); }},
+        {"rhadd(a, b)",
+         [](T a, T b, T, uint32_t, uint32_t) { return static_cast<T>((static_cast<Wide>(a) + b + 1) >> 1); }},
         {"mul_hi(a, b)", [=](T a, T b, T, uint32_t, uint32_t) { return mul_hi(a, b); }},
-        {"mad_hi(a, b, c)", [=](T a, T b, T c, uint32_t, uint32_t) { return static_cast<T>(static_cast<U>(mul_hi(a, b)) + static_cast<U>(c)); }},
+        {"mad_hi(a, b, c)", [=](T a, T b, T c, uint32_t,
+                                uint32_t) { return static_cast<T>(static_cast<U>(mul_hi(a, b)) + static_cast<U>(c)); }},
         {"mad_sat(a, b, c)",
          [](T a, T b, T c, uint32_t, uint32_t) {
              if constexpr (std::is_same_v<T, uint64_t>) {
@@ -140,13 +181,17 @@ TYPED_TEST(IntegerFunctions, ResultsOfTheSameType_AreThoseOfExactArithmetic) {
                  return saturated<T>(static_cast<Wide>(a) * b + c);
              }
          }},
-        {"rotate(a, b)", [](T a, T b, T, uint32_t, uint32_t) { return static_cast<T>(std::rotl(static_cast<U>(a), static_cast<int>(static_cast<U>(b) % width))); }},
+        {"rotate(a, b)",
+         [](T a, T b, T, uint32_t, uint32_t) {
+             return static_cast<T>(std::rotl(static_cast<U>(a), static_cast<int>(static_cast<U>(b) % width)));
+         }},
         {"clz(a)", [](T a, T, T, uint32_t, uint32_t) { return static_cast<T>(std::countl_zero(static_cast<U>(a))); }},
         {"ctz(a)", [](T a, T, T, uint32_t, uint32_t) { return static_cast<T>(std::countr_zero(static_cast<U>(a))); }},
         {"popcount(a)", [](T a, T, T, uint32_t, uint32_t) { return static_cast<T>(std::popcount(static_cast<U>(a))); }},
         {"max(a, b)", [](T a, T b, T, uint32_t, uint32_t) { return std::max(a, b); }},
         {"min(a, b)", [](T a, T b, T, uint32_t, uint32_t) { return std::min(a, b); }},
-        {"clamp(a, min(b, c), max(b, c))", [](T a, T b, T c, uint32_t, uint32_t) { return std::clamp(a, std::min(b, c), std::max(b, c)); }},
+        {"clamp(a, min(b, c), max(b, c))",
+         [](T a, T b, T c, uint32_t, uint32_t) { return std::clamp(a, std::min(b, c), std::max(b, c)); }},
         {"bitselect(a, b, c)", [](T a, T b, T c, uint32_t, uint32_t) { return static_cast<T>((a & ~c) | (b & c)); }},
         {"bit_reverse(a)",
          [](T a, T, T, uint32_t, uint32_t) {
@@ -159,7 +204,8 @@ TYPED_TEST(IntegerFunctions, ResultsOfTheSameType_AreThoseOfExactArithmetic) {
          [](T a, T b, T, uint32_t m, uint32_t n) {
              const uint64_t ones = n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1;
              const uint64_t mask = m == 64 ? 0 : ones << m;
-             return static_cast<T>((static_cast<uint64_t>(a) & ~mask) | (m == 64 ? 0 : (static_cast<uint64_t>(b) << m) & mask));
+             return static_cast<T>((static_cast<uint64_t>(a) & ~mask) |
+                                   (m == 64 ? 0 : (static_cast<uint64_t>(b) << m) & mask));
          }},
     };
     expect_all(cases, Name<T>::text);
@@ -173,12 +219,16 @@ TYPED_TEST(IntegerFunctions, BitfieldsExtracted_AreExtendedByTheResultsSign) {
         const uint64_t bits = m == 64 ? 0 : static_cast<uint64_t>(static_cast<U>(a)) >> m;
         return n == 64 ? bits : bits & ((uint64_t{1} << n) - 1);
     };
-    expect_all<T, U>({{"bitfield_extract_unsigned(a, m, n)",
-                       [=](T a, T, T, uint32_t m, uint32_t n) { return static_cast<U>(field(a, m, n)); }},
-                      {"abs(a)", [](T a, T, T, uint32_t, uint32_t) { return static_cast<U>(a < 0 ? -static_cast<Wide>(a) : static_cast<Wide>(a)); }},
-                      {"abs_diff(a, b)",
-                       [](T a, T b, T, uint32_t, uint32_t) { return static_cast<U>(a > b ? static_cast<Wide>(a) - b : static_cast<Wide>(b) - a); }}},
-                     Name<U>::text);
+    expect_all<T, U>(
+        {{"bitfield_extract_unsigned(a, m, n)",
+          [=](T a, T, T, uint32_t m, uint32_t n) { return static_cast<U>(field(a, m, n)); }},
+         {"abs(a)", [](T a, T, T, uint32_t,
+                       uint32_t) { return static_cast<U>(a < 0 ? -static_cast<Wide>(a) : static_cast<Wide>(a)); }},
+         {"abs_diff(a, b)",
+          [](T a, T b, T, uint32_t, uint32_t) {
+              return static_cast<U>(a > b ? static_cast<Wide>(a) - b : static_cast<Wide>(b) - a);
+          }}},
+        Name<U>::text);
     expect_all<T, S>({{"bitfield_extract_signed(a, m, n)",
                        [=](T a, T, T, uint32_t m, uint32_t n) {
                            if (n == 0)
@@ -224,10 +274,18 @@ kernel void dots(global const uint* pa, global const uint* pb, global const int*
             us += ua * sb;
             su += sa * ub;
         }
-        const std::vector<int64_t> expected = {ss, uu, us, su, saturated<int32_t>(static_cast<Wide>(ss) + c[i]),
+        const std::vector<int64_t> expected = {ss,
+                                               uu,
+                                               us,
+                                               su,
+                                               saturated<int32_t>(static_cast<Wide>(ss) + c[i]),
                                                saturated<uint32_t>(static_cast<Wide>(uu) + static_cast<uint32_t>(c[i])),
-                                               saturated<int32_t>(static_cast<Wide>(us) + c[i]), ss};
-        EXPECT_EQ(std::vector<int64_t>(out.begin() + static_cast<long>(8 * i), out.begin() + static_cast<long>(8 * i + 8)), expected) << i;
+                                               saturated<int32_t>(static_cast<Wide>(us) + c[i]),
+                                               ss};
+        EXPECT_EQ(
+            std::vector<int64_t>(out.begin() + static_cast<long>(8 * i), out.begin() + static_cast<long>(8 * i + 8)),
+            expected)
+            << i;
     }
 }
 

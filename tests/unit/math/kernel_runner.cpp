@@ -1,7 +1,8 @@
 #include "kernel_runner.h"
 
-#include <algorithm>
 #include <compiler/compiler.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -27,15 +28,27 @@ compiler::Target target() {
     compiler::Target result;
     result.local_memory_bytes = 1 << 20;
     result.max_work_group_size = 4096;
-    result.extensions = {"cl_khr_fp64", "cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics",
-                         "cl_khr_byte_addressable_store", "cl_khr_global_int32_base_atomics",
-                         "cl_khr_global_int32_extended_atomics", "cl_khr_local_int32_base_atomics",
-                         "cl_khr_local_int32_extended_atomics", "cl_khr_subgroups", "cl_khr_extended_bit_ops",
+    result.extensions = {"cl_khr_fp64",
+                         "cl_khr_int64_base_atomics",
+                         "cl_khr_int64_extended_atomics",
+                         "cl_khr_byte_addressable_store",
+                         "cl_khr_global_int32_base_atomics",
+                         "cl_khr_global_int32_extended_atomics",
+                         "cl_khr_local_int32_base_atomics",
+                         "cl_khr_local_int32_extended_atomics",
+                         "cl_khr_subgroups",
+                         "cl_khr_extended_bit_ops",
                          "cl_khr_integer_dot_product"};
-    result.features = {"__opencl_c_fp64", "__opencl_c_int64", "__opencl_c_generic_address_space",
-                       "__opencl_c_program_scope_global_variables", "__opencl_c_work_group_collective_functions",
-                       "__opencl_c_atomic_order_acq_rel", "__opencl_c_atomic_order_seq_cst",
-                       "__opencl_c_atomic_scope_device", "__opencl_c_atomic_scope_all_devices", "__opencl_c_subgroups",
+    result.features = {"__opencl_c_fp64",
+                       "__opencl_c_int64",
+                       "__opencl_c_generic_address_space",
+                       "__opencl_c_program_scope_global_variables",
+                       "__opencl_c_work_group_collective_functions",
+                       "__opencl_c_atomic_order_acq_rel",
+                       "__opencl_c_atomic_order_seq_cst",
+                       "__opencl_c_atomic_scope_device",
+                       "__opencl_c_atomic_scope_all_devices",
+                       "__opencl_c_subgroups",
                        "__opencl_c_integer_dot_product_input_4x8bit",
                        "__opencl_c_integer_dot_product_input_4x8bit_packed"};
     return result;
@@ -111,7 +124,9 @@ void KernelRunner::run(const std::string& kernel, std::span<void* const> pointer
     }
     context.work_dim = 3;
     context.local_bytes = static_cast<uint32_t>((*compiled)->local_bytes);
-    context.print = [](void* user, const char* text, size_t size) { static_cast<std::string*>(user)->append(text, size); };
+    context.print = [](void* user, const char* text, size_t size) {
+        static_cast<std::string*>(user)->append(text, size);
+    };
     context.print_user = &state_->printed;
     const Memory local = allocate((*compiled)->local_bytes);
     const Memory scratch = allocate((*compiled)->scratch_bytes_per_work_item * items + 4096);

@@ -15,7 +15,7 @@ template <class T>
 Outputs<T> evaluate(test::KernelRunner& runner, const std::string& kernel, Inputs<T>& inputs) {
     const size_t count = inputs.a.size();
     Outputs<T> outputs{std::vector<T>(count), std::vector<T>(count), std::vector<int>(count)};
-    void* const pointers[] = {inputs.a.data(),    inputs.b.data(),       inputs.c.data(),    inputs.n.data(),
+    void* const pointers[] = {inputs.a.data(),    inputs.b.data(),       inputs.c.data(),     inputs.n.data(),
                               outputs.out.data(), outputs.second.data(), outputs.out_n.data()};
     runner.run(kernel, pointers, count);
     return outputs;

@@ -20,8 +20,8 @@ enum class Category : uint8_t { error, warning, api, memory, compiler, driver, e
 } // namespace polder::log
 
 // Evaluates the arguments only when the category is on.
-#define POLDER_LOG(category, ...)                                                                  \
-    do {                                                                                           \
-        if (::polder::log::enabled(::polder::log::Category::category)) [[unlikely]]                \
-            ::polder::log::line(::polder::log::Category::category, __VA_ARGS__);                   \
+#define POLDER_LOG(category, ...)                                                                                      \
+    do {                                                                                                               \
+        if (::polder::log::enabled(::polder::log::Category::category)) [[unlikely]]                                    \
+            ::polder::log::line(::polder::log::Category::category, __VA_ARGS__);                                       \
     } while (false)

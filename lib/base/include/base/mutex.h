@@ -29,9 +29,7 @@ private:
 
 class POLDER_THREAD_ANNOTATION(scoped_lockable) Lock {
 public:
-    explicit Lock(Mutex& mutex) POLDER_THREAD_ANNOTATION(acquire_capability(mutex)) : mutex_(mutex) {
-        mutex_.lock();
-    }
+    explicit Lock(Mutex& mutex) POLDER_THREAD_ANNOTATION(acquire_capability(mutex)) : mutex_(mutex) { mutex_.lock(); }
     ~Lock() POLDER_THREAD_ANNOTATION(release_capability()) { mutex_.unlock(); }
     Lock(const Lock&) = delete;
     Lock& operator=(const Lock&) = delete;

@@ -16,24 +16,25 @@ namespace polder::options {
 [[nodiscard]] const std::optional<std::string>& devices();                    // POCL_DEVICES
 [[nodiscard]] std::string device_parameters(std::string_view driver, uint32_t index);  // POCL_<DRIVER><i>_PARAMETERS
 [[nodiscard]] const std::string& debug();                                     // POCL_DEBUG
-[[nodiscard]] const std::string& cache_directory();                           // POCL_CACHE_DIR, or the XDG default; empty: nowhere to keep a cache
+[[nodiscard]] const std::string&
+cache_directory();                           // POCL_CACHE_DIR, or the XDG default; empty: nowhere to keep a cache
 [[nodiscard]] bool kernel_cache();                                            // POCL_KERNEL_CACHE
-[[nodiscard]] std::optional<uint64_t> memory_limit_bytes();                   // POCL_MEMORY_LIMIT (GiB; K, M, G suffixes)
-[[nodiscard]] std::optional<uint32_t> cpu_max_compute_units();                // POCL_CPU_MAX_CU_COUNT
-[[nodiscard]] std::optional<uint32_t> max_compute_units();                    // POCL_MAX_COMPUTE_UNITS
-[[nodiscard]] std::optional<uint64_t> max_work_group_size();                  // POCL_MAX_WORK_GROUP_SIZE
-[[nodiscard]] bool affinity();                                                // POCL_AFFINITY
-[[nodiscard]] std::optional<uint64_t> cpu_local_memory_bytes();               // POCL_CPU_LOCAL_MEM_SIZE
-[[nodiscard]] const std::string& extra_build_flags();                         // POCL_EXTRA_BUILD_FLAGS
-[[nodiscard]] bool ignore_cl_std();                                           // POCL_IGNORE_CL_STD
-[[nodiscard]] const std::optional<std::string>& platform_name_override();     // POCL_PLATFORM_NAME_OVERRIDE
-[[nodiscard]] const std::optional<std::string>& driver_version_override();    // POCL_DRIVER_VERSION_OVERRIDE
-[[nodiscard]] std::optional<uint32_t> cpu_vendor_id_override();               // POCL_CPU_VENDOR_ID_OVERRIDE
-[[nodiscard]] bool leave_compiler_temp_files();                               // POCL_LEAVE_KERNEL_COMPILER_TEMP_FILES
-[[nodiscard]] const std::string& bitcode_finalizer();                         // POCL_BITCODE_FINALIZER, a command; empty: none
-[[nodiscard]] uint32_t startup_delay_s();                                     // POCL_STARTUP_DELAY
-[[nodiscard]] bool sigusr2_handler();                                         // POCL_SIGUSR2_HANDLER
-[[nodiscard]] bool offline_compile();                                         // POCL_OFFLINE_COMPILE
+[[nodiscard]] std::optional<uint64_t> memory_limit_bytes();  // POCL_MEMORY_LIMIT (GiB; K, M, G suffixes)
+[[nodiscard]] std::optional<uint32_t> cpu_max_compute_units();  // POCL_CPU_MAX_CU_COUNT
+[[nodiscard]] std::optional<uint32_t> max_compute_units();  // POCL_MAX_COMPUTE_UNITS
+[[nodiscard]] std::optional<uint64_t> max_work_group_size();  // POCL_MAX_WORK_GROUP_SIZE
+[[nodiscard]] bool affinity();  // POCL_AFFINITY
+[[nodiscard]] std::optional<uint64_t> cpu_local_memory_bytes();  // POCL_CPU_LOCAL_MEM_SIZE
+[[nodiscard]] const std::string& extra_build_flags();  // POCL_EXTRA_BUILD_FLAGS
+[[nodiscard]] bool ignore_cl_std();  // POCL_IGNORE_CL_STD
+[[nodiscard]] const std::optional<std::string>& platform_name_override();  // POCL_PLATFORM_NAME_OVERRIDE
+[[nodiscard]] const std::optional<std::string>& driver_version_override();  // POCL_DRIVER_VERSION_OVERRIDE
+[[nodiscard]] std::optional<uint32_t> cpu_vendor_id_override();  // POCL_CPU_VENDOR_ID_OVERRIDE
+[[nodiscard]] bool leave_compiler_temp_files();  // POCL_LEAVE_KERNEL_COMPILER_TEMP_FILES
+[[nodiscard]] const std::string& bitcode_finalizer();  // POCL_BITCODE_FINALIZER, a command; empty: none
+[[nodiscard]] uint32_t startup_delay_s();  // POCL_STARTUP_DELAY
+[[nodiscard]] bool sigusr2_handler();  // POCL_SIGUSR2_HANDLER
+[[nodiscard]] bool offline_compile();  // POCL_OFFLINE_COMPILE
 
 // The table as Markdown (doc/environment.md).
 [[nodiscard]] std::string table_as_markdown();
@@ -41,4 +42,4 @@ namespace polder::options {
 // "256M" -> 268435456: a number with an optional K, M, G, T suffix (powers of 1024).
 [[nodiscard]] std::optional<uint64_t> parse_bytes(std::string_view text);
 
-} // namespace polder::options
+}  // namespace polder::options

@@ -139,8 +139,8 @@ public:
     // look-up. The pointer stays valid as long as the Executable. `local_size` is a hint: with one,
     // the function may be specialised for exactly that work-group size, and must then only be called
     // with it. On failure `out_of_resources` with the reason as detail.
-    [[nodiscard]] virtual Result<const CompiledKernel*> function(
-        std::string_view kernel, std::optional<std::array<uint64_t, 3>> local_size) = 0;
+    [[nodiscard]] virtual Result<const CompiledKernel*> function(std::string_view kernel,
+                                                                 std::optional<std::array<uint64_t, 3>> local_size) = 0;
 };
 
 // Where libclc, Clang's resource headers and Polder's own built-ins were found; for error messages and

@@ -2,9 +2,10 @@
 // submitted. Ranges are within the storage (a sub-buffer's origin is already added).
 #pragma once
 
-#include <array>
 #include <runtime/command.h>
 #include <runtime/mem_object.h>
+
+#include <array>
 #include <vector>
 
 namespace polder::runtime {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory/domain.h>
+
 #include <polder/driver.h>
 #include <polder/result.h>
 

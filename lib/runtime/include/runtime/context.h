@@ -5,6 +5,7 @@
 #include <base/mutex.h>
 #include <memory/domain.h>
 #include <runtime/device.h>
+
 #include <span>
 #include <string_view>
 #include <vector>
@@ -22,8 +23,8 @@ public:
     using Destructor = void(CL_CALLBACK*)(cl_context context, void* user);
 
     // `properties` as given, with the terminating zero, or empty. `devices` is not empty and distinct.
-    static Ref<Context> create(std::vector<Ref<Device>> devices,
-                               std::vector<cl_context_properties> properties, Notify notify, void* user);
+    static Ref<Context> create(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties,
+                               Notify notify, void* user);
     ~Context() override;
 
     [[nodiscard]] std::span<const Ref<Device>> devices() const { return devices_; }
@@ -43,8 +44,7 @@ public:
     void add_destructor(Destructor function, void* user);
 
 private:
-    Context(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties, Notify notify,
-            void* user);
+    Context(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties, Notify notify, void* user);
 
     struct DestructorCallback {
         Destructor function;

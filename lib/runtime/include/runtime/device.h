@@ -6,12 +6,12 @@
 
 #include <base/mutex.h>
 #include <memory/space.h>
-#include <polder/driver.h>
 #include <runtime/handle.h>
-#include <string>
-#include <vector>
 
 #include <CL/cl.h>
+#include <polder/driver.h>
+#include <string>
+#include <vector>
 
 namespace polder::compiler {
 struct Target;

@@ -6,8 +6,9 @@
 #include <base/mutex.h>
 #include <compiler/compiler.h>
 #include <memory/space.h>
-#include <optional>
 #include <runtime/device.h>
+
+#include <optional>
 #include <vector>
 
 namespace polder::runtime {

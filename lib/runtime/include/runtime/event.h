@@ -7,14 +7,14 @@
 // Any thread may call any function. Callbacks run unlocked, on the thread that noticed.
 #pragma once
 
-#include <atomic>
 #include <base/mutex.h>
-#include <condition_variable>
-#include <polder/driver.h>
 #include <runtime/handle.h>
-#include <vector>
 
 #include <CL/cl.h>
+#include <atomic>
+#include <condition_variable>
+#include <polder/driver.h>
+#include <vector>
 
 namespace polder::runtime {
 

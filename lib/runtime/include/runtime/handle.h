@@ -12,8 +12,9 @@
 // application's error, as the specification says.
 #pragma once
 
-#include <atomic>
 #include <base/ref.h>
+
+#include <atomic>
 #include <cstdint>
 #include <polder/result.h>
 

@@ -5,10 +5,11 @@
 // memory from the heap.
 #pragma once
 
-#include <array>
 #include <runtime/command.h>
 #include <runtime/kernel.h>
 #include <runtime/queue.h>
+
+#include <array>
 
 namespace polder::runtime {
 

@@ -5,6 +5,7 @@
 #include <base/mutex.h>
 #include <memory/storage.h>
 #include <runtime/context.h>
+
 #include <optional>
 #include <vector>
 

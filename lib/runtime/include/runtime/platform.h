@@ -5,6 +5,7 @@
 #pragma once
 
 #include <runtime/device.h>
+
 #include <span>
 #include <string>
 #include <vector>

@@ -4,9 +4,10 @@
 // thread of its own; the process's end waits for it. Any thread may call any function; callbacks run unlocked.
 #pragma once
 
-#include <functional>
 #include <runtime/context.h>
 #include <runtime/device_code.h>
+
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -93,12 +94,10 @@ private:
     // `run`, leaving no build in progress whatever happens.
     [[nodiscard]] Result<void> run_or_fail(const BuildRequest& request);
     [[nodiscard]] Result<void> run(const BuildRequest& request);
-    [[nodiscard]] Result<BuiltModule> make_module(const BuildRequest& request, const Device& device,
-                                                  std::string& log);
+    [[nodiscard]] Result<BuiltModule> make_module(const BuildRequest& request, const Device& device, std::string& log);
     [[nodiscard]] Result<BuiltModule> compile_source(const BuildRequest& request, const Device& device,
                                                      std::string& log);
-    [[nodiscard]] Result<BuiltModule> link_inputs(const BuildRequest& request, const Device& device,
-                                                  std::string& log);
+    [[nodiscard]] Result<BuiltModule> link_inputs(const BuildRequest& request, const Device& device, std::string& log);
     [[nodiscard]] Result<BuiltModule> reuse_binary(const BuildRequest& request, const Device& device);
     void finish(const Device& device, DeviceBuild build);
 

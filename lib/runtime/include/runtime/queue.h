@@ -7,10 +7,11 @@
 #pragma once
 
 #include <base/mutex.h>
-#include <concepts>
 #include <runtime/command.h>
 #include <runtime/context.h>
 #include <runtime/event.h>
+
+#include <concepts>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -32,8 +33,7 @@ public:
     static constexpr Kind kind = Kind::queue;
     static constexpr Status invalid = Status::invalid_command_queue;
 
-    static Result<Ref<Queue>> create(Ref<Context> context, Ref<Device> device,
-                                     cl_command_queue_properties properties,
+    static Result<Ref<Queue>> create(Ref<Context> context, Ref<Device> device, cl_command_queue_properties properties,
                                      std::vector<cl_queue_properties> property_list);
     ~Queue() override;
 
@@ -112,4 +112,4 @@ private:
     size_t sweep_at_ POLDER_GUARDED_BY(mutex_) = 16;
 };
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

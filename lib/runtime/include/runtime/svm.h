@@ -3,8 +3,9 @@
 #pragma once
 
 #include <base/mutex.h>
-#include <map>
 #include <memory/space.h>
+
+#include <map>
 #include <optional>
 
 namespace polder::runtime {
