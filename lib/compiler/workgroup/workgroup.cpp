@@ -1,6 +1,7 @@
 #include "workgroup.h"
 
 #include "cuts.h"
+#include "hoisting.h"
 #include "lowering.h"
 #include "regions.h"
 #include "simplify.h"

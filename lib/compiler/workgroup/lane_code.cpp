@@ -1,0 +1,235 @@
+#include "lane_code.h"
+
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/Analysis/VectorUtils.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/Module.h>
+
+namespace polder::compiler::workgroup {
+
+LaneCode::LaneCode(const LanePlan& plan, const LaneShapes& shapes, unsigned width)
+    : plan_(plan), shapes_(shapes), function_(*plan.header->getParent()), width_(width),
+      builder_(function_.getContext()), mask_type_(llvm::FixedVectorType::get(builder_.getInt1Ty(), width)) {}
+
+// The scalar of a uniform value, or the first lane's of a strided one.
+llvm::Value* LaneCode::scalar(llvm::Value* value) {
+    const auto found = scalars_.find(value);
+    return found == scalars_.end() ? value : found->second;
+}
+
+llvm::Value* LaneCode::vector(llvm::Value* value) {
+    if (const auto found = vectors_.find(value); found != vectors_.end())
+        return found->second;
+    const LaneShape shape = shapes_.of(value);
+    llvm::Value* splat = builder_.CreateVectorSplat(width_, scalar(value));
+    if (shape.stride == 0)
+        return splat;
+    if (value->getType()->isPointerTy())
+        return builder_.CreateGEP(builder_.getInt8Ty(), splat, lane_offsets(builder_.getInt64Ty(), shape.stride));
+    return builder_.CreateAdd(splat, lane_offsets(value->getType(), shape.stride));
+}
+
+llvm::Constant* LaneCode::lane_offsets(llvm::Type* type, int64_t stride) {
+    llvm::SmallVector<llvm::Constant*> lanes;
+    for (unsigned i = 0; i < width_; ++i)
+        lanes.push_back(llvm::ConstantInt::get(
+            type, llvm::APInt(type->getIntegerBitWidth(), static_cast<uint64_t>(stride) * i, false, true)));
+    return llvm::ConstantVector::get(lanes);
+}
+
+void LaneCode::emit(llvm::Instruction& instruction, llvm::Value* mask) {
+    if (&instruction == plan_.next || &instruction == plan_.compare || instruction.isLifetimeStartOrEnd())
+        return;
+    if (llvm::isa<llvm::AssumeInst>(instruction) || llvm::isa<llvm::NoAliasScopeDeclInst>(instruction))
+        return;
+    if (!instruction.getType()->isVoidTy() && shapes_.of(&instruction).is_strided())
+        scalars_[&instruction] = emit_scalar(instruction, mask);
+    else if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction); load && load->isSimple())
+        vectors_[load] = emit_load(*load, mask);
+    else if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction); store && store->isSimple())
+        emit_store(*store, mask);
+    else if (llvm::isa<llvm::CallBase>(instruction) || instruction.mayReadOrWriteMemory())
+        emit_call(instruction, mask);
+    else
+        vectors_[&instruction] = emit_vector(instruction, mask);
+}
+
+llvm::Value* LaneCode::emit_scalar(llvm::Instruction& instruction, llvm::Value* mask) {
+    llvm::Instruction* copy = instruction.clone();
+    for (llvm::Use& operand : copy->operands())
+        operand.set(scalar(operand.get()));
+    copy->setMetadata(llvm::LLVMContext::MD_access_group, nullptr);
+    if (mask && !llvm::isSafeToSpeculativelyExecute(&instruction))
+        make_harmless(*copy, mask);
+    return builder_.Insert(copy, instruction.getName());
+}
+
+// When no lane is active, reads a dummy, divides by one.
+void LaneCode::make_harmless(llvm::Instruction& copy, llvm::Value* mask) {
+    llvm::Value* active = any(mask);
+    if (llvm::isa<llvm::LoadInst>(copy)) {
+        llvm::Value* safe = dummy();
+        if (safe->getType() != copy.getOperand(0)->getType())
+            safe = builder_.CreateAddrSpaceCast(safe, copy.getOperand(0)->getType());
+        copy.setOperand(0, builder_.CreateSelect(active, copy.getOperand(0), safe));
+    } else if (copy.isIntDivRem()) {
+        copy.setOperand(1,
+                        builder_.CreateSelect(active, copy.getOperand(1), llvm::ConstantInt::get(copy.getType(), 1)));
+    }
+}
+
+llvm::Value* LaneCode::dummy() {
+    if (!dummy_) {
+        llvm::IRBuilder<> at(&*function_.getEntryBlock().begin());
+        auto* type = llvm::ArrayType::get(at.getInt64Ty(), 32);
+        dummy_ = at.CreateAlloca(type, nullptr, "unread");
+        at.SetInsertPoint(function_.getEntryBlock().getTerminator());
+        at.CreateStore(llvm::Constant::getNullValue(type), dummy_);
+    }
+    return dummy_;
+}
+
+llvm::Value* LaneCode::emit_vector(llvm::Instruction& instruction, llvm::Value* mask) {
+    llvm::SmallVector<llvm::Value*> operands;
+    for (const llvm::Use& operand : instruction.operands())
+        operands.push_back(vector(operand.get()));
+    if (mask && instruction.isIntDivRem())
+        operands[1] = builder_.CreateSelect(mask, operands[1], llvm::ConstantInt::get(operands[1]->getType(), 1));
+    llvm::Value* result = nullptr;
+    if (auto* binary = llvm::dyn_cast<llvm::BinaryOperator>(&instruction)) {
+        result = builder_.CreateBinOp(binary->getOpcode(), operands[0], operands[1]);
+    } else if (auto* unary = llvm::dyn_cast<llvm::UnaryOperator>(&instruction)) {
+        result = builder_.CreateUnOp(unary->getOpcode(), operands[0]);
+    } else if (auto* cast = llvm::dyn_cast<llvm::CastInst>(&instruction)) {
+        result = builder_.CreateCast(cast->getOpcode(), operands[0], wide(cast->getType()));
+    } else if (auto* compare = llvm::dyn_cast<llvm::CmpInst>(&instruction)) {
+        result = builder_.CreateCmp(compare->getPredicate(), operands[0], operands[1]);
+    } else if (llvm::isa<llvm::SelectInst>(instruction)) {
+        result = builder_.CreateSelect(operands[0], operands[1], operands[2]);
+    } else if (llvm::isa<llvm::FreezeInst>(instruction)) {
+        result = builder_.CreateFreeze(operands[0]);
+    } else if (auto* gep = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction)) {
+        // Struct members are chosen by scalar constants.
+        llvm::SmallVector<llvm::Value*> indices;
+        for (unsigned i = 1; i < gep->getNumOperands(); ++i)
+            indices.push_back(llvm::isa<llvm::ConstantInt>(gep->getOperand(i)) ? gep->getOperand(i) : operands[i]);
+        result = builder_.CreateGEP(gep->getSourceElementType(), operands[0], indices, "", gep->getNoWrapFlags());
+    } else {
+        llvm_unreachable("not widenable");
+    }
+    if (auto* made = llvm::dyn_cast<llvm::Instruction>(result);
+        made && !llvm::isa<llvm::GetElementPtrInst>(made) && made->getOpcode() == instruction.getOpcode())
+        made->copyIRFlags(&instruction);
+    return result;
+}
+
+// Whether neighbouring lanes access neighbouring elements.
+bool LaneCode::is_consecutive(llvm::Value* address, llvm::Type* type) {
+    const llvm::DataLayout& layout = function_.getParent()->getDataLayout();
+    const LaneShape shape = shapes_.of(address);
+    return shape.is_strided() && shape.stride == static_cast<int64_t>(layout.getTypeStoreSize(type).getFixedValue()) &&
+           layout.getTypeStoreSize(type) == layout.getTypeAllocSize(type) && layout.typeSizeEqualsStoreSize(type);
+}
+
+llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
+    llvm::Type* type = wide(load.getType());
+    if (!is_consecutive(load.getPointerOperand(), load.getType()))
+        return builder_.CreateMaskedGather(type, vector(load.getPointerOperand()), load.getAlign(),
+                                           mask ? mask : all_lanes());
+    llvm::Value* address = scalar(load.getPointerOperand());
+    if (!mask)
+        return builder_.CreateAlignedLoad(type, address, load.getAlign());
+    return builder_.CreateMaskedLoad(type, address, load.getAlign(), mask, llvm::Constant::getNullValue(type));
+}
+
+void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
+    llvm::Value* value = store.getValueOperand();
+    llvm::Value* to = store.getPointerOperand();
+    if (!mask && shapes_.of(to).is_uniform()) {
+        // The last work-item's is what remains.
+        llvm::Value* last =
+            shapes_.of(value).is_uniform() ? scalar(value) : builder_.CreateExtractElement(vector(value), width_ - 1);
+        builder_.CreateAlignedStore(last, scalar(to), store.getAlign());
+    } else if (!is_consecutive(to, value->getType())) {
+        builder_.CreateMaskedScatter(vector(value), vector(to), store.getAlign(), mask ? mask : all_lanes());
+    } else if (!mask) {
+        builder_.CreateAlignedStore(vector(value), scalar(to), store.getAlign());
+    } else {
+        builder_.CreateMaskedStore(vector(value), scalar(to), store.getAlign(), mask);
+    }
+}
+
+void LaneCode::emit_call(llvm::Instruction& instruction, llvm::Value* mask) {
+    auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+    const llvm::Intrinsic::ID id = call ? call->getIntrinsicID() : llvm::Intrinsic::not_intrinsic;
+    if (id != llvm::Intrinsic::not_intrinsic && llvm::isTriviallyVectorizable(id)) {
+        vectors_[call] = emit_intrinsic(*call, id);
+        return;
+    }
+    emit_lane_by_lane(instruction, llvm::isSafeToSpeculativelyExecute(&instruction) ? nullptr : mask);
+}
+
+llvm::Value* LaneCode::emit_intrinsic(llvm::CallInst& call, llvm::Intrinsic::ID id) {
+    llvm::SmallVector<llvm::Value*> operands;
+    llvm::SmallVector<llvm::Type*> overloads;
+    if (llvm::isVectorIntrinsicWithOverloadTypeAtArg(id, -1, nullptr))
+        overloads.push_back(wide(call.getType()));
+    for (unsigned i = 0; i < call.arg_size(); ++i) {
+        const bool stays_scalar = llvm::isVectorIntrinsicWithScalarOpAtArg(id, i, nullptr);
+        operands.push_back(stays_scalar ? scalar(call.getArgOperand(i)) : vector(call.getArgOperand(i)));
+        if (llvm::isVectorIntrinsicWithOverloadTypeAtArg(id, static_cast<int>(i), nullptr))
+            overloads.push_back(operands.back()->getType());
+    }
+    llvm::Function* declaration = llvm::Intrinsic::getOrInsertDeclaration(function_.getParent(), id, overloads);
+    llvm::CallInst* made = builder_.CreateCall(declaration, operands);
+    if (llvm::isa<llvm::FPMathOperator>(made))
+        made->copyFastMathFlags(&call);
+    return made;
+}
+
+// Executes `instruction` for each lane in `mask`, in order.
+void LaneCode::emit_lane_by_lane(llvm::Instruction& instruction, llvm::Value* mask) {
+    const bool has_result = !instruction.getType()->isVoidTy();
+    llvm::Value* result = has_result ? llvm::PoisonValue::get(wide(instruction.getType())) : nullptr;
+    llvm::SmallVector<llvm::Value*> operands;
+    for (const llvm::Use& operand : instruction.operands()) {
+        const bool is_lane_value = is_scalar(operand->getType()) && !llvm::isa<llvm::Constant>(operand.get()) &&
+                                   !shapes_.of(operand.get()).is_uniform();
+        operands.push_back(is_lane_value ? vector(operand.get()) : scalar(operand.get()));
+    }
+    for (unsigned lane = 0; lane < width_; ++lane) {
+        llvm::BasicBlock* before = builder_.GetInsertBlock();
+        llvm::BasicBlock* after = nullptr;
+        if (mask) {
+            auto* active = llvm::BasicBlock::Create(function_.getContext(), "lane", &function_);
+            after = llvm::BasicBlock::Create(function_.getContext(), "lane.done", &function_);
+            builder_.CreateCondBr(builder_.CreateExtractElement(mask, lane), active, after);
+            builder_.SetInsertPoint(active);
+        }
+        llvm::Instruction* copy = instruction.clone();
+        for (unsigned i = 0; i < operands.size(); ++i)
+            copy->setOperand(i, operands[i]->getType() == instruction.getOperand(i)->getType()
+                                    ? operands[i]
+                                    : builder_.CreateExtractElement(operands[i], lane));
+        copy->setMetadata(llvm::LLVMContext::MD_access_group, nullptr);
+        builder_.Insert(copy);
+        llvm::Value* joined = has_result ? builder_.CreateInsertElement(result, copy, lane) : nullptr;
+        if (mask) {
+            builder_.CreateBr(after);
+            llvm::BasicBlock* end = builder_.GetInsertBlock();
+            builder_.SetInsertPoint(after);
+            if (has_result) {
+                llvm::PHINode* merged = builder_.CreatePHI(result->getType(), 2);
+                merged->addIncoming(result, before);
+                merged->addIncoming(joined, end);
+                joined = merged;
+            }
+        }
+        result = joined;
+    }
+    if (has_result)
+        vectors_[&instruction] = result;
+}
+
+} // namespace polder::compiler::workgroup

@@ -1,0 +1,68 @@
+// Makes the instructions of a loop's vector form, and knows what stands for each value of the loop in it: a scalar for
+// what is uniform or strided (the first lane's), a vector for the rest.
+#pragma once
+
+#include "lane_plan.h"
+
+#include <llvm/IR/IRBuilder.h>
+
+namespace polder::compiler::workgroup {
+
+class LaneCode {
+public:
+    LaneCode(const LanePlan& plan, const LaneShapes& shapes, unsigned width);
+
+    [[nodiscard]] llvm::IRBuilder<>& builder() { return builder_; }
+    [[nodiscard]] unsigned width() const { return width_; }
+    [[nodiscard]] llvm::Type* wide(llvm::Type* type) const { return llvm::FixedVectorType::get(type, width_); }
+
+    // The scalar of a uniform value, or the first lane's of a strided one.
+    llvm::Value* scalar(llvm::Value* value);
+    llvm::Value* vector(llvm::Value* value);
+    // The form in which a value of `like`'s shape is kept.
+    llvm::Value* kept(llvm::Value* value, const llvm::Value* like) {
+        return shapes_.of(like).is_strided() ? scalar(value) : vector(value);
+    }
+    // What stands for `value` from now on, in the form in which it is kept.
+    llvm::Value*& made(const llvm::Value* value) {
+        return (shapes_.of(value).is_strided() ? scalars_ : vectors_)[value];
+    }
+    // As `made`, for what comes from outside of the loop.
+    void set_scalar(const llvm::Value* value, llvm::Value* scalar) { scalars_[value] = scalar; }
+
+    llvm::Value* all_lanes() { return llvm::ConstantInt::getTrue(mask_type_); }
+    llvm::Value* no_lanes() { return llvm::ConstantInt::getFalse(mask_type_); }
+    llvm::Value* any(llvm::Value* mask) { return builder_.CreateOrReduce(mask); }
+    llvm::Value* both(llvm::Value* mask, llvm::Value* condition) {
+        return mask ? builder_.CreateSelect(mask, condition, no_lanes()) : condition;
+    }
+    llvm::Value* either(llvm::Value* a, llvm::Value* b) { return a ? builder_.CreateOr(a, b) : b; }
+
+    // `mask` null: all lanes.
+    void emit(llvm::Instruction& instruction, llvm::Value* mask);
+
+private:
+    llvm::Constant* lane_offsets(llvm::Type* type, int64_t stride);
+    llvm::Value* emit_scalar(llvm::Instruction& instruction, llvm::Value* mask);
+    void make_harmless(llvm::Instruction& copy, llvm::Value* mask);
+    llvm::Value* dummy();
+    llvm::Value* emit_vector(llvm::Instruction& instruction, llvm::Value* mask);
+    bool is_consecutive(llvm::Value* address, llvm::Type* type);
+    llvm::Value* emit_load(llvm::LoadInst& load, llvm::Value* mask);
+    void emit_store(llvm::StoreInst& store, llvm::Value* mask);
+    void emit_call(llvm::Instruction& instruction, llvm::Value* mask);
+    llvm::Value* emit_intrinsic(llvm::CallInst& call, llvm::Intrinsic::ID id);
+    void emit_lane_by_lane(llvm::Instruction& instruction, llvm::Value* mask);
+
+    const LanePlan& plan_;
+    const LaneShapes& shapes_;
+    llvm::Function& function_;
+    unsigned width_;
+    llvm::IRBuilder<> builder_;
+    llvm::Type* mask_type_;
+    llvm::DenseMap<const llvm::Value*, llvm::Value*> scalars_;
+    llvm::DenseMap<const llvm::Value*, llvm::Value*> vectors_;
+    llvm::AllocaInst* dummy_ = nullptr;
+};
+
+} // namespace polder::compiler::workgroup

@@ -1,0 +1,345 @@
+#include "vector_loop.h"
+
+#include "lane_code.h"
+
+#include <llvm/ADT/SetVector.h>
+#include <llvm/Analysis/LoopInfo.h>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+using Edge = std::pair<llvm::BasicBlock*, llvm::BasicBlock*>;
+
+class VectorLoop {
+public:
+    VectorLoop(const LanePlan& plan, const LaneShapes& shapes, unsigned width)
+        : plan_(plan), shapes_(shapes), function_(*plan.header->getParent()), lanes_(plan, shapes, width),
+          at_(lanes_.builder()) {}
+
+    void emit() {
+        auto* check = llvm::BasicBlock::Create(function_.getContext(), "vector.check", &function_);
+        auto* finish = llvm::BasicBlock::Create(function_.getContext(), "vector.done", &function_);
+        auto* scalar_start = llvm::BasicBlock::Create(function_.getContext(), "items.rest", &function_);
+        for (llvm::BasicBlock* block : plan_.blocks)
+            if (!plan_.is_masked(block))
+                begin_[block] =
+                    llvm::BasicBlock::Create(function_.getContext(), block->getName() + ".vector", &function_);
+
+        make_private_variables();
+        plan_.preheader->getTerminator()->replaceSuccessorWith(plan_.header, check);
+        at_.SetInsertPoint(check);
+        llvm::Value* covered = at_.CreateAnd(plan_.count, at_.getInt64(~uint64_t{lanes_.width() - 1}));
+        llvm::Value* possible = at_.CreateAnd(at_.CreateIsNotNull(covered), bases_are_small());
+        at_.CreateCondBr(possible, begin_[plan_.header], scalar_start);
+
+        for (llvm::BasicBlock* block : plan_.blocks)
+            if (!plan_.is_masked(block))
+                emit_uniform_phis(*block, *check);
+        for (llvm::BasicBlock* block : plan_.blocks)
+            if (!plan_.is_masked(block))
+                emit_uniform_block(*block, covered, *finish);
+        complete_phis();
+
+        at_.SetInsertPoint(finish);
+        at_.CreateCondBr(at_.CreateICmpEQ(covered, plan_.count), plan_.exit, scalar_start);
+        at_.SetInsertPoint(scalar_start);
+        llvm::PHINode* start = at_.CreatePHI(plan_.index->getType(), 2);
+        start->addIncoming(at_.getInt64(0), check);
+        start->addIncoming(covered, finish);
+        at_.CreateBr(plan_.header);
+        plan_.index->setIncomingValue(static_cast<unsigned>(plan_.index->getBasicBlockIndex(plan_.preheader)), start);
+        plan_.header->replacePhiUsesWith(plan_.preheader, scalar_start);
+    }
+
+private:
+    // The uniform skeleton ------------------------------------------------------------------------------
+
+    // No work-item's 32-bit index may wrap around.
+    llvm::Value* bases_are_small() {
+        llvm::Value* small = at_.getTrue();
+        llvm::Value* limit = at_.CreateSub(at_.getInt64(uint64_t{1} << 31), plan_.count);
+        for (llvm::Value* base : shapes_.assumed_small())
+            small = at_.CreateAnd(small, at_.CreateICmpULE(at_.CreateZExtOrTrunc(base, at_.getInt64Ty()), limit));
+        return small;
+    }
+
+    void make_private_variables() {
+        llvm::IRBuilder<> at(&*function_.getEntryBlock().begin());
+        for (auto& [variable, stride] : plan_.private_strides) {
+            const auto* original = llvm::cast<llvm::AllocaInst>(variable);
+            llvm::AllocaInst* all = at.CreateAlloca(llvm::ArrayType::get(at.getInt8Ty(), stride * lanes_.width()));
+            all->setAlignment(original->getAlign());
+            lanes_.set_scalar(variable, all);
+        }
+    }
+
+    void emit_uniform_phis(llvm::BasicBlock& block, llvm::BasicBlock& check) {
+        at_.SetInsertPoint(begin_[&block]);
+        for (llvm::PHINode& phi : block.phis()) {
+            const bool is_strided = shapes_.of(&phi).is_strided();
+            llvm::PHINode* made =
+                at_.CreatePHI(is_strided ? phi.getType() : lanes_.wide(phi.getType()), 2, phi.getName());
+            lanes_.made(&phi) = made;
+            if (&phi == plan_.index)
+                made->addIncoming(at_.getInt64(0), &check);
+            else
+                phis_.push_back(&phi);
+        }
+    }
+
+    void emit_uniform_block(llvm::BasicBlock& block, llvm::Value* covered, llvm::BasicBlock& finish) {
+        at_.SetInsertPoint(begin_[&block]);
+        emit_body(block, nullptr);
+        if (&block == plan_.latch) {
+            auto* index = llvm::cast<llvm::PHINode>(lanes_.made(plan_.index));
+            llvm::Value* next = at_.CreateAdd(index, at_.getInt64(lanes_.width()), "", true, true);
+            index->addIncoming(next, at_.GetInsertBlock());
+            llvm::Instruction* back = at_.CreateCondBr(at_.CreateICmpEQ(next, covered), &finish, begin_[plan_.header]);
+            llvm::LLVMContext& context = function_.getContext();
+            llvm::MDNode* id = llvm::MDNode::getDistinct(
+                context,
+                {nullptr, llvm::MDNode::get(context, llvm::MDString::get(context, "llvm.loop.unroll.disable"))});
+            id->replaceOperandWith(0, id);
+            back->setMetadata(llvm::LLVMContext::MD_loop, id);
+        } else if (const auto chunk = plan_.chunks.find(&block); chunk != plan_.chunks.end()) {
+            emit_chunk(block, chunk->second);
+        } else {
+            const auto* branch = llvm::cast<llvm::BranchInst>(block.getTerminator());
+            if (branch->isConditional())
+                at_.CreateCondBr(lanes_.scalar(branch->getCondition()), begin_[branch->getSuccessor(0)],
+                                 begin_[branch->getSuccessor(1)]);
+            else
+                at_.CreateBr(begin_[branch->getSuccessor(0)]);
+        }
+        end_[&block] = at_.GetInsertBlock();
+    }
+
+    void emit_chunk(llvm::BasicBlock& block, const MaskedChunk& chunk) {
+        set_edges(block, nullptr);
+        const llvm::SmallVector<llvm::BasicBlock*> entries(llvm::successors(&block));
+        emit_in_order(chunk.blocks, plan_.loops->getLoopFor(&block), entries);
+        for (llvm::PHINode& phi : chunk.join->phis()) {
+            auto from_chunk = [&](llvm::BasicBlock* from) { return from == &block || chunk.blocks.contains(from); };
+            if (!shapes_.of(&phi).is_strided()) {
+                blended_[{&block, &phi}] = blend(phi, from_chunk);
+                continue;
+            }
+            for (unsigned i = 0; i < phi.getNumIncomingValues(); ++i)
+                if (from_chunk(phi.getIncomingBlock(i)))
+                    blended_[{&block, &phi}] = lanes_.scalar(phi.getIncomingValue(i));
+        }
+        at_.CreateBr(begin_[chunk.join]);
+    }
+
+    void complete_phis() {
+        for (llvm::PHINode* phi : phis_) {
+            auto* made = llvm::cast<llvm::PHINode>(lanes_.made(phi));
+            for (auto& [block, chunk] : plan_.chunks)
+                if (chunk.join == phi->getParent())
+                    made->addIncoming(blended_[{block, phi}], end_[block]);
+            for (unsigned i = 0; i < phi->getNumIncomingValues(); ++i) {
+                llvm::BasicBlock* from = phi->getIncomingBlock(i);
+                if (plan_.is_masked(from) || plan_.chunks.contains(from))
+                    continue;
+                at_.SetInsertPoint(end_[from]->getTerminator());
+                made->addIncoming(lanes_.kept(phi->getIncomingValue(i), phi), end_[from]);
+            }
+        }
+    }
+
+    // Masked parts ----------------------------------------------------------------------------------------
+
+    // A value as it arrives on an edge: what it was when a lane left a masked loop, if the edge leaves one.
+    llvm::Value* arriving(llvm::Value* value, llvm::BasicBlock* to) {
+        const auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
+        const llvm::Loop* inside = instruction && plan_.loop->contains(instruction)
+                                       ? plan_.loops->getLoopFor(instruction->getParent())
+                                       : nullptr;
+        if (inside && plan_.masked.contains(inside->getHeader()) && !inside->contains(to))
+            if (const auto found = left_.find(value); found != left_.end())
+                return found->second;
+        return lanes_.vector(value);
+    }
+
+    void set_edges(llvm::BasicBlock& block, llvm::Value* mask) {
+        const auto* branch = llvm::cast<llvm::BranchInst>(block.getTerminator());
+        if (!branch->isConditional() || branch->getSuccessor(0) == branch->getSuccessor(1)) {
+            edges_[{&block, branch->getSuccessor(0)}] = mask ? mask : lanes_.all_lanes();
+            return;
+        }
+        llvm::Value* condition = lanes_.vector(branch->getCondition());
+        edges_[{&block, branch->getSuccessor(0)}] = lanes_.both(mask, condition);
+        edges_[{&block, branch->getSuccessor(1)}] = lanes_.both(mask, at_.CreateNot(condition));
+    }
+
+    // The value of a phi where lanes from several blocks in `from` meet.
+    llvm::Value* blend(llvm::PHINode& phi, llvm::function_ref<bool(llvm::BasicBlock*)> from) {
+        llvm::Value* result = nullptr;
+        for (unsigned i = 0; i < phi.getNumIncomingValues(); ++i) {
+            llvm::BasicBlock* block = phi.getIncomingBlock(i);
+            if (!from(block))
+                continue;
+            llvm::Value* value = arriving(phi.getIncomingValue(i), phi.getParent());
+            result = result ? at_.CreateSelect(edges_[{block, phi.getParent()}], value, result) : value;
+        }
+        return result;
+    }
+
+    void emit_masked_block(llvm::BasicBlock& block) {
+        llvm::Value* mask = nullptr;
+        for (llvm::BasicBlock* before :
+             llvm::SmallSetVector<llvm::BasicBlock*, 4>(llvm::pred_begin(&block), llvm::pred_end(&block)))
+            mask = lanes_.either(mask, edges_[{before, &block}]);
+        for (llvm::PHINode& phi : block.phis()) {
+            if (shapes_.of(&phi).is_strided())
+                lanes_.made(&phi) = lanes_.scalar(phi.getIncomingValue(0));
+            else
+                lanes_.made(&phi) = blend(phi, [](llvm::BasicBlock*) { return true; });
+        }
+        emit_body(block, mask);
+        set_edges(block, mask);
+    }
+
+    void emit_body(llvm::BasicBlock& block, llvm::Value* mask) {
+        for (llvm::Instruction& instruction : block)
+            if (!llvm::isa<llvm::PHINode>(instruction) && !instruction.isTerminator())
+                lanes_.emit(instruction, mask);
+    }
+
+    // Emits `blocks` in an order in which each follows what leads to it, inner loops as one.
+    void emit_in_order(const BlockSet& blocks, const llvm::Loop* level, llvm::ArrayRef<llvm::BasicBlock*> entries) {
+        llvm::SmallVector<llvm::BasicBlock*> order;  // an inner loop by its header
+        llvm::SmallPtrSet<llvm::BasicBlock*, 16> seen;
+        const auto visit = [&](auto& self, llvm::BasicBlock* block) -> void {
+            if (!blocks.contains(block) || (level && block == level->getHeader()))
+                return;
+            const llvm::Loop* inner = child_loop(level, block);
+            llvm::BasicBlock* unit = inner ? inner->getHeader() : block;
+            if (!seen.insert(unit).second)
+                return;
+            if (inner) {
+                llvm::SmallVector<llvm::BasicBlock*> exits;
+                inner->getExitBlocks(exits);
+                for (llvm::BasicBlock* exit : exits)
+                    self(self, exit);
+            } else {
+                for (llvm::BasicBlock* next : llvm::successors(block))
+                    self(self, next);
+            }
+            order.push_back(unit);
+        };
+        for (llvm::BasicBlock* entry : entries)
+            visit(visit, entry);
+        for (llvm::BasicBlock* unit : llvm::reverse(order)) {
+            if (llvm::Loop* inner = child_loop(level, unit))
+                emit_masked_loop(*inner);
+            else
+                emit_masked_block(*unit);
+        }
+    }
+
+    // The loop directly inside `level` that contains `block`.
+    llvm::Loop* child_loop(const llvm::Loop* level, llvm::BasicBlock* block) {
+        llvm::Loop* inner = plan_.loops->getLoopFor(block);
+        if (inner == level)
+            return nullptr;
+        while (inner && inner->getParentLoop() != level)
+            inner = inner->getParentLoop();
+        return inner;
+    }
+
+    // Runs while any lane stays inside. Lanes that left keep what they left with.
+    void emit_masked_loop(llvm::Loop& loop) {
+        llvm::BasicBlock* header = loop.getHeader();
+        llvm::BasicBlock* latch = loop.getLoopLatch();
+        llvm::BasicBlock* before = loop.getLoopPreheader();
+        llvm::Value* entering = edges_[{before, header}];
+        auto* start = at_.GetInsertBlock();
+        llvm::DenseMap<llvm::PHINode*, llvm::Value*> initial;
+        for (llvm::PHINode& phi : header->phis()) {
+            llvm::Value* value = phi.getIncomingValueForBlock(before);
+            initial[&phi] = lanes_.kept(value, &phi);
+        }
+        auto* body = llvm::BasicBlock::Create(function_.getContext(), "lanes", &function_);
+        at_.CreateBr(body);
+        at_.SetInsertPoint(body);
+        const auto make_phi = [&](llvm::Value* from) {
+            llvm::PHINode* made = at_.CreatePHI(from->getType(), 2);
+            made->addIncoming(from, start);
+            return made;
+        };
+        llvm::PHINode* mask = make_phi(entering);
+        llvm::SmallVector<std::pair<llvm::PHINode*, llvm::PHINode*>> headers;
+        for (llvm::PHINode& phi : header->phis()) {
+            llvm::PHINode* made = make_phi(initial[&phi]);
+            headers.emplace_back(&phi, made);
+            lanes_.made(&phi) = made;
+        }
+        llvm::SmallVector<llvm::Loop::Edge> exits;
+        loop.getExitEdges(exits);
+        llvm::SmallVector<std::pair<Edge, llvm::PHINode*>> left_by;
+        if (exits.size() > 1)
+            for (const llvm::Loop::Edge& exit : exits)
+                left_by.push_back(
+                    {{const_cast<llvm::BasicBlock*>(exit.first), const_cast<llvm::BasicBlock*>(exit.second)},
+                     make_phi(lanes_.no_lanes())});
+        llvm::SmallVector<std::pair<llvm::Instruction*, llvm::PHINode*>> live_out;
+        for (llvm::BasicBlock* block : loop.blocks())
+            for (llvm::Instruction& instruction : *block)
+                if (llvm::any_of(instruction.users(),
+                                 [&](llvm::User* user) { return !loop.contains(llvm::cast<llvm::Instruction>(user)); }))
+                    live_out.emplace_back(&instruction,
+                                          make_phi(llvm::Constant::getNullValue(lanes_.wide(instruction.getType()))));
+
+        emit_body(*header, mask);
+        set_edges(*header, mask);
+        BlockSet blocks(loop.block_begin(), loop.block_end());
+        const llvm::SmallVector<llvm::BasicBlock*> entries(llvm::successors(header));
+        emit_in_order(blocks, &loop, entries);
+
+        llvm::Value* staying = edges_[{latch, header}];
+        auto* after = llvm::BasicBlock::Create(function_.getContext(), "lanes.done", &function_);
+        for (auto [phi, made] : headers) {
+            llvm::Value* value = phi->getIncomingValueForBlock(latch);
+            made->addIncoming(lanes_.kept(value, phi), at_.GetInsertBlock());
+        }
+        for (auto [instruction, made] : live_out) {
+            const bool is_inner = plan_.loops->getLoopFor(instruction->getParent()) != &loop;
+            llvm::Value* current = is_inner ? left_[instruction] : lanes_.vector(instruction);
+            llvm::Value* kept = at_.CreateSelect(mask, current, made);
+            made->addIncoming(kept, at_.GetInsertBlock());
+            left_[instruction] = kept;
+        }
+        for (auto [edge, made] : left_by) {
+            edges_[edge] = lanes_.either(made, edges_[edge]);
+            made->addIncoming(edges_[edge], at_.GetInsertBlock());
+        }
+        if (exits.size() == 1)
+            edges_[{const_cast<llvm::BasicBlock*>(exits[0].first), const_cast<llvm::BasicBlock*>(exits[0].second)}] =
+                entering;
+        mask->addIncoming(staying, at_.GetInsertBlock());
+        at_.CreateCondBr(lanes_.any(staying), body, after);
+        at_.SetInsertPoint(after);
+    }
+
+    const LanePlan& plan_;
+    const LaneShapes& shapes_;
+    llvm::Function& function_;
+    LaneCode lanes_;
+    llvm::IRBuilder<>& at_;
+
+    llvm::DenseMap<const llvm::Value*, llvm::Value*> left_;  // what lanes left masked loops with
+    std::map<Edge, llvm::Value*> edges_;                     // masks
+    std::map<std::pair<llvm::BasicBlock*, llvm::PHINode*>, llvm::Value*> blended_;
+    llvm::DenseMap<llvm::BasicBlock*, llvm::BasicBlock*> begin_, end_;
+    llvm::SmallVector<llvm::PHINode*> phis_;
+};
+
+} // namespace
+
+void emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, unsigned width) {
+    VectorLoop(plan, shapes, width).emit();
+}
+
+} // namespace polder::compiler::workgroup
