@@ -70,7 +70,8 @@ void remove_others(llvm::Module& module, const FunctionSet& kept) {
     }
 }
 
-// A built-in is inlined, so that it is vectorized with the loop around it, unless that makes too much code.
+// A built-in is inlined, so that it is vectorized with the loop around it, unless that makes too much code. What is cold
+// stays a call, which lanes make one by one and rarely.
 constexpr unsigned inlined_instructions_max = 3000;
 constexpr unsigned inlined_instructions_total_max = 60000;
 
@@ -80,6 +81,8 @@ void prefer_inlining(llvm::Module& module) {
         if (function.isDeclaration() || function.hasFnAttribute(kernel_attribute))
             continue;
         function.setLinkage(llvm::GlobalValue::InternalLinkage);
+        if (function.hasFnAttribute(llvm::Attribute::Cold))
+            continue;
         const uint64_t size = function.getInstructionCount();
         const uint64_t added = size * function.getNumUses();
         if (size > inlined_instructions_max || total + added > inlined_instructions_total_max)
@@ -252,8 +255,8 @@ private:
     KernelObject result_;
 };
 
-} // namespace
+}  // namespace
 
 Result<KernelObject> generate_code(const KernelRequest& request) { return Generation{request}.run(); }
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

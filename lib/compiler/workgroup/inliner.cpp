@@ -143,7 +143,8 @@ llvm::Error inline_callees(llvm::Function& function) {
                 return llvm::createStringError("recursive function '" + callee->getName() +
                                                "' reaches a barrier or a work-item function");
             const size_t size = graph.size_of(*callee);
-            if (!needed && (recursive || size > optional_callee_max || total + size > optional_total_max)) {
+            const bool is_rare = callee->hasFnAttribute(llvm::Attribute::Cold);
+            if (!needed && (recursive || is_rare || size > optional_callee_max || total + size > optional_total_max)) {
                 kept.insert(call);
                 continue;
             }

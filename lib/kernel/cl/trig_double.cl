@@ -1,0 +1,91 @@
+// sin, cos, tan and sincos of doubles. Below 1 ulp, tan below 2.
+//
+// Below 2^30 the argument is reduced by Cody and Waite's method with three doubles of pi/2 and fused
+// multiplications: x - k P1 is exact. Beyond it, Payne and Hanek's (1983): whole numbers times those bits of 2/pi that
+// matter, in functions of their own. They are cold: never inlined, so that work-items run the short way together and call them one by
+// one. The polynomials are fdlibm's (Sun Microsystems, 1993).
+#include "common.h"
+
+#define HALF_PI_1 0x1.921fb54442d18p+0
+#define HALF_PI_2 0x1.1a62633145c07p-54
+#define HALF_PI_3 -0x1.f1976b7ed8fbcp-110
+
+// 64 zeros, then the bits of 2/pi.
+static __constant ulong bits_of_two_over_pi[] = {
+    0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041,
+    0xfe5163abdebbc561, 0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e,
+    0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b,
+    0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
+    0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab,
+    0xf0cfbc209af4361d, 0xa9e391615ee61b08,
+};
+
+// 64 bits from bit `at`.
+HELPER ulong bits_from(int at) {
+    int word = at >> 6, shift = at & 63;
+    ulong high = bits_of_two_over_pi[word] << shift;
+    return shift == 0 ? high : high | bits_of_two_over_pi[word + 1] >> (64 - shift);
+}
+
+// |x| = k pi/2 + *r + *rest, |*r| <= pi/4, for |x| >= 2^30; answers k modulo 4.
+HELPER long reduce_huge(double x, double* r, double* rest) {
+    ulong bits = as_ulong(x) & 0x7fffffffffffffff;
+    ulong m = (bits & 0xfffffffffffff) | 0x10000000000000;
+    // |x| = m 2^e. What is left out before the first bit that is taken are multiples of 4.
+    int e = min((int)(bits >> 52), 0x7fe) - 1075;
+    int first = 64 + e - 2;
+    ulong high = bits_from(first), middle = bits_from(first + 64), low = bits_from(first + 128);
+    ulong carried = mul_hi(m, low);
+    ulong p1 = m * middle + carried;
+    ulong p2 = m * high + mul_hi(m, middle) + (p1 < carried ? 1 : 0);
+    ulong p0 = m * low;
+    // Two bits of quadrant, then the fraction, made one between -1/2 and 1/2.
+    long quadrant = (long)(p2 >> 62);
+    ulong f1 = p2 << 2 | p1 >> 62, f0 = p1 << 2 | p0 >> 62;
+    ulong is_upper = f1 >> 63;
+    quadrant += (long)is_upper;
+    ulong flip = 0 - is_upper;
+    f1 ^= flip;
+    f0 ^= flip;
+    ulong zeros = clz(f1);
+    f1 = zeros == 0 ? f1 : f1 << zeros | f0 >> (64 - zeros);
+    f0 <<= zeros;
+    double scale = as_double((1023 - zeros) << 52);
+    double top = (double)(f1 >> 11) * 0x1p-53 * scale;
+    double bottom = (double)((f1 & 0x7ff) << 42 | f0 >> 22) * 0x1p-106 * scale;
+    double product = top * HALF_PI_1;
+    double lost = fma(top, HALF_PI_1, -product) + fma(top, HALF_PI_2, bottom * HALF_PI_1);
+    double sum = product + lost;
+    lost -= sum - product;
+    *r = is_upper ? -sum : sum;
+    *rest = is_upper ? -lost : lost;
+    return quadrant;
+}
+
+// Infinities and NaNs, too.
+#define IS_HUGE(X) (!(fabs(X) < 0x1p30))
+#define COLD __attribute__((overloadable, noinline, cold))
+COLD double polder_sin_of_huge(double x);
+COLD double polder_cos_of_huge(double x);
+COLD double polder_tan_of_huge(double x);
+
+#define BODY "trig_double.inc"
+#include "widths.h"
+
+COLD double polder_sin_of_huge(double x) {
+    double r, rest;
+    long quadrant = reduce_huge(x, &r, &rest);
+    return isfinite(x) ? copysign(1.0, x) * sine_in_quadrant(quadrant, r, rest) : NAN;
+}
+
+COLD double polder_cos_of_huge(double x) {
+    double r, rest;
+    long quadrant = reduce_huge(x, &r, &rest);
+    return isfinite(x) ? sine_in_quadrant(quadrant + 1, r, rest) : NAN;
+}
+
+COLD double polder_tan_of_huge(double x) {
+    double r, rest;
+    long quadrant = reduce_huge(x, &r, &rest);
+    return isfinite(x) ? copysign(1.0, x) * tangent_in_quadrant(quadrant, r, rest) : NAN;
+}
