@@ -75,6 +75,22 @@ Engine::~Engine() {
         pthread_join(worker->thread, nullptr);
 }
 
+bool Engine::is_quiet() const POLDER_NO_THREAD_SAFETY_ANALYSIS {
+    size_t idle = 0;
+    for (const Worker* worker = idle_; worker; worker = worker->next_idle)
+        ++idle;
+    return idle == workers_.size() && !ready_first_ && !open_tasks_;
+}
+
+void Engine::forget_threads() POLDER_NO_THREAD_SAFETY_ANALYSIS {
+    for (std::unique_ptr<Worker>& worker : workers_) [[maybe_unused]]
+        Worker* const leaked = worker.release();
+    workers_.clear();
+    idle_ = nullptr;
+    open_tasks_ = nullptr;
+    blocked_ = 0;
+}
+
 bool Engine::start() {
     Lock lock(mutex_);
     return !workers_.empty() || spawn() != nullptr;

@@ -6,6 +6,7 @@
 // needs idle queues and joins the workers. A process that exits with work in flight just leaves them be.
 #pragma once
 
+#include <base/fork.h>
 #include <base/mutex.h>
 
 #include <atomic>
@@ -45,7 +46,7 @@ struct EngineOptions {
 
 class Worker;
 
-class Engine {
+class Engine final : private ForkParticipant {
 public:
     explicit Engine(EngineOptions options);
     Engine(const Engine&) = delete;
@@ -82,6 +83,11 @@ private:
     friend class BlockingSection;
     friend class Worker;
 
+    void lock_for_fork() override POLDER_NO_THREAD_SAFETY_ANALYSIS { mutex_.lock(); }
+    void unlock_after_fork() override POLDER_NO_THREAD_SAFETY_ANALYSIS { mutex_.unlock(); }
+    [[nodiscard]] bool is_quiet() const override;
+    void forget_threads() override;
+
     void work(Worker& me);
     Worker* idle_worker() POLDER_REQUIRES(mutex_);
     Worker* wanted_worker() POLDER_REQUIRES(mutex_);
@@ -108,6 +114,7 @@ private:
     Worker* idle_ POLDER_GUARDED_BY(mutex_) = nullptr;
     std::vector<std::unique_ptr<Worker>> workers_ POLDER_GUARDED_BY(mutex_);
     std::atomic<uint32_t> ready_count_{0};
+    ForkMembership fork_membership_{*this};
 };
 
 // While it lives, the calling worker counts as absent, so that another can take its place. Does nothing

@@ -1,3 +1,4 @@
+#include <base/fork.h>
 #include <base/mutex.h>
 
 #include <common/foreign_waits.h>
@@ -17,10 +18,12 @@ struct Sleeper {
     Sleeper* next_idle = nullptr;
 };
 
-class Sleepers {
+class Sleepers final : private ForkParticipant {
 public:
+    // An idle one, or null: then the caller starts another. Either is at work until put_idle.
     Sleeper* take_idle() {
         Lock lock(mutex_);
+        ++working_;
         Sleeper* const sleeper = idle_;
         if (sleeper)
             idle_ = sleeper->next_idle;
@@ -30,11 +33,27 @@ public:
         Lock lock(mutex_);
         sleeper.next_idle = idle_;
         idle_ = &sleeper;
+        --working_;
+    }
+    // The other one could not be started.
+    void give_up() {
+        Lock lock(mutex_);
+        --working_;
     }
 
 private:
+    void lock_for_fork() override POLDER_NO_THREAD_SAFETY_ANALYSIS { mutex_.lock(); }
+    void unlock_after_fork() override POLDER_NO_THREAD_SAFETY_ANALYSIS { mutex_.unlock(); }
+    [[nodiscard]] bool is_quiet() const override POLDER_NO_THREAD_SAFETY_ANALYSIS { return working_ == 0; }
+    void forget_threads() override POLDER_NO_THREAD_SAFETY_ANALYSIS {
+        idle_ = nullptr;
+        working_ = 0;
+    }
+
     Mutex mutex_;
     Sleeper* idle_ POLDER_GUARDED_BY(mutex_) = nullptr;
+    uint32_t working_ POLDER_GUARDED_BY(mutex_) = 0;
+    ForkMembership fork_membership_{*this};
 };
 
 Sleepers& sleepers() {
@@ -85,6 +104,7 @@ bool wait_elsewhere(driver::Timepoint timepoint, TimelineWaiter& waiter) {
     sleeper->timepoint = timepoint;
     sleeper->waiter = &waiter;
     if (!start_thread(*sleeper)) {
+        sleepers().give_up();
         timepoint.queue->wait(timepoint.value);
         return false;
     }

@@ -1,5 +1,6 @@
 #include "entry.h"
 
+#include <atomic>
 #include <string>
 
 namespace polder::api {
@@ -11,6 +12,16 @@ cl_int report(const Error& error, const char* function) {
     static_cast<void>(detail);
     static_cast<void>(function);
     return static_cast<cl_int>(error.status());
+}
+
+cl_int report_cut_off(const char* function) {
+    static std::atomic<bool> was_told{false};
+    if (!was_told.exchange(true))
+        log::line(log::Category::error,
+                  "%s: this process was forked while OpenCL commands of its parent were executing; it cannot use "
+                  "OpenCL. Fork after clFinish, or before the first use of OpenCL, or start a program instead",
+                  function);
+    return CL_OUT_OF_RESOURCES;
 }
 
 Result<void> Info::string(std::string_view answer) const {

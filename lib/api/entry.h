@@ -14,6 +14,7 @@
 
 #include "entry_points.h"
 
+#include <base/fork.h>
 #include <base/log.h>
 #include <runtime/context.h>
 #include <runtime/event.h>
@@ -35,9 +36,15 @@ using runtime::from_handle;
 // Tells POCL_DEBUG=api which call failed and why, and answers with the code.
 [[nodiscard]] cl_int report(const Error& error, const char* function);
 
+// The answer of every call in a process that was forked with work in flight; says so once.
+[[nodiscard]] cl_int report_cut_off(const char* function);
+
 // `body` answers Result<void>. `function` is the name of the entry point that calls this.
 template <class Body>
 [[nodiscard]] cl_int entry(Body&& body, const char* function = __builtin_FUNCTION()) noexcept {
+    // Whatever would be called may wait for threads that are gone.
+    if (fork_state::is_cut_off()) [[unlikely]]
+        return report_cut_off(function);
     try {
         Result<void> result = body();
         if (result) [[likely]]

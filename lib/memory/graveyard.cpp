@@ -58,11 +58,10 @@ void collect() {
         funeral.function(funeral.data);
 }
 
-driver::Timepoint next_destruction() {
+std::optional<driver::Timepoint> next_destruction() {
     const Lock lock{graveyard().mutex};
     for (Grave& grave : graveyard().graves)
-        if (!grave.is_due())
-            return grave.after.front();
+        return grave.is_due() ? driver::Timepoint{} : grave.after.front();
     return {};
 }
 

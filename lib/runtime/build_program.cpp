@@ -1,4 +1,5 @@
 // Building, compiling and linking of programs.
+#include <base/fork.h>
 #include <base/options.h>
 #include <runtime/program.h>
 
@@ -15,7 +16,7 @@ using WorkGroups = BuiltModule::WorkGroups;
 
 // Builds that run on threads of their own. The process must not end (and the compiler's data be destroyed) while
 // one runs: the destructor, called at exit, waits.
-class BuildThreads {
+class BuildThreads final : private ForkParticipant {
 public:
     static BuildThreads& get() {
         static BuildThreads threads;
@@ -40,9 +41,15 @@ public:
     }
 
 private:
+    void lock_for_fork() override { mutex_.lock(); }
+    void unlock_after_fork() override { mutex_.unlock(); }
+    [[nodiscard]] bool is_quiet() const override { return running_ == 0; }
+    void forget_threads() override { running_ = 0; }
+
     std::mutex mutex_;
     std::condition_variable idle_;
     uint32_t running_ = 0;
+    ForkMembership fork_membership_{*this};
 };
 
 WorkGroups work_groups_of(const std::string& application_options) {

@@ -1,8 +1,10 @@
+#include <base/fork.h>
 #include <base/mutex.h>
 #include <memory/collect.h>
 #include <runtime/event.h>
 #include <runtime/watcher.h>
 
+#include <atomic>
 #include <memory>
 #include <polder/driver.h>
 #include <queue>
@@ -13,6 +15,9 @@
 namespace polder::runtime {
 namespace {
 
+// What watching threads have still to tell.
+std::atomic<uint32_t> untold{0};
+
 class Watcher {
 public:
     explicit Watcher(driver::Queue& queue) : queue_(queue) {
@@ -22,6 +27,7 @@ public:
     void add(Ref<Event> event) {
         {
             Lock lock(mutex_);
+            untold.fetch_add(1, std::memory_order_relaxed);
             entries_.push({event->timepoint().value, std::move(event)});
         }
         changed_.notify_one();
@@ -45,9 +51,12 @@ private:
 
     void run() {
         for (;;) {
-            const Entry entry = take();
-            queue_.wait(entry.value);
-            entry.event->run_completion_callbacks();
+            {
+                const Entry entry = take();
+                queue_.wait(entry.value);
+                entry.event->run_completion_callbacks();
+            }
+            untold.fetch_sub(1, std::memory_order_release);
         }
     }
 
@@ -57,9 +66,20 @@ private:
     std::priority_queue<Entry> entries_ POLDER_GUARDED_BY(mutex_);
 };
 
-struct Watchers {
+struct Watchers final : ForkParticipant {
     Mutex mutex;
     std::unordered_map<driver::Queue*, std::unique_ptr<Watcher>> by_queue POLDER_GUARDED_BY(mutex);
+
+    void lock_for_fork() override POLDER_NO_THREAD_SAFETY_ANALYSIS { mutex.lock(); }
+    void unlock_after_fork() override POLDER_NO_THREAD_SAFETY_ANALYSIS { mutex.unlock(); }
+    [[nodiscard]] bool is_quiet() const override { return untold.load(std::memory_order_acquire) == 0; }
+    void forget_threads() override POLDER_NO_THREAD_SAFETY_ANALYSIS {
+        for (auto& [queue, watcher] : by_queue) [[maybe_unused]]
+            Watcher* const leaked = watcher.release();
+        by_queue.clear();
+        untold = 0;
+    }
+    ForkMembership fork_membership{*this};
 };
 
 Watchers& watchers() {
@@ -89,14 +109,17 @@ void watch(Ref<Event> event) {
 
 void watch_destructions() {
     memory::collect();
-    if (memory::next_destruction().is_complete())
+    if (!memory::next_destruction())
         return;
+    static_cast<void>(watchers());  // a fork is told of this thread
+    untold.fetch_add(1, std::memory_order_relaxed);
     std::thread([] {
-        for (driver::Timepoint next = memory::next_destruction(); !next.is_complete();
-             next = memory::next_destruction()) {
-            next.queue->wait(next.value);
+        while (const std::optional<driver::Timepoint> next = memory::next_destruction()) {
+            if (next->queue)
+                next->queue->wait(next->value);
             memory::collect();
         }
+        untold.fetch_sub(1, std::memory_order_release);
     }).detach();
 }
 

@@ -3,14 +3,16 @@
 // One list per process. Any thread may call; the functions run on the calling thread, without any lock.
 #pragma once
 
+#include <optional>
 #include <polder/driver.h>
 
 namespace polder::memory {
 
 // Calls what is due. Never blocks.
 void collect();
-// What the oldest storage that is not yet due waits for; complete when there is none. A watcher that waits for it
-// and calls collect() again and again until it is complete has called everything.
-[[nodiscard]] driver::Timepoint next_destruction();
+// What a storage whose function has not been taken up by collect() waits for, which may be complete by now; nothing
+// when there is none. A watcher that waits for it and calls collect(), again and again until there is none, has called
+// everything.
+[[nodiscard]] std::optional<driver::Timepoint> next_destruction();
 
 } // namespace polder::memory

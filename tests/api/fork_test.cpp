@@ -1,0 +1,147 @@
+// Processes that use OpenCL and fork. The child ends by itself, and either computes or is told that it cannot.
+#include "support/fixture.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace polder::test {
+namespace {
+
+class Forks : public ContextTest {
+protected:
+    void SetUp() override {
+        ContextTest::SetUp();
+        program = build("kernel void doubled(global int* values) { values[get_global_id(0)] *= 2; }");
+        buffer = make_buffer(count * sizeof(cl_int));
+    }
+
+    // Many work-groups, so that workers are wanted. The sum of the results, or -1 and an OpenCL error.
+    static cl_int compute(cl_command_queue on, cl_program doubling, cl_mem values) {
+        cl_int error = CL_SUCCESS;
+        const OwnedKernel kernel = clCreateKernel(doubling, "doubled", &error);
+        const cl_int ones = 1;
+        const size_t size = count;
+        if (error || clSetKernelArg(kernel, 0, sizeof values, &values) ||
+            clEnqueueFillBuffer(on, values, &ones, sizeof ones, 0, size * sizeof ones, 0, nullptr, nullptr) ||
+            clEnqueueNDRangeKernel(on, kernel, 1, nullptr, &size, nullptr, 0, nullptr, nullptr))
+            return -1;
+        std::vector<cl_int> got(count);
+        if (clEnqueueReadBuffer(on, values, CL_TRUE, 0, size * sizeof ones, got.data(), 0, nullptr, nullptr))
+            return -1;
+        cl_int sum = 0;
+        for (const cl_int value : got)
+            sum += value;
+        return sum;
+    }
+
+    // Ends the process as any program does, static destructors included.
+    template <class Body>
+    static int exit_status_of_child(Body body) {
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(60);  // a child that hangs is killed
+            std::exit(body());
+        }
+        int status = 0;
+        EXPECT_EQ(waitpid(child, &status, 0), child);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    }
+
+    static constexpr size_t count = 1 << 18;
+    static constexpr cl_int expected = 2 * static_cast<cl_int>(count);
+    OwnedProgram program;
+    OwnedMem buffer;
+};
+
+TEST_F(Forks, AChildThatUsesNoOpenClEnds) {
+    for (cl_device_id device : devices)
+        EXPECT_EQ(compute(make_queue(device), program, buffer), expected);
+    EXPECT_EQ(exit_status_of_child([] { return 7; }), 7);
+}
+
+TEST_F(Forks, AChildComputesWithWhatItsParentMade) {
+    std::vector<OwnedQueue> queues;
+    for (cl_device_id device : devices) {
+        queues.push_back(make_queue(device));
+        EXPECT_EQ(compute(queues.back(), program, buffer), expected);
+    }
+    EXPECT_EQ(exit_status_of_child([&] {
+                  for (const OwnedQueue& one : queues)
+                      if (compute(one, program, buffer) != expected)
+                          return 1;
+                  return 7;
+              }),
+              7);
+    EXPECT_EQ(compute(queue, program, buffer), expected) << "the parent goes on";
+}
+
+TEST_F(Forks, AChildComputesWithAContextOfItsOwn) {
+    for (cl_device_id device : devices)
+        EXPECT_EQ(compute(make_queue(device), program, buffer), expected);
+    EXPECT_EQ(exit_status_of_child([&] {
+                  ContextTest::SetUp();
+                  program = build("kernel void doubled(global int* v) { v[get_global_id(0)] *= 2; /* anew */ }");
+                  buffer = make_buffer(count * sizeof(cl_int));
+                  for (cl_device_id device : devices)
+                      if (compute(make_queue(device), program, buffer) != expected)
+                          return 1;
+                  return 7;
+              }),
+              7);
+}
+
+TEST_F(Forks, AChildsCallbacksRun) {
+    EXPECT_EQ(compute(queue, program, buffer), expected);
+    EXPECT_EQ(exit_status_of_child([&] {
+                  static std::atomic<bool> was_called{false};
+                  OwnedEvent event;
+                  const OwnedEvent gate = make_user_event();
+                  if (clEnqueueMarkerWithWaitList(queue, 1, gate.in(), event.out()) ||
+                      clSetEventCallback(
+                          event, CL_COMPLETE, [](cl_event, cl_int, void*) { was_called = true; }, nullptr) ||
+                      clSetUserEventStatus(gate, CL_COMPLETE) || clFinish(queue))
+                      return 1;
+                  while (!was_called)
+                      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                  return 7;
+              }),
+              7);
+}
+
+// Blocks a worker until it is let go.
+struct Gate {
+    std::atomic<bool> has_begun{false};
+    std::atomic<bool> may_end{false};
+    static void CL_CALLBACK pass(void* argument) {
+        Gate& gate = **static_cast<Gate**>(argument);
+        gate.has_begun = true;
+        while (!gate.may_end)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+};
+
+TEST_F(Forks, AChildOfAProcessWithWorkInFlightIsToldSo) {
+    Gate gate;
+    Gate* argument = &gate;
+    ASSERT_EQ(
+        clEnqueueNativeKernel(queue, Gate::pass, &argument, sizeof argument, 0, nullptr, nullptr, 0, nullptr, nullptr),
+        CL_SUCCESS);
+    EXPECT_EQ(clFlush(queue), CL_SUCCESS);
+    while (!gate.has_begun)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(exit_status_of_child([&] {
+                  cl_int error = CL_SUCCESS;
+                  const cl_mem refused = clCreateBuffer(context, CL_MEM_READ_WRITE, 4, nullptr, &error);
+                  return clFinish(queue) == CL_OUT_OF_RESOURCES && !refused && error == CL_OUT_OF_RESOURCES ? 7 : 1;
+              }),
+              7);
+    gate.may_end = true;
+    EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+    EXPECT_EQ(compute(queue, program, buffer), expected);
+}
+
+} // namespace
+} // namespace polder::test
