@@ -33,8 +33,6 @@ struct Query {
          return info.array(expression);                                                                                \
      }},
 
-constexpr cl_uint parameter_bytes_max = 4096;
-constexpr size_t program_variables_bytes_max = 1u << 20;
 constexpr size_t printf_bytes_max = 1u << 20;
 constexpr size_t sub_groups_max = 1;  // a sub-group is the whole work-group
 
@@ -200,11 +198,11 @@ const Query memory_queries[] = {
     POLDER_VALUE(CL_DEVICE_LOCAL_MEM_TYPE, cl_device_local_mem_type,
                  device.info().local_memory_is_dedicated ? CL_LOCAL : CL_GLOBAL)
     POLDER_VALUE(CL_DEVICE_LOCAL_MEM_SIZE, cl_ulong, device.info().local_memory_bytes)
-    POLDER_VALUE(CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, cl_ulong, runtime::max_allocation_bytes(device))
-    POLDER_VALUE(CL_DEVICE_MAX_CONSTANT_ARGS, cl_uint, parameter_bytes_max / sizeof(void*))
-    POLDER_VALUE(CL_DEVICE_MAX_PARAMETER_SIZE, size_t, parameter_bytes_max)
-    POLDER_VALUE(CL_DEVICE_MAX_GLOBAL_VARIABLE_SIZE, size_t, program_variables_bytes_max)
-    POLDER_VALUE(CL_DEVICE_GLOBAL_VARIABLE_PREFERRED_TOTAL_SIZE, size_t, program_variables_bytes_max)
+    POLDER_VALUE(CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, cl_ulong, runtime::max_constant_bytes(device))
+    POLDER_VALUE(CL_DEVICE_MAX_CONSTANT_ARGS, cl_uint, runtime::parameter_bytes_max / sizeof(void*))
+    POLDER_VALUE(CL_DEVICE_MAX_PARAMETER_SIZE, size_t, runtime::parameter_bytes_max)
+    POLDER_VALUE(CL_DEVICE_MAX_GLOBAL_VARIABLE_SIZE, size_t, runtime::program_variables_bytes_max)
+    POLDER_VALUE(CL_DEVICE_GLOBAL_VARIABLE_PREFERRED_TOTAL_SIZE, size_t, runtime::program_variables_bytes_max)
     POLDER_VALUE(CL_DEVICE_MEM_BASE_ADDR_ALIGN, cl_uint, device.info().base_address_alignment * 8)
     POLDER_VALUE(CL_DEVICE_MIN_DATA_TYPE_ALIGN_SIZE, cl_uint, sizeof(cl_long16))
     POLDER_VALUE(CL_DEVICE_HOST_UNIFIED_MEMORY, cl_bool, device.space_id().is_host())

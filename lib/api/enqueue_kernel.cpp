@@ -95,6 +95,21 @@ Result<NdRange> launch_range(const Kernel& kernel, const KernelOnDevice& on, con
     return range;
 }
 
+// The buffer that an argument named when it was set. A kernel holds no reference to its arguments
+// (doc/decisions/0011-released-arguments.md): the handle may have been released since, or be another buffer's now.
+Result<MemObject*> named_buffer(const Queue& queue, const KernelOnDevice& on, const KernelArguments::Pointer& pointer) {
+    const Result<MemObject*> buffer = from_handle<MemObject>(pointer.buffer);
+    if (buffer && &(*buffer)->context() == &queue.context())
+        return *buffer;
+    // Bytes that the kernel never touches are not missed.
+    if (on.info->arguments[pointer.index].access == Access::none)
+        return nullptr;
+    const std::string text = "kernel " + on.info->name + ": the buffer of argument " + std::to_string(pointer.index) +
+                             " was released between clSetKernelArg and the launch";
+    queue.context().notify(text);
+    return fail(Status::invalid_kernel_args, text);
+}
+
 // The kernel's buffers as they are now, each with memory where the queue's device computes.
 Result<BufferList> reserved_buffers(const Queue& queue, const KernelOnDevice& on, const KernelArguments& arguments) {
     BufferList buffers(arguments.pointers.size());
@@ -103,17 +118,16 @@ Result<BufferList> reserved_buffers(const Queue& queue, const KernelOnDevice& on
         const KernelArguments::Pointer& pointer = arguments.pointers[i];
         if (!pointer.buffer)
             continue;
-        const Result<MemObject*> buffer = from_handle<MemObject>(pointer.buffer);
-        // Released since it was set.
+        POLDER_ASSIGN(buffer, named_buffer(queue, on, pointer));
         if (!buffer)
-            return fail(Status::invalid_kernel_args);
+            continue;
         // A sub-buffer that begins where this device's buffers cannot.
-        if ((*buffer)->origin() % device.base_address_alignment != 0)
+        if (buffer->origin() % device.base_address_alignment != 0)
             return fail(Status::misaligned_sub_buffer_offset);
-        buffers[i] = Ref<MemObject>::share(*buffer);
+        buffers[i] = Ref<MemObject>::share(buffer);
         if (on.info->arguments[pointer.index].access == Access::none)
             continue;
-        if (const Result<void> reserved = queue.context().domain().reserve((*buffer)->storage(), queue.space());
+        if (const Result<void> reserved = queue.context().domain().reserve(buffer->storage(), queue.space());
             !reserved) {
             queue.context().notify(reserved.error().detail());
             return fail(reserved.error());
@@ -161,6 +175,7 @@ Result<void> enqueue_launch(const EnqueueEdge& edge, const Kernel& kernel, cl_co
     // More local memory than a work-group can have.
     if (runtime::local_bytes_used(*code, *arguments) > queue.device().info().local_memory_bytes)
         return fail(Status::out_of_resources, "the kernel's local memory exceeds CL_DEVICE_LOCAL_MEM_SIZE");
+    range.local = kernel.best_local_size(*on, queue.device(), *code, range.global, range.local);
     POLDER_ASSIGN(buffers, reserved_buffers(queue, *on, *arguments));
     POLDER_ASSIGN(variables, on->code->program_variables());
     return edge.enqueue(

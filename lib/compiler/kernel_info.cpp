@@ -1,5 +1,6 @@
 #include "kernel_info.h"
 
+#include "leaves.h"
 #include "retarget.h"
 
 #include <algorithm>
@@ -223,6 +224,54 @@ bool calls_launch_context(const llvm::Function& function, llvm::SmallPtrSetImpl<
     return false;
 }
 
+// Looks at a kernel and all it calls for what depends on the grouping of work-items. Whatever is not known for
+// certain counts.
+class WorkGroupUses {
+public:
+    [[nodiscard]] bool has_any(const llvm::Function& function) {
+        if (!seen_.insert(&function).second)
+            return false;
+        return std::any_of(llvm::inst_begin(function), llvm::inst_end(function),
+                           [this](const llvm::Instruction& instruction) { return is_one(instruction); });
+    }
+
+private:
+    bool is_one(const llvm::Instruction& instruction) {
+        if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
+            const llvm::Function* callee = call->getCalledFunction();
+            if (callee == nullptr)
+                return true;
+            if (is_work_group_leaf(std::string_view{callee->getName()}) ? !is_same_in_all_groups(callee->getName())
+                                                                        : !callee->isDeclaration() && has_any(*callee))
+                return true;
+        }
+        return std::any_of(instruction.value_op_begin(), instruction.value_op_end(),
+                           [this](const llvm::Value* operand) { return is_local_memory(*operand); });
+    }
+
+    static bool is_same_in_all_groups(llvm::StringRef leaf) {
+        return leaf == "_Z13get_global_idj" || leaf == "_Z15get_global_sizej" || leaf == "_Z17get_global_offsetj" ||
+               leaf == "_Z20get_global_linear_idv" || leaf == "_Z12get_work_dimv" || leaf == "_polder_launch_context";
+    }
+
+    // A variable in local memory, or the address of one in an expression.
+    bool is_local_memory(const llvm::Value& value) {
+        if (const auto* variable = llvm::dyn_cast<llvm::GlobalVariable>(&value))
+            return variable->hasAttribute(local_variable_attribute);
+        const auto* constant = llvm::dyn_cast<llvm::Constant>(&value);
+        return constant != nullptr && !llvm::isa<llvm::GlobalValue>(constant) &&
+               std::any_of(constant->op_begin(), constant->op_end(),
+                           [this](const llvm::Use& operand) { return is_local_memory(*operand.get()); });
+    }
+
+    llvm::SmallPtrSet<const llvm::Function*, 16> seen_;
+};
+
+bool takes_local_memory(const KernelInfo& info) {
+    return std::any_of(info.arguments.begin(), info.arguments.end(),
+                       [](const KernelArgument& argument) { return argument.kind == ArgumentKind::local_pointer; });
+}
+
 KernelInfo kernel_info(const llvm::Function& kernel) {
     KernelInfo info;
     info.name = kernel.getName().str();
@@ -241,6 +290,7 @@ KernelInfo kernel_info(const llvm::Function& kernel) {
     info.uses_indirect_pointers = PointerSources{}.has_indirect(kernel);
     llvm::SmallPtrSet<const llvm::Function*, 16> seen;
     info.uses_program_variables = calls_launch_context(kernel, seen);
+    info.sees_work_groups = takes_local_memory(info) || WorkGroupUses{}.has_any(kernel);
     return info;
 }
 

@@ -8,7 +8,7 @@
 namespace polder::compiler {
 namespace {
 
-constexpr std::string_view magic = "POLDER\x1a\x01";
+constexpr std::string_view magic = "POLDER\x1a\x02";
 constexpr size_t hash_bytes = 32;
 
 std::string hash_of(std::string_view bytes) {
@@ -82,6 +82,7 @@ void put(ByteWriter& out, const KernelInfo& kernel) {
     put(out, kernel.work_group_size_hint);
     out.put(kernel.uses_indirect_pointers);
     out.put(kernel.uses_program_variables);
+    out.put(kernel.sees_work_groups);
 }
 
 KernelInfo get_kernel(ByteReader& in) {
@@ -95,6 +96,7 @@ KernelInfo get_kernel(ByteReader& in) {
     kernel.work_group_size_hint = get_size(in);
     kernel.uses_indirect_pointers = in.get<bool>();
     kernel.uses_program_variables = in.get<bool>();
+    kernel.sees_work_groups = in.get<bool>();
     return kernel;
 }
 

@@ -76,6 +76,15 @@ void append_detail(std::string& log, const Error& error) {
     log.append(error.detail()).append("\n");
 }
 
+Result<void> check_variables(const compiler::Module& module, BuildRequest::Step step) {
+    const uint64_t bytes = module.program_variables().image.size();
+    if (bytes <= program_variables_bytes_max)
+        return {};
+    return fail(Error{failure_of(step), "error: the program-scope variables take " + std::to_string(bytes) +
+                                            " bytes, more than CL_DEVICE_MAX_GLOBAL_VARIABLE_SIZE, " +
+                                            std::to_string(program_variables_bytes_max)});
+}
+
 // Groups the devices that share a build.
 std::map<const compiler::Target*, std::vector<Ref<Device>>> by_target(const std::vector<Ref<Device>>& devices) {
     std::map<const compiler::Target*, std::vector<Ref<Device>>> groups;
@@ -166,11 +175,16 @@ void Program::finish(const Device& device, DeviceBuild build) {
 }
 
 Result<BuiltModule> Program::make_module(const BuildRequest& request, const Device& device, std::string& log) {
+    Result<BuiltModule> made = fail(Status::invalid_program);
     if (request.step == BuildRequest::Step::link)
-        return link_inputs(request, device, log);
-    if (origin_ != Origin::source)
-        return reuse_binary(request, device);
-    return compile_source(request, device, log);
+        made = link_inputs(request, device, log);
+    else if (origin_ != Origin::source)
+        made = reuse_binary(request, device);
+    else
+        made = compile_source(request, device, log);
+    if (made)
+        POLDER_TRY(check_variables(*made->module, request.step));
+    return made;
 }
 
 Result<BuiltModule> Program::compile_source(const BuildRequest& request, const Device& device, std::string& log) {

@@ -72,4 +72,11 @@ uint64_t max_allocation_bytes(const Device& device) {
     return device.info().memory_bytes;
 }
 
-} // namespace polder::runtime
+uint64_t max_constant_bytes(const Device& device) {
+    // Constant memory is global memory here, and a larger buffer works too. Applications take the figure for what can
+    // be read fast from everywhere, so it is about what a core's second cache holds; 64 KiB must be there.
+    constexpr uint64_t cached_bytes = 1u << 20;
+    return std::min(max_allocation_bytes(device), cached_bytes);
+}
+
+}  // namespace polder::runtime

@@ -22,6 +22,13 @@ bool same_definition(const KernelInfo& a, const KernelInfo& b) {
     });
 }
 
+uint64_t parameter_bytes(const KernelInfo& info) {
+    uint64_t bytes = 0;
+    for (const KernelArgument& argument : info.arguments)
+        bytes += argument.size;
+    return bytes;
+}
+
 Ref<KernelArguments> unset_arguments(const KernelInfo& info) {
     Ref<KernelArguments> arguments = make_ref<KernelArguments>();
     arguments->packed.resize(info.arguments_size);
@@ -37,15 +44,19 @@ Ref<KernelArguments> unset_arguments(const KernelInfo& info) {
     return arguments;
 }
 
-LocalSizeRules rules_for(const KernelOnDevice& on, const Device& device, const LoadedCode& code) {
+LocalSizeRules rules_for(LocalSizeRules::Shape shape, const Device& device, const LoadedCode& code) {
     const driver::DeviceInfo& info = device.info();
     return {.group_max = info.max_work_group_size,
             .item_max = std::to_array(info.max_work_item_sizes),
             .preferred_multiple = std::max<uint64_t>(code.compiled->preferred_multiple, 1),
             .compute_units = info.compute_units,
-            .shape = on.work_groups == BuiltModule::WorkGroups::any ? LocalSizeRules::Shape::any
-                                                                    : LocalSizeRules::Shape::uniform};
+            .shape = shape};
 }
+
+// Below this, what a group costs is felt beside what its work-items do.
+constexpr uint64_t items_worth_a_group = 64;
+
+uint64_t items_of(const Size3& size) { return size[0] * size[1] * size[2]; }
 
 } // namespace
 
@@ -75,6 +86,13 @@ Result<Ref<Kernel>> Kernel::create(Ref<Program> program, std::string_view name) 
         return fail(Status::invalid_program_executable);
     if (on_devices.empty())
         return fail(Status::invalid_kernel_name);
+    if (const uint64_t bytes = parameter_bytes(*on_devices.front().info); bytes > parameter_bytes_max) {
+        const std::string text = "kernel " + std::string(name) + " takes " + std::to_string(bytes) +
+                                 " bytes of arguments, more than CL_DEVICE_MAX_PARAMETER_SIZE, " +
+                                 std::to_string(parameter_bytes_max);
+        program->context().notify(text);
+        return fail(Status::out_of_resources, text);
+    }
     Ref<KernelArguments> arguments = unset_arguments(*on_devices.front().info);
     return Ref<Kernel>::adopt(new Kernel(std::move(program), std::move(on_devices), std::move(arguments)));
 }
@@ -89,19 +107,32 @@ const KernelOnDevice* Kernel::on(const Device& device) const {
     return nullptr;
 }
 
+Size3 Kernel::choose(LocalSizeRules::Shape shape, const Device& device, const LoadedCode& code,
+                     const Size3& global) const {
+    const Lock lock(mutex_);
+    Choice& last = shape == LocalSizeRules::Shape::unseen ? last_unseen_ : last_seen_;
+    if (last.device != &device || last.global != global)
+        last = {&device, global, choose_local_size(global, rules_for(shape, device, code))};
+    return last.local;
+}
+
 Result<Size3> Kernel::suggest_local_size(const KernelOnDevice& on, const Device& device, const Size3& global) const {
     if (on.info->reqd_work_group_size)
         return *on.info->reqd_work_group_size;
-    {
-        const Lock lock(mutex_);
-        if (last_suggestion_.device == &device && last_suggestion_.global == global)
-            return last_suggestion_.local;
-    }
     POLDER_ASSIGN(loaded, code(on));
-    const Size3 local = choose_local_size(global, rules_for(on, device, *loaded));
-    const Lock lock(mutex_);
-    last_suggestion_ = {&device, global, local};
-    return local;
+    const bool may_differ = on.work_groups == BuiltModule::WorkGroups::any;
+    return choose(may_differ ? LocalSizeRules::Shape::any : LocalSizeRules::Shape::uniform, device, *loaded, global);
+}
+
+Size3 Kernel::best_local_size(const KernelOnDevice& on, const Device& device, const LoadedCode& code,
+                              const Size3& global, const Size3& local) const {
+    const bool is_one_group = local == global;
+    const bool is_fine = local[0] >= code.compiled->preferred_multiple && items_of(local) >= items_worth_a_group;
+    if (on.info->sees_work_groups || on.info->reqd_work_group_size || is_one_group || is_fine)
+        return local;
+    const Size3 better = choose(LocalSizeRules::Shape::unseen, device, code, global);
+    // Fewer groups than compute units are no gain when each work-item has much to do.
+    return items_of(global) / items_of(better) >= device.info().compute_units ? better : local;
 }
 
 KernelArguments& Kernel::change(uint32_t index) {

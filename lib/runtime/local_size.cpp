@@ -17,17 +17,40 @@ uint64_t largest_divisor(uint64_t size, uint64_t max) {
     return 1;
 }
 
-// The largest divisor up to `max` that is a multiple of `multiple`; without one, the largest divisor, or, where
-// groups may differ in size and that is too small to fill a vector, whole vectors.
-uint64_t choose_x(uint64_t size, uint64_t max, const LocalSizeRules& rules) {
-    const uint64_t multiple = std::min(rules.preferred_multiple, max);
-    if (size % multiple == 0)
-        return multiple * largest_divisor(size / multiple, max / multiple);
-    const uint64_t divisor = largest_divisor(size, max);
-    const bool is_poor = divisor < multiple && size > multiple;
-    if (is_poor && rules.shape == LocalSizeRules::Shape::any)
-        return std::min(max / multiple * multiple, size);
-    return divisor;
+// 0 when there is none.
+uint64_t smallest_divisor_above(uint64_t size, uint64_t above, uint64_t max) {
+    for (uint64_t divisor = above + 1; divisor <= std::min(size, max); ++divisor)
+        if (size % divisor == 0)
+            return divisor;
+    return 0;
+}
+
+// How many work-items a dimension may have in a group: `target` is best, `most` is possible.
+struct Extent {
+    uint64_t target;
+    uint64_t most;
+};
+
+uint64_t choose_x(uint64_t size, const Extent& extent, const LocalSizeRules& rules) {
+    const uint64_t multiple = std::min(rules.preferred_multiple, extent.target);
+    const uint64_t whole_vectors = std::min(extent.target / multiple * multiple, size);
+    const uint64_t same = size % multiple == 0 ? multiple * largest_divisor(size / multiple, extent.target / multiple)
+                                               : largest_divisor(size, extent.target);
+    const bool is_poor = same < multiple && size > multiple;
+    switch (rules.shape) {
+    case LocalSizeRules::Shape::unseen: return same % multiple == 0 && 2 * same > whole_vectors ? same : whole_vectors;
+    case LocalSizeRules::Shape::any: return is_poor ? whole_vectors : same;
+    default: break;
+    }
+    // A group larger than is best beats one that fills no vector.
+    const uint64_t larger = is_poor ? smallest_divisor_above(size, extent.target, extent.most) : 0;
+    return larger ? larger : same;
+}
+
+uint64_t choose_y_or_z(uint64_t size, uint64_t max, LocalSizeRules::Shape shape) {
+    const uint64_t same = largest_divisor(size, max);
+    const uint64_t most = std::min(size, max);
+    return shape != LocalSizeRules::Shape::uniform && 2 * same <= most ? most : same;
 }
 
 } // namespace
@@ -38,10 +61,12 @@ Size3 choose_local_size(const Size3& global, const LocalSizeRules& rules) {
     uint64_t left = std::clamp(share, std::min<uint64_t>(rules.preferred_multiple, rules.group_max),
                                std::max<uint64_t>(1, std::min(group_target_max, rules.group_max)));
     Size3 local{1, 1, 1};
-    local[0] = choose_x(global[0], std::max<uint64_t>(1, std::min(left, rules.item_max[0])), rules);
+    const Extent x{std::max<uint64_t>(1, std::min(left, rules.item_max[0])),
+                   std::min(rules.group_max, rules.item_max[0])};
+    local[0] = choose_x(global[0], x, rules);
     for (size_t d = 1; d < 3; ++d) {
         left /= local[d - 1];
-        local[d] = largest_divisor(global[d], std::max<uint64_t>(1, std::min(left, rules.item_max[d])));
+        local[d] = choose_y_or_z(global[d], std::max<uint64_t>(1, std::min(left, rules.item_max[d])), rules.shape);
     }
     return local;
 }

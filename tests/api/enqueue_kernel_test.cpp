@@ -1,7 +1,10 @@
 #include "support/fixture.h"
 
 #include <CL/cl_ext.h>
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 namespace polder::test {
 namespace {
@@ -111,6 +114,114 @@ TEST_F(Launches, ReportABufferThatWasReleased) {
         ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), gone.in()), CL_SUCCESS);
     }
     EXPECT_EQ(launch(kernel, {16}), CL_INVALID_KERNEL_ARGS);
+    // Set anew, it is well again.
+    EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer.in()), CL_SUCCESS);
+    EXPECT_EQ(launch(kernel, {16}), CL_SUCCESS);
+    EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+}
+
+TEST_F(Launches, SayWhichArgumentWasReleased) {
+    std::string told;
+    cl_int error = CL_SUCCESS;
+    const auto notify = [](const char* text, const void*, size_t, void* user) {
+        static_cast<std::string*>(user)->append(text);
+    };
+    context = clCreateContext(nullptr, 1, devices.data(), notify, &told, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    queue = make_queue(devices[0]);
+    const OwnedProgram program = build("kernel void copy(global const int* from, global int* to) { *to = *from; }");
+    const OwnedKernel kernel = make_kernel(program, "copy");
+    const OwnedMem stays = make_buffer(4);
+    EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), stays.in()), CL_SUCCESS);
+    {
+        const OwnedMem gone = make_buffer(4);
+        EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(cl_mem), gone.in()), CL_SUCCESS);
+    }
+    EXPECT_EQ(launch(kernel, {1}), CL_INVALID_KERNEL_ARGS);
+    EXPECT_NE(told.find("kernel copy: the buffer of argument 1 "), std::string::npos) << told;
+}
+
+TEST_F(Launches, DoNotMissAReleasedBufferThatTheKernelNeverTouches) {
+    const OwnedProgram program = build("kernel void one(global int* out, global int* unused) { out[0] = 5; }");
+    const OwnedKernel kernel = make_kernel(program, "one");
+    {
+        const OwnedMem gone = make_buffer(64);
+        EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer.in()), CL_SUCCESS);
+        EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(cl_mem), gone.in()), CL_SUCCESS);
+    }
+    EXPECT_EQ(launch(kernel, {1}), CL_SUCCESS);
+    EXPECT_EQ(read<cl_int>(buffer, 1)[0], 5);
+}
+
+TEST_F(Launches, ArgumentsDoNotKeepABuffer) {
+    std::atomic<bool> is_gone = false;
+    OwnedMem released = make_buffer(64);
+    const auto gone = [](cl_mem, void* user) { static_cast<std::atomic<bool>*>(user)->store(true); };
+    EXPECT_EQ(clSetMemObjectDestructorCallback(released, gone, &is_gone), CL_SUCCESS);
+    const OwnedKernel kernel = make_kernel(uniform, "ids");
+    EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), released.in()), CL_SUCCESS);
+    cl_int error = CL_SUCCESS;
+    const OwnedKernel clone = clCloneKernel(kernel, &error);
+    EXPECT_EQ(error, CL_SUCCESS);
+    cl_uint references = 0;
+    EXPECT_EQ(clGetMemObjectInfo(released, CL_MEM_REFERENCE_COUNT, sizeof references, &references, nullptr),
+              CL_SUCCESS);
+    EXPECT_EQ(references, 1u);
+    // An enqueued launch does keep it: the application may release at once.
+    const OwnedEvent gate = make_user_event();
+    const size_t items = 16;
+    EXPECT_EQ(clEnqueueNDRangeKernel(queue, clone, 1, nullptr, &items, nullptr, 1, gate.in(), nullptr), CL_SUCCESS);
+    released.reset();
+    EXPECT_FALSE(is_gone);
+    EXPECT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+    EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+    for (int i = 0; i < 10000 && !is_gone; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_TRUE(is_gone);
+    EXPECT_EQ(launch(kernel, {items}), CL_INVALID_KERNEL_ARGS);
+}
+
+// Every work-item once, whatever groups they are put in.
+TEST_F(Launches, EveryWorkItemRunsOnceInSizesWithoutDivisors) {
+    const OwnedProgram program = build(R"(
+        kernel void count(global uint* runs) {
+            atomic_inc(runs + get_global_id(0) + get_global_size(0) * (get_global_id(1) + get_global_size(1) * get_global_id(2)));
+        })");
+    const OwnedKernel kernel = make_kernel(program, "count");
+    for (const std::vector<size_t>& global :
+         {std::vector<size_t>{100003}, {8 * 5003}, {1009, 97}, {3, 5003}, {31, 37, 41}, {1, 1, 5003}})
+        for (const size_t local : {0, 1}) {
+            size_t total = 1;
+            for (const size_t extent : global)
+                total *= extent;
+            const OwnedMem runs = make_buffer(total * sizeof(cl_uint));
+            const cl_uint zero = 0;
+            EXPECT_EQ(clEnqueueFillBuffer(queue, runs, &zero, sizeof zero, 0, total * sizeof zero, 0, nullptr, nullptr),
+                      CL_SUCCESS);
+            EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), runs.in()), CL_SUCCESS);
+            EXPECT_EQ(launch(kernel, global, std::vector<size_t>(local ? global.size() : 0, local)), CL_SUCCESS);
+            EXPECT_EQ(read<cl_uint>(runs, total), std::vector<cl_uint>(total, 1));
+        }
+}
+
+// What a kernel that looks sees is what it was launched with, and what the query says when that was nothing.
+TEST_F(Launches, AKernelThatLooksSeesTheSizeThatTheQuerySuggests) {
+    const OwnedProgram of_program[] = {build(source, "-cl-std=CL1.2"), build(source, "-cl-std=CL3.0")};
+    const auto suggest = reinterpret_cast<clGetKernelSuggestedLocalWorkSizeKHR_fn>(
+        clGetExtensionFunctionAddressForPlatform(platform(), "clGetKernelSuggestedLocalWorkSizeKHR"));
+    ASSERT_NE(suggest, nullptr);
+    for (const OwnedProgram& program : of_program)
+        for (const size_t size : {size_t{1009}, size_t{4093}, size_t{4096}}) {
+            const OwnedKernel kernel = ready(program, "sizes");
+            size_t suggested = 0;
+            EXPECT_EQ(suggest(queue, kernel, 1, nullptr, &size, &suggested), CL_SUCCESS);
+            EXPECT_EQ(launch(kernel, {size}), CL_SUCCESS);
+            EXPECT_EQ(read<cl_uint>(buffer, 1)[0] % 10000, suggested);
+            EXPECT_EQ(launch(kernel, {size}, {1}), CL_SUCCESS);
+            EXPECT_EQ(read<cl_uint>(buffer, 1)[0], 1u);
+            // It is a size that the application may name.
+            EXPECT_EQ(launch(kernel, {size}, {suggested}), CL_SUCCESS);
+        }
 }
 
 TEST_F(Launches, WithoutWorkItemsOnlyWait) {

@@ -53,6 +53,28 @@ TEST_F(Kernels, CreationReportsEveryBadArgument) {
     EXPECT_EQ(error, CL_INVALID_PROGRAM_EXECUTABLE);
 }
 
+TEST_F(Kernels, ArgumentsAboveTheLimitAreRefusedAtCreation) {
+    size_t most = 0;
+    EXPECT_EQ(clGetDeviceInfo(devices[0], CL_DEVICE_MAX_PARAMETER_SIZE, sizeof most, &most, nullptr), CL_SUCCESS);
+    const std::string table = "typedef struct { int a[" + std::to_string((most - 8) / 4) + "]; } table;\n";
+    const OwnedProgram tables = build(table + R"(
+        kernel void most(global int* out, table t) { out[0] = t.a[get_global_id(0)]; }
+        kernel void more(global int* out, table t, char c) { out[0] = t.a[get_global_id(0)] + c; })");
+    const OwnedKernel just_fits = make_kernel(tables, "most");
+    std::vector<cl_int> values(most / 4 - 2, 7);
+    EXPECT_EQ(clSetKernelArg(just_fits, 0, sizeof(cl_mem), buffer.in()), CL_SUCCESS);
+    EXPECT_EQ(clSetKernelArg(just_fits, 1, most - 8, values.data()), CL_SUCCESS);
+    const size_t one = 1;
+    EXPECT_EQ(clEnqueueNDRangeKernel(queue, just_fits, 1, nullptr, &one, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
+    EXPECT_EQ(read<cl_int>(buffer, 1)[0], 7);
+
+    cl_int error = CL_SUCCESS;
+    EXPECT_EQ(clCreateKernel(tables, "more", &error), nullptr);
+    EXPECT_EQ(error, CL_OUT_OF_RESOURCES);
+    cl_kernel kernels[2] = {};
+    EXPECT_EQ(clCreateKernelsInProgram(tables, 2, kernels, nullptr), CL_OUT_OF_RESOURCES);
+}
+
 TEST_F(Kernels, AllOfAProgramAreCreatedAtOnce) {
     cl_uint count = 0;
     ASSERT_EQ(clCreateKernelsInProgram(program, 0, nullptr, &count), CL_SUCCESS);

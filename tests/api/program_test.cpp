@@ -426,5 +426,28 @@ TEST_F(Programs, ProgramScopeVariablesKeepTheirValuesBetweenLaunches) {
     }
 }
 
+// A program with `bytes` bytes of program-scope variables.
+std::string with_variables(size_t bytes) {
+    return "global char table[" + std::to_string(bytes) +
+           "] = {7};\n"
+           "kernel void look(global int* out) { out[0] = table[get_global_id(0)]; }";
+}
+
+TEST_F(Programs, ProgramScopeVariablesAboveTheLimitAreRefusedByTheBuild) {
+    size_t most = 0;
+    EXPECT_EQ(clGetDeviceInfo(devices[0], CL_DEVICE_MAX_GLOBAL_VARIABLE_SIZE, sizeof most, &most, nullptr), CL_SUCCESS);
+    expect_runs(build(with_variables(most), "-cl-std=CL3.0"), "look", 7);
+
+    OwnedProgram program = from_source(with_variables(most + 1).c_str());
+    EXPECT_EQ(clBuildProgram(program, 0, nullptr, "-cl-std=CL3.0", nullptr, nullptr), CL_BUILD_PROGRAM_FAILURE);
+    EXPECT_NE(build_log(program).find("CL_DEVICE_MAX_GLOBAL_VARIABLE_SIZE"), std::string::npos);
+
+    OwnedProgram object = from_source(with_variables(most + 1).c_str());
+    ASSERT_EQ(clCompileProgram(object, 0, nullptr, "-cl-std=CL3.0", 0, nullptr, nullptr, nullptr, nullptr), CL_SUCCESS);
+    cl_int error = CL_SUCCESS;
+    const OwnedProgram linked = clLinkProgram(context, 0, nullptr, "", 1, object.in(), nullptr, nullptr, &error);
+    EXPECT_EQ(error, CL_LINK_PROGRAM_FAILURE);
+}
+
 } // namespace
 } // namespace polder::test

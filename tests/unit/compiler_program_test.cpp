@@ -132,6 +132,28 @@ TEST(CompilerAccess, PointersOutOfMemory_AreReported) {
                     .uses_indirect_pointers);
 }
 
+TEST(CompilerWorkGroups, KernelsThatCannotSeeThem_AreKnown) {
+    const auto sees = [](const char* source) {
+        const Outcome built = build(source, "-cl-std=CL3.0");
+        EXPECT_TRUE(built.module) << built.log;
+        return built.module && kernel_of(built, "k").sees_work_groups;
+    };
+    EXPECT_FALSE(sees("global int n = 3;\n"
+                      "kernel void k(global float* a) { size_t i = get_global_id(0) + get_global_offset(1);\n"
+                      "  a[i] = sin(a[i]) * get_global_size(0) * get_work_dim() + get_global_linear_id() + n; }"));
+    EXPECT_FALSE(sees("kernel void k(global int* a) { atomic_add(a, 1); printf(\"%d\", a[1]); }"));
+    EXPECT_TRUE(sees("kernel void k(global int* a) { a[get_local_id(0)] = 1; }"));
+    EXPECT_TRUE(sees("int f() { return get_group_id(0); }\nkernel void k(global int* a) { a[0] = f(); }"));
+    EXPECT_TRUE(sees("kernel void k(global int* a) { a[0] = get_local_size(0); }"));
+    EXPECT_TRUE(sees("kernel void k(global int* a) { a[0] = get_enqueued_local_size(0) + get_num_groups(0); }"));
+    EXPECT_TRUE(sees("kernel void k(global int* a) { a[0] = get_local_linear_id(); }"));
+    EXPECT_TRUE(sees("kernel void k(global int* a) { a[0] = get_sub_group_size(); }"));
+    EXPECT_TRUE(sees("kernel void k(global int* a) { a[0] = work_group_reduce_add(a[1]); }"));
+    EXPECT_TRUE(sees("kernel void k(global int* a) { barrier(CLK_GLOBAL_MEM_FENCE); a[0] = 1; }"));
+    EXPECT_TRUE(sees("kernel void k(global int* a, local int* l) { a[0] = 1; }"));
+    EXPECT_TRUE(sees("kernel void k(global int* a) { local int l[4]; atomic_xchg(l + 1, 3); a[0] = l[1]; }"));
+}
+
 TEST(CompilerLink, ObjectsAndLibraries_MakeAProgram) {
     const Outcome helper = compile_object("int twice(int x) { return 2 * x; }");
     const Outcome library = link_objects({helper.module}, "-create-library");

@@ -22,7 +22,9 @@ inline Target target() {
                        "__opencl_c_atomic_order_acq_rel",
                        "__opencl_c_atomic_order_seq_cst",
                        "__opencl_c_atomic_scope_device",
-                       "__opencl_c_program_scope_global_variables"};
+                       "__opencl_c_program_scope_global_variables",
+                       "__opencl_c_subgroups",
+                       "__opencl_c_work_group_collective_functions"};
     return target;
 }
 

@@ -21,7 +21,7 @@ TEST(LocalSize, UniformSizesDivideTheGlobalSize) {
                 ASSERT_GT(local[d], 0u);
                 ASSERT_EQ(global[d] % local[d], 0u) << x << " x " << y;
             }
-            ASSERT_LE(product(local), 256u);
+            ASSERT_LE(product(local), 4096u);
         }
 }
 
@@ -39,6 +39,52 @@ TEST(LocalSize, SmallRangesLeaveWorkForEveryUnit) {
 TEST(LocalSize, PrimeRangesGetWholeVectorsWhereGroupsMayDiffer) {
     EXPECT_EQ(choose_local_size({1000003, 1, 1}, rules())[0], 1u);
     EXPECT_EQ(choose_local_size({1000003, 1, 1}, rules(LocalSizeRules::Shape::any))[0], 256u);
+}
+
+TEST(LocalSize, PrimeRangesThatFitOneGroupBecomeOne) {
+    EXPECT_EQ(choose_local_size({1009, 1, 1}, rules()), (Size3{1009, 1, 1}));
+    EXPECT_EQ(choose_local_size({1009, 1009, 1}, rules()), (Size3{1009, 1, 1}));
+    // 4 * 1009: groups of 4 fill no vector, 1009 is the next divisor.
+    EXPECT_EQ(choose_local_size({4036, 1, 1}, rules()), (Size3{1009, 1, 1}));
+}
+
+TEST(LocalSize, RangesWithoutGoodDivisorsGetWholeVectorsWhereNobodySees) {
+    using enum LocalSizeRules::Shape;
+    EXPECT_EQ(choose_local_size({1000003, 1, 1}, rules(unseen))[0], 256u);
+    // 37 * 100003: 37 is no multiple of the vector width; 8 * 100003: groups of 8 are needlessly small.
+    EXPECT_EQ(choose_local_size({37 * 100003, 1, 1}, rules(any))[0], 37u);
+    EXPECT_EQ(choose_local_size({37 * 100003, 1, 1}, rules(unseen))[0], 256u);
+    EXPECT_EQ(choose_local_size({8 * 100003, 1, 1}, rules(unseen))[0], 256u);
+    // Good divisors stay.
+    EXPECT_EQ(choose_local_size({192 * 1000, 1, 1}, rules(unseen))[0],
+              choose_local_size({192 * 1000, 1, 1}, rules())[0]);
+    EXPECT_EQ(choose_local_size({5, 1, 1}, rules(unseen))[0], 5u);
+}
+
+TEST(LocalSize, PlanesAreWideInXAndFillTheGroupInY) {
+    using enum LocalSizeRules::Shape;
+    EXPECT_EQ(choose_local_size({1024, 1024, 1}, rules()), (Size3{256, 1, 1}));
+    EXPECT_EQ(choose_local_size({32, 1024, 1}, rules()), (Size3{32, 8, 1}));
+    EXPECT_EQ(choose_local_size({32, 1021, 1}, rules()), (Size3{32, 1, 1}));
+    EXPECT_EQ(choose_local_size({32, 1021, 1}, rules(any)), (Size3{32, 8, 1}));
+    EXPECT_EQ(choose_local_size({8, 8, 1021}, rules(any)), (Size3{8, 8, 4}));
+}
+
+TEST(LocalSize, AllShapesKeepTheLimitsAndLeaveWorkForEveryUnit) {
+    using enum LocalSizeRules::Shape;
+    for (const LocalSizeRules::Shape shape : {uniform, any, unseen})
+        for (uint64_t x = 1; x < 3000; x += 7)
+            for (const uint64_t y : {1u, 13u, 256u}) {
+                const Size3 local = choose_local_size({x, y, 5}, rules(shape));
+                ASSERT_LE(product(local), 4096u);
+                ASSERT_LE(local[0], x);
+                ASSERT_LE(local[1], y);
+                if (shape != uniform && x * y * 5 >= 4 * 256) {
+                    ASSERT_GE((x + local[0] - 1) / local[0] * ((y + local[1] - 1) / local[1]) *
+                                  ((5 + local[2] - 1) / local[2]),
+                              4u);
+                }
+            }
 }
 
 TEST(LocalSize, LimitsOfTheDeviceHold) {

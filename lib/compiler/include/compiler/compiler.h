@@ -66,6 +66,9 @@ struct KernelInfo {
     std::optional<std::array<uint64_t, 3>> work_group_size_hint;
     bool uses_indirect_pointers = false;          // may reach memory through pointers in memory (SVM)
     bool uses_program_variables = false;
+    // Whether it matters how the work-items are grouped: the kernel asks for a local or group id or size, has barriers
+    // or local memory. If not, any work-groups do.
+    bool sees_work_groups = true;
 };
 
 // Program-scope variables that live in global memory (and are not constant).
@@ -121,11 +124,11 @@ struct LinkInput {
 // Machine code of one kernel.
 struct CompiledKernel {
     WorkGroupFunction function = nullptr;
-    uint64_t local_bytes = 0;                  // __local variables of the kernel and its callees
+    uint64_t local_bytes = 0;  // __local variables of the kernel and its callees
     uint64_t scratch_bytes_per_work_item = 0;
     uint64_t private_bytes_per_work_item = 0;  // CL_KERNEL_PRIVATE_MEM_SIZE
-    uint64_t preferred_multiple = 1;           // CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE: the vector width
-    uint64_t stack_bytes = 0;                  // upper estimate of stack used by one call of `function`
+    uint64_t preferred_multiple = 1;  // CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE: the vector width
+    uint64_t stack_bytes = 0;  // upper estimate of stack used by one call of `function`
 };
 
 // The JIT of one executable Module. Destroying it unloads the code: the caller keeps it alive while
@@ -154,4 +157,4 @@ struct Installation {
 // Releases what the compiler keeps between compilations (clUnloadPlatformCompiler).
 void unload();
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

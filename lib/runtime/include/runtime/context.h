@@ -63,5 +63,7 @@ private:
 
 // CL_DEVICE_MAX_MEM_ALLOC_SIZE of one device, in bytes.
 [[nodiscard]] uint64_t max_allocation_bytes(const Device& device);
+// CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE of one device, in bytes.
+[[nodiscard]] uint64_t max_constant_bytes(const Device& device);
 
 } // namespace polder::runtime

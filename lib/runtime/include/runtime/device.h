@@ -68,6 +68,14 @@ private:
     const compiler::Target* target_;
 };
 
+// Limits that programs and kernels are held to, the same on all devices. In bytes.
+// CL_DEVICE_MAX_PARAMETER_SIZE, of all arguments of a kernel together: what NVIDIA's devices have, and small enough
+// that freezing the arguments of a launch is a short copy.
+inline constexpr uint64_t parameter_bytes_max = 4096;
+// CL_DEVICE_MAX_GLOBAL_VARIABLE_SIZE, of all program-scope variables together: their initial contents are a part of
+// the program, its binary and its cache entry.
+inline constexpr uint64_t program_variables_bytes_max = 1u << 20;
+
 // What a partition property list asks of a device: per sub-device, the compute units and the list that tells
 // how it was made. The errors are those of clCreateSubDevices.
 struct SubDevicePlan {

@@ -51,7 +51,8 @@ public:
     static constexpr Kind kind = Kind::kernel;
     static constexpr Status invalid = Status::invalid_kernel;
 
-    // invalid_program_executable, invalid_kernel_name, invalid_kernel_definition.
+    // invalid_program_executable, invalid_kernel_name, invalid_kernel_definition; out_of_resources for too many
+    // bytes of arguments.
     static Result<Ref<Kernel>> create(Ref<Program> program, std::string_view name);
     // With the arguments set so far.
     [[nodiscard]] Ref<Kernel> clone() const;
@@ -69,6 +70,10 @@ public:
     // The work-group size for a launch of `global` work-items that names none.
     [[nodiscard]] Result<Size3> suggest_local_size(const KernelOnDevice& on, const Device& device,
                                                    const Size3& global) const;
+    // The one to launch with where `local` was named or suggested: another one when the kernel cannot tell and it is
+    // faster. Prime sizes, and applications that ask for groups of one, get whole vectors.
+    [[nodiscard]] Size3 best_local_size(const KernelOnDevice& on, const Device& device, const LoadedCode& code,
+                                        const Size3& global, const Size3& local) const;
 
     // The caller has checked index, size and value.
     void set_value(uint32_t index, const void* value);
@@ -82,7 +87,10 @@ private:
     [[nodiscard]] KernelArguments& change(uint32_t index);
     void set_pointer(uint32_t index, cl_mem buffer, const void* svm);
 
-    struct Suggestion {
+    [[nodiscard]] Size3 choose(LocalSizeRules::Shape shape, const Device& device, const LoadedCode& code,
+                               const Size3& global) const;
+
+    struct Choice {
         const Device* device = nullptr;
         Size3 global{};
         Size3 local{};
@@ -92,7 +100,9 @@ private:
     const std::vector<KernelOnDevice> on_devices_;
     Ref<KernelArguments> arguments_;
     mutable Mutex mutex_;
-    mutable Suggestion last_suggestion_ POLDER_GUARDED_BY(mutex_);
+    // A kernel's other choices are all of one shape.
+    mutable Choice last_seen_ POLDER_GUARDED_BY(mutex_);
+    mutable Choice last_unseen_ POLDER_GUARDED_BY(mutex_);
 };
 
-} // namespace polder::runtime
+}  // namespace polder::runtime
