@@ -62,11 +62,15 @@ uint32_t enabled_mask() {
 
 } // namespace
 
-bool enabled(Category category) {
+constinit std::atomic<uint32_t> possible_categories{~0u};
+
+bool is_enabled(Category category) {
     // Asked before the options are read: they report their own malformed values as warnings.
     if (category <= Category::warning)
         return true;
-    return (enabled_mask() & bit(category)) != 0;
+    const uint32_t mask = enabled_mask();
+    possible_categories.store(mask, std::memory_order_relaxed);
+    return (mask & bit(category)) != 0;
 }
 
 void line(Category category, const char* format, ...) {

@@ -14,11 +14,21 @@ std::unique_ptr<Domain> Domain::create(std::span<Space* const> spaces) { return 
 
 // --- reserving ---
 
+// Without the domain's lock while it looks for memory: a full pool waits for work in flight, and what other threads do
+// must go on meanwhile.
 Result<void> DomainImpl::reserve(Storage& storage, SpaceId space) {
-    if (impl(storage).has_replica(space))
+    StorageImpl& owner = impl(storage);
+    if (owner.has_replica(space)) [[likely]]
         return {};
+    const StorageImpl::Turn turn{owner, space};
+    if (owner.has_replica(space))  // somebody else had the turn before
+        return {};
+    POLDER_ASSIGN(block, allocate(owner, space));
     const Lock lock{mutex_};
-    POLDER_TRY(replica(impl(storage), space));
+    if (owner.has_replica(space))
+        this->space(space).pool().free(block, {});
+    else
+        owner.add_block(space, block);
     return {};
 }
 
@@ -27,23 +37,27 @@ Result<void> DomainImpl::reserve_map(Storage& storage) { return reserve(storage,
 Result<DeviceAddress> DomainImpl::replica(StorageImpl& storage, SpaceId space) {
     if (const DeviceAddress* known = storage.replica(space)) [[likely]]
         return *known;
+    POLDER_ASSIGN(block, allocate(storage, space));
+    storage.add_block(space, block);
+    return block.address;
+}
+
+Result<Block> DomainImpl::allocate(const StorageImpl& storage, SpaceId space) const {
     Result<Block> block = mover_.space(space)->pool().allocate(storage.size(), block_alignment);
-    if (!block) {
+    if (block)
+        POLDER_LOG(memory, "storage %llu: %llu bytes allocated in space %u at 0x%llx", llu(storage.number()),
+                   llu(storage.size().value), space.value, llu(block->address.value));
+    else
         POLDER_LOG(memory, "storage %llu: no memory in space %u: %.*s", llu(storage.number()), space.value,
                    static_cast<int>(block.error().detail().size()), block.error().detail().data());
-        return fail(std::move(block).error());
-    }
-    POLDER_LOG(memory, "storage %llu: %llu bytes allocated in space %u at 0x%llx", llu(storage.number()),
-               llu(storage.size().value), space.value, llu(block->address.value));
-    storage.add_block(space, *block);
-    return block->address;
+    return block;
 }
 
 // --- transfers ---
 
-Result<void> DomainImpl::transfer(const Plan& plan, std::span<StorageImpl* const> storages, SpaceId target) {
+Result<void> DomainImpl::transfer(const Plan& plan, std::span<const LaunchUse> uses, SpaceId target) {
     for (const PlannedTransfer& planned : plan.transfers)
-        POLDER_TRY(transfer(*storages[planned.use], StorageRect::of(planned.range), planned.from, target));
+        POLDER_TRY(transfer(*uses[planned.use].storage, StorageRect::of(planned.range), planned.from, target));
     return {};
 }
 
@@ -91,59 +105,56 @@ Result<Acquisition> DomainImpl::acquire(const Execution& execution, std::span<co
 }
 
 Result<void> DomainImpl::prepare(const Execution& execution, std::span<const Use> uses) {
+    if (launch_.room.size() < uses.size()) [[unlikely]]
+        launch_.room.resize(uses.size());
+    launch_.uses = std::span{launch_.room}.first(uses.size());
     launch_.space = execution.space;
-    launch_.uses.clear();
-    launch_.storages.clear();
-    launch_.addresses.clear();
-    for (const Use& use : uses) {
-        StorageImpl& storage = impl(*use.storage);
-        POLDER_ASSIGN(address, replica(storage, execution.space));
-        launch_.uses.push_back({&storage.residency(), use.range, use.access});
-        launch_.storages.push_back(&storage);
-        launch_.addresses.push_back(address.plus(use.range.begin));
-    }
-    return prepare_in_place(execution) ? Result<void>{} : prepare_by_plan(execution);
-}
-
-bool DomainImpl::prepare_in_place(const Execution& execution) {
-    launch_.plan.versions.clear();
     launch_.waits.reset(&execution.queue);
     launch_.waits.add(execution.waits);
-    for (uint32_t i = 0; i < launch_.uses.size(); ++i) {
-        const PlannedUse& use = launch_.uses[i];
-        const std::optional<Version> newest =
-            use.residency->use_in_place(use.range, execution.space, use.access, launch_.waits);
-        if (!newest)
-            return false;
-        if (writes(use.access))
-            launch_.plan.versions.push_back({i, newest->next()});
+    bool in_place = true;
+    for (size_t i = 0; i < uses.size(); ++i) {
+        StorageImpl& storage = impl(*uses[i].storage);
+        if (!storage.replica(execution.space)) [[unlikely]]
+            POLDER_TRY(replica(storage, execution.space));
+        LaunchUse& use = launch_.uses[i];
+        use = {&storage, uses[i].range, uses[i].access, {},
+               storage.replica(execution.space)->plus(uses[i].range.begin)};
+        if (!in_place)
+            continue;
+        const auto newest =
+            storage.residency().use_in_place(use.range, execution.space, use.access, launch_.waits);
+        in_place = newest.has_value();
+        use.next = newest.value_or(Version{}).next();
     }
-    POLDER_LOG(memory, "kernel on space %u: %zu uses in place, %u new versions", execution.space.value,
-               launch_.uses.size(), launch_.plan.versions.size());
-    return true;
+    if (!in_place)
+        return prepare_by_plan(execution);
+    POLDER_LOG(memory, "kernel on space %u: %zu uses in place", execution.space.value, launch_.uses.size());
+    return {};
 }
 
 Result<void> DomainImpl::prepare_by_plan(const Execution& execution) {
-    launch_.plan = plan(launch_.uses, execution.space, mover_.topology());
+    launch_.planned.clear();
+    for (const LaunchUse& use : launch_.uses)
+        launch_.planned.push_back({&use.storage->residency(), use.range, use.access});
+    const Plan made = plan(launch_.planned, execution.space, mover_.topology());
     POLDER_LOG(memory, "kernel on space %u: %zu uses, %u transfers, %u new versions", execution.space.value,
-               launch_.uses.size(), launch_.plan.transfers.size(), launch_.plan.versions.size());
-    POLDER_TRY(transfer(launch_.plan, launch_.storages, execution.space));
+               launch_.uses.size(), made.transfers.size(), made.versions.size());
+    for (const PlannedVersion& version : made.versions)
+        launch_.uses[version.use].next = version.next;
+    POLDER_TRY(transfer(made, launch_.uses, execution.space));
     launch_.waits.reset(&execution.queue);
     launch_.waits.add(execution.waits);
-    for (const PlannedUse& use : launch_.uses)
-        use.residency->user_waits(use.range, execution.space, use.access, launch_.waits);
+    for (const LaunchUse& use : launch_.uses)
+        use.storage->residency().user_waits(use.range, execution.space, use.access, launch_.waits);
     return {};
 }
 
 void DomainImpl::commit_launch(driver::Timepoint done) {
-    const PlannedVersion* version = launch_.plan.versions.begin();
-    for (size_t i = 0; i < launch_.uses.size(); ++i) {
-        const PlannedUse& use = launch_.uses[i];
-        Residency& residency = launch_.storages[i]->residency();
+    for (const LaunchUse& use : launch_.uses) {
         if (writes(use.access))
-            residency.commit_write({&use.range, 1}, launch_.space, (version++)->next, done);
+            use.storage->residency().commit_write({&use.range, 1}, launch_.space, use.next, done);
         else if (reads(use.access))
-            residency.commit_read({&use.range, 1}, launch_.space, TouchKind::user_read, done);
+            use.storage->residency().commit_read({&use.range, 1}, launch_.space, TouchKind::user_read, done);
     }
 }
 
@@ -151,7 +162,7 @@ POLDER_THREAD_ANNOTATION(no_thread_safety_analysis)
 driver::Waits Acquisition::waits() const { return domain_->launch_.waits.view(); }
 
 POLDER_THREAD_ANNOTATION(no_thread_safety_analysis)
-DeviceAddress Acquisition::address(size_t index) const { return domain_->launch_.addresses[index]; }
+DeviceAddress Acquisition::address(size_t index) const { return domain_->launch_.uses[index].address; }
 
 POLDER_THREAD_ANNOTATION(no_thread_safety_analysis)
 void Acquisition::commit(driver::Timepoint done) {

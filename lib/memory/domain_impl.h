@@ -49,12 +49,23 @@ public:
 private:
     friend class Acquisition;
 
+    // What a kernel does to one byte range, and what becomes of it.
+    struct LaunchUse {
+        StorageImpl* storage = nullptr;
+        ByteRange range;
+        Access access = Access::none;
+        Version next;  // of all its bytes, if it writes
+        DeviceAddress address;
+    };
+
     static StorageImpl& impl(Storage& storage) { return static_cast<StorageImpl&>(storage); }
 
     // --- shared by all commands; domain.cpp ---
     [[nodiscard]] Result<DeviceAddress> replica(StorageImpl& storage, SpaceId space) POLDER_REQUIRES(mutex_);
+    // May wait for work in flight.
+    [[nodiscard]] Result<Block> allocate(const StorageImpl& storage, SpaceId space) const;
     // Brings what `plan` asks for to `target`, and commits it.
-    [[nodiscard]] Result<void> transfer(const Plan& plan, std::span<StorageImpl* const> storages, SpaceId target)
+    [[nodiscard]] Result<void> transfer(const Plan& plan, std::span<const LaunchUse> uses, SpaceId target)
         POLDER_REQUIRES(mutex_);
     // Copies `rect`, which `from` holds and `to` does not.
     [[nodiscard]] Result<void> transfer(StorageImpl& storage, const StorageRect& rect, SpaceId from, SpaceId to)
@@ -74,9 +85,8 @@ private:
         POLDER_REQUIRES(mutex_);
 
     // --- kernels ---
+    // Plans in one pass over the uses as long as nothing has to move, which is the common case.
     [[nodiscard]] Result<void> prepare(const Execution& execution, std::span<const Use> uses) POLDER_REQUIRES(mutex_);
-    // The common case: nothing to move. False, with the launch's plan and waits undefined, otherwise.
-    [[nodiscard]] bool prepare_in_place(const Execution& execution) POLDER_REQUIRES(mutex_);
     [[nodiscard]] Result<void> prepare_by_plan(const Execution& execution) POLDER_REQUIRES(mutex_);
     void commit_launch(driver::Timepoint done) POLDER_REQUIRES(mutex_);
 
@@ -87,11 +97,10 @@ private:
     // The launch being planned: valid while an Acquisition holds the lock, kept to save allocations.
     struct Launch {
         SpaceId space;
-        Plan plan;
         WaitList waits;
-        std::vector<PlannedUse> uses;
-        std::vector<StorageImpl*> storages;
-        std::vector<DeviceAddress> addresses;
+        std::span<LaunchUse> uses;  // the first of `room`
+        std::vector<LaunchUse> room;
+        std::vector<PlannedUse> planned;
     };
     Launch launch_ POLDER_GUARDED_BY(mutex_);
 };

@@ -63,8 +63,8 @@ public:
 
     [[nodiscard]] bool empty() const { return size_ == 0; }
     [[nodiscard]] uint32_t size() const { return size_; }
-    [[nodiscard]] T* data() { return heap_ ? heap_.get() : inline_; }
-    [[nodiscard]] const T* data() const { return heap_ ? heap_.get() : inline_; }
+    [[nodiscard]] T* data() { return heap_ ? heap_.get() : few(); }
+    [[nodiscard]] const T* data() const { return heap_ ? heap_.get() : few(); }
     [[nodiscard]] T& operator[](size_t index) {
         assert(index < size_);
         return data()[index];
@@ -81,6 +81,8 @@ public:
     [[nodiscard]] std::span<const T> view() const { return {data(), size_}; }
 
 private:
+    [[nodiscard]] T* few() { return reinterpret_cast<T*>(inline_); }
+    [[nodiscard]] const T* few() const { return reinterpret_cast<const T*>(inline_); }
     void grow(uint32_t at_least) {
         const uint32_t capacity = std::max(at_least, capacity_ * 2);
         auto heap = std::make_unique_for_overwrite<T[]>(capacity);
@@ -96,14 +98,15 @@ private:
         } else {
             heap_.reset();
             capacity_ = inline_count;
-            std::copy_n(other.inline_, size_, inline_);
+            std::copy_n(other.few(), size_, few());
         }
     }
 
     std::unique_ptr<T[]> heap_;
     uint32_t size_ = 0;
     uint32_t capacity_ = inline_count;
-    T inline_[inline_count];
+    // Not initialized: what is not in use is never read.
+    alignas(T) std::byte inline_[inline_count * sizeof(T)];
 };
 
 } // namespace polder::memory

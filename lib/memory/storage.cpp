@@ -9,7 +9,7 @@
 namespace polder::memory {
 namespace {
 
-std::atomic<uint64_t> next_number{1};
+std::atomic<uint64_t> last_number{0};
 
 } // namespace
 
@@ -27,10 +27,28 @@ Result<Ref<Storage>> Storage::create(Domain& domain, ByteCount size, const Stora
     return Ref<Storage>{std::move(storage)};
 }
 
-StorageImpl::StorageImpl(DomainImpl& domain, ByteCount size)
-    : domain_(domain), number_(next_number.fetch_add(1, std::memory_order_relaxed)), residency_(size) {}
+StorageImpl::StorageImpl(DomainImpl& domain, ByteCount size) : domain_(domain), residency_(size) {}
 
 Domain& StorageImpl::domain() const { return domain_; }
+
+uint64_t StorageImpl::number() const {
+    uint64_t number = number_.load(std::memory_order_relaxed);
+    if (number != 0)
+        return number;
+    const uint64_t fresh = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
+    return number_.compare_exchange_strong(number, fresh, std::memory_order_relaxed) ? fresh : number;
+}
+
+StorageImpl::Turn::Turn(StorageImpl& storage, SpaceId space)
+    : taken_(storage.turns_taken_), bit_(SpaceSet{space}.bits) {
+    for (uint64_t before; (before = taken_.fetch_or(bit_, std::memory_order_acquire)) & bit_;)
+        taken_.wait(before, std::memory_order_relaxed);
+}
+
+StorageImpl::Turn::~Turn() {
+    taken_.fetch_and(~bit_, std::memory_order_release);
+    taken_.notify_all();
+}
 
 void StorageImpl::add_application_memory(std::byte* memory) {
     const bool in_place = block_alignment.divides(DeviceAddress::of(memory).value);
@@ -56,8 +74,16 @@ bool StorageImpl::validate() const {
     return valid;
 }
 
-// Memory goes back as soon as the work in flight there is done; the application hears of it when all of it is.
 StorageImpl::~StorageImpl() {
+    if (replicas_.empty() && !destroyed_.function) [[likely]] {  // never used
+        POLDER_LOG(memory, "storage %llu: destroyed", static_cast<unsigned long long>(number()));
+        return;
+    }
+    give_back();
+}
+
+// Memory goes back as soon as the work in flight there is done; the application hears of it when all of it is.
+void StorageImpl::give_back() {
     WaitList all;
     residency_.all_waits(all);
     for (const Replica& replica : replicas_) {
@@ -67,7 +93,7 @@ StorageImpl::~StorageImpl() {
         residency_.all_waits(replica.space, here);
         domain_.space(replica.space).pool().free(*replica.block, here.view());
     }
-    POLDER_LOG(memory, "storage %llu: destroyed%s", static_cast<unsigned long long>(number_),
+    POLDER_LOG(memory, "storage %llu: destroyed%s", static_cast<unsigned long long>(number()),
                all.empty() ? "" : ", work in flight");
     if (destroyed_.function)
         bury({destroyed_.function, destroyed_.data}, all.view());

@@ -1,6 +1,6 @@
 // The Storage's one implementation: its residency, and its memory in every space that has been asked for any.
 //
-// Everything but the constants and the two atomics is guarded by the domain's lock. The destructor needs no lock: nobody
+// Everything but the constants and the atomics is guarded by the domain's lock. The destructor needs no lock: nobody
 // else has a reference any more.
 #pragma once
 
@@ -31,8 +31,8 @@ public:
     void on_destroyed(void (*function)(void* data), void* data) override { destroyed_ = {function, data}; }
     [[nodiscard]] bool validate() const override;
 
-    // For messages.
-    [[nodiscard]] uint64_t number() const { return number_; }
+    // For messages: counts the storages that have been spoken of.
+    [[nodiscard]] uint64_t number() const;
     [[nodiscard]] Residency& residency() { return residency_; }
     [[nodiscard]] SpaceId map_place() const { return map_place_; }
 
@@ -47,6 +47,19 @@ public:
     [[nodiscard]] bool has_replica(SpaceId space) const {
         return (replica_spaces_.load(std::memory_order_acquire) >> space.value) & 1;
     }
+    // Whoever looks for memory in one space takes turns: so no storage is given memory twice. Waits for its turn.
+    class Turn {
+    public:
+        Turn(StorageImpl& storage, SpaceId space);
+        ~Turn();
+        Turn(const Turn&) = delete;
+        Turn& operator=(const Turn&) = delete;
+
+    private:
+        std::atomic<uint64_t>& taken_;
+        const uint64_t bit_;
+    };
+
     void add_block(SpaceId space, const Block& block);
     void add_application_memory(std::byte* memory);
     void write_initially(SpaceId space) {
@@ -65,12 +78,14 @@ private:
         void* data = nullptr;
     };
     void add_replica(const Replica& replica);
+    void give_back();
 
     DomainImpl& domain_;
-    const uint64_t number_;
+    mutable std::atomic<uint64_t> number_{0};  // 0: not asked for yet
     Residency residency_;
     std::vector<Replica> replicas_;
     std::atomic<uint64_t> replica_spaces_{0};  // as SpaceSet::bits
+    std::atomic<uint64_t> turns_taken_{0};     // likewise
     std::atomic<std::byte*> map_address_{nullptr};
     SpaceId map_place_ = host_space;
     Callback destroyed_;

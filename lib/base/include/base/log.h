@@ -4,15 +4,22 @@
 // Any thread. A line is written with one system call, so lines of several threads do not mix.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <string_view>
 
 namespace polder::log {
 
 // Categories of POCL_DEBUG; "all" switches on every one.
 enum class Category : uint8_t { error, warning, api, memory, compiler, driver, event, cache, timing };
 
-[[nodiscard]] bool enabled(Category category);
+// One bit for each category that may be on; all of them until the options have been read.
+extern constinit std::atomic<uint32_t> possible_categories;
+[[nodiscard]] bool is_enabled(Category category);
+
+[[nodiscard]] inline bool enabled(Category category) {
+    const uint32_t possible = possible_categories.load(std::memory_order_relaxed);
+    return ((possible >> static_cast<uint32_t>(category)) & 1) != 0 && is_enabled(category);
+}
 
 // printf-style. `error` and `warning` are always written; the others only when enabled.
 [[gnu::format(printf, 2, 3)]] void line(Category category, const char* format, ...);
