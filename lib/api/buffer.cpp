@@ -4,8 +4,6 @@
 #include <runtime/mem_object.h>
 #include <runtime/svm.h>
 
-#include <bit>
-
 using namespace polder;
 using namespace polder::runtime;
 
@@ -16,7 +14,7 @@ constexpr cl_mem_flags device_access = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | C
 constexpr cl_mem_flags host_pointer_use = CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR;
 constexpr cl_mem_flags host_access = CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
 
-bool at_most_one(cl_mem_flags flags) { return std::popcount(flags) <= 1; }
+bool at_most_one(cl_mem_flags flags) { return (flags & (flags - 1)) == 0; }
 
 Result<void> check_flags(cl_mem_flags flags) {
     if (flags & ~(device_access | host_pointer_use | host_access))
@@ -99,10 +97,10 @@ Result<Ref<MemObject>> create_sub_buffer(cl_mem buffer, cl_mem_flags flags, cl_b
                                         ByteRange::at(region.origin, ByteCount{region.size}));
 }
 
-Result<cl_mem> exposed(const Result<Ref<MemObject>>& object) {
+Result<cl_mem> exposed(Result<Ref<MemObject>> object) {
     if (!object)
         return fail(object.error());
-    return expose<cl_mem>(*object);
+    return expose<cl_mem>(std::move(*object));
 }
 
 bool is_svm_pointer(const MemObject& object) {

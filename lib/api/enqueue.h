@@ -39,7 +39,7 @@ public:
             if (const cl_int status = event->status(); status < 0)
                 return fail(static_cast<Status>(status));
         }
-        return give_event(event, event_place_);
+        return give_event(std::move(event), event_place_);
     }
 
 private:

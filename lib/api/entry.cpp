@@ -64,10 +64,10 @@ Result<WaitList> wait_list(const runtime::Context& context, cl_uint count, const
     return events;
 }
 
-Result<void> give_event(const Ref<runtime::Event>& event, cl_event* place) {
+Result<void> give_event(Ref<runtime::Event> event, cl_event* place) {
     if (!place)
         return {};
-    POLDER_ASSIGN(handle, expose<cl_event>(event));
+    POLDER_ASSIGN(handle, expose<cl_event>(std::move(event)));
     *place = handle;
     return {};
 }

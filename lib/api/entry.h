@@ -75,10 +75,11 @@ template <class T, class Body>
 
 // Gives a new object its handle, whose count of one is the application's.
 template <class Handle, class T>
-[[nodiscard]] Result<Handle> expose(const Ref<T>& object) {
+[[nodiscard]] Result<Handle> expose(Ref<T> object) {
     void* handle = object->expose(T::kind);
     if (!handle)
         return fail(Status::out_of_host_memory);
+    static_cast<void>(object.detach());
     return static_cast<Handle>(handle);
 }
 
@@ -169,6 +170,6 @@ private:
 [[nodiscard]] Result<WaitList> wait_list(const runtime::Context& context, cl_uint count, const cl_event* list);
 
 // Gives the command's event to the application, when it asked for one.
-[[nodiscard]] Result<void> give_event(const Ref<runtime::Event>& event, cl_event* place);
+[[nodiscard]] Result<void> give_event(Ref<runtime::Event> event, cl_event* place);
 
 } // namespace polder::api

@@ -117,12 +117,11 @@ Result<void> DomainImpl::prepare(const Execution& execution, std::span<const Use
         if (!storage.replica(execution.space)) [[unlikely]]
             POLDER_TRY(replica(storage, execution.space));
         LaunchUse& use = launch_.uses[i];
-        use = {&storage, uses[i].range, uses[i].access, {},
-               storage.replica(execution.space)->plus(uses[i].range.begin)};
+        use = {
+            &storage, uses[i].range, uses[i].access, {}, storage.replica(execution.space)->plus(uses[i].range.begin)};
         if (!in_place)
             continue;
-        const auto newest =
-            storage.residency().use_in_place(use.range, execution.space, use.access, launch_.waits);
+        const auto newest = storage.residency().use_in_place(use.range, execution.space, use.access, launch_.waits);
         in_place = newest.has_value();
         use.next = newest.value_or(Version{}).next();
     }

@@ -25,6 +25,13 @@ public:
     [[nodiscard]] ByteCount size() const { return ByteCount{size_}; }
     [[nodiscard]] size_t pieces() const { return many_.empty() ? 1 : many_.size(); }
 
+    // The one state of all bytes; null when there are several pieces.
+    [[nodiscard]] const State* only() const { return many_.empty() ? &only_.state : nullptr; }
+    // Likewise, to be changed, if `range` is all there is.
+    [[nodiscard]] State* only(ByteRange range) {
+        return many_.empty() && range.size() == size_ ? &only_.state : nullptr;
+    }
+
     // Calls f(ByteRange, const State&) for every piece that overlaps `range`, clipped to it, in order.
     template <class F>
     void visit(ByteRange range, F&& f) const {

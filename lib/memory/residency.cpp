@@ -20,11 +20,19 @@ void Residency::user_waits(ByteRange range, SpaceId space, Access access, WaitLi
 
 std::optional<Version> Residency::use_in_place(ByteRange range, SpaceId space, Access access, WaitList& waits) const {
     const uint8_t mask = user_wait_mask(access);
-    const bool reading = reads(access);
+    const auto is_in_place = [&](const RangeState& state) {
+        return !reads(access) || state.holders.empty() || state.holders.contains(space);
+    };
+    if (const RangeState* state = map_.only()) [[likely]] {
+        if (!is_in_place(*state))
+            return std::nullopt;
+        state->touches.collect(space, mask, waits);
+        return state->version;
+    }
     bool in_place = true;
     Version newest;
     visit(range, [&](ByteRange, const RangeState& state) {
-        in_place = in_place && (!reading || state.holders.empty() || state.holders.contains(space));
+        in_place = in_place && is_in_place(state);
         newest = std::max(newest, state.version);
         state.touches.collect(space, mask, waits);
     });
@@ -58,7 +66,16 @@ void Residency::commit_transfer(std::span<const ByteRange> ranges, const Transfe
     sweep_sometimes();
 }
 
+// A command that uses a whole storage of one piece is the common case.
+RangeState* Residency::only(std::span<const ByteRange> ranges) {
+    return ranges.size() == 1 ? map_.only(ranges.front()) : nullptr;
+}
+
 void Residency::commit_read(std::span<const ByteRange> ranges, SpaceId space, TouchKind kind, driver::Timepoint done) {
+    if (RangeState* state = only(ranges)) [[likely]] {
+        state->touches.add(space, kind, done);
+        return;
+    }
     if (done.is_complete())
         return;
     map_.update(ranges, [&](ByteRange, RangeState& state) { state.touches.add(space, kind, done); });
@@ -66,12 +83,11 @@ void Residency::commit_read(std::span<const ByteRange> ranges, SpaceId space, To
 }
 
 void Residency::commit_write(std::span<const ByteRange> ranges, SpaceId space, Version next, driver::Timepoint done) {
-    map_.update(ranges, [&](ByteRange, RangeState& state) {
-        // Uses of one command may overlap; the version then grows once.
-        state.version = std::max(state.version, next);
-        state.holders = SpaceSet{space};
-        state.touches.add(space, TouchKind::user_write, done);
-    });
+    if (RangeState* state = only(ranges)) [[likely]] {
+        state->write(space, next, done);
+        return;
+    }
+    map_.update(ranges, [&](ByteRange, RangeState& state) { state.write(space, next, done); });
     sweep_sometimes();
 }
 

@@ -30,6 +30,12 @@ struct RangeState {
         version = std::max(version, next.version);
         return true;
     }
+    // A user's operation writes in `space`. Uses of one command may overlap; the version then grows once.
+    void write(SpaceId space, Version next, driver::Timepoint done) {
+        version = std::max(version, next);
+        holders = SpaceSet{space};
+        touches.add(space, TouchKind::user_write, done);
+    }
 };
 
 class Residency {
@@ -83,6 +89,7 @@ public:
     [[nodiscard]] bool validate() const;
 
 private:
+    [[nodiscard]] RangeState* only(std::span<const ByteRange> ranges);
     void sweep_sometimes();
 
     RangeMap<RangeState> map_;

@@ -6,6 +6,7 @@
 
 #include "residency.h"
 
+#include <base/recycled.h>
 #include <memory/block_pool.h>
 #include <memory/storage.h>
 
@@ -20,7 +21,7 @@ class DomainImpl;
 // Of every replica: a cache line pair, and the widest OpenCL type.
 inline constexpr Alignment block_alignment{128};
 
-class StorageImpl final : public Storage {
+class StorageImpl final : public Storage, public Recycled<StorageImpl> {
 public:
     StorageImpl(DomainImpl& domain, ByteCount size);
     ~StorageImpl() override;

@@ -70,9 +70,7 @@ public:
                 return;
             }
         }
-        prune();
-        if (!when.is_complete())
-            list_.push_back({when.queue, when.value, space, kind});
+        add_new(space, kind, when);
     }
     void prune() {
         for (uint32_t i = list_.size(); i-- > 0;)
@@ -87,7 +85,7 @@ public:
     }
     // Adds the touches in `space` of the kinds in `mask` to what has to be waited for.
     void collect(SpaceId space, uint8_t mask, WaitList& waits) const {
-        for (const Touch& touch : list_)
+        for (const Touch& touch : view())
             if (touch.space == space && (static_cast<uint8_t>(touch.kind) & mask) != 0)
                 waits.add(touch.when());
     }
@@ -98,6 +96,12 @@ public:
     }
 
 private:
+    [[gnu::noinline]] void add_new(SpaceId space, TouchKind kind, driver::Timepoint when) {
+        prune();
+        if (!when.is_complete())
+            list_.push_back({when.queue, when.value, space, kind});
+    }
+
     SmallVector<Touch, 3> list_;
 };
 

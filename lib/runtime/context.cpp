@@ -18,6 +18,13 @@ std::vector<memory::Space*> spaces_of(std::span<const Ref<Device>> devices) {
     return spaces;
 }
 
+uint64_t largest_allocation(std::span<const Ref<Device>> devices) {
+    uint64_t largest = 0;
+    for (const Ref<Device>& device : devices)
+        largest = std::max(largest, max_allocation_bytes(*device));
+    return largest;
+}
+
 } // namespace
 
 Ref<Context> Context::create(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties,
@@ -27,7 +34,8 @@ Ref<Context> Context::create(std::vector<Ref<Device>> devices, std::vector<cl_co
 
 Context::Context(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties, Notify callback,
                  void* user)
-    : devices_(std::move(devices)), properties_(std::move(properties)), notify_(callback), notify_user_(user),
+    : devices_(std::move(devices)), max_allocation_bytes_(largest_allocation(devices_)),
+      properties_(std::move(properties)), notify_(callback), notify_user_(user),
       domain_(memory::Domain::create(spaces_of(devices_))),
       svm_(std::make_unique<SvmHeap>(*Platform::get().spaces().front())) {}
 
@@ -44,13 +52,6 @@ bool Context::has(const Device& device) const {
 
 bool Context::has_svm() const {
     return std::any_of(devices_.begin(), devices_.end(), [](const Ref<Device>& d) { return d->has_svm(); });
-}
-
-uint64_t Context::max_allocation_bytes() const {
-    uint64_t largest = 0;
-    for (const Ref<Device>& device : devices_)
-        largest = std::max(largest, runtime::max_allocation_bytes(*device));
-    return largest;
 }
 
 uint64_t Context::min_base_alignment() const {

@@ -8,57 +8,110 @@ const void* icd_dispatch = nullptr;
 
 namespace {
 
-constexpr uint32_t max_cells = 1u << 25;
+constexpr uint64_t max_cells = uint64_t{1} << 25;
 
-// Free cells form a stack of indices. The head carries a counter beside the index so that a
-// compare-and-swap cannot mistake a stack that was changed in between for the one it read (ABA). Cells are
-// never unmapped, so reading the next index of a cell that another thread just took is harmless.
-struct Heap {
-    HandleCell* cells = nullptr;
-    std::atomic<uint32_t> used{0};       // cells ever handed out
-    std::atomic<uint64_t> free_head{0};  // (counter << 32) | (index + 1)
+} // namespace
 
-    Heap() {
-        void* memory = ::mmap(nullptr, size_t{max_cells} * sizeof(HandleCell), PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory != MAP_FAILED)
-            cells = static_cast<HandleCell*>(memory);
+constinit std::atomic<HandleCell*> HandleHeap::cells_{nullptr};
+constinit std::atomic<uint64_t> HandleHeap::used_{0};
+constinit std::atomic<uint64_t> HandleHeap::free_head_{0};
+
+// Linked like the shared stack. A thread takes them again without a locked instruction and without meeting others.
+struct HandleHeap::ThreadCells {
+    static constexpr uint32_t count_max = 32;
+    uint32_t head = 0;  // index + 1
+    uint32_t count = 0;
+    uint32_t room = 0;  // 0 before the first one and when the thread ends
+    bool seen = false;
+};
+[[gnu::tls_model("initial-exec")]] constinit thread_local HandleHeap::ThreadCells HandleHeap::own_;
+
+// Gives back what a thread has that ends. Destructors that run later may still release handles.
+struct HandleHeap::EndOfThread {
+    ~EndOfThread() {
+        own_.room = 0;
+        while (HandleCell* const cell = pop_own())
+            push(*cell);
     }
 };
 
-// Never destroyed: applications release handles from static destructors.
-Heap& heap() {
-    static Heap* const instance = new Heap;
-    return *instance;
+bool HandleHeap::reserve() {
+    static HandleCell* const memory = [] {
+        void* const cells = ::mmap(nullptr, max_cells * sizeof(HandleCell), PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        return cells == MAP_FAILED ? nullptr : static_cast<HandleCell*>(cells);
+    }();
+    cells_.store(memory, std::memory_order_release);
+    return memory != nullptr;
 }
 
-HandleCell* pop_free(Heap& heap) {
-    uint64_t head = heap.free_head.load(std::memory_order_acquire);
+HandleCell* HandleHeap::take_fresh() {
+    if (!cells_.load(std::memory_order_acquire) && !reserve())
+        return nullptr;
+    uint64_t index = used_.load(std::memory_order_relaxed);
+    do {
+        if (index == max_cells)
+            return nullptr;
+    } while (!used_.compare_exchange_weak(index, index + 1, std::memory_order_release, std::memory_order_relaxed));
+    return cells_.load(std::memory_order_relaxed) + index;
+}
+
+// The head carries a counter beside the index so that a compare-and-swap cannot mistake a stack that was changed in
+// between for the one it read (ABA). Cells are never unmapped, so reading the next index of a cell that another
+// thread just took is harmless.
+HandleCell* HandleHeap::pop() {
+    uint64_t head = free_head_.load(std::memory_order_acquire);
     while (const uint32_t index_plus_1 = static_cast<uint32_t>(head)) {
-        HandleCell& cell = heap.cells[index_plus_1 - 1];
+        HandleCell& cell = cells_.load(std::memory_order_relaxed)[index_plus_1 - 1];
         const uint64_t next = cell.next_free.load(std::memory_order_relaxed);
         const uint64_t counter = (head >> 32) + 1;
-        if (heap.free_head.compare_exchange_weak(head, (counter << 32) | next, std::memory_order_acquire))
+        if (free_head_.compare_exchange_weak(head, (counter << 32) | next, std::memory_order_acquire))
             return &cell;
     }
     return nullptr;
 }
 
-} // namespace
+void HandleHeap::push(HandleCell& cell) {
+    uint64_t head = free_head_.load(std::memory_order_relaxed);
+    uint64_t next_head = 0;
+    do {
+        cell.next_free.store(static_cast<uint32_t>(head), std::memory_order_relaxed);
+        next_head = (((head >> 32) + 1) << 32) | (index_of(cell) + 1);
+    } while (!free_head_.compare_exchange_weak(head, next_head, std::memory_order_release));
+}
+
+HandleCell* HandleHeap::pop_own() {
+    if (own_.head == 0)
+        return nullptr;
+    HandleCell& cell = cells_.load(std::memory_order_relaxed)[own_.head - 1];
+    own_.head = cell.next_free.load(std::memory_order_relaxed);
+    --own_.count;
+    return &cell;
+}
+
+// False when the thread keeps no more.
+bool HandleHeap::push_own(HandleCell& cell) {
+    if (own_.count == own_.room) [[unlikely]] {
+        if (own_.seen)
+            return false;
+        thread_local const EndOfThread at_exit;
+        own_.seen = true;
+        own_.room = ThreadCells::count_max;
+    }
+    cell.next_free.store(own_.head, std::memory_order_relaxed);
+    own_.head = static_cast<uint32_t>(index_of(cell) + 1);
+    ++own_.count;
+    return true;
+}
 
 HandleCell* HandleHeap::allocate(Kind kind, Object* object) {
-    Heap& h = heap();
-    if (!h.cells)
+    HandleCell* cell = pop_own();
+    if (!cell)
+        cell = pop();
+    if (!cell)
+        cell = take_fresh();
+    if (!cell)
         return nullptr;
-    HandleCell* cell = pop_free(h);
-    if (!cell) {
-        uint32_t index = h.used.load(std::memory_order_relaxed);
-        do {
-            if (index == max_cells)
-                return nullptr;
-        } while (!h.used.compare_exchange_weak(index, index + 1, std::memory_order_relaxed));
-        cell = &h.cells[index];
-    }
     cell->dispatch = icd_dispatch;
     cell->object = object;
     cell->api_references.store(1, std::memory_order_relaxed);
@@ -67,27 +120,9 @@ HandleCell* HandleHeap::allocate(Kind kind, Object* object) {
 }
 
 void HandleHeap::free(HandleCell* cell) {
-    Heap& h = heap();
     cell->kind.store(Kind::none, std::memory_order_release);
-    const uint64_t index_plus_1 = static_cast<uint64_t>(cell - h.cells) + 1;
-    uint64_t head = h.free_head.load(std::memory_order_relaxed);
-    uint64_t next_head = 0;
-    do {
-        cell->next_free.store(static_cast<uint32_t>(head), std::memory_order_relaxed);
-        next_head = (((head >> 32) + 1) << 32) | index_plus_1;
-    } while (!h.free_head.compare_exchange_weak(head, next_head, std::memory_order_release));
-}
-
-HandleCell* HandleHeap::check(const void* handle, Kind kind) {
-    const Heap& h = heap();
-    const auto address = reinterpret_cast<uintptr_t>(handle);
-    const auto base = reinterpret_cast<uintptr_t>(h.cells);
-    // One unsigned comparison covers null, foreign pointers below and above, and a heap without memory.
-    if (address - base >= uintptr_t{h.used.load(std::memory_order_acquire)} * sizeof(HandleCell) ||
-        address % sizeof(HandleCell) != 0)
-        return nullptr;
-    HandleCell* cell = &h.cells[(address - base) / sizeof(HandleCell)];
-    return cell->kind.load(std::memory_order_acquire) == kind ? cell : nullptr;
+    if (!push_own(*cell))
+        push(*cell);
 }
 
 Object::~Object() {
@@ -97,8 +132,6 @@ Object::~Object() {
 
 void* Object::expose(Kind kind) {
     cell_ = HandleHeap::allocate(kind, this);
-    if (cell_)
-        retain();
     return cell_;
 }
 

@@ -115,8 +115,10 @@ void Platform::make_spaces_and_devices() {
         if (!opened.device->info().space.is_host())
             space = spaces_.emplace_back(memory::Space::of(*opened.device).release());
         Ref<Device> device = make_ref<Device>(*new DriverSlot(*opened.device), *space, opened.driver_name);
-        if (device->expose(Device::kind))
-            devices_.push_back(std::move(device));
+        if (device->expose(Device::kind)) {
+            devices_.push_back(device);
+            static_cast<void>(device.detach());  // the handle's
+        }
     }
 }
 

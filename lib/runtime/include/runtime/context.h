@@ -35,7 +35,7 @@ public:
     [[nodiscard]] bool has_svm() const;
 
     // The largest allocation that any device of the context accepts.
-    [[nodiscard]] uint64_t max_allocation_bytes() const;
+    [[nodiscard]] uint64_t max_allocation_bytes() const { return max_allocation_bytes_; }
     // The smallest base address alignment, in bytes, of the devices: what a sub-buffer's origin needs.
     [[nodiscard]] uint64_t min_base_alignment() const;
 
@@ -51,7 +51,8 @@ private:
         void* user;
     };
 
-    std::vector<Ref<Device>> devices_;
+    const std::vector<Ref<Device>> devices_;
+    const uint64_t max_allocation_bytes_;
     std::vector<cl_context_properties> properties_;
     Notify notify_;
     void* notify_user_;

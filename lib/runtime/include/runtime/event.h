@@ -8,6 +8,7 @@
 #pragma once
 
 #include <base/mutex.h>
+#include <base/recycled.h>
 #include <runtime/handle.h>
 
 #include <CL/cl.h>
@@ -32,7 +33,7 @@ public:
     virtual void run(std::vector<Ref<Dependent>>& ready) = 0;
 };
 
-class Event final : public Object {
+class Event final : public Object, public Recycled<Event> {
 public:
     static constexpr Kind kind = Kind::event;
     static constexpr Status invalid = Status::invalid_event;

@@ -52,7 +52,39 @@ public:
     static HandleCell* allocate(Kind kind, Object* object);
     static void free(HandleCell* cell);
     // Null for null, foreign and released handles and those of another kind.
-    static HandleCell* check(const void* handle, Kind kind);
+    static HandleCell* check(const void* handle, Kind kind) {
+        // One unsigned comparison covers null, foreign pointers below and above, and a heap without cells.
+        const uint64_t used_bytes = used_.load(std::memory_order_acquire) * sizeof(HandleCell);
+        const uintptr_t offset =
+            reinterpret_cast<uintptr_t>(handle) - reinterpret_cast<uintptr_t>(cells_.load(std::memory_order_relaxed));
+        if (offset >= used_bytes || offset % sizeof(HandleCell) != 0) [[unlikely]]
+            return nullptr;
+        HandleCell* const cell = cells_.load(std::memory_order_relaxed) + offset / sizeof(HandleCell);
+        return cell->kind.load(std::memory_order_acquire) == kind ? cell : nullptr;
+    }
+
+private:
+    struct ThreadCells;
+    struct EndOfThread;
+    // --- cells that have never been handed out ---
+    static bool reserve();
+    static HandleCell* take_fresh();
+    // --- free cells, as a stack of indices that all threads share ---
+    static HandleCell* pop();
+    static void push(HandleCell& cell);
+    // --- those that the calling thread has freed last ---
+    static HandleCell* pop_own();
+    static bool push_own(HandleCell& cell);
+
+    static uint64_t index_of(const HandleCell& cell) {
+        return static_cast<uint64_t>(&cell - cells_.load(std::memory_order_relaxed));
+    }
+
+    // Null until the first cell is handed out; then never changed.
+    static constinit std::atomic<HandleCell*> cells_;
+    static constinit std::atomic<uint64_t> used_;       // cells ever handed out
+    static constinit std::atomic<uint64_t> free_head_;  // (counter << 32) | (index + 1)
+    static thread_local ThreadCells own_;
 };
 
 // Base of everything an application can hold.
@@ -60,8 +92,8 @@ class Object : public RefCounted {
 public:
     ~Object() override;
 
-    // The application's view: gives this object its cell with an API count of one, which holds one
-    // internal reference. Null when there is no memory. `handle` is null before.
+    // The application's view: gives this object its cell with an API count of one, which takes over the caller's
+    // reference. Null, and the reference stays the caller's, when there is no memory. `handle` is null before.
     [[nodiscard]] void* expose(Kind kind);
     [[nodiscard]] void* handle() const { return cell_; }
     [[nodiscard]] uint32_t api_references() const;

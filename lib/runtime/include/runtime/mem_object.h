@@ -3,6 +3,7 @@
 #pragma once
 
 #include <base/mutex.h>
+#include <base/recycled.h>
 #include <memory/storage.h>
 #include <runtime/context.h>
 
@@ -11,7 +12,7 @@
 
 namespace polder::runtime {
 
-class MemObject final : public Object {
+class MemObject final : public Object, public Recycled<MemObject> {
 public:
     static constexpr Kind kind = Kind::mem_object;
     static constexpr Status invalid = Status::invalid_mem_object;
