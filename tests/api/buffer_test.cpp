@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstring>
 #include <numeric>
+#include <thread>
+#include <vector>
 
 namespace polder::test {
 namespace {
@@ -466,6 +468,34 @@ TEST_F(Buffers, MigrationKeepsTheContent) {
         ASSERT_EQ(clEnqueueMigrateMemObjects(on, 1, buffer.in(), CL_MIGRATE_MEM_OBJECT_HOST, 0, nullptr, nullptr),
                   CL_SUCCESS);
         EXPECT_EQ(read<uint8_t>(buffer, 4096, on), std::vector<uint8_t>(4096, 4));
+    }
+}
+
+TEST_F(Buffers, HandlesMadeAndReleasedByThreadsThatEnd_AreDistinctAndKnownToBeReleased) {
+    constexpr int count = 200;
+    std::vector<cl_mem> kept;
+    for (int round = 0; round < 5; ++round) {
+        std::vector<cl_mem> made(count);
+        std::thread([&] {
+            for (cl_mem& object : made)
+                object = clCreateBuffer(context, CL_MEM_READ_WRITE, 64, nullptr, nullptr);
+        }).join();
+        // Half of them live on while the others' places are used again.
+        std::thread([&] {
+            for (int i = 0; i < count; i += 2)
+                EXPECT_EQ(clReleaseMemObject(made[i]), CL_SUCCESS);
+            for (int i = 0; i < count; i += 2)
+                EXPECT_EQ(clReleaseMemObject(made[i]), CL_INVALID_MEM_OBJECT);
+        }).join();
+        for (int i = 1; i < count; i += 2)
+            kept.push_back(made[i]);
+    }
+    std::vector<cl_mem> sorted = kept;
+    std::sort(sorted.begin(), sorted.end());
+    EXPECT_EQ(std::adjacent_find(sorted.begin(), sorted.end()), sorted.end());
+    for (cl_mem object : kept) {
+        EXPECT_EQ(mem_info<cl_uint>(object, CL_MEM_REFERENCE_COUNT), 1u);
+        EXPECT_EQ(clReleaseMemObject(object), CL_SUCCESS);
     }
 }
 

@@ -4,6 +4,8 @@
 #include <memory/collect.h>
 
 #include <algorithm>
+#include <chrono>
+#include <future>
 
 namespace polder::memory {
 namespace {
@@ -383,5 +385,41 @@ TEST(TransferFull, OutOfMemoryIsReportedAndTheContextGoesOn) {
     EXPECT_TRUE(world.domain->reserve(*small, SpaceId{1}));
 }
 
-} // namespace
-} // namespace polder::memory
+TEST(TransferFull, WhileOneThreadWaitsForMemory_OthersGoOn) {
+    MemoryWorld world{{.memory_bytes = 4096}};
+    const auto other = world.storage(64);
+    const auto wanted = world.storage(4096);
+    std::future<bool> fill;
+    bool went_on = false;
+    {
+        // Its memory comes back when this kernel has ended, and it ends when another thread has used the domain.
+        const auto released = world.storage(4096);
+        ASSERT_TRUE(world.domain->reserve(*released, SpaceId{1}));
+        world.kernel(world.on(1), {{released.get(), {0, 4096}, Access::read_write}}, [&](const auto&) {
+            fill = std::async(std::launch::async, [&] {
+                const std::byte one{1};
+                return world.domain->fill(world.on(0), *other, {0, 64}, {&one, 1}).has_value();
+            });
+            went_on = fill.wait_for(std::chrono::seconds(5)) == std::future_status::ready;
+        });
+    }
+    EXPECT_TRUE(world.domain->reserve(*wanted, SpaceId{1}));
+    EXPECT_TRUE(went_on);
+    EXPECT_TRUE(fill.get());
+    world.world.run();
+}
+
+TEST(TransferFull, TwoThreadsThatFirstUseAStorageGiveItMemoryOnce) {
+    for (int round = 0; round < 200; ++round) {
+        MemoryWorld world{{.memory_bytes = 4096}};
+        const auto storage = world.storage(4096);
+        auto one = std::async(std::launch::async, [&] { return world.domain->reserve(*storage, SpaceId{1}); });
+        const auto other = world.domain->reserve(*storage, SpaceId{1});
+        EXPECT_TRUE(one.get());
+        EXPECT_TRUE(other);
+        EXPECT_EQ(world.space(1).pool().statistics().live_blocks, 1u);
+    }
+}
+
+}  // namespace
+}  // namespace polder::memory
