@@ -178,6 +178,9 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelArgInfo(cl_kernel kernel, cl_uint arg
         POLDER_ASSIGN(object, from_handle<Kernel>(kernel));
         if (arg_index >= object->info().arguments.size())
             return fail(Status::invalid_arg_index);
+        // Argument information is available only if the program was built with -cl-kernel-arg-info.
+        if (!object->info().has_argument_info)
+            return fail(Status::kernel_arg_info_not_available);
         return answer_argument(object->info().arguments[arg_index], param_name,
                                Info{param_value_size, param_value, param_value_size_ret});
     });

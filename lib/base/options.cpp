@@ -57,6 +57,11 @@ constexpr Option table[] = {
      "Bind each worker thread of the `cpu` device to one processor."},
     {"POCL_CPU_LOCAL_MEM_SIZE", Kind::bytes, &Values::cpu_local_memory_bytes, "", "from the processor's caches",
      "Local memory of the `cpu` device in bytes, or with a suffix: `256K`."},
+    {"POLDER_CLANG_RESOURCE_DIR", Kind::text, &Values::clang_resource_directory, "",
+     "where Clang's headers were when Polder was built",
+     "The directory whose `include/opencl-c-base.h` declares OpenCL C (`clang -print-resource-dir`)."},
+    {"POLDER_BUILTINS_DIR", Kind::text, &Values::builtins_directory, "", "beside `libpolder.so`",
+     "The directory of `polder-builtins.bca`, the library of built-in functions."},
     {"POCL_EXTRA_BUILD_FLAGS", Kind::text, &Values::extra_build_flags, "", "nothing",
      "Appended to the build options of every program, such as `-g -cl-opt-disable`."},
     {"POCL_IGNORE_CL_STD", Kind::flag, &Values::ignore_cl_std, "0", "0",
@@ -232,6 +237,8 @@ std::optional<uint32_t> max_compute_units() { return current().max_compute_units
 std::optional<uint64_t> max_work_group_size() { return current().max_work_group_size; }
 bool affinity() { return current().affinity; }
 std::optional<uint64_t> cpu_local_memory_bytes() { return current().cpu_local_memory_bytes; }
+const std::string& clang_resource_directory() { return current().clang_resource_directory; }
+const std::string& builtins_directory() { return current().builtins_directory; }
 const std::string& extra_build_flags() { return current().extra_build_flags; }
 bool ignore_cl_std() { return current().ignore_cl_std; }
 const std::optional<std::string>& platform_name_override() { return current().platform_name_override; }

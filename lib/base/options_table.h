@@ -21,6 +21,8 @@ struct Values {
     std::optional<uint64_t> max_work_group_size;
     bool affinity = false;
     std::optional<uint64_t> cpu_local_memory_bytes;
+    std::string clang_resource_directory;
+    std::string builtins_directory;
     std::string extra_build_flags;
     bool ignore_cl_std = false;
     std::optional<std::string> platform_name_override;

@@ -17,6 +17,7 @@ enum class Action : uint8_t {
     ignore_value,    // the same, with a value
     set_standard,    // -cl-std=
     disable_optimizations,
+    add_debug_information,
     create_library,
     enable_link_options,
 };
@@ -51,8 +52,8 @@ constexpr std::array options_table{
     Option{"-cl-unsafe-math-optimizations", Action::pass, Place::both, "algebra as with real numbers"},
     Option{"-cl-finite-math-only", Action::pass, Place::both, "no NaN, no infinity"},
     Option{"-cl-fast-relaxed-math", Action::pass, Place::both, "the two above"},
-    Option{"-cl-kernel-arg-info", Action::ignore, Place::compiling, "argument information is always kept"},
-    Option{"-g", Action::ignore, Place::compiling, "debug information; none is made"},
+    Option{"-cl-kernel-arg-info", Action::pass, Place::compiling, "argument information is kept"},
+    Option{"-g", Action::add_debug_information, Place::compiling, "debug information"},
     Option{"-s", Action::ignore_value, Place::compiling, "a file for a debugger to find the source in"},
     Option{"-x", Action::ignore_value, Place::compiling, "the language; it is OpenCL C"},
     Option{"-create-library", Action::create_library, Place::linking, "the result is a library"},
@@ -154,6 +155,7 @@ private:
         case Action::ignore_value: return {};
         case Action::set_standard: return set_standard(value);
         case Action::disable_optimizations: parsed_.is_optimized = false; return {};
+        case Action::add_debug_information: parsed_.has_debug_information = true; return {};
         case Action::create_library: parsed_.makes_library = true; return {};
         case Action::enable_link_options: parsed_.enables_link_options = true; return {};
         }
@@ -192,6 +194,8 @@ void add_extra_flags(BuildOptions& parsed) {
             parsed.standard = word.substr(8);
         else if (word == "-cl-opt-disable")
             parsed.is_optimized = false;
+        else if (word == "-g")
+            parsed.has_debug_information = true;
         else if (const Option* option = find(word);
                  option == nullptr || option->action == Action::pass || option->action == Action::pass_value)
             parsed.clang.push_back(std::move(word));

@@ -1,6 +1,9 @@
 #include "code_generator.h"
 
+#include "analyses.h"
 #include "bitcode.h"
+#include "bitcode_finalizer.h"
+#include "diagnostics.h"
 #include "division_guard.h"
 #include "host.h"
 #include "retarget.h"
@@ -16,7 +19,6 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/Object/ELFObjectFile.h>
-#include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/DataExtractor.h>
 #include <llvm/Transforms/IPO/GlobalDCE.h>
 
@@ -104,6 +106,13 @@ void set_processor(llvm::Module& module) {
     }
 }
 
+// To a debugger, the function of a whole work-group is the kernel.
+void move_debug_information(llvm::Function& kernel, llvm::Function& work_group_function) {
+    work_group_function.setSubprogram(kernel.getSubprogram());
+    kernel.setSubprogram(nullptr);
+    kernel.deleteBody();
+}
+
 // A program may name its own functions as the C library does; only what our loader offers and LLVM makes of
 // loops is taken for what its name says.
 llvm::TargetLibraryInfoImpl known_library(const llvm::TargetMachine& machine) {
@@ -119,19 +128,12 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOpti
     tuning.LoopVectorization = options.is_optimized;
     tuning.SLPVectorization = options.is_optimized;
     tuning.LoopInterleaving = options.is_optimized;
-    llvm::LoopAnalysisManager loops;
-    llvm::FunctionAnalysisManager functions;
-    llvm::CGSCCAnalysisManager components;
-    llvm::ModuleAnalysisManager modules;
     llvm::PassBuilder builder(&machine, tuning);
-    functions.registerPass([&machine] { return llvm::TargetLibraryAnalysis(known_library(machine)); });
-    builder.registerModuleAnalyses(modules);
-    builder.registerCGSCCAnalyses(components);
-    builder.registerFunctionAnalyses(functions);
-    builder.registerLoopAnalyses(loops);
-    builder.crossRegisterProxies(loops, functions, components, modules);
+    Analyses analyses;
+    analyses.functions.registerPass([&machine] { return llvm::TargetLibraryAnalysis(known_library(machine)); });
+    analyses.register_all(builder);
     const auto level = options.is_optimized ? llvm::OptimizationLevel::O3 : llvm::OptimizationLevel::O1;
-    builder.buildPerModuleDefaultPipeline(level).run(module, modules);
+    builder.buildPerModuleDefaultPipeline(level).run(module, analyses.modules);
 }
 
 Result<std::string> emit(llvm::Module& module, llvm::TargetMachine& machine) {
@@ -189,13 +191,18 @@ public:
     explicit Generation(const KernelRequest& request) : request_(request), machine_(create_host_target_machine()) {}
 
     Result<KernelObject> run() {
+        context_.setDiagnosticHandler(std::make_unique<LogDiagnostics>(diagnostics_));
         POLDER_TRY(read());
         for (llvm::Function& function : *module_)
             guard_divisions(function);
         set_processor(*module_);
         POLDER_TRY(make_work_group_function());
         optimize(*module_, *machine_, request_.module.options());
+        POLDER_ASSIGN(final_module, run_bitcode_finalizer(std::move(module_)));
+        module_ = std::move(final_module);
         POLDER_ASSIGN(object, emit(*module_, *machine_));
+        if (!diagnostics_.empty())
+            return fail(Status::out_of_resources, diagnostics_);
         POLDER_LOG(compiler, "kernel %s: %zu bytes of object code", request_.kernel.name.c_str(), object.size());
         if (options::leave_compiler_temp_files())
             leave_files(request_.kernel.name, *module_, object);
@@ -227,6 +234,7 @@ private:
         options.name = "polder_work_group_" + request_.kernel.name;
         options.local_size = request_.local_size;
         options.target_machine = machine_.get();
+        options.is_vectorised = request_.module.options().is_optimized;
         for (const KernelArgument& argument : request_.kernel.arguments)
             options.arguments.push_back({argument.offset, argument.kind == ArgumentKind::local_pointer
                                                               ? workgroup::ArgumentSlot::Kind::local_pointer
@@ -238,6 +246,7 @@ private:
         for (llvm::Function& function : *module_)
             if (!function.isDeclaration() && &function != made->function)
                 function.setLinkage(llvm::GlobalValue::InternalLinkage);
+        move_debug_information(*kernel_, *made->function);
         set_processor(*module_);
         result_.entry = made->function->getName().str();
         result_.local_bytes = made->local_bytes;
@@ -249,6 +258,7 @@ private:
 
     const KernelRequest& request_;
     std::unique_ptr<llvm::TargetMachine> machine_;
+    std::string diagnostics_;
     llvm::LLVMContext context_;
     std::unique_ptr<llvm::Module> module_;
     llvm::Function* kernel_ = nullptr;

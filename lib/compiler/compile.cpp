@@ -2,6 +2,7 @@
 #include "bitcode.h"
 #include "build_options.h"
 #include "crash_guard.h"
+#include "debug_source.h"
 #include "frontend.h"
 #include "frontend_cache.h"
 #include "module.h"
@@ -17,6 +18,8 @@ namespace {
 
 Result<std::shared_ptr<const Module>> compile_parsed(const CompileInput& input, const BuildOptions& options,
                                                      std::string& log) {
+    if (options.has_debug_information)
+        keep_debug_source(input.source);
     const std::string key = frontend_cache_key(input, options);
     if (auto cached = load_frontend_result(key))
         return std::move(*cached);

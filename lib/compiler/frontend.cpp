@@ -1,5 +1,6 @@
 #include "frontend.h"
 
+#include "debug_source.h"
 #include "paths.h"
 #include "retarget.h"
 
@@ -18,7 +19,6 @@
 namespace polder::compiler {
 namespace {
 
-constexpr const char* source_name = "program.cl";
 // Where the application's embedded headers lie, in memory only.
 constexpr const char* headers_directory = "/polder-embedded-headers";
 
@@ -109,19 +109,25 @@ void keep_inline_functions(llvm::Module& module) {
 
 } // namespace
 
-std::vector<std::string> frontend_arguments(const Target& target, const BuildOptions& options) {
+std::vector<std::string> frontend_arguments(const CompileInput& input, const BuildOptions& options) {
+    const Target& target = input.target;
     std::vector<std::string> arguments{
         "-triple", "spir64-unknown-unknown", "-x", "cl", "-cl-std=" + options.standard, "-O2",
         "-disable-llvm-passes",  // -O2 for what Clang itself does by it: bodies of `inline` functions
         "-fdeclare-opencl-builtins", "-finclude-default-header", "-resource-dir", paths().resource_directory,
         "-internal-isystem", paths().resource_directory + "/include", "-main-file-name", source_name,
-        "-cl-kernel-arg-info", "-U__IMAGE_SUPPORT__", "-D__OPENCL_VERSION__=300", "-ferror-limit", "100",
+        "-U__IMAGE_SUPPORT__", "-D__OPENCL_VERSION__=300", "-ferror-limit", "100",
         // Errors since Clang 16; every other OpenCL compiler warns, and programs rely on it.
         "-Wno-error=incompatible-pointer-types", "-Wno-error=int-conversion"};
     arguments.push_back(extension_list(target));
     // Clang does not know every extension that a device may report.
     for (const std::string& extension : target.extensions)
         arguments.push_back("-D" + extension + "=1");
+    if (options.has_debug_information)
+        for (const std::string& argument :
+             {std::string{"-debug-info-kind=constructor"}, std::string{"-dwarf-version=4"},
+              std::string{"-debugger-tuning=gdb"}, "-fdebug-compilation-dir=" + debug_source_directory(input.source)})
+            arguments.push_back(argument);
     arguments.push_back("-I");
     arguments.emplace_back(headers_directory);
     arguments.insert(arguments.end(), options.clang.begin(), options.clang.end());
@@ -131,7 +137,7 @@ std::vector<std::string> frontend_arguments(const Target& target, const BuildOpt
 
 Result<FrontendResult> run_frontend(const CompileInput& input, const BuildOptions& options, llvm::LLVMContext& context,
                                     std::string& log) {
-    auto result = Run{input, log}.compile(frontend_arguments(input.target, options), context);
+    auto result = Run{input, log}.compile(frontend_arguments(input, options), context);
     if (!result)
         return result;
     keep_inline_functions(*result->module);

@@ -24,6 +24,6 @@ struct FrontendResult {
                                                   llvm::LLVMContext& context, std::string& log);
 
 // What Clang is given for `input`, besides the source and the headers; part of cache keys.
-[[nodiscard]] std::vector<std::string> frontend_arguments(const Target& target, const BuildOptions& options);
+[[nodiscard]] std::vector<std::string> frontend_arguments(const CompileInput& input, const BuildOptions& options);
 
 } // namespace polder::compiler

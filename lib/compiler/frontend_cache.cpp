@@ -6,7 +6,7 @@
 namespace polder::compiler {
 
 std::string frontend_cache_key(const CompileInput& input, const BuildOptions& options) {
-    const std::vector<std::string> arguments = frontend_arguments(input.target, options);
+    const std::vector<std::string> arguments = frontend_arguments(input, options);
     std::vector<std::string_view> parts{"frontend", input.source};
     for (const NamedSource& header : input.headers) {
         parts.push_back(header.name);

@@ -287,6 +287,8 @@ KernelInfo kernel_info(const llvm::Function& kernel) {
     info.reqd_work_group_size = size_of(kernel, "reqd_work_group_size");
     info.work_group_size_hint = size_of(kernel, "work_group_size_hint");
     info.attributes = attributes_of(kernel, info);
+    // Clang keeps the names for -cl-kernel-arg-info only.
+    info.has_argument_info = kernel.getMetadata("kernel_arg_name") != nullptr;
     info.uses_indirect_pointers = PointerSources{}.has_indirect(kernel);
     llvm::SmallPtrSet<const llvm::Function*, 16> seen;
     info.uses_program_variables = calls_launch_context(kernel, seen);

@@ -2,10 +2,12 @@
 //
 // An executable holds everything it needs, the built-ins included, as retargeted bitcode; it has had a light
 // clean-up per function, enough to see what each kernel does with its arguments.
+#include "analyses.h"
 #include "bitcode.h"
 #include "build_options.h"
 #include "builtins.h"
 #include "crash_guard.h"
+#include "diagnostics.h"
 #include "kernel_info.h"
 #include "leaves.h"
 #include "module.h"
@@ -16,11 +18,8 @@
 #include <compiler/compiler.h>
 
 #include <llvm/Demangle/Demangle.h>
-#include <llvm/IR/DiagnosticInfo.h>
-#include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/Linker/Linker.h>
-#include <llvm/Passes/PassBuilder.h>
 #include <llvm/Transforms/IPO/FunctionAttrs.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/SROA.h>
@@ -28,25 +27,6 @@
 
 namespace polder::compiler {
 namespace {
-
-// Sends what LLVM's linker says to the build log.
-class LogDiagnostics final : public llvm::DiagnosticHandler {
-public:
-    explicit LogDiagnostics(std::string& log) : log_(log) {}
-    bool handleDiagnostics(const llvm::DiagnosticInfo& diagnostic) override {
-        if (diagnostic.getSeverity() != llvm::DS_Error)
-            return true;
-        llvm::raw_string_ostream stream(log_);
-        stream << "error: ";
-        llvm::DiagnosticPrinterRawOStream printer(stream);
-        diagnostic.print(printer);
-        stream << "\n";
-        return true;
-    }
-
-private:
-    std::string& log_;
-};
 
 const CompiledModule& impl(const std::shared_ptr<const Module>& module) {
     return static_cast<const CompiledModule&>(*module);
@@ -91,16 +71,9 @@ Result<void> check_defined(const llvm::Module& module, std::string& log) {
 }
 
 void clean_up(llvm::Module& module) {
-    llvm::LoopAnalysisManager loops;
-    llvm::FunctionAnalysisManager functions;
-    llvm::CGSCCAnalysisManager components;
-    llvm::ModuleAnalysisManager modules;
+    Analyses analyses;
     llvm::PassBuilder builder;
-    builder.registerModuleAnalyses(modules);
-    builder.registerCGSCCAnalyses(components);
-    builder.registerFunctionAnalyses(functions);
-    builder.registerLoopAnalyses(loops);
-    builder.crossRegisterProxies(loops, functions, components, modules);
+    analyses.register_all(builder);
 
     llvm::FunctionPassManager per_function;
     per_function.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
@@ -109,11 +82,11 @@ void clean_up(llvm::Module& module) {
     // Built-ins were cleaned when the library was made.
     for (llvm::Function& function : module)
         if (!function.isDeclaration() && !function.hasFnAttribute(builtin_attribute))
-            per_function.run(function, functions);
-    functions.clear();
+            per_function.run(function, analyses.functions);
+    analyses.functions.clear();
     llvm::ModulePassManager passes;
     passes.addPass(llvm::createModuleToPostOrderCGSCCPassAdaptor(llvm::PostOrderFunctionAttrsPass()));
-    passes.run(module, modules);
+    passes.run(module, analyses.modules);
 }
 
 Result<CompiledModule::Parts> make_executable(llvm::Module& module, std::string& log) {

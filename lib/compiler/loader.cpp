@@ -1,11 +1,15 @@
 #include "loader.h"
 
+#include <base/log.h>
+
 #include <atomic>
 #include <cmath>
 #include <cstring>
 #include <kernel/printf.h>
 #include <llvm/ExecutionEngine/Orc/AbsoluteSymbols.h>
+#include <llvm/ExecutionEngine/Orc/Debugging/ELFDebugObjectPlugin.h>
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
 #include <llvm/Support/MemoryBuffer.h>
 
 // Conversions of half on processors without the instructions, and 128-bit arithmetic; in libgcc.
@@ -94,6 +98,22 @@ std::vector<RuntimeSymbol> runtime_symbols() {
     };
 }
 
+// Tells GDB, through its JIT interface, of objects that have debug information. Without it all else works.
+void announce_to_debugger(orc::LLJIT& jit) {
+    auto* layer = llvm::dyn_cast<orc::ObjectLinkingLayer>(&jit.getObjLinkingLayer());
+    if (layer == nullptr)
+        return;
+    constexpr bool require_debug_sections = true;
+    constexpr bool register_at_once = true;
+    llvm::Error error = llvm::Error::success();
+    auto plugin = std::make_shared<orc::ELFDebugObjectPlugin>(jit.getExecutionSession(), require_debug_sections,
+                                                              register_at_once, error);
+    if (error)
+        POLDER_LOG(compiler, "no debugger will know of kernels: %s", llvm::toString(std::move(error)).c_str());
+    else
+        layer->addPlugin(std::move(plugin));
+}
+
 class Session {
 public:
     static Result<Session*> get() {
@@ -125,6 +145,7 @@ private:
         session->jit_ = std::move(*jit);
         orc::ExecutionSession& execution = session->jit_->getExecutionSession();
         execution.setErrorReporter([](llvm::Error error) { llvm::consumeError(std::move(error)); });
+        announce_to_debugger(*session->jit_);
         orc::SymbolMap symbols;
         for (const RuntimeSymbol& symbol : runtime_symbols())
             symbols[execution.intern(symbol.name)] = {orc::ExecutorAddr::fromPtr(symbol.address),

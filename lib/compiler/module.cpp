@@ -80,6 +80,7 @@ void put(ByteWriter& out, const KernelInfo& kernel) {
     out.put(std::string_view{kernel.attributes});
     put(out, kernel.reqd_work_group_size);
     put(out, kernel.work_group_size_hint);
+    out.put(kernel.has_argument_info);
     out.put(kernel.uses_indirect_pointers);
     out.put(kernel.uses_program_variables);
     out.put(kernel.sees_work_groups);
@@ -94,6 +95,7 @@ KernelInfo get_kernel(ByteReader& in) {
     kernel.attributes = in.get_string();
     kernel.reqd_work_group_size = get_size(in);
     kernel.work_group_size_hint = get_size(in);
+    kernel.has_argument_info = in.get<bool>();
     kernel.uses_indirect_pointers = in.get<bool>();
     kernel.uses_program_variables = in.get<bool>();
     kernel.sees_work_groups = in.get<bool>();

@@ -1,7 +1,7 @@
 #include "paths.h"
 
-#include <array>
-#include <cstdlib>
+#include <base/options.h>
+
 #include <dlfcn.h>
 #include <filesystem>
 #include <vector>
@@ -28,11 +28,6 @@ fs::path own_directory() {
     return error ? fs::path{} : path.parent_path();
 }
 
-void add_from_environment(std::vector<fs::path>& places, const char* variable) {
-    if (const char* value = std::getenv(variable); value != nullptr && *value != 0)
-        places.emplace_back(value);
-}
-
 std::string first_with(const std::vector<fs::path>& places, const char* file) {
     std::error_code error;
     for (const fs::path& place : places)
@@ -50,15 +45,15 @@ std::string list(const std::vector<fs::path>& places) {
 }
 
 std::vector<fs::path> resource_places() {
-    std::vector<fs::path> places;
-    add_from_environment(places, "POLDER_CLANG_RESOURCE_DIR");
-    places.emplace_back(POLDER_RESOURCE_DIRECTORY);
-    return places;
+    if (!options::clang_resource_directory().empty())
+        return {options::clang_resource_directory()};
+    return {POLDER_RESOURCE_DIRECTORY};
 }
 
 std::vector<fs::path> builtins_places() {
+    if (!options::builtins_directory().empty())
+        return {options::builtins_directory()};
     std::vector<fs::path> places;
-    add_from_environment(places, "POLDER_BUILTINS_DIR");
     const fs::path own = own_directory();
     if (!own.empty()) {
         places.push_back(own / "polder");

@@ -23,7 +23,19 @@ bool mentions(const llvm::Constant& constant, const llvm::SetVector<llvm::Global
     return false;
 }
 
-// The variables of the program, and to a fixed point the constants that hold addresses of them.
+// Adds what `constant` mentions.
+void add_mentioned(const llvm::Constant& constant, llvm::SetVector<llvm::GlobalVariable*>& variables) {
+    if (const auto* global = llvm::dyn_cast<llvm::GlobalVariable>(&constant)) {
+        if (global->hasInitializer())
+            variables.insert(const_cast<llvm::GlobalVariable*>(global));
+        return;
+    }
+    for (const llvm::Use& operand : constant.operands())
+        add_mentioned(*llvm::cast<llvm::Constant>(operand.get()), variables);
+}
+
+// The variables of the program, and to a fixed point the constants that hold addresses of them and those whose
+// addresses they hold: all must be where relocations can reach them.
 llvm::SetVector<llvm::GlobalVariable*> variables_of(llvm::Module& module) {
     llvm::SetVector<llvm::GlobalVariable*> variables;
     for (llvm::GlobalVariable& variable : module.globals())
@@ -34,6 +46,8 @@ llvm::SetVector<llvm::GlobalVariable*> variables_of(llvm::Module& module) {
         for (llvm::GlobalVariable& variable : module.globals())
             if (variable.hasInitializer() && mentions(*variable.getInitializer(), variables))
                 variables.insert(&variable);
+        for (size_t i = 0; i < variables.size(); ++i)
+            add_mentioned(*variables[i]->getInitializer(), variables);
     }
     return variables;
 }

@@ -233,6 +233,14 @@ TEST_F(Kernels, ArgumentQueriesAnswer) {
               CL_INVALID_KERNEL);
 }
 
+TEST_F(Kernels, ArgumentQueriesNeedTheirBuildOption) {
+    OwnedProgram plain = build(source, "-cl-std=CL3.0");
+    OwnedKernel named = make_kernel(plain, "named");
+    for (const cl_kernel_arg_info name : {CL_KERNEL_ARG_NAME, CL_KERNEL_ARG_TYPE_NAME, CL_KERNEL_ARG_ADDRESS_QUALIFIER})
+        EXPECT_EQ(clGetKernelArgInfo(named, 0, name, 0, nullptr, nullptr), CL_KERNEL_ARG_INFO_NOT_AVAILABLE);
+    EXPECT_EQ(clGetKernelArgInfo(named, 3, CL_KERNEL_ARG_NAME, 0, nullptr, nullptr), CL_INVALID_ARG_INDEX);
+}
+
 TEST_F(Kernels, WorkGroupQueriesAnswer) {
     OwnedKernel fixed = make_kernel(program, "fixed");
     EXPECT_EQ((work_group_value<std::array<size_t, 3>>(fixed, CL_KERNEL_COMPILE_WORK_GROUP_SIZE)),

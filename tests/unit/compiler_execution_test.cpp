@@ -72,6 +72,80 @@ TEST(CompilerExecution, Barriers_SeparateWhatWorkItemsDo) {
     EXPECT_EQ(a[64], 127 + 63);
 }
 
+// Program-scope variables with their initial contents, as the runtime makes them.
+class Variables {
+public:
+    explicit Variables(const ProgramVariables& variables) {
+        EXPECT_LE(variables.image.size(), sizeof memory_);
+        std::memcpy(memory_, variables.image.data(), variables.image.size());
+        for (const uint64_t at : variables.relocations) {
+            uint64_t address = 0;
+            std::memcpy(&address, memory_ + at, 8);
+            address += reinterpret_cast<uintptr_t>(&memory_[0]);
+            std::memcpy(memory_ + at, &address, 8);
+        }
+    }
+    std::byte* base() { return memory_; }
+
+private:
+    alignas(128) std::byte memory_[256]{};
+};
+
+// What `kernel k(global int* a)` leaves in a[0].
+int first_result(const std::string& source) {
+    const Outcome built = build(source, "-cl-std=CL3.0");
+    EXPECT_EQ(built.status, Status::success) << source << built.log;
+    if (!built.module)
+        return 0;
+    Variables variables{built.module->program_variables()};
+    int a = 0;
+    Launch launch{built, "k"};
+    launch.set(0, &a);
+    launch.run(1, 1, variables.base());
+    return a;
+}
+
+TEST(CompilerExecution, Initializers_HoldAddressesOfVariablesAndConstants) {
+    // Of a constant, in a constant; with an offset; in an array and in a structure.
+    EXPECT_EQ(first_result("constant int c[2] = {1, 2}; constant int* constant p = c;\n"
+                           "kernel void k(global int* a) { a[0] = p[1]; }"),
+              2);
+    EXPECT_EQ(first_result("constant int c[3] = {1, 2, 3}; constant int* constant p[2] = {c + 2, &c[1]};\n"
+                           "kernel void k(global int* a) { a[0] = *p[get_global_id(0)] * 10 + *p[1]; }"),
+              32);
+    // Of a variable, in a variable.
+    EXPECT_EQ(first_result("global int x = 4; global int* global px = &x;\n"
+                           "kernel void k(global int* a) { *px += 1; a[0] = x; }"),
+              5);
+    EXPECT_EQ(first_result("typedef struct { int v; global int* p; } S; global int x = 6; global S s = {3, &x};\n"
+                           "kernel void k(global int* a) { a[0] = *s.p * 10 + s.v; }"),
+              63);
+    // Of a constant, in a variable: also of one that leads to another.
+    EXPECT_EQ(first_result("constant int c[2] = {7, 8}; constant int* global p = &c[1];\n"
+                           "kernel void k(global int* a) { a[0] = *p * 10 + c[0]; }"),
+              87);
+    EXPECT_EQ(
+        first_result("constant int c = 9; constant int* constant p = &c; constant int* constant* global pp = &p;\n"
+                     "kernel void k(global int* a) { a[0] = **pp; }"),
+        9);
+    EXPECT_EQ(first_result("constant char* global text = \"xyz\";\n"
+                           "kernel void k(global int* a) { a[0] = text[1]; }"),
+              'y');
+    // Of a variable, in a constant.
+    EXPECT_EQ(first_result("global int x = 11; global int* constant p = &x;\n"
+                           "kernel void k(global int* a) { x = 12; a[0] = *p; }"),
+              12);
+    // As a number.
+    EXPECT_EQ(first_result("constant int c[2] = {13, 14}; global ulong n = (ulong)&c[1];\n"
+                           "kernel void k(global int* a) { a[0] = n == (ulong)(c + 1) ? c[1] : 0; }"),
+              14);
+    // A variable's own.
+    EXPECT_EQ(first_result("typedef struct N { global struct N* next; int v; } N;\n"
+                           "global N two; global N one = {&two, 1}; global N two = {&one, 2};\n"
+                           "kernel void k(global int* a) { a[0] = one.next->v * 10 + one.next->next->v; }"),
+              21);
+}
+
 TEST(CompilerExecution, ProgramVariables_AreInitializedAndShared) {
     const Outcome built =
         build("global int counter = 40;\n"
@@ -84,20 +158,12 @@ TEST(CompilerExecution, ProgramVariables_AreInitializedAndShared) {
     EXPECT_TRUE(kernel_of(built, "k").uses_program_variables);
     const ProgramVariables& variables = built.module->program_variables();
     ASSERT_EQ(variables.relocations.size(), 1u);
-    alignas(128) std::byte memory[256];
-    ASSERT_LE(variables.image.size(), sizeof memory);
-    std::memcpy(memory, variables.image.data(), variables.image.size());
-    for (const uint64_t at : variables.relocations) {
-        uint64_t address = 0;
-        std::memcpy(&address, memory + at, 8);
-        address += reinterpret_cast<uintptr_t>(&memory[0]);
-        std::memcpy(memory + at, &address, 8);
-    }
+    Variables memory{variables};
     int a[3] = {};
     Launch launch{built, "k"};
     launch.set(0, &a[0]);
-    launch.run(1, 1, memory);
-    launch.run(1, 1, memory);
+    launch.run(1, 1, memory.base());
+    launch.run(1, 1, memory.base());
     EXPECT_EQ(a[0], 44);
     EXPECT_EQ(a[1], 3);
     EXPECT_EQ(a[2], -2);
@@ -139,6 +205,31 @@ TEST(CompilerExecution, InlineFunctionsAndOnesNamedLikeTheCLibrarys_AreTheProgra
         float a[4] = {0, 1, 2, 3};
         Launch{built, "k"}.set(0, &a[0]).run(4, 4);
         EXPECT_EQ(a[3], 7.5f);
+    }
+}
+
+// LLVM reports what its code generator cannot do, and would end the process.
+TEST(CompilerExecution, WhatTheCodeGeneratorRefuses_IsAnError) {
+    const Outcome built = build("kernel void k(global int* a) { __asm__(\"no such instruction\"); a[0] = 1; }");
+    ASSERT_EQ(built.status, Status::success) << built.log;
+    auto executable = Executable::open(built.module, target());
+    const auto refused = (*executable)->function("k", std::nullopt);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().status(), Status::out_of_resources);
+    EXPECT_NE(refused.error().detail().find("error"), std::string_view::npos) << refused.error().detail();
+}
+
+TEST(CompilerExecution, CodeWithDebugInformation_ComputesTheSame) {
+    for (const char* options : {"-g", "-g -cl-opt-disable"}) {
+        int a[64] = {};
+        const Outcome built = build("int twice(int x) { int y = 2 * x; return y; }\n"
+                                    "kernel void k(global int* a) { local int l[4]; int i = get_local_id(0);\n"
+                                    "  l[i] = twice(i); barrier(CLK_LOCAL_MEM_FENCE);\n"
+                                    "  for (int j = 0; j < i; ++j) a[get_global_id(0)] += l[3 - j]; }",
+                                    options);
+        ASSERT_EQ(built.status, Status::success) << built.log;
+        Launch{built, "k"}.set(0, &a[0]).run(64, 4);
+        EXPECT_EQ(a[63], 6 + 4 + 2) << options;
     }
 }
 

@@ -41,7 +41,8 @@ TEST(CompilerKernelInfo, Arguments_AreDescribedAndPacked) {
     const Outcome built = build("typedef struct { char c; double d; } S;\n"
                                 "kernel void k(global const float* restrict in, char c, float3 v, S s, local int* l,\n"
                                 "              constant uint* table, volatile global ulong4* out) {\n"
-                                "  out[0] = (ulong4)(in[0] + c + v.x + s.d + l[0] + table[0]); }");
+                                "  out[0] = (ulong4)(in[0] + c + v.x + s.d + l[0] + table[0]); }",
+                                "-cl-kernel-arg-info");
     ASSERT_EQ(built.status, Status::success) << built.log;
     const KernelInfo& kernel = kernel_of(built, "k");
     ASSERT_EQ(kernel.arguments.size(), 7u);
@@ -63,6 +64,17 @@ TEST(CompilerKernelInfo, Arguments_AreDescribedAndPacked) {
     for (size_t i = 1; i < a.size(); ++i)
         EXPECT_GE(a[i].offset, a[i - 1].offset + a[i - 1].size);
     EXPECT_EQ(kernel.arguments_size, a[6].offset + 8);
+}
+
+TEST(CompilerKernelInfo, ArgumentInfo_IsThereIfAskedFor_AndStaysInBinaries) {
+    const std::string source = "kernel void k(global int* a) {} kernel void nothing() {}";
+    const Outcome with = build(source, "-cl-kernel-arg-info");
+    EXPECT_TRUE(kernel_of(with, "k").has_argument_info);
+    EXPECT_TRUE(kernel_of(with, "nothing").has_argument_info);
+    EXPECT_FALSE(kernel_of(build(source), "k").has_argument_info);
+    auto read = Module::deserialize(with.module->serialize());
+    ASSERT_TRUE(read.has_value());
+    EXPECT_TRUE(kernel_of({*read, Status::success, ""}, "k").has_argument_info);
 }
 
 TEST(CompilerKernelInfo, Attributes_AreReported) {

@@ -9,6 +9,7 @@
 // - Memory attributes are inferred anew: libclc's say that reading constant memory is no access at
 //   all, which would hide reads of __constant arguments from the analysis of argument uses.
 // - What the work-group pass defines (get_global_id, ...) is dropped here.
+#include "../analyses.h"
 #include "../builtin_archive.h"
 #include "../leaves.h"
 #include "../retarget.h"
@@ -35,6 +36,7 @@
 namespace {
 
 using polder::compiler::AddressSpaceNumbers;
+using polder::compiler::Analyses;
 
 [[noreturn]] void stop(const std::string& message) {
     llvm::errs() << "polder-retarget-builtins: " << message << "\n";
@@ -85,19 +87,12 @@ std::unique_ptr<llvm::Module> read_flat(llvm::LLVMContext& context, const std::s
 }
 
 void infer_attributes(llvm::Module& module) {
-    llvm::LoopAnalysisManager loops;
-    llvm::FunctionAnalysisManager functions;
-    llvm::CGSCCAnalysisManager components;
-    llvm::ModuleAnalysisManager modules;
+    Analyses analyses;
     llvm::PassBuilder builder;
-    builder.registerModuleAnalyses(modules);
-    builder.registerCGSCCAnalyses(components);
-    builder.registerFunctionAnalyses(functions);
-    builder.registerLoopAnalyses(loops);
-    builder.crossRegisterProxies(loops, functions, components, modules);
+    analyses.register_all(builder);
     llvm::ModulePassManager passes;
     passes.addPass(llvm::createModuleToPostOrderCGSCCPassAdaptor(llvm::PostOrderFunctionAttrsPass()));
-    passes.run(module, modules);
+    passes.run(module, analyses.modules);
 }
 
 // The symbols that `module` defines, in groups that belong together. Tables that libclc keeps internal

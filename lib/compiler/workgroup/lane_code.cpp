@@ -39,6 +39,7 @@ llvm::Constant* LaneCode::lane_offsets(llvm::Type* type, int64_t stride) {
 }
 
 void LaneCode::emit(llvm::Instruction& instruction, llvm::Value* mask) {
+    builder_.SetCurrentDebugLocation(instruction.getDebugLoc());
     if (&instruction == plan_.next || &instruction == plan_.compare || instruction.isLifetimeStartOrEnd())
         return;
     if (llvm::isa<llvm::AssumeInst>(instruction) || llvm::isa<llvm::NoAliasScopeDeclInst>(instruction))

@@ -1,12 +1,12 @@
 #include "simplify.h"
 
+#include "../analyses.h"
+
 #include <llvm/ADT/PostOrderIterator.h>
 #include <llvm/Analysis/CFG.h>
 #include <llvm/Analysis/CGSCCPassManager.h>
-#include <llvm/Analysis/LoopAnalysisManager.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Dominators.h>
-#include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/CommandLine.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/ADCE.h>
@@ -83,17 +83,10 @@ llvm::FunctionPassManager scalar_pipeline() {
 } // namespace
 
 void with_analyses(llvm::TargetMachine* target, llvm::function_ref<void(llvm::FunctionAnalysisManager&)> use) {
-    llvm::LoopAnalysisManager loops;
-    llvm::FunctionAnalysisManager functions;
-    llvm::CGSCCAnalysisManager components;
-    llvm::ModuleAnalysisManager modules;
     llvm::PassBuilder builder(target);
-    builder.registerModuleAnalyses(modules);
-    builder.registerCGSCCAnalyses(components);
-    builder.registerFunctionAnalyses(functions);
-    builder.registerLoopAnalyses(loops);
-    builder.crossRegisterProxies(loops, functions, components, modules);
-    use(functions);
+    Analyses analyses;
+    analyses.register_all(builder);
+    use(analyses.functions);
 }
 
 void simplify_body(llvm::Function& function, llvm::TargetMachine* target) {

@@ -50,6 +50,7 @@ struct WorkGroupOptions {
     std::optional<std::array<uint64_t, 3>> local_size;
     // What the code will run on; null: a generic machine of the module's triple.
     llvm::TargetMachine* target_machine = nullptr;
+    bool is_vectorised = true;  // work-items may run side by side, as lanes
 };
 
 struct WorkGroupResult {

@@ -49,7 +49,7 @@ struct KernelArgument {
     // `none`: never touched. `read`: never written. Never `overwrite`.
     Access access = Access::read_write;
 
-    // clGetKernelArgInfo. Kept for every program, whether or not -cl-kernel-arg-info was given.
+    // clGetKernelArgInfo, if KernelInfo::has_argument_info. The name is empty otherwise.
     AddressSpace address_space = AddressSpace::private_;
     enum class ImageAccess : uint8_t { none, read_only, write_only, read_write } image_access = ImageAccess::none;
     std::string type_name;
@@ -64,6 +64,7 @@ struct KernelInfo {
     std::string attributes;                       // CL_KERNEL_ATTRIBUTES, space separated
     std::optional<std::array<uint64_t, 3>> reqd_work_group_size;
     std::optional<std::array<uint64_t, 3>> work_group_size_hint;
+    bool has_argument_info = false;               // compiled with -cl-kernel-arg-info
     bool uses_indirect_pointers = false;          // may reach memory through pointers in memory (SVM)
     bool uses_program_variables = false;
     // Whether it matters how the work-items are grouped: the kernel asks for a local or group id or size, has barriers

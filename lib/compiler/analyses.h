@@ -1,0 +1,26 @@
+// The analyses that LLVM's passes ask for, registered with each other: what every run of passes needs first.
+//
+// Owned by the run; one thread.
+#pragma once
+
+#include <llvm/Passes/PassBuilder.h>
+
+namespace polder::compiler {
+
+struct Analyses {
+    // Whoever knows better what an analysis should say registers it before this.
+    void register_all(llvm::PassBuilder& builder) {
+        builder.registerModuleAnalyses(modules);
+        builder.registerCGSCCAnalyses(components);
+        builder.registerFunctionAnalyses(functions);
+        builder.registerLoopAnalyses(loops);
+        builder.crossRegisterProxies(loops, functions, components, modules);
+    }
+
+    llvm::LoopAnalysisManager loops;
+    llvm::FunctionAnalysisManager functions;
+    llvm::CGSCCAnalysisManager components;
+    llvm::ModuleAnalysisManager modules;
+};
+
+} // namespace polder::compiler

@@ -1,0 +1,17 @@
+// The source of programs that are built with -g, in files that a debugger can open:
+// <cache directory>/sources/<hash of the source>/program.cl. Any thread. Without a cache directory there are none,
+// and a debugger has line numbers only.
+#pragma once
+
+#include <string>
+
+namespace polder::compiler {
+
+inline constexpr const char* source_name = "program.cl";
+
+// The folder for `source`; empty when there is none. Writes nothing.
+[[nodiscard]] std::string debug_source_directory(const std::string& source);
+// Writes the file unless it is there. What cannot be written is told in the log.
+void keep_debug_source(const std::string& source);
+
+} // namespace polder::compiler

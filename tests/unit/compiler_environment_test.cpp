@@ -1,0 +1,188 @@
+// What surrounds the compiler is missing, damaged or full: a build says so, or does without.
+//
+// Where the compiler looks is settled at its first use, so each case runs in a child of its own.
+#include "compiler_support.h"
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace polder::compiler::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Environment = std::vector<std::pair<const char*, std::string>>;
+
+// What `work` answers in a child process with `environment`; "died" if it ends in any other way.
+std::string in_child(const Environment& environment, const std::function<std::string()>& work) {
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        for (const auto& [name, value] : environment)
+            setenv(name, value.c_str(), 1);
+        const std::string answer = work();
+        const bool is_told = write(ends[1], answer.data(), answer.size()) == static_cast<ssize_t>(answer.size());
+        _exit(is_told ? 0 : 1);
+    }
+    close(ends[1]);
+    std::string answer;
+    char part[512];
+    for (ssize_t size = 0; (size = read(ends[0], part, sizeof part)) > 0;)
+        answer.append(part, static_cast<size_t>(size));
+    close(ends[0]);
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? answer : "died";
+}
+
+constexpr const char* source = "kernel void k(global float* a) { a[get_global_id(0)] = sin(0.0f) + 5; }";
+
+// "5" when a program builds and runs.
+std::string build_and_run() {
+    const Outcome built = build(source);
+    if (built.status == Status::build_program_failure)
+        return "build failure\n" + built.log;
+    if (built.status != Status::success)
+        return "another error\n" + built.log;
+    float a[4] = {};
+    Launch{built, "k"}.set(0, &a[0]).run(4, 4);
+    return std::to_string(static_cast<int>(a[3]));
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+class CompilerEnvironment : public ::testing::Test {
+protected:
+    void SetUp() override { fs::create_directories(folder()); }
+    void TearDown() override { fs::remove_all(folder()); }
+    static fs::path folder() { return fs::temp_directory_path() / ("polder-environment-" + std::to_string(getpid())); }
+    static size_t files_in(const fs::path& directory) {
+        size_t count = 0;
+        std::error_code error;
+        for (const auto& entry : fs::recursive_directory_iterator(directory, error))
+            count += entry.is_regular_file() ? 1 : 0;
+        return count;
+    }
+};
+
+TEST_F(CompilerEnvironment, MissingBuiltIns_AreNamedWithTheirPackage) {
+    const std::string answer =
+        in_child({{"POLDER_BUILTINS_DIR", "/nonexistent/place"}, {"POCL_KERNEL_CACHE", "0"}}, build_and_run);
+    EXPECT_TRUE(contains(answer, "build failure")) << answer;
+    EXPECT_TRUE(contains(answer, "polder-builtins.bca")) << answer;
+    EXPECT_TRUE(contains(answer, "libclc-")) << answer;
+    EXPECT_TRUE(contains(answer, "/nonexistent/place")) << answer;
+}
+
+TEST_F(CompilerEnvironment, DamagedBuiltIns_AreNamed) {
+    const fs::path archive = folder() / "polder-builtins.bca";
+    const auto answer = [&] {
+        return in_child({{"POLDER_BUILTINS_DIR", folder().string()}, {"POCL_KERNEL_CACHE", "0"}}, build_and_run);
+    };
+    std::ofstream(archive) << "this is no archive of built-ins, but it is long enough for a header, one would think.";
+    EXPECT_TRUE(contains(answer(), "build failure")) << answer();
+    EXPECT_TRUE(contains(answer(), archive.string())) << answer();
+    // A header and an index that promise more than there is.
+    fs::copy_file(POLDER_TEST_BUILTINS, archive, fs::copy_options::overwrite_existing);
+    fs::resize_file(archive, fs::file_size(archive) / 2);
+    EXPECT_TRUE(contains(answer(), "build failure")) << answer();
+    fs::copy_file(POLDER_TEST_BUILTINS, archive, fs::copy_options::overwrite_existing);
+    EXPECT_EQ(answer(), "5");
+}
+
+TEST_F(CompilerEnvironment, MissingHeadersOfClang_AreNamedWithTheirPackage) {
+    const std::string answer =
+        in_child({{"POLDER_CLANG_RESOURCE_DIR", folder().string()}, {"POCL_KERNEL_CACHE", "0"}}, build_and_run);
+    EXPECT_TRUE(contains(answer, "build failure")) << answer;
+    EXPECT_TRUE(contains(answer, "opencl-c-base.h")) << answer;
+    EXPECT_TRUE(contains(answer, "libclang-common-")) << answer;
+}
+
+TEST_F(CompilerEnvironment, ACacheDirectoryThatCannotBeWritten_IsDoneWithout) {
+    for (const std::string place : {"/proc/polder/cache", "/dev/null/cache", "/dev/full"})
+        EXPECT_EQ(in_child({{"POCL_CACHE_DIR", place}}, build_and_run), "5") << place;
+}
+
+// The kernel refuses the write as it does on a full disk, if with another number.
+TEST_F(CompilerEnvironment, AFileThatCannotGrow_IsNotKept) {
+    const auto with_limit = [] {
+        std::signal(SIGXFSZ, SIG_IGN);
+        const rlimit limit{200, 200};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        return build_and_run();
+    };
+    const Environment environment{{"POCL_CACHE_DIR", folder().string()}};
+    EXPECT_EQ(in_child(environment, with_limit), "5");
+    EXPECT_EQ(files_in(folder()), 0u);
+    EXPECT_EQ(in_child(environment, build_and_run), "5");
+    EXPECT_EQ(files_in(folder()), 2u);
+}
+
+TEST_F(CompilerEnvironment, AFullDisk_IsDoneWithout) {
+    const auto on_full_disk = [this] {
+        if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 && unshare(CLONE_NEWNS) != 0)
+            return std::string{"no namespace"};
+        if (mount("tmpfs", folder().c_str(), "tmpfs", 0, "size=16k") != 0)
+            return std::string{"no mount"};
+        std::ofstream(folder() / "filler") << std::string(1 << 20, 'x');
+        const std::string answer = build_and_run();
+        return answer + " " + std::to_string(files_in(folder()));
+    };
+    const std::string answer = in_child({{"POCL_CACHE_DIR", folder().string()}}, on_full_disk);
+    if (contains(answer, "no "))
+        GTEST_SKIP() << "this process may not mount a small disk: " << answer;
+    EXPECT_EQ(answer, "5 1");
+}
+
+TEST_F(CompilerEnvironment, TheUsersFinalizer_SeesTheBitcode_AndItsFailureIsAnError) {
+    const std::string copy = (folder() / "copy.bc").string();
+    EXPECT_EQ(in_child({{"POCL_KERNEL_CACHE", "0"}, {"POCL_BITCODE_FINALIZER", "cp %(bc) " + copy}}, build_and_run),
+              "5");
+    EXPECT_TRUE(fs::exists(copy) && fs::file_size(copy) > 0);
+    const auto refused = [] {
+        const Outcome built = build(source);
+        auto executable = Executable::open(built.module, target());
+        const auto function = (*executable)->function("k", std::nullopt);
+        return function ? std::string{"made"} : std::string{function.error().detail()};
+    };
+    EXPECT_TRUE(contains(in_child({{"POCL_KERNEL_CACHE", "0"}, {"POCL_BITCODE_FINALIZER", "false"}}, refused),
+                         "POCL_BITCODE_FINALIZER"));
+}
+
+TEST_F(CompilerEnvironment, TemporaryFiles_AreLeftIfAskedFor_AndHaveDebugInformationWithDashG) {
+    const auto object = [this](const char* options) {
+        fs::remove_all(folder());
+        const std::string answer = in_child({{"POCL_CACHE_DIR", folder().string()},
+                                             {"POCL_LEAVE_KERNEL_COMPILER_TEMP_FILES", "1"},
+                                             {"POCL_EXTRA_BUILD_FLAGS", options}},
+                                            build_and_run);
+        EXPECT_EQ(answer, "5");
+        EXPECT_TRUE(fs::exists(folder() / "k.ll"));
+        std::ifstream file(folder() / "k.o", std::ios::binary);
+        return std::string{std::istreambuf_iterator<char>(file), {}};
+    };
+    EXPECT_FALSE(contains(object(""), ".debug_line"));
+    EXPECT_FALSE(fs::exists(folder() / "sources"));
+    EXPECT_TRUE(contains(object("-g"), ".debug_line"));
+    // The source lies where the debug information says.
+    std::string found;
+    for (const auto& entry : fs::recursive_directory_iterator(folder() / "sources"))
+        if (entry.path().filename() == "program.cl") {
+            std::ifstream file(entry.path());
+            found.assign(std::istreambuf_iterator<char>(file), {});
+            EXPECT_TRUE(contains(object("-g"), entry.path().parent_path().string()));
+            break;
+        }
+    EXPECT_EQ(found, source);
+}
+
+} // namespace
+} // namespace polder::compiler::test
