@@ -88,13 +88,12 @@ template <class Handle, class T>
     return object ? static_cast<Handle>(object->handle()) : nullptr;
 }
 
-// clRetain* and clRelease* of one kind of object. The handle's last API reference is the application's to count:
-// one release too many finds no reference and is an invalid handle.
+// clRetain* and clRelease* of one kind of object. One release too many finds no reference and is an invalid handle. An
+// object without references that others keep (the context of a queue) gets its first again: the application may have
+// found it by a query.
 template <class T>
 [[nodiscard]] Result<void> retain(const void* handle) {
     POLDER_ASSIGN(object, from_handle<T>(handle));
-    if (object->api_references() == 0)
-        return fail(T::invalid);
     object->retain_api();
     return {};
 }

@@ -71,6 +71,37 @@ TEST_F(Contexts, BadHandlesAreErrorsNotCrashes) {
     EXPECT_EQ(clReleaseContext(gone), CL_INVALID_CONTEXT);
 }
 
+TEST_F(Contexts, WhatAQueryFindsCanBeRetainedAfterItsRelease) {
+    const OwnedProgram program = build("kernel void nothing() {}");
+    OwnedProgram built = build("kernel void something() {}");
+    const OwnedKernel kernel = make_kernel(built, "something");
+    OwnedMem whole = make_buffer(4096);
+    const cl_buffer_region region{0, 128};
+    cl_int error = CL_SUCCESS;
+    const OwnedMem part = clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    built.reset();
+    whole.reset();
+    context.reset();
+
+    OwnedContext found;
+    ASSERT_EQ(clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(cl_context), found.out(), nullptr), CL_SUCCESS);
+    ASSERT_EQ(clRetainContext(found), CL_SUCCESS);
+    context = std::move(found);
+    const OwnedMem made_there = make_buffer(4);
+
+    OwnedProgram of_kernel;
+    ASSERT_EQ(clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof(cl_program), of_kernel.out(), nullptr), CL_SUCCESS);
+    EXPECT_EQ(clRetainProgram(of_kernel), CL_SUCCESS);
+    OwnedMem of_part;
+    ASSERT_EQ(clGetMemObjectInfo(part, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof(cl_mem), of_part.out(), nullptr),
+              CL_SUCCESS);
+    EXPECT_EQ(clRetainMemObject(of_part), CL_SUCCESS);
+    cl_uint references = 0;
+    EXPECT_EQ(clGetMemObjectInfo(of_part, CL_MEM_REFERENCE_COUNT, sizeof references, &references, nullptr), CL_SUCCESS);
+    EXPECT_EQ(references, 1u);
+}
+
 TEST_F(Contexts, DestructorCallbacksRunLastRegisteredFirst) {
     cl_int error = CL_SUCCESS;
     cl_context other = clCreateContext(nullptr, 1, devices.data(), nullptr, nullptr, &error);

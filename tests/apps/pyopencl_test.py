@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """pyopencl_test.py TOPIC: PyOpenCL's own algorithms on Polder, checked against NumPy."""
+import multiprocessing
 import os
 import sys
 
@@ -145,6 +146,21 @@ def memory_pool(queue, rng):
         assert pool.managed_bytes == 0
 
 
+def doubled_sum(size):
+    """What a process of its own computes with a context of its own: the sum of 2 * size ones."""
+    queue = cl.CommandQueue(cl.Context(cl.get_platforms()[0].get_devices()[:1]))
+    return float(cl_array.sum(2 * cl_array.zeros(queue, size, np.float32) + 2).get())
+
+
+def processes(queue, rng):
+    """Processes forked by one that has computed with OpenCL compute too, and it goes on."""
+    del rng
+    assert doubled_sum(1000) == 2000
+    with multiprocessing.get_context("fork").Pool(3) as pool:
+        assert pool.map_async(doubled_sum, SIZES).get(timeout=60) == [2 * size for size in SIZES]
+    assert float(cl_array.sum(cl_array.arange(queue, 1000, dtype=np.int32)).get()) == 499500
+
+
 def random_numbers(queue, rng):
     """Counter-based generators: their moments, their range, and that they repeat."""
     del rng
@@ -161,7 +177,8 @@ def random_numbers(queue, rng):
 
 
 TOPICS = {function.__name__: function
-          for function in (arrays, elementwise, reductions, scans, memory_pool, random_numbers)}
+          for function in (arrays, elementwise, reductions, scans, memory_pool, processes,
+                           random_numbers)}
 
 
 def main():
