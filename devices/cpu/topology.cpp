@@ -32,6 +32,13 @@ std::string trimmed(std::string_view text) {
     return begin == std::string_view::npos ? std::string{} : std::string(text.substr(begin, end - begin + 1));
 }
 
+// The digits that `text` starts with; 0 without any.
+uint32_t leading_number(std::string_view text) {
+    uint32_t number = 0;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return number;
+}
+
 void read_cpuinfo(ProcessorFacts& facts) {
     std::ifstream file("/proc/cpuinfo");
     for (std::string line; std::getline(file, line) && !line.empty();) {
@@ -45,7 +52,7 @@ void read_cpuinfo(ProcessorFacts& facts) {
         else if (key == "vendor_id")
             facts.vendor = value;
         else if (key == "cpu MHz")
-            facts.clock_mhz = static_cast<uint32_t>(std::atof(value.c_str()));
+            facts.clock_mhz = leading_number(value);
     }
 }
 
@@ -125,7 +132,7 @@ ProcessorFacts processor_facts() {
         if (vendor.cpuid_name == facts.vendor)
             facts.vendor_id = vendor.id;
     if (const auto khz = first_line("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"))
-        facts.clock_mhz = static_cast<uint32_t>(std::atoll(khz->c_str()) / 1000);
+        facts.clock_mhz = leading_number(*khz) / 1000;
     if (facts.name.empty())
         facts.name = "host processor";
     if (facts.vendor.empty())

@@ -5,12 +5,12 @@
 
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <deque>
 #include <functional>
 #include <map>
 #include <new>
 #include <thread>
-#include <time.h>
 
 namespace polder::example {
 namespace {
