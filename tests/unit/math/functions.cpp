@@ -300,21 +300,40 @@ const Function table[] = {
 
 std::span<const Function> functions() { return table; }
 
-std::string kernel_source(const Function& function, Precision precision) {
+std::string kernel_source(const Function& function, Precision precision, int width) {
     const std::string type = precision == Precision::single ? "float" : "double";
     const std::string name = function.name;
+    const std::string w = width == 1 ? "" : std::to_string(width);
+    const auto from = [&](const char* array) {
+        return width == 1 ? std::string{array} + "[i]" : "vload" + w + "(i, " + array + ")";
+    };
+    const auto store = [&](const char* array, const std::string& value) {
+        return width == 1 ? std::string{array} + "[i] = " + value + ";"
+                          : "vstore" + w + "(" + value + ", i, " + array + ");";
+    };
+    const std::string a = from("a"), b = from("b"), c = from("c"), n = from("n");
+    const std::string real_second = type + w + " s; ", int_second = "int" + w + " s; ";
     std::string body;
     switch (function.signature) {
-    case Signature::t_from_t: body = "out[i] = " + name + "(a[i]);"; break;
-    case Signature::t_from_tt: body = "out[i] = " + name + "(a[i], b[i]);"; break;
-    case Signature::t_from_ttt: body = "out[i] = " + name + "(a[i], b[i], c[i]);"; break;
-    case Signature::t_from_tn: body = "out[i] = " + name + "(a[i], n[i]);"; break;
-    case Signature::n_from_t: body = "out_n[i] = " + name + "(a[i]);"; break;
-    case Signature::t_and_t: body = type + " s; out[i] = " + name + "(a[i], &s); second[i] = s;"; break;
-    case Signature::t_and_n: body = "int s; out[i] = " + name + "(a[i], &s); out_n[i] = s;"; break;
-    case Signature::t_from_tt_and_n: body = "int s; out[i] = " + name + "(a[i], b[i], &s); out_n[i] = s;"; break;
+    case Signature::t_from_t: body = store("out", name + "(" + a + ")"); break;
+    case Signature::t_from_tt: body = store("out", name + "(" + a + ", " + b + ")"); break;
+    case Signature::t_from_ttt: body = store("out", name + "(" + a + ", " + b + ", " + c + ")"); break;
+    case Signature::t_from_tn: body = store("out", name + "(" + a + ", " + n + ")"); break;
+    case Signature::n_from_t: body = store("out_n", name + "(" + a + ")"); break;
+    case Signature::t_and_t:
+        body = real_second + store("out", name + "(" + a + ", &s)") + " " + store("second", "s");
+        break;
+    case Signature::t_and_n:
+        body = int_second + store("out", name + "(" + a + ", &s)") + " " + store("out_n", "s");
+        break;
+    case Signature::t_from_tt_and_n:
+        body = int_second + store("out", name + "(" + a + ", " + b + ", &s)") + " " + store("out_n", "s");
+        break;
     }
-    return "kernel void " + name + "_" + type + "(global const " + type + "* a, global const " + type +
+    // Lanes of wide vectors make very much code.
+    const std::string kernel =
+        width > 2 ? "kernel __attribute__((reqd_work_group_size(1, 1, 1))) void " : "kernel void ";
+    return kernel + name + "_" + type + w + "(global const " + type + "* a, global const " + type +
            "* b, global const " + type + "* c, global const int* n, global " + type + "* out, global " + type +
            "* second, global int* out_n) {\n    size_t i = get_global_id(0);\n    " + body + "\n}\n";
 }

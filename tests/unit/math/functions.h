@@ -63,8 +63,10 @@ struct Function {
 
 [[nodiscard]] std::span<const Function> functions();
 
-// OpenCL C source of one kernel per function, named <function>_<type>:
+// OpenCL C source of one kernel that calls a function's form for vectors of `width` elements, named
+// <function>_<type>[<width>]:
 //   kernel(global const T* a, b, c, global const int* n, global T* out, global T* second, global int* out_n)
-[[nodiscard]] std::string kernel_source(const Function& function, Precision precision);
+// A work-item computes `width` neighbouring results.
+[[nodiscard]] std::string kernel_source(const Function& function, Precision precision, int width = 1);
 
 } // namespace polder::math

@@ -95,7 +95,12 @@ KernelRunner::~KernelRunner() = default;
 const std::string& KernelRunner::printed() const { return state_->printed; }
 
 void KernelRunner::run(const std::string& kernel, std::span<void* const> pointers, size_t count) {
-    run(kernel, pointers, Range{{count, 1, 1}, {std::min<uint64_t>(group_size, count), 1, 1}});
+    std::array<uint64_t, 3> local_size{std::min<uint64_t>(group_size, count), 1, 1};
+    if (state_->module)
+        for (const compiler::KernelInfo& info : state_->module->kernels())
+            if (info.name == kernel)
+                local_size = info.reqd_work_group_size.value_or(local_size);
+    run(kernel, pointers, Range{{count, 1, 1}, local_size});
 }
 
 void KernelRunner::run(const std::string& kernel, std::span<void* const> pointers, const Range& range) {

@@ -24,7 +24,8 @@ public:
     KernelRunner(const KernelRunner&) = delete;
     KernelRunner& operator=(const KernelRunner&) = delete;
 
-    // Runs `kernel`, whose arguments are all global pointers, for `count` work-items.
+    // Runs `kernel`, whose arguments are all global pointers, for `count` work-items, in work-groups of the size that
+    // it requires, if it does.
     void run(const std::string& kernel, std::span<void* const> pointers, size_t count);
     // As clEnqueueNDRangeKernel: the last work-group of a dimension may be smaller.
     void run(const std::string& kernel, std::span<void* const> pointers, const Range& range);
@@ -37,4 +38,4 @@ private:
     std::unique_ptr<State> state_;
 };
 
-} // namespace polder::test
+}  // namespace polder::test
