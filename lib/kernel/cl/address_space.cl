@@ -1,14 +1,14 @@
 // Which address space a generic pointer is in (OpenCL C 6.15.13).
 //
 // All address spaces are one on the host, so it is told from the address: local memory is the block that the
-// work-group was given; private memory is the block for values that live across barriers, or the thread's
-// stack close to here; all else is global.
+// work-group was given; private memory is the block for values that live across barriers, or the frame of the
+// work-group function; all else is global, and may lie right above the thread's stack.
 #include "common.h"
 
 // The field of polder::LaunchContext (kernel_abi.h): bytes of the work-group's local memory.
 #define LOCAL_BYTES_OFFSET (12 * sizeof(ulong) + sizeof(uint))
-// Frames of one kernel are far smaller.
-#define STACK_REACH (4 << 20)
+// A frame is far smaller, and the stacks that kernels run on are larger.
+#define FRAME_BYTES_MAX (4 << 20)
 
 static bool is_within(const __generic void* p, const __private void* base, ulong size) {
     return (ulong)p - (ulong)base < size;
@@ -20,8 +20,9 @@ static bool is_local(const __generic void* p) {
 }
 
 static bool is_private(const __generic void* p) {
-    const __private uchar* here = (const __private uchar*)(ulong)__builtin_frame_address(0);
-    return is_within(p, here - STACK_REACH, 2 * STACK_REACH) ||
+    // These functions are inlined into the work-group function, as all that reaches a leaf is: its frame ends here.
+    const __private uchar* end = (const __private uchar*)(ulong)__builtin_frame_address(0);
+    return is_within(p, end - FRAME_BYTES_MAX, FRAME_BYTES_MAX) ||
            is_within(p, _polder_scratch_memory(), _polder_scratch_bytes());
 }
 

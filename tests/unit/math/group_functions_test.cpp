@@ -2,6 +2,7 @@
 #include "kernel_runner.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <limits>
@@ -215,14 +216,18 @@ kernel void find(global int* out) {
     out[4 * i + 3] = spaces(p);
 }
 )"};
-    std::vector<int32_t> out(4 * 64);
-    void* const pointers[] = {out.data()};
-    runner.run("find", pointers, Range{{64, 1, 1}, {16, 1, 1}});
-    for (size_t i = 0; i < 64; ++i) {
-        EXPECT_EQ(out[4 * i], 1) << "global " << i;
-        EXPECT_EQ(out[4 * i + 1], 2 + 8) << "local " << i;
-        EXPECT_EQ(out[4 * i + 2], 4) << "private " << i;
-        EXPECT_EQ(out[4 * i + 3], i % 2 ? 4 : 2 + 8) << "either " << i;
+    std::vector<int32_t> on_heap(4 * 64);
+    // Global memory right above the kernel's frames, as it is beside the stacks of threads.
+    std::array<int32_t, 4 * 64> on_stack{};
+    for (int32_t* const out : {on_heap.data(), on_stack.data()}) {
+        void* const pointers[] = {out};
+        runner.run("find", pointers, Range{{64, 1, 1}, {16, 1, 1}});
+        for (size_t i = 0; i < 64; ++i) {
+            EXPECT_EQ(out[4 * i], 1) << "global " << i;
+            EXPECT_EQ(out[4 * i + 1], 2 + 8) << "local " << i;
+            EXPECT_EQ(out[4 * i + 2], 4) << "private " << i;
+            EXPECT_EQ(out[4 * i + 3], i % 2 ? 4 : 2 + 8) << "either " << i;
+        }
     }
 }
 
