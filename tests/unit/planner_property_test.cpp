@@ -1,14 +1,14 @@
 // Planner, residency and transfers against a model that knows every byte, over thousands of random runs.
 #include "support/coherence_model.h"
+#include "support/effort.h"
 
 namespace polder::test {
 namespace {
 
-constexpr uint64_t seeds = 4000;
 constexpr int commands = 40;
 
 TEST(Coherence, RandomCommandsOnOneToFourMemoriesAgreeWithAModelOfEveryByte) {
-    for (uint64_t seed = 1; seed <= seeds; ++seed) {
+    for (uint64_t seed = 1; seed <= seeds(4000); ++seed) {
         RandomChoices choices{seed};
         CoherenceRun run{choices};
         run.run(commands);
