@@ -12,7 +12,7 @@ namespace polder::runtime {
 Event::Event(Ref<Context> context, Ref<Queue> queue, cl_command_type type, Profiling profiling)
     : context_(std::move(context)), queue_(std::move(queue)), type_(type) {
     if (profiling == Profiling::on) {
-        times_ = std::make_unique<Times>();
+        times_ = make_ref<Times>();
         times_->queued_ns = queue_->device().driver().now_ns();
     }
 }

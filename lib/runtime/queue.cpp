@@ -98,6 +98,7 @@ private:
             event_->resolve(*result, ready);
         else
             event_->fail(static_cast<cl_int>(result.error().status()), ready);
+        queue_->note_resolved();
         queue_ = nullptr;
     }
 
@@ -160,12 +161,17 @@ void Queue::add_pending_locked(const Ref<Event>& event) {
     // Of an in-order queue only the last is ever asked for.
     if (!is_out_of_order())
         pending_.clear();
-    // Amortised: swept each time it has doubled since the last sweep.
-    if (pending_.size() >= pending_sweep_at_) {
-        static_cast<void>(has_pending_locked());
-        pending_sweep_at_ = std::max<size_t>(64, 2 * pending_.size());
-    }
     pending_.push_back(event);
+}
+
+// Swept each time half of them may be resolved, so the last one to be resolved is let go of too.
+void Queue::note_resolved() {
+    Lock lock(mutex_);
+    pass_barrier_locked();
+    if (2 * ++resolved_since_sweep_ < pending_.size())
+        return;
+    resolved_since_sweep_ = 0;
+    static_cast<void>(has_pending_locked());
 }
 
 void Queue::pass_barrier_locked() {
@@ -273,8 +279,8 @@ Result<driver::Timepoint> Queue::submit_locked(Command& command, std::vector<dri
     POLDER_ASSIGN(timepoint, command.submit(*this, execution));
     if (timepoint.queue == lane.queue)
         lane.last = timepoint;
-    if (times)  // the driver writes the times into the event
-        keep_alive(Ref<const RefCounted>::share(event), timepoint);
+    if (times)  // the driver writes them
+        keep_alive(Ref<const RefCounted>::share(times), timepoint);
     return timepoint;
 }
 

@@ -131,5 +131,66 @@ TEST_F(Queues, MarkerOfAnOutOfOrderQueueWaitsForEverythingBefore) {
     EXPECT_EQ(read<uint32_t>(buffer, 1).front(), 7u);
 }
 
+// A context of its own, whose destructor callback tells that the queue is gone.
+class QueueLifetime : public ContextTest {
+protected:
+    void SetUp() override {
+        ContextTest::SetUp();
+        cl_int error = CL_SUCCESS;
+        context_ = OwnedContext(clCreateContext(nullptr, 1, devices.data(), nullptr, nullptr, &error));
+        ASSERT_EQ(error, CL_SUCCESS);
+        const auto note = [](cl_context, void* destroyed) { *static_cast<bool*>(destroyed) = true; };
+        ASSERT_EQ(clSetContextDestructorCallback(context_, note, &destroyed_), CL_SUCCESS);
+        buffer_ = OwnedMem(clCreateBuffer(context_, CL_MEM_READ_WRITE, 64, nullptr, &error));
+        ASSERT_EQ(error, CL_SUCCESS);
+    }
+    OwnedQueue make_own_queue(cl_command_queue_properties properties) {
+        const cl_queue_properties list[] = {CL_QUEUE_PROPERTIES, properties, 0};
+        cl_int error = CL_SUCCESS;
+        OwnedQueue made(clCreateCommandQueueWithProperties(context_, devices[0], list, &error));
+        EXPECT_EQ(error, CL_SUCCESS);
+        return made;
+    }
+    void fill(cl_command_queue own, const OwnedEvent* gate, OwnedEvent& done) {
+        const uint32_t value = 7;
+        ASSERT_EQ(
+            clEnqueueFillBuffer(own, buffer_, &value, 4, 0, 64, gate ? 1 : 0, gate ? gate->in() : nullptr, done.out()),
+            CL_SUCCESS);
+    }
+    bool is_gone_after_releases() {
+        buffer_.reset();
+        context_.reset();
+        return destroyed_;
+    }
+    OwnedContext context_;
+    OwnedMem buffer_;
+    bool destroyed_ = false;
+};
+
+TEST_F(QueueLifetime, AProfilingQueueEndsThoughOnlyItsEventsWereWaitedFor) {
+    {
+        OwnedQueue own = make_own_queue(CL_QUEUE_PROFILING_ENABLE);
+        OwnedEvent done;
+        fill(own, nullptr, done);
+        ASSERT_EQ(clWaitForEvents(1, done.in()), CL_SUCCESS);
+    }
+    EXPECT_TRUE(is_gone_after_releases());
+}
+
+TEST_F(QueueLifetime, AQueueEndsThoughItsLastCommandsWereHeldBack) {
+    for (const cl_command_queue_properties properties : {0, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE}) {
+        OwnedQueue own = make_own_queue(properties);
+        cl_int error = CL_SUCCESS;
+        OwnedEvent gate(clCreateUserEvent(context_, &error));
+        ASSERT_EQ(error, CL_SUCCESS);
+        OwnedEvent done, barrier;
+        fill(own, &gate, done);
+        ASSERT_EQ(clEnqueueBarrierWithWaitList(own, 0, nullptr, barrier.out()), CL_SUCCESS);
+        ASSERT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+        ASSERT_EQ(clWaitForEvents(1, barrier.in()), CL_SUCCESS);
+    }
+    EXPECT_TRUE(is_gone_after_releases());
+}
+
 } // namespace
 } // namespace polder::test

@@ -74,8 +74,9 @@ public:
     // CL_SUBMITTED, CL_RUNNING or CL_COMPLETE; `function` is called with that status, or the error.
     void add_callback(cl_int status, Callback function, void* user);
 
-    // Times of profiling in nanoseconds; null without profiling.
-    struct Times {
+    // Times of profiling in nanoseconds; null without profiling. Counted apart from the event, as the queue keeps them
+    // for the driver that writes them, and the event keeps the queue.
+    struct Times final : RefCounted {
         uint64_t queued_ns = 0;
         uint64_t submit_ns = 0;
         driver::OperationTimes operation;
@@ -101,7 +102,7 @@ private:
     std::atomic<State> state_{State::pending};
     driver::Timepoint timepoint_;
     cl_int error_ = CL_SUCCESS;
-    std::unique_ptr<Times> times_;
+    Ref<Times> times_;
 
     mutable Mutex mutex_;
     ConditionVariable resolved_;
@@ -113,4 +114,4 @@ private:
 // Runs everything on `ready`, and what that makes ready, iteratively.
 void run_ready(std::vector<Ref<Dependent>>& ready);
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

@@ -36,6 +36,7 @@ private:
     void open(driver::Driver& driver, uint32_t first, uint32_t count);
     void make_spaces_and_devices();
 
+    std::vector<std::unique_ptr<driver::Driver>> drivers_;
     struct Opened {
         driver::Device* device;
         std::string driver_name;

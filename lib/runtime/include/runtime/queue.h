@@ -91,6 +91,8 @@ private:
     // Whether something was enqueued that is not submitted.
     bool has_pending_locked() POLDER_REQUIRES(mutex_);
     void add_pending_locked(const Ref<Event>& event) POLDER_REQUIRES(mutex_);
+    // Something that was enqueued has been submitted, or has failed: its event, which keeps the queue, is let go of.
+    void note_resolved() POLDER_EXCLUDES(mutex_);
     void pass_barrier_locked() POLDER_REQUIRES(mutex_);
 
     Ref<Context> context_;
@@ -104,7 +106,7 @@ private:
     std::vector<driver::Timepoint> waits_ POLDER_GUARDED_BY(mutex_);
     // Enqueued, not submitted (and some that are since), in order of enqueueing; the last one of an in-order queue.
     std::vector<Ref<Event>> pending_ POLDER_GUARDED_BY(mutex_);
-    size_t pending_sweep_at_ POLDER_GUARDED_BY(mutex_) = 64;
+    size_t resolved_since_sweep_ POLDER_GUARDED_BY(mutex_) = 0;
     // Of an out-of-order queue: everything enqueued later comes after it.
     Ref<Event> pending_barrier_ POLDER_GUARDED_BY(mutex_);
     driver::Timepoint barrier_ POLDER_GUARDED_BY(mutex_);
