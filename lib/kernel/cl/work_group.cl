@@ -10,62 +10,24 @@
 // Slots are 8 bytes apart from the first of a T, whatever its size: there is room for 8 bytes each.
 #define PHASE() barrier(CLK_LOCAL_MEM_FENCE)
 
-#define DEFINE_REDUCE(SCOPE, NAME, T, COMBINE)                                                         \
-    COLLECTIVE T SCOPE##_reduce_##NAME(T x) {                                                          \
+// The first work-item goes over the slots from FIRST on, a being all before and b the slot's; each reads slot RESULT.
+#define DEFINE_FOLD(FUNCTION, T, START, FIRST, BEFORE, COMBINE, AFTER, RESULT)                         \
+    COLLECTIVE T FUNCTION(T x) {                                                                       \
         __local T* slots = SLOTS(T);                                                                   \
         size_t me = get_local_linear_id();                                                             \
         slots[me] = x;                                                                                 \
         PHASE();                                                                                       \
         if (me == 0) {                                                                                 \
-            T a = slots[0];                                                                            \
-            for (size_t i = 1, n = polder_linear_local_size(); i < n; ++i) {                           \
+            T a = START;                                                                               \
+            for (size_t i = FIRST, n = polder_linear_local_size(); i < n; ++i) {                       \
                 T b = slots[i];                                                                        \
+                BEFORE;                                                                                \
                 a = COMBINE;                                                                           \
-            }                                                                                          \
-            slots[0] = a;                                                                              \
-        }                                                                                              \
-        PHASE();                                                                                       \
-        T result = slots[0];                                                                           \
-        PHASE();                                                                                       \
-        return result;                                                                                 \
-    }
-
-#define DEFINE_SCAN_INCLUSIVE(SCOPE, NAME, T, COMBINE)                                                 \
-    COLLECTIVE T SCOPE##_scan_inclusive_##NAME(T x) {                                                  \
-        __local T* slots = SLOTS(T);                                                                   \
-        size_t me = get_local_linear_id();                                                             \
-        slots[me] = x;                                                                                 \
-        PHASE();                                                                                       \
-        if (me == 0) {                                                                                 \
-            T a = slots[0];                                                                            \
-            for (size_t i = 1, n = polder_linear_local_size(); i < n; ++i) {                           \
-                T b = slots[i];                                                                        \
-                a = COMBINE;                                                                           \
-                slots[i] = a;                                                                          \
+                AFTER;                                                                                 \
             }                                                                                          \
         }                                                                                              \
         PHASE();                                                                                       \
-        T result = slots[me];                                                                          \
-        PHASE();                                                                                       \
-        return result;                                                                                 \
-    }
-
-#define DEFINE_SCAN_EXCLUSIVE(SCOPE, NAME, T, COMBINE, IDENTITY)                                       \
-    COLLECTIVE T SCOPE##_scan_exclusive_##NAME(T x) {                                                  \
-        __local T* slots = SLOTS(T);                                                                   \
-        size_t me = get_local_linear_id();                                                             \
-        slots[me] = x;                                                                                 \
-        PHASE();                                                                                       \
-        if (me == 0) {                                                                                 \
-            T a = IDENTITY;                                                                            \
-            for (size_t i = 0, n = polder_linear_local_size(); i < n; ++i) {                           \
-                T b = slots[i];                                                                        \
-                slots[i] = a;                                                                          \
-                a = COMBINE;                                                                           \
-            }                                                                                          \
-        }                                                                                              \
-        PHASE();                                                                                       \
-        T result = slots[me];                                                                          \
+        T result = slots[RESULT];                                                                      \
         PHASE();                                                                                       \
         return result;                                                                                 \
     }
@@ -82,9 +44,9 @@
     }
 
 #define DEFINE_OPERATION(SCOPE, NAME, T, COMBINE, IDENTITY)                                            \
-    DEFINE_REDUCE(SCOPE, NAME, T, COMBINE)                                                             \
-    DEFINE_SCAN_INCLUSIVE(SCOPE, NAME, T, COMBINE)                                                     \
-    DEFINE_SCAN_EXCLUSIVE(SCOPE, NAME, T, COMBINE, IDENTITY)
+    DEFINE_FOLD(SCOPE##_reduce_##NAME, T, slots[0], 1, , COMBINE, slots[0] = a, 0)                     \
+    DEFINE_FOLD(SCOPE##_scan_inclusive_##NAME, T, slots[0], 1, , COMBINE, slots[i] = a, me)            \
+    DEFINE_FOLD(SCOPE##_scan_exclusive_##NAME, T, IDENTITY, 0, slots[i] = a, COMBINE, , me)
 
 #define DEFINE_OPERATIONS(SCOPE, T, LOWEST, HIGHEST)                                                   \
     DEFINE_OPERATION(SCOPE, add, T, a + b, (T)0)                                                       \

@@ -1,5 +1,7 @@
 #include "conversions.h"
 
+#include "opencl_types.h"
+
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -179,8 +181,8 @@ std::string kernel_text(const std::string& conversion, const std::string& destin
     const std::string call = conversion + "(" + load + ")";
     const std::string store =
         width == 1 ? "out[i] = " + call : "vstore" + std::to_string(width) + "(" + call + ", i, out)";
-    return "kernel void " + kernel_name(conversion, source) + "(global const " + source + "* a, global " + destination +
-           "* out) {\n    size_t i = get_global_id(0);\n    " + store + ";\n}\n";
+    return kernel_for(width) + kernel_name(conversion, source) + "(global const " + source + "* a, global " +
+           destination + "* out) {\n    size_t i = get_global_id(0);\n    " + store + ";\n}\n";
 }
 
 } // namespace

@@ -14,6 +14,12 @@ TEST_P(Conversions, OfScalarsFromEveryType_RoundAndSaturateAsAsked) {
     EXPECT_EQ(report.failures, "");
 }
 
+TEST_P(Conversions, OfVectorsFromEveryType_RoundAndSaturateAsAsked) {
+    const ConversionReport report = check_conversions_to(GetParam(), 4);
+    EXPECT_GE(report.conversions, 50u);
+    EXPECT_EQ(report.failures, "");
+}
+
 INSTANTIATE_TEST_SUITE_P(To, Conversions,
                          ::testing::Values("char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float",
                                            "double"),

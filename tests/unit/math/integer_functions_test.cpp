@@ -238,6 +238,47 @@ TYPED_TEST(IntegerFunctions, BitfieldsExtracted_AreExtendedByTheResultsSign) {
                      Name<S>::text);
 }
 
+// The integer with twice the bits.
+template <class T>
+using Twice =
+    std::conditional_t<sizeof(T) == 1, std::conditional_t<std::is_signed_v<T>, int16_t, uint16_t>,
+                       std::conditional_t<sizeof(T) == 2, std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>,
+                                          std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>>;
+
+TYPED_TEST(IntegerFunctions, Upsampling_PutsOneNumberAboveTheOther) {
+    using T = TypeParam;
+    if constexpr (sizeof(T) < 8) {
+        using To = Twice<T>;
+        // abs makes an unsigned number of either sort, as the lower half is to be.
+        expect_all<T, To>({{"upsample(a, abs(b))",
+                            [](T a, T b, T, uint32_t, uint32_t) {
+                                const Wide low = b < 0 ? -static_cast<Wide>(b) : static_cast<Wide>(b);
+                                return static_cast<To>(static_cast<Wide>(a) * (Wide{1} << (8 * sizeof(T))) + low);
+                            }}},
+                          Name<To>::text);
+    }
+}
+
+// `mul24` and `mad24` of numbers that have 24 bits; their results' low 32 bits.
+template <class T>
+void expect_24_bit_products() {
+    const auto short_of = [](T x) { return static_cast<T>(static_cast<T>(static_cast<uint32_t>(x) << 8) >> 8); };
+    expect_all<T, T>({{"mul24((a << 8) >> 8, (b << 8) >> 8)",
+                       [=](T a, T b, T, uint32_t, uint32_t) {
+                           return static_cast<T>(static_cast<int64_t>(short_of(a)) * short_of(b));
+                       }},
+                      {"mad24((a << 8) >> 8, (b << 8) >> 8, c)",
+                       [=](T a, T b, T c, uint32_t, uint32_t) {
+                           return static_cast<T>(static_cast<int64_t>(short_of(a)) * short_of(b) + c);
+                       }}},
+                     Name<T>::text);
+}
+
+TEST(ProductsOf24Bits, AreTheLowBitsOfTheExactProduct) {
+    expect_24_bit_products<int32_t>();
+    expect_24_bit_products<uint32_t>();
+}
+
 TEST(DotProducts, FourTimesEightBits_AccumulateAndSaturate) {
     KernelRunner runner{R"(
 kernel void dots(global const uint* pa, global const uint* pb, global const int* pc, global long* out) {
