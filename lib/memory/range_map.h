@@ -57,6 +57,7 @@ public:
                 f(range, only_.state);
                 return;
             }
+            many_.reserve(3);  // what one update makes of one piece
             many_.push_back(std::move(only_));
         }
         const size_t first = split(range.begin);

@@ -84,7 +84,7 @@ private:
     DomainImpl& domain_;
     mutable std::atomic<uint64_t> number_{0};  // 0: not asked for yet
     Residency residency_;
-    std::vector<Replica> replicas_;
+    SmallVector<Replica, 1> replicas_;
     std::atomic<uint64_t> replica_spaces_{0};  // as SpaceSet::bits
     std::atomic<uint64_t> turns_taken_{0};     // likewise
     std::atomic<std::byte*> map_address_{nullptr};

@@ -31,14 +31,14 @@ double first_use() {
     });
 }
 
+template <int count, size_t bytes>
 double many_live_buffers() {
     const Session session;
-    constexpr int count = 20'000;
     std::vector<cl_mem> objects(count);
     return best_of(2, 1,
                    [&] {
                        for (cl_mem& object : objects) {
-                           object = session.buffer(4 * kibibyte);
+                           object = session.buffer(bytes);
                            fill_64_bytes(session, object);
                        }
                        session.finish();
@@ -170,7 +170,10 @@ constexpr Row rows[] = {
     {"create, first use, release: 4 KiB", 0.1, first_use<4 * kibibyte>},
     {"create, first use, release: 1 MiB", 0.1, first_use<mebibyte>},
     {"create, first use, release: 64 MiB", 0.1, first_use<64 * mebibyte>},
-    {"20,000 live buffers, each", 0.2, many_live_buffers},
+    {"20,000 live buffers, each", 0.2, many_live_buffers<20'000, 4 * kibibyte>},
+    {"20,000 live buffers of 1 KiB, each", 0.2, many_live_buffers<20'000, kibibyte>},
+    {"100,000 live buffers of 1 KiB, each", 0.2, many_live_buffers<100'000, kibibyte>},
+    {"1,000,000 live buffers of 1 KiB, each", 0.2, many_live_buffers<1'000'000, kibibyte>},
     {"empty kernel, enqueue + finish", 0.1, empty_and_finish},
     {"empty kernel, batch of 20,000, each", 0.5, empty_batch},
     {"10,000 kernels chained by events, each", 0.5, event_chain},
