@@ -31,8 +31,10 @@ bool is_empty(const SizeArrays& sizes) {
            std::any_of(sizes.global, sizes.global + sizes.work_dim, [](size_t size) { return size == 0; });
 }
 
-Result<NdRange> global_range(const SizeArrays& sizes) {
-    NdRange range{.work_dim = sizes.work_dim};
+// Ranges are filled in where they stay: they are too large to be handed from one Result to the next on the way of
+// every launch.
+Result<void> set_global_range(const SizeArrays& sizes, NdRange& range) {
+    range.work_dim = sizes.work_dim;
     for (cl_uint d = 0; d < sizes.work_dim; ++d) {
         range.global[d] = sizes.global[d];
         range.offset[d] = sizes.offset ? sizes.offset[d] : 0;
@@ -40,7 +42,7 @@ Result<NdRange> global_range(const SizeArrays& sizes) {
         if (range.global[d] > SIZE_MAX - range.offset[d])
             return fail(Status::invalid_global_offset);
     }
-    return range;
+    return {};
 }
 
 // The number of all work-items must have a number too, or nothing could count them.
@@ -80,9 +82,9 @@ Result<void> check_local_size(const KernelOnDevice& on, const driver::DeviceInfo
 }
 
 // Of a kernel that is to be launched with `sizes`, whose global size is not empty.
-Result<NdRange> launch_range(const Kernel& kernel, const KernelOnDevice& on, const Device& device,
-                             const SizeArrays& sizes) {
-    POLDER_ASSIGN(range, global_range(sizes));
+Result<void> set_range(const Kernel& kernel, const KernelOnDevice& on, const Device& device, const SizeArrays& sizes,
+                       NdRange& range) {
+    POLDER_TRY(set_global_range(sizes, range));
     POLDER_TRY(check_total(range));
     if (sizes.local) {
         std::copy_n(sizes.local, sizes.work_dim, range.local.begin());
@@ -91,8 +93,7 @@ Result<NdRange> launch_range(const Kernel& kernel, const KernelOnDevice& on, con
         POLDER_ASSIGN(local, kernel.suggest_local_size(on, device, range.global));
         range.local = local;
     }
-    POLDER_TRY(check_local_size(on, device.info(), range));
-    return range;
+    return check_local_size(on, device.info(), range);
 }
 
 // The buffer that an argument named when it was set. A kernel holds no reference to its arguments
@@ -111,8 +112,8 @@ Result<MemObject*> named_buffer(const Queue& queue, const KernelOnDevice& on, co
 }
 
 // The kernel's buffers as they are now, each with memory where the queue's device computes.
-Result<BufferList> reserved_buffers(const Queue& queue, const KernelOnDevice& on, const KernelArguments& arguments) {
-    BufferList buffers(arguments.pointers.size());
+Result<void> reserve_buffers(const Queue& queue, const KernelOnDevice& on, const KernelArguments& arguments,
+                             BufferList& buffers) {
     const driver::DeviceInfo& device = queue.device().info();
     for (size_t i = 0; i < buffers.size(); ++i) {
         const KernelArguments::Pointer& pointer = arguments.pointers[i];
@@ -124,7 +125,7 @@ Result<BufferList> reserved_buffers(const Queue& queue, const KernelOnDevice& on
         // A sub-buffer that begins where this device's buffers cannot.
         if (buffer->origin() % device.base_address_alignment != 0)
             return fail(Status::misaligned_sub_buffer_offset);
-        buffers[i] = Ref<MemObject>::share(buffer);
+        buffers[i] = buffer;
         if (on.info->arguments[pointer.index].access == Access::none)
             continue;
         if (const Result<void> reserved = queue.context().domain().reserve(buffer->storage(), queue.space());
@@ -133,7 +134,7 @@ Result<BufferList> reserved_buffers(const Queue& queue, const KernelOnDevice& on
             return fail(reserved.error());
         }
     }
-    return buffers;
+    return {};
 }
 
 Result<void> check_svm(const Device& device, const KernelArguments& arguments) {
@@ -169,17 +170,19 @@ Result<void> enqueue_launch(const EnqueueEdge& edge, const Kernel& kernel, cl_co
         return fail(Status::invalid_work_dimension);
     if (is_empty(sizes))
         return edge.enqueue(type, runtime::MarkerCommand{});
-    POLDER_ASSIGN(range, launch_range(kernel, *on, queue.device(), sizes));
+    NdRange range;
+    POLDER_TRY(set_range(kernel, *on, queue.device(), sizes, range));
     POLDER_TRY(check_svm(queue.device(), *arguments));
     POLDER_ASSIGN(code, kernel.code(*on));
     // More local memory than a work-group can have.
     if (runtime::local_bytes_used(*code, *arguments) > queue.device().info().local_memory_bytes)
         return fail(Status::out_of_resources, "the kernel's local memory exceeds CL_DEVICE_LOCAL_MEM_SIZE");
     range.local = kernel.best_local_size(*on, queue.device(), *code, range.global, range.local);
-    POLDER_ASSIGN(buffers, reserved_buffers(queue, *on, *arguments));
+    BufferList buffers(arguments->pointers.size());
+    POLDER_TRY(reserve_buffers(queue, *on, *arguments, buffers));
     POLDER_ASSIGN(variables, on->code->program_variables());
-    return edge.enqueue(
-        type, runtime::LaunchCommand{{on->code, code, on->info, variables}, range, arguments, std::move(buffers)});
+    return edge.enqueue(type, runtime::LaunchCommand{
+                                  {on->code.get(), code, on->info, variables}, range, *arguments, std::move(buffers)});
 }
 
 struct NativeArguments {
@@ -220,7 +223,7 @@ Result<BufferList> native_buffers(const Queue& queue, const NativeArguments& giv
         // A buffer of another context.
         if (&buffer->context() != &queue.context())
             return fail(Status::invalid_context);
-        buffers[i] = Ref<MemObject>::share(buffer);
+        buffers[i] = buffer;
         if (const Result<void> reserved = queue.context().domain().reserve(buffer->storage(), host_space); !reserved) {
             queue.context().notify(reserved.error().detail());
             return fail(reserved.error());
@@ -297,7 +300,8 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSizeKHR(cl_command_
             return fail(Status::invalid_global_work_size);
         if (!suggested_local_work_size)
             return fail(Status::invalid_value);
-        POLDER_ASSIGN(range, launch_range(*object, *on, queue->device(), sizes));
+        NdRange range;
+        POLDER_TRY(set_range(*object, *on, queue->device(), sizes, range));
         std::copy_n(range.local.begin(), work_dim, suggested_local_work_size);
         return {};
     });

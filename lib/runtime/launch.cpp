@@ -2,26 +2,29 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <type_traits>
 
 namespace polder::runtime {
 namespace {
 
 constexpr Alignment local_alignment{local_memory_alignment};
 
-// Room for `size` values: on the stack when they are few.
+// Room for `size` values: on the stack when they are few. They have no value yet.
 template <class T, size_t few>
+    requires std::is_trivially_copyable_v<T>
 class Scratch {
 public:
     explicit Scratch(size_t size) {
         if (size > few)
-            many_.resize(size);
-        values_ = {size > few ? many_.data() : few_.data(), size};
+            many_ = std::make_unique_for_overwrite<T[]>(size);
+        values_ = {size > few ? many_.get() : reinterpret_cast<T*>(few_), size};
     }
     [[nodiscard]] std::span<T> values() const { return values_; }
 
 private:
-    std::array<T, few> few_;
-    std::vector<T> many_;
+    alignas(T) std::byte few_[few * sizeof(T)];
+    std::unique_ptr<T[]> many_;
     std::span<T> values_;
 };
 
@@ -45,6 +48,12 @@ uint64_t place_locals(const LoadedCode& code, const KernelArguments& arguments, 
 
 uint64_t local_bytes_used(const LoadedCode& code, const KernelArguments& arguments) {
     return place_locals(code, arguments, {});
+}
+
+void LaunchCommand::keep() {
+    kept_.push_back(Ref<const RefCounted>::share(code_.device_code));
+    kept_.push_back(Ref<const RefCounted>::share(arguments_));
+    buffers_.add_references(kept_);
 }
 
 Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Execution& execution) {
@@ -73,7 +82,7 @@ Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Exec
         done = launch(execution, acquisition.waits(), block.values());
         acquisition.commit(done);
     }
-    queue.keep_alive(code_.device_code, done);
+    queue.keep_alive(*code_.device_code, done);
     return done;
 }
 
@@ -128,7 +137,7 @@ Result<driver::Timepoint> NativeCommand::submit(Queue& queue, const memory::Exec
         done = execution.queue.call({&Call::run, call_.get()}, {acquisition.waits(), execution.times});
         acquisition.commit(done);
     }
-    queue.keep_alive(call_, done);
+    queue.keep_alive(*call_, done);
     return done;
 }
 

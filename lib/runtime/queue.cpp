@@ -280,7 +280,7 @@ Result<driver::Timepoint> Queue::submit_locked(Command& command, std::vector<dri
     if (timepoint.queue == lane.queue)
         lane.last = timepoint;
     if (times)  // the driver writes them
-        keep_alive(Ref<const RefCounted>::share(times), timepoint);
+        keep_alive(*times, timepoint);
     return timepoint;
 }
 
@@ -295,8 +295,8 @@ Queue::Lane& Queue::choose_lane(std::span<const driver::Timepoint> waits) {
     return lanes_[next_lane_];
 }
 
-void Queue::keep_alive(Ref<const RefCounted> object, driver::Timepoint until) {
-    if (!kept_.empty() && kept_.back().object == object && kept_.back().until.queue == until.queue) {
+void Queue::keep_alive(const RefCounted& object, driver::Timepoint until) {
+    if (!kept_.empty() && kept_.back().object.get() == &object && kept_.back().until.queue == until.queue) {
         kept_.back().until = until;
         return;
     }
@@ -305,7 +305,7 @@ void Queue::keep_alive(Ref<const RefCounted> object, driver::Timepoint until) {
         std::erase_if(kept_, [](const Kept& kept) { return kept.until.is_complete(); });
         sweep_at_ = std::max<size_t>(16, 2 * kept_.size());
     }
-    kept_.push_back({until, std::move(object)});
+    kept_.push_back({until, Ref<const RefCounted>::share(&object)});
 }
 
 void Queue::flush() {
@@ -329,8 +329,14 @@ void Queue::finish() {
     for (size_t i = 0; i < lane_count; ++i)
         if (last[i].queue)
             last[i].queue->wait(last[i].value);
-    std::vector<Kept> finished;  // destroyed unlocked
+    Kept one;  // destroyed unlocked, as the others
+    std::vector<Kept> finished;
     Lock lock(mutex_);
+    if (kept_.size() == 1 && kept_.front().until.is_complete()) [[likely]] {  // the code of one kernel
+        one = std::move(kept_.front());
+        kept_.clear();
+        return;
+    }
     const auto first =
         std::partition(kept_.begin(), kept_.end(), [](const Kept& kept) { return !kept.until.is_complete(); });
     std::move(first, kept_.end(), std::back_inserter(finished));

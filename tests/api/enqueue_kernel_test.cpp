@@ -181,6 +181,28 @@ TEST_F(Launches, ArgumentsDoNotKeepABuffer) {
     EXPECT_EQ(launch(kernel, {items}), CL_INVALID_KERNEL_ARGS);
 }
 
+TEST_F(Launches, WhatWaitsForAUserEventKeepsItsKernelProgramAndArguments) {
+    const OwnedEvent gate = make_user_event();
+    OwnedMem other = make_buffer(64);
+    {
+        const OwnedProgram program =
+            build("kernel void put(global int* out, int value) { out[get_global_id(0)] = value; }");
+        const OwnedKernel kernel = make_kernel(program, "put");
+        const cl_int first = 7, second = 8;
+        const size_t items = 16;
+        EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer.in()), CL_SUCCESS);
+        EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof first, &first), CL_SUCCESS);
+        EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &items, nullptr, 1, gate.in(), nullptr),
+                  CL_SUCCESS);
+        // The launch has the arguments of its time.
+        EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), other.in()), CL_SUCCESS);
+        EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof second, &second), CL_SUCCESS);
+    }
+    other.reset();
+    EXPECT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+    EXPECT_EQ(read<cl_int>(buffer, 16), std::vector<cl_int>(16, 7));
+}
+
 // Every work-item once, whatever groups they are put in.
 TEST_F(Launches, EveryWorkItemRunsOnceInSizesWithoutDivisors) {
     const OwnedProgram program = build(R"(

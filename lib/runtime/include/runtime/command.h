@@ -1,8 +1,9 @@
 // Command: what was enqueued, frozen, until its dependencies are submitted.
 //
 // A command that can be submitted at once never leaves the enqueuing thread's stack; one that has to wait is
-// moved to the heap as part of a PendingCommand (see queue.h). A command holds references to what it
-// needs until it is submitted; the memory layer and the queue keep alive what executes.
+// moved to the heap as part of a PendingCommand (see queue.h). What it needs until it is submitted, the application
+// keeps while the enqueuing call runs; a command that has to wait longer is told to `keep` it. The memory layer and the
+// queue keep alive what executes.
 #pragma once
 
 #include <memory/domain.h>
@@ -19,8 +20,10 @@ public:
     virtual ~Command() = default;
     // Called once, with the queue's lock held, when every dependency has a timepoint.
     [[nodiscard]] virtual Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) = 0;
+    // Called once when the command outlives the enqueuing call: takes references to what it has borrowed.
+    virtual void keep() {}
     // Called instead of submit when the command fails before: gives back what enqueue reserved.
     virtual void abandon() {}
 };
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

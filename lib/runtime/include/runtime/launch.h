@@ -1,7 +1,7 @@
 // The commands that execute code: a kernel launch, and a native kernel.
 //
-// A launch freezes the kernel's arguments and keeps their buffers until it is submitted; from then on the memory
-// layer keeps what is in use, and the queue keeps the code. A repeated launch that can be submitted at once takes no
+// A launch freezes the kernel's arguments and, when it has to wait, keeps their buffers until it is submitted; from then
+// on the memory layer keeps what is in use, and the queue keeps the code. A repeated launch that can be submitted at once takes no
 // memory from the heap.
 #pragma once
 
@@ -9,26 +9,34 @@
 #include <runtime/kernel.h>
 #include <runtime/queue.h>
 
+#include <algorithm>
 #include <array>
+#include <vector>
 
 namespace polder::runtime {
 
-// References to the buffers of a command; few of them stand in the command itself.
+// The buffers of a command, which keeps them or not (Command::keep); null where there is none. Few of them stand in the
+// command itself.
 class BufferList {
 public:
     explicit BufferList(size_t size) : size_(size) {
         if (size > few_.size())
             many_.resize(size);
+        else
+            std::fill_n(few_.begin(), size, nullptr);
     }
-    BufferList(BufferList&&) = default;
     [[nodiscard]] size_t size() const { return size_; }
-    Ref<MemObject>& operator[](size_t index) { return size_ > few_.size() ? many_[index] : few_[index]; }
-    const Ref<MemObject>& operator[](size_t index) const { return size_ > few_.size() ? many_[index] : few_[index]; }
+    MemObject*& operator[](size_t index) { return size_ > few_.size() ? many_[index] : few_[index]; }
+    MemObject* operator[](size_t index) const { return size_ > few_.size() ? many_[index] : few_[index]; }
+    void add_references(std::vector<Ref<const RefCounted>>& kept) const {
+        for (size_t i = 0; i < size_; ++i)
+            kept.push_back(Ref<const RefCounted>::share((*this)[i]));
+    }
 
 private:
     size_t size_;
-    std::array<Ref<MemObject>, 8> few_;
-    std::vector<Ref<MemObject>> many_;
+    std::array<MemObject*, 8> few_;
+    std::vector<MemObject*> many_;
 };
 
 struct NdRange {
@@ -40,7 +48,7 @@ struct NdRange {
 
 // What a launch executes. `code` is kept by `device_code`.
 struct LaunchCode {
-    Ref<DeviceCode> device_code;
+    DeviceCode* device_code = nullptr;
     const LoadedCode* code = nullptr;
     const compiler::KernelInfo* info = nullptr;
     DeviceAddress program_variables;
@@ -49,10 +57,11 @@ struct LaunchCode {
 class LaunchCommand final : public Command {
 public:
     // `buffers` are those of arguments->pointers, one by one; null where there is none.
-    LaunchCommand(LaunchCode code, const NdRange& range, Ref<const KernelArguments> arguments, BufferList buffers)
-        : code_(std::move(code)), range_(range), arguments_(std::move(arguments)), buffers_(std::move(buffers)) {}
+    LaunchCommand(const LaunchCode& code, const NdRange& range, const KernelArguments& arguments, BufferList buffers)
+        : code_(code), range_(range), arguments_(&arguments), buffers_(std::move(buffers)) {}
 
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+    void keep() override;
 
 private:
     [[nodiscard]] driver::Timepoint launch(const memory::Execution& execution, driver::Waits waits,
@@ -60,8 +69,9 @@ private:
 
     LaunchCode code_;
     NdRange range_;
-    Ref<const KernelArguments> arguments_;
+    const KernelArguments* arguments_;
     BufferList buffers_;
+    std::vector<Ref<const RefCounted>> kept_;
 };
 
 // Where a kernel's __local arguments begin and end within the local memory of a work-group, in bytes.
@@ -78,12 +88,14 @@ public:
     ~NativeCommand() override;
 
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+    void keep() override { buffers_.add_references(kept_); }
 
 private:
     struct Call;
     Ref<Call> call_;
     BufferList buffers_;
     std::vector<size_t> offsets_;
+    std::vector<Ref<const RefCounted>> kept_;
 };
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

@@ -50,7 +50,9 @@ public:
     template <std::derived_from<Command> T>
     [[nodiscard]] Result<Ref<Event>> enqueue(const EnqueueRequest& request, T&& command) {
         return enqueue_command(request, command, [](Command& c) -> std::unique_ptr<Command> {
-            return std::make_unique<std::remove_cvref_t<T>>(std::move(static_cast<std::remove_cvref_t<T>&>(c)));
+            auto moved = std::make_unique<std::remove_cvref_t<T>>(std::move(static_cast<std::remove_cvref_t<T>&>(c)));
+            moved->keep();
+            return moved;
         });
     }
 
@@ -61,7 +63,7 @@ public:
     // Keeps `object` alive until everything submitted to this queue so far is complete. Called by
     // Command::submit (lock held), after the operation was submitted; cheap when the object is the same as before.
     // The analysis cannot see that Command::submit runs under the lock.
-    void keep_alive(Ref<const RefCounted> object, driver::Timepoint until) POLDER_NO_THREAD_SAFETY_ANALYSIS;
+    void keep_alive(const RefCounted& object, driver::Timepoint until) POLDER_NO_THREAD_SAFETY_ANALYSIS;
 
 private:
     using MoveToHeap = std::unique_ptr<Command> (*)(Command& command);
