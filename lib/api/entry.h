@@ -125,7 +125,7 @@ public:
     template <class T>
         requires std::is_trivially_copyable_v<T>
     [[nodiscard]] Result<void> value(const T& answer) const {
-        return bytes(&answer, sizeof answer);
+        return bytes(&answer, sizeof(T));
     }
     template <class T>
     [[nodiscard]] Result<void> array(std::span<const T> answer) const {

@@ -39,6 +39,7 @@ Result<std::unique_ptr<llvm::Module>> run_bitcode_finalizer(std::unique_ptr<llvm
     stream << write_bitcode(*module);
     stream.close();
     const std::string command = command_for(path.str().str());
+    // The option is a command line. NOLINTNEXTLINE(bugprone-command-processor)
     if (const int status = std::system(command.c_str()); status != 0)
         return failed("`" + command + "` ended with status " + std::to_string(status));
     auto changed = llvm::MemoryBuffer::getFile(path, false, false);

@@ -50,6 +50,9 @@ public:
     }
 
 private:
+    friend T;
+    Recycled() = default;
+
     static constexpr uint32_t count_max = 32;
     struct Piece {
         Piece* next;
