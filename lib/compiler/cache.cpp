@@ -54,17 +54,6 @@ fs::path path_of(const std::string& key) {
     return fs::path{options::cache_directory()} / key.substr(0, 2) / key.substr(2);
 }
 
-// Makes the directory and its parents; those that are made are the user's alone.
-bool make_private_directory(const fs::path& directory) {
-    std::error_code error;
-    if (fs::is_directory(directory, error))
-        return true;
-    if (directory.has_parent_path() && directory.parent_path() != directory &&
-        !make_private_directory(directory.parent_path()))
-        return false;
-    return mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST;
-}
-
 bool write_all(int file, std::string_view bytes) {
     while (!bytes.empty()) {
         const ssize_t written = write(file, bytes.data(), bytes.size());
@@ -86,6 +75,16 @@ bool write_file(const fs::path& path, std::string_view bytes) {
 }
 
 } // namespace
+
+bool make_private_directory(const fs::path& directory) {
+    std::error_code error;
+    if (fs::is_directory(directory, error))
+        return true;
+    if (directory.has_parent_path() && directory.parent_path() != directory &&
+        !make_private_directory(directory.parent_path()))
+        return false;
+    return mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST;
+}
 
 std::string cache_key(const std::vector<std::string_view>& parts) {
     llvm::BLAKE3 hasher;

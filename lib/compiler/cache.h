@@ -8,6 +8,7 @@
 // POCL_CACHE_DIR says where, POCL_KERNEL_CACHE=0 switches it off. Any thread, any number of processes.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,5 +21,8 @@ namespace polder::compiler {
 
 [[nodiscard]] std::optional<std::string> load_cached(const std::string& key);
 void store_cached(const std::string& key, std::string_view bytes);
+
+// Makes the directory and its parents; those that are made are the user's alone.
+bool make_private_directory(const std::filesystem::path& directory);
 
 } // namespace polder::compiler

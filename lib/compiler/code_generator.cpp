@@ -3,6 +3,7 @@
 #include "analyses.h"
 #include "bitcode.h"
 #include "bitcode_finalizer.h"
+#include "cache.h"
 #include "diagnostics.h"
 #include "division_guard.h"
 #include "host.h"
@@ -177,7 +178,7 @@ uint64_t stack_bytes_of(const std::string& object) {
 void leave_files(const std::string& kernel, const llvm::Module& module, const std::string& object) {
     const std::filesystem::path directory = options::cache_directory();
     std::error_code error;
-    std::filesystem::create_directories(directory, error);
+    make_private_directory(directory);
     llvm::raw_fd_ostream ir_file((directory / (kernel + ".ll")).string(), error);
     if (!error)
         module.print(ir_file, nullptr);

@@ -1,5 +1,7 @@
 #include "debug_source.h"
 
+#include "cache.h"
+
 #include <base/log.h>
 #include <base/options.h>
 
@@ -27,7 +29,10 @@ void keep_debug_source(const std::string& source) {
     std::error_code error;
     if (std::filesystem::exists(path, error))
         return;
-    std::filesystem::create_directories(directory, error);
+    if (!make_private_directory(directory)) {
+        POLDER_LOG(cache, "%s cannot be made", directory.c_str());
+        return;
+    }
     if (llvm::Error failure = llvm::writeToOutput(path, [&source](llvm::raw_ostream& file) {
             file << source;
             return llvm::Error::success();

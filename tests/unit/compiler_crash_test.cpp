@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <gtest/gtest.h>
+#include <llvm/Support/ErrorHandling.h>
 
 namespace polder::compiler {
 namespace {
@@ -20,6 +21,13 @@ TEST(CompilerCrash, ASignal_BecomesAMessage_AndTheNextWorkRuns) {
         EXPECT_NE(message->find("internal compiler error"), std::string::npos);
         EXPECT_FALSE(run_guarded([] {}).has_value());
     }
+}
+
+TEST(CompilerCrash, AFatalErrorOfLLVM_BecomesItsMessage) {
+    const auto message = run_guarded([] { llvm::report_fatal_error("no such instruction selected"); });
+    ASSERT_TRUE(message.has_value());
+    EXPECT_NE(message->find("no such instruction selected"), std::string::npos) << *message;
+    EXPECT_FALSE(run_guarded([] {}).has_value());
 }
 
 TEST(CompilerCrash, TheApplicationsSignalHandlers_ArePutBack) {

@@ -172,6 +172,7 @@ TEST_F(CompilerEnvironment, TemporaryFiles_AreLeftIfAskedFor_AndHaveDebugInforma
     EXPECT_FALSE(contains(object(""), ".debug_line"));
     EXPECT_FALSE(fs::exists(folder() / "sources"));
     EXPECT_TRUE(contains(object("-g"), ".debug_line"));
+    EXPECT_EQ(fs::status(folder()).permissions() & fs::perms::all, fs::perms::owner_all);
     // The source lies where the debug information says.
     std::string found;
     for (const auto& entry : fs::recursive_directory_iterator(folder() / "sources"))
