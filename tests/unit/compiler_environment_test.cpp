@@ -127,7 +127,7 @@ TEST_F(CompilerEnvironment, AFileThatCannotGrow_IsNotKept) {
 }
 
 TEST_F(CompilerEnvironment, AFullDisk_IsDoneWithout) {
-    const auto on_full_disk = [this] {
+    const auto on_full_disk = [] {
         if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 && unshare(CLONE_NEWNS) != 0)
             return std::string{"no namespace"};
         if (mount("tmpfs", folder().c_str(), "tmpfs", 0, "size=16k") != 0)
@@ -158,7 +158,7 @@ TEST_F(CompilerEnvironment, TheUsersFinalizer_SeesTheBitcode_AndItsFailureIsAnEr
 }
 
 TEST_F(CompilerEnvironment, TemporaryFiles_AreLeftIfAskedFor_AndHaveDebugInformationWithDashG) {
-    const auto object = [this](const char* options) {
+    const auto object = [](const char* options) {
         fs::remove_all(folder());
         const std::string answer = in_child({{"POCL_CACHE_DIR", folder().string()},
                                              {"POCL_LEAVE_KERNEL_COMPILER_TEMP_FILES", "1"},
