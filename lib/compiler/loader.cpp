@@ -13,6 +13,7 @@
 #include <llvm/Support/MemoryBuffer.h>
 
 // Conversions of half on processors without the instructions, and 128-bit arithmetic; in libgcc.
+// NOLINTBEGIN(bugprone-reserved-identifier)
 extern "C" {
 float __extendhfsf2(uint16_t);
 uint16_t __truncsfhf2(float);
@@ -24,6 +25,7 @@ polder_int128 __modti3(polder_int128, polder_int128);
 polder_uint128 __udivti3(polder_uint128, polder_uint128);
 polder_uint128 __umodti3(polder_uint128, polder_uint128);
 }
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace polder::compiler {
 namespace {
