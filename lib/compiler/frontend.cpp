@@ -78,6 +78,7 @@ public:
 private:
     Result<void> configure(const std::vector<std::string>& arguments) {
         std::vector<const char*> pointers;
+        pointers.reserve(arguments.size());
         for (const std::string& argument : arguments)
             pointers.push_back(argument.c_str());
         clang::TextDiagnosticPrinter early_printer(stream_, early_options_);

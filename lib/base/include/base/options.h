@@ -25,7 +25,8 @@ cache_directory();                           // POCL_CACHE_DIR, or the XDG defau
 [[nodiscard]] std::optional<uint64_t> max_work_group_size();  // POCL_MAX_WORK_GROUP_SIZE
 [[nodiscard]] bool affinity();  // POCL_AFFINITY
 [[nodiscard]] std::optional<uint64_t> cpu_local_memory_bytes();  // POCL_CPU_LOCAL_MEM_SIZE
-[[nodiscard]] const std::string& clang_resource_directory();  // POLDER_CLANG_RESOURCE_DIR; empty: the one Polder was built with
+[[nodiscard]] const std::string&
+clang_resource_directory();  // POLDER_CLANG_RESOURCE_DIR; empty: the one Polder was built with
 [[nodiscard]] const std::string& builtins_directory();  // POLDER_BUILTINS_DIR; empty: beside libpolder.so
 [[nodiscard]] const std::string& extra_build_flags();  // POCL_EXTRA_BUILD_FLAGS
 [[nodiscard]] bool ignore_cl_std();  // POCL_IGNORE_CL_STD
