@@ -173,11 +173,12 @@ Result<void> enqueue_launch(const EnqueueEdge& edge, const Kernel& kernel, cl_co
     NdRange range;
     POLDER_TRY(set_range(kernel, *on, queue.device(), sizes, range));
     POLDER_TRY(check_svm(queue.device(), *arguments));
-    POLDER_ASSIGN(code, kernel.code(*on));
+    POLDER_ASSIGN(local, kernel.best_local_size(*on, queue.device(), range.global, range.local));
+    range.local = local;
+    POLDER_ASSIGN(code, kernel.code(*on, range.global, range.local));
     // More local memory than a work-group can have.
     if (runtime::local_bytes_used(*code, *arguments) > queue.device().info().local_memory_bytes)
         return fail(Status::out_of_resources, "the kernel's local memory exceeds CL_DEVICE_LOCAL_MEM_SIZE");
-    range.local = kernel.best_local_size(*on, queue.device(), *code, range.global, range.local);
     BufferList buffers(arguments->pointers.size());
     POLDER_TRY(reserve_buffers(queue, *on, *arguments, buffers));
     POLDER_ASSIGN(variables, on->code->program_variables());

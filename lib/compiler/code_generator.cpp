@@ -233,7 +233,11 @@ private:
     Result<void> make_work_group_function() {
         workgroup::WorkGroupOptions options;
         options.name = "polder_work_group_" + request_.kernel.name;
-        options.local_size = request_.local_size;
+        if (request_.groups) {
+            options.local_size = request_.groups->size;
+            options.ends = request_.groups->ends == WorkGroups::Ends::whole ? workgroup::WorkGroupOptions::Ends::whole
+                                                                            : workgroup::WorkGroupOptions::Ends::ragged;
+        }
         options.target_machine = machine_.get();
         options.is_vectorised = request_.module.options().is_optimized;
         for (const KernelArgument& argument : request_.kernel.arguments)

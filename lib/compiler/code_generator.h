@@ -8,7 +8,6 @@
 
 #include "module.h"
 
-#include <array>
 #include <optional>
 #include <string>
 
@@ -27,7 +26,7 @@ struct KernelObject {
 struct KernelRequest {
     const CompiledModule& module;
     const KernelInfo& kernel;
-    std::optional<std::array<uint64_t, 3>> local_size;
+    std::optional<WorkGroups> groups;
 };
 
 [[nodiscard]] Result<KernelObject> generate_code(const KernelRequest& request);

@@ -17,8 +17,6 @@
 namespace polder::compiler {
 namespace {
 
-using LocalSize = std::optional<std::array<uint64_t, 3>>;
-
 std::string to_bytes(const KernelObject& object) {
     ByteWriter out;
     out.put(std::string_view{object.object});
@@ -46,9 +44,10 @@ std::optional<KernelObject> from_bytes(std::string_view bytes) {
 
 std::string key_of(const KernelRequest& request) {
     std::string size = "any";
-    if (request.local_size)
-        size = std::to_string((*request.local_size)[0]) + "x" + std::to_string((*request.local_size)[1]) + "x" +
-               std::to_string((*request.local_size)[2]);
+    if (request.groups)
+        size = std::to_string(request.groups->size[0]) + "x" + std::to_string(request.groups->size[1]) + "x" +
+               std::to_string(request.groups->size[2]) +
+               (request.groups->ends == WorkGroups::Ends::whole ? " whole" : " ragged");
     return cache_key({"kernel", request.module.bitcode(), request.kernel.name, size,
                       request.module.options().is_optimized ? "optimized" : "plain"});
 }
@@ -71,14 +70,14 @@ public:
     JitExecutable(std::shared_ptr<const Module> module, const Target& target)
         : module_(std::move(module)), local_memory_bytes_(target.local_memory_bytes) {}
 
-    Result<const CompiledKernel*> function(std::string_view name, LocalSize local_size) override {
+    Result<const CompiledKernel*> function(std::string_view name, const std::optional<WorkGroups>& groups) override {
         const KernelInfo* kernel = find(name);
         if (kernel == nullptr)
             return fail(Status::invalid_kernel_name, "the program has no kernel " + std::string{name});
         Lock lock(mutex_);
-        auto [entry, is_new] = entries_.try_emplace({std::string{name}, local_size});
+        auto [entry, is_new] = entries_.try_emplace({std::string{name}, groups});
         if (is_new || !entry->second.object) {
-            auto made = make(*kernel, local_size);
+            auto made = make(*kernel, groups);
             if (!made) {
                 entries_.erase(entry);
                 return fail(made.error());
@@ -101,8 +100,8 @@ private:
         return found == kernels.end() ? nullptr : &*found;
     }
 
-    Result<Entry> make(const KernelInfo& kernel, const LocalSize& local_size) const {
-        POLDER_ASSIGN(object, make_object({static_cast<const CompiledModule&>(*module_), kernel, local_size}));
+    Result<Entry> make(const KernelInfo& kernel, const std::optional<WorkGroups>& groups) const {
+        POLDER_ASSIGN(object, make_object({static_cast<const CompiledModule&>(*module_), kernel, groups}));
         if (local_memory_bytes_ != 0 && object.local_bytes > local_memory_bytes_)
             return fail(Status::out_of_resources,
                         "kernel " + kernel.name + " needs " + std::to_string(object.local_bytes) +
@@ -125,10 +124,17 @@ private:
     const uint64_t local_memory_bytes_;
     Mutex mutex_;
     // Entries stay where they are: callers hold pointers to them.
-    std::map<std::pair<std::string, LocalSize>, Entry> entries_ POLDER_GUARDED_BY(mutex_);
+    std::map<std::pair<std::string, std::optional<WorkGroups>>, Entry> entries_ POLDER_GUARDED_BY(mutex_);
 };
 
 } // namespace
+
+bool is_worth_specialising(const WorkGroups& groups) {
+    const std::array<uint64_t, 3>& size = groups.size;
+    // Lanes are taken from one dimension, x unless the size is known; 16 is the widest vector.
+    constexpr uint64_t lanes_max = 16;
+    return size[0] < lanes_max && size[0] * size[1] * size[2] > 1;
+}
 
 Result<std::shared_ptr<Executable>> Executable::open(std::shared_ptr<const Module> module, const Target& target) {
     if (module == nullptr || module->kind() != ModuleKind::executable)

@@ -7,6 +7,12 @@
 namespace polder::runtime {
 namespace {
 
+// Versions of a kernel for one size of work-groups each.
+constexpr size_t specials_max = 4;
+// Work-items that a kernel runs in unsuitable groups before another version is compiled: at about 100 ns each, as long
+// as compiling takes.
+constexpr uint64_t items_before_special = uint64_t{1} << 19;
+
 bool holds_address(const compiler::KernelArgument& argument) {
     return argument.kind == compiler::ArgumentKind::global_pointer ||
            argument.kind == compiler::ArgumentKind::constant_pointer;
@@ -48,16 +54,56 @@ const compiler::KernelInfo* DeviceCode::info(std::string_view kernel) const {
 
 Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info) {
     const Lock lock(mutex_);
-    for (const Entry& entry : entries_)
-        if (entry.info == &info)
-            return entry.code.get();
-    POLDER_ASSIGN(code, load(info));
-    entries_.push_back({&info, std::move(code)});
-    return entries_.back().code.get();
+    return general(entry(info));
 }
 
-Result<std::unique_ptr<LoadedCode>> DeviceCode::load(const compiler::KernelInfo& info) {
-    POLDER_ASSIGN(compiled, executable_->function(info.name, info.reqd_work_group_size));
+Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info, const compiler::WorkGroups& groups,
+                                             uint64_t items) {
+    const Lock lock(mutex_);
+    Entry& of = entry(info);
+    const bool has_own = std::ranges::find(of.specials, groups, &Special::groups) != of.specials.end();
+    const bool is_first = !of.code && of.specials.empty();
+    const bool is_worth_it = compiler::is_worth_specialising(groups);
+    if (has_own || (is_first && (is_worth_it || info.reqd_work_group_size)))
+        return special(of, groups);
+    if (!is_worth_it || info.reqd_work_group_size)
+        return general(of);
+    of.items_without += items;
+    if (of.items_without < items_before_special || of.specials.size() >= specials_max)
+        return general(of);
+    of.items_without = 0;
+    return special(of, groups);
+}
+
+DeviceCode::Entry& DeviceCode::entry(const compiler::KernelInfo& info) {
+    const auto found = std::ranges::find(entries_, &info, &Entry::info);
+    if (found != entries_.end())
+        return *found;
+    return entries_.emplace_back(Entry{.info = &info, .code = {}, .specials = {}});
+}
+
+Result<const LoadedCode*> DeviceCode::general(Entry& entry) {
+    if (!entry.code) {
+        std::optional<compiler::WorkGroups> groups;
+        if (entry.info->reqd_work_group_size)
+            groups = {*entry.info->reqd_work_group_size, compiler::WorkGroups::Ends::ragged};
+        POLDER_ASSIGN(code, load(*entry.info, groups));
+        entry.code = std::move(code);
+    }
+    return entry.code.get();
+}
+
+Result<const LoadedCode*> DeviceCode::special(Entry& entry, const compiler::WorkGroups& groups) {
+    const auto found = std::ranges::find(entry.specials, groups, &Special::groups);
+    if (found != entry.specials.end())
+        return found->code.get();
+    POLDER_ASSIGN(code, load(*entry.info, groups));
+    return entry.specials.emplace_back(Special{groups, std::move(code)}).code.get();
+}
+
+Result<std::unique_ptr<LoadedCode>> DeviceCode::load(const compiler::KernelInfo& info,
+                                                     const std::optional<compiler::WorkGroups>& groups) {
+    POLDER_ASSIGN(compiled, executable_->function(info.name, groups));
     POLDER_ASSIGN(loaded, device_.load({compiled->function, compiled->local_bytes,
                                         compiled->scratch_bytes_per_work_item, compiled->stack_bytes}));
     auto code = std::make_unique<LoadedCode>();

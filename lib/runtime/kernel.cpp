@@ -116,6 +116,15 @@ Size3 Kernel::choose(LocalSizeRules::Shape shape, const Device& device, const Lo
     return last.local;
 }
 
+Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const Size3& global, const Size3& local) const {
+    using Ends = compiler::WorkGroups::Ends;
+    // Most launches end here, without divisions.
+    if (!on.info->reqd_work_group_size && !compiler::is_worth_specialising({local, Ends::ragged}))
+        return code(on);
+    const bool is_whole = global[0] % local[0] == 0 && global[1] % local[1] == 0 && global[2] % local[2] == 0;
+    return on.code->kernel(*on.info, {local, is_whole ? Ends::whole : Ends::ragged}, global[0] * global[1] * global[2]);
+}
+
 Result<Size3> Kernel::suggest_local_size(const KernelOnDevice& on, const Device& device, const Size3& global) const {
     if (on.info->reqd_work_group_size)
         return *on.info->reqd_work_group_size;
@@ -124,13 +133,15 @@ Result<Size3> Kernel::suggest_local_size(const KernelOnDevice& on, const Device&
     return choose(may_differ ? LocalSizeRules::Shape::any : LocalSizeRules::Shape::uniform, device, *loaded, global);
 }
 
-Size3 Kernel::best_local_size(const KernelOnDevice& on, const Device& device, const LoadedCode& code,
-                              const Size3& global, const Size3& local) const {
+Result<Size3> Kernel::best_local_size(const KernelOnDevice& on, const Device& device, const Size3& global,
+                                      const Size3& local) const {
     const bool is_one_group = local == global;
-    const bool is_fine = local[0] >= code.compiled->preferred_multiple && items_of(local) >= items_worth_a_group;
-    if (on.info->sees_work_groups || on.info->reqd_work_group_size || is_one_group || is_fine)
+    if (on.info->sees_work_groups || on.info->reqd_work_group_size || is_one_group)
         return local;
-    const Size3 better = choose(LocalSizeRules::Shape::unseen, device, code, global);
+    POLDER_ASSIGN(loaded, code(on));
+    if (local[0] >= loaded->compiled->preferred_multiple && items_of(local) >= items_worth_a_group)
+        return local;
+    const Size3 better = choose(LocalSizeRules::Shape::unseen, device, *loaded, global);
     // Fewer groups than compute units are no gain when each work-item has much to do.
     return items_of(global) / items_of(better) >= device.info().compute_units ? better : local;
 }

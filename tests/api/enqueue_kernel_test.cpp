@@ -47,6 +47,31 @@ protected:
     OwnedMem buffer;
 };
 
+// Narrow groups get code of their own: at once, or after a while; other sizes must not get it.
+TEST_F(Launches, InGroupsOfEverySize_RunCodeThatFitsThem) {
+    OwnedKernel kernel = ready(any, "ids");
+    const auto expect_ids = [&](size_t x, size_t y, const std::vector<size_t>& local) {
+        std::vector<cl_uint> out(x * y), expected(x * y);
+        ASSERT_EQ(launch(kernel, {x, y}, local), CL_SUCCESS);
+        ASSERT_EQ(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, out.size() * 4, out.data(), 0, nullptr, nullptr),
+                  CL_SUCCESS);
+        for (size_t i = 0; i < out.size(); ++i)
+            expected[i] = static_cast<cl_uint>(i % x + 1000 * (i / x));
+        ASSERT_EQ(out, expected) << local[0] << "x" << local[1];
+    };
+    for (int round = 0; round < 2; ++round) {
+        expect_ids(64, 64, {8, 8});
+        expect_ids(60, 31, {8, 8});
+        expect_ids(64, 64, {16, 16});
+        expect_ids(33, 60, {1, 60});
+        expect_ids(64, 64, {4, 2});
+    }
+    for (int i = 0; i < 300; ++i)
+        ASSERT_EQ(launch(kernel, {64, 64}, {4, 2}), CL_SUCCESS);
+    expect_ids(64, 64, {4, 2});
+    expect_ids(64, 64, {2, 4});
+}
+
 TEST_F(Launches, ReportEveryBadArgument) {
     OwnedKernel kernel = ready(uniform, "ids");
     const size_t one = 1;

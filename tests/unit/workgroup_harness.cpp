@@ -117,7 +117,8 @@ Compiled::Compiled(const std::string& source) {
 
 Compiled::~Compiled() = default;
 
-std::string Compiled::prepare(const std::string& kernel, bool specialised, std::array<uint64_t, 3> local_size) {
+std::string Compiled::prepare(const std::string& kernel, bool specialised, std::array<uint64_t, 3> local_size,
+                              WorkGroupOptions::Ends ends) {
     if (bitcode_.empty())
         return "no bitcode";
     auto context = std::make_unique<llvm::LLVMContext>();
@@ -140,6 +141,7 @@ std::string Compiled::prepare(const std::string& kernel, bool specialised, std::
     options.target_machine = state_->machine.get();
     if (specialised)
         options.local_size = local_size;
+    options.ends = ends;
     auto made = make_work_group_function(*function, options);
     if (!made)
         return llvm::toString(made.takeError());

@@ -8,8 +8,8 @@
 
 namespace polder::compiler::workgroup {
 
-LaneCode::LaneCode(const LanePlan& plan, const LaneShapes& shapes, unsigned width)
-    : plan_(plan), shapes_(shapes), function_(*plan.header->getParent()), width_(width),
+LaneCode::LaneCode(const LanePlan& plan, const LaneShapes& shapes, const LaneShapes& guesses, unsigned width)
+    : plan_(plan), shapes_(shapes), guesses_(guesses), function_(*plan.header->getParent()), width_(width),
       builder_(function_.getContext()), mask_type_(llvm::FixedVectorType::get(builder_.getInt1Ty(), width)) {}
 
 // The scalar of a uniform value, or the first lane's of a strided one.
@@ -125,23 +125,72 @@ llvm::Value* LaneCode::emit_vector(llvm::Instruction& instruction, llvm::Value* 
     return result;
 }
 
+// A gather of up to so many lanes costs more than a load for each.
+constexpr unsigned scalar_loads_max = 8;
+
 // Whether neighbouring lanes access neighbouring elements.
-bool LaneCode::is_consecutive(llvm::Value* address, llvm::Type* type) {
+bool LaneCode::is_consecutive(const LaneShape& address, llvm::Type* type) {
     const llvm::DataLayout& layout = function_.getParent()->getDataLayout();
-    const LaneShape shape = shapes_.of(address);
-    return shape.is_strided() && shape.stride == static_cast<int64_t>(layout.getTypeStoreSize(type).getFixedValue()) &&
+    return address.is_strided() &&
+           address.stride == static_cast<int64_t>(layout.getTypeStoreSize(type).getFixedValue()) &&
            layout.getTypeStoreSize(type) == layout.getTypeAllocSize(type) && layout.typeSizeEqualsStoreSize(type);
 }
 
 llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
     llvm::Type* type = wide(load.getType());
-    if (!is_consecutive(load.getPointerOperand(), load.getType()))
+    if (!is_consecutive(shapes_.of(load.getPointerOperand()), load.getType())) {
+        if (is_consecutive(guesses_.of(load.getPointerOperand()), load.getType()))
+            return load_likely_consecutive(load, mask);
+        if (!mask && width_ <= scalar_loads_max && shapes_.of(load.getPointerOperand()).is_strided())
+            return load_each(load);
         return builder_.CreateMaskedGather(type, vector(load.getPointerOperand()), load.getAlign(),
                                            mask ? mask : all_lanes());
+    }
     llvm::Value* address = scalar(load.getPointerOperand());
     if (!mask)
         return builder_.CreateAlignedLoad(type, address, load.getAlign());
     return builder_.CreateMaskedLoad(type, address, load.getAlign(), mask, llvm::Constant::getNullValue(type));
+}
+
+llvm::Value* LaneCode::load_each(llvm::LoadInst& load) {
+    const int64_t stride = shapes_.of(load.getPointerOperand()).stride;
+    llvm::Value* first = scalar(load.getPointerOperand());
+    llvm::Value* result = llvm::PoisonValue::get(wide(load.getType()));
+    for (unsigned lane = 0; lane < width_; ++lane) {
+        llvm::Value* address =
+            builder_.CreateGEP(builder_.getInt8Ty(), first, builder_.getInt64(static_cast<uint64_t>(stride) * lane));
+        llvm::Value* value = builder_.CreateAlignedLoad(load.getType(), address, load.getAlign());
+        result = builder_.CreateInsertElement(result, value, lane);
+    }
+    return result;
+}
+
+// One load where the addresses turn out to be consecutive, else a gather, which costs ten times as much.
+llvm::Value* LaneCode::load_likely_consecutive(llvm::LoadInst& load, llvm::Value* mask) {
+    llvm::Type* type = wide(load.getType());
+    llvm::Value* addresses = vector(load.getPointerOperand());
+    llvm::Value* first = builder_.CreateExtractElement(addresses, uint64_t{0});
+    const auto stride = static_cast<int64_t>(function_.getParent()->getDataLayout().getTypeStoreSize(load.getType()));
+    llvm::Value* expected = builder_.CreateGEP(builder_.getInt8Ty(), builder_.CreateVectorSplat(width_, first),
+                                               lane_offsets(builder_.getInt64Ty(), stride));
+    llvm::Value* is_consecutive = builder_.CreateAndReduce(builder_.CreateICmpEQ(addresses, expected));
+    auto* together = llvm::BasicBlock::Create(function_.getContext(), "together", &function_);
+    auto* apart = llvm::BasicBlock::Create(function_.getContext(), "apart", &function_);
+    auto* loaded = llvm::BasicBlock::Create(function_.getContext(), "loaded", &function_);
+    builder_.CreateCondBr(is_consecutive, together, apart);
+    builder_.SetInsertPoint(together);
+    llvm::Value* row = mask ? static_cast<llvm::Value*>(builder_.CreateMaskedLoad(type, first, load.getAlign(), mask,
+                                                                                  llvm::Constant::getNullValue(type)))
+                            : builder_.CreateAlignedLoad(type, first, load.getAlign());
+    builder_.CreateBr(loaded);
+    builder_.SetInsertPoint(apart);
+    llvm::Value* gathered = builder_.CreateMaskedGather(type, addresses, load.getAlign(), mask ? mask : all_lanes());
+    builder_.CreateBr(loaded);
+    builder_.SetInsertPoint(loaded);
+    llvm::PHINode* result = builder_.CreatePHI(type, 2);
+    result->addIncoming(row, together);
+    result->addIncoming(gathered, apart);
+    return result;
 }
 
 void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
@@ -152,7 +201,7 @@ void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
         llvm::Value* last =
             shapes_.of(value).is_uniform() ? scalar(value) : builder_.CreateExtractElement(vector(value), width_ - 1);
         builder_.CreateAlignedStore(last, scalar(to), store.getAlign());
-    } else if (!is_consecutive(to, value->getType())) {
+    } else if (!is_consecutive(shapes_.of(to), value->getType())) {
         builder_.CreateMaskedScatter(vector(value), vector(to), store.getAlign(), mask ? mask : all_lanes());
     } else if (!mask) {
         builder_.CreateAlignedStore(vector(value), scalar(to), store.getAlign());

@@ -10,7 +10,8 @@ namespace polder::compiler::workgroup {
 
 class LaneCode {
 public:
-    LaneCode(const LanePlan& plan, const LaneShapes& shapes, unsigned width);
+    // `guesses`: shapes that are likely.
+    LaneCode(const LanePlan& plan, const LaneShapes& shapes, const LaneShapes& guesses, unsigned width);
 
     [[nodiscard]] llvm::IRBuilder<>& builder() { return builder_; }
     [[nodiscard]] unsigned width() const { return width_; }
@@ -47,7 +48,9 @@ private:
     void make_harmless(llvm::Instruction& copy, llvm::Value* mask);
     llvm::Value* dummy();
     llvm::Value* emit_vector(llvm::Instruction& instruction, llvm::Value* mask);
-    bool is_consecutive(llvm::Value* address, llvm::Type* type);
+    bool is_consecutive(const LaneShape& address, llvm::Type* type);
+    llvm::Value* load_each(llvm::LoadInst& load);
+    llvm::Value* load_likely_consecutive(llvm::LoadInst& load, llvm::Value* mask);
     llvm::Value* emit_load(llvm::LoadInst& load, llvm::Value* mask);
     void emit_store(llvm::StoreInst& store, llvm::Value* mask);
     void emit_call(llvm::Instruction& instruction, llvm::Value* mask);
@@ -56,6 +59,7 @@ private:
 
     const LanePlan& plan_;
     const LaneShapes& shapes_;
+    const LaneShapes& guesses_;
     llvm::Function& function_;
     unsigned width_;
     llvm::IRBuilder<> builder_;

@@ -4,6 +4,7 @@
 #include <llvm/IR/DataLayout.h>
 #include <llvm/IR/GetElementPtrTypeIterator.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Operator.h>
 #include <llvm/IR/PatternMatch.h>
@@ -31,8 +32,9 @@ bool all_uniform(const LaneShapes& shapes, const llvm::Instruction& instruction)
 LaneShapes::LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm::PHINode& index,
                        llvm::ArrayRef<llvm::BasicBlock*> blocks, const llvm::SmallPtrSetImpl<llvm::BasicBlock*>& masked,
                        const llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& divergent,
-                       const llvm::DenseMap<const llvm::Value*, uint64_t>& private_strides)
-    : loop_(loop), loops_(loops), masked_(masked), divergent_(divergent), private_strides_(private_strides) {
+                       const llvm::DenseMap<const llvm::Value*, uint64_t>& private_strides, Certainty certainty)
+    : certainty_(certainty), loop_(loop), loops_(loops), masked_(masked), divergent_(divergent),
+      private_strides_(private_strides) {
     shapes_[&index] = {LaneShape::Kind::strided, 1, true, true, llvm::ConstantInt::get(index.getType(), 0)};
     for (bool changed = true; changed;) {
         changed = false;
@@ -88,6 +90,7 @@ LaneShape LaneShapes::compute(llvm::Instruction& instruction) {
     case llvm::Instruction::Shl: return scaled(llvm::cast<llvm::BinaryOperator>(instruction));
     case llvm::Instruction::AShr:
     case llvm::Instruction::LShr: return shifted_back(llvm::cast<llvm::BinaryOperator>(instruction));
+    case llvm::Instruction::And: return low_bits(llvm::cast<llvm::BinaryOperator>(instruction));
     case llvm::Instruction::Trunc: return truncated(llvm::cast<llvm::TruncInst>(instruction));
     case llvm::Instruction::SExt:
     case llvm::Instruction::ZExt: return extended(llvm::cast<llvm::CastInst>(instruction));
@@ -95,8 +98,47 @@ LaneShape LaneShapes::compute(llvm::Instruction& instruction) {
         LaneShape shape = of(instruction.getOperand(0));
         return shape;
     }
-    default: return all_uniform(*this, instruction) ? uniform : varying;
+    default: return all_uniform(*this, instruction) ? uniform : clamped(instruction);
     }
+}
+
+// min and max with a bound, as compares and selects or intrinsics, most often change no lane.
+LaneShape LaneShapes::clamped(llvm::Instruction& instruction) {
+    const auto* minimum = llvm::dyn_cast<llvm::MinMaxIntrinsic>(&instruction);
+    const auto* select = llvm::dyn_cast<llvm::SelectInst>(&instruction);
+    if (!is_guess() || (!minimum && !select))
+        return varying;
+    const unsigned first = select ? 1 : 0;
+    const LaneShape left = of(instruction.getOperand(first));
+    const LaneShape right = of(instruction.getOperand(first + 1));
+    if (left.kind == LaneShape::Kind::unknown || right.kind == LaneShape::Kind::unknown)
+        return {};
+    if (!left.is_strided() || !right.is_strided() || (!left.is_uniform() && !right.is_uniform()))
+        return varying;
+    return left.is_uniform() ? right : left;
+}
+
+// The lower 31 or more bits of a sum that is checked to fit: what is left of a conversion to int and back.
+LaneShape LaneShapes::low_bits(llvm::BinaryOperator& op) {
+    if (all_uniform(*this, op))
+        return uniform;
+    const LaneShape value = of(op.getOperand(0));
+    const auto* mask = llvm::dyn_cast<llvm::ConstantInt>(op.getOperand(1));
+    if (value.kind == LaneShape::Kind::unknown)
+        return {};
+    if (!value.is_strided() || !mask || (!is_guess() && !value.base))
+        return varying;
+    if (is_guess())
+        return value;
+    if (!op.getType()->isIntegerTy(64) || !mask->getValue().isMask() || mask->getValue().countr_one() < 31)
+        return varying;
+    if (!llvm::isa<llvm::ConstantInt>(value.base) && !bases_.lookup(&op)) {
+        bases_[&op] = value.base;
+        assumed_small_.push_back(value.base);
+    }
+    LaneShape result = value;
+    result.is_exact_signed = result.is_exact_unsigned = true;
+    return result;
 }
 
 LaneShape LaneShapes::phi(llvm::PHINode& node) {
@@ -127,7 +169,7 @@ LaneShape LaneShapes::phi(llvm::PHINode& node) {
         if (result.stride != shape.stride)
             return varying;
     }
-    return several ? varying : result;
+    return several && !is_guess() ? varying : result;
 }
 
 LaneShape LaneShapes::sum(llvm::BinaryOperator& op) {
@@ -150,7 +192,7 @@ LaneShape LaneShapes::sum(llvm::BinaryOperator& op) {
     const bool no_unsigned_wrap = is_or || op.hasNoUnsignedWrap();
     result.is_exact_signed = no_signed_wrap && left.is_exact_signed && right.is_exact_signed;
     result.is_exact_unsigned = no_unsigned_wrap && left.is_exact_unsigned && right.is_exact_unsigned;
-    if (is_or || is_sub)
+    if (is_or || is_sub || is_guess())
         return result;
 
     // base + index, where the loop's preheader can check that nothing wraps.
@@ -208,7 +250,7 @@ LaneShape LaneShapes::truncated(llvm::TruncInst& cast) {
     if (!cast.getType()->isIntegerTy(32))
         return varying;
     LaneShape result = strided(value.stride);
-    if (!value.base || !cast.getOperand(0)->getType()->isIntegerTy(64))
+    if (is_guess() || !value.base || !cast.getOperand(0)->getType()->isIntegerTy(64))
         return result;
     llvm::Value*& made = bases_[&cast];
     if (!made) {
@@ -229,7 +271,7 @@ LaneShape LaneShapes::extended(llvm::CastInst& cast) {
     const bool is_signed = llvm::isa<llvm::SExtInst>(cast);
     const bool exact =
         is_signed ? value.is_exact_signed : value.is_exact_unsigned || (cast.hasNonNeg() && value.is_exact_signed);
-    if (!exact)
+    if (!exact && !is_guess())
         return varying;
     LaneShape result = strided(value.stride);
     result.is_exact_signed = true;
@@ -248,9 +290,9 @@ LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
     const LaneShape value = of(inner);
     if (value.kind == LaneShape::Kind::unknown || value.is_uniform())
         return value;
-    if (!value.is_strided() || !value.base)
+    if (!value.is_strided() || (!value.base && !is_guess()))
         return varying;
-    if (!llvm::isa<llvm::ConstantInt>(value.base) && !bases_.lookup(&op)) {
+    if (value.base && !llvm::isa<llvm::ConstantInt>(value.base) && !bases_.lookup(&op)) {
         bases_[&op] = value.base;
         assumed_small_.push_back(value.base);
     }
@@ -279,7 +321,7 @@ LaneShape LaneShapes::address(llvm::GetElementPtrInst& gep) {
         if (index.is_uniform())
             continue;
         // A narrower index is sign-extended.
-        if (at.getOperand()->getType()->getIntegerBitWidth() < 64 && !index.is_exact_signed)
+        if (at.getOperand()->getType()->getIntegerBitWidth() < 64 && !index.is_exact_signed && !is_guess())
             return varying;
         stride += index.stride * static_cast<int64_t>(at.getSequentialElementStride(layout).getFixedValue());
     }

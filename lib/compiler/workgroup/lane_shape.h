@@ -30,11 +30,15 @@ struct LaneShape {
 
 class LaneShapes {
 public:
+    // `likely`: clamps change nothing and sums do not overflow; good for a guess that the code checks.
+    enum class Certainty : uint8_t { certain, likely };
+
     // `blocks`: the loop's in reverse post-order. `is_masked`: blocks that run under a mask.
     LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm::PHINode& index,
                llvm::ArrayRef<llvm::BasicBlock*> blocks, const llvm::SmallPtrSetImpl<llvm::BasicBlock*>& masked,
                const llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& divergent,
-               const llvm::DenseMap<const llvm::Value*, uint64_t>& private_strides);
+               const llvm::DenseMap<const llvm::Value*, uint64_t>& private_strides,
+               Certainty certainty = Certainty::certain);
 
     [[nodiscard]] LaneShape of(const llvm::Value* value) const;
     // 32-bit sums of a base and the index, whose shapes are right only if no work-item's sum overflows.
@@ -43,6 +47,8 @@ public:
 
 private:
     LaneShape compute(llvm::Instruction& instruction);
+    LaneShape clamped(llvm::Instruction& instruction);
+    LaneShape low_bits(llvm::BinaryOperator& mask);
     LaneShape phi(llvm::PHINode& phi);
     LaneShape sum(llvm::BinaryOperator& sum);
     LaneShape scaled(llvm::BinaryOperator& product);
@@ -52,6 +58,9 @@ private:
     LaneShape address(llvm::GetElementPtrInst& address);
     [[nodiscard]] bool is_masked_edge(const llvm::BasicBlock* from) const;
 
+    [[nodiscard]] bool is_guess() const { return certainty_ == Certainty::likely; }
+
+    const Certainty certainty_;
     const llvm::Loop& loop_;
     const llvm::LoopInfo& loops_;
     const llvm::SmallPtrSetImpl<llvm::BasicBlock*>& masked_;

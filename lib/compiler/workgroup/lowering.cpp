@@ -48,14 +48,16 @@ std::optional<std::array<uint64_t, 3>> required_local_size(const llvm::Function&
 // Loads what is the same for all work-items, once, at the end of the prologue.
 class Frame {
 public:
-    Frame(llvm::Function& function, llvm::BasicBlock& prologue, std::optional<std::array<uint64_t, 3>> local_size)
+    Frame(llvm::Function& function, llvm::BasicBlock& prologue, std::optional<std::array<uint64_t, 3>> local_size,
+          WorkGroupOptions::Ends ends)
         : function_(function), builder_(prologue.getTerminator()), constant_local_size_(local_size) {
+        const bool is_whole = ends == WorkGroupOptions::Ends::whole;
         for (unsigned d = 0; d < 3; ++d) {
             local_size_[d] = constant_local_size_
                                  ? static_cast<llvm::Value*>(builder_.getInt64((*constant_local_size_)[d]))
                                  : context_word(abi::local_size, d);
-            if (constant_local_size_ && (*constant_local_size_)[d] == 1)
-                actual_size_[d] = builder_.getInt64(1);
+            if (constant_local_size_ && (is_whole || (*constant_local_size_)[d] == 1))
+                actual_size_[d] = local_size_[d];
             global_size_[d] = context_word(abi::global_size, d);
             group_id_[d] = load_word(function.getArg(abi::group_id), 8 * d);
             llvm::Value* before = builder_.CreateMul(group_id_[d], local_size_[d], "", true, true);
@@ -298,6 +300,22 @@ llvm::CallInst* keep_sizes(Frame& frame) {
     return keep;
 }
 
+// Neighbours in x most often access neighbouring memory: they are the lanes, unless there are hardly any and more in
+// another dimension.
+std::array<unsigned, 3> loop_order(const Extent& local_size) {
+    constexpr uint64_t few = 4;
+    std::array<uint64_t, 3> sizes{};
+    for (unsigned d = 0; d < 3; ++d) {
+        const auto* size = llvm::dyn_cast<llvm::ConstantInt>(local_size[d]);
+        if (!size)
+            return {0, 1, 2};
+        sizes[d] = size->getZExtValue();
+    }
+    if (sizes[0] >= few || sizes[0] >= std::max(sizes[1], sizes[2]))
+        return {0, 1, 2};
+    return sizes[1] >= sizes[2] ? std::array{1U, 0U, 2U} : std::array{2U, 0U, 1U};
+}
+
 } // namespace
 
 std::vector<ArgumentSlot> pack_arguments(const llvm::Function& kernel) {
@@ -324,7 +342,8 @@ llvm::Expected<LoweredKernel> lower_kernel(llvm::Function& kernel, const WorkGro
     auto* prologue = llvm::BasicBlock::Create(function->getContext(), "prologue", function);
     auto* body = llvm::BasicBlock::Create(function->getContext(), "body", function);
     llvm::IRBuilder<>(prologue).CreateBr(body);
-    Frame frame(*function, *prologue, options.local_size ? options.local_size : required_local_size(kernel));
+    Frame frame(*function, *prologue, options.local_size ? options.local_size : required_local_size(kernel),
+                options.ends);
 
     llvm::SmallVector<llvm::Value*> arguments;
     for (llvm::Argument& parameter : kernel.args())
@@ -345,7 +364,11 @@ llvm::Expected<LoweredKernel> lower_kernel(llvm::Function& kernel, const WorkGro
     }
     const bool uses_collective_slots = lower_work_item_calls(*function, frame);
     const uint64_t local_bytes = lower_local_variables(*function, frame);
-    return LoweredKernel{function, prologue, keep_sizes(frame), {}, {}, local_bytes, uses_collective_slots};
+    return LoweredKernel{.function = function,
+                         .prologue = prologue,
+                         .sizes = keep_sizes(frame),
+                         .local_bytes = local_bytes,
+                         .uses_collective_slots = uses_collective_slots};
 }
 
 void restore_prologue(LoweredKernel& kernel) {
@@ -353,6 +376,7 @@ void restore_prologue(LoweredKernel& kernel) {
         kernel.local_size[d] = kernel.sizes->getArgOperand(d);
         kernel.actual_size[d] = kernel.sizes->getArgOperand(3 + d);
     }
+    kernel.order = loop_order(kernel.local_size);
     llvm::BasicBlock& entry = *kernel.sizes->getParent();
     llvm::Instruction* first = entry.getTerminator();
     for (llvm::Instruction* next = first; next != kernel.sizes; next = next->getPrevNode())

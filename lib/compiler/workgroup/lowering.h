@@ -20,6 +20,7 @@ struct LoweredKernel {
     llvm::CallInst* sizes = nullptr;  // while passes run: a call that uses the sizes below, in the entry block
     Extent local_size{};              // of a whole work-group
     Extent actual_size{};             // of this work-group
+    std::array<unsigned, 3> order{0, 1, 2};  // of the loops over the dimensions, innermost first: its items are lanes
     uint64_t local_bytes = 0;
     bool uses_collective_slots = false;  // then they are the first array in scratch
 };
@@ -31,4 +32,4 @@ void restore_prologue(LoweredKernel& kernel);
 
 [[nodiscard]] llvm::Expected<LoweredKernel> lower_kernel(llvm::Function& kernel, const WorkGroupOptions& options);
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

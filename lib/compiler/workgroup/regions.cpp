@@ -92,7 +92,7 @@ private:
         llvm::BasicBlock* outer = region.preheader;
         llvm::Value* row = nullptr;
         std::array<llvm::BasicBlock*, 3> heads{};
-        for (unsigned d : {2U, 1U, 0U}) {
+        for (unsigned d : llvm::reverse(kernel_.order)) {
             heads[d] = llvm::BasicBlock::Create(context_, llvm::Twine("items.") + llvm::Twine("xyz"[d]), &function_);
             llvm::BranchInst::Create(heads[d], outer);
             llvm::IRBuilder<> at(heads[d]);
@@ -105,24 +105,26 @@ private:
         }
         nest.index = row;
         nest.entry = llvm::BasicBlock::Create(context_, "item", &function_);
-        llvm::BranchInst::Create(nest.entry, heads[0]);
+        llvm::BranchInst::Create(nest.entry, outer);
         nest.done = llvm::BasicBlock::Create(context_, "items.done", &function_);
         llvm::BasicBlock* latch = nullptr;
-        for (unsigned d : {0U, 1U, 2U}) {
+        llvm::BasicBlock* head = nullptr;
+        for (unsigned d : kernel_.order) {
             auto* next =
                 llvm::BasicBlock::Create(context_, llvm::Twine("items.next.") + llvm::Twine("xyz"[d]), &function_);
             if (latch)
-                keep_plain(*llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), next, heads[d - 1]));
+                keep_plain(*llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), next, head));
             latch = next;
+            head = heads[d];
             llvm::IRBuilder<> at(latch);
             auto* id = llvm::cast<llvm::PHINode>(nest.local_id[d]);
             llvm::Value* increment = at.CreateAdd(id, at.getInt64(1), "", true, true);
             id->addIncoming(increment, latch);
             at.CreateICmpEQ(increment, kernel_.actual_size[d]);
-            if (d == 0)
+            if (!nest.latch)
                 nest.latch = latch;
         }
-        keep_plain(*llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), nest.done, heads[2]));
+        keep_plain(*llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), nest.done, head));
         finish_region(region, nest);
         return nest;
     }
@@ -354,7 +356,8 @@ private:
     void mark_parallel(const LoopNest& nest) {
         llvm::MDNode* group = llvm::MDNode::getDistinct(context_, {});
         llvm::SmallPtrSet<llvm::BasicBlock*, 16> seen{nest.latch};
-        llvm::SmallVector<llvm::BasicBlock*> todo{llvm::cast<llvm::Instruction>(local_id_[0])->getParent()};
+        llvm::SmallVector<llvm::BasicBlock*> todo{
+            llvm::cast<llvm::Instruction>(local_id_[kernel_.order[0]])->getParent()};
         while (!todo.empty()) {
             llvm::BasicBlock* block = todo.pop_back_val();
             if (!seen.insert(block).second)

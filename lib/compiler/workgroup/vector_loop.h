@@ -7,6 +7,6 @@
 namespace polder::compiler::workgroup {
 
 // `width`: lanes; a power of two. `plan` and `shapes` are of the same loop and useless afterwards.
-void emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, unsigned width);
+void emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, const LaneShapes& guesses, unsigned width);
 
 }  // namespace polder::compiler::workgroup

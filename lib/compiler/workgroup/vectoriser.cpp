@@ -73,7 +73,9 @@ bool vectorise(llvm::Loop& loop, llvm::LoopInfo& loops, unsigned width) {
                             plan->private_strides);
     if (!can_run_in_lanes(*plan, shapes))
         return false;
-    emit_vector_loop(*plan, shapes, width);
+    const LaneShapes guesses(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent,
+                             plan->private_strides, LaneShapes::Certainty::likely);
+    emit_vector_loop(*plan, shapes, guesses, width);
     return true;
 }
 

@@ -54,7 +54,7 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     place_cuts(function, uniformity, cuts);
     const RegionStatistics statistics = form_work_item_loops(*lowered, uniformity, cuts);
     uint32_t width = options.is_vectorised ? vector_width(function, options.target_machine) : 1;
-    if (const auto* size = llvm::dyn_cast<llvm::ConstantInt>(lowered->local_size[0]))
+    if (const auto* size = llvm::dyn_cast<llvm::ConstantInt>(lowered->local_size[lowered->order[0]]))
         width = static_cast<uint32_t>(std::min<uint64_t>(width, std::bit_floor(size->getZExtValue())));
     with_analyses(options.target_machine, [&](llvm::FunctionAnalysisManager& analyses) {
         vectorise_work_item_loops(function, width, analyses);

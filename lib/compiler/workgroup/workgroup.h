@@ -13,9 +13,11 @@
 //   inliner      everything that reaches an id, a barrier or a __local variable becomes part of the kernel
 //   lowering     ids become loads of the launch context and leaf calls; __local variables offsets
 //   uniformity   which values and branches are the same for all work-items
+//   hoisting     what is computed once per work-group
 //   cuts         where all work-items meet: barriers, and uniform branches that decide between barriers
 //   regions      the code between cuts, cloned per entry, in a work-item loop; what lives across a cut
-//                is recomputed, kept once (uniform) or in an array over work-items in `scratch`
+//                is recomputed, kept once (uniform) or in an array over work-items in `scratch` (carried_values)
+//   vectoriser   neighbouring work-items become lanes
 // A region is all that is reachable from one cut to the next ones, so that any control flow is right,
 // reducible or not; the cost is that code reachable from several cuts is there several times.
 //
@@ -48,6 +50,8 @@ struct WorkGroupOptions {
     // Specialise for this size of a whole work-group; the function must be called with no other.
     // The kernel's reqd_work_group_size has the same effect.
     std::optional<std::array<uint64_t, 3>> local_size;
+    // Whether groups at the ends of the range may be smaller.
+    enum class Ends : uint8_t { ragged, whole } ends = Ends::ragged;
     // What the code will run on; null: a generic machine of the module's triple.
     llvm::TargetMachine* target_machine = nullptr;
     bool is_vectorised = true;  // work-items may run side by side, as lanes

@@ -43,6 +43,14 @@ kernel void matmul(global float* c, global const float* a, global const float* b
     }
     c[y * n + x] = sum;
 }
+kernel void stencil(global float* out, global const float* in, uint size) {
+    const int x = get_global_id(0), y = get_global_id(1), last = size - 1;
+    float sum = 0;
+    for (int dy = -1; dy <= 1; ++dy)
+        for (int dx = -1; dx <= 1; ++dx)
+            sum += in[clamp(y + dy, 0, last) * size + clamp(x + dx, 0, last)];
+    out[y * size + x] = sum / 9;
+}
 float normal_cdf(float x) {
     const float k = 1.0f / (1.0f + 0.2316419f * fabs(x));
     const float w = k * (0.31938153f + k * (-0.356563782f + k * (1.781477937f +
@@ -124,6 +132,13 @@ double matmul() {
                   filled_buffer(session, n * n), n);
     return time_2d(session, kernel, n, 16);
 }
+double stencil() {
+    const Session session;
+    constexpr cl_uint size = 2048;
+    cl_kernel kernel = session.kernel(source, "stencil");
+    set_arguments(kernel, session.buffer(4 * streamed), filled_buffer(session, streamed), size);
+    return time_2d(session, kernel, size, 8);
+}
 double black_scholes() {
     const Session session;
     cl_kernel kernel = session.kernel(source, "black_scholes");
@@ -147,9 +162,10 @@ double reduction() {
 
 constexpr double two_thirds = 2.0 / 3.0;  // the goal for the geometric mean of these
 constexpr Row rows[] = {
-    {"mandelbrot 1024^2 x 500", two_thirds, mandelbrot},  {"n-body 8192", two_thirds, nbody},
-    {"tiled matrix product 1024", two_thirds, matmul},    {"Black-Scholes 2^22", two_thirds, black_scholes},
-    {"sin * cos + pow 2^22", two_thirds, transcendental}, {"local reduction 2^22", two_thirds, reduction},
+    {"mandelbrot 1024^2 x 500", two_thirds, mandelbrot},    {"n-body 8192", two_thirds, nbody},
+    {"tiled matrix product 1024", two_thirds, matmul},      {"Black-Scholes 2^22", two_thirds, black_scholes},
+    {"sin * cos + pow 2^22", two_thirds, transcendental},   {"local reduction 2^22", two_thirds, reduction},
+    {"stencil 2048^2, groups of 8x8", two_thirds, stencil},
 };
 
 }  // namespace

@@ -122,6 +122,19 @@ struct LinkInput {
 [[nodiscard]] Result<std::shared_ptr<const Module>> compile(const CompileInput& input, std::string& log);
 [[nodiscard]] Result<std::shared_ptr<const Module>> link(const LinkInput& input, std::string& log);
 
+// What is known of the work-groups of a launch.
+struct WorkGroups {
+    std::array<uint64_t, 3> size{1, 1, 1};  // of a whole one
+    enum class Ends : uint8_t {
+        ragged,
+        whole
+    } ends = Ends::ragged;  // ragged: those at the ends of the range may be smaller
+    friend auto operator<=>(const WorkGroups&, const WorkGroups&) = default;
+};
+
+// Whether code for exactly these work-groups is so much better than the code for all that it is worth compiling.
+[[nodiscard]] bool is_worth_specialising(const WorkGroups& groups);
+
 // Machine code of one kernel.
 struct CompiledKernel {
     WorkGroupFunction function = nullptr;
@@ -140,11 +153,10 @@ public:
     [[nodiscard]] static Result<std::shared_ptr<Executable>> open(std::shared_ptr<const Module> module,
                                                                   const Target& target);
     // Compiles at first request (or loads the object from the disk cache); later requests are a
-    // look-up. The pointer stays valid as long as the Executable. `local_size` is a hint: with one,
-    // the function may be specialised for exactly that work-group size, and must then only be called
-    // with it. On failure `out_of_resources` with the reason as detail.
+    // look-up. The pointer stays valid as long as the Executable. With `groups`, the function is specialised for
+    // them, and must then only be called with them. On failure `out_of_resources` with the reason as detail.
     [[nodiscard]] virtual Result<const CompiledKernel*> function(std::string_view kernel,
-                                                                 std::optional<std::array<uint64_t, 3>> local_size) = 0;
+                                                                 const std::optional<WorkGroups>& groups) = 0;
 };
 
 // Where libclc, Clang's resource headers and Polder's own built-ins were found; for error messages and

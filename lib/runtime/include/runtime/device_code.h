@@ -13,7 +13,7 @@
 
 namespace polder::runtime {
 
-// One kernel as machine code on one device. Valid as long as its DeviceCode.
+// One version of a kernel as machine code on one device. Valid as long as its DeviceCode.
 struct LoadedCode {
     const compiler::CompiledKernel* compiled = nullptr;
     std::unique_ptr<driver::LoadedKernel> loaded;
@@ -32,18 +32,34 @@ public:
     // Null when there is no kernel of this name.
     [[nodiscard]] const compiler::KernelInfo* info(std::string_view kernel) const;
 
-    // Compiles and loads at first request; later requests are a look-up.
+    // Code for any launch. Compiles and loads at first request; later requests are a look-up.
     [[nodiscard]] Result<const LoadedCode*> kernel(const compiler::KernelInfo& info);
+    // Code for a launch of `items` work-items in `groups`. Where that pays, a version for just these groups: at once
+    // when it is the kernel's first, for then it costs no more than the one for all; later when the kernel has run
+    // long enough without.
+    [[nodiscard]] Result<const LoadedCode*> kernel(const compiler::KernelInfo& info, const compiler::WorkGroups& groups,
+                                                   uint64_t items);
     // Where the program-scope variables are; 0 when the program has none. The first call puts their initial
     // contents there, and waits for it.
     [[nodiscard]] Result<DeviceAddress> program_variables();
 
 private:
-    struct Entry {
-        const compiler::KernelInfo* info;
+    struct Special {
+        compiler::WorkGroups groups;
         std::unique_ptr<LoadedCode> code;
     };
-    [[nodiscard]] Result<std::unique_ptr<LoadedCode>> load(const compiler::KernelInfo& info);
+    struct Entry {
+        const compiler::KernelInfo* info;
+        std::unique_ptr<LoadedCode> code;  // for any launch; null: not compiled yet
+        std::vector<Special> specials;
+        uint64_t items_without = 0;  // work-items launched in groups that lack a version of their own
+    };
+    [[nodiscard]] Entry& entry(const compiler::KernelInfo& info) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] Result<const LoadedCode*> general(Entry& entry) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] Result<const LoadedCode*> special(Entry& entry, const compiler::WorkGroups& groups)
+        POLDER_REQUIRES(mutex_);
+    [[nodiscard]] Result<std::unique_ptr<LoadedCode>> load(const compiler::KernelInfo& info,
+                                                           const std::optional<compiler::WorkGroups>& groups);
     [[nodiscard]] Result<void> fill_variables(const memory::Block& block);
 
     // A sub-device's memory is its root's; neither is destroyed.
@@ -56,4 +72,4 @@ private:
     std::optional<memory::Block> variables_ POLDER_GUARDED_BY(mutex_);
 };
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

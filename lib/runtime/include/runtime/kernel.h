@@ -65,15 +65,17 @@ public:
 
     // Null when there is no executable for the device or one that it is a part of.
     [[nodiscard]] const KernelOnDevice* on(const Device& device) const;
-    // Machine code; compiled at first request.
+    // Machine code for any launch, or for one in groups of `local`; compiled at first request.
     [[nodiscard]] Result<const LoadedCode*> code(const KernelOnDevice& on) const { return on.code->kernel(*on.info); }
+    [[nodiscard]] Result<const LoadedCode*> code(const KernelOnDevice& on, const Size3& global,
+                                                 const Size3& local) const;
     // The work-group size for a launch of `global` work-items that names none.
     [[nodiscard]] Result<Size3> suggest_local_size(const KernelOnDevice& on, const Device& device,
                                                    const Size3& global) const;
     // The one to launch with where `local` was named or suggested: another one when the kernel cannot tell and it is
     // faster. Prime sizes, and applications that ask for groups of one, get whole vectors.
-    [[nodiscard]] Size3 best_local_size(const KernelOnDevice& on, const Device& device, const LoadedCode& code,
-                                        const Size3& global, const Size3& local) const;
+    [[nodiscard]] Result<Size3> best_local_size(const KernelOnDevice& on, const Device& device, const Size3& global,
+                                                const Size3& local) const;
 
     // The caller has checked index, size and value.
     void set_value(uint32_t index, const void* value);

@@ -1,0 +1,92 @@
+// Which work-items become lanes, and what loads and masks become.
+
+#include "workgroup_harness.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <numeric>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+using Ends = WorkGroupOptions::Ends;
+
+bool has(const Compiled& program, const char* text) { return program.optimised().find(text) != std::string::npos; }
+
+constexpr const char* iterate = R"(
+    kernel void k(global float* out, int rounds) {
+        uint x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+        float v = x + 0.5f * y + 0.25f * z;
+        for (int i = 0; i < rounds; ++i) v = v * 0.75f + x;
+        out[(z * get_global_size(1) + y) * get_global_size(0) + x] = v;
+    })";
+
+struct Narrow {
+    std::array<uint64_t, 3> local;
+    const char* product;
+};
+
+TEST(Lanes, NarrowGroupOfKnownSize_IsVectorisedInItsLongRows) {
+    Compiled program(iterate);
+    for (const Narrow& narrow : {Narrow{{8, 8, 1}, "fmul <8 x float>"}, Narrow{{4, 4, 1}, "fmul <4 x float>"},
+                                 Narrow{{1, 16, 1}, "fmul <"}, Narrow{{2, 1, 64}, "fmul <"}}) {
+        ASSERT_EQ(program.prepare("k", true, narrow.local, Ends::whole), "");
+        // fmul may be contracted: any vector product will do.
+        EXPECT_TRUE(has(program, narrow.product) || has(program, "@llvm.fmuladd.v")) << program.optimised();
+        Range range{3, {16, 16, 64}, narrow.local};
+        std::vector<float> out(16 * 16 * 64), expected(out.size());
+        for (uint32_t i = 0; i < out.size(); ++i) {
+            const auto x = static_cast<float>(i % 16), y = static_cast<float>(i / 16 % 16);
+            float v = x + 0.5F * y + 0.25F * static_cast<float>(i / 256);
+            for (int round = 0; round < 5; ++round)
+                v = v * 0.75F + x;
+            expected[i] = v;
+        }
+        program.run(range, Arguments().add(out.data()).add(5));
+        for (size_t i = 0; i < out.size(); ++i)
+            ASSERT_FLOAT_EQ(out[i], expected[i]) << i;
+    }
+}
+
+TEST(Lanes, NeighboursClampedToTheEdge_AreLoadedTogetherAndRight) {
+    Compiled program(R"(
+        kernel void k(global const int* in, global int* out, int n) {
+            int i = get_global_id(0), sum = 0;
+            for (int d = -2; d <= 2; ++d) sum = sum * 3 + in[clamp(i + d, 0, n - 1)];
+            out[i] = sum;
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_TRUE(has(program, "together")) << program.optimised();
+    constexpr int n = 80;
+    std::vector<int> in(n), out(n), expected(n);
+    std::iota(in.begin(), in.end(), 7);
+    for (int i = 0; i < n; ++i)
+        for (int d = -2; d <= 2; ++d)
+            expected[i] = expected[i] * 3 + in[std::clamp(i + d, 0, n - 1)];
+    for (uint64_t local : {16, 40, 80}) {
+        program.run({1, {n, 1, 1}, {local, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(n));
+        EXPECT_EQ(out, expected) << local;
+    }
+}
+
+TEST(Lanes, IntsBehindAGuard_AreLoadedAsRows) {
+    Compiled program(R"(
+        kernel void k(global const float* in, global float* out, int w, int h) {
+            int x = get_global_id(0), y = get_global_id(1);
+            if (x < 1 || y < 1 || x >= w - 1 || y >= h - 1) return;
+            out[y * w + x] = in[(y - 1) * w + x] + in[(y + 1) * w + x] + in[y * w + x - 1] + in[y * w + x + 1];
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_FALSE(has(program, "call <16 x float> @llvm.masked.gather")) << program.optimised();
+    constexpr int w = 48, h = 9;
+    std::vector<float> in(w * h), out(w * h, -1), expected(w * h, -1);
+    std::iota(in.begin(), in.end(), 0.0F);
+    for (int y = 1; y < h - 1; ++y)
+        for (int x = 1; x < w - 1; ++x)
+            expected[y * w + x] = in[(y - 1) * w + x] + in[(y + 1) * w + x] + in[y * w + x - 1] + in[y * w + x + 1];
+    program.run({2, {w, h, 1}, {24, 3, 1}}, Arguments().add(in.data()).add(out.data()).add(w).add(h));
+    EXPECT_EQ(out, expected);
+}
+
+} // namespace
+} // namespace polder::compiler::workgroup::test
