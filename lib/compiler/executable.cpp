@@ -130,10 +130,10 @@ private:
 } // namespace
 
 bool is_worth_specialising(const WorkGroups& groups) {
-    const std::array<uint64_t, 3>& size = groups.size;
-    // Lanes are taken from one dimension, x unless the size is known; 16 is the widest vector.
+    // Lanes are taken from one dimension, x unless the size is known; 16 is the widest vector. A single work-item,
+    // too, is better off alone: the vectors that its source names stay whole.
     constexpr uint64_t lanes_max = 16;
-    return size[0] < lanes_max && size[0] * size[1] * size[2] > 1;
+    return groups.size[0] < lanes_max;
 }
 
 Result<std::shared_ptr<Executable>> Executable::open(std::shared_ptr<const Module> module, const Target& target) {

@@ -12,6 +12,8 @@ constexpr size_t specials_max = 4;
 // Work-items that a kernel runs in unsuitable groups before another version is compiled: at about 100 ns each, as long
 // as compiling takes.
 constexpr uint64_t items_before_special = uint64_t{1} << 19;
+// What a launch counts for besides: eight of them are the beginning of many, however few their work-items are.
+constexpr uint64_t items_per_launch = items_before_special / 8;
 
 bool holds_address(const compiler::KernelArgument& argument) {
     return argument.kind == compiler::ArgumentKind::global_pointer ||
@@ -68,7 +70,7 @@ Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info, c
         return special(of, groups);
     if (!is_worth_it || info.reqd_work_group_size)
         return general(of);
-    of.items_without += items;
+    of.items_without += items + items_per_launch;
     if (of.items_without < items_before_special || of.specials.size() >= specials_max)
         return general(of);
     of.items_without = 0;
