@@ -82,7 +82,9 @@ constexpr Option table[] = {
     {"POCL_SIGUSR2_HANDLER", Kind::flag, &Values::sigusr2_handler, "0", "0",
      "On SIGUSR2, tell on stderr how many OpenCL objects of each type are alive."},
     {"POCL_OFFLINE_COMPILE", Kind::flag, &Values::offline_compile, "0", "0",
-     "Offer devices that can only compile, for making program binaries."},
+     "Offer devices that can only compile, for making program binaries, of drivers that have such. No driver has them "
+     "yet: "
+     "a warning says so."},
 };
 
 constexpr const char* parameters_prose =

@@ -125,6 +125,15 @@ void HandleHeap::free(HandleCell* cell) {
         push(*cell);
 }
 
+uint64_t HandleHeap::count(Kind kind) {
+    const uint64_t used = used_.load(std::memory_order_acquire);
+    const HandleCell* const cells = cells_.load(std::memory_order_relaxed);
+    uint64_t number = 0;
+    for (uint64_t index = 0; index < used; ++index)
+        number += cells[index].kind.load(std::memory_order_relaxed) == kind;
+    return number;
+}
+
 Object::~Object() {
     if (cell_)
         HandleHeap::free(cell_);

@@ -1,6 +1,7 @@
 #include <base/log.h>
 #include <base/options.h>
 #include <devices/drivers.h>
+#include <runtime/live_objects.h>
 #include <runtime/platform.h>
 
 #include <map>
@@ -50,6 +51,10 @@ Platform& Platform::get() {
 Platform::Platform() {
     if (const uint32_t delay_s = options::startup_delay_s())
         std::this_thread::sleep_for(std::chrono::seconds(delay_s));
+    if (options::sigusr2_handler())
+        tell_live_objects_on_sigusr2();
+    if (options::offline_compile())
+        log::line(log::Category::warning, "POCL_OFFLINE_COMPILE: no driver has devices that can only compile");
     open_devices();
     make_spaces_and_devices();
     static_cast<void>(expose(kind));

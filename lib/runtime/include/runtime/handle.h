@@ -62,6 +62,8 @@ public:
         HandleCell* const cell = cells_.load(std::memory_order_relaxed) + offset / sizeof(HandleCell);
         return cell->kind.load(std::memory_order_acquire) == kind ? cell : nullptr;
     }
+    // How many handles of a kind there are. May be called by a signal handler. O(handles).
+    static uint64_t count(Kind kind);
 
 private:
     struct ThreadCells;
