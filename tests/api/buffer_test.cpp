@@ -43,12 +43,6 @@ protected:
         EXPECT_EQ(clGetDeviceInfo(devices[0], CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, nullptr), CL_SUCCESS);
         return bits / 8;
     }
-    template <class T>
-    T mem_info(cl_mem object, cl_mem_info name) {
-        T value{};
-        EXPECT_EQ(clGetMemObjectInfo(object, name, sizeof value, &value, nullptr), CL_SUCCESS);
-        return value;
-    }
 };
 
 TEST_F(Buffers, CreationReportsEveryBadArgument) {
@@ -340,88 +334,6 @@ TEST_F(Buffers, RectCopyWithinOneBufferMayInterleaveButNotOverlap) {
     for (size_t y = 0; y < 16; ++y)
         std::copy_n(values.begin() + y * 32, 8, values.begin() + y * 32 + 16);
     EXPECT_EQ(read<uint8_t>(buffer, 1024), values);
-}
-
-TEST_F(Buffers, MapsSeeAndMakeTheNewestBytes) {
-    for (cl_device_id device : devices) {
-        OwnedQueue on = make_queue(device);
-        OwnedMem buffer = make_buffer(4096);
-        write(buffer, std::vector<uint8_t>(4096, 1), on);
-        cl_int error = CL_INVALID_VALUE;
-        auto* bytes = static_cast<uint8_t*>(
-            clEnqueueMapBuffer(on, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 100, 50, 0, nullptr, nullptr, &error));
-        ASSERT_EQ(error, CL_SUCCESS);
-        EXPECT_EQ(bytes[0], 1);
-        EXPECT_EQ(mem_info<cl_uint>(buffer, CL_MEM_MAP_COUNT), 1u);
-        std::memset(bytes, 2, 50);
-        ASSERT_EQ(clEnqueueUnmapMemObject(on, buffer, bytes, 0, nullptr, nullptr), CL_SUCCESS);
-        EXPECT_EQ(mem_info<cl_uint>(buffer, CL_MEM_MAP_COUNT), 0u);
-        std::vector<uint8_t> expected(4096, 1);
-        std::fill_n(expected.begin() + 100, 50, uint8_t{2});
-        EXPECT_EQ(read<uint8_t>(buffer, 4096, on), expected);
-        EXPECT_EQ(clEnqueueUnmapMemObject(on, buffer, bytes, 0, nullptr, nullptr), CL_INVALID_VALUE);
-    }
-}
-
-TEST_F(Buffers, SeveralMapsAtOnceAreEachUnmapped) {
-    OwnedMem buffer = make_buffer(4096);
-    write(buffer, std::vector<uint8_t>(4096, 1));
-    cl_int error = CL_SUCCESS;
-    void* first = clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_READ, 0, 1024, 0, nullptr, nullptr, &error);
-    void* second = clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_READ, 512, 1024, 0, nullptr, nullptr, &error);
-    void* third = clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 2048, 1024, 0, nullptr,
-                                     nullptr, &error);
-    EXPECT_EQ(mem_info<cl_uint>(buffer, CL_MEM_MAP_COUNT), 3u);
-    EXPECT_EQ(static_cast<char*>(second) - static_cast<char*>(first), 512);
-    std::memset(third, 7, 1024);
-    for (void* mapped : {first, second, third})
-        EXPECT_EQ(clEnqueueUnmapMemObject(queue, buffer, mapped, 0, nullptr, nullptr), CL_SUCCESS);
-    const auto values = read<uint8_t>(buffer, 4096);
-    EXPECT_EQ(values[2047], 1);
-    EXPECT_EQ(values[2048], 7);
-    EXPECT_EQ(values[3071], 7);
-    EXPECT_EQ(values[3072], 1);
-}
-
-TEST_F(Buffers, MapArgumentsAreChecked) {
-    OwnedMem buffer = make_buffer(64);
-    cl_int error = CL_SUCCESS;
-    const auto map_error = [&](cl_map_flags flags, size_t offset, size_t size) {
-        EXPECT_EQ(clEnqueueMapBuffer(queue, buffer, CL_TRUE, flags, offset, size, 0, nullptr, nullptr, &error),
-                  nullptr);
-        return error;
-    };
-    EXPECT_EQ(map_error(CL_MAP_READ, 0, 0), CL_INVALID_VALUE);
-    EXPECT_EQ(map_error(CL_MAP_READ, 1, 64), CL_INVALID_VALUE);
-    EXPECT_EQ(map_error(CL_MAP_READ, 1, huge), CL_INVALID_VALUE);
-    EXPECT_EQ(map_error(CL_MAP_READ | CL_MAP_WRITE_INVALIDATE_REGION, 0, 64), CL_INVALID_VALUE);
-    EXPECT_EQ(map_error(cl_map_flags{1} << 30, 0, 64), CL_INVALID_VALUE);
-    char never_mapped = 0;
-    EXPECT_EQ(clEnqueueUnmapMemObject(queue, buffer, &never_mapped, 0, nullptr, nullptr), CL_INVALID_VALUE);
-}
-
-// Once with memory that devices of the host can use in place, once with memory that is not aligned for it.
-TEST_F(Buffers, UseHostPointerIsWhatMapsReturnAndSync) {
-    alignas(4096) static std::array<uint8_t, 8192> storage;
-    for (cl_device_id device : devices)
-        for (size_t offset : {size_t{0}, size_t{1}}) {
-            OwnedQueue on = make_queue(device);
-            uint8_t* const host = storage.data() + offset;
-            std::fill_n(host, 4096, uint8_t{5});
-            OwnedMem buffer = make_buffer(4096, CL_MEM_USE_HOST_PTR, host);
-            EXPECT_EQ(read<uint8_t>(buffer, 4096, on), std::vector<uint8_t>(4096, 5));
-            const uint8_t six = 6;
-            ASSERT_EQ(clEnqueueFillBuffer(on, buffer, &six, 1, 1024, 1024, 0, nullptr, nullptr), CL_SUCCESS);
-            cl_int error = CL_SUCCESS;
-            void* mapped = clEnqueueMapBuffer(on, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, 4096, 0, nullptr,
-                                              nullptr, &error);
-            ASSERT_EQ(mapped, host);
-            EXPECT_EQ(host[1023], 5);
-            EXPECT_EQ(host[1024], 6);
-            host[0] = 9;
-            ASSERT_EQ(clEnqueueUnmapMemObject(on, buffer, mapped, 0, nullptr, nullptr), CL_SUCCESS);
-            EXPECT_EQ(read<uint8_t>(buffer, 1, on).front(), 9);
-        }
 }
 
 TEST_F(Buffers, CopyHostPointerIsCopiedAtCreation) {

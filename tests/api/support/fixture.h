@@ -89,6 +89,13 @@ protected:
         return made;
     }
 
+    template <class T>
+    T mem_info(cl_mem object, cl_mem_info name) {
+        T value{};
+        EXPECT_EQ(clGetMemObjectInfo(object, name, sizeof value, &value, nullptr), CL_SUCCESS);
+        return value;
+    }
+
     OwnedProgram build(const std::string& source, const char* options = "") {
         const char* text = source.c_str();
         cl_int error = CL_INVALID_VALUE;
