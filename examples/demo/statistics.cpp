@@ -76,7 +76,7 @@ void print_transfers(const cl::Context& context, const std::vector<DeviceReport>
                     bytes_text(entry.moved_bytes).c_str(), bytes_text(entry.needed_bytes).c_str());
 }
 
-}  // namespace
+} // namespace
 
 void print_report(const cl::Context& context, const std::vector<DeviceReport>& devices) {
     print_devices(devices);

@@ -92,4 +92,4 @@ private:
     Callback destroyed_;
 };
 
-}  // namespace polder::memory
+} // namespace polder::memory

@@ -41,7 +41,7 @@ std::vector<double> multiply(const std::vector<Row>& matrix, const std::vector<d
     return product;
 }
 
-}  // namespace
+} // namespace
 
 int main() {
     const std::vector<Row> matrix = laplacian();

@@ -186,8 +186,8 @@ constexpr Row rows[] = {
     {"build 9 kernels + first launch, cold", 0.5, build_and_first_launch},
 };
 
-}  // namespace
+} // namespace
 
 std::span<const Row> command_rows() { return rows; }
 
-}  // namespace bench
+} // namespace bench

@@ -168,8 +168,8 @@ constexpr Row rows[] = {
     {"stencil 2048^2, groups of 8x8", two_thirds, stencil},
 };
 
-}  // namespace
+} // namespace
 
 std::span<const Row> kernel_rows() { return rows; }
 
-}  // namespace bench
+} // namespace bench

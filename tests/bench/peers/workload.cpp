@@ -48,7 +48,7 @@ void Session::launch_2d(cl_kernel kernel, size_t items, size_t group) const {
           "clEnqueueNDRangeKernel");
 }
 
-}  // namespace bench
+} // namespace bench
 
 // peers                 lists the rows: name, tab, goal
 // peers ROW             prints the seconds of one measurement

@@ -75,4 +75,4 @@ struct Row {
 [[nodiscard]] std::span<const Row> command_rows();
 [[nodiscard]] std::span<const Row> kernel_rows();
 
-}  // namespace bench
+} // namespace bench

@@ -45,4 +45,4 @@ clang_resource_directory();  // POLDER_CLANG_RESOURCE_DIR; empty: the one Polder
 // "256M" -> 268435456: a number with an optional K, M, G, T suffix (powers of 1024).
 [[nodiscard]] std::optional<uint64_t> parse_bytes(std::string_view text);
 
-}  // namespace polder::options
+} // namespace polder::options
