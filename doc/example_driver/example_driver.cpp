@@ -305,8 +305,8 @@ class ExampleDriver final : public driver::Driver {
     }
 };
 
-} // namespace
+}  // namespace
 
 std::unique_ptr<driver::Driver> make_driver() { return std::make_unique<ExampleDriver>(); }
 
-} // namespace polder::example
+}  // namespace polder::example

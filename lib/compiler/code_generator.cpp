@@ -270,8 +270,8 @@ private:
     KernelObject result_;
 };
 
-} // namespace
+}  // namespace
 
 Result<KernelObject> generate_code(const KernelRequest& request) { return Generation{request}.run(); }
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

@@ -16,4 +16,4 @@ struct Paths {
 
 [[nodiscard]] const Paths& paths();
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

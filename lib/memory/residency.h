@@ -96,4 +96,4 @@ private:
     size_t sweep_at_ = 64;
 };
 
-} // namespace polder::memory
+}  // namespace polder::memory

@@ -51,7 +51,7 @@ void for_each_chunk(const driver::RectShape& shape, uint64_t bytes, F&& f) {
                          std::min(slices_step, shape.slices - z)}});
 }
 
-} // namespace
+}  // namespace
 
 Mover::Mover(std::span<Space* const> spaces) {
     for (Space* space : spaces)
@@ -162,4 +162,4 @@ driver::Timepoint Mover::peer(driver::Queue& queue, const Move& move, const driv
     return done;
 }
 
-} // namespace polder::memory
+}  // namespace polder::memory

@@ -79,4 +79,4 @@ uint64_t max_constant_bytes(const Device& device) {
     return std::min(max_allocation_bytes(device), cached_bytes);
 }
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

@@ -421,5 +421,5 @@ TEST(TransferFull, TwoThreadsThatFirstUseAStorageGiveItMemoryOnce) {
     }
 }
 
-} // namespace
-} // namespace polder::memory
+}  // namespace
+}  // namespace polder::memory

@@ -73,4 +73,4 @@ private:
     WorkGroupFunction function_ = nullptr;
 };
 
-} // namespace polder::compiler::workgroup::test
+}  // namespace polder::compiler::workgroup::test

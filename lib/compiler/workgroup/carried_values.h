@@ -81,4 +81,4 @@ private:
     RegionStatistics statistics_;
 };
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

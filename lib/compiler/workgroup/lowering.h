@@ -32,4 +32,4 @@ void restore_prologue(LoweredKernel& kernel);
 
 [[nodiscard]] llvm::Expected<LoweredKernel> lower_kernel(llvm::Function& kernel, const WorkGroupOptions& options);
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

@@ -9,4 +9,4 @@ namespace polder::compiler::workgroup {
 // `width`: lanes; a power of two. `plan` and `shapes` are of the same loop and useless afterwards.
 void emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, const LaneShapes& guesses, unsigned width);
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

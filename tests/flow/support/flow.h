@@ -97,4 +97,4 @@ private:
     cl_ulong moved_before_ = 0;
 };
 
-} // namespace polder::test
+}  // namespace polder::test

@@ -38,4 +38,4 @@ private:
     std::unique_ptr<State> state_;
 };
 
-} // namespace polder::test
+}  // namespace polder::test

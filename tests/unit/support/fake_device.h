@@ -223,4 +223,4 @@ inline void FakeQueue::wait(uint64_t value) {
     ASSERT_GE(completed(), value) << "deadlock";
 }
 
-} // namespace polder::test
+}  // namespace polder::test

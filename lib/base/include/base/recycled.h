@@ -96,4 +96,4 @@ private:
     [[gnu::tls_model("initial-exec")]] static inline constinit thread_local List list_;
 };
 
-} // namespace polder
+}  // namespace polder

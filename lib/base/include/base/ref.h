@@ -90,4 +90,4 @@ Ref<T> make_ref(Arguments&&... arguments) {
     return Ref<T>::adopt(new T(std::forward<Arguments>(arguments)...));
 }
 
-} // namespace polder
+}  // namespace polder

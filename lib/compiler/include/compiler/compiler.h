@@ -170,4 +170,4 @@ struct Installation {
 // Releases what the compiler keeps between compilations (clUnloadPlatformCompiler).
 void unload();
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

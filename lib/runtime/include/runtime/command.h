@@ -26,4 +26,4 @@ public:
     virtual void abandon() {}
 };
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

@@ -72,4 +72,4 @@ private:
     std::optional<memory::Block> variables_ POLDER_GUARDED_BY(mutex_);
 };
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

@@ -107,4 +107,4 @@ private:
     mutable Choice last_unseen_ POLDER_GUARDED_BY(mutex_);
 };
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

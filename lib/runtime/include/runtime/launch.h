@@ -98,4 +98,4 @@ private:
     std::vector<Ref<const RefCounted>> kept_;
 };
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

@@ -23,4 +23,4 @@ struct LocalSizeRules {
 // dimension. O(group_max) divisions at worst.
 [[nodiscard]] Size3 choose_local_size(const Size3& global, const LocalSizeRules& rules);
 
-} // namespace polder::runtime
+}  // namespace polder::runtime
