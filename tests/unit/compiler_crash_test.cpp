@@ -1,5 +1,6 @@
 // An internal failure of the compiler ends the compilation and not the process.
 #include "crash_guard.h"
+#include "support/leaks_allowed.h"
 
 #include <csignal>
 #include <gtest/gtest.h>
@@ -24,6 +25,7 @@ TEST(CompilerCrash, ASignal_BecomesAMessage_AndTheNextWorkRuns) {
 }
 
 TEST(CompilerCrash, AFatalErrorOfLLVM_BecomesItsMessage) {
+    const test::LeaksAllowed leaks_allowed;
     const auto message = run_guarded([] { llvm::report_fatal_error("no such instruction selected"); });
     ASSERT_TRUE(message.has_value());
     EXPECT_NE(message->find("no such instruction selected"), std::string::npos) << *message;

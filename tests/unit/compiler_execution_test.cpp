@@ -1,6 +1,8 @@
 // Machine code: results, arithmetic that must not trap, program-scope variables, printf, the disk cache.
 #include "compiler_support.h"
+#include "support/leaks_allowed.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -77,7 +79,7 @@ class Variables {
 public:
     explicit Variables(const ProgramVariables& variables) {
         EXPECT_LE(variables.image.size(), sizeof memory_);
-        std::memcpy(memory_, variables.image.data(), variables.image.size());
+        std::copy(variables.image.begin(), variables.image.end(), memory_);
         for (const uint64_t at : variables.relocations) {
             uint64_t address = 0;
             std::memcpy(&address, memory_ + at, 8);
@@ -213,6 +215,7 @@ TEST(CompilerExecution, WhatTheCodeGeneratorRefuses_IsAnError) {
     const Outcome built = build("kernel void k(global int* a) { __asm__(\"no such instruction\"); a[0] = 1; }");
     ASSERT_EQ(built.status, Status::success) << built.log;
     auto executable = Executable::open(built.module, target());
+    const polder::test::LeaksAllowed leaks_allowed;
     const auto refused = (*executable)->function("k", std::nullopt);
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().status(), Status::out_of_resources);
