@@ -5,6 +5,7 @@
 #include <csignal>
 #include <gtest/gtest.h>
 #include <llvm/Support/ErrorHandling.h>
+#include <thread>
 
 namespace polder::compiler {
 namespace {
@@ -17,10 +18,14 @@ TEST(CompilerCrash, WorkThatReturns_IsNoFailure) {
 
 TEST(CompilerCrash, ASignal_BecomesAMessage_AndTheNextWorkRuns) {
     for (const int signal : {SIGSEGV, SIGABRT, SIGILL, SIGFPE}) {
-        const auto message = run_guarded([signal] { std::raise(signal); });
-        ASSERT_TRUE(message.has_value()) << signal;
-        EXPECT_NE(message->find("internal compiler error"), std::string::npos);
-        EXPECT_FALSE(run_guarded([] {}).has_value());
+        // A thread that has left a handler by longjmp counts as inside it for the thread sanitizer, which then holds back
+        // its next signal: each has a thread of its own.
+        std::thread([signal] {
+            const auto message = run_guarded([signal] { std::raise(signal); });
+            ASSERT_TRUE(message.has_value()) << signal;
+            EXPECT_NE(message->find("internal compiler error"), std::string::npos);
+            EXPECT_FALSE(run_guarded([] {}).has_value());
+        }).join();
     }
 }
 
@@ -41,5 +46,5 @@ TEST(CompilerCrash, TheApplicationsSignalHandlers_ArePutBack) {
     EXPECT_EQ(before.sa_handler, after.sa_handler);
 }
 
-} // namespace
-} // namespace polder::compiler
+}  // namespace
+}  // namespace polder::compiler
