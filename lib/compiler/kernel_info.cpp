@@ -4,7 +4,7 @@
 #include "retarget.h"
 
 #include <algorithm>
-#include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/ADT/SetVector.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
@@ -176,96 +176,76 @@ std::string attributes_of(const llvm::Function& kernel, const KernelInfo& info) 
     return joined;
 }
 
-// Looks at a kernel and all it calls for pointers that come out of memory or out of integers.
-class PointerSources {
-public:
-    [[nodiscard]] bool has_indirect(const llvm::Function& function) {
-        if (!seen_.insert(&function).second)
-            return false;
-        return std::any_of(llvm::inst_begin(function), llvm::inst_end(function),
-                           [this](const llvm::Instruction& instruction) { return is_indirect(instruction); });
-    }
+// Null when it is no call, or one through a pointer.
+const llvm::Function* called_function(const llvm::Instruction& instruction) {
+    const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+    return call != nullptr ? call->getCalledFunction() : nullptr;
+}
 
-private:
-    bool is_indirect(const llvm::Instruction& instruction) {
-        if (llvm::isa<llvm::IntToPtrInst>(instruction))
-            return true;
-        if (llvm::isa<llvm::LoadInst>(instruction))
-            return instruction.getType()->isPtrOrPtrVectorTy() && !is_own_variable(instruction.getOperand(0));
-        const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
-        if (call == nullptr)
-            return false;
-        const llvm::Function* callee = call->getCalledFunction();
-        return callee == nullptr || (!callee->isDeclaration() && has_indirect(*callee));
-    }
+bool is_indirect_call(const llvm::Instruction& instruction) {
+    return llvm::isa<llvm::CallBase>(instruction) && called_function(instruction) == nullptr;
+}
 
-    // The program-variables pointer is loaded from the launch context; that is not the application's memory.
-    static bool is_own_variable(const llvm::Value* pointer) {
-        const auto* call = llvm::dyn_cast<llvm::CallInst>(pointer->stripInBoundsConstantOffsets());
-        return call != nullptr && call->getCalledFunction() != nullptr &&
-               call->getCalledFunction()->getName() == "_polder_launch_context";
-    }
+using InstructionTest = bool(const llvm::Instruction& instruction);
 
-    llvm::SmallPtrSet<const llvm::Function*, 16> seen_;
-};
-
-bool calls_launch_context(const llvm::Function& function, llvm::SmallPtrSetImpl<const llvm::Function*>& seen) {
-    if (!seen.insert(&function).second)
-        return false;
-    for (const llvm::Instruction& instruction : llvm::instructions(function)) {
-        const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
-        const llvm::Function* callee = call != nullptr ? call->getCalledFunction() : nullptr;
-        if (callee == nullptr)
-            continue;
-        if (call->hasMetadata(program_variable_attribute) ||
-            (!callee->isDeclaration() && calls_launch_context(*callee, seen)))
-            return true;
+// Whether there is such an instruction in a kernel or in anything that it calls.
+bool any_instruction(const llvm::Function& kernel, InstructionTest& is_one) {
+    llvm::SmallSetVector<const llvm::Function*, 16> reached;
+    reached.insert(&kernel);
+    for (size_t i = 0; i < reached.size(); ++i) {
+        for (const llvm::Instruction& instruction : llvm::instructions(*reached[i])) {
+            if (is_one(instruction))
+                return true;
+            const llvm::Function* callee = called_function(instruction);
+            if (callee != nullptr && !callee->isDeclaration())
+                reached.insert(callee);
+        }
     }
     return false;
 }
 
-// Looks at a kernel and all it calls for what depends on the grouping of work-items. Whatever is not known for
-// certain counts.
-class WorkGroupUses {
-public:
-    [[nodiscard]] bool has_any(const llvm::Function& function) {
-        if (!seen_.insert(&function).second)
-            return false;
-        return std::any_of(llvm::inst_begin(function), llvm::inst_end(function),
-                           [this](const llvm::Instruction& instruction) { return is_one(instruction); });
-    }
+// --- pointers that come out of memory or out of integers ---
 
-private:
-    bool is_one(const llvm::Instruction& instruction) {
-        if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
-            const llvm::Function* callee = call->getCalledFunction();
-            if (callee == nullptr)
-                return true;
-            if (is_work_group_leaf(std::string_view{callee->getName()}) ? !is_same_in_all_groups(callee->getName())
-                                                                        : !callee->isDeclaration() && has_any(*callee))
-                return true;
-        }
-        return std::any_of(instruction.value_op_begin(), instruction.value_op_end(),
-                           [this](const llvm::Value* operand) { return is_local_memory(*operand); });
-    }
+// The program-variables pointer is loaded from the launch context; that is not the application's memory.
+bool is_own_variable(const llvm::Value* pointer) {
+    const auto* call = llvm::dyn_cast<llvm::CallInst>(pointer->stripInBoundsConstantOffsets());
+    return call != nullptr && call->getCalledFunction() != nullptr &&
+           call->getCalledFunction()->getName() == "_polder_launch_context";
+}
 
-    static bool is_same_in_all_groups(llvm::StringRef leaf) {
-        return leaf == "_Z13get_global_idj" || leaf == "_Z15get_global_sizej" || leaf == "_Z17get_global_offsetj" ||
-               leaf == "_Z20get_global_linear_idv" || leaf == "_Z12get_work_dimv" || leaf == "_polder_launch_context";
-    }
+bool makes_indirect_pointer(const llvm::Instruction& instruction) {
+    if (llvm::isa<llvm::LoadInst>(instruction))
+        return instruction.getType()->isPtrOrPtrVectorTy() && !is_own_variable(instruction.getOperand(0));
+    return llvm::isa<llvm::IntToPtrInst>(instruction) || is_indirect_call(instruction);
+}
 
-    // A variable in local memory, or the address of one in an expression.
-    bool is_local_memory(const llvm::Value& value) {
-        if (const auto* variable = llvm::dyn_cast<llvm::GlobalVariable>(&value))
-            return variable->hasAttribute(local_variable_attribute);
-        const auto* constant = llvm::dyn_cast<llvm::Constant>(&value);
-        return constant != nullptr && !llvm::isa<llvm::GlobalValue>(constant) &&
-               std::any_of(constant->op_begin(), constant->op_end(),
-                           [this](const llvm::Use& operand) { return is_local_memory(*operand.get()); });
-    }
+bool uses_program_variables(const llvm::Instruction& instruction) {
+    return called_function(instruction) != nullptr && instruction.hasMetadata(program_variable_attribute);
+}
 
-    llvm::SmallPtrSet<const llvm::Function*, 16> seen_;
-};
+// --- what depends on the grouping of work-items; whatever is not known for certain counts ---
+
+bool is_same_in_all_groups(llvm::StringRef leaf) {
+    return leaf == "_Z13get_global_idj" || leaf == "_Z15get_global_sizej" || leaf == "_Z17get_global_offsetj" ||
+           leaf == "_Z20get_global_linear_idv" || leaf == "_Z12get_work_dimv" || leaf == "_polder_launch_context";
+}
+
+// A variable in local memory, or the address of one in an expression.
+bool is_local_memory(const llvm::Value* value) {
+    if (const auto* variable = llvm::dyn_cast<llvm::GlobalVariable>(value))
+        return variable->hasAttribute(local_variable_attribute);
+    const auto* constant = llvm::dyn_cast<llvm::Constant>(value);
+    return constant != nullptr && !llvm::isa<llvm::GlobalValue>(constant) &&
+           std::any_of(constant->value_op_begin(), constant->value_op_end(), is_local_memory);
+}
+
+bool sees_work_groups(const llvm::Instruction& instruction) {
+    const llvm::Function* callee = called_function(instruction);
+    const bool asks = callee != nullptr && is_work_group_leaf(std::string_view{callee->getName()}) &&
+                      !is_same_in_all_groups(callee->getName());
+    return asks || is_indirect_call(instruction) ||
+           std::any_of(instruction.value_op_begin(), instruction.value_op_end(), is_local_memory);
+}
 
 bool takes_local_memory(const KernelInfo& info) {
     return std::any_of(info.arguments.begin(), info.arguments.end(),
@@ -289,10 +269,9 @@ KernelInfo kernel_info(const llvm::Function& kernel) {
     info.attributes = attributes_of(kernel, info);
     // Clang keeps the names for -cl-kernel-arg-info only.
     info.has_argument_info = kernel.getMetadata("kernel_arg_name") != nullptr;
-    info.uses_indirect_pointers = PointerSources{}.has_indirect(kernel);
-    llvm::SmallPtrSet<const llvm::Function*, 16> seen;
-    info.uses_program_variables = calls_launch_context(kernel, seen);
-    info.sees_work_groups = takes_local_memory(info) || WorkGroupUses{}.has_any(kernel);
+    info.uses_indirect_pointers = any_instruction(kernel, makes_indirect_pointer);
+    info.uses_program_variables = any_instruction(kernel, uses_program_variables);
+    info.sees_work_groups = takes_local_memory(info) || any_instruction(kernel, sees_work_groups);
     return info;
 }
 
