@@ -8,6 +8,7 @@
 #include "division_guard.h"
 #include "host.h"
 #include "retarget.h"
+#include "sum_order.h"
 #include "workgroup/workgroup.h"
 
 #include <base/log.h>
@@ -135,6 +136,11 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOpti
     analyses.register_all(builder);
     const auto level = options.is_optimized ? llvm::OptimizationLevel::O3 : llvm::OptimizationLevel::O1;
     builder.buildPerModuleDefaultPipeline(level).run(module, analyses.modules);
+    if (!options.is_optimized)
+        return;
+    for (llvm::Function& function : module)
+        if (!function.isDeclaration())
+            order_sums(function, machine.getTargetTransformInfo(function));
 }
 
 Result<std::string> emit(llvm::Module& module, llvm::TargetMachine& machine) {

@@ -1,0 +1,136 @@
+#include "sum_order.h"
+
+#include <algorithm>
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/PatternMatch.h>
+#include <llvm/Transforms/Utils/Local.h>
+
+namespace polder::compiler {
+namespace {
+
+namespace match = llvm::PatternMatch;
+
+// When a value of a block is known, in comparison to others. What depends on values carried round the loop is later
+// than all else: the processor computes the rest of an iteration while it waits for the one before.
+struct Time {
+    bool is_carried = false;
+    int64_t cycles = 0;
+    auto operator<=>(const Time&) const = default;
+};
+
+// A counter is there long before it is needed.
+bool is_counter(const llvm::PHINode& phi) {
+    return llvm::any_of(phi.incoming_values(), [&](const llvm::Use& value) {
+        return match::match(value.get(), match::m_c_Add(match::m_Specific(&phi), match::m_Constant()));
+    });
+}
+
+class Block {
+public:
+    Block(llvm::BasicBlock& block, const llvm::LoopInfo& loops, const llvm::TargetTransformInfo& costs)
+        : block_(block), is_loop_header_(loops.isLoopHeader(&block)), costs_(costs) {}
+
+    void run() {
+        for (llvm::Instruction& instruction : llvm::make_early_inc_range(block_)) {
+            if (is_sum(instruction) && !is_term_of_sum(instruction) && order(instruction))
+                llvm::RecursivelyDeleteTriviallyDeadInstructions(&instruction);
+            else
+                times_[&instruction] = time_after_operands(instruction);
+        }
+    }
+
+private:
+    bool is_sum(const llvm::Value& value) const {
+        const auto* instruction = llvm::dyn_cast<llvm::Instruction>(&value);
+        return instruction != nullptr && instruction->getOpcode() == llvm::Instruction::Add &&
+               instruction->getParent() == &block_ && llvm::isa<llvm::FixedVectorType>(instruction->getType());
+    }
+
+    // Of another sum, and of nothing else: its additions may be done in another order.
+    bool is_term_of_sum(const llvm::Value& value) const {
+        return is_sum(value) && value.hasOneUse() && is_sum(*value.user_back());
+    }
+
+    Time time_of(const llvm::Value& value) const {
+        const auto* instruction = llvm::dyn_cast<llvm::Instruction>(&value);
+        return instruction == nullptr ? Time{} : times_.lookup(instruction);
+    }
+
+    Time time_after_operands(const llvm::Instruction& instruction) const {
+        if (const auto* phi = llvm::dyn_cast<llvm::PHINode>(&instruction))
+            return {.is_carried = is_loop_header_ && !is_counter(*phi)};
+        Time time;
+        for (const llvm::Use& operand : instruction.operands())
+            time = std::max(time, time_of(*operand));
+        const llvm::InstructionCost latency =
+            costs_.getInstructionCost(&instruction, llvm::TargetTransformInfo::TCK_Latency);
+        time.cycles += latency.isValid() ? latency.getValue() : 1;
+        return time;
+    }
+
+    void add_terms(llvm::Instruction& sum, llvm::SmallVectorImpl<llvm::Value*>& terms) const {
+        for (llvm::Use& operand : sum.operands()) {
+            if (is_term_of_sum(*operand))
+                add_terms(*llvm::cast<llvm::Instruction>(operand), terms);
+            else
+                terms.push_back(operand);
+        }
+    }
+
+    // Leaves `sum` without use when another takes its place.
+    bool order(llvm::Instruction& sum) {
+        llvm::SmallVector<llvm::Value*, 8> terms;
+        add_terms(sum, terms);
+        const auto constant = llvm::find_if(terms, [](llvm::Value* term) { return llvm::isa<llvm::Constant>(term); });
+        if (constant == terms.end() || terms.size() < 3)
+            return false;
+        llvm::Constant* constant_term = llvm::cast<llvm::Constant>(*constant);
+        terms.erase(constant);
+        llvm::stable_sort(terms, [&](llvm::Value* a, llvm::Value* b) { return time_of(*a) < time_of(*b); });
+        if (time_of(*terms.front()) == time_of(*terms.back()))
+            return false;
+        llvm::IRBuilder<> builder(&sum);
+        llvm::Value* total = unfolded(*constant_term, builder);
+        for (llvm::Value* term : terms) {
+            total = builder.CreateAdd(total, term);
+            if (auto* partial = llvm::dyn_cast<llvm::Instruction>(total))
+                times_[partial] = time_after_operands(*partial);
+        }
+        sum.replaceAllUsesWith(total);
+        return true;
+    }
+
+    // The selection of instructions must not know that this is a constant, or it moves it to the end.
+    static llvm::Value* unfolded(llvm::Constant& constant, llvm::IRBuilder<>& builder) {
+        llvm::Module& module = *builder.GetInsertBlock()->getModule();
+        auto* variable = new llvm::GlobalVariable(module, constant.getType(), true, llvm::GlobalValue::PrivateLinkage,
+                                                  &constant, "term");
+        variable->setExternallyInitialized(true);
+        llvm::LoadInst* load = builder.CreateLoad(constant.getType(), variable);
+        load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(module.getContext(), {}));
+        return load;
+    }
+
+    llvm::BasicBlock& block_;
+    const bool is_loop_header_;
+    const llvm::TargetTransformInfo& costs_;
+    llvm::DenseMap<const llvm::Instruction*, Time> times_;
+};
+
+} // namespace
+
+void order_sums(llvm::Function& function, const llvm::TargetTransformInfo& costs) {
+    const llvm::DominatorTree dominators(function);
+    const llvm::LoopInfo loops(dominators);
+    for (llvm::BasicBlock& block : function)
+        Block(block, loops, costs).run();
+}
+
+} // namespace polder::compiler
