@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <utility>
 
 namespace polder {
 
@@ -10,16 +11,18 @@ RegionAllocator::RegionAllocator(const Region& region)
     : base_(region.base.value), granularity_(region.granularity.value),
       granularity_log2_(static_cast<uint32_t>(std::countr_zero(region.granularity.value))) {
     assert(region.size.value == 0 || base_ + (region.size.value - 1) >= base_);
+    nodes_.push_back(Node{0, 0, none, none, none, used_mark});
     begin_ = (0 - base_) & (granularity_ - 1);
     if (region.size.value > begin_)
         capacity_ = (region.size.value - begin_) & ~(granularity_ - 1);
     if (capacity_ == 0)
         return;
-    ensure_spare_nodes(1);
-    first_ = take_spare_node();
-    nodes_[first_] = Node{begin_, capacity_, none, none, none, none};
-    link_free(first_, bin_of(capacity_));
+    add_nodes();
+    open_ = take_spare_node();
+    nodes_[open_] = Node{begin_, capacity_, none, none, none, none};
+    nodes_[none].left = nodes_[none].right = open_;
     free_bytes_ = capacity_;
+    free_blocks_ = 1;
 }
 
 [[gnu::flatten]] std::optional<RegionAllocator::Block> RegionAllocator::allocate(ByteCount size, Alignment alignment,
@@ -43,33 +46,33 @@ RegionAllocator::RegionAllocator(const Region& region)
 
     free_bytes_ += node.size;
     --used_blocks_;
-    const bool left_is_free = is_free(node.left);
-    const bool right_is_free = is_free(node.right);
-    if (left_is_free && right_is_free) {
-        unlink_free(node.right, bin_of(nodes_[node.right].size));
-        remove_right_of(index);
-    }
-    if (left_is_free) {
-        const Index left = node.left;
+    const Index left = node.left;
+    const Index right = node.right;
+    if (is_free(left)) {
         const uint64_t size_before = nodes_[left].size;
+        if (is_free(right)) {
+            take_out(right);
+            remove_right_of(index);
+            --free_blocks_;
+        }
         remove_right_of(left);
-        rebin(left, size_before);
-    } else if (right_is_free) {
-        const Index right = node.right;
+        resized(left, size_before);
+    } else if (is_free(right)) {
         const uint64_t size_before = nodes_[right].size;
         remove_left_of(right);
-        rebin(right, size_before);
+        resized(right, size_before);
     } else {
-        link_free(index, bin_of(node.size));
+        open(index);
+        ++free_blocks_;
     }
 }
 
 ByteCount RegionAllocator::largest_free() const {
+    uint64_t largest = nodes_[open_].size;
     if (levels_with_blocks_ == 0)
-        return ByteCount{0};
+        return ByteCount{largest};
     const uint32_t level = static_cast<uint32_t>(std::bit_width(levels_with_blocks_)) - 1;
     const uint32_t bin = level * bins_per_level + static_cast<uint32_t>(std::bit_width(bins_with_blocks_[level])) - 1;
-    uint64_t largest = 0;
     for (Index index = bins_[bin].head; index != none; index = nodes_[index].next_free)
         largest = std::max(largest, nodes_[index].size);
     return ByteCount{largest};
@@ -81,24 +84,20 @@ RegionAllocator::Statistics RegionAllocator::statistics() const {
 
 // ---- bins ----
 
-// The bin in which a free block of `size` bytes stands.
+// The bin in which a free block of `size` bytes stands. Granules are counted exactly up to twice the bins of a level,
+// where the shift is 0, so small sizes are no special case.
 uint32_t RegionAllocator::bin_of(uint64_t size) const {
     const uint64_t granules = size >> granularity_log2_;
-    if (granules < bins_per_level)
-        return static_cast<uint32_t>(granules);
-    const uint32_t shift = static_cast<uint32_t>(std::bit_width(granules)) - 1 - bins_per_level_log2;
-    const uint32_t mantissa = static_cast<uint32_t>(granules >> shift) & (bins_per_level - 1);
-    return (shift + 1) * bins_per_level + mantissa;
+    const uint32_t shift = shift_of(granules);
+    return shift * bins_per_level + static_cast<uint32_t>(granules >> shift);
 }
 
 // The lowest bin whose blocks all have at least `size` bytes.
 uint32_t RegionAllocator::bin_that_fits(uint64_t size) const {
     const uint64_t granules = size >> granularity_log2_;
-    if (granules < bins_per_level)
-        return static_cast<uint32_t>(granules);
-    const uint32_t shift = static_cast<uint32_t>(std::bit_width(granules)) - 1 - bins_per_level_log2;
-    const bool between = (granules & ((uint64_t{1} << shift) - 1)) != 0;
-    return bin_of(size) + (between ? 1 : 0);
+    const uint32_t shift = shift_of(granules);
+    const uint64_t whole = granules >> shift;
+    return shift * bins_per_level + static_cast<uint32_t>(whole) + ((whole << shift) != granules ? 1 : 0);
 }
 
 // The lowest bin from `bin` on that has a block, or bin_count.
@@ -126,18 +125,31 @@ bool RegionAllocator::fits(const Node& node, const Request& request) const {
     return node.size >= request.size && node.size - request.size >= padding(node, request.alignment);
 }
 
+// The open block is taken where it would be if it stood in its bin, as the first one.
 RegionAllocator::Index RegionAllocator::find(const Request& request, Search search) {
     const uint32_t own = bin_of(request.size);
-    if (const Index index = find_in_bin(own, request, peek_max); index != none)
-        return index;
+    const Node& open = nodes_[open_];
+    const uint32_t open_bin = fits(open, request) ? bin_of(open.size) : bin_count;
+    if (open_bin == own)
+        return open_;
 
-    // Blocks begin at multiples of the granularity, which bounds the padding.
-    const uint64_t with_padding = request.size + (request.alignment - granularity_);
-    const bool representable = with_padding >= request.size;
-    const uint32_t surely = representable ? bin_that_fits(with_padding) : bin_count;
-    if (const uint32_t bin = next_nonempty_bin(surely); bin != bin_count)
+    uint32_t bin = next_nonempty_bin(own);
+    if (bin == own)
+        if (const Index index = find_in_bin(own, request, peek_max); index != none)
+            return index;
+    if (bin == own || request.alignment > granularity_)  // else every block of the bin fits
+        bin = next_nonempty_bin(bin_that_surely_fits(request));
+    if (open_bin <= bin && open_bin != bin_count)
+        return open_;
+    if (bin != bin_count)
         return bins_[bin].head;
-    return search == Search::quick ? none : find_in_bins(own, surely, request);
+    return search == Search::quick ? none : find_in_bins(own, bin_that_surely_fits(request), request);
+}
+
+// Blocks begin at multiples of the granularity, which bounds the padding.
+uint32_t RegionAllocator::bin_that_surely_fits(const Request& request) const {
+    const uint64_t with_padding = request.size + (request.alignment - granularity_);
+    return with_padding >= request.size ? bin_that_fits(with_padding) : bin_count;
 }
 
 RegionAllocator::Index RegionAllocator::find_in_bin(uint32_t bin, const Request& request, uint32_t look_at_most) const {
@@ -169,27 +181,26 @@ RegionAllocator::Index RegionAllocator::find_in_bins(uint32_t first, uint32_t la
 // ---- blocks ----
 
 // Makes a used block of the request's size within free block `index`; what is left before and behind
-// it stays free. The neighbours of a free block are used, so nothing is to be merged. One rest keeps the node,
-// and its place in the bin when its size still belongs there: the common case when a large block is carved.
+// it stays free. The neighbours of a free block are used, so nothing is to be merged. The rest behind keeps the node,
+// and its place.
 RegionAllocator::Block RegionAllocator::carve(Index index, const Request& request) {
-    ensure_spare_nodes(2);
+    if (spare_nodes_ < 2)
+        add_nodes();
     const uint64_t size = nodes_[index].size;
     const uint64_t before = padding(nodes_[index], request.alignment);
     const uint64_t offset = nodes_[index].offset + before;
-    const uint64_t behind = size - before - request.size;
     Index used = index;
-    if (behind != 0) {
+    if (size - before != request.size) {
         used = insert_left_of(index, before + request.size);
-        rebin(index, size);
-        if (before != 0) {
-            const Index front = insert_left_of(used, before);
-            link_free(front, bin_of(before));
-        }
-    } else if (before != 0) {
-        used = insert_right_of(index, request.size);
-        rebin(index, size);
+        resized(index, size);
     } else {
-        unlink_free(index, bin_of(size));
+        take_out(index);
+        --free_blocks_;
+    }
+    if (before != 0) {
+        const Index front = insert_left_of(used, before);
+        link_free(front, bin_of(before));
+        ++free_blocks_;
     }
     nodes_[used].next_free = used_mark;
     free_bytes_ -= request.size;
@@ -202,22 +213,10 @@ RegionAllocator::Index RegionAllocator::insert_left_of(Index index, uint64_t siz
     const Index fresh = take_spare_node();
     Node& node = nodes_[index];
     nodes_[fresh] = Node{node.offset, size, node.left, index, none, none};
-    (node.left == none ? first_ : nodes_[node.left].right) = fresh;
+    nodes_[node.left].right = fresh;
     node.left = fresh;
     node.offset += size;
     node.size -= size;
-    return fresh;
-}
-
-// Makes the last `size` bytes of block `index` a block of their own, in no bin.
-RegionAllocator::Index RegionAllocator::insert_right_of(Index index, uint64_t size) {
-    const Index fresh = take_spare_node();
-    Node& node = nodes_[index];
-    node.size -= size;
-    nodes_[fresh] = Node{node.offset + node.size, size, index, node.right, none, none};
-    if (node.right != none)
-        nodes_[node.right].left = fresh;
-    node.right = fresh;
     return fresh;
 }
 
@@ -228,7 +227,7 @@ void RegionAllocator::remove_left_of(Index index) {
     node.offset -= nodes_[gone].size;
     node.size += nodes_[gone].size;
     node.left = nodes_[gone].left;
-    (node.left == none ? first_ : nodes_[node.left].right) = index;
+    nodes_[node.left].right = index;
     give_spare_node(gone);
 }
 
@@ -238,10 +237,47 @@ void RegionAllocator::remove_right_of(Index index) {
     const Index gone = node.right;
     node.size += nodes_[gone].size;
     node.right = nodes_[gone].right;
-    if (node.right != none)
-        nodes_[node.right].left = index;
+    nodes_[node.right].left = index;
     give_spare_node(gone);
 }
+
+// ---- the open block ----
+
+// Free block `index`, in no bin, becomes the open one.
+void RegionAllocator::open(Index index) {
+    const Index closed = std::exchange(open_, index);
+    nodes_[index].next_free = none;
+    if (closed != none)
+        link_free(closed, bin_of(nodes_[closed].size));
+}
+
+// Free block `index` ceases to be one.
+void RegionAllocator::take_out(Index index) {
+    if (index == open_)
+        open_ = none;
+    else
+        unlink_free(index, bin_of(nodes_[index].size));
+}
+
+// Free block `index` had `size_before` bytes when it found its place.
+void RegionAllocator::resized(Index index, uint64_t size_before) {
+    if (index != open_)
+        rebin(index, size_before);
+}
+
+// It stays where it is if it still belongs there, as a large block of which a little is carved.
+[[gnu::noinline]] void RegionAllocator::rebin(Index index, uint64_t size_before) {
+    const uint32_t from = bin_of(size_before);
+    const uint32_t to = bin_of(nodes_[index].size);
+    if (from == to) {
+        bins_[to].bound = std::max(bins_[to].bound, nodes_[index].size);
+        return;
+    }
+    unlink_free(index, from);
+    open(index);
+}
+
+// ---- lists ----
 
 void RegionAllocator::link_free(Index index, uint32_t number) {
     Node& node = nodes_[index];
@@ -254,12 +290,10 @@ void RegionAllocator::link_free(Index index, uint32_t number) {
     bin.bound = std::max(bin.bound, node.size);
     bins_with_blocks_[number / bins_per_level] |= 1u << (number % bins_per_level);
     levels_with_blocks_ |= uint64_t{1} << (number / bins_per_level);
-    ++free_blocks_;
 }
 
 void RegionAllocator::unlink_free(Index index, uint32_t number) {
     const Node& node = nodes_[index];
-    --free_blocks_;
     if (node.next_free != none)
         nodes_[node.next_free].previous_free = node.previous_free;
     if (node.previous_free != none) {
@@ -277,26 +311,12 @@ void RegionAllocator::unlink_free(Index index, uint32_t number) {
         levels_with_blocks_ &= ~(uint64_t{1} << (number / bins_per_level));
 }
 
-// Free block `index` had `size_before` bytes when it was put into its bin.
-void RegionAllocator::rebin(Index index, uint64_t size_before) {
-    const uint32_t from = bin_of(size_before);
-    const uint32_t to = bin_of(nodes_[index].size);
-    if (from == to) {
-        bins_[to].bound = std::max(bins_[to].bound, nodes_[index].size);
-        return;
-    }
-    unlink_free(index, from);
-    link_free(index, to);
-}
-
 // ---- nodes ----
 
-void RegionAllocator::ensure_spare_nodes(uint32_t count) {
-    if (spare_nodes_ >= count)
-        return;
+[[gnu::noinline]] void RegionAllocator::add_nodes() {
     const size_t old_size = nodes_.size();
     const size_t new_size = std::min<size_t>(std::max<size_t>(2 * old_size, 64), used_mark);
-    assert(new_size >= old_size + count && "more than 2^32 - 2 blocks");
+    assert(new_size >= old_size + 2 && "more than 2^32 - 2 blocks");
     nodes_.resize(new_size);
     // The lowest index is taken first: nodes in use stay dense.
     for (size_t index = new_size; index-- > old_size;)
@@ -304,7 +324,7 @@ void RegionAllocator::ensure_spare_nodes(uint32_t count) {
 }
 
 RegionAllocator::Index RegionAllocator::take_spare_node() {
-    assert(spare_ != none);
+    assert(spare_nodes_ != 0);
     const Index index = spare_;
     spare_ = nodes_[index].next_free;
     --spare_nodes_;
@@ -327,14 +347,14 @@ struct RegionAllocator::Census {
 
 bool RegionAllocator::validate() const {
     Census blocks;
-    if (!validate_blocks(blocks) || !validate_bins(blocks))
+    if (nodes_[none].size != 0 || is_free(none) || !validate_blocks(blocks) || !validate_bins(blocks))
         return false;
     if (blocks.used_blocks != used_blocks_ || blocks.free_blocks != free_blocks_ || blocks.free_bytes != free_bytes_)
         return false;
     uint64_t spare = 0;
     for (Index index = spare_; index != none && spare <= nodes_.size(); index = nodes_[index].next_free)
         ++spare;
-    return spare == spare_nodes_ && spare + used_blocks_ + free_blocks_ == nodes_.size();
+    return spare == spare_nodes_ && 1 + spare + used_blocks_ + free_blocks_ == nodes_.size();
 }
 
 // The blocks tile the region, each knows its neighbours, and no two free ones touch.
@@ -342,7 +362,7 @@ bool RegionAllocator::validate_blocks(Census& census) const {
     uint64_t offset = begin_;
     Index left = none;
     bool left_is_free = false;
-    for (Index index = first_; index != none; index = nodes_[index].right) {
+    for (Index index = nodes_[none].right; index != none; index = nodes_[index].right) {
         if (index >= nodes_.size())
             return false;
         const Node& node = nodes_[index];
@@ -357,12 +377,14 @@ bool RegionAllocator::validate_blocks(Census& census) const {
         left = index;
         left_is_free = is_free;
     }
-    return offset == begin_ + capacity_;
+    return offset == begin_ + capacity_ && nodes_[none].left == left;
 }
 
-// Every free block stands in its bin, and in no other; the bit maps tell which bins have blocks.
+// Every free block but the open one stands in its bin, and in no other; the bit maps tell which bins have blocks.
 bool RegionAllocator::validate_bins(const Census& census) const {
-    Census in_bins;
+    Census in_bins{0, open_ != none ? uint64_t{1} : 0, nodes_[open_].size};
+    if (open_ != none && !is_free(open_))
+        return false;
     for (uint32_t bin = 0; bin < bin_count; ++bin)
         if (!validate_bin(bin, in_bins))
             return false;
@@ -381,7 +403,8 @@ bool RegionAllocator::validate_bin(uint32_t bin, Census& census) const {
         if (index >= nodes_.size() || census.free_blocks > nodes_.size())
             return false;
         const Node& node = nodes_[index];
-        if (node.previous_free != previous || bin_of(node.size) != bin || node.size > bins_[bin].bound)
+        if (index == open_ || node.previous_free != previous || bin_of(node.size) != bin ||
+            node.size > bins_[bin].bound)
             return false;
         census.free_blocks += 1;
         census.free_bytes += node.size;

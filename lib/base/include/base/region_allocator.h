@@ -8,6 +8,10 @@
 // allocator for real-time systems", ECRTS 2004), with 32 bins per power of two, so a bin's blocks differ
 // by at most 1/32 in size. Free neighbours are always merged.
 //
+// The free block that was changed last is "open": in no bin until another one takes its place. What is carved from
+// it and comes back, as a buffer that lives for one command, so touches no list and no bit map. A search treats it
+// as if it were the first block of its bin.
+//
 // Never refused for its rounding: a request first looks at a few blocks of its own bin, then takes the
 // first block of the next larger bin that has one, where every block fits. Only when there is none, so
 // just before a refusal, are the bins between searched entirely (`Search::thorough`).
@@ -23,6 +27,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <polder/types.h>
@@ -89,8 +94,10 @@ public:
 
 private:
     using Index = uint32_t;
-    static constexpr Index none = ~Index{0};
-    static constexpr Index used_mark = none - 1;  // in Node::next_free
+    // Node 0 is the edge: the neighbour of the first and the last block, which closes the ring. It counts as
+    // used and has no size, so that neither neighbours nor candidates need be checked for being there.
+    static constexpr Index none = 0;
+    static constexpr Index used_mark = ~Index{0};  // in Node::next_free
 
     // One block, used or free, or an entry of the list of spare nodes (linked by next_free).
     struct alignas(32) Node {
@@ -117,8 +124,12 @@ private:
     static constexpr uint32_t bin_count = levels * bins_per_level;
     static constexpr uint32_t peek_max = 2;  // blocks of its own bin that a quick search looks at
 
+    [[nodiscard]] static uint32_t shift_of(uint64_t granules) {
+        return static_cast<uint32_t>(std::bit_width(granules | bins_per_level)) - 1 - bins_per_level_log2;
+    }
     [[nodiscard]] uint32_t bin_of(uint64_t size) const;
     [[nodiscard]] uint32_t bin_that_fits(uint64_t size) const;
+    [[nodiscard]] uint32_t bin_that_surely_fits(const Request& request) const;
     [[nodiscard]] uint32_t next_nonempty_bin(uint32_t bin) const;
     [[nodiscard]] uint64_t padding(const Node& node, uint64_t alignment) const;
     [[nodiscard]] bool fits(const Node& node, const Request& request) const;
@@ -128,27 +139,29 @@ private:
     [[nodiscard]] Index find_in_bins(uint32_t first, uint32_t last, const Request& request);
     [[nodiscard]] Block carve(Index index, const Request& request);
 
-    [[nodiscard]] bool is_free(Index index) const { return index != none && nodes_[index].next_free != used_mark; }
+    [[nodiscard]] bool is_free(Index index) const { return nodes_[index].next_free != used_mark; }
     [[nodiscard]] Index insert_left_of(Index index, uint64_t size);
-    [[nodiscard]] Index insert_right_of(Index index, uint64_t size);
     void remove_left_of(Index index);
     void remove_right_of(Index index);
+    void open(Index index);
+    void take_out(Index index);
+    void resized(Index index, uint64_t size_before);
+    void rebin(Index index, uint64_t size_before);
     void link_free(Index index, uint32_t number);
     void unlink_free(Index index, uint32_t number);
-    void rebin(Index index, uint64_t size_before);
     [[nodiscard]] Index take_spare_node();
     void give_spare_node(Index index);
-    void ensure_spare_nodes(uint32_t count);
+    void add_nodes();
 
     struct Census;
     [[nodiscard]] bool validate_blocks(Census& census) const;
     [[nodiscard]] bool validate_bins(const Census& census) const;
     [[nodiscard]] bool validate_bin(uint32_t bin, Census& census) const;
 
-    std::vector<Node> nodes_;
-    Index spare_ = none;  // list of nodes that describe nothing
+    std::vector<Node> nodes_;  // the edge first
+    Index spare_ = none;       // list of nodes that describe nothing
     uint32_t spare_nodes_ = 0;
-    Index first_ = none;  // the block at the lowest offset
+    Index open_ = none;        // the free block that is in no bin
 
     uint64_t base_;
     uint64_t granularity_;
@@ -167,6 +180,8 @@ private:
 
 template <class Visitor>
 void RegionAllocator::for_each_free(ByteCount size_min, Visitor&& visitor) const {
+    if (const Node& node = nodes_[open_]; open_ != none && node.size >= size_min.value)
+        visitor(ByteRange::at(node.offset, ByteCount{node.size}));
     for (uint32_t bin = next_nonempty_bin(bin_of(size_min.value)); bin < bin_count; bin = next_nonempty_bin(bin + 1))
         for (Index index = bins_[bin].head; index != none; index = nodes_[index].next_free)
             if (const Node& node = nodes_[index]; node.size >= size_min.value)
