@@ -14,8 +14,6 @@ namespace {
 
 using Real = __float128;
 
-constexpr std::array type_names = {"char", "uchar", "short", "ushort", "int",
-                                   "uint", "long",  "ulong", "float",  "double"};
 constexpr std::array modes = {"", "_rte", "_rtz", "_rtp", "_rtn"};
 constexpr size_t sample_count = 512;
 
@@ -187,7 +185,7 @@ std::string kernel_text(const std::string& conversion, const std::string& destin
 
 } // namespace
 
-ConversionReport check_conversions_to(const std::string& destination, int width) {
+ConversionReport check_conversions(const std::vector<std::string>& sources, const std::string& destination, int width) {
     const bool is_floating = destination == "float" || destination == "double";
     std::vector<std::pair<std::string, std::string>> suffixes;  // _sat, mode
     for (const char* mode : modes) {
@@ -198,7 +196,7 @@ ConversionReport check_conversions_to(const std::string& destination, int width)
     const std::string name = "convert_" + vector_of(destination, width);
     std::string source;
     for (const auto& [saturation, mode] : suffixes)
-        for (const char* from : type_names)
+        for (const std::string& from : sources)
             source += kernel_text(name + saturation + mode, destination, from, width);
     test::KernelRunner runner{source};
 
@@ -222,7 +220,7 @@ ConversionReport check_conversions_to(const std::string& destination, int width)
             }
         }
     };
-    for (const char* from : type_names)
+    for (const std::string& from : sources)
         with_type(destination, [&](auto to) { with_type(from, [&](auto of) { check(to, of, from); }); });
     return report;
 }

@@ -16,7 +16,8 @@ struct ConversionReport {
     std::string failures;
 };
 
-// All conversions to one destination type ("char", "uchar", ... "double"), of vectors of `width` elements.
-[[nodiscard]] ConversionReport check_conversions_to(const std::string& destination, int width);
+// All conversions from some types ("char", "uchar", ... "double") to one, of vectors of `width` elements.
+[[nodiscard]] ConversionReport check_conversions(const std::vector<std::string>& sources,
+                                                 const std::string& destination, int width);
 
 } // namespace polder::math
