@@ -35,6 +35,8 @@ struct Query {
 
 constexpr size_t printf_bytes_max = 1u << 20;
 constexpr size_t sub_groups_max = 1;  // a sub-group is the whole work-group
+// No other sub-group of its work-group can keep it waiting. cl_khr_subgroups demands it.
+constexpr cl_bool sub_groups_progress_alone = CL_TRUE;
 
 cl_uint vector_width(const Device& device, uint32_t element_bytes) {
     return std::clamp(device.info().preferred_vector_bytes / element_bytes, 1u, 16u);
@@ -145,7 +147,7 @@ const Query compute_queries[] = {
     POLDER_VALUE(CL_DEVICE_WORK_GROUP_COLLECTIVE_FUNCTIONS_SUPPORT, cl_bool, CL_TRUE)
     POLDER_VALUE(CL_DEVICE_GENERIC_ADDRESS_SPACE_SUPPORT, cl_bool, CL_TRUE)
     POLDER_VALUE(CL_DEVICE_MAX_NUM_SUB_GROUPS, cl_uint, sub_groups_max)
-    POLDER_VALUE(CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS, cl_bool, CL_FALSE)
+    POLDER_VALUE(CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS, cl_bool, sub_groups_progress_alone)
     POLDER_VALUE(CL_DEVICE_MAX_CLOCK_FREQUENCY, cl_uint, device.info().clock_mhz)
     POLDER_VALUE(CL_DEVICE_ADDRESS_BITS, cl_uint, 64)
     POLDER_VALUE(CL_DEVICE_ENDIAN_LITTLE, cl_bool, std::endian::native == std::endian::little)

@@ -24,6 +24,17 @@ TEST_F(Conformance, VersionPassedHasThePrescribedForm) {
         EXPECT_TRUE(std::regex_match(text_of(device, CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED), form));
 }
 
+TEST_F(Conformance, SubGroupsMakeProgressIndependently) {
+    for (cl_device_id device : devices) {
+        EXPECT_NE(text_of(device, CL_DEVICE_EXTENSIONS).find("cl_khr_subgroups"), std::string::npos);
+        cl_bool independent = CL_FALSE;
+        EXPECT_EQ(clGetDeviceInfo(device, CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS, sizeof independent,
+                                  &independent, nullptr),
+                  CL_SUCCESS);
+        EXPECT_EQ(independent, CL_TRUE);
+    }
+}
+
 TEST_F(Conformance, PartitionIntoOnePartFails) {
     for (cl_device_id device : devices) {
         cl_uint units = 0;
