@@ -1,3 +1,4 @@
+#include <base/kept_by_thread.h>
 #include <runtime/handle.h>
 
 #include <sys/mman.h>
@@ -16,23 +17,15 @@ constinit std::atomic<HandleCell*> HandleHeap::cells_{nullptr};
 constinit std::atomic<uint64_t> HandleHeap::used_{0};
 constinit std::atomic<uint64_t> HandleHeap::free_head_{0};
 
-// Linked like the shared stack. A thread takes them again without a locked instruction and without meeting others.
-struct HandleHeap::ThreadCells {
-    static constexpr uint32_t count_max = 32;
-    uint32_t head = 0;  // index + 1
-    uint32_t count = 0;
-    uint32_t room = 0;  // 0 before the first one and when the thread ends
-    bool seen = false;
-};
-[[gnu::tls_model("initial-exec")]] constinit thread_local HandleHeap::ThreadCells HandleHeap::own_;
+// For those that the calling thread has freed last: linked like the shared stack.
+struct HandleHeap::FreeCells {
+    using Link = uint32_t;  // index + 1
+    static HandleCell& cell(Link link) { return cells_.load(std::memory_order_relaxed)[link - 1]; }
+    static Link link(const HandleCell& cell) { return static_cast<Link>(index_of(cell) + 1); }
 
-// Gives back what a thread has that ends. Destructors that run later may still release handles.
-struct HandleHeap::EndOfThread {
-    ~EndOfThread() {
-        own_.room = 0;
-        while (HandleCell* const cell = pop_own())
-            push(*cell);
-    }
+    static Link next(Link piece) { return cell(piece).next_free.load(std::memory_order_relaxed); }
+    static void set_next(Link piece, Link next) { cell(piece).next_free.store(next, std::memory_order_relaxed); }
+    static void give_back(Link piece) { push(cell(piece)); }
 };
 
 bool HandleHeap::reserve() {
@@ -80,34 +73,9 @@ void HandleHeap::push(HandleCell& cell) {
     } while (!free_head_.compare_exchange_weak(head, next_head, std::memory_order_release));
 }
 
-HandleCell* HandleHeap::pop_own() {
-    if (own_.head == 0)
-        return nullptr;
-    HandleCell& cell = cells_.load(std::memory_order_relaxed)[own_.head - 1];
-    own_.head = cell.next_free.load(std::memory_order_relaxed);
-    --own_.count;
-    return &cell;
-}
-
-// False when the thread keeps no more.
-bool HandleHeap::push_own(HandleCell& cell) {
-    if (own_.count == own_.room) [[unlikely]] {
-        if (own_.seen)
-            return false;
-        thread_local const EndOfThread at_exit;
-        own_.seen = true;
-        own_.room = ThreadCells::count_max;
-    }
-    cell.next_free.store(own_.head, std::memory_order_relaxed);
-    own_.head = static_cast<uint32_t>(index_of(cell) + 1);
-    ++own_.count;
-    return true;
-}
-
 HandleCell* HandleHeap::allocate(Kind kind, Object* object) {
-    HandleCell* cell = pop_own();
-    if (!cell)
-        cell = pop();
+    const uint32_t own = KeptByThread<FreeCells>::take();
+    HandleCell* cell = own ? &FreeCells::cell(own) : pop();
     if (!cell)
         cell = take_fresh();
     if (!cell)
@@ -121,8 +89,7 @@ HandleCell* HandleHeap::allocate(Kind kind, Object* object) {
 
 void HandleHeap::free(HandleCell* cell) {
     cell->kind.store(Kind::none, std::memory_order_release);
-    if (!push_own(*cell))
-        push(*cell);
+    KeptByThread<FreeCells>::give_up(FreeCells::link(*cell));
 }
 
 uint64_t HandleHeap::count(Kind kind) {

@@ -2,16 +2,16 @@
 //
 //   class Event final : public Object, public Recycled<Event> { ... };
 //
-// gives `new Event` and `delete` of one a list of their own: two loads and two stores, where the C library's
-// allocator takes several times as much. Only for types that are `final` and made and released again and again. A thread
-// keeps at most `count_max` pieces; everything beyond, and everything when it ends, goes back to the C library. So
-// nothing is lost when one thread makes objects and another releases them.
+// gives `new Event` and `delete` of one a list of their own (base/kept_by_thread.h), where the C library's allocator takes
+// several times as much. Only for types that are `final` and made and released again and again. What a thread does not
+// keep goes back to the C library.
 //
 // Any thread. Under the address and thread sanitizers every object has fresh memory, so that late uses are found.
 #pragma once
 
+#include <base/kept_by_thread.h>
+
 #include <cstddef>
-#include <cstdint>
 #include <new>
 #include <type_traits>
 
@@ -34,66 +34,28 @@ class Recycled {
 public:
     static void* operator new(size_t size) {
         static_assert(std::is_final_v<T> && alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-        if (!recycling || !list_.head)
-            return ::operator new(size);
-        Piece* const piece = list_.head;
-        list_.head = piece->next;
-        --list_.count;
-        return piece;
+        if constexpr (recycling)
+            if (void* const memory = KeptByThread<Pieces>::take())
+                return memory;
+        return ::operator new(size);
     }
     static void operator delete(void* memory) {
-        if (!recycling || list_.count == list_.room) {
-            drop(memory);
-            return;
-        }
-        keep(memory);
+        if constexpr (recycling)
+            KeptByThread<Pieces>::give_up(memory);
+        else
+            ::operator delete(memory);
     }
 
 private:
     friend T;
     Recycled() = default;
 
-    static constexpr uint32_t count_max = 32;
-    struct Piece {
-        Piece* next;
+    struct Pieces {
+        using Link = void*;
+        static Link next(Link piece) { return *static_cast<Link*>(piece); }
+        static void set_next(Link piece, Link next) { new (piece) Link(next); }
+        static void give_back(Link piece) { ::operator delete(piece); }
     };
-    // Trivially destroyed, so that destructors which run late in the life of a thread may still use it.
-    struct List {
-        Piece* head = nullptr;
-        uint32_t count = 0;
-        uint32_t room = 0;
-        bool seen = false;
-    };
-    struct EndOfThread {
-        ~EndOfThread() {
-            list_.room = 0;
-            for (Piece* piece = list_.head; piece;) {
-                void* const memory = piece;
-                piece = piece->next;
-                ::operator delete(memory);
-            }
-            list_.head = nullptr;
-            list_.count = 0;
-        }
-    };
-
-    static void keep(void* memory) {
-        list_.head = new (memory) Piece{list_.head};
-        ++list_.count;
-    }
-    // The list is full, closed, or not open yet.
-    [[gnu::noinline]] static void drop(void* memory) {
-        if (recycling && !list_.seen) {
-            thread_local const EndOfThread at_exit;
-            list_.seen = true;
-            list_.room = count_max;
-            keep(memory);
-            return;
-        }
-        ::operator delete(memory);
-    }
-
-    [[gnu::tls_model("initial-exec")]] static inline constinit thread_local List list_;
 };
 
-}  // namespace polder
+} // namespace polder

@@ -66,17 +66,13 @@ public:
     static uint64_t count(Kind kind);
 
 private:
-    struct ThreadCells;
-    struct EndOfThread;
+    struct FreeCells;
     // --- cells that have never been handed out ---
     static bool reserve();
     static HandleCell* take_fresh();
     // --- free cells, as a stack of indices that all threads share ---
     static HandleCell* pop();
     static void push(HandleCell& cell);
-    // --- those that the calling thread has freed last ---
-    static HandleCell* pop_own();
-    static bool push_own(HandleCell& cell);
 
     static uint64_t index_of(const HandleCell& cell) {
         return static_cast<uint64_t>(&cell - cells_.load(std::memory_order_relaxed));
@@ -86,7 +82,6 @@ private:
     static constinit std::atomic<HandleCell*> cells_;
     static constinit std::atomic<uint64_t> used_;       // cells ever handed out
     static constinit std::atomic<uint64_t> free_head_;  // (counter << 32) | (index + 1)
-    static thread_local ThreadCells own_;
 };
 
 // Base of everything an application can hold.
