@@ -29,13 +29,12 @@ Result<Timepoint> FillCommand::submit(Queue& queue, const Execution& execution) 
     return queue.context().domain().fill(execution, to_->storage(), range_, std::span(pattern_).first(pattern_bytes_));
 }
 
-Result<Timepoint> MapCommand::submit(Queue& queue, const Execution& execution) {
-    return queue.context().domain().map(execution, object_->storage(), rect_, access_);
+template <auto step>
+Result<Timepoint> MappingCommand<step>::submit(Queue& queue, const Execution& execution) {
+    return (queue.context().domain().*step)(execution, object_->storage(), rect_, access_);
 }
-
-Result<Timepoint> UnmapCommand::submit(Queue& queue, const Execution& execution) {
-    return queue.context().domain().unmap(execution, object_->storage(), rect_, access_);
-}
+template class MappingCommand<&memory::Domain::map>;
+template class MappingCommand<&memory::Domain::unmap>;
 
 Result<Timepoint> MigrateCommand::submit(Queue& queue, const Execution& execution) {
     std::vector<memory::Use> uses;

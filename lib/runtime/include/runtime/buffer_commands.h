@@ -63,9 +63,11 @@ private:
     size_t pattern_bytes_;
 };
 
-class MapCommand final : public Command {
+// Mapping and unmapping: `step` is what the memory layer does then.
+template <auto step>
+class MappingCommand final : public Command {
 public:
-    MapCommand(Ref<MemObject> object, const memory::StorageRect& rect, memory::MapAccess access)
+    MappingCommand(Ref<MemObject> object, const memory::StorageRect& rect, memory::MapAccess access)
         : object_(std::move(object)), rect_(rect), access_(access) {}
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
 
@@ -74,18 +76,8 @@ private:
     memory::StorageRect rect_;
     memory::MapAccess access_;
 };
-
-class UnmapCommand final : public Command {
-public:
-    UnmapCommand(Ref<MemObject> object, const memory::StorageRect& rect, memory::MapAccess access)
-        : object_(std::move(object)), rect_(rect), access_(access) {}
-    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
-
-private:
-    Ref<MemObject> object_;
-    memory::StorageRect rect_;
-    memory::MapAccess access_;
-};
+using MapCommand = MappingCommand<&memory::Domain::map>;
+using UnmapCommand = MappingCommand<&memory::Domain::unmap>;
 
 class MigrateCommand final : public Command {
 public:
