@@ -1,5 +1,3 @@
-#include <common/clock.h>
-#include <common/host_kernel.h>
 #include <common/host_queue.h>
 #include <discrete/discrete_device.h>
 
@@ -30,8 +28,8 @@ std::shared_ptr<Arena> Peers::find(SpaceId space) const {
 }
 
 DiscreteDevice::DiscreteDevice(driver::DeviceInfo info, SharedMemory shared, std::vector<int> processors)
-    : info_(std::move(info)), shared_(std::move(shared)), processors_(std::move(processors)),
-      engine_(engine_options(processors_, *shared_.arena)) {}
+    : HostDevice(std::move(info), std::move(processors)), shared_(std::move(shared)),
+      engine_(engine_options(this->processors(), *shared_.arena)) {}
 
 Result<void> DiscreteDevice::start() {
     // Nobody else executes this device's work.
@@ -51,18 +49,8 @@ Result<std::unique_ptr<driver::Queue>> DiscreteDevice::create_queue(driver::Queu
         engine_, devices::HostQueue::Options{shared_.arena->window(), shared_.link.get()});
 }
 
-Result<std::unique_ptr<driver::LoadedKernel>> DiscreteDevice::load(const driver::KernelImage& image) {
-    return devices::HostKernel::load(image);
-}
-
 Result<std::unique_ptr<driver::Device>> DiscreteDevice::create_sub_device(std::span<const uint32_t> compute_units) {
-    driver::DeviceInfo info = info_;
-    info.compute_units = static_cast<uint32_t>(compute_units.size());
-    info.max_sub_devices = info.compute_units > 1 ? info.compute_units : 0;
-    std::vector<int> processors;
-    for (const uint32_t unit : compute_units)
-        processors.push_back(processors_[unit]);
-    auto device = std::make_unique<DiscreteDevice>(std::move(info), shared_, std::move(processors));
+    auto device = std::make_unique<DiscreteDevice>(info_of(compute_units), shared_, pick(processors(), compute_units));
     POLDER_TRY(device->start());
     return device;
 }
@@ -71,10 +59,8 @@ DeviceAddress DiscreteDevice::kernel_address(DeviceAddress address) const {
     return DeviceAddress{shared_.arena->window().resolve(address.value)};
 }
 
-uint64_t DiscreteDevice::now_ns() const { return devices::now_ns(); }
-
 bool DiscreteDevice::reaches(SpaceId space) const {
-    return shared_.peers && space != info_.space && shared_.peers->find(space) != nullptr;
+    return shared_.peers && space != info().space && shared_.peers->find(space) != nullptr;
 }
 
 driver::Timepoint DiscreteDevice::copy(driver::Queue& queue, SpaceId from_space, DeviceAddress from, DeviceAddress to,

@@ -8,6 +8,7 @@
 #include <base/mutex.h>
 
 #include <common/engine.h>
+#include <common/host_device.h>
 #include <common/link.h>
 #include <discrete/arena.h>
 #include <discrete/parameters.h>
@@ -36,22 +37,19 @@ struct SharedMemory {
     std::shared_ptr<Peers> peers;  // null: no direct copies
 };
 
-class DiscreteDevice final : public driver::Device, public driver::PeerCopy, public driver::KernelAddresses {
+class DiscreteDevice final : public devices::HostDevice, public driver::PeerCopy, public driver::KernelAddresses {
 public:
     DiscreteDevice(driver::DeviceInfo info, SharedMemory shared, std::vector<int> processors);
     // Starts what the device cannot work without.
     [[nodiscard]] Result<void> start();
 
-    [[nodiscard]] const driver::DeviceInfo& info() const override { return info_; }
     [[nodiscard]] Result<driver::Memory> reserve_memory(ByteCount size) override;
     void release_memory(driver::Memory memory) override;
     [[nodiscard]] ByteCount available_memory() const override;
     [[nodiscard]] Result<std::unique_ptr<driver::Queue>> create_queue(driver::QueueRole role) override;
-    [[nodiscard]] Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::KernelImage& image) override;
     [[nodiscard]] Result<std::unique_ptr<driver::Device>>
     create_sub_device(std::span<const uint32_t> compute_units) override;
     [[nodiscard]] DeviceAddress kernel_address(DeviceAddress address) const override;
-    [[nodiscard]] uint64_t now_ns() const override;
     [[nodiscard]] driver::PeerCopy* peer_copy() override { return shared_.peers ? this : nullptr; }
 
     [[nodiscard]] bool reaches(SpaceId space) const override;
@@ -59,9 +57,7 @@ public:
                                          uint64_t size, const driver::Submission& submission) override;
 
 private:
-    const driver::DeviceInfo info_;
     const SharedMemory shared_;
-    const std::vector<int> processors_;
     devices::Engine engine_;
 };
 
