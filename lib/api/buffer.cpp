@@ -14,6 +14,7 @@ constexpr cl_mem_flags device_access = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | C
 constexpr cl_mem_flags host_pointer_use = CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR;
 constexpr cl_mem_flags host_access = CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
 
+// By hand: std::popcount is a call into libgcc on processors that are not known to have the instruction.
 bool at_most_one(cl_mem_flags flags) { return (flags & (flags - 1)) == 0; }
 
 Result<void> check_flags(cl_mem_flags flags) {
@@ -50,7 +51,7 @@ Result<Ref<MemObject>> create_buffer(cl_context context_handle, const cl_mem_pro
         MemObject::create_buffer(Ref<Context>::share(context), flags, size, host_ptr,
                                  properties ? std::vector<cl_mem_properties>{0} : std::vector<cl_mem_properties>{});
     if (!buffer)
-        context->notify(buffer.error().detail());
+        context->notify_user(buffer.error().detail());
     return buffer;
 }
 

@@ -51,7 +51,7 @@ Result<void> check_host_writes(const MemObject& buffer) {
 Result<void> reserve(const EnqueueEdge& edge, const MemObject& buffer, SpaceId space) {
     auto reserved = edge.context().domain().reserve(buffer.storage(), space);
     if (!reserved)
-        edge.context().notify(reserved.error().detail());
+        edge.context().notify_user(reserved.error().detail());
     return reserved;
 }
 
@@ -134,7 +134,7 @@ Result<void*> map(const EnqueueEdge& edge, cl_mem handle, Blocking blocking, cl_
         return fail(Status::invalid_value);
     POLDER_ASSIGN(access, check_map_flags(*buffer, flags));
     if (auto reserved = edge.context().domain().reserve_map(buffer->storage()); !reserved) {
-        edge.context().notify(reserved.error().detail());
+        edge.context().notify_user(reserved.error().detail());
         return fail(reserved.error());
     }
     std::byte* const pointer = buffer->storage().map_address() + range.begin;

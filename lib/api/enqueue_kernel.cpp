@@ -130,7 +130,7 @@ Result<void> reserve_buffers(const Queue& queue, const KernelOnDevice& on, const
             continue;
         if (const Result<void> reserved = queue.context().domain().reserve(buffer->storage(), queue.space());
             !reserved) {
-            queue.context().notify(reserved.error().detail());
+            queue.context().notify_user(reserved.error().detail());
             return fail(reserved.error());
         }
     }
@@ -226,7 +226,7 @@ Result<BufferList> native_buffers(const Queue& queue, const NativeArguments& giv
             return fail(Status::invalid_context);
         buffers[i] = buffer;
         if (const Result<void> reserved = queue.context().domain().reserve(buffer->storage(), host_space); !reserved) {
-            queue.context().notify(reserved.error().detail());
+            queue.context().notify_user(reserved.error().detail());
             return fail(reserved.error());
         }
     }

@@ -62,9 +62,13 @@ uint64_t Context::min_base_alignment() const {
 }
 
 void Context::notify(std::string_view text) const {
-    POLDER_LOG(error, "%.*s", static_cast<int>(text.size()), text.data());
     if (notify_)
         notify_(std::string(text).c_str(), nullptr, 0, notify_user_);
+}
+
+void Context::notify_user(std::string_view text) const {
+    POLDER_LOG(error, "%.*s", static_cast<int>(text.size()), text.data());
+    notify(text);
 }
 
 void Context::add_destructor(Destructor function, void* user) {

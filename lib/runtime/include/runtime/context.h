@@ -39,8 +39,10 @@ public:
     // The smallest base address alignment, in bytes, of the devices: what a sub-buffer's origin needs.
     [[nodiscard]] uint64_t min_base_alignment() const;
 
-    // Tells the application (pfn_notify) and the log.
+    // Tells the application (pfn_notify) of its own mistake; POCL_DEBUG=api tells of the failing call.
     void notify(std::string_view text) const;
+    // Tells the application and, always, the user: memory that there is not.
+    void notify_user(std::string_view text) const;
     void add_destructor(Destructor function, void* user);
 
 private:
