@@ -17,10 +17,11 @@ cl_int report(const Error& error, const char* function) {
 cl_int report_cut_off(const char* function) {
     static std::atomic<bool> was_told{false};
     if (!was_told.exchange(true))
-        log::line(log::Category::error,
-                  "%s: this process was forked while OpenCL commands of its parent were executing; it cannot use "
-                  "OpenCL. Fork after clFinish, or before the first use of OpenCL, or start a program instead",
-                  function);
+        log::line(
+            log::Category::error,
+            "%s: this process was forked while its parent was in the midst of OpenCL commands or calls; it cannot use "
+            "OpenCL. Fork after clFinish, or before the first use of OpenCL, or start a program instead",
+            function);
     return CL_OUT_OF_RESOURCES;
 }
 

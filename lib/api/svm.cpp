@@ -131,8 +131,13 @@ CL_API_ENTRY void* CL_API_CALL clSVMAlloc(cl_context context, cl_svm_mem_flags f
 }
 
 CL_API_ENTRY void CL_API_CALL clSVMFree(cl_context context, void* svm_pointer) {
-    if (const auto checked = from_handle<Context>(context); checked && svm_pointer)
-        (*checked)->svm().free(svm_pointer);
+    // Nobody is told of a context that is none.
+    static_cast<void>(entry([&]() -> Result<void> {
+        POLDER_ASSIGN(checked, from_handle<Context>(context));
+        if (svm_pointer)
+            checked->svm().free(svm_pointer);
+        return {};
+    }));
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMFree(cl_command_queue queue, cl_uint num_svm_pointers, void* svm_pointers[],

@@ -1,76 +1,172 @@
 #include <base/fork.h>
 #include <base/mutex.h>
 
-#include <ctime>
+#include <chrono>
+#include <linux/membarrier.h>
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <thread>
+#include <unistd.h>
 
 namespace polder {
 
-std::atomic<bool> fork_state::cut_off{false};
+using fork_state::Gate;
+using fork_state::Thread;
+
+constinit std::atomic<Gate> fork_state::gate{Gate::not_ready};
+[[gnu::tls_model("initial-exec")]] constinit thread_local Thread fork_state::this_thread;
+
+namespace {
+
+bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
+
+} // namespace
 
 // Statics alone: the handlers stay registered until the process ends.
 struct ForkHandlers {
-    static Mutex& mutex() {
-        static auto* const instance = new Mutex;  // leaked: forks may come during the exit
+    // Never destroyed: forks and threads may come during the exit.
+    struct Mutexes {
+        Mutex front;  // a fork holds it as long as the gate is closed, so that threads may wait for the gate
+        Mutex lists;  // what follows below; under `front` in a fork
+    };
+    static Mutexes& mutexes() {
+        static auto* const instance = new Mutexes;
         return *instance;
     }
-    static inline ForkMembership* first = nullptr;
-    static inline bool was_quiet = false;
+    static inline ForkMembership* first_member = nullptr;
+    static inline Thread* first_thread = nullptr;
+    static inline pthread_key_t key = 0;  // whose destructor takes a thread out of the list, after all of C++'s
+    static inline bool has_key = false;
+    static inline bool is_set_up = false;
+    static inline Gate when_not_forking = Gate::not_ready;
+    static inline bool is_all_stopped = false;  // between the handlers of one fork
 
-    static bool lock_all() {
-        bool quiet = true;
-        for (ForkMembership* m = first; m; m = m->next_) {
+    // --- stopping and going on ---
+
+    // Locks everything. True when nobody is in the midst of anything.
+    static bool lock_all() POLDER_NO_THREAD_SAFETY_ANALYSIS {
+        mutexes().lists.lock();
+        bool is_quiet = true;
+        for (const Thread* thread = first_thread; thread; thread = thread->next)
+            is_quiet = is_quiet && (thread == &fork_state::this_thread || thread->depth.load() == 0);
+        for (ForkMembership* m = first_member; m; m = m->next_) {
             m->participant_.lock_for_fork();
-            quiet = quiet && m->participant_.is_quiet();
+            is_quiet = is_quiet && m->participant_.is_quiet();
         }
-        return quiet;
+        return is_quiet;
     }
-    static void unlock_all() {
-        for (ForkMembership* m = first; m; m = m->next_)
+    static void unlock_all() POLDER_NO_THREAD_SAFETY_ANALYSIS {
+        for (ForkMembership* m = first_member; m; m = m->next_)
             m->participant_.unlock_after_fork();
+        mutexes().lists.unlock();
     }
-
-    // The mutexes stay locked from `prepare` to `in_parent` or `in_child`, across functions.
-    static void prepare() POLDER_NO_THREAD_SAFETY_ANALYSIS {
-        mutex().lock();
-        was_quiet = lock_all();
-        for (uint32_t waited_ms = 0; !was_quiet && waited_ms < fork_state::quiet_wait_ms; ++waited_ms) {
+    // Everything is locked afterwards. False when something went on for too long.
+    static bool stop_all() {
+        using namespace std::chrono;
+        const auto end = steady_clock::now() + milliseconds(fork_state::quiet_wait_ms);
+        while (!lock_all()) {
+            if (steady_clock::now() >= end)
+                return false;
             unlock_all();
-            const timespec pause{0, 1'000'000};
-            nanosleep(&pause, nullptr);
-            was_quiet = lock_all();
+            std::this_thread::sleep_for(microseconds(100));
         }
-    }
-    static void in_parent() POLDER_NO_THREAD_SAFETY_ANALYSIS {
-        unlock_all();
-        mutex().unlock();
-    }
-    static void in_child() POLDER_NO_THREAD_SAFETY_ANALYSIS {
-        if (!was_quiet)
-            fork_state::cut_off.store(true, std::memory_order_relaxed);
-        for (ForkMembership* m = first; m; m = m->next_)
-            m->participant_.forget_threads();
-        unlock_all();
-        mutex().unlock();
+        return true;
     }
 
+    // The mutexes stay locked from `prepare` to `in_parent` or `in_child`, across functions. Handlers of the application
+    // may come in between and call entry points: being inside, this thread is let through.
+    static void prepare() POLDER_NO_THREAD_SAFETY_ANALYSIS {
+        mutexes().front.lock();
+        ++fork_state::this_thread.depth;
+        fork_state::gate.store(Gate::closed);
+        // From here on, a thread either is seen inside or sees the closed gate.
+        const bool is_seen = when_not_forking != Gate::open || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+        is_all_stopped = stop_all() && is_seen;
+    }
+    static void go_on(Gate gate) POLDER_NO_THREAD_SAFETY_ANALYSIS {
+        fork_state::gate.store(gate);
+        --fork_state::this_thread.depth;
+        unlock_all();
+        mutexes().front.unlock();
+    }
+    static void in_parent() { go_on(when_not_forking); }
+    static void in_child() {
+        for (ForkMembership* m = first_member; m; m = m->next_)
+            m->participant_.forget_threads();
+        Thread& me = fork_state::this_thread;
+        me.next = me.previous = nullptr;
+        first_thread = me.is_listed ? &me : nullptr;
+        prepare_gate();
+        go_on(is_all_stopped ? when_not_forking : Gate::cut_off);
+    }
+
+    // --- the lists ---
+
+    // Whether the system can make all threads of this process execute a fence.
+    static void prepare_gate() {
+        when_not_forking = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) ? Gate::open : Gate::not_ready;
+    }
+    static void set_up() {
+        if (is_set_up)
+            return;
+        is_set_up = true;
+        has_key = pthread_key_create(&key, leave_list) == 0;
+        prepare_gate();
+        fork_state::gate.store(when_not_forking);
+        // Last: from here on the gate may be closed. Without memory for it, children are as with most libraries.
+        static_cast<void>(pthread_atfork(prepare, in_parent, in_child));
+    }
     static void add(ForkMembership& member) {
-        static const int registered = pthread_atfork(prepare, in_parent, in_child);
-        static_cast<void>(registered);  // without memory for it, children are as with most libraries
-        const Lock lock(mutex());
-        member.next_ = first;
-        first = &member;
+        const Lock lock(mutexes().lists);
+        set_up();
+        member.next_ = first_member;
+        first_member = &member;
     }
     static void remove(ForkMembership& member) {
-        const Lock lock(mutex());
-        ForkMembership** link = &first;
+        const Lock lock(mutexes().lists);
+        ForkMembership** link = &first_member;
         while (*link != &member)
             link = &(*link)->next_;
         *link = member.next_;
     }
+    static void enter_list(Thread& me) {
+        const Lock lock(mutexes().lists);
+        set_up();
+        // A thread that could not be taken out again is not put in, and a fork does not wait for it.
+        if (!has_key || pthread_setspecific(key, &me) != 0)
+            return;
+        me.previous = nullptr;
+        me.next = first_thread;
+        if (first_thread)
+            first_thread->previous = &me;
+        first_thread = &me;
+        me.is_listed = true;
+    }
+    static void leave_list(void* thread) {
+        const Lock lock(mutexes().lists);
+        Thread& me = *static_cast<Thread*>(thread);
+        (me.previous ? me.previous->next : first_thread) = me.next;
+        if (me.next)
+            me.next->previous = me.previous;
+        me.is_listed = false;
+    }
 };
+
+// With a depth of 1 or more. Sequentially consistent throughout: this side has no help of a membarrier.
+void fork_state::Inside::enter_slowly(Thread& me) {
+    if (!me.is_listed)
+        ForkHandlers::enter_list(me);
+    me.depth.exchange(me.depth.load());
+    while (gate.load() == Gate::closed && me.depth.load() == 1) {
+        me.depth.store(0);
+        {
+            const Lock wait(ForkHandlers::mutexes().front);
+        }
+        me.depth.exchange(1);
+    }
+}
 
 ForkMembership::ForkMembership(ForkParticipant& participant) : participant_(participant) { ForkHandlers::add(*this); }
 ForkMembership::~ForkMembership() { ForkHandlers::remove(*this); }
 
-} // namespace polder
+}  // namespace polder

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <memory>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -22,16 +23,15 @@ protected:
     }
 
     // Many work-groups, so that workers are wanted. The sum of the results, or -1 and an OpenCL error.
-    static cl_int compute(cl_command_queue on, cl_program doubling, cl_mem values) {
+    static cl_int compute(cl_command_queue on, cl_program doubling, cl_mem values, size_t size = count) {
         cl_int error = CL_SUCCESS;
         const OwnedKernel kernel = clCreateKernel(doubling, "doubled", &error);
         const cl_int ones = 1;
-        const size_t size = count;
         if (error || clSetKernelArg(kernel, 0, sizeof values, &values) ||
             clEnqueueFillBuffer(on, values, &ones, sizeof ones, 0, size * sizeof ones, 0, nullptr, nullptr) ||
             clEnqueueNDRangeKernel(on, kernel, 1, nullptr, &size, nullptr, 0, nullptr, nullptr))
             return -1;
-        std::vector<cl_int> got(count);
+        std::vector<cl_int> got(size);
         if (clEnqueueReadBuffer(on, values, CL_TRUE, 0, size * sizeof ones, got.data(), 0, nullptr, nullptr))
             return -1;
         cl_int sum = 0;
@@ -144,6 +144,68 @@ TEST_F(Forks, AChildOfAProcessWithWorkInFlightIsToldSo) {
     gate.may_end = true;
     EXPECT_EQ(clFinish(queue), CL_SUCCESS);
     EXPECT_EQ(compute(queue, program, buffer), expected);
+}
+
+// What several threads do again and again until it goes out of scope.
+class Hammer {
+public:
+    template <class... Strokes>
+    explicit Hammer(Strokes... strokes) {
+        (threads_.emplace_back([this, strokes] {
+            while (!is_over_)
+                strokes();
+        }),
+         ...);
+    }
+    ~Hammer() {
+        is_over_ = true;
+        for (std::thread& thread : threads_)
+            thread.join();
+    }
+
+private:
+    std::atomic<bool> is_over_{false};
+    std::vector<std::thread> threads_;
+};
+
+TEST_F(Forks, AChildOfAProcessWhoseThreadsAreInsideNeverHangs) {
+    const OwnedQueue second = make_queue(devices.back());
+    const auto launch_on = [&](cl_command_queue on, cl_mem values) {
+        return [&, on, values] { EXPECT_EQ(compute(on, program, values, 1 << 10), 2 << 10); };
+    };
+    const auto build_anew = [&, number = std::make_shared<int>(0)] {
+        const std::string text = "kernel void k(global int* v) { v[0] = " + std::to_string(++*number) + "; }";
+        EXPECT_NE(build(text), nullptr);
+    };
+    const auto create = [&] { EXPECT_NE(make_buffer(4096), nullptr); };
+    const OwnedMem other = make_buffer(count * sizeof(cl_int));
+    int computing = 0;
+    const auto fork_while = [&](int times) {
+        for (int i = 0; i < times; ++i) {
+            const int status = exit_status_of_child([&] {
+                cl_int error = CL_SUCCESS;
+                const OwnedMem mine = clCreateBuffer(context, CL_MEM_READ_WRITE, 1 << 12, nullptr, &error);
+                if (error == CL_OUT_OF_RESOURCES && clFinish(queue) == CL_OUT_OF_RESOURCES)
+                    return 8;
+                // A queue that a thread of the parent was using, too.
+                const bool is_right = compute(queue, program, mine, 1 << 10) == 2 << 10 &&
+                                      compute(second, program, mine, 1 << 10) == 2 << 10;
+                return is_right ? 7 : 1;
+            });
+            ASSERT_TRUE(status == 7 || status == 8) << status;
+            computing += status == 7;
+        }
+    };
+    {
+        const Hammer hammer(launch_on(queue, buffer), launch_on(second, other), create);
+        fork_while(25);
+    }
+    {
+        const Hammer hammer(launch_on(queue, buffer), build_anew, create);
+        fork_while(25);
+    }
+    EXPECT_EQ(compute(queue, program, buffer), expected) << "the parent goes on";
+    EXPECT_GT(computing, 0) << "threads whose calls are short are waited for";
 }
 
 } // namespace
