@@ -68,17 +68,17 @@ bool is_linkable(const Program& program, const Device& device) {
            build.built->module->kind() != compiler::ModuleKind::executable;
 }
 
-// The devices for which the programs can be linked. A device for which only some programs have been compiled is an
-// error, and so is one of the list for which none has; without a list, devices that have none are left out.
+// The devices for which the programs are linked: those for which all have been compiled. One for which none has been
+// is left out, one for which only some have is an error, and so is none at all.
 Result<std::vector<Ref<Device>>> linkable_devices(const std::vector<Ref<Program>>& programs,
-                                                  const std::vector<Ref<Device>>& devices, AbsentList listed) {
+                                                  const std::vector<Ref<Device>>& devices) {
     std::vector<Ref<Device>> linkable;
     for (const Ref<Device>& device : devices) {
         const auto count = std::ranges::count_if(
             programs, [&](const Ref<Program>& program) { return is_linkable(*program, *device); });
         if (static_cast<size_t>(count) == programs.size())
             linkable.push_back(device);
-        else if (count != 0 || listed == AbsentList::invalid)
+        else if (count != 0)
             return fail(Status::invalid_operation);
     }
     if (linkable.empty())
@@ -169,9 +169,9 @@ CL_API_ENTRY cl_program CL_API_CALL clLinkProgram(cl_context context, cl_uint nu
         POLDER_ASSIGN(programs, linked_programs(*owner, num_input_programs, input_programs));
         if (!is_valid({pfn_notify, user_data}))
             return fail(Status::invalid_value);
-        POLDER_ASSIGN(devices, linkable_devices(programs, listed, list ? AbsentList::invalid : AbsentList::all));
+        POLDER_ASSIGN(devices, linkable_devices(programs, listed));
         const Ref<Program> program =
-            make_ref<Program>(Ref<Context>::share(owner), devices, Program::Origin::linked, "");
+            make_ref<Program>(Ref<Context>::share(owner), std::move(listed), Program::Origin::linked, "");
         POLDER_ASSIGN(handle, expose<cl_program>(program));
         linked = handle;
         const Result<void> outcome = program->build({.step = Step::link,

@@ -132,7 +132,13 @@ Result<size_t> input_group_size(const SubGroupInput& input) {
     return product;
 }
 
-// One sub-group is a work-group of any size; more sub-groups than one cannot be had.
+// A required size that has more than one dimension.
+bool needs_two_dimensions(const KernelOnDevice& on) {
+    const auto& required = on.info->reqd_work_group_size;
+    return required && (*required)[1] * (*required)[2] > 1;
+}
+
+// One sub-group is a work-group of any size, but the answer has one dimension; more sub-groups than one cannot be had.
 Result<void> answer_local_size(const KernelAndDevice& target, const SubGroupInput& input, const Info& info) {
     if (!input.value || input.size != sizeof(size_t))
         return fail(Status::invalid_value);
@@ -140,7 +146,7 @@ Result<void> answer_local_size(const KernelAndDevice& target, const SubGroupInpu
     if (dimensions < 1 || dimensions > 3)
         return fail(Status::invalid_value);
     std::array<size_t, 3> local{0, 0, 0};
-    if (*static_cast<const size_t*>(input.value) == 1)
+    if (*static_cast<const size_t*>(input.value) == 1 && !needs_two_dimensions(*target.on))
         local = {group_size_max(target), 1, 1};
     return info.array(std::span<const size_t>(local).first(dimensions));
 }

@@ -45,9 +45,9 @@ void Event::leave_pending(State state, std::vector<Ref<Dependent>>& ready) {
     if (!has_callbacks)
         return;
     if (state == State::failed) {
-        run_callbacks(CL_COMPLETE, error_);
+        run_callbacks(CL_COMPLETE);
     } else {
-        run_callbacks(CL_SUBMITTED, CL_SUBMITTED);
+        run_callbacks(CL_SUBMITTED);
         watch(Ref<Event>::share(this));
     }
 }
@@ -99,27 +99,30 @@ void Event::add_callback(cl_int status, Callback function, void* user) {
     {
         Lock lock(mutex_);
         callbacks_.push_back({status, function, user});
-        if (is_pending())
-            return;  // leave_pending sees it
+        // A user event is submitted from the beginning. All else leave_pending will see.
+        if (is_pending() && !(is_user() && status == CL_SUBMITTED))
+            return;
     }
     if (is_failed()) {
-        run_callbacks(CL_COMPLETE, error_);
+        run_callbacks(CL_COMPLETE);
         return;
     }
-    run_callbacks(CL_SUBMITTED, CL_SUBMITTED);
+    run_callbacks(CL_SUBMITTED);
+    if (is_pending())
+        return;
     if (timepoint_.queue)
         timepoint_.queue->flush();
     watch(Ref<Event>::share(this));
 }
 
 void Event::run_completion_callbacks() {
-    const cl_int final_status = status();
-    run_callbacks(CL_RUNNING, final_status < 0 ? final_status : CL_RUNNING);
-    run_callbacks(CL_COMPLETE, final_status < 0 ? final_status : CL_COMPLETE);
+    run_callbacks(CL_RUNNING);
+    run_callbacks(CL_COMPLETE);
 }
 
-// Statuses count down from CL_QUEUED (3) to CL_COMPLETE (0): what waits for `reached` or an earlier one is due.
-void Event::run_callbacks(cl_int reached, cl_int reported) {
+// Statuses count down from CL_QUEUED (3) to CL_COMPLETE (0): what waits for `reached` or an earlier one is due. Each
+// is told the status that it waited for, or the error.
+void Event::run_callbacks(cl_int reached) {
     std::vector<CallbackEntry> due;
     {
         Lock lock(mutex_);
@@ -127,8 +130,9 @@ void Event::run_callbacks(cl_int reached, cl_int reported) {
         std::copy_if(callbacks_.begin(), callbacks_.end(), std::back_inserter(due), is_due);
         std::erase_if(callbacks_, is_due);
     }
+    const cl_int error = std::min(status(), CL_COMPLETE);
     for (const CallbackEntry& entry : due)
-        entry.function(static_cast<cl_event>(handle()), reported, entry.user);
+        entry.function(static_cast<cl_event>(handle()), error < 0 ? error : entry.status, entry.user);
 }
 
 void run_ready(std::vector<Ref<Dependent>>& ready) {

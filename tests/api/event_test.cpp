@@ -187,6 +187,31 @@ TEST_F(Events, CallbackOfACompleteOrFailedEventRuns) {
     EXPECT_EQ(seen_failure.status, -7);
 }
 
+TEST_F(Events, CallbackForTheSubmissionOfAUserEventRunsAtOnce) {
+    const OwnedEvent event = make_user_event();
+    Seen submitted;
+    Seen complete;
+    ASSERT_EQ(clSetEventCallback(event, CL_COMPLETE, Seen::note, &complete), CL_SUCCESS);
+    ASSERT_EQ(clSetEventCallback(event, CL_SUBMITTED, Seen::note, &submitted), CL_SUCCESS);
+    submitted.wait_for(1);
+    EXPECT_EQ(submitted.status, CL_SUBMITTED);
+    EXPECT_EQ(complete.calls, 0);
+    ASSERT_EQ(clSetUserEventStatus(event, CL_COMPLETE), CL_SUCCESS);
+    complete.wait_for(1);
+    EXPECT_EQ(submitted.calls, 1);
+}
+
+TEST_F(Events, CallbackIsToldTheStatusItWasRegisteredFor) {
+    const OwnedEvent done = make_user_event();
+    ASSERT_EQ(clSetUserEventStatus(done, CL_COMPLETE), CL_SUCCESS);
+    for (const cl_int status : {CL_SUBMITTED, CL_RUNNING, CL_COMPLETE}) {
+        Seen seen;
+        ASSERT_EQ(clSetEventCallback(done, status, Seen::note, &seen), CL_SUCCESS);
+        seen.wait_for(1);
+        EXPECT_EQ(seen.status, status);
+    }
+}
+
 TEST_F(Events, CallbackMaySetTheUserEventThatOthersWaitFor) {
     OwnedMem buffer = make_buffer(64);
     OwnedEvent gate = make_user_event();

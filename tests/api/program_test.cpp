@@ -292,6 +292,35 @@ TEST_F(Programs, LinkingReportsEveryBadArgument) {
     EXPECT_EQ(link(context, 1, bad), CL_LINK_PROGRAM_FAILURE);
 }
 
+TEST_F(Programs, LinkingPassesOverADeviceForWhichNothingWasCompiled) {
+    if (devices.size() < 2)
+        GTEST_SKIP() << "needs two devices";
+    OwnedProgram object = from_source(good_source);
+    ASSERT_EQ(clCompileProgram(object, 1, devices.data(), "", 0, nullptr, nullptr, nullptr, nullptr), CL_SUCCESS);
+    for (const cl_device_id* const list : {static_cast<const cl_device_id*>(nullptr), std::as_const(devices).data()}) {
+        const cl_uint count = list ? static_cast<cl_uint>(devices.size()) : 0;
+        cl_int error = CL_INVALID_VALUE;
+        OwnedProgram linked = clLinkProgram(context, count, list, "", 1, object.in(), nullptr, nullptr, &error);
+        ASSERT_EQ(error, CL_SUCCESS);
+        cl_uint of_program = 0;
+        EXPECT_EQ(clGetProgramInfo(linked, CL_PROGRAM_NUM_DEVICES, sizeof of_program, &of_program, nullptr),
+                  CL_SUCCESS);
+        EXPECT_EQ(of_program, devices.size());
+        cl_build_status status = CL_BUILD_ERROR;
+        EXPECT_EQ(clGetProgramBuildInfo(linked, devices[1], CL_PROGRAM_BUILD_STATUS, sizeof status, &status, nullptr),
+                  CL_SUCCESS);
+        EXPECT_EQ(status, CL_BUILD_NONE);
+        expect_runs(linked, "first", 1);
+    }
+    // Two programs that have been compiled for different devices.
+    OwnedProgram other = from_source("int unused(void) { return 1; }");
+    ASSERT_EQ(clCompileProgram(other, 1, &devices[1], "", 0, nullptr, nullptr, nullptr, nullptr), CL_SUCCESS);
+    const cl_program both[] = {object, other};
+    cl_int error = CL_SUCCESS;
+    EXPECT_EQ(clLinkProgram(context, 0, nullptr, "", 2, both, nullptr, nullptr, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_OPERATION);
+}
+
 TEST_F(Programs, BinariesAreSavedAndLoaded) {
     OwnedProgram program = build(good_source, "-DY");
     const std::vector<std::vector<unsigned char>> saved = binaries(program);

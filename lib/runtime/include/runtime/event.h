@@ -94,7 +94,7 @@ private:
         void* user;
     };
     void leave_pending(State state, std::vector<Ref<Dependent>>& ready);
-    void run_callbacks(cl_int reached, cl_int reported);
+    void run_callbacks(cl_int reached);
 
     Ref<Context> context_;
     Ref<Queue> queue_;
@@ -114,4 +114,4 @@ private:
 // Runs everything on `ready`, and what that makes ready, iteratively.
 void run_ready(std::vector<Ref<Dependent>>& ready);
 
-}  // namespace polder::runtime
+} // namespace polder::runtime
