@@ -45,8 +45,36 @@ def offences(path, text):
             yield f"{path}:{number}: a tab or trailing space"
 
 
+# What documentation names and this repository does not hold: Clang's headers, builds, and what is only generated.
+NOT_OURS = re.compile(r"(include/)?opencl-c(-base)?\.h|build[\w-]*/.*|polder\.icd")
+IS_A_PATH = re.compile(r"[\w.+-]+(/[\w.+-]+)+/?|[\w+-]+\.(h|cpp|cl|inc|md|py|build)")
+
+
+def tracked():
+    """Every file and folder, as git knows them; a source also stands for the program that is made of it."""
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True,
+                            capture_output=True, text=True).stdout.split()
+    paths = {path for path in listed if (ROOT / path).exists()}
+    folders = {str(folder) for path in paths for folder in pathlib.PurePosixPath(path).parents}
+    return paths | folders | {path.removesuffix(".cpp") for path in paths}
+
+
+def stale_names(document, known):
+    """Paths in backquotes (whole, or as #include lines shorten them) and links to what is not there."""
+    for number, line in enumerate((ROOT / document).read_text().splitlines(), 1):
+        words = [word for quoted in re.findall(r"`([^`]+)`", line) for word in quoted.split()]
+        for word in (word.rstrip("/") for word in words if IS_A_PATH.fullmatch(word) and not NOT_OURS.fullmatch(word)):
+            if not any(path == word or path.endswith("/" + word) for path in known):
+                yield f"{document}:{number}: names {word}, which does not exist"
+        for target in re.findall(r"\]\(([^)#]+)", line):
+            if "://" not in target and not ((ROOT / document).parent / target).exists():
+                yield f"{document}:{number}: links to {target}, which does not exist"
+
+
 def main():
+    known = tracked()
     found = [offence for path in sources() for offence in offences(path, (ROOT / path).read_text())]
+    found += [offence for path in sorted(known) if path.endswith(".md") for offence in stale_names(path, known)]
     print("\n".join(found) if found else "style: nothing to object to")
     return 1 if found else 0
 

@@ -1,4 +1,4 @@
-// Kernel: a kernel of a built program with its arguments. Arguments are copy-on-write: enqueueing a launch takes
+// Kernel: a kernel of a built program with its arguments. Arguments are copy-on-write: a launch that has to wait takes
 // a reference to the current set, so freezing them costs one count.
 //
 // A kernel does not keep the buffers alive that are its arguments (the specification forbids it); a launch does.
