@@ -15,8 +15,8 @@ packages_to_build=(
     libgtest-dev libgmock-dev libbenchmark-dev libmpfr-dev)
 
 # The programs that tests/apps runs. Without them those tests are skipped.
-packages_of_apps=(clinfo clpeak clblast-tests libviennacl-dev libvkfft-dev piglit hashcat python3-gpyfft
-    python3-numpy python3-pyopencl)
+packages_of_apps=(clinfo clpeak clblast-tests libviennacl-dev libvkfft-dev libopencv-imgproc-dev piglit hashcat
+    python3-gpyfft python3-numpy python3-pyopencl)
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
 fail() {
