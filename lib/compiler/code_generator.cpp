@@ -7,6 +7,7 @@
 #include "diagnostics.h"
 #include "division_guard.h"
 #include "host.h"
+#include "masked_memory.h"
 #include "retarget.h"
 #include "sum_order.h"
 #include "workgroup/workgroup.h"
@@ -136,11 +137,14 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOpti
     analyses.register_all(builder);
     const auto level = options.is_optimized ? llvm::OptimizationLevel::O3 : llvm::OptimizationLevel::O1;
     builder.buildPerModuleDefaultPipeline(level).run(module, analyses.modules);
-    if (!options.is_optimized)
-        return;
-    for (llvm::Function& function : module)
-        if (!function.isDeclaration())
-            order_sums(function, machine.getTargetTransformInfo(function));
+    for (llvm::Function& function : module) {
+        if (function.isDeclaration())
+            continue;
+        const llvm::TargetTransformInfo target = machine.getTargetTransformInfo(function);
+        lower_masked_memory(function, target);
+        if (options.is_optimized)
+            order_sums(function, target);
+    }
 }
 
 Result<std::string> emit(llvm::Module& module, llvm::TargetMachine& machine) {

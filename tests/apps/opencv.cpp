@@ -1,5 +1,5 @@
 // OpenCV's transparent API: the same operations on the host's matrices and on OpenCL's, over images of a size that is no multiple of
-// anything, with equal results but for rounding. OpenCV would take the host's path when OpenCL fails; main() forbids it.
+// anything, with equal results but for rounding. OpenCV takes the host's path when OpenCL fails; main() counts that as an error.
 #include <cstdio>
 #include <cstdlib>
 #include <functional>

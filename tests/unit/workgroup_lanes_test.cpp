@@ -88,5 +88,24 @@ TEST(Lanes, IntsBehindAGuard_AreLoadedAsRows) {
     EXPECT_EQ(out, expected);
 }
 
+TEST(Lanes, VectorsOfEightAndMoreAreNotTakenApart) {
+    Compiled program(R"(
+        kernel void k(global const float16* a, global float16* out) {
+            int i = get_global_id(0);
+            out[i] = a[i] * 2.0f;
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_TRUE(has(program, "fmul <16 x float>") && !has(program, "llvm.masked.")) << program.optimised();
+    struct alignas(64) Vector {
+        std::array<float, 16> values;
+    };
+    std::vector<Vector> in(40), out(40);
+    for (size_t i = 0; i < 40 * 16; ++i)
+        in[i / 16].values[i % 16] = static_cast<float>(i);
+    program.run({1, {40, 1, 1}, {40, 1, 1}}, Arguments().add(in.data()).add(out.data()));
+    for (size_t i = 0; i < 40 * 16; ++i)
+        ASSERT_EQ(out[i / 16].values[i % 16], 2 * in[i / 16].values[i % 16]) << i;
+}
+
 } // namespace
 } // namespace polder::compiler::workgroup::test

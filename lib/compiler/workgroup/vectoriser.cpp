@@ -3,8 +3,10 @@
 #include "lane_plan.h"
 #include "vector_loop.h"
 
+#include <cmath>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/PostDominators.h>
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/Scalarizer.h>
@@ -94,7 +96,30 @@ bool vectorise_one(llvm::Function& function, unsigned width, unsigned& vectorise
     return false;
 }
 
-} // namespace
+// A program that works on vectors of eight and more fills the registers by itself. Its vectors are not taken apart, since each
+// of their elements would be a gather for lanes.
+constexpr unsigned own_vector_elements_min = 8;
+
+bool has_vectors_of_its_own(const llvm::LoopInfo& loops) {
+    constexpr unsigned rounds = 8;  // what a loop inside is taken to do
+    double own = 0, others = 0;
+    for (const llvm::Loop* loop : loops.getLoopsInPreorder()) {
+        if (!is_tagged(*loop))
+            continue;
+        for (const llvm::BasicBlock* block : loop->blocks())
+            for (const llvm::Instruction& instruction : *block) {
+                const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
+                if (address == nullptr || llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(address)))
+                    continue;
+                const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(llvm::getLoadStoreType(&instruction));
+                const double weight = std::pow(rounds, loops.getLoopDepth(block) - loop->getLoopDepth());
+                (type != nullptr && type->getNumElements() >= own_vector_elements_min ? own : others) += weight;
+            }
+    }
+    return own > others;
+}
+
+}  // namespace
 
 unsigned vectorise_work_item_loops(llvm::Function& function, unsigned width, llvm::FunctionAnalysisManager& analyses) {
     bool is_wanted = false;
@@ -103,6 +128,7 @@ unsigned vectorise_work_item_loops(llvm::Function& function, unsigned width, llv
         const llvm::LoopInfo loops(dominators);
         for (const llvm::Loop* loop : loops.getLoopsInPreorder())
             is_wanted |= is_tagged(*loop);
+        is_wanted = is_wanted && !has_vectors_of_its_own(loops);
     }
     if (!is_wanted || width < 2)
         return 0;
@@ -113,4 +139,4 @@ unsigned vectorise_work_item_loops(llvm::Function& function, unsigned width, llv
     return vectorised;
 }
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

@@ -1,0 +1,146 @@
+#include "masked_memory.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/PatternMatch.h>
+
+namespace polder::compiler {
+namespace {
+
+// A masked load, store, gather or scatter. LLVM has no class for the four.
+struct Access {
+    llvm::IntrinsicInst& call;
+    llvm::Value* stored = nullptr;  // of stores
+    llvm::Value* address;           // one pointer, or one for each lane
+    llvm::Value* mask;
+    llvm::Value* otherwise = nullptr;  // of loads: the lanes that are masked off
+
+    llvm::FixedVectorType* type() const {
+        return llvm::dyn_cast<llvm::FixedVectorType>(stored ? stored->getType() : call.getType());
+    }
+    unsigned address_operand() const { return stored ? 1 : 0; }
+    llvm::Align alignment() const { return call.getParamAlign(address_operand()).valueOrOne(); }
+};
+
+// The place on the stack for lanes that are masked off holds any number or pointer.
+constexpr unsigned place_bits = 64;
+
+std::optional<Access> access_of(llvm::Instruction& instruction) {
+    auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+    if (call == nullptr)
+        return std::nullopt;
+    switch (call->getIntrinsicID()) {
+    case llvm::Intrinsic::masked_load:
+    case llvm::Intrinsic::masked_gather:
+        return Access{.call = *call,
+                      .address = call->getArgOperand(0),
+                      .mask = call->getArgOperand(1),
+                      .otherwise = call->getArgOperand(2)};
+    case llvm::Intrinsic::masked_store:
+    case llvm::Intrinsic::masked_scatter:
+        return Access{.call = *call,
+                      .stored = call->getArgOperand(0),
+                      .address = call->getArgOperand(1),
+                      .mask = call->getArgOperand(2)};
+    default: return std::nullopt;
+    }
+}
+
+bool is_instruction_of(const llvm::TargetTransformInfo& target, const Access& access) {
+    llvm::FixedVectorType* type = access.type();
+    const llvm::Align alignment = access.alignment();
+    const unsigned space = access.address->getType()->getScalarType()->getPointerAddressSpace();
+    switch (access.call.getIntrinsicID()) {
+    case llvm::Intrinsic::masked_load: return target.isLegalMaskedLoad(type, alignment, space);
+    case llvm::Intrinsic::masked_store: return target.isLegalMaskedStore(type, alignment, space);
+    case llvm::Intrinsic::masked_gather:
+        return target.isLegalMaskedGather(type, alignment) && !target.forceScalarizeMaskedGather(type, alignment);
+    default:
+        return target.isLegalMaskedScatter(type, alignment) && !target.forceScalarizeMaskedScatter(type, alignment);
+    }
+}
+
+bool is_lowered(const llvm::TargetTransformInfo& target, const Access& access) {
+    const llvm::FixedVectorType* type = access.type();
+    return type != nullptr && type->getScalarSizeInBits() <= place_bits && !is_instruction_of(target, access);
+}
+
+class Lowering {
+public:
+    explicit Lowering(llvm::Function& function) : function_(function) {}
+
+    void lower(const Access& access) {
+        llvm::IRBuilder<> builder(&access.call);
+        llvm::FixedVectorType* type = access.type();
+        llvm::Type* element = type->getElementType();
+        // A vector's own alignment says little about its lanes.
+        const llvm::Align alignment = access.address->getType()->isVectorTy()
+                                          ? access.alignment()
+                                          : commonAlignment(access.alignment(), size_of(*element));
+        const llvm::SmallVector<llvm::Value*, 16> addresses = addresses_of(access, builder);
+        llvm::Value* loaded = llvm::PoisonValue::get(type);
+        for (unsigned lane = 0; lane < type->getNumElements(); ++lane) {
+            if (access.stored)
+                builder.CreateAlignedStore(builder.CreateExtractElement(access.stored, lane), addresses[lane],
+                                           alignment);
+            else
+                loaded = builder.CreateInsertElement(
+                    loaded, builder.CreateAlignedLoad(element, addresses[lane], alignment), lane);
+        }
+        if (!access.stored) {
+            if (!llvm::isa<llvm::UndefValue>(access.otherwise))
+                loaded = builder.CreateSelect(access.mask, loaded, access.otherwise);
+            access.call.replaceAllUsesWith(loaded);
+        }
+        access.call.eraseFromParent();
+    }
+
+private:
+    uint64_t size_of(llvm::Type& type) const { return function_.getDataLayout().getTypeStoreSize(&type); }
+
+    llvm::SmallVector<llvm::Value*, 16> addresses_of(const Access& access, llvm::IRBuilder<>& builder) {
+        llvm::FixedVectorType* type = access.type();
+        llvm::Value* all = access.address;
+        if (!all->getType()->isVectorTy()) {
+            llvm::SmallVector<llvm::Constant*, 16> indices;
+            for (unsigned lane = 0; lane < type->getNumElements(); ++lane)
+                indices.push_back(builder.getInt64(lane));
+            all = builder.CreateGEP(type->getElementType(), all, llvm::ConstantVector::get(indices));
+        }
+        if (!llvm::PatternMatch::match(access.mask, llvm::PatternMatch::m_AllOnes()))
+            all = builder.CreateSelect(access.mask, all, builder.CreateVectorSplat(type->getNumElements(), place()));
+        llvm::SmallVector<llvm::Value*, 16> addresses;
+        for (unsigned lane = 0; lane < type->getNumElements(); ++lane)
+            addresses.push_back(builder.CreateExtractElement(all, lane));
+        return addresses;
+    }
+
+    // Where lanes go that are masked off.
+    llvm::Value* place() {
+        if (place_ == nullptr) {
+            llvm::IRBuilder<> builder(&*function_.getEntryBlock().getFirstInsertionPt());
+            place_ = builder.CreateAlloca(builder.getIntNTy(place_bits), nullptr, "masked_off");
+        }
+        return place_;
+    }
+
+    llvm::Function& function_;
+    llvm::AllocaInst* place_ = nullptr;
+};
+
+} // namespace
+
+void lower_masked_memory(llvm::Function& function, const llvm::TargetTransformInfo& target) {
+    // What is stored may have been loaded by another of them, so they are looked at again when their turn comes.
+    llvm::SmallVector<llvm::Instruction*, 16> lowered;
+    for (llvm::Instruction& instruction : llvm::instructions(function))
+        if (const std::optional<Access> access = access_of(instruction); access && is_lowered(target, *access))
+            lowered.push_back(&instruction);
+    Lowering lowering(function);
+    for (llvm::Instruction* instruction : lowered)
+        lowering.lower(*access_of(*instruction));
+}
+
+} // namespace polder::compiler
