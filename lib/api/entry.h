@@ -44,7 +44,7 @@ template <class Body>
 [[nodiscard]] cl_int entry(Body&& body, const char* function = __builtin_FUNCTION()) noexcept {
     const fork_state::Inside inside;
     // Whatever would be called may wait for threads that are gone.
-    if (fork_state::is_cut_off()) [[unlikely]]
+    if (inside.is_cut_off()) [[unlikely]]
         return report_cut_off(function);
     try {
         Result<void> result = body();

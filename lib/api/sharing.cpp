@@ -14,7 +14,8 @@ using runtime::Queue;
 namespace {
 
 // The context is not one of that other API's, whether it is a context or not.
-cl_mem no_shared_object(cl_int* errcode_ret) {
+template <class Handle>
+Handle no_shared(cl_int* errcode_ret) {
     if (errcode_ret)
         *errcode_ret = CL_INVALID_CONTEXT;
     return nullptr;
@@ -36,22 +37,22 @@ cl_int no_shared_objects(cl_command_queue command_queue, cl_uint count, const cl
 } // namespace
 
 CL_API_ENTRY cl_mem CL_API_CALL clCreateFromGLBuffer(cl_context, cl_mem_flags, cl_GLuint, cl_int* errcode_ret) {
-    return no_shared_object(errcode_ret);
+    return no_shared<cl_mem>(errcode_ret);
 }
 CL_API_ENTRY cl_mem CL_API_CALL clCreateFromGLTexture(cl_context, cl_mem_flags, cl_GLenum, cl_GLint, cl_GLuint,
                                                       cl_int* errcode_ret) {
-    return no_shared_object(errcode_ret);
+    return no_shared<cl_mem>(errcode_ret);
 }
 CL_API_ENTRY cl_mem CL_API_CALL clCreateFromGLTexture2D(cl_context, cl_mem_flags, cl_GLenum, cl_GLint, cl_GLuint,
                                                         cl_int* errcode_ret) {
-    return no_shared_object(errcode_ret);
+    return no_shared<cl_mem>(errcode_ret);
 }
 CL_API_ENTRY cl_mem CL_API_CALL clCreateFromGLTexture3D(cl_context, cl_mem_flags, cl_GLenum, cl_GLint, cl_GLuint,
                                                         cl_int* errcode_ret) {
-    return no_shared_object(errcode_ret);
+    return no_shared<cl_mem>(errcode_ret);
 }
 CL_API_ENTRY cl_mem CL_API_CALL clCreateFromGLRenderbuffer(cl_context, cl_mem_flags, cl_GLuint, cl_int* errcode_ret) {
-    return no_shared_object(errcode_ret);
+    return no_shared<cl_mem>(errcode_ret);
 }
 CL_API_ENTRY cl_int CL_API_CALL clGetGLObjectInfo(cl_mem memobj, cl_gl_object_type*, cl_GLuint*) {
     return not_shared(memobj, CL_INVALID_GL_OBJECT);
@@ -74,14 +75,12 @@ CL_API_ENTRY cl_int CL_API_CALL clGetGLContextInfoKHR(const cl_context_propertie
     return CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR;
 }
 CL_API_ENTRY cl_event CL_API_CALL clCreateEventFromGLsyncKHR(cl_context, cl_GLsync, cl_int* errcode_ret) {
-    if (errcode_ret)
-        *errcode_ret = CL_INVALID_CONTEXT;
-    return nullptr;
+    return no_shared<cl_event>(errcode_ret);
 }
 
 CL_API_ENTRY cl_mem CL_API_CALL clCreateFromEGLImageKHR(cl_context, CLeglDisplayKHR, CLeglImageKHR, cl_mem_flags,
                                                         const cl_egl_image_properties_khr*, cl_int* errcode_ret) {
-    return no_shared_object(errcode_ret);
+    return no_shared<cl_mem>(errcode_ret);
 }
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueAcquireEGLObjectsKHR(cl_command_queue command_queue, cl_uint num_objects,
                                                               const cl_mem* mem_objects, cl_uint, const cl_event*,
@@ -95,35 +94,33 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueReleaseEGLObjectsKHR(cl_command_queue c
 }
 CL_API_ENTRY cl_event CL_API_CALL clCreateEventFromEGLSyncKHR(cl_context, CLeglSyncKHR, CLeglDisplayKHR,
                                                               cl_int* errcode_ret) {
-    if (errcode_ret)
-        *errcode_ret = CL_INVALID_CONTEXT;
-    return nullptr;
+    return no_shared<cl_event>(errcode_ret);
 }
 
 cl_int clGetDeviceIDsFromD3D10KHR() { return CL_DEVICE_NOT_FOUND; }
 cl_mem clCreateFromD3D10BufferKHR(cl_context, cl_mem_flags, void*, cl_int* errcode_ret) {
-    return no_shared_object(errcode_ret);
+    return no_shared<cl_mem>(errcode_ret);
 }
 cl_mem clCreateFromD3D10Texture2DKHR(cl_context, cl_mem_flags, void*, cl_uint, cl_int* errcode_ret) {
-    return no_shared_object(errcode_ret);
+    return no_shared<cl_mem>(errcode_ret);
 }
 cl_mem clCreateFromD3D10Texture3DKHR(cl_context, cl_mem_flags, void*, cl_uint, cl_int* errcode_ret) {
-    return no_shared_object(errcode_ret);
+    return no_shared<cl_mem>(errcode_ret);
 }
 cl_int clEnqueueAcquireD3D10ObjectsKHR() { return CL_INVALID_OPERATION; }
 cl_int clEnqueueReleaseD3D10ObjectsKHR() { return CL_INVALID_OPERATION; }
 cl_int clGetDeviceIDsFromD3D11KHR() { return CL_DEVICE_NOT_FOUND; }
 cl_mem clCreateFromD3D11BufferKHR(cl_context, cl_mem_flags, void*, cl_int* errcode_ret) {
-    return no_shared_object(errcode_ret);
+    return no_shared<cl_mem>(errcode_ret);
 }
 cl_mem clCreateFromD3D11Texture2DKHR(cl_context, cl_mem_flags, void*, cl_uint, cl_int* errcode_ret) {
-    return no_shared_object(errcode_ret);
+    return no_shared<cl_mem>(errcode_ret);
 }
 cl_mem clCreateFromD3D11Texture3DKHR(cl_context, cl_mem_flags, void*, cl_uint, cl_int* errcode_ret) {
-    return no_shared_object(errcode_ret);
+    return no_shared<cl_mem>(errcode_ret);
 }
 cl_mem clCreateFromDX9MediaSurfaceKHR(cl_context, cl_mem_flags, cl_uint, void*, cl_uint, cl_int* errcode_ret) {
-    return no_shared_object(errcode_ret);
+    return no_shared<cl_mem>(errcode_ret);
 }
 cl_int clEnqueueAcquireD3D11ObjectsKHR() { return CL_INVALID_OPERATION; }
 cl_int clEnqueueReleaseD3D11ObjectsKHR() { return CL_INVALID_OPERATION; }

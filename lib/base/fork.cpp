@@ -153,7 +153,7 @@ struct ForkHandlers {
 };
 
 // With a depth of 1 or more. Sequentially consistent throughout: this side has no help of a membarrier.
-void fork_state::Inside::enter_slowly(Thread& me) {
+bool fork_state::Inside::enter_slowly(Thread& me) {
     if (!me.is_listed)
         ForkHandlers::enter_list(me);
     me.depth.exchange(me.depth.load());
@@ -164,6 +164,7 @@ void fork_state::Inside::enter_slowly(Thread& me) {
         }
         me.depth.exchange(1);
     }
+    return gate.load() == Gate::cut_off;
 }
 
 ForkMembership::ForkMembership(ForkParticipant& participant) : participant_(participant) { ForkHandlers::add(*this); }

@@ -20,13 +20,12 @@ Result<Timepoint> CopyCommand::submit(Queue& queue, const Execution& execution) 
     return queue.context().domain().copy(execution, from_->storage(), from_rect_, to_->storage(), to_rect_);
 }
 
-FillCommand::FillCommand(Ref<MemObject> to, ByteRange range, std::span<const std::byte> pattern)
-    : to_(std::move(to)), range_(range), pattern_bytes_(pattern.size()) {
-    std::copy(pattern.begin(), pattern.end(), pattern_.begin());
+FillPattern::FillPattern(std::span<const std::byte> pattern) : size_(pattern.size()) {
+    std::ranges::copy(pattern, bytes_.begin());
 }
 
 Result<Timepoint> FillCommand::submit(Queue& queue, const Execution& execution) {
-    return queue.context().domain().fill(execution, to_->storage(), range_, std::span(pattern_).first(pattern_bytes_));
+    return queue.context().domain().fill(execution, to_->storage(), range_, pattern_.bytes());
 }
 
 template <auto step>
@@ -57,15 +56,10 @@ Result<Timepoint> HostCopyCommand::submit(Queue&, const Execution& execution) {
     return execution.queue.copy(copy, {execution.waits, execution.times});
 }
 
-HostFillCommand::HostFillCommand(std::byte* to, ByteCount size, std::span<const std::byte> pattern)
-    : to_(to), size_(size), pattern_bytes_(pattern.size()) {
-    std::copy(pattern.begin(), pattern.end(), pattern_.begin());
-}
-
 Result<Timepoint> HostFillCommand::submit(Queue&, const Execution& execution) {
     if (size_.value == 0)
         return execution.queue.marker({execution.waits, execution.times});
-    const driver::FillOperation fill{DeviceAddress::of(to_), size_.value, std::span(pattern_).first(pattern_bytes_)};
+    const driver::FillOperation fill{DeviceAddress::of(to_), size_.value, pattern_.bytes()};
     return execution.queue.fill(fill, {execution.waits, execution.times});
 }
 

@@ -77,8 +77,7 @@ TEST_F(Conformance, BuildingForADeviceBuildsForItsParts) {
     cl_int error = CL_INVALID_VALUE;
     context = clCreateContext(nullptr, 3, whole_and_parts.data(), nullptr, nullptr, &error);
     ASSERT_EQ(error, CL_SUCCESS);
-    const char* source = "kernel void nothing() {}";
-    const OwnedProgram program = clCreateProgramWithSource(context, 1, &source, nullptr, &error);
+    const OwnedProgram program = from_source("kernel void nothing() {}");
     EXPECT_EQ(clBuildProgram(program, 1, whole_and_parts.data(), "", nullptr, nullptr), CL_SUCCESS);
     for (cl_device_id device : whole_and_parts) {
         cl_build_status status = CL_BUILD_NONE;

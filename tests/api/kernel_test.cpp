@@ -47,8 +47,7 @@ TEST_F(Kernels, CreationReportsEveryBadArgument) {
     EXPECT_EQ(error, CL_INVALID_VALUE);
     EXPECT_EQ(clCreateKernel(program, "none", &error), nullptr);
     EXPECT_EQ(error, CL_INVALID_KERNEL_NAME);
-    const char* text = source;
-    OwnedProgram unbuilt = clCreateProgramWithSource(context, 1, &text, nullptr, &error);
+    const OwnedProgram unbuilt = from_source(source);
     EXPECT_EQ(clCreateKernel(unbuilt, "all", &error), nullptr);
     EXPECT_EQ(error, CL_INVALID_PROGRAM_EXECUTABLE);
 }

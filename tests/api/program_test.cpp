@@ -18,12 +18,6 @@ constexpr const char* good_source = "kernel void second(global int* a) { a[0] = 
 
 class Programs : public ContextTest {
 protected:
-    OwnedProgram from_source(const char* text) {
-        cl_int error = CL_INVALID_VALUE;
-        cl_program made = clCreateProgramWithSource(context, 1, &text, nullptr, &error);
-        EXPECT_EQ(error, CL_SUCCESS);
-        return made;
-    }
     template <class T>
     T build_value(cl_program program, cl_program_build_info name) {
         T value{};
@@ -467,11 +461,11 @@ TEST_F(Programs, ProgramScopeVariablesAboveTheLimitAreRefusedByTheBuild) {
     EXPECT_EQ(clGetDeviceInfo(devices[0], CL_DEVICE_MAX_GLOBAL_VARIABLE_SIZE, sizeof most, &most, nullptr), CL_SUCCESS);
     expect_runs(build(with_variables(most), "-cl-std=CL3.0"), "look", 7);
 
-    OwnedProgram program = from_source(with_variables(most + 1).c_str());
+    OwnedProgram program = from_source(with_variables(most + 1));
     EXPECT_EQ(clBuildProgram(program, 0, nullptr, "-cl-std=CL3.0", nullptr, nullptr), CL_BUILD_PROGRAM_FAILURE);
     EXPECT_NE(build_log(program).find("CL_DEVICE_MAX_GLOBAL_VARIABLE_SIZE"), std::string::npos);
 
-    OwnedProgram object = from_source(with_variables(most + 1).c_str());
+    OwnedProgram object = from_source(with_variables(most + 1));
     ASSERT_EQ(clCompileProgram(object, 0, nullptr, "-cl-std=CL3.0", 0, nullptr, nullptr, nullptr, nullptr), CL_SUCCESS);
     cl_int error = CL_SUCCESS;
     const OwnedProgram linked = clLinkProgram(context, 0, nullptr, "", 1, object.in(), nullptr, nullptr, &error);

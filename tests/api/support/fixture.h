@@ -96,11 +96,16 @@ protected:
         return value;
     }
 
-    OwnedProgram build(const std::string& source, const char* options = "") {
+    OwnedProgram from_source(const std::string& source) {
         const char* text = source.c_str();
         cl_int error = CL_INVALID_VALUE;
         cl_program made = clCreateProgramWithSource(context, 1, &text, nullptr, &error);
         EXPECT_EQ(error, CL_SUCCESS);
+        return made;
+    }
+
+    OwnedProgram build(const std::string& source, const char* options = "") {
+        OwnedProgram made = from_source(source);
         if (clBuildProgram(made, 0, nullptr, options, nullptr, nullptr) != CL_SUCCESS)
             ADD_FAILURE() << build_log(made);
         return made;

@@ -56,9 +56,6 @@ inline constexpr uint32_t quiet_wait_ms = 20;
 enum class Gate : uint8_t { not_ready, open, closed, cut_off };
 extern constinit std::atomic<Gate> gate;
 
-// True in the child of a process that forked while something was in the midst of Polder.
-[[nodiscard]] inline bool is_cut_off() { return gate.load(std::memory_order_relaxed) == Gate::cut_off; }
-
 // A thread that has been inside, in a list of all of them (fork.cpp).
 struct Thread {
     std::atomic<uint32_t> depth{0};  // above 1 in callbacks that call entry points
@@ -79,16 +76,21 @@ public:
         me_.depth.store(me_.depth.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         std::atomic_signal_fence(std::memory_order_seq_cst);
         if (gate.load(std::memory_order_acquire) != Gate::open || !me_.is_listed) [[unlikely]]
-            enter_slowly(me_);
+            is_cut_off_ = enter_slowly(me_);
     }
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
     ~Inside() { me_.depth.store(me_.depth.load(std::memory_order_relaxed) - 1, std::memory_order_release); }
 
+    // True in the child of a process that forked while something was in the midst of Polder.
+    [[nodiscard]] bool is_cut_off() const { return is_cut_off_; }
+
 private:
-    [[gnu::cold]] static void enter_slowly(Thread& me);
+    // Answers is_cut_off.
+    [[gnu::cold]] static bool enter_slowly(Thread& me);
 
     Thread& me_;
+    bool is_cut_off_ = false;
 };
 
 }  // namespace fork_state

@@ -51,16 +51,27 @@ private:
     memory::StorageRect to_rect_;
 };
 
+// What a fill repeats, copied from the application.
+class FillPattern {
+public:
+    explicit FillPattern(std::span<const std::byte> pattern);
+    [[nodiscard]] std::span<const std::byte> bytes() const { return std::span(bytes_).first(size_); }
+
+private:
+    std::array<std::byte, driver::FillOperation::max_pattern_bytes> bytes_;
+    size_t size_;
+};
+
 class FillCommand final : public Command {
 public:
-    FillCommand(Ref<MemObject> to, ByteRange range, std::span<const std::byte> pattern);
+    FillCommand(Ref<MemObject> to, ByteRange range, std::span<const std::byte> pattern)
+        : to_(std::move(to)), range_(range), pattern_(pattern) {}
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
 
 private:
     Ref<MemObject> to_;
     ByteRange range_;
-    std::array<std::byte, driver::FillOperation::max_pattern_bytes> pattern_;
-    size_t pattern_bytes_;
+    FillPattern pattern_;
 };
 
 // Mapping and unmapping: `step` is what the memory layer does then.
@@ -112,14 +123,14 @@ private:
 // In host memory, on a device that computes there: clEnqueueSVMMemFill.
 class HostFillCommand final : public Command {
 public:
-    HostFillCommand(std::byte* to, ByteCount size, std::span<const std::byte> pattern);
+    HostFillCommand(std::byte* to, ByteCount size, std::span<const std::byte> pattern)
+        : to_(to), size_(size), pattern_(pattern) {}
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
 
 private:
     std::byte* to_;
     ByteCount size_;
-    std::array<std::byte, driver::FillOperation::max_pattern_bytes> pattern_;
-    size_t pattern_bytes_;
+    FillPattern pattern_;
 };
 
 // Calls a function of the host, on a thread that may block: clEnqueueSVMFree, native kernels.
