@@ -265,7 +265,10 @@ void Queue::hold_back_locked(const EnqueueRequest& request, bool joins_all, std:
 
 Result<driver::Timepoint> Queue::submit_pending(Command& command, std::vector<driver::Timepoint>& waits, Event& event) {
     Lock lock(mutex_);
-    return submit_locked(command, waits, &event);
+    POLDER_ASSIGN(timepoint, submit_locked(command, waits, &event));
+    if (is_flushed_ahead_ && timepoint.queue)
+        timepoint.queue->flush();
+    return timepoint;
 }
 
 Result<driver::Timepoint> Queue::submit_locked(Command& command, std::vector<driver::Timepoint>& waits, Event* event) {
@@ -310,6 +313,7 @@ void Queue::keep_alive(const RefCounted& object, driver::Timepoint until) {
 
 void Queue::flush() {
     Lock lock(mutex_);
+    is_flushed_ahead_ = has_pending_locked();
     for (const Lane& lane : lanes_)
         lane.queue->flush();
 }

@@ -227,6 +227,26 @@ TEST_F(Events, CallbackMaySetTheUserEventThatOthersWaitFor) {
     EXPECT_EQ(read<uint32_t>(buffer, 1).front(), 2u);
 }
 
+TEST_F(Events, WhatWasFlushedBeforeItsGateOpenedIsExecutedWithoutFurtherCalls) {
+    cl_device_svm_capabilities svm = 0;
+    EXPECT_EQ(clGetDeviceInfo(devices[0], CL_DEVICE_SVM_CAPABILITIES, sizeof svm, &svm, nullptr), CL_SUCCESS);
+    if (!(svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM))
+        GTEST_SKIP() << "the host cannot see what the device does without asking for it";
+    for (const cl_command_queue_properties order : {0, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE}) {
+        const OwnedQueue on = make_queue(devices[0], order);
+        const OwnedEvent gate = make_user_event();
+        std::atomic<uint32_t> word{0};
+        const uint32_t seven = 7;
+        ASSERT_EQ(clEnqueueSVMMemFill(on, &word, &seven, sizeof seven, sizeof word, 1, gate.in(), nullptr), CL_SUCCESS);
+        ASSERT_EQ(clFlush(on), CL_SUCCESS);
+        ASSERT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+        for (int waited_ms = 0; word != seven && waited_ms < 10'000; ++waited_ms)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        EXPECT_EQ(word, seven);
+        EXPECT_EQ(clFinish(on), CL_SUCCESS);
+    }
+}
+
 TEST_F(Events, PollingWithoutFlushMakesProgress) {
     OwnedMem buffer = make_buffer(64);
     const uint32_t one = 1;

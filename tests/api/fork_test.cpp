@@ -146,6 +146,25 @@ TEST_F(Forks, AChildOfAProcessWithWorkInFlightIsToldSo) {
     EXPECT_EQ(compute(queue, program, buffer), expected);
 }
 
+TEST_F(Forks, AChildOfAProcessWithAThreadThatWaitsIsToldSo) {
+    const OwnedEvent gate = make_user_event();
+    std::atomic<bool> waits{false};
+    std::thread waiter([&] {
+        waits = true;
+        EXPECT_EQ(clWaitForEvents(1, gate.in()), CL_SUCCESS);
+    });
+    while (!waits)
+        std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // inside by now, or the child is as right
+    const int status = exit_status_of_child([&] {
+        const cl_int set = clSetUserEventStatus(gate, CL_COMPLETE);
+        return set == CL_OUT_OF_RESOURCES ? 7 : set == CL_SUCCESS ? 8 : 1;
+    });
+    EXPECT_TRUE(status == 7 || status == 8) << status;
+    EXPECT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+    waiter.join();
+}
+
 // What several threads do again and again until it goes out of scope.
 class Hammer {
 public:

@@ -109,6 +109,8 @@ private:
     // Enqueued, not submitted (and some that are since), in order of enqueueing; the last one of an in-order queue.
     std::vector<Ref<Event>> pending_ POLDER_GUARDED_BY(mutex_);
     size_t resolved_since_sweep_ POLDER_GUARDED_BY(mutex_) = 0;
+    // The last flush was also for commands that were not submitted then, and that nobody need ask for again.
+    bool is_flushed_ahead_ POLDER_GUARDED_BY(mutex_) = false;
     // Of an out-of-order queue: everything enqueued later comes after it.
     Ref<Event> pending_barrier_ POLDER_GUARDED_BY(mutex_);
     driver::Timepoint barrier_ POLDER_GUARDED_BY(mutex_);
@@ -116,4 +118,4 @@ private:
     size_t sweep_at_ POLDER_GUARDED_BY(mutex_) = 16;
 };
 
-}  // namespace polder::runtime
+} // namespace polder::runtime
