@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <thread>
+#include <type_traits>
 #include <unistd.h>
 
 namespace polder {
@@ -22,22 +23,15 @@ bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) =
 
 } // namespace
 
-// Statics alone: the handlers stay registered until the process ends.
+// Statics alone, which are never destroyed: the handlers stay registered until the process ends.
 struct ForkHandlers {
-    // Never destroyed: forks and threads may come during the exit.
-    struct Mutexes {
-        Mutex front;  // a fork holds it as long as the gate is closed, so that threads may wait for the gate
-        Mutex lists;  // what follows below; under `front` in a fork
-    };
-    static Mutexes& mutexes() {
-        static auto* const instance = new Mutexes;
-        return *instance;
-    }
+    static_assert(std::is_trivially_destructible_v<Mutex>);
+    static inline constinit Mutex front;  // a fork holds it as long as the gate is closed: threads wait for it
+    static inline constinit Mutex lists;  // guards what follows; under `front` in a fork
     static inline ForkMembership* first_member = nullptr;
     static inline Thread* first_thread = nullptr;
     static inline pthread_key_t key = 0;  // whose destructor takes a thread out of the list, after all of C++'s
     static inline bool has_key = false;
-    static inline bool is_set_up = false;
     static inline Gate when_not_forking = Gate::not_ready;
     static inline bool is_all_stopped = false;  // between the handlers of one fork
 
@@ -45,7 +39,7 @@ struct ForkHandlers {
 
     // Locks everything. True when nobody is in the midst of anything.
     static bool lock_all() POLDER_NO_THREAD_SAFETY_ANALYSIS {
-        mutexes().lists.lock();
+        lists.lock();
         bool is_quiet = true;
         for (const Thread* thread = first_thread; thread; thread = thread->next)
             is_quiet = is_quiet && (thread == &fork_state::this_thread || thread->depth.load() == 0);
@@ -58,7 +52,7 @@ struct ForkHandlers {
     static void unlock_all() POLDER_NO_THREAD_SAFETY_ANALYSIS {
         for (ForkMembership* m = first_member; m; m = m->next_)
             m->participant_.unlock_after_fork();
-        mutexes().lists.unlock();
+        lists.unlock();
     }
     // Everything is locked afterwards. False when something went on for too long.
     static bool stop_all() {
@@ -76,7 +70,7 @@ struct ForkHandlers {
     // The mutexes stay locked from `prepare` to `in_parent` or `in_child`, across functions. Handlers of the application
     // may come in between and call entry points: being inside, this thread is let through.
     static void prepare() POLDER_NO_THREAD_SAFETY_ANALYSIS {
-        mutexes().front.lock();
+        front.lock();
         ++fork_state::this_thread.depth;
         fork_state::gate.store(Gate::closed);
         // From here on, a thread either is seen inside or sees the closed gate.
@@ -87,7 +81,7 @@ struct ForkHandlers {
         fork_state::gate.store(gate);
         --fork_state::this_thread.depth;
         unlock_all();
-        mutexes().front.unlock();
+        front.unlock();
     }
     static void in_parent() { go_on(when_not_forking); }
     static void in_child() {
@@ -107,31 +101,26 @@ struct ForkHandlers {
         when_not_forking = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) ? Gate::open : Gate::not_ready;
     }
     static void set_up() {
-        if (is_set_up)
-            return;
-        is_set_up = true;
         has_key = pthread_key_create(&key, leave_list) == 0;
         prepare_gate();
         fork_state::gate.store(when_not_forking);
-        // Last: from here on the gate may be closed. Without memory for it, children are as with most libraries.
+        // Without memory for it, children are as with most libraries.
         static_cast<void>(pthread_atfork(prepare, in_parent, in_child));
     }
     static void add(ForkMembership& member) {
-        const Lock lock(mutexes().lists);
-        set_up();
+        const Lock lock(lists);
         member.next_ = first_member;
         first_member = &member;
     }
     static void remove(ForkMembership& member) {
-        const Lock lock(mutexes().lists);
+        const Lock lock(lists);
         ForkMembership** link = &first_member;
         while (*link != &member)
             link = &(*link)->next_;
         *link = member.next_;
     }
     static void enter_list(Thread& me) {
-        const Lock lock(mutexes().lists);
-        set_up();
+        const Lock lock(lists);
         // A thread that could not be taken out again is not put in, and a fork does not wait for it.
         if (!has_key || pthread_setspecific(key, &me) != 0)
             return;
@@ -143,7 +132,7 @@ struct ForkHandlers {
         me.is_listed = true;
     }
     static void leave_list(void* thread) {
-        const Lock lock(mutexes().lists);
+        const Lock lock(lists);
         Thread& me = *static_cast<Thread*>(thread);
         (me.previous ? me.previous->next : first_thread) = me.next;
         if (me.next)
@@ -151,6 +140,15 @@ struct ForkHandlers {
         me.is_listed = false;
     }
 };
+
+namespace {
+
+// While the library is loaded: before anybody can be inside, and usually while there is one thread.
+const struct SetUp {
+    SetUp() { ForkHandlers::set_up(); }
+} set_up;
+
+}  // namespace
 
 // With a depth of 1 or more. Sequentially consistent throughout: this side has no help of a membarrier.
 bool fork_state::Inside::enter_slowly(Thread& me) {
@@ -160,7 +158,7 @@ bool fork_state::Inside::enter_slowly(Thread& me) {
     while (gate.load() == Gate::closed && me.depth.load() == 1) {
         me.depth.store(0);
         {
-            const Lock wait(ForkHandlers::mutexes().front);
+            const Lock wait(ForkHandlers::front);
         }
         me.depth.exchange(1);
     }
