@@ -249,7 +249,8 @@ private:
                                                                             : workgroup::WorkGroupOptions::Ends::ragged;
         }
         options.target_machine = machine_.get();
-        options.is_vectorised = request_.module.options().is_optimized;
+        options.lanes =
+            request_.module.options().is_optimized ? workgroup::Lanes::where_they_pay : workgroup::Lanes::none;
         for (const KernelArgument& argument : request_.kernel.arguments)
             options.arguments.push_back({argument.offset, argument.kind == ArgumentKind::local_pointer
                                                               ? workgroup::ArgumentSlot::Kind::local_pointer

@@ -118,7 +118,7 @@ Compiled::Compiled(const std::string& source) {
 Compiled::~Compiled() = default;
 
 std::string Compiled::prepare(const std::string& kernel, bool specialised, std::array<uint64_t, 3> local_size,
-                              WorkGroupOptions::Ends ends) {
+                              WorkGroupOptions::Ends ends, Lanes lanes) {
     if (bitcode_.empty())
         return "no bitcode";
     auto context = std::make_unique<llvm::LLVMContext>();
@@ -142,6 +142,7 @@ std::string Compiled::prepare(const std::string& kernel, bool specialised, std::
     if (specialised)
         options.local_size = local_size;
     options.ends = ends;
+    options.lanes = lanes;
     auto made = make_work_group_function(*function, options);
     if (!made)
         return llvm::toString(made.takeError());

@@ -57,7 +57,8 @@ public:
     // The work-group function of `kernel`, made at first use; one more per `specialised` size. Empty message: done.
     [[nodiscard]] std::string prepare(const std::string& kernel, bool specialised = false,
                                       std::array<uint64_t, 3> local_size = {},
-                                      WorkGroupOptions::Ends ends = WorkGroupOptions::Ends::ragged);
+                                      WorkGroupOptions::Ends ends = WorkGroupOptions::Ends::ragged,
+                                      Lanes lanes = Lanes::where_they_pay);
     [[nodiscard]] const WorkGroupResult& result() const { return result_; }
     // Runs the function last prepared over a whole range.
     void run(const Range& range, const Arguments& arguments) const;

@@ -107,5 +107,99 @@ TEST(Lanes, VectorsOfEightAndMoreAreNotTakenApart) {
         ASSERT_EQ(out[i / 16].values[i % 16], 2 * in[i / 16].values[i % 16]) << i;
 }
 
+constexpr const char* rows_and_columns = R"(
+    kernel void columns(global const float* in, global float* out, int w) {
+        int row = get_global_id(0), column = get_global_id(1);
+        out[row * w + column] = in[row * w + column] * 2;
+    }
+    kernel void product(global const float* in, global float* out, int w) {
+        int row = get_global_id(0), column = get_global_id(1);
+        float sum = 0;
+        for (int i = 0; i < w; ++i) sum += in[row * w + i] * in[i * w + column];
+        out[row * w + column] = sum;
+    }
+    kernel void apart(global const float* in, global float* out, int w) {
+        int x = get_global_id(0), y = get_global_id(1), at = y * w + x;
+        out[at * 3] = in[at * 3 + 2] * 2;
+    }
+    kernel void rounds(global const float* in, global float* out, int w) {
+        int x = get_global_id(0), y = get_global_id(1), at = y * w + x;
+        float v = in[at * 3 + 2];
+        for (int i = 0; i < w; ++i) v = v * 0.75f + x;
+        out[at * 3] = v;
+    }
+    kernel void stencil(global const float* in, global float* out, int w) {
+        int x = get_global_id(0), y = get_global_id(1);
+        float sum = 0;
+        for (int d = 0; d < 3; ++d) for (int e = 0; e < 3; ++e) sum += in[(y + d) * w + x + e] * (2 * d + e);
+        out[y * w + x] = sum;
+    })";
+
+// Vectors that LLVM makes of straight code aside, which are of 4 or of masks.
+bool has_lanes(const Compiled& program) {
+    return has(program, "<16 x float>") || has(program, "<8 x float>") || has(program, "<16 x ptr>") ||
+           has(program, "<8 x ptr>");
+}
+
+TEST(Lanes, DimensionWhoseAccessesAreConsecutive_BecomesLanes) {
+    Compiled program(rows_and_columns);
+    constexpr uint64_t w = 32, h = 16;
+    for (const std::array<uint64_t, 3> local : {std::array<uint64_t, 3>{8, 8, 1}, {4, 32, 1}, {16, 16, 1}}) {
+        ASSERT_EQ(program.prepare("columns", true, local, Ends::whole), "");
+        EXPECT_TRUE(has(program, "load <")) << program.optimised();
+        EXPECT_FALSE(has(program, "gather")) << program.optimised();
+        std::vector<float> in(w * h), out(w * h);
+        std::iota(in.begin(), in.end(), 1.0F);
+        program.run({2, {h, w, 1}, local}, Arguments().add(in.data()).add(out.data()).add(static_cast<int>(w)));
+        for (size_t i = 0; i < out.size(); ++i)
+            ASSERT_EQ(out[i], 2 * in[i]) << i;
+    }
+}
+
+TEST(Lanes, ProductOfMatrices_RunsInLanesOfColumns_WhicheverDimensionTheyAre) {
+    Compiled program(rows_and_columns);
+    ASSERT_EQ(program.prepare("product", true, {8, 32, 1}, Ends::whole), "");
+    EXPECT_TRUE(has_lanes(program)) << program.optimised();
+    EXPECT_FALSE(has(program, "gather") || has(program, "insertelement <8 x float> %")) << program.optimised();
+}
+
+TEST(Lanes, AccessesThatAreApartAlone_RunOneByOne) {
+    Compiled program(rows_and_columns);
+    ASSERT_EQ(program.prepare("apart"), "");
+    EXPECT_FALSE(has_lanes(program)) << program.optimised();
+    ASSERT_EQ(program.prepare("apart", true, {8, 8, 1}, Ends::whole), "");
+    EXPECT_FALSE(has_lanes(program)) << program.optimised();
+    ASSERT_EQ(program.prepare("stencil", true, {1, 64, 1}, Ends::whole), "");
+    EXPECT_FALSE(has_lanes(program)) << program.optimised();
+}
+
+TEST(Lanes, AccessesThatAreApartAroundMuchArithmetic_StillRunInLanes) {
+    Compiled program(rows_and_columns);
+    ASSERT_EQ(program.prepare("rounds"), "");
+    EXPECT_TRUE(has_lanes(program)) << program.optimised();
+    ASSERT_EQ(program.prepare("rounds", true, {1, 64, 1}, Ends::whole), "");
+    EXPECT_TRUE(has_lanes(program)) << program.optimised();
+}
+
+TEST(Lanes, AccessesThatAreApart_AreMadeForEachLaneInOrder) {
+    Compiled program(R"(
+        kernel void k(global const int* in, global int* out, global int* place) {
+            int i = get_global_id(0);
+            out[place[i]] = in[place[i]] + in[3 * i] + i;
+        })");
+    std::vector<int> in(3 * 32), place(32), out(32), expected(32);
+    std::iota(in.begin(), in.end(), 5);
+    for (int i = 0; i < 32; ++i)
+        place[static_cast<size_t>(i)] = i * 7 % 12;  // several to one place: the last remains
+    for (size_t i = 0; i < 32; ++i)
+        expected[static_cast<size_t>(place[i])] = in[static_cast<size_t>(place[i])] + in[3 * i] + static_cast<int>(i);
+    for (uint64_t local : {4, 8, 32}) {
+        ASSERT_EQ(program.prepare("k", true, {local, 1, 1}, Ends::whole, workgroup::Lanes::wherever_possible), "");
+        std::fill(out.begin(), out.end(), 0);
+        program.run({1, {32, 1, 1}, {local, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(place.data()));
+        EXPECT_EQ(out, expected) << local;
+    }
+}
+
 } // namespace
 } // namespace polder::compiler::workgroup::test

@@ -348,7 +348,8 @@ TEST(WorkGroupRandom, KernelsComputeWhatAnInterpreterInLockStepComputes) {
         const Range& only = ranges[i / 2 % std::size(ranges)];
         const auto ends =
             specialised && is_whole(only) ? WorkGroupOptions::Ends::whole : WorkGroupOptions::Ends::ragged;
-        ASSERT_EQ(compiled.prepare("k" + std::to_string(i), specialised, only.local, ends), "")
+        const Lanes lanes = i % 5 == 4 ? Lanes::where_they_pay : Lanes::wherever_possible;
+        ASSERT_EQ(compiled.prepare("k" + std::to_string(i), specialised, only.local, ends, lanes), "")
             << failure("not compiled");
         for (const Range& range : ranges) {
             if (specialised && (range.local != only.local || is_whole(range) != is_whole(only)))

@@ -8,6 +8,14 @@
 
 namespace polder::compiler::workgroup {
 
+bool is_consecutive(const LaneShape& address, const llvm::Type& type, const llvm::DataLayout& layout) {
+    llvm::Type* element = const_cast<llvm::Type*>(&type);
+    return address.is_strided() &&
+           address.stride == static_cast<int64_t>(layout.getTypeStoreSize(element).getFixedValue()) &&
+           layout.getTypeStoreSize(element) == layout.getTypeAllocSize(element) &&
+           layout.typeSizeEqualsStoreSize(element);
+}
+
 LaneCode::LaneCode(const LanePlan& plan, const LaneShapes& shapes, const LaneShapes& guesses, unsigned width)
     : plan_(plan), shapes_(shapes), guesses_(guesses), function_(*plan.header->getParent()), width_(width),
       builder_(function_.getContext()), mask_type_(llvm::FixedVectorType::get(builder_.getInt1Ty(), width)) {}
@@ -125,15 +133,8 @@ llvm::Value* LaneCode::emit_vector(llvm::Instruction& instruction, llvm::Value* 
     return result;
 }
 
-// A gather of up to so many lanes costs more than a load for each.
-constexpr unsigned scalar_loads_max = 8;
-
-// Whether neighbouring lanes access neighbouring elements.
 bool LaneCode::is_consecutive(const LaneShape& address, llvm::Type* type) {
-    const llvm::DataLayout& layout = function_.getParent()->getDataLayout();
-    return address.is_strided() &&
-           address.stride == static_cast<int64_t>(layout.getTypeStoreSize(type).getFixedValue()) &&
-           layout.getTypeStoreSize(type) == layout.getTypeAllocSize(type) && layout.typeSizeEqualsStoreSize(type);
+    return workgroup::is_consecutive(address, *type, function_.getParent()->getDataLayout());
 }
 
 llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
@@ -141,7 +142,7 @@ llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
     if (!is_consecutive(shapes_.of(load.getPointerOperand()), load.getType())) {
         if (is_consecutive(guesses_.of(load.getPointerOperand()), load.getType()))
             return load_likely_consecutive(load, mask);
-        if (!mask && width_ <= scalar_loads_max && shapes_.of(load.getPointerOperand()).is_strided())
+        if (!mask && width_ <= accessed_one_by_one_max)
             return load_each(load);
         return builder_.CreateMaskedGather(type, vector(load.getPointerOperand()), load.getAlign(),
                                            mask ? mask : all_lanes());
@@ -152,17 +153,30 @@ llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
     return builder_.CreateMaskedLoad(type, address, load.getAlign(), mask, llvm::Constant::getNullValue(type));
 }
 
+llvm::Value* LaneCode::lane_address(llvm::Value* address, unsigned lane) {
+    const LaneShape shape = shapes_.of(address);
+    if (!shape.is_strided())
+        return builder_.CreateExtractElement(vector(address), lane);
+    return builder_.CreateGEP(builder_.getInt8Ty(), scalar(address),
+                              builder_.getInt64(static_cast<uint64_t>(shape.stride) * lane));
+}
+
 llvm::Value* LaneCode::load_each(llvm::LoadInst& load) {
-    const int64_t stride = shapes_.of(load.getPointerOperand()).stride;
-    llvm::Value* first = scalar(load.getPointerOperand());
     llvm::Value* result = llvm::PoisonValue::get(wide(load.getType()));
     for (unsigned lane = 0; lane < width_; ++lane) {
-        llvm::Value* address =
-            builder_.CreateGEP(builder_.getInt8Ty(), first, builder_.getInt64(static_cast<uint64_t>(stride) * lane));
-        llvm::Value* value = builder_.CreateAlignedLoad(load.getType(), address, load.getAlign());
+        llvm::Value* value =
+            builder_.CreateAlignedLoad(load.getType(), lane_address(load.getPointerOperand(), lane), load.getAlign());
         result = builder_.CreateInsertElement(result, value, lane);
     }
     return result;
+}
+
+// In the order of the lanes, as a scatter: the last of several to one place remains.
+void LaneCode::store_each(llvm::StoreInst& store) {
+    llvm::Value* values = vector(store.getValueOperand());
+    for (unsigned lane = 0; lane < width_; ++lane)
+        builder_.CreateAlignedStore(builder_.CreateExtractElement(values, lane),
+                                    lane_address(store.getPointerOperand(), lane), store.getAlign());
 }
 
 // One load where the addresses turn out to be consecutive, else a gather, which costs ten times as much.
@@ -201,12 +215,15 @@ void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
         llvm::Value* last =
             shapes_.of(value).is_uniform() ? scalar(value) : builder_.CreateExtractElement(vector(value), width_ - 1);
         builder_.CreateAlignedStore(last, scalar(to), store.getAlign());
-    } else if (!is_consecutive(shapes_.of(to), value->getType())) {
-        builder_.CreateMaskedScatter(vector(value), vector(to), store.getAlign(), mask ? mask : all_lanes());
-    } else if (!mask) {
-        builder_.CreateAlignedStore(vector(value), scalar(to), store.getAlign());
+    } else if (is_consecutive(shapes_.of(to), value->getType())) {
+        if (mask)
+            builder_.CreateMaskedStore(vector(value), scalar(to), store.getAlign(), mask);
+        else
+            builder_.CreateAlignedStore(vector(value), scalar(to), store.getAlign());
+    } else if (!mask && width_ <= accessed_one_by_one_max) {
+        store_each(store);
     } else {
-        builder_.CreateMaskedStore(vector(value), scalar(to), store.getAlign(), mask);
+        builder_.CreateMaskedScatter(vector(value), vector(to), store.getAlign(), mask ? mask : all_lanes());
     }
 }
 

@@ -8,6 +8,12 @@
 
 namespace polder::compiler::workgroup {
 
+// Up to so many lanes access memory faster one by one than with a gather or scatter.
+inline constexpr unsigned accessed_one_by_one_max = 8;
+
+// Whether lanes of this shape of addresses access neighbouring elements.
+[[nodiscard]] bool is_consecutive(const LaneShape& address, const llvm::Type& type, const llvm::DataLayout& layout);
+
 class LaneCode {
 public:
     // `guesses`: shapes that are likely.
@@ -49,7 +55,9 @@ private:
     llvm::Value* dummy();
     llvm::Value* emit_vector(llvm::Instruction& instruction, llvm::Value* mask);
     bool is_consecutive(const LaneShape& address, llvm::Type* type);
+    llvm::Value* lane_address(llvm::Value* address, unsigned lane);
     llvm::Value* load_each(llvm::LoadInst& load);
+    void store_each(llvm::StoreInst& store);
     llvm::Value* load_likely_consecutive(llvm::LoadInst& load, llvm::Value* mask);
     llvm::Value* emit_load(llvm::LoadInst& load, llvm::Value* mask);
     void emit_store(llvm::StoreInst& store, llvm::Value* mask);

@@ -300,22 +300,6 @@ llvm::CallInst* keep_sizes(Frame& frame) {
     return keep;
 }
 
-// Neighbours in x most often access neighbouring memory: they are the lanes, unless there are hardly any and more in
-// another dimension.
-std::array<unsigned, 3> loop_order(const Extent& local_size) {
-    constexpr uint64_t few = 4;
-    std::array<uint64_t, 3> sizes{};
-    for (unsigned d = 0; d < 3; ++d) {
-        const auto* size = llvm::dyn_cast<llvm::ConstantInt>(local_size[d]);
-        if (!size)
-            return {0, 1, 2};
-        sizes[d] = size->getZExtValue();
-    }
-    if (sizes[0] >= few || sizes[0] >= std::max(sizes[1], sizes[2]))
-        return {0, 1, 2};
-    return sizes[1] >= sizes[2] ? std::array{1U, 0U, 2U} : std::array{2U, 0U, 1U};
-}
-
 } // namespace
 
 std::vector<ArgumentSlot> pack_arguments(const llvm::Function& kernel) {
@@ -376,7 +360,6 @@ void restore_prologue(LoweredKernel& kernel) {
         kernel.local_size[d] = kernel.sizes->getArgOperand(d);
         kernel.actual_size[d] = kernel.sizes->getArgOperand(3 + d);
     }
-    kernel.order = loop_order(kernel.local_size);
     llvm::BasicBlock& entry = *kernel.sizes->getParent();
     llvm::Instruction* first = entry.getTerminator();
     for (llvm::Instruction* next = first; next != kernel.sizes; next = next->getPrevNode())

@@ -1,9 +1,8 @@
 #include "vectoriser.h"
 
-#include "lane_plan.h"
+#include "lane_cost.h"
 #include "vector_loop.h"
 
-#include <cmath>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/PostDominators.h>
 #include <llvm/Analysis/ValueTracking.h>
@@ -24,8 +23,10 @@ bool is_tagged(const llvm::Loop& loop) {
     return id && llvm::GetUnrollMetadata(const_cast<llvm::MDNode*>(id), work_item_loop_tag);
 }
 
-// What is left of the loop runs the remainder; neither tried again nor worth vectorising.
-void retire(llvm::Loop& loop, bool was_vectorised) {
+// Not tried again. What is left of a loop whose lanes run elsewhere, or do not pay, is nothing for LLVM either: its
+// vectoriser thinks better of gathers.
+enum class LeftToLlvm : uint8_t { no, yes };
+void retire(llvm::Loop& loop, LeftToLlvm left) {
     llvm::LLVMContext& context = loop.getHeader()->getContext();
     llvm::SmallVector<llvm::Metadata*, 4> properties{nullptr};
     for (const llvm::MDOperand& property : llvm::drop_begin(loop.getLoopID()->operands())) {
@@ -35,7 +36,7 @@ void retire(llvm::Loop& loop, bool was_vectorised) {
         if (!name || name->getString() != work_item_loop_tag)
             properties.push_back(property);
     }
-    if (was_vectorised)
+    if (left == LeftToLlvm::no)
         properties.push_back(llvm::MDNode::get(
             context, {llvm::MDString::get(context, "llvm.loop.isvectorized"),
                       llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), 1))}));
@@ -66,31 +67,35 @@ void canonicalise(llvm::Function& function, llvm::FunctionAnalysisManager& analy
     passes.run(function, analyses);
 }
 
-bool vectorise(llvm::Loop& loop, llvm::LoopInfo& loops, unsigned width) {
+enum class Outcome : uint8_t { vectorised, does_not_pay, not_understood };
+
+Outcome vectorise(llvm::Loop& loop, llvm::LoopInfo& loops, unsigned width, Lanes lanes) {
     const llvm::PostDominatorTree post_dominators(*loop.getHeader()->getParent());
     const std::optional<LanePlan> plan = plan_lanes(loop, loops, post_dominators);
     if (!plan)
-        return false;
+        return Outcome::not_understood;
     const LaneShapes shapes(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent,
                             plan->private_strides);
     if (!can_run_in_lanes(*plan, shapes))
-        return false;
+        return Outcome::not_understood;
     const LaneShapes guesses(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent,
                              plan->private_strides, LaneShapes::Certainty::likely);
+    if (lanes == Lanes::where_they_pay && !do_lanes_pay(*plan, shapes, guesses, width))
+        return Outcome::does_not_pay;
     emit_vector_loop(*plan, shapes, guesses, width);
-    return true;
+    return Outcome::vectorised;
 }
 
 // Tries one tagged loop; false when there is none.
-bool vectorise_one(llvm::Function& function, unsigned width, unsigned& vectorised) {
+bool vectorise_one(llvm::Function& function, unsigned width, Lanes lanes, unsigned& vectorised) {
     llvm::DominatorTree dominators(function);
     llvm::LoopInfo loops(dominators);
     for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
         if (!is_tagged(*loop))
             continue;
-        const bool done = vectorise(*loop, loops, uses_double(*loop) ? std::max(width / 2, 2U) : width);
-        retire(*loop, done);
-        vectorised += done ? 1 : 0;
+        const Outcome outcome = vectorise(*loop, loops, uses_double(*loop) ? std::max(width / 2, 2U) : width, lanes);
+        retire(*loop, outcome == Outcome::not_understood ? LeftToLlvm::yes : LeftToLlvm::no);
+        vectorised += outcome == Outcome::vectorised ? 1 : 0;
         return true;
     }
     return false;
@@ -101,7 +106,6 @@ bool vectorise_one(llvm::Function& function, unsigned width, unsigned& vectorise
 constexpr unsigned own_vector_elements_min = 8;
 
 bool has_vectors_of_its_own(const llvm::LoopInfo& loops) {
-    constexpr unsigned rounds = 8;  // what a loop inside is taken to do
     double own = 0, others = 0;
     for (const llvm::Loop* loop : loops.getLoopsInPreorder()) {
         if (!is_tagged(*loop))
@@ -112,7 +116,7 @@ bool has_vectors_of_its_own(const llvm::LoopInfo& loops) {
                 if (address == nullptr || llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(address)))
                     continue;
                 const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(llvm::getLoadStoreType(&instruction));
-                const double weight = std::pow(rounds, loops.getLoopDepth(block) - loop->getLoopDepth());
+                const double weight = weight_of_block(loops.getLoopDepth(block) - loop->getLoopDepth());
                 (type != nullptr && type->getNumElements() >= own_vector_elements_min ? own : others) += weight;
             }
     }
@@ -121,7 +125,8 @@ bool has_vectors_of_its_own(const llvm::LoopInfo& loops) {
 
 }  // namespace
 
-unsigned vectorise_work_item_loops(llvm::Function& function, unsigned width, llvm::FunctionAnalysisManager& analyses) {
+unsigned vectorise_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes,
+                                   llvm::FunctionAnalysisManager& analyses) {
     bool is_wanted = false;
     {
         llvm::DominatorTree dominators(function);
@@ -130,11 +135,11 @@ unsigned vectorise_work_item_loops(llvm::Function& function, unsigned width, llv
             is_wanted |= is_tagged(*loop);
         is_wanted = is_wanted && !has_vectors_of_its_own(loops);
     }
-    if (!is_wanted || width < 2)
+    if (!is_wanted || width < 2 || lanes == Lanes::none)
         return 0;
     canonicalise(function, analyses);
     unsigned vectorised = 0;
-    while (vectorise_one(function, width, vectorised)) {
+    while (vectorise_one(function, width, lanes, vectorised)) {
     }
     return vectorised;
 }

@@ -7,6 +7,8 @@
 // constant step) or varying (a vector). What is not understood leaves the loop as it is.
 #pragma once
 
+#include "workgroup.h"
+
 #include <llvm/IR/PassManager.h>
 
 namespace polder::compiler::workgroup {
@@ -14,7 +16,8 @@ namespace polder::compiler::workgroup {
 // Marks the loops that `vectorise_work_item_loops` looks at, in their llvm.loop metadata.
 inline constexpr const char* work_item_loop_tag = "polder.work_item_loop";
 
-// `width`: lanes; a power of two. Returns how many loops were vectorised.
-unsigned vectorise_work_item_loops(llvm::Function& function, unsigned width, llvm::FunctionAnalysisManager& analyses);
+// `width`: lanes; a power of two. Returns how many loops were vectorised; the others run one work-item at a time.
+unsigned vectorise_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes,
+                                   llvm::FunctionAnalysisManager& analyses);
 
 } // namespace polder::compiler::workgroup

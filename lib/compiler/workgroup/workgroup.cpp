@@ -2,6 +2,7 @@
 
 #include "cuts.h"
 #include "hoisting.h"
+#include "lane_dimension.h"
 #include "lowering.h"
 #include "regions.h"
 #include "simplify.h"
@@ -47,17 +48,18 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     llvm::Function& function = *lowered->function;
     simplify_body(function, options.target_machine);
     restore_prologue(*lowered);
+    uint32_t width = options.lanes == Lanes::none ? 1 : vector_width(function, options.target_machine);
+    lowered->order = choose_loop_order(function, lowered->local_size, width);
 
     Cuts cuts = split_at_barriers(function);
     const Uniformity uniformity = analyse(function);
     hoist_uniform_values(function, *lowered->prologue, uniformity);
     place_cuts(function, uniformity, cuts);
     const RegionStatistics statistics = form_work_item_loops(*lowered, uniformity, cuts);
-    uint32_t width = options.is_vectorised ? vector_width(function, options.target_machine) : 1;
     if (const auto* size = llvm::dyn_cast<llvm::ConstantInt>(lowered->local_size[lowered->order[0]]))
         width = static_cast<uint32_t>(std::min<uint64_t>(width, std::bit_floor(size->getZExtValue())));
     with_analyses(options.target_machine, [&](llvm::FunctionAnalysisManager& analyses) {
-        vectorise_work_item_loops(function, width, analyses);
+        vectorise_work_item_loops(function, width, options.lanes, analyses);
     });
 
     WorkGroupResult result;

@@ -14,10 +14,11 @@
 //   lowering     ids become loads of the launch context and leaf calls; __local variables offsets
 //   uniformity   which values and branches are the same for all work-items
 //   hoisting     what is computed once per work-group
+//   lane_dimension  which dimension becomes lanes
 //   cuts         where all work-items meet: barriers, and uniform branches that decide between barriers
 //   regions      the code between cuts, cloned per entry, in a work-item loop; what lives across a cut
 //                is recomputed, kept once (uniform) or in an array over work-items in `scratch` (carried_values)
-//   vectoriser   neighbouring work-items become lanes
+//   vectoriser   neighbouring work-items become lanes, where that pays (lane_cost)
 // A region is all that is reachable from one cut to the next ones, so that any control flow is right,
 // reducible or not; the cost is that code reachable from several cuts is there several times.
 //
@@ -44,6 +45,9 @@ struct ArgumentSlot {
     enum class Kind : uint8_t { value, local_pointer } kind = Kind::value;
 };
 
+// Whether neighbouring work-items may run side by side; `wherever_possible` is for tests.
+enum class Lanes : uint8_t { none, where_they_pay, wherever_possible };
+
 struct WorkGroupOptions {
     std::string name;                     // symbol of the function to make
     std::vector<ArgumentSlot> arguments;  // one per parameter of the kernel
@@ -54,7 +58,7 @@ struct WorkGroupOptions {
     enum class Ends : uint8_t { ragged, whole } ends = Ends::ragged;
     // What the code will run on; null: a generic machine of the module's triple.
     llvm::TargetMachine* target_machine = nullptr;
-    bool is_vectorised = true;  // work-items may run side by side, as lanes
+    Lanes lanes = Lanes::where_they_pay;
 };
 
 struct WorkGroupResult {

@@ -1,0 +1,91 @@
+#include "lane_cost.h"
+
+#include "lane_code.h"
+
+#include <algorithm>
+#include <cmath>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/VectorUtils.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/Module.h>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+struct Costs {
+    double lanes = 0;         // one passage for all lanes
+    double one_by_one = 0;    // the same work-items without lanes
+};
+
+LanePlaces places_of(const llvm::Value& address, const llvm::Type& type, const llvm::DataLayout& layout,
+                     const LaneShapes& shapes, const LaneShapes& guesses) {
+    const LaneShape shape = shapes.of(&address);
+    if (shape.is_uniform())
+        return LanePlaces::same;
+    if (is_consecutive(shape, type, layout))
+        return LanePlaces::consecutive;
+    return is_consecutive(guesses.of(&address), type, layout) ? LanePlaces::likely_consecutive : LanePlaces::apart;
+}
+
+Costs costs_of(const llvm::Instruction& instruction, const LaneShapes& shapes, const LaneShapes& guesses,
+               unsigned width, bool is_masked) {
+    const double one_by_one = width;
+    if (const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
+        address && !instruction.isAtomic() && !instruction.isVolatile()) {
+        const LanePlaces places = places_of(*address, *llvm::getLoadStoreType(&instruction),
+                                            instruction.getModule()->getDataLayout(), shapes, guesses);
+        return {cost_of_access(places, width, is_masked), one_by_one};
+    }
+    // Alone, what has a constant step is an addition, or part of an access.
+    if (const LaneShape shape = shapes.of(&instruction); !instruction.getType()->isVoidTy() && shape.is_strided())
+        return {1, shape.is_uniform() ? one_by_one : 0};
+    if (!is_vector_instruction(instruction))
+        return {3.0 * width, one_by_one};
+    return {1, llvm::isa<llvm::GetElementPtrInst>(instruction) ? 0 : one_by_one};
+}
+
+} // namespace
+
+double cost_of_access(LanePlaces places, unsigned lanes, bool is_masked) {
+    constexpr double gather_per_lane = 6, access_per_lane = 3, question = 4;
+    switch (places) {
+    case LanePlaces::same:
+    case LanePlaces::consecutive: return 1;
+    case LanePlaces::likely_consecutive: return question;
+    case LanePlaces::apart: break;
+    }
+    return lanes * (!is_masked && lanes <= accessed_one_by_one_max ? access_per_lane : gather_per_lane);
+}
+
+double weight_of_block(unsigned depth) {
+    constexpr double rounds = 8;
+    constexpr unsigned depth_max = 4;
+    return std::pow(rounds, std::min(depth, depth_max));
+}
+
+bool is_vector_instruction(const llvm::Instruction& instruction) {
+    if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction))
+        return llvm::isTriviallyVectorizable(call->getIntrinsicID());
+    return !instruction.mayReadOrWriteMemory();
+}
+
+bool do_lanes_pay(const LanePlan& plan, const LaneShapes& shapes, const LaneShapes& guesses, unsigned width) {
+    Costs all;
+    for (llvm::BasicBlock* block : plan.blocks) {
+        const double weight = weight_of_block(plan.loops->getLoopDepth(block) - plan.loop->getLoopDepth());
+        for (const llvm::Instruction& instruction : *block) {
+            if (llvm::isa<llvm::PHINode>(instruction) || instruction.isTerminator() ||
+                llvm::isa<llvm::AssumeInst>(instruction) || instruction.isLifetimeStartOrEnd() ||
+                &instruction == plan.next || &instruction == plan.compare)
+                continue;
+            const Costs costs = costs_of(instruction, shapes, guesses, width, plan.is_masked(block));
+            all.lanes += weight * costs.lanes;
+            all.one_by_one += weight * costs.one_by_one;
+        }
+    }
+    return all.lanes <= all.one_by_one;
+}
+
+} // namespace polder::compiler::workgroup
