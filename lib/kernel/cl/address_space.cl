@@ -2,13 +2,17 @@
 //
 // All address spaces are one on the host, so it is told from the address: local memory is the block that the
 // work-group was given; private memory is the block for values that live across barriers, or the frame of the
-// work-group function; all else is global, and may lie right above the thread's stack.
+// work-group function; all else is global, and may lie right above or below the frame: in the caller's variables, or
+// beside the stack of a thread that has a small one.
 #include "common.h"
 
 // The field of polder::LaunchContext (kernel_abi.h): bytes of the work-group's local memory.
 #define LOCAL_BYTES_OFFSET (12 * sizeof(ulong) + sizeof(uint))
-// A frame is far smaller, and the stacks that kernels run on are larger.
-#define FRAME_BYTES_MAX (4 << 20)
+// Below the stack pointer, a function that calls none may use so much (x86-64's red zone; other machines have none).
+#define RED_ZONE_BYTES 128
+
+// LLVM's intrinsic, for which Clang has no built-in function: the stack pointer. Frames do not grow while they run.
+const __private uchar* stack_pointer(void) __asm__("llvm.stacksave.p0");
 
 static bool is_within(const __generic void* p, const __private void* base, ulong size) {
     return (ulong)p - (ulong)base < size;
@@ -22,7 +26,8 @@ static bool is_local(const __generic void* p) {
 static bool is_private(const __generic void* p) {
     // These functions are inlined into the work-group function, as all that reaches a leaf is: its frame ends here.
     const __private uchar* end = (const __private uchar*)(ulong)__builtin_frame_address(0);
-    return is_within(p, end - FRAME_BYTES_MAX, FRAME_BYTES_MAX) ||
+    const __private uchar* begin = stack_pointer() - RED_ZONE_BYTES;
+    return is_within(p, begin, end - begin) ||
            is_within(p, _polder_scratch_memory(), _polder_scratch_bytes());
 }
 

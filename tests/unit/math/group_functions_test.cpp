@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <limits>
+#include <memory>
+#include <pthread.h>
 #include <vector>
 
 namespace polder {
@@ -196,8 +198,7 @@ kernel void reverse(global const int3* a, global float* strided, global int3* ou
     }
 }
 
-TEST(AddressSpaces, GenericPointers_AreFoundInTheirSpace) {
-    KernelRunner runner{R"(
+constexpr const char* find_spaces = R"(
 int spaces(void* p) {
     return (to_global(p) != 0) + 2 * (to_local(p) != 0) + 4 * (to_private(p) != 0) + 8 * (get_fence(p) == CLK_LOCAL_MEM_FENCE);
 }
@@ -215,20 +216,51 @@ kernel void find(global int* out) {
     own[1] += i;
     out[4 * i + 3] = spaces(p);
 }
-)"};
+)";
+
+void expect_spaces(KernelRunner& runner, int32_t* out) {
+    void* const pointers[] = {out};
+    runner.run("find", pointers, Range{{64, 1, 1}, {16, 1, 1}});
+    for (size_t i = 0; i < 64; ++i) {
+        EXPECT_EQ(out[4 * i], 1) << "global " << i;
+        EXPECT_EQ(out[4 * i + 1], 2 + 8) << "local " << i;
+        EXPECT_EQ(out[4 * i + 2], 4) << "private " << i;
+        EXPECT_EQ(out[4 * i + 3], i % 2 ? 4 : 2 + 8) << "either " << i;
+    }
+}
+
+TEST(AddressSpaces, GenericPointers_AreFoundInTheirSpace) {
+    KernelRunner runner{find_spaces};
     std::vector<int32_t> on_heap(4 * 64);
     // Global memory right above the kernel's frames, as it is beside the stacks of threads.
     std::array<int32_t, 4 * 64> on_stack{};
-    for (int32_t* const out : {on_heap.data(), on_stack.data()}) {
-        void* const pointers[] = {out};
-        runner.run("find", pointers, Range{{64, 1, 1}, {16, 1, 1}});
-        for (size_t i = 0; i < 64; ++i) {
-            EXPECT_EQ(out[4 * i], 1) << "global " << i;
-            EXPECT_EQ(out[4 * i + 1], 2 + 8) << "local " << i;
-            EXPECT_EQ(out[4 * i + 2], 4) << "private " << i;
-            EXPECT_EQ(out[4 * i + 3], i % 2 ? 4 : 2 + 8) << "either " << i;
-        }
-    }
+    for (int32_t* const out : {on_heap.data(), on_stack.data()})
+        expect_spaces(runner, out);
+}
+
+TEST(AddressSpaces, GlobalMemoryRightBelowASmallStack_IsGlobal) {
+    KernelRunner runner{find_spaces};
+    std::vector<int32_t> warm_up(4 * 64);
+    expect_spaces(runner, warm_up.data());  // compiles, which the small stack is too small for
+    struct Block {
+        alignas(4096) int32_t out[1024];
+        alignas(4096) std::byte stack[size_t{256} << 10];
+        KernelRunner* runner;
+    };
+    const auto block = std::make_unique<Block>();
+    block->runner = &runner;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    ASSERT_EQ(pthread_attr_setstack(&attributes, block->stack, sizeof block->stack), 0);
+    pthread_t thread{};
+    const auto body = [](void* data) -> void* {
+        auto* const of = static_cast<Block*>(data);
+        expect_spaces(*of->runner, of->out);
+        return nullptr;
+    };
+    ASSERT_EQ(pthread_create(&thread, &attributes, body, block.get()), 0);
+    pthread_join(thread, nullptr);
+    pthread_attr_destroy(&attributes);
 }
 
 TEST(PrintfInKernels, EveryKindOfArgument_ArrivesAsWritten) {
