@@ -1,5 +1,6 @@
 #include "cache.h"
 
+#include "file_size_signal.h"
 #include "host.h"
 
 #include <base/log.h>
@@ -67,6 +68,7 @@ bool write_all(int file, std::string_view bytes) {
 }
 
 bool write_file(const fs::path& path, std::string_view bytes) {
+    const FileSizeSignalBlocked blocked;
     const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0)
         return false;

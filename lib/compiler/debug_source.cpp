@@ -1,6 +1,7 @@
 #include "debug_source.h"
 
 #include "cache.h"
+#include "file_size_signal.h"
 
 #include <base/log.h>
 #include <base/options.h>
@@ -33,6 +34,7 @@ void keep_debug_source(const std::string& source) {
         POLDER_LOG(cache, "%s cannot be made", directory.c_str());
         return;
     }
+    const FileSizeSignalBlocked blocked;
     if (llvm::Error failure = llvm::writeToOutput(path, [&source](llvm::raw_ostream& file) {
             file << source;
             return llvm::Error::success();

@@ -111,16 +111,24 @@ TEST_F(CompilerEnvironment, ACacheDirectoryThatCannotBeWritten_IsDoneWithout) {
         EXPECT_EQ(in_child({{"POCL_CACHE_DIR", place}}, build_and_run), "5") << place;
 }
 
-// The kernel refuses the write as it does on a full disk, if with another number.
-TEST_F(CompilerEnvironment, AFileThatCannotGrow_IsNotKept) {
-    const auto with_limit = [] {
-        std::signal(SIGXFSZ, SIG_IGN);
-        const rlimit limit{200, 200};
-        setrlimit(RLIMIT_FSIZE, &limit);
-        return build_and_run();
+// The kernel refuses the write as it does on a full disk, if with another number, and sends a signal whose default is
+// the process's end.
+TEST_F(CompilerEnvironment, AFileThatCannotGrow_IsNotKept_AndItsSignalReachesNobody) {
+    static volatile std::sig_atomic_t signals = 0;
+    const auto with_limit = [](void (*disposition)(int)) {
+        return [disposition] {
+            std::signal(SIGXFSZ, disposition);
+            const rlimit limit{200, 200};
+            setrlimit(RLIMIT_FSIZE, &limit);
+            const std::string answer = build_and_run();
+            sigset_t mask;
+            pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+            return answer + (sigismember(&mask, SIGXFSZ) == 1 ? " blocked" : "") + (signals != 0 ? " told" : "");
+        };
     };
     const Environment environment{{"POCL_CACHE_DIR", folder().string()}};
-    EXPECT_EQ(in_child(environment, with_limit), "5");
+    for (void (*const disposition)(int) : {SIG_DFL, SIG_IGN, +[](int) { signals = signals + 1; }})
+        EXPECT_EQ(in_child(environment, with_limit(disposition)), "5");
     EXPECT_EQ(files_in(folder()), 0u);
     EXPECT_EQ(in_child(environment, build_and_run), "5");
     EXPECT_EQ(files_in(folder()), 2u);
