@@ -120,7 +120,7 @@ constexpr const char* rows_and_columns = R"(
     }
     kernel void apart(global const float* in, global float* out, int w) {
         int x = get_global_id(0), y = get_global_id(1), at = y * w + x;
-        out[at * 3] = in[at * 3 + 2] * 2;
+        out[at * 11] = in[at * 11 + 2] * 2;
     }
     kernel void rounds(global const float* in, global float* out, int w) {
         int x = get_global_id(0), y = get_global_id(1), at = y * w + x;

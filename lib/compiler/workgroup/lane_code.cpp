@@ -8,14 +8,6 @@
 
 namespace polder::compiler::workgroup {
 
-bool is_consecutive(const LaneShape& address, const llvm::Type& type, const llvm::DataLayout& layout) {
-    llvm::Type* element = const_cast<llvm::Type*>(&type);
-    return address.is_strided() &&
-           address.stride == static_cast<int64_t>(layout.getTypeStoreSize(element).getFixedValue()) &&
-           layout.getTypeStoreSize(element) == layout.getTypeAllocSize(element) &&
-           layout.typeSizeEqualsStoreSize(element);
-}
-
 LaneCode::LaneCode(const LanePlan& plan, const LaneShapes& shapes, const LaneShapes& guesses, unsigned width)
     : plan_(plan), shapes_(shapes), guesses_(guesses), function_(*plan.header->getParent()), width_(width),
       builder_(function_.getContext()), mask_type_(llvm::FixedVectorType::get(builder_.getInt1Ty(), width)) {}
@@ -131,100 +123,6 @@ llvm::Value* LaneCode::emit_vector(llvm::Instruction& instruction, llvm::Value* 
         made && !llvm::isa<llvm::GetElementPtrInst>(made) && made->getOpcode() == instruction.getOpcode())
         made->copyIRFlags(&instruction);
     return result;
-}
-
-bool LaneCode::is_consecutive(const LaneShape& address, llvm::Type* type) {
-    return workgroup::is_consecutive(address, *type, function_.getParent()->getDataLayout());
-}
-
-llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
-    llvm::Type* type = wide(load.getType());
-    if (!is_consecutive(shapes_.of(load.getPointerOperand()), load.getType())) {
-        if (is_consecutive(guesses_.of(load.getPointerOperand()), load.getType()))
-            return load_likely_consecutive(load, mask);
-        if (!mask && width_ <= accessed_one_by_one_max)
-            return load_each(load);
-        return builder_.CreateMaskedGather(type, vector(load.getPointerOperand()), load.getAlign(),
-                                           mask ? mask : all_lanes());
-    }
-    llvm::Value* address = scalar(load.getPointerOperand());
-    if (!mask)
-        return builder_.CreateAlignedLoad(type, address, load.getAlign());
-    return builder_.CreateMaskedLoad(type, address, load.getAlign(), mask, llvm::Constant::getNullValue(type));
-}
-
-llvm::Value* LaneCode::lane_address(llvm::Value* address, unsigned lane) {
-    const LaneShape shape = shapes_.of(address);
-    if (!shape.is_strided())
-        return builder_.CreateExtractElement(vector(address), lane);
-    return builder_.CreateGEP(builder_.getInt8Ty(), scalar(address),
-                              builder_.getInt64(static_cast<uint64_t>(shape.stride) * lane));
-}
-
-llvm::Value* LaneCode::load_each(llvm::LoadInst& load) {
-    llvm::Value* result = llvm::PoisonValue::get(wide(load.getType()));
-    for (unsigned lane = 0; lane < width_; ++lane) {
-        llvm::Value* value =
-            builder_.CreateAlignedLoad(load.getType(), lane_address(load.getPointerOperand(), lane), load.getAlign());
-        result = builder_.CreateInsertElement(result, value, lane);
-    }
-    return result;
-}
-
-// In the order of the lanes, as a scatter: the last of several to one place remains.
-void LaneCode::store_each(llvm::StoreInst& store) {
-    llvm::Value* values = vector(store.getValueOperand());
-    for (unsigned lane = 0; lane < width_; ++lane)
-        builder_.CreateAlignedStore(builder_.CreateExtractElement(values, lane),
-                                    lane_address(store.getPointerOperand(), lane), store.getAlign());
-}
-
-// One load where the addresses turn out to be consecutive, else a gather, which costs ten times as much.
-llvm::Value* LaneCode::load_likely_consecutive(llvm::LoadInst& load, llvm::Value* mask) {
-    llvm::Type* type = wide(load.getType());
-    llvm::Value* addresses = vector(load.getPointerOperand());
-    llvm::Value* first = builder_.CreateExtractElement(addresses, uint64_t{0});
-    const auto stride = static_cast<int64_t>(function_.getParent()->getDataLayout().getTypeStoreSize(load.getType()));
-    llvm::Value* expected = builder_.CreateGEP(builder_.getInt8Ty(), builder_.CreateVectorSplat(width_, first),
-                                               lane_offsets(builder_.getInt64Ty(), stride));
-    llvm::Value* is_consecutive = builder_.CreateAndReduce(builder_.CreateICmpEQ(addresses, expected));
-    auto* together = llvm::BasicBlock::Create(function_.getContext(), "together", &function_);
-    auto* apart = llvm::BasicBlock::Create(function_.getContext(), "apart", &function_);
-    auto* loaded = llvm::BasicBlock::Create(function_.getContext(), "loaded", &function_);
-    builder_.CreateCondBr(is_consecutive, together, apart);
-    builder_.SetInsertPoint(together);
-    llvm::Value* row = mask ? static_cast<llvm::Value*>(builder_.CreateMaskedLoad(type, first, load.getAlign(), mask,
-                                                                                  llvm::Constant::getNullValue(type)))
-                            : builder_.CreateAlignedLoad(type, first, load.getAlign());
-    builder_.CreateBr(loaded);
-    builder_.SetInsertPoint(apart);
-    llvm::Value* gathered = builder_.CreateMaskedGather(type, addresses, load.getAlign(), mask ? mask : all_lanes());
-    builder_.CreateBr(loaded);
-    builder_.SetInsertPoint(loaded);
-    llvm::PHINode* result = builder_.CreatePHI(type, 2);
-    result->addIncoming(row, together);
-    result->addIncoming(gathered, apart);
-    return result;
-}
-
-void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
-    llvm::Value* value = store.getValueOperand();
-    llvm::Value* to = store.getPointerOperand();
-    if (!mask && shapes_.of(to).is_uniform()) {
-        // The last work-item's is what remains.
-        llvm::Value* last =
-            shapes_.of(value).is_uniform() ? scalar(value) : builder_.CreateExtractElement(vector(value), width_ - 1);
-        builder_.CreateAlignedStore(last, scalar(to), store.getAlign());
-    } else if (is_consecutive(shapes_.of(to), value->getType())) {
-        if (mask)
-            builder_.CreateMaskedStore(vector(value), scalar(to), store.getAlign(), mask);
-        else
-            builder_.CreateAlignedStore(vector(value), scalar(to), store.getAlign());
-    } else if (!mask && width_ <= accessed_one_by_one_max) {
-        store_each(store);
-    } else {
-        builder_.CreateMaskedScatter(vector(value), vector(to), store.getAlign(), mask ? mask : all_lanes());
-    }
 }
 
 void LaneCode::emit_call(llvm::Instruction& instruction, llvm::Value* mask) {

@@ -2,6 +2,7 @@
 // what is uniform or strided (the first lane's), a vector for the rest.
 #pragma once
 
+#include "lane_access.h"
 #include "lane_plan.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -10,9 +11,6 @@ namespace polder::compiler::workgroup {
 
 // Up to so many lanes access memory faster one by one than with a gather or scatter.
 inline constexpr unsigned accessed_one_by_one_max = 8;
-
-// Whether lanes of this shape of addresses access neighbouring elements.
-[[nodiscard]] bool is_consecutive(const LaneShape& address, const llvm::Type& type, const llvm::DataLayout& layout);
 
 class LaneCode {
 public:
@@ -54,13 +52,22 @@ private:
     void make_harmless(llvm::Instruction& copy, llvm::Value* mask);
     llvm::Value* dummy();
     llvm::Value* emit_vector(llvm::Instruction& instruction, llvm::Value* mask);
-    bool is_consecutive(const LaneShape& address, llvm::Type* type);
-    llvm::Value* lane_address(llvm::Value* address, unsigned lane);
-    llvm::Value* load_each(llvm::LoadInst& load);
-    void store_each(llvm::StoreInst& store);
-    llvm::Value* load_likely_consecutive(llvm::LoadInst& load, llvm::Value* mask);
+    // Memory (lane_memory.cpp)
     llvm::Value* emit_load(llvm::LoadInst& load, llvm::Value* mask);
     void emit_store(llvm::StoreInst& store, llvm::Value* mask);
+    llvm::Value* condition_of(const LaneAccess& access, llvm::Value* address, llvm::Value* mask);
+    llvm::Value* first_place(const LaneAccess& access, llvm::Value* address);
+    llvm::Value* load_row(llvm::LoadInst& load, const LaneAccess& access, llvm::Value* mask);
+    llvm::Value* load_apart(llvm::LoadInst& load, llvm::Value* mask);
+    void store_row(const LaneAccess& access, llvm::StoreInst& store, llvm::Value* mask);
+    void store_apart(llvm::StoreInst& store, llvm::Value* mask);
+    llvm::Value* lane_address(llvm::Value* address, unsigned lane);
+    struct TwoWays {
+        llvm::BasicBlock *together, *apart, *done;
+    };
+    TwoWays branch_on(llvm::Value* condition);
+
+    // Calls
     void emit_call(llvm::Instruction& instruction, llvm::Value* mask);
     llvm::Value* emit_intrinsic(llvm::CallInst& call, llvm::Intrinsic::ID id);
     void emit_lane_by_lane(llvm::Instruction& instruction, llvm::Value* mask);

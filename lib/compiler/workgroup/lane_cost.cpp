@@ -1,5 +1,6 @@
 #include "lane_cost.h"
 
+#include "lane_access.h"
 #include "lane_code.h"
 
 #include <algorithm>
@@ -19,25 +20,28 @@ struct Costs {
     double one_by_one = 0;    // the same work-items without lanes
 };
 
-LanePlaces places_of(const llvm::Value& address, const llvm::Type& type, const llvm::DataLayout& layout,
-                     const LaneShapes& shapes, const LaneShapes& guesses) {
-    const LaneShape shape = shapes.of(&address);
-    if (shape.is_uniform())
-        return LanePlaces::same;
-    if (is_consecutive(shape, type, layout))
-        return LanePlaces::consecutive;
-    return is_consecutive(guesses.of(&address), type, layout) ? LanePlaces::likely_consecutive : LanePlaces::apart;
+// A load or store of all lanes as LaneCode makes it.
+double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address, const LaneShapes& shapes,
+                      const LaneShapes& guesses, unsigned width, bool is_masked) {
+    constexpr double question = 4;
+    if (shapes.of(&address).is_uniform())
+        return cost_of_access(LanePlaces::same, width, is_masked);
+    const std::optional<LaneAccess> access = access_of(instruction, shapes, guesses, width);
+    if (!access || (llvm::isa<llvm::StoreInst>(instruction) && access->step > 1 && !access->is_whole_group()))
+        return cost_of_access(LanePlaces::apart, width, is_masked);
+    const bool is_asked = !access->is_certain || (is_masked && !access->is_consecutive());
+    // As many vectors as the step has elements, and as many shuffles, for all of the group.
+    const double together =
+        access->step > 1 ? 2.0 * static_cast<double>(access->step) / static_cast<double>(access->group.size()) : 1.0;
+    return together + (is_asked ? question : 0);
 }
 
-Costs costs_of(const llvm::Instruction& instruction, const LaneShapes& shapes, const LaneShapes& guesses,
-               unsigned width, bool is_masked) {
+Costs costs_of(llvm::Instruction& instruction, const LaneShapes& shapes, const LaneShapes& guesses, unsigned width,
+               bool is_masked) {
     const double one_by_one = width;
     if (const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
-        address && !instruction.isAtomic() && !instruction.isVolatile()) {
-        const LanePlaces places = places_of(*address, *llvm::getLoadStoreType(&instruction),
-                                            instruction.getModule()->getDataLayout(), shapes, guesses);
-        return {cost_of_access(places, width, is_masked), one_by_one};
-    }
+        address && !instruction.isAtomic() && !instruction.isVolatile())
+        return {cost_of_access(instruction, *address, shapes, guesses, width, is_masked), one_by_one};
     // Alone, what has a constant step is an addition, or part of an access.
     if (const LaneShape shape = shapes.of(&instruction); !instruction.getType()->isVoidTy() && shape.is_strided())
         return {1, shape.is_uniform() ? one_by_one : 0};
@@ -49,11 +53,10 @@ Costs costs_of(const llvm::Instruction& instruction, const LaneShapes& shapes, c
 } // namespace
 
 double cost_of_access(LanePlaces places, unsigned lanes, bool is_masked) {
-    constexpr double gather_per_lane = 6, access_per_lane = 3, question = 4;
+    constexpr double gather_per_lane = 6, access_per_lane = 3;
     switch (places) {
     case LanePlaces::same:
     case LanePlaces::consecutive: return 1;
-    case LanePlaces::likely_consecutive: return question;
     case LanePlaces::apart: break;
     }
     return lanes * (!is_masked && lanes <= accessed_one_by_one_max ? access_per_lane : gather_per_lane);
@@ -75,7 +78,7 @@ bool do_lanes_pay(const LanePlan& plan, const LaneShapes& shapes, const LaneShap
     Costs all;
     for (llvm::BasicBlock* block : plan.blocks) {
         const double weight = weight_of_block(plan.loops->getLoopDepth(block) - plan.loop->getLoopDepth());
-        for (const llvm::Instruction& instruction : *block) {
+        for (llvm::Instruction& instruction : *block) {
             if (llvm::isa<llvm::PHINode>(instruction) || instruction.isTerminator() ||
                 llvm::isa<llvm::AssumeInst>(instruction) || instruction.isLifetimeStartOrEnd() ||
                 &instruction == plan.next || &instruction == plan.compare)

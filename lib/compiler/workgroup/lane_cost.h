@@ -9,7 +9,7 @@
 namespace polder::compiler::workgroup {
 
 // How the places that neighbouring lanes access lie.
-enum class LanePlaces : uint8_t { same, consecutive, likely_consecutive, apart };
+enum class LanePlaces : uint8_t { same, consecutive, apart };
 
 // A load or store of all lanes. A masked one cannot be taken apart into one for each lane.
 [[nodiscard]] double cost_of_access(LanePlaces places, unsigned lanes, bool is_masked);

@@ -279,11 +279,16 @@ LaneShape LaneShapes::extended(llvm::CastInst& cast) {
     return result;
 }
 
-// (x << 32) >> n, with n at most 32: a 64-bit x truncated, extended again and scaled.
+// (x << 32) >> n, with n at most 32: a 64-bit x truncated, extended again and scaled. Likely, all that loses no part of the
+// step is one (x << 8 >> 8 is what mad24 does with its operands).
 LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
     llvm::Value* inner = nullptr;
     uint64_t back = 0;
     using namespace llvm::PatternMatch;
+    if (is_guess() && match(op.getOperand(1), m_ConstantInt(back)) && back < 32)
+        if (const LaneShape value = of(op.getOperand(0));
+            value.is_strided() && value.stride % (int64_t{1} << back) == 0)
+            return strided(value.stride >> back);
     if (!op.getType()->isIntegerTy(64) || !op.isExact() ||
         !match(&op, m_Shr(m_Shl(m_Value(inner), m_SpecificInt(32)), m_ConstantInt(back))) || back > 32 || back < 12)
         return all_uniform(*this, op) ? uniform : varying;
@@ -328,4 +333,4 @@ LaneShape LaneShapes::address(llvm::GetElementPtrInst& gep) {
     return strided(stride);
 }
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

@@ -1,0 +1,193 @@
+// Lanes whose places in memory are a constant step apart: structures, vectors, every third number, rows backwards. They are
+// accessed together, and nothing else is: buffers end where the process has no memory, and what lies between stays as it was.
+#include "workgroup_harness.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+// `count` numbers between two pages that may not be touched, with no byte to spare before the second, or after the first.
+template <class T>
+class Fenced {
+public:
+    enum class Side : uint8_t { before, after };
+
+    Fenced(size_t count, Side side) : count_(count) {
+        const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+        const size_t bytes = (count * sizeof(T) + page - 1) / page * page;
+        size_ = bytes + 2 * page;
+        base_ = static_cast<std::byte*>(mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        EXPECT_EQ(mprotect(base_ + page, bytes, PROT_READ | PROT_WRITE), 0);
+        std::byte* first = side == Side::before ? base_ + page + bytes - count * sizeof(T) : base_ + page;
+        data_ = reinterpret_cast<T*>(first);
+        std::iota(data_, data_ + count, T{1});
+    }
+    Fenced(const Fenced&) = delete;
+    Fenced& operator=(const Fenced&) = delete;
+    ~Fenced() { munmap(base_, size_); }
+
+    T* data() { return data_; }
+    T& operator[](size_t i) { return data_[i]; }
+    [[nodiscard]] std::vector<T> values() const { return {data_, data_ + count_}; }
+
+private:
+    size_t count_, size_;
+    std::byte* base_;
+    T* data_;
+};
+
+std::string number(int64_t value) { return std::to_string(value); }
+
+struct Case {
+    int64_t step;
+    bool is_guarded;  // by a condition that some lanes do not fulfil
+    bool is_in_place;  // all of each structure is written, where it was read
+};
+
+// Work-item i reads member m of structure i, for each m, and writes member `step - 1 - m` of structure i.
+std::string kernel_of(const std::string& type, const Case& of) {
+    std::string source = "kernel void k(global " + type + "* in, global " + type +
+                         "* out, int n) {\n"
+                         "  int i = get_global_id(0);\n";
+    if (of.is_guarded)
+        source += "  if (i < n && i != 21) {\n";
+    for (int64_t m = 0; m < of.step; ++m)
+        source += "  " + type + " x" + number(m) + " = in[" + number(of.step) + " * i + " + number(m) + "];\n";
+    for (int64_t m = 0; m < of.step; ++m)
+        source += "  " + std::string(of.is_in_place ? "in" : "out") + "[" + number(of.step) + " * i + " +
+                  number(of.step - 1 - m) + "] = x" + number(m) + " + (" + type + ")" + number(m + 1) + ";\n";
+    return source + (of.is_guarded ? "  }\n}" : "}");
+}
+
+template <class T>
+void expect_steps_are_right(const std::string& type, typename Fenced<T>::Side side) {
+    constexpr size_t items = 53;
+    constexpr int n = 45;
+    for (int64_t step = 1; step <= 9; ++step)
+        for (const bool is_guarded : {false, true})
+            for (const bool is_in_place : {false, true}) {
+                const Case of{step, is_guarded, is_in_place};
+                Compiled program(kernel_of(type, of));
+                ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible),
+                          "");
+                const size_t count = items * static_cast<size_t>(step);
+                Fenced<T> in(count, side), out(count, side);
+                std::vector<T> expected = is_in_place ? in.values() : out.values();
+                for (size_t i = 0; i < items; ++i)
+                    for (size_t m = 0; m < static_cast<size_t>(step); ++m)
+                        if (!is_guarded || (i < n && i != 21))
+                            expected[(i + 1) * static_cast<size_t>(step) - 1 - m] =
+                                static_cast<T>(in[i * static_cast<size_t>(step) + m] + static_cast<T>(m + 1));
+                program.run({1, {items, 1, 1}, {items, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(n));
+                ASSERT_EQ(is_in_place ? in.values() : out.values(), expected)
+                    << type << ", step " << step << (is_guarded ? ", guarded" : "")
+                    << (is_in_place ? ", in place" : "");
+            }
+}
+
+TEST(Steps, OfBytes) { expect_steps_are_right<uint8_t>("uchar", Fenced<uint8_t>::Side::before); }
+TEST(Steps, OfShorts) { expect_steps_are_right<uint16_t>("ushort", Fenced<uint16_t>::Side::after); }
+TEST(Steps, OfFloats) { expect_steps_are_right<float>("float", Fenced<float>::Side::before); }
+TEST(Steps, OfDoubles) { expect_steps_are_right<double>("double", Fenced<double>::Side::before); }
+
+TEST(Steps, MembersThatAreNotAllWritten_LeaveTheOthersAlone) {
+    Compiled program(R"(
+        kernel void k(global float4* v, global float* every_third, int n) {
+            int i = get_global_id(0);
+            v[i].y = v[i].x + v[i].w;
+            if (i < n) every_third[3 * i] += every_third[3 * i + 2];
+        })");
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    constexpr size_t items = 64;
+    constexpr int n = 40;
+    using Side = Fenced<float>::Side;
+    Fenced<float> v(4 * items, Side::before), every_third(3 * n, Side::before);
+    std::vector<float> expected_v = v.values(), expected_third = every_third.values();
+    for (size_t i = 0; i < items; ++i)
+        expected_v[4 * i + 1] = expected_v[4 * i] + expected_v[4 * i + 3];
+    for (size_t i = 0; i < n; ++i)
+        expected_third[3 * i] += expected_third[3 * i + 2];
+    program.run({1, {items, 1, 1}, {items, 1, 1}}, Arguments().add(v.data()).add(every_third.data()).add(n));
+    EXPECT_EQ(v.values(), expected_v);
+    EXPECT_EQ(every_third.values(), expected_third);
+}
+
+TEST(Steps, VectorsOfFourAreLoadedAndStoredWithoutGathers) {
+    Compiled program("kernel void k(global float4* v) { int i = get_global_id(0); v[i] = v[i].wzyx * v[i]; }");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_NE(program.optimised().find("fmul <16 x float>"), std::string::npos) << program.optimised();
+    EXPECT_EQ(program.optimised().find("llvm.masked."), std::string::npos) << program.optimised();
+}
+
+TEST(Steps, LastElementsAreReadWhereTheBufferEnds) {
+    // One member of each structure alone, the first or the last.
+    for (const int member : {0, 6}) {
+        Compiled program("kernel void k(global const int* in, global int* out) {\n"
+                         "  int i = get_global_id(0); out[i] = in[7 * i] * 3; }");
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+        constexpr size_t items = 48;
+        using Side = Fenced<int>::Side;
+        Fenced<int> in(7 * (items - 1) + 1, member == 0 ? Side::before : Side::after);
+        std::vector<int> out(items), expected(items);
+        for (size_t i = 0; i < items; ++i)
+            expected[i] = in[7 * i] * 3;
+        program.run({1, {items, 1, 1}, {items, 1, 1}}, Arguments().add(in.data()).add(out.data()));
+        EXPECT_EQ(out, expected);
+    }
+}
+
+TEST(Steps, RowsBackwards) {
+    Compiled program(R"(
+        kernel void k(global const short* in, global short* out, int n, int shown) {
+            int i = get_global_id(0);
+            out[n - 1 - i] = in[n - 1 - i] * 2;
+            if (i < shown) out[n + i] = in[n - 1 - i];
+        })");
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    constexpr int n = 70, shown = 37;
+    using Side = Fenced<int16_t>::Side;
+    for (const Side side : {Side::before, Side::after}) {
+        Fenced<int16_t> in(n, side), out(n + shown, side);
+        std::vector<int16_t> expected(n + shown);
+        for (size_t i = 0; i < n; ++i)
+            expected[i] = static_cast<int16_t>(in[i] * 2);
+        for (size_t i = 0; i < shown; ++i)
+            expected[n + i] = in[n - 1 - i];
+        program.run({1, {n, 1, 1}, {n, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(n).add(shown));
+        EXPECT_EQ(out.values(), expected);
+    }
+}
+
+// mad24 shifts its operands up and down again, so that only the code can know that rows are rows.
+TEST(Steps, RowsThatAreOnlyLikely_AreAskedFor) {
+    Compiled program(R"(
+        kernel void k(global const uchar* in, global uchar* out, int columns, int rows, int step) {
+            int x = get_global_id(0);
+            if (x >= columns) return;
+            int at = ((x << 8 >> 8) * 3);
+            for (int y = 0; y < rows; ++y, at += step)
+                out[at] = in[at] + in[at + 1] + in[at + 2];
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_NE(program.optimised().find("together"), std::string::npos) << program.optimised();
+    constexpr int columns = 43, rows = 3, step = 3 * columns + 5;
+    using Side = Fenced<uint8_t>::Side;
+    Fenced<uint8_t> in(step * (rows - 1) + 3 * columns, Side::before),
+        out(step * (rows - 1) + 3 * columns, Side::before);
+    std::vector<uint8_t> expected = out.values();
+    for (size_t y = 0; y < rows; ++y)
+        for (size_t x = 0; x < columns; ++x) {
+            const size_t at = y * step + 3 * x;
+            expected[at] = static_cast<uint8_t>(in[at] + in[at + 1] + in[at + 2]);
+        }
+    program.run({1, {64, 1, 1}, {64, 1, 1}},
+                Arguments().add(in.data()).add(out.data()).add(columns).add(rows).add(step));
+    EXPECT_EQ(out.values(), expected);
+}
+
+}  // namespace
+}  // namespace polder::compiler::workgroup::test
