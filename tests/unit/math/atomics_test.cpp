@@ -1,4 +1,5 @@
 // Atomic functions in kernels: every operation, type, order and scope compiles and does what it says.
+#include "buffer.h"
 #include "kernel_runner.h"
 
 #include <algorithm>
@@ -49,8 +50,8 @@ template <class T>
 void expect_updates(const std::string& type, const std::string& object) {
     KernelRunner runner{updates_source(type, object)};
     constexpr T rounds = 15, items = 60;
-    const std::vector<T> start = {0, 0, 0, 0, static_cast<T>(-1), 1000, 0};
-    std::vector<T> out;
+    const Buffer<T> start = {0, 0, 0, 0, static_cast<T>(-1), 1000, 0};
+    Buffer<T> out;
     for (int place = 0; place < 3; ++place)
         out.insert(out.end(), start.begin(), start.end());
     void* const pointers[] = {out.data()};
@@ -59,13 +60,13 @@ void expect_updates(const std::string& type, const std::string& object) {
     for (T i = 0; i < items; ++i)
         all_xor ^= i;  // an odd number of rounds leaves it once
     const T bits = (T{1} << 31 << 0) - 1;
-    const std::vector<T> expected = {rounds * items,
-                                     static_cast<T>(-rounds * items),
-                                     static_cast<T>(bits & 0x7fffffff),
-                                     all_xor,
-                                     static_cast<T>(~static_cast<T>(0x7fffffff)),
-                                     5,
-                                     items - 1 + 5};
+    const Buffer<T> expected = {rounds * items,
+                                static_cast<T>(-rounds * items),
+                                static_cast<T>(bits & 0x7fffffff),
+                                all_xor,
+                                static_cast<T>(~static_cast<T>(0x7fffffff)),
+                                5,
+                                items - 1 + 5};
     for (int place = 0; place < 3; ++place)
         for (size_t k = 0; k < 7; ++k)
             EXPECT_EQ(out[static_cast<size_t>(place) * 7 + k], expected[k])
@@ -107,13 +108,13 @@ kernel void run(global int* out, global float* f) {
     mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); read_mem_fence(CLK_GLOBAL_MEM_FENCE); write_mem_fence(CLK_LOCAL_MEM_FENCE);
 }
 )"};
-    std::vector<int32_t> out(14, 0);
-    std::vector<float> f = {0, 0, 0, 0, 4};
+    Buffer<int32_t> out(14, 0);
+    Buffer<float> f = {0, 0, 0, 0, 4};
     void* const pointers[] = {out.data(), f.data()};
     runner.run("run", pointers, 1);
     // 0 + 5 + 6 + 5 and 77 + 1 + 50 + 40 + 8 + 11
-    EXPECT_EQ(out, (std::vector<int32_t>{12, 1, 0, 8, 8, 12, 1, 0, 1, 0, 0, 16, 10, 187}));
-    EXPECT_EQ(f, (std::vector<float>{2.5f, 1.5f, 2.5f, 4, 9}));
+    EXPECT_EQ(out, (Buffer<int32_t>{12, 1, 0, 8, 8, 12, 1, 0, 1, 0, 0, 16, 10, 187}));
+    EXPECT_EQ(f, (Buffer<float>{2.5f, 1.5f, 2.5f, 4, 9}));
 }
 
 TEST(Atomics, GroupsOnSeveralThreads_LoseNoUpdate) {
@@ -124,8 +125,8 @@ kernel void count(global uint* a, global ulong* b) {
     atomic_fetch_add((volatile global atomic_uint*)(a + 1), 2u);
 }
 )";
-    std::vector<uint32_t> a(2, 0);
-    std::vector<uint64_t> b(1, 0);
+    Buffer<uint32_t> a(2, 0);
+    Buffer<uint64_t> b(1, 0);
     constexpr size_t items = 20000, threads = 4;
     KernelRunner first{source}, second{source}, third{source}, fourth{source};
     std::vector<std::thread> running;

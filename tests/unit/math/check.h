@@ -1,6 +1,7 @@
 // Compares what a function answered with its reference.
 #pragma once
 
+#include "buffer.h"
 #include "functions.h"
 #include "inputs.h"
 
@@ -14,8 +15,8 @@ namespace polder::math {
 
 template <class T>
 struct Outputs {
-    std::vector<T> out, second;
-    std::vector<int> out_n;
+    Buffer<T> out, second;
+    Buffer<int> out_n;
 };
 
 struct Verdict {

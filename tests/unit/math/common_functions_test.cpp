@@ -1,5 +1,6 @@
 // Common and geometric functions (OpenCL C 6.15.4 and 6.15.5), scalars and vectors of every width, also the forms
 // that mix vectors with scalars, against references in a wider type.
+#include "buffer.h"
 #include "kernel_runner.h"
 #include "opencl_types.h"
 
@@ -19,10 +20,10 @@ using Wide = long double;
 constexpr size_t count = 480;  // a multiple of every width
 
 template <class T>
-std::vector<T> numbers(uint64_t seed) {
+Buffer<T> numbers(uint64_t seed) {
     std::mt19937_64 random{seed};
     std::uniform_real_distribution<double> distribution(-4, 4);
-    std::vector<T> values(count);
+    Buffer<T> values(count);
     for (size_t i = 0; i < count; ++i)
         values[i] = static_cast<T>(i % 7 == 0 ? std::rint(distribution(random)) : distribution(random));
     return values;
@@ -95,9 +96,9 @@ void expect_forms(const std::string& type, int width) {
     for (const Form& form : forms)
         source += kernel_of(form, type, width);
     KernelRunner runner{source};
-    std::vector<T> a = numbers<T>(1), b = numbers<T>(2), c = numbers<T>(3);
+    Buffer<T> a = numbers<T>(1), b = numbers<T>(2), c = numbers<T>(3);
     for (const Form& form : forms) {
-        std::vector<T> out(count);
+        Buffer<T> out(count);
         void* const pointers[] = {a.data(), b.data(), c.data(), out.data()};
         runner.run(std::string{"k_"} + form.name, pointers, count / static_cast<size_t>(width));
         for (size_t i = 0; i < count; ++i) {
@@ -120,8 +121,8 @@ TEST(CommonFunctions, SignOfZeroAndNaN_AreKept) {
         using T = decltype(zero);
         KernelRunner runner{"kernel void k(global const " + type + "* a, global " + type +
                             "* out) { size_t i = get_global_id(0); out[i] = sign(a[i]); }"};
-        std::vector<T> a = {0, -T(0), std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::infinity(), -1};
-        std::vector<T> out(a.size(), 9);
+        Buffer<T> a = {0, -T(0), std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::infinity(), -1};
+        Buffer<T> out(a.size(), 9);
         void* const pointers[] = {a.data(), out.data()};
         runner.run("k", pointers, a.size());
         EXPECT_TRUE(out[0] == 0 && !std::signbit(out[0]));
@@ -140,8 +141,8 @@ public:
     Geometry(const std::string& type, int width) : width_(width), runner_(source(type, width)) {}
 
     void expect_all() {
-        std::vector<T> a = numbers<T>(11), b = numbers<T>(12);
-        std::vector<T> numbers_out(count * 6), vectors_out(count * 2);
+        Buffer<T> a = numbers<T>(11), b = numbers<T>(12);
+        Buffer<T> numbers_out(count * 6), vectors_out(count * 2);
         void* const pointers[] = {a.data(), b.data(), numbers_out.data(), vectors_out.data()};
         const auto w = static_cast<size_t>(width_);
         runner_.run("k", pointers, count / w);
@@ -202,8 +203,8 @@ TEST(GeometricFunctions, EnormousAndTinyVectors_NeitherOverflowNorVanish) {
             "* v) { size_t i = get_global_id(0); n[i] = length(vload3(i, a)); vstore3(normalize(vload3(i, "
             "a)), i, v); }"};
         const T large = std::numeric_limits<T>::max() / 4, small = std::numeric_limits<T>::min() * 2;
-        std::vector<T> a = {large, -large, large, small, small, -small, 0, 0, 0};
-        std::vector<T> n(3), v(9, 9);
+        Buffer<T> a = {large, -large, large, small, small, -small, 0, 0, 0};
+        Buffer<T> n(3), v(9, 9);
         void* const pointers[] = {a.data(), n.data(), v.data()};
         runner.run("k", pointers, 3);
         const Wide root = std::sqrt(Wide{3});
@@ -224,7 +225,7 @@ TEST(GeometricFunctions, CrossProducts_StandUprightOnBoth) {
                                 type + "* out) { size_t i = get_global_id(0); " +
                                 store("cross(" + load("a", width) + ", " + load("b", width) + ")", "out", width) +
                                 " }"};
-            std::vector<T> a = numbers<T>(21), b = numbers<T>(22), out(count, 9);
+            Buffer<T> a = numbers<T>(21), b = numbers<T>(22), out(count, 9);
             void* const pointers[] = {a.data(), b.data(), out.data()};
             const auto w = static_cast<size_t>(width);
             runner.run("k", pointers, count / w);

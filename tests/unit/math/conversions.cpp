@@ -1,5 +1,6 @@
 #include "conversions.h"
 
+#include "buffer.h"
 #include "opencl_types.h"
 
 #include <array>
@@ -43,8 +44,8 @@ void with_type(const std::string& name, Visit visit) {
 }
 
 template <class T>
-std::vector<T> samples() {
-    std::vector<T> values = {0, 1, 2, 3, 100, 127, std::numeric_limits<T>::max(), std::numeric_limits<T>::lowest()};
+Buffer<T> samples() {
+    Buffer<T> values = {0, 1, 2, 3, 100, 127, std::numeric_limits<T>::max(), std::numeric_limits<T>::lowest()};
     std::mt19937_64 random{4711};
     if constexpr (std::is_floating_point_v<T>) {
         const T special[] = {-T(0),
@@ -202,10 +203,10 @@ ConversionReport check_conversions(const std::vector<std::string>& sources, cons
 
     ConversionReport report;
     const auto check = [&]<class To, class From>(To, From, const std::string& from_name) {
-        std::vector<From> inputs = samples<From>();
+        Buffer<From> inputs = samples<From>();
         inputs.resize(inputs.size() / static_cast<size_t>(width) * static_cast<size_t>(width));
         for (const auto& [saturation, mode] : suffixes) {
-            std::vector<To> outputs(inputs.size());
+            Buffer<To> outputs(inputs.size());
             void* const pointers[] = {inputs.data(), outputs.data()};
             const std::string conversion = name + saturation + mode;
             runner.run(kernel_name(conversion, from_name), pointers, inputs.size() / static_cast<size_t>(width));

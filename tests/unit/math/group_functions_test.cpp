@@ -1,4 +1,5 @@
 // Functions of whole work-groups and sub-groups, asynchronous copies, address space queries and printf, in kernels.
+#include "buffer.h"
 #include "kernel_runner.h"
 
 #include <algorithm>
@@ -67,7 +68,7 @@ void expect_collectives(const Collective<T>& collective, const std::string& scop
     KernelRunner runner{collectives_source(collective, scope)};
     for (const Range& range : ranges) {
         const size_t n = range.global_size[0] * range.global_size[1] * range.global_size[2];
-        std::vector<T> values(n), out(9 * n);
+        Buffer<T> values(n), out(9 * n);
         for (size_t i = 0; i < n; ++i)
             values[i] = static_cast<T>(static_cast<int64_t>(i * 7919 % 101) - 50);  // sums are exact in every type
         void* const pointers[] = {values.data(), out.data()};
@@ -135,7 +136,7 @@ kernel void votes(global const int* a, global int* out) {
 )"};
     for (const Range& range : {Range{{100, 1, 1}, {32, 1, 1}}, Range{{8, 6, 1}, {4, 4, 1}}}) {
         const size_t n = range.global_size[0] * range.global_size[1];
-        std::vector<int32_t> values(n), out(8 * n);
+        Buffer<int32_t> values(n), out(8 * n);
         for (size_t i = 0; i < n; ++i)
             values[i] = static_cast<int32_t>(i * 37 % 100) - (i % 29 == 0 ? 100 : 0);
         void* const pointers[] = {values.data(), out.data()};
@@ -144,16 +145,16 @@ kernel void votes(global const int* a, global int* out) {
             const int all = std::all_of(group.begin(), group.end(), [&](size_t i) { return values[i] > 0; });
             const int any = std::any_of(group.begin(), group.end(), [&](size_t i) { return values[i] > 90; });
             for (size_t k = 0; k < group.size(); ++k) {
-                const std::vector<int32_t> expected = {all,
-                                                       any,
-                                                       values[group[1]],
-                                                       all,
-                                                       any,
-                                                       values[group[1]],
-                                                       static_cast<int32_t>(group.size()),
-                                                       static_cast<int32_t>(1000 + k)};
+                const Buffer<int32_t> expected = {all,
+                                                  any,
+                                                  values[group[1]],
+                                                  all,
+                                                  any,
+                                                  values[group[1]],
+                                                  static_cast<int32_t>(group.size()),
+                                                  static_cast<int32_t>(1000 + k)};
                 const auto first = out.begin() + static_cast<long>(8 * group[k]);
-                EXPECT_EQ(std::vector<int32_t>(first, first + 8), expected) << "item " << group[k];
+                EXPECT_EQ(Buffer<int32_t>(first, first + 8), expected) << "item " << group[k];
             }
         }
     }
@@ -181,8 +182,8 @@ kernel void reverse(global const int3* a, global float* strided, global int3* ou
 }
 )"};
     constexpr size_t n = 128;
-    std::vector<int32_t> in(4 * n), out(4 * n);
-    std::vector<float> strided(2 * n);
+    Buffer<int32_t> in(4 * n), out(4 * n);
+    Buffer<float> strided(2 * n);
     for (size_t i = 0; i < n; ++i) {
         strided[2 * i] = static_cast<float>(i);
         for (size_t k = 0; k < 3; ++k)
@@ -216,6 +217,7 @@ kernel void find(global int* out) {
     own[1] += i;
     out[4 * i + 3] = spaces(p);
 }
+<<<<<<< HEAD
 )";
 
 void expect_spaces(KernelRunner& runner, int32_t* out) {
@@ -231,7 +233,7 @@ void expect_spaces(KernelRunner& runner, int32_t* out) {
 
 TEST(AddressSpaces, GenericPointers_AreFoundInTheirSpace) {
     KernelRunner runner{find_spaces};
-    std::vector<int32_t> on_heap(4 * 64);
+    Buffer<int32_t> on_heap(4 * 64);
     // Global memory right above the kernel's frames, as it is beside the stacks of threads.
     std::array<int32_t, 4 * 64> on_stack{};
     for (int32_t* const out : {on_heap.data(), on_stack.data()})
@@ -274,10 +276,10 @@ kernel void speak(global int* out) {
     out[2] = printf("plain\n");
 }
 )"};
-    std::vector<int32_t> out(3, 99);
+    Buffer<int32_t> out(3, 99);
     void* const pointers[] = {out.data()};
     runner.run("speak", pointers, 1);
-    EXPECT_EQ(out, (std::vector<int32_t>{0, 0, 0}));
+    EXPECT_EQ(out, (Buffer<int32_t>{0, 0, 0}));
     EXPECT_EQ(runner.printed(),
               "-7 word 1,-2,3,4|1.50,2.25,-3.00|0.125,1e+100 5000000000 x   2.2 42%\n"
               "-1,-1,-1,-1,-1,-1,-1,-1 0xa,0xb 200,200,200,200,200,200,200,200,200,200,200,200,200,200,200,200\n"

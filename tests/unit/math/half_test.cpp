@@ -1,5 +1,6 @@
 // Loads and stores of halves (OpenCL C 6.15.7): vload_half, vloada_half, vstore_half and vstorea_half of every
 // width and rounding mode, of float and double.
+#include "buffer.h"
 #include "kernel_runner.h"
 
 #include <cmath>
@@ -48,35 +49,35 @@ double half_of(double x, const std::string& mode) {
 }
 
 template <class T>
-std::vector<T> samples() {
-    std::vector<T> values = {0,
-                             -T(0),
-                             1,
-                             65504,
-                             65519,
-                             65520,
-                             65536,
-                             T(65519.996),
-                             T(-65519.996),
-                             T(-65520),
-                             T(1e10),
-                             T(-1e10),
-                             T(6.1035156e-05),
-                             T(6.0975552e-05),
-                             T(5.9604645e-08),
-                             T(2.9802322e-08),
-                             T(2.98023e-08),
-                             T(1e-20),
-                             T(-1e-20),
-                             T(2049),
-                             T(2051),
-                             T(-2049.5),
-                             std::numeric_limits<T>::max(),
-                             std::numeric_limits<T>::lowest(),
-                             std::numeric_limits<T>::denorm_min(),
-                             std::numeric_limits<T>::infinity(),
-                             -std::numeric_limits<T>::infinity(),
-                             std::numeric_limits<T>::quiet_NaN()};
+Buffer<T> samples() {
+    Buffer<T> values = {0,
+                        -T(0),
+                        1,
+                        65504,
+                        65519,
+                        65520,
+                        65536,
+                        T(65519.996),
+                        T(-65519.996),
+                        T(-65520),
+                        T(1e10),
+                        T(-1e10),
+                        T(6.1035156e-05),
+                        T(6.0975552e-05),
+                        T(5.9604645e-08),
+                        T(2.9802322e-08),
+                        T(2.98023e-08),
+                        T(1e-20),
+                        T(-1e-20),
+                        T(2049),
+                        T(2051),
+                        T(-2049.5),
+                        std::numeric_limits<T>::max(),
+                        std::numeric_limits<T>::lowest(),
+                        std::numeric_limits<T>::denorm_min(),
+                        std::numeric_limits<T>::infinity(),
+                        -std::numeric_limits<T>::infinity(),
+                        std::numeric_limits<T>::quiet_NaN()};
     std::mt19937_64 random{1999};
     while (values.size() < 1920) {  // a multiple of all widths
         const auto bits = static_cast<int64_t>(random());
@@ -96,10 +97,10 @@ TEST(Half, EveryHalf_LoadsAsTheFloatItIs) {
             std::string(width == 1 ? "out[i] = vload_half(i, a);"
                                    : "vstore" + w + "(vload_half" + w + "(i, a), i, out);") +
             "\n}\n"};
-        std::vector<uint16_t> halves(65520);  // a multiple of 3 and 16; what is left out are NaNs
+        Buffer<uint16_t> halves(65520);  // a multiple of 3 and 16; what is left out are NaNs
         for (size_t i = 0; i < halves.size(); ++i)
             halves[i] = static_cast<uint16_t>(i);
-        std::vector<float> floats(halves.size());
+        Buffer<float> floats(halves.size());
         void* const pointers[] = {halves.data(), floats.data()};
         runner.run("load", pointers, halves.size() / static_cast<size_t>(width));
         for (size_t i = 0; i < halves.size(); ++i) {
@@ -127,12 +128,12 @@ std::string store_kernels(const std::string& function, const std::string& type, 
 template <class T>
 void expect_right_stores(const std::string& function, const std::string& type, int width) {
     KernelRunner runner{store_kernels(function, type, width)};
-    std::vector<T> values = samples<T>();
+    Buffer<T> values = samples<T>();
     const auto count = static_cast<size_t>(width);
     // Aligned vectors of three lie four apart.
     const size_t stride = width == 3 && function == "vstorea_half" ? 4 : count;
     for (const std::string mode : modes) {
-        std::vector<uint16_t> halves(values.size() / count * stride, 0xabcd);
+        Buffer<uint16_t> halves(values.size() / count * stride, 0xabcd);
         void* const pointers[] = {values.data(), halves.data()};
         runner.run("store" + mode, pointers, values.size() / count);
         for (size_t i = 0; i < values.size(); ++i) {

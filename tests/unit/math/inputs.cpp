@@ -10,38 +10,38 @@ namespace polder::math {
 namespace {
 
 template <class T>
-std::vector<T> special_values() {
+Buffer<T> special_values() {
     using Limits = std::numeric_limits<T>;
     const T one = 1;
-    std::vector<T> positive = {0,
-                               Limits::denorm_min(),
-                               Limits::min() - Limits::denorm_min(),
-                               Limits::min(),
-                               T(0.25),
-                               T(0.5),
-                               std::nextafter(one, T(0)),
-                               one,
-                               std::nextafter(one, T(2)),
-                               T(1.5),
-                               2,
-                               T(2.5),
-                               3,
-                               T(3.5),
-                               4,
-                               5,
-                               T(10),
-                               T(22),
-                               T(88.7),
-                               T(127.5),
-                               T(709.8),
-                               T(1023),
-                               T(8388608.5),
-                               T(4503599627370497.5),
-                               T(1e10),
-                               Limits::max(),
-                               Limits::infinity(),
-                               Limits::quiet_NaN()};
-    std::vector<T> values;
+    Buffer<T> positive = {0,
+                          Limits::denorm_min(),
+                          Limits::min() - Limits::denorm_min(),
+                          Limits::min(),
+                          T(0.25),
+                          T(0.5),
+                          std::nextafter(one, T(0)),
+                          one,
+                          std::nextafter(one, T(2)),
+                          T(1.5),
+                          2,
+                          T(2.5),
+                          3,
+                          T(3.5),
+                          4,
+                          5,
+                          T(10),
+                          T(22),
+                          T(88.7),
+                          T(127.5),
+                          T(709.8),
+                          T(1023),
+                          T(8388608.5),
+                          T(4503599627370497.5),
+                          T(1e10),
+                          Limits::max(),
+                          Limits::infinity(),
+                          Limits::quiet_NaN()};
+    Buffer<T> values;
     for (const T value : positive) {
         values.push_back(value);
         values.push_back(-value);
@@ -156,7 +156,7 @@ Inputs<T> make_inputs(Domain domain, size_t random_count) {
         inputs.c.push_back(c);
         inputs.n.push_back(n);
     };
-    const std::vector<T> specials = special_values<T>();
+    const Buffer<T> specials = special_values<T>();
     size_t next = 0;
     for (const T a : specials)
         for (const T b : specials) {

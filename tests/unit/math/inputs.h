@@ -2,6 +2,7 @@
 // and values where a function is interesting or hard. The same for every run.
 #pragma once
 
+#include "buffer.h"
 #include "functions.h"
 
 #include <vector>
@@ -10,8 +11,8 @@ namespace polder::math {
 
 template <class T>
 struct Inputs {
-    std::vector<T> a, b, c;
-    std::vector<int> n;
+    Buffer<T> a, b, c;
+    Buffer<int> n;
 };
 
 template <class T>

@@ -1,5 +1,6 @@
 // Integer functions (OpenCL C 6.15.3), bit operations and dot products, against plain C++ over special and random
 // arguments, scalar and in vectors of four.
+#include "buffer.h"
 #include "kernel_runner.h"
 
 #include <algorithm>
@@ -64,22 +65,22 @@ T saturated(Wide value) {
 template <class T>
 struct Inputs {
     static constexpr unsigned width = 8 * sizeof(T);
-    std::vector<T> a, b, c;
-    std::vector<uint32_t> m, n;
+    Buffer<T> a, b, c;
+    Buffer<uint32_t> m, n;
 
     Inputs() {
-        std::vector<T> special = {0,
-                                  1,
-                                  2,
-                                  3,
-                                  7,
-                                  85,
-                                  std::numeric_limits<T>::max(),
-                                  std::numeric_limits<T>::min(),
-                                  static_cast<T>(-1),
-                                  static_cast<T>(-2),
-                                  static_cast<T>(std::numeric_limits<T>::max() / 2),
-                                  static_cast<T>(std::numeric_limits<T>::min() + 1)};
+        Buffer<T> special = {0,
+                             1,
+                             2,
+                             3,
+                             7,
+                             85,
+                             std::numeric_limits<T>::max(),
+                             std::numeric_limits<T>::min(),
+                             static_cast<T>(-1),
+                             static_cast<T>(-2),
+                             static_cast<T>(std::numeric_limits<T>::max() / 2),
+                             static_cast<T>(std::numeric_limits<T>::min() + 1)};
         for (const T x : special)
             for (const T y : special)
                 add(x, y, special[(a.size() * 7) % special.size()]);
@@ -129,7 +130,7 @@ void expect_all(const std::vector<Case<T, Result>>& cases, const char* result_na
     Inputs<T> inputs;
     for (const int width : {1, 4})
         for (size_t k = 0; k < cases.size(); ++k) {
-            std::vector<Result> out(inputs.a.size());
+            Buffer<Result> out(inputs.a.size());
             void* const pointers[] = {inputs.a.data(), inputs.b.data(), inputs.c.data(),
                                       inputs.m.data(), inputs.n.data(), out.data()};
             const auto lanes = static_cast<size_t>(width);
@@ -295,14 +296,14 @@ kernel void dots(global const uint* pa, global const uint* pb, global const int*
 }
 )"};
     std::mt19937_64 random{5};
-    std::vector<uint32_t> a(256), b(256);
-    std::vector<int32_t> c(256);
+    Buffer<uint32_t> a(256), b(256);
+    Buffer<int32_t> c(256);
     for (size_t i = 0; i < a.size(); ++i) {
         a[i] = i == 0 ? 0x80808080 : static_cast<uint32_t>(random());
         b[i] = i == 0 ? 0x80808080 : static_cast<uint32_t>(random());
         c[i] = i % 3 == 0 ? INT32_MAX - 5 : i % 3 == 1 ? INT32_MIN + 5 : static_cast<int32_t>(random());
     }
-    std::vector<int64_t> out(8 * a.size());
+    Buffer<int64_t> out(8 * a.size());
     void* const pointers[] = {a.data(), b.data(), c.data(), out.data()};
     runner.run("dots", pointers, a.size());
     for (size_t i = 0; i < a.size(); ++i) {
@@ -315,17 +316,16 @@ kernel void dots(global const uint* pa, global const uint* pb, global const int*
             us += ua * sb;
             su += sa * ub;
         }
-        const std::vector<int64_t> expected = {ss,
-                                               uu,
-                                               us,
-                                               su,
-                                               saturated<int32_t>(static_cast<Wide>(ss) + c[i]),
-                                               saturated<uint32_t>(static_cast<Wide>(uu) + static_cast<uint32_t>(c[i])),
-                                               saturated<int32_t>(static_cast<Wide>(us) + c[i]),
-                                               ss};
-        EXPECT_EQ(
-            std::vector<int64_t>(out.begin() + static_cast<long>(8 * i), out.begin() + static_cast<long>(8 * i + 8)),
-            expected)
+        const Buffer<int64_t> expected = {ss,
+                                          uu,
+                                          us,
+                                          su,
+                                          saturated<int32_t>(static_cast<Wide>(ss) + c[i]),
+                                          saturated<uint32_t>(static_cast<Wide>(uu) + static_cast<uint32_t>(c[i])),
+                                          saturated<int32_t>(static_cast<Wide>(us) + c[i]),
+                                          ss};
+        EXPECT_EQ(Buffer<int64_t>(out.begin() + static_cast<long>(8 * i), out.begin() + static_cast<long>(8 * i + 8)),
+                  expected)
             << i;
     }
 }

@@ -1,4 +1,5 @@
 // Every math function of OpenCL C, compiled as a kernel, against correctly rounded references.
+#include "buffer.h"
 #include "check.h"
 #include "functions.h"
 #include "inputs.h"
@@ -16,7 +17,7 @@ constexpr int vector_widths[] = {2, 3, 4, 8, 16};
 template <class T>
 Outputs<T> evaluate(test::KernelRunner& runner, const std::string& kernel, Inputs<T>& inputs, int width = 1) {
     const size_t count = inputs.a.size();
-    Outputs<T> outputs{std::vector<T>(count), std::vector<T>(count), std::vector<int>(count)};
+    Outputs<T> outputs{Buffer<T>(count), Buffer<T>(count), Buffer<int>(count)};
     void* const pointers[] = {inputs.a.data(),    inputs.b.data(),       inputs.c.data(),     inputs.n.data(),
                               outputs.out.data(), outputs.second.data(), outputs.out_n.data()};
     runner.run(kernel, pointers, count / static_cast<size_t>(width));
@@ -51,8 +52,8 @@ std::vector<size_t> differing(const Outputs<T>& scalars, const Outputs<T>& other
 }
 
 template <class V>
-std::vector<V> chosen(const std::vector<V>& values, const std::vector<size_t>& places) {
-    std::vector<V> result;
+Buffer<V> chosen(const Buffer<V>& values, const std::vector<size_t>& places) {
+    Buffer<V> result;
     for (const size_t place : places)
         result.push_back(values[place]);
     return result;

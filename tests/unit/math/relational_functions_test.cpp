@@ -1,5 +1,6 @@
 // Relational functions (OpenCL C 6.15.6): comparisons and classes of floating-point numbers, any, all, bitselect
 // and select, scalars and vectors of every width, against the processor's own comparisons.
+#include "buffer.h"
 #include "kernel_runner.h"
 #include "opencl_types.h"
 
@@ -17,7 +18,7 @@ namespace {
 using test::KernelRunner;
 
 template <class T>
-std::vector<T> interesting() {
+Buffer<T> interesting() {
     using Limits = std::numeric_limits<T>;
     return {0,
             -T(0),
@@ -39,8 +40,8 @@ std::vector<T> interesting() {
 
 // Every pair of interesting numbers; 256 of them and some more, so that 48 divides the count.
 template <class T>
-void fill_pairs(std::vector<T>& a, std::vector<T>& b) {
-    const std::vector<T> values = interesting<T>();
+void fill_pairs(Buffer<T>& a, Buffer<T>& b) {
+    const Buffer<T> values = interesting<T>();
     for (size_t i = 0; i < 288; ++i) {
         a.push_back(values[i / values.size() % values.size()]);
         b.push_back(values[i % values.size()]);
@@ -89,10 +90,10 @@ void expect_truths(const std::string& type, int width) {
     for (const Relation<T>& one : classes<T>)
         add(one.name, load("a", width));
     KernelRunner runner{source};
-    std::vector<T> a, b;
+    Buffer<T> a, b;
     fill_pairs(a, b);
     const auto check = [&](const Relation<T>& relation) {
-        std::vector<Truth> out(a.size(), 77);
+        Buffer<Truth> out(a.size(), 77);
         void* const pointers[] = {a.data(), b.data(), out.data()};
         runner.run(std::string{"k_"} + relation.name, pointers, a.size() / static_cast<size_t>(width));
         for (size_t i = 0; i < a.size(); ++i) {
@@ -128,7 +129,7 @@ TEST(Relational, AnyAndAll_LookAtTheHighestBits) {
                                 "    size_t i = get_global_id(0);\n    out[2 * i] = any(" + load("a", width) +
                                 ");\n    out[2 * i + 1] = all(" + load("a", width) + ");\n}\n"};
             std::mt19937_64 random{7};
-            std::vector<T> a(static_cast<size_t>(width) * 200);
+            Buffer<T> a(static_cast<size_t>(width) * 200);
             for (size_t i = 0; i < a.size(); ++i) {
                 // Vectors of which none, few, most or all have the bit.
                 const uint64_t kind = i / static_cast<size_t>(width) % 4, one_in_8 = random() % 8 == 0 ? 1 : 0;
@@ -136,7 +137,7 @@ TEST(Relational, AnyAndAll_LookAtTheHighestBits) {
                 a[i] = static_cast<T>((random() & std::numeric_limits<T>::max()) |
                                       (has ? uint64_t{1} << (8 * sizeof(T) - 1) : 0));
             }
-            std::vector<int32_t> out(400, 5);
+            Buffer<int32_t> out(400, 5);
             void* const pointers[] = {a.data(), out.data()};
             runner.run("k", pointers, 200);
             for (size_t i = 0; i < 200; ++i) {
@@ -151,9 +152,9 @@ TEST(Relational, AnyAndAll_LookAtTheHighestBits) {
 }
 
 template <class T>
-std::vector<T> random_bits(size_t count, uint64_t seed) {
+Buffer<T> random_bits(size_t count, uint64_t seed) {
     std::mt19937_64 random{seed};
-    std::vector<T> values(count);
+    Buffer<T> values(count);
     for (T& value : values) {
         const uint64_t bits = random();
         std::memcpy(&value, &bits, sizeof value);
@@ -182,11 +183,11 @@ void expect_selections(const std::string& type, int width) {
     KernelRunner runner{kernel("bits", type, "bitselect") + kernel("by_signed", integer, "select") +
                         kernel("by_unsigned", "u" + integer, "select")};
     constexpr size_t count = 240;
-    std::vector<T> a = random_bits<T>(count, 1), b = random_bits<T>(count, 2), c = random_bits<T>(count, 3);
+    Buffer<T> a = random_bits<T>(count, 1), b = random_bits<T>(count, 2), c = random_bits<T>(count, 3);
     for (size_t i = 0; i < count; i += 5)
         std::memset(static_cast<void*>(&c[i]), i % 2 ? 0 : 1, sizeof(T));
     for (const std::string name : {"bits", "by_signed", "by_unsigned"}) {
-        std::vector<T> out(count);
+        Buffer<T> out(count);
         void* const pointers[] = {a.data(), b.data(), c.data(), out.data()};
         runner.run(name, pointers, count / static_cast<size_t>(width));
         for (size_t i = 0; i < count; ++i) {

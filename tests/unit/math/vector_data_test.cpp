@@ -1,5 +1,6 @@
 // Vectors moved as data (OpenCL C 6.15.7, 6.15.11, 6.15.12): vload and vstore of every type, width and address space,
 // shuffle and shuffle2, asynchronous copies of every type, prefetch.
+#include "buffer.h"
 #include "kernel_runner.h"
 #include "opencl_types.h"
 
@@ -15,8 +16,8 @@ using test::KernelRunner;
 using test::Range;
 
 template <class T>
-std::vector<T> counted(size_t count, int first = 1) {
-    std::vector<T> values(count);
+Buffer<T> counted(size_t count, int first = 1) {
+    Buffer<T> values(count);
     for (size_t i = 0; i < count; ++i)
         values[i] = static_cast<T>(first + static_cast<int>(i % 100));
     return values;
@@ -46,7 +47,7 @@ TEST(VectorLoadsAndStores, ReachExactlyTheirElements_InEveryAddressSpace) {
                 continue;
             const auto w = static_cast<size_t>(width);
             constexpr size_t items = 24, group = 8;
-            std::vector<T> in = counted<T>(items * w + 1), out(items * w + 2, 101), again(items * w + 1, 101);
+            Buffer<T> in = counted<T>(items * w + 1), out(items * w + 2, 101), again(items * w + 1, 101);
             void* const pointers[] = {in.data(), out.data(), again.data()};
             runner.run("travel" + width_suffix(width), pointers, Range{{items, 1, 1}, {group, 1, 1}});
             EXPECT_EQ(out.front(), T(101)) << type << width;
@@ -87,14 +88,14 @@ void expect_shuffled(const std::string& type) {
     using Mask = UnsignedLike<T>;
     KernelRunner runner{shuffles(type, "u" + signed_name(sizeof(T)))};
     constexpr size_t items = 12;
-    std::vector<T> a = counted<T>(items * 16, 1), b = counted<T>(items * 16, 27);
+    Buffer<T> a = counted<T>(items * 16, 1), b = counted<T>(items * 16, 27);
     std::mt19937_64 random{5};
-    std::vector<Mask> masks(items * 16);
+    Buffer<Mask> masks(items * 16);
     for (Mask& mask : masks)
         mask = static_cast<Mask>(random());  // only the low bits count
     for (const size_t from : shuffled_widths)
         for (const size_t to : shuffled_widths) {
-            std::vector<T> one(items * 16), two(items * 16);
+            Buffer<T> one(items * 16), two(items * 16);
             void* const pointers[] = {a.data(), b.data(), masks.data(), one.data(), two.data()};
             runner.run("k" + std::to_string(from) + "_" + std::to_string(to), pointers,
                        Range{{items, 1, 1}, {1, 1, 1}});
@@ -133,7 +134,7 @@ TEST(AsynchronousCopies, OfEveryTypeAndWidth_ArriveInBothDirections) {
         for (const int width : copied_widths) {
             const size_t lanes = width == 3 ? 4 : static_cast<size_t>(width);
             constexpr size_t items = 48;
-            std::vector<T> in = counted<T>(items * lanes), out(2 * items * lanes, 101);
+            Buffer<T> in = counted<T>(items * lanes), out(2 * items * lanes, 101);
             void* const pointers[] = {in.data(), out.data()};
             runner.run("copy" + width_suffix(width), pointers, Range{{items, 1, 1}, {16, 1, 1}});
             for (size_t i = 0; i < items; ++i)
