@@ -217,7 +217,6 @@ kernel void find(global int* out) {
     own[1] += i;
     out[4 * i + 3] = spaces(p);
 }
-<<<<<<< HEAD
 )";
 
 void expect_spaces(KernelRunner& runner, int32_t* out) {
