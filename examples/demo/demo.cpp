@@ -111,6 +111,7 @@ struct Work {
     // One host thread for each device; the exception of one is the caller's.
     void on_all_devices(const std::function<void(size_t device)>& host) {
         std::vector<std::future<void>> hosts;
+        hosts.reserve(queues.size());
         for (size_t device = 0; device < queues.size(); ++device)
             hosts.push_back(std::async(std::launch::async, host, device));
         for (std::future<void>& done : hosts)

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -24,12 +26,15 @@ uint64_t available_bytes() {
     std::FILE* file = std::fopen("/proc/meminfo", "re");
     if (file == nullptr)
         return 0;
+    constexpr std::string_view label = "MemAvailable:";
     char line[256];
-    unsigned long long kibibytes = 0;
-    while (std::fgets(line, sizeof line, file) != nullptr && std::sscanf(line, "MemAvailable: %llu", &kibibytes) != 1) {
+    uint64_t kibibytes = 0;
+    while (kibibytes == 0 && std::fgets(line, sizeof line, file) != nullptr) {
+        if (std::string_view(line).starts_with(label))
+            kibibytes = std::strtoull(line + label.size(), nullptr, 10);
     }
     std::fclose(file);
-    return uint64_t{kibibytes} * 1024;
+    return kibibytes * 1024;
 }
 
 } // namespace

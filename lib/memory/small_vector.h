@@ -17,8 +17,8 @@ template <class T, uint32_t inline_count>
     requires std::is_trivially_copyable_v<T>
 class SmallVector {
 public:
-    // Not defaulted: value-initialization would then zero the inline elements.
-    SmallVector() noexcept {}
+    // Neither defaulted nor to be: value-initialization would then zero the inline elements.
+    SmallVector() noexcept : size_(0) {}
     SmallVector(const SmallVector& other) { append(other.view()); }
     SmallVector(SmallVector&& other) noexcept { take(other); }
     SmallVector& operator=(const SmallVector& other) {

@@ -94,7 +94,7 @@ TEST_F(Queues, InOrderQueueExecutesInOrder) {
         OwnedQueue in_order = make_queue(device);
         OwnedMem buffer = make_buffer(4096);
         for (uint32_t i = 1; i <= 1000; ++i)
-            ASSERT_EQ(clEnqueueFillBuffer(in_order, buffer, &i, sizeof i, (i % 7) * 4, 400, 0, nullptr, nullptr),
+            ASSERT_EQ(clEnqueueFillBuffer(in_order, buffer, &i, sizeof i, size_t{i % 7} * 4, 400, 0, nullptr, nullptr),
                       CL_SUCCESS);
         const auto values = read<uint32_t>(buffer, 100, in_order);
         EXPECT_EQ(values[50], 1000u);

@@ -1,5 +1,6 @@
 #include "support/fixture.h"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -291,9 +292,9 @@ TEST_F(Events, ManyThreadsWaitForOneEvent) {
     OwnedEvent gate = make_user_event();
     OwnedMem buffer = make_buffer(64);
     OwnedEvent filled = gated_fill(buffer, 3, gate);
-    std::vector<std::thread> waiters;
-    for (int i = 0; i < 8; ++i)
-        waiters.emplace_back([&] { EXPECT_EQ(clWaitForEvents(1, filled.in()), CL_SUCCESS); });
+    std::array<std::thread, 8> waiters;
+    for (std::thread& waiter : waiters)
+        waiter = std::thread([&] { EXPECT_EQ(clWaitForEvents(1, filled.in()), CL_SUCCESS); });
     ASSERT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
     for (std::thread& waiter : waiters)
         waiter.join();

@@ -16,9 +16,10 @@ namespace {
 
 class Forks : public ContextTest {
 protected:
-    void SetUp() override {
+    void SetUp() override { set_up_with("kernel void doubled(global int* values) { values[get_global_id(0)] *= 2; }"); }
+    void set_up_with(const char* source) {
         ContextTest::SetUp();
-        program = build("kernel void doubled(global int* values) { values[get_global_id(0)] *= 2; }");
+        program = build(source);
         buffer = make_buffer(count * sizeof(cl_int));
     }
 
@@ -85,9 +86,7 @@ TEST_F(Forks, AChildComputesWithAContextOfItsOwn) {
     for (cl_device_id device : devices)
         EXPECT_EQ(compute(make_queue(device), program, buffer), expected);
     EXPECT_EQ(exit_status_of_child([&] {
-                  ContextTest::SetUp();
-                  program = build("kernel void doubled(global int* v) { v[get_global_id(0)] *= 2; /* anew */ }");
-                  buffer = make_buffer(count * sizeof(cl_int));
+                  set_up_with("kernel void doubled(global int* v) { v[get_global_id(0)] *= 2; /* anew */ }");
                   for (cl_device_id device : devices)
                       if (compute(make_queue(device), program, buffer) != expected)
                           return 1;

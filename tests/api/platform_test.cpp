@@ -14,7 +14,7 @@ std::string platform_text(cl_platform_info name) {
     EXPECT_EQ(clGetPlatformInfo(platform(), name, 0, nullptr, &size), CL_SUCCESS);
     std::string text(size, '\0');
     EXPECT_EQ(clGetPlatformInfo(platform(), name, size, text.data(), nullptr), CL_SUCCESS);
-    return text.c_str();
+    return text.substr(0, text.find('\0'));
 }
 
 TEST_F(Platforms, IdsReportEveryBadArgument) {

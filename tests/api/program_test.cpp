@@ -29,7 +29,7 @@ protected:
         EXPECT_EQ(clGetProgramInfo(program, name, 0, nullptr, &size), CL_SUCCESS);
         std::string text(size, '\0');
         EXPECT_EQ(clGetProgramInfo(program, name, size, text.data(), nullptr), CL_SUCCESS);
-        return text.c_str();
+        return text.substr(0, text.find('\0'));
     }
     // One per device.
     std::vector<std::vector<unsigned char>> binaries(cl_program program) {
@@ -39,10 +39,10 @@ protected:
             CL_SUCCESS);
         std::vector<std::vector<unsigned char>> data;
         std::vector<unsigned char*> places;
+        data.reserve(sizes.size());
+        places.reserve(sizes.size());
         for (const size_t size : sizes)
             places.push_back(data.emplace_back(size).data());
-        for (size_t i = 0; i < data.size(); ++i)
-            places[i] = data[i].data();
         EXPECT_EQ(clGetProgramInfo(program, CL_PROGRAM_BINARIES, places.size() * sizeof(unsigned char*), places.data(),
                                    nullptr),
                   CL_SUCCESS);

@@ -96,7 +96,7 @@ double ping_pong(const Devices& devices, cl_mem buffer) {
 } // namespace
 
 int main(int count, char** arguments) {
-    const double link = count > 1 ? std::atof(arguments[1]) * 1e9 : 0;
+    const double link = count > 1 ? std::strtod(arguments[1], nullptr) * 1e9 : 0;
     const Devices devices = open_devices();
     cl_mem moving = filled_buffer(devices, 0, bytes);
     cl_mem staying = filled_buffer(devices, 1, bytes / 64);

@@ -128,9 +128,9 @@ TEST_P(DriverConformance, SeveralQueuesLaunchAtOnce) {
     constexpr uint64_t count = 1 << 14;
     constexpr int thread_count = 4;
     const auto kernel = load({.function = CountVisits::run, .local_bytes = 128});
-    std::vector<std::thread> threads;
-    for (int t = 0; t < thread_count; ++t)
-        threads.emplace_back([&] {
+    std::array<std::thread, thread_count> threads;
+    for (std::thread& thread : threads)
+        thread = std::thread([&] {
             const auto queue = make_queue();
             const DeviceBytes out(device(), count * 4);
             const std::array<std::byte, 1> zero{};

@@ -211,7 +211,7 @@ TEST_F(Threads, UserEventsSetFromOtherThreadsReleaseChainsAcrossQueues) {
         std::thread opener([&] { EXPECT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS); });
         EXPECT_EQ(clWaitForEvents(1, &last), CL_SUCCESS);
         opener.join();
-        EXPECT_EQ(read<uint32_t>(buffer, 16), std::vector<uint32_t>(16, round * 100 + threads - 1));
+        EXPECT_EQ(read<uint32_t>(buffer, 16), std::vector<uint32_t>(16, round * 100 + uint32_t{threads} - 1));
     }
 }
 

@@ -36,8 +36,9 @@ TEST(Lanes, NarrowGroupOfKnownSize_IsVectorisedInItsLongRows) {
         Range range{3, {16, 16, 64}, narrow.local};
         std::vector<float> out(16 * 16 * 64), expected(out.size());
         for (uint32_t i = 0; i < out.size(); ++i) {
-            const auto x = static_cast<float>(i % 16), y = static_cast<float>(i / 16 % 16);
-            float v = x + 0.5F * y + 0.25F * static_cast<float>(i / 256);
+            const uint32_t row = i / 16, slice = row / 16;
+            const auto x = static_cast<float>(i % 16), y = static_cast<float>(row % 16);
+            float v = x + 0.5F * y + 0.25F * static_cast<float>(slice);
             for (int round = 0; round < 5; ++round)
                 v = v * 0.75F + x;
             expected[i] = v;

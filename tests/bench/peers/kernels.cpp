@@ -121,15 +121,15 @@ double nbody() {
     const Session session;
     constexpr cl_uint count = 8192;
     cl_kernel kernel = session.kernel(source, "nbody");
-    set_arguments(kernel, session.buffer(16 * count), filled_buffer(session, 4 * count), count);
+    set_arguments(kernel, session.buffer(size_t{16} * count), filled_buffer(session, size_t{4} * count), count);
     return time_1d(session, kernel, count, 0);
 }
 double matmul() {
     const Session session;
     constexpr cl_uint n = 1024;
     cl_kernel kernel = session.kernel(source, "matmul");
-    set_arguments(kernel, session.buffer(size_t{4} * n * n), filled_buffer(session, n * n),
-                  filled_buffer(session, n * n), n);
+    set_arguments(kernel, session.buffer(size_t{4} * n * n), filled_buffer(session, size_t{n} * n),
+                  filled_buffer(session, size_t{n} * n), n);
     return time_2d(session, kernel, n, 16);
 }
 double stencil() {

@@ -1,0 +1,76 @@
+"""clang-tidy over C++ sources, leaving out those that it passed before unless something they are made of changed since.
+
+tidy.py CLANG_TIDY BUILD_DIR FILE…: BUILD_DIR is built (its ninja knows what each source includes). A source is known by the
+contents of itself, of all that it includes, of .clang-tidy, and by its compile command; BUILD_DIR/tidy holds an empty file per pass.
+"""
+import concurrent.futures
+import functools
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+@functools.lru_cache(maxsize=None)
+def digest_of(path):
+    return hashlib.sha256(path.read_bytes()).digest() if path.exists() else b""
+
+
+def includes_by_object(build):
+    """What ninja last saw each object read: blocks of "object: …" and indented paths relative to the build."""
+    listed = subprocess.run(["ninja", "-C", build, "-t", "deps"], check=True, capture_output=True, text=True).stdout
+    includes, current = {}, None
+    for line in listed.splitlines():
+        if line.startswith("    "):
+            current.append(build / line.strip())
+        elif line:
+            current = includes.setdefault(line.split(":")[0], [])
+    return includes
+
+
+def fingerprints(clang_tidy, build):
+    """Path of each source in the build -> what decides clang-tidy's findings in it."""
+    version = subprocess.run([clang_tidy, "--version"], check=True, capture_output=True).stdout
+    includes = includes_by_object(build)
+    hashes = {}
+    for command in json.loads((build / "compile_commands.json").read_text()):
+        source = pathlib.Path(os.path.normpath(build / command["file"]))
+        fingerprint = hashes.setdefault(source, hashlib.sha256(version + digest_of(ROOT / ".clang-tidy")))
+        fingerprint.update(command["command"].encode())
+        for path in includes.get(command["output"], [source]):
+            fingerprint.update(digest_of(path))
+    return {source: fingerprint.hexdigest() for source, fingerprint in hashes.items()}
+
+
+def passes(clang_tidy, build, source, mark):
+    if mark.exists():
+        return True
+    done = subprocess.run([clang_tidy, "--quiet", "-p", build, source], capture_output=True, text=True)
+    if done.returncode == 0:
+        mark.touch()
+    else:
+        print(done.stdout + done.stderr, flush=True)
+    return done.returncode == 0
+
+
+def main():
+    clang_tidy, build = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
+    marks = build / "tidy"
+    marks.mkdir(exist_ok=True)
+    known = fingerprints(clang_tidy, build)
+    sources = [pathlib.Path(path).resolve() for path in sys.argv[3:]]
+    strangers = [str(source) for source in sources if source not in known]
+    if strangers:
+        print("not part of the build, so not looked at:", *strangers)
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as workers:
+        passed = list(workers.map(lambda source: passes(clang_tidy, build, source, marks / known[source]),
+                                  [source for source in sources if source in known]))
+    print(f"clang-tidy: {passed.count(True)} sources pass, {passed.count(False)} do not")
+    return 1 if strangers or not all(passed) else 0
+
+
+sys.exit(main())
