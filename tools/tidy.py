@@ -1,7 +1,8 @@
-"""clang-tidy over C++ sources, leaving out those that it passed before unless something they are made of changed since.
+"""clang-tidy over C++ sources, except where nothing changed since it found nothing.
 
-tidy.py CLANG_TIDY BUILD_DIR FILE…: BUILD_DIR is built (its ninja knows what each source includes). A source is known by the
-contents of itself, of all that it includes, of .clang-tidy, and by its compile command; BUILD_DIR/tidy holds an empty file per pass.
+tidy.py CLANG_TIDY BUILD_DIR FILE…: BUILD_DIR is built, so that its ninja knows what each source includes. A source is
+known by its contents, those of all that it includes and of .clang-tidy, and its compile command; for each that passes,
+BUILD_DIR/tidy holds an empty file. Sources that BUILD_DIR does not compile (what only GCC can build) are named.
 """
 import concurrent.futures
 import functools
@@ -18,6 +19,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 @functools.lru_cache(maxsize=None)
 def digest_of(path):
     return hashlib.sha256(path.read_bytes()).digest() if path.exists() else b""
+
+
+def settings_of(source):
+    """The contents of the .clang-tidy in source's folder and those above."""
+    return b"".join(digest_of(folder / ".clang-tidy") for folder in source.parents if folder.is_relative_to(ROOT))
 
 
 def includes_by_object(build):
@@ -39,7 +45,7 @@ def fingerprints(clang_tidy, build):
     hashes = {}
     for command in json.loads((build / "compile_commands.json").read_text()):
         source = pathlib.Path(os.path.normpath(build / command["file"]))
-        fingerprint = hashes.setdefault(source, hashlib.sha256(version + digest_of(ROOT / ".clang-tidy")))
+        fingerprint = hashes.setdefault(source, hashlib.sha256(version + settings_of(source)))
         fingerprint.update(command["command"].encode())
         for path in includes.get(command["output"], [source]):
             fingerprint.update(digest_of(path))
@@ -65,12 +71,12 @@ def main():
     sources = [pathlib.Path(path).resolve() for path in sys.argv[3:]]
     strangers = [str(source) for source in sources if source not in known]
     if strangers:
-        print("not part of the build, so not looked at:", *strangers)
+        print(f"{build.name} does not compile, so clang-tidy cannot see:", *strangers)
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as workers:
         passed = list(workers.map(lambda source: passes(clang_tidy, build, source, marks / known[source]),
                                   [source for source in sources if source in known]))
     print(f"clang-tidy: {passed.count(True)} sources pass, {passed.count(False)} do not")
-    return 1 if strangers or not all(passed) else 0
+    return 0 if all(passed) else 1
 
 
 sys.exit(main())
