@@ -11,6 +11,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/IR/PatternMatch.h>
 #include <llvm/Transforms/Utils/Local.h>
+#include <map>
 
 namespace polder::compiler {
 namespace {
@@ -93,12 +94,14 @@ private:
             return false;
         llvm::Constant* constant_term = llvm::cast<llvm::Constant>(*constant);
         terms.erase(constant);
-        llvm::stable_sort(terms, [&](llvm::Value* a, llvm::Value* b) { return time_of(*a) < time_of(*b); });
-        if (time_of(*terms.front()) == time_of(*terms.back()))
+        std::multimap<Time, llvm::Value*> by_time;  // those of one time stay in order
+        for (llvm::Value* term : terms)
+            by_time.emplace(time_of(*term), term);
+        if (by_time.begin()->first == by_time.rbegin()->first)
             return false;
         llvm::IRBuilder<> builder(&sum);
         llvm::Value* total = unfolded(*constant_term, builder);
-        for (llvm::Value* term : terms) {
+        for (const auto& [time, term] : by_time) {
             total = builder.CreateAdd(total, term);
             if (auto* partial = llvm::dyn_cast<llvm::Instruction>(total))
                 times_[partial] = time_after_operands(*partial);
