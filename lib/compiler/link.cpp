@@ -8,6 +8,7 @@
 #include "builtins.h"
 #include "crash_guard.h"
 #include "diagnostics.h"
+#include "global_ids.h"
 #include "kernel_info.h"
 #include "leaves.h"
 #include "module.h"
@@ -83,6 +84,7 @@ void clean_up(llvm::Module& module) {
     for (llvm::Function& function : module)
         if (!function.isDeclaration() && !function.hasFnAttribute(builtin_attribute))
             per_function.run(function, analyses.functions);
+    find_global_ids(module);
     analyses.functions.clear();
     llvm::ModulePassManager passes;
     passes.addPass(llvm::createModuleToPostOrderCGSCCPassAdaptor(llvm::PostOrderFunctionAttrsPass()));

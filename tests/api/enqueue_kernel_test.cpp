@@ -254,6 +254,34 @@ TEST_F(Launches, EveryWorkItemRunsOnceInSizesWithoutDivisors) {
         }
 }
 
+TEST_F(Launches, GlobalIdsThatAProgramAddsUpByItself_AreThoseOfEveryWorkItemOnce) {
+    constexpr const char* text = R"(
+        kernel void count(global uint* runs) {
+            int i = get_group_id(0) * get_local_size(0) + get_local_id(0);
+            atomic_inc(runs + i);
+        })";
+    constexpr size_t size = 10007;
+    const OwnedMem runs = make_buffer(size * sizeof(cl_uint));
+    for (const char* version : {"-cl-std=CL1.2", "-cl-std=CL3.0"}) {
+        const OwnedProgram program = build(text, version);
+        const OwnedKernel kernel = make_kernel(program, "count");
+        EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), runs.in()), CL_SUCCESS);
+        for (const bool is_named : {false, true}) {
+            const cl_uint zero = 0;
+            EXPECT_EQ(clEnqueueFillBuffer(queue, runs, &zero, sizeof zero, 0, size * sizeof zero, 0, nullptr, nullptr),
+                      CL_SUCCESS);
+            const size_t offset = 3, one = 1;
+            EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, &offset, &size, is_named ? &one : nullptr, 0, nullptr,
+                                             nullptr),
+                      CL_SUCCESS);
+            // Without the offset. In OpenCL C 3.0 the suggested groups may end with a smaller one, whose sums are others.
+            if (is_named || version == std::string{"-cl-std=CL1.2"}) {
+                EXPECT_EQ(read<cl_uint>(runs, size), std::vector<cl_uint>(size, 1));
+            }
+        }
+    }
+}
+
 // What a kernel that looks sees is what it was launched with, and what the query says when that was nothing.
 TEST_F(Launches, AKernelThatLooksSeesTheSizeThatTheQuerySuggests) {
     const OwnedProgram of_program[] = {build(source, "-cl-std=CL1.2"), build(source, "-cl-std=CL3.0")};
@@ -411,5 +439,5 @@ TEST_F(Launches, NativeKernelsReportEveryBadArgument) {
     EXPECT_EQ(read<cl_int>(buffer, 1)[0], 5);
 }
 
-} // namespace
-} // namespace polder::test
+}  // namespace
+}  // namespace polder::test

@@ -166,6 +166,45 @@ TEST(CompilerWorkGroups, KernelsThatCannotSeeThem_AreKnown) {
     EXPECT_TRUE(sees("kernel void k(global int* a) { local int l[4]; atomic_xchg(l + 1, 3); a[0] = l[1]; }"));
 }
 
+constexpr const char* own_global_ids = R"(
+    size_t row(void) { return get_local_id(1) + get_local_size(1) * get_group_id(1); }
+    kernel void k(global int* a, int first) {
+        int group = get_group_id(0), size = get_local_size(0), item = get_local_id(0);
+        size_t i = get_group_id(0) * get_local_size(0) + get_local_id(0);
+        a[first + group * size + item] = 10 * (int)(i + 5 * row());
+    })";
+
+TEST(CompilerWorkGroups, GlobalIdThatAProgramAddsUpByItself_IsNoLookAtTheGroup) {
+    const auto sees = [](const std::string& source, const char* options) {
+        const Outcome built = build(source, options);
+        EXPECT_TRUE(built.module) << built.log;
+        return built.module && kernel_of(built, "k").sees_work_groups;
+    };
+    EXPECT_FALSE(sees(own_global_ids, "-cl-std=CL1.2"));
+    EXPECT_FALSE(sees(own_global_ids, "-cl-std=CL3.0 -cl-uniform-work-group-size"));
+    // The last group may be smaller: then its items' sums are no global ids.
+    EXPECT_TRUE(sees(own_global_ids, "-cl-std=CL3.0"));
+    const auto kernel = [](const std::string& value) {
+        return "kernel void k(global int* a) { a[0] = " + value + "; }";
+    };
+    EXPECT_FALSE(sees(kernel("get_group_id(0) * get_enqueued_local_size(0) + get_local_id(0)"), "-cl-std=CL3.0"));
+    for (const char* other : {"get_group_id(0) * get_local_size(1) + get_local_id(0)",
+                              "get_group_id(0) * get_local_size(0) + get_local_id(1)",
+                              "get_group_id(0) * get_local_size(0) - get_local_id(0)",
+                              "get_group_id(0) * get_local_size(0) + 2 * get_local_id(0)",
+                              "get_group_id(0) * get_local_size(0) + get_local_id(0) + get_local_id(0)"})
+        EXPECT_TRUE(sees(kernel(other), "-cl-std=CL1.2")) << other;
+}
+
+TEST(CompilerWorkGroups, GlobalIdThatAProgramAddsUpByItself_IsRight) {
+    const Outcome built = build(own_global_ids, "-cl-std=CL1.2");
+    int values[18] = {};
+    const int first = 2;
+    Launch{built, "k"}.set(0, &values[0]).set(1, first).run(16, 4);
+    for (int i = 0; i < 16; ++i)
+        EXPECT_EQ(values[first + i], 10 * i);
+}
+
 TEST(CompilerLink, ObjectsAndLibraries_MakeAProgram) {
     const Outcome helper = compile_object("int twice(int x) { return 2 * x; }");
     const Outcome library = link_objects({helper.module}, "-create-library");
