@@ -406,10 +406,10 @@ HostQueue::Outcome HostQueue::drain(uint64_t limit, uint32_t depth) {
         started_.store(value, std::memory_order_release);
         driver::OperationTimes* const times = operation.times;
         if (times)
-            times->start_ns.store(now_ns(), std::memory_order_relaxed);
+            times->start(now_ns());
         const Status status = execute(operation);
         if (times)
-            times->end_ns.store(now_ns(), std::memory_order_relaxed);
+            times->end(now_ns());
         if (status != Status::success) [[unlikely]]
             note_failure(value, status);
         current_ = nullptr;

@@ -241,10 +241,10 @@ private:
         const uint64_t value = completed_.load(std::memory_order_relaxed) + 1;
         started_.store(value, std::memory_order_release);
         if (task.times)
-            task.times->start_ns.store(clock_ns());
+            task.times->start(clock_ns());
         task.run();
         if (task.times)
-            task.times->end_ns.store(clock_ns());
+            task.times->end(clock_ns());
         Lock lock(mutex_);
         completed_.store(value, std::memory_order_release);
         changed_.notify_all();

@@ -45,10 +45,17 @@ struct Timepoint {
 using Waits = std::span<const Timepoint>;
 
 // Device timestamps of one operation in nanoseconds of CLOCK_MONOTONIC_RAW-like host time (see
-// Device::now_ns). Written by the driver before the operation's completion becomes visible.
+// Device::now_ns). Written by the driver before the operation's completion becomes visible. Several operations of one
+// queue may share them, as parts of one command: then they tell when the first one started and the last one ended.
 struct OperationTimes {
     std::atomic<uint64_t> start_ns{0};
     std::atomic<uint64_t> end_ns{0};
+
+    void start(uint64_t now_ns) {
+        if (start_ns.load(std::memory_order_relaxed) == 0)
+            start_ns.store(now_ns, std::memory_order_relaxed);
+    }
+    void end(uint64_t now_ns) { end_ns.store(now_ns, std::memory_order_relaxed); }
 };
 
 // What every operation carries besides its own fields.

@@ -55,6 +55,14 @@ Result<void> reserve(const EnqueueEdge& edge, const MemObject& buffer, SpaceId s
     return reserved;
 }
 
+// Likewise where the host sees it.
+Result<void> reserve_map(const EnqueueEdge& edge, const MemObject& buffer) {
+    auto reserved = edge.context().domain().reserve_map(buffer.storage());
+    if (!reserved)
+        edge.context().notify_user(reserved.error().detail());
+    return reserved;
+}
+
 Ref<MemObject> share(MemObject* object) { return Ref<MemObject>::share(object); }
 
 struct HostRows {
@@ -133,10 +141,7 @@ Result<void*> map(const EnqueueEdge& edge, cl_mem handle, Blocking blocking, cl_
     if (size == 0)
         return fail(Status::invalid_value);
     POLDER_ASSIGN(access, check_map_flags(*buffer, flags));
-    if (auto reserved = edge.context().domain().reserve_map(buffer->storage()); !reserved) {
-        edge.context().notify_user(reserved.error().detail());
-        return fail(reserved.error());
-    }
+    POLDER_TRY(reserve_map(edge, *buffer));
     std::byte* const pointer = buffer->storage().map_address() + range.begin;
     const MemObject::Map entry{pointer, StorageRect::of(range), access};
     buffer->add_map(entry);
@@ -169,7 +174,7 @@ Result<void> migrate(const EnqueueEdge& edge, cl_uint count, const cl_mem* list,
     std::vector<Ref<MemObject>> objects;
     for (cl_uint i = 0; i < count; ++i) {
         POLDER_ASSIGN(buffer, check_buffer(edge, list[i]));
-        POLDER_TRY(reserve(edge, *buffer, target));
+        POLDER_TRY(target.is_host() ? reserve_map(edge, *buffer) : reserve(edge, *buffer, target));
         objects.push_back(share(buffer));
     }
     using Content = memory::Domain::Content;

@@ -20,27 +20,41 @@ Result<void> DomainImpl::reserve(Storage& storage, SpaceId space) {
     StorageImpl& owner = impl(storage);
     if (owner.has_replica(space)) [[likely]]
         return {};
-    const StorageImpl::Turn turn{owner, space};
-    if (owner.has_replica(space))  // somebody else had the turn before
+    return reserve_now(owner, space);
+}
+
+[[gnu::noinline]] Result<void> DomainImpl::reserve_now(StorageImpl& storage, SpaceId space) {
+    const StorageImpl::Turn turn{storage, space};
+    if (storage.has_replica(space))  // somebody else had the turn before
         return {};
-    POLDER_ASSIGN(block, allocate(owner, space));
+    POLDER_TRY(reserve_staging(space));
+    POLDER_ASSIGN(block, allocate(storage, space));
     const Lock lock{mutex_};
-    if (owner.has_replica(space))
-        this->space(space).pool().free(block, {});
-    else
-        owner.add_block(space, block);
+    storage.add_block(space, block);
+    return {};
+}
+
+// Before bytes may have to go from one device to another through host memory, there must be some for them.
+Result<void> DomainImpl::reserve_staging(SpaceId space) {
+    SpaceSet used{space};
+    if (is_host_memory(space) || (spaces_used_.load(std::memory_order_relaxed) & used.bits) != 0)
+        return {};
+    {
+        const Lock lock{mutex_};
+        used.bits |= spaces_used_.load(std::memory_order_relaxed);
+        if (mover_.staging().has_reserve() || !mover_.topology().stages(used)) {
+            spaces_used_.store(used.bits, std::memory_order_relaxed);
+            return {};
+        }
+    }
+    POLDER_ASSIGN(block, mover_.staging().allocate_reserve());
+    const Lock lock{mutex_};
+    mover_.staging().give_reserve(block);
+    spaces_used_.fetch_or(used.bits, std::memory_order_relaxed);
     return {};
 }
 
 Result<void> DomainImpl::reserve_map(Storage& storage) { return reserve(storage, impl(storage).map_place()); }
-
-Result<DeviceAddress> DomainImpl::replica(StorageImpl& storage, SpaceId space) {
-    if (const DeviceAddress* known = storage.replica(space)) [[likely]]
-        return *known;
-    POLDER_ASSIGN(block, allocate(storage, space));
-    storage.add_block(space, block);
-    return block.address;
-}
 
 Result<Block> DomainImpl::allocate(const StorageImpl& storage, SpaceId space) const {
     Result<Block> block = mover_.space(space)->pool().allocate(storage.size(), block_alignment);
@@ -62,8 +76,6 @@ Result<void> DomainImpl::transfer(const Plan& plan, std::span<const LaunchUse> u
 }
 
 Result<void> DomainImpl::transfer(StorageImpl& storage, const StorageRect& rect, SpaceId from, SpaceId to) {
-    POLDER_ASSIGN(from_base, replica(storage, from));
-    POLDER_ASSIGN(to_base, replica(storage, to));
     Residency& residency = storage.residency();
     const Rows rows = rows_of(rect);
     WaitList before_read;
@@ -72,7 +84,7 @@ Result<void> DomainImpl::transfer(StorageImpl& storage, const StorageRect& rect,
         residency.hidden_read_waits(row, from, before_read);
         residency.hidden_write_waits(row, to, before_write);
     }
-    const Move move{place_of(from, from_base, rect), place_of(to, to_base, rect), rect.shape};
+    const Move move{place_of(from, storage.address(from), rect), place_of(to, storage.address(to), rect), rect.shape};
     POLDER_ASSIGN(moved, mover_.hidden(move, before_read, before_write));
     residency.commit_transfer(rows.view(), {from, to, moved.read, moved.written});
     const ByteCount bytes{bytes_of(rect.shape)};
@@ -95,6 +107,8 @@ Result<void> DomainImpl::bring(StorageImpl& storage, const StorageRect& rect, Sp
 
 POLDER_THREAD_ANNOTATION(no_thread_safety_analysis)  // the Acquisition takes the lock along
 Result<Acquisition> DomainImpl::acquire(const Execution& execution, std::span<const Use> uses) {
+    for (const Use& use : uses)
+        POLDER_TRY(reserve(*use.storage, execution.space));
     mutex_.lock();
     Result<void> prepared = prepare(execution, uses);
     if (!prepared) {
@@ -114,11 +128,8 @@ Result<void> DomainImpl::prepare(const Execution& execution, std::span<const Use
     bool in_place = true;
     for (size_t i = 0; i < uses.size(); ++i) {
         StorageImpl& storage = impl(*uses[i].storage);
-        if (!storage.replica(execution.space)) [[unlikely]]
-            POLDER_TRY(replica(storage, execution.space));
         LaunchUse& use = launch_.uses[i];
-        use = {
-            &storage, uses[i].range, uses[i].access, {}, storage.replica(execution.space)->plus(uses[i].range.begin)};
+        use = {&storage, uses[i].range, uses[i].access, {}, storage.address(execution.space).plus(uses[i].range.begin)};
         if (!in_place)
             continue;
         const auto newest = storage.residency().use_in_place(use.range, execution.space, use.access, launch_.waits);

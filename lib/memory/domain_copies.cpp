@@ -60,9 +60,10 @@ Result<driver::Timepoint> DomainImpl::read(const Execution& execution, Storage& 
         split_by_source(storage.residency(), rect, {mover_.topology(), host_space, execution.space});
     for (const RectPart& part : parts) {
         const StorageRect part_rect = part_of(rect, part);
-        POLDER_ASSIGN(base, replica(storage, part.source));
         const DeviceAddress target = DeviceAddress::of(to).plus(part.x + row_offset(to_layout, part.y, part.z));
-        const Move move{place_of(part.source, base, part_rect), {host_space, target, to_layout}, part.shape};
+        const Move move{place_of(part.source, storage.address(part.source), part_rect),
+                        {host_space, target, to_layout},
+                        part.shape};
         POLDER_TRY(copy_part(sequence, execution, {storage, part_rect, move}));
     }
     POLDER_LOG(memory, "storage %llu: read of %llu bytes on space %u, in %u parts",
@@ -73,15 +74,16 @@ Result<driver::Timepoint> DomainImpl::read(const Execution& execution, Storage& 
 
 Result<driver::Timepoint> DomainImpl::write(const Execution& execution, Storage& to, const StorageRect& rect,
                                             const std::byte* from, driver::RectLayout from_layout) {
+    POLDER_TRY(reserve(to, execution.space));
     const Lock lock{mutex_};
     StorageImpl& storage = impl(to);
     Residency& residency = storage.residency();
     const Rows rows = rows_of(rect);
-    POLDER_ASSIGN(base, replica(storage, execution.space));
     Sequence sequence{execution};
     add_waits_to_overwrite(residency, rows, execution.space, sequence.before());
-    const Move move{
-        {host_space, DeviceAddress::of(from), from_layout}, place_of(execution.space, base, rect), rect.shape};
+    const Move move{{host_space, DeviceAddress::of(from), from_layout},
+                    place_of(execution.space, storage.address(execution.space), rect),
+                    rect.shape};
     POLDER_ASSIGN(moved, mover_.on_queue(execution.queue, move, {}, sequence.next()));
     const ByteCount bytes{bytes_of(rect.shape)};
     ledger_.add(host_space, execution.space, bytes, bytes);
@@ -95,19 +97,19 @@ Result<driver::Timepoint> DomainImpl::write(const Execution& execution, Storage&
 
 Result<driver::Timepoint> DomainImpl::copy(const Execution& execution, Storage& from, const StorageRect& from_rect,
                                            Storage& to, const StorageRect& to_rect) {
+    POLDER_TRY(reserve(to, execution.space));
     const Lock lock{mutex_};
     StorageImpl& source = impl(from);
     StorageImpl& target = impl(to);
     const Rows to_rows = rows_of(to_rect);
-    POLDER_ASSIGN(to_base, replica(target, execution.space));
+    const DeviceAddress to_base = target.address(execution.space);
     Sequence sequence{execution};
     add_waits_to_overwrite(target.residency(), to_rows, execution.space, sequence.before());
     const RectParts parts =
         split_by_source(source.residency(), from_rect, {mover_.topology(), execution.space, execution.space});
     for (const RectPart& part : parts) {
         const StorageRect part_from = part_of(from_rect, part);
-        POLDER_ASSIGN(from_base, replica(source, part.source));
-        const Move move{place_of(part.source, from_base, part_from),
+        const Move move{place_of(part.source, source.address(part.source), part_from),
                         place_of(execution.space, to_base, part_of(to_rect, part)), part.shape};
         POLDER_TRY(copy_part(sequence, execution, {source, part_from, move}));
     }
@@ -124,14 +126,14 @@ Result<driver::Timepoint> DomainImpl::copy(const Execution& execution, Storage& 
 
 Result<driver::Timepoint> DomainImpl::fill(const Execution& execution, Storage& to, ByteRange range,
                                            std::span<const std::byte> pattern) {
+    POLDER_TRY(reserve(to, execution.space));
     const Lock lock{mutex_};
     StorageImpl& storage = impl(to);
     Residency& residency = storage.residency();
-    POLDER_ASSIGN(base, replica(storage, execution.space));
     Sequence sequence{execution};
     residency.user_waits(range, execution.space, Access::overwrite, sequence.before());
-    const driver::Timepoint done =
-        execution.queue.fill({base.plus(range.begin), range.size(), pattern}, sequence.next());
+    const driver::Timepoint done = execution.queue.fill(
+        {storage.address(execution.space).plus(range.begin), range.size(), pattern}, sequence.next());
     const Version version = next_version(residency, range);
     residency.commit_write({&range, 1}, execution.space, version, done);
     POLDER_LOG(memory, "storage %llu: fill of [%llu, %llu) on space %u, version %llu",

@@ -13,6 +13,7 @@
 #include <base/mutex.h>
 #include <memory/domain.h>
 
+#include <atomic>
 #include <vector>
 
 namespace polder::memory {
@@ -61,8 +62,9 @@ private:
     static StorageImpl& impl(Storage& storage) { return static_cast<StorageImpl&>(storage); }
 
     // --- shared by all commands; domain.cpp ---
-    [[nodiscard]] Result<DeviceAddress> replica(StorageImpl& storage, SpaceId space) POLDER_REQUIRES(mutex_);
-    // May wait for work in flight.
+    // May wait for work in flight, so never called under the lock.
+    [[nodiscard]] Result<void> reserve_now(StorageImpl& storage, SpaceId space) POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] Result<void> reserve_staging(SpaceId space) POLDER_EXCLUDES(mutex_);
     [[nodiscard]] Result<Block> allocate(const StorageImpl& storage, SpaceId space) const;
     // Brings what `plan` asks for to `target`, and commits it.
     [[nodiscard]] Result<void> transfer(const Plan& plan, std::span<const LaunchUse> uses, SpaceId target)
@@ -91,6 +93,8 @@ private:
     void commit_launch(driver::Timepoint done) POLDER_REQUIRES(mutex_);
 
     Mover mover_;
+    // Devices' memories that storages have been given, as SpaceSet::bits. Written under the lock.
+    std::atomic<uint64_t> spaces_used_{0};
     LedgerImpl ledger_;
     Mutex mutex_;
 

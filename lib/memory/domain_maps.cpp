@@ -31,12 +31,12 @@ const char* name_of(MapAccess access) {
 
 Result<driver::Timepoint> DomainImpl::map(const Execution& execution, Storage& of, const StorageRect& rect,
                                           MapAccess access) {
+    POLDER_TRY(reserve_map(of));
     const Lock lock{mutex_};
     StorageImpl& storage = impl(of);
     Residency& residency = storage.residency();
     const SpaceId place = storage.map_place();
     const Rows rows = rows_of(rect);
-    POLDER_TRY(replica(storage, place));
     POLDER_LOG(memory, "storage %llu: map of %llu bytes for %s", static_cast<unsigned long long>(storage.number()),
                static_cast<unsigned long long>(bytes_of(rect.shape)), name_of(access));
     if (reads(access_of(access)))
@@ -72,12 +72,13 @@ Result<driver::Timepoint> DomainImpl::unmap(const Execution& execution, Storage&
 
 Result<driver::Timepoint> DomainImpl::migrate(const Execution& execution, std::span<const Use> ranges, SpaceId target,
                                               Content content) {
+    for (const Use& use : ranges)
+        POLDER_TRY(target.is_host() ? reserve_map(*use.storage) : reserve(*use.storage, target));
     const Lock lock{mutex_};
     Sequence sequence{execution};
     for (const Use& use : ranges) {
         StorageImpl& storage = impl(*use.storage);
         const SpaceId place = target.is_host() ? storage.map_place() : target;
-        POLDER_TRY(replica(storage, place));
         if (content == Content::kept)
             POLDER_TRY(bring(storage, StorageRect::of(use.range), place));
         storage.residency().user_waits(use.range, place, content == Content::kept ? Access::read : Access::overwrite,

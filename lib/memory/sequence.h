@@ -2,7 +2,8 @@
 //
 // The first operation on the command's own queue waits for the command's dependencies, everything later follows in the
 // queue's order. Operations on hidden queues are kept between a marker before and a marker after them, so that
-// they too come after what precedes the command in its queue. Lives for one call under the domain's lock.
+// they too come after what precedes the command in its queue. All operations on the command's own queue share its times,
+// so that these tell of the whole. Lives for one call under the domain's lock.
 #pragma once
 
 #include "timeline.h"
@@ -29,7 +30,7 @@ public:
     // The point that operations on hidden queues have to wait for.
     [[nodiscard]] driver::Timepoint begin() {
         if (!begun())
-            newest_ = execution_.queue.marker({first_.view()});
+            newest_ = execution_.queue.marker({first_.view(), execution_.times});
         return newest_;
     }
     // The command is not complete before `point`.
@@ -52,4 +53,4 @@ private:
     driver::Timepoint newest_;
 };
 
-} // namespace polder::memory
+}  // namespace polder::memory

@@ -21,7 +21,7 @@ Result<Ref<Storage>> Storage::create(Domain& domain, ByteCount size, const Stora
         storage->add_application_memory(options.application_memory);
     if (options.initial_contents) {
         POLDER_TRY(domain.reserve(*storage, host_space));
-        std::memcpy(storage->replica(host_space)->host(), options.initial_contents, size.value);
+        std::memcpy(storage->address(host_space).host(), options.initial_contents, size.value);
         storage->write_initially(host_space);
     }
     return Ref<Storage>{std::move(storage)};

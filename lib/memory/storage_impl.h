@@ -11,6 +11,7 @@
 #include <memory/storage.h>
 
 #include <atomic>
+#include <cassert>
 #include <optional>
 #include <vector>
 
@@ -37,12 +38,13 @@ public:
     [[nodiscard]] Residency& residency() { return residency_; }
     [[nodiscard]] SpaceId map_place() const { return map_place_; }
 
-    // Null when it has no memory there.
-    [[nodiscard]] const DeviceAddress* replica(SpaceId space) const {
+    // Of its memory in `space`, which it has.
+    [[nodiscard]] DeviceAddress address(SpaceId space) const {
         for (const Replica& known : replicas_)
             if (known.space == space)
-                return &known.address;
-        return nullptr;
+                return known.address;
+        assert(false && "no memory was reserved there");
+        __builtin_unreachable();
     }
     // Without the domain's lock.
     [[nodiscard]] bool has_replica(SpaceId space) const {

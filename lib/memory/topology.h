@@ -34,6 +34,17 @@ public:
         return peers_[to.value].contains(from) ? Route::peer : Route::staged;
     }
 
+    // Whether two of `spaces`, all of them devices', can only exchange bytes through host memory.
+    [[nodiscard]] bool stages(SpaceSet spaces) const {
+        for (SpaceSet rest = spaces; !rest.empty(); rest.erase(rest.first())) {
+            SpaceSet reached = peers_[rest.first().value];
+            reached.insert(rest.first());
+            if ((spaces.bits & ~reached.bits) != 0)
+                return true;
+        }
+        return false;
+    }
+
     // The holder to copy from. Staging crosses two links, everything else one; a peer spares the host's memory.
     [[nodiscard]] SpaceId best_source(SpaceSet holders, SpaceId to) const {
         if (holders.count() == 1) [[likely]]

@@ -9,14 +9,6 @@
 namespace polder::memory {
 namespace {
 
-// Staging: some buffers are filled while others are emptied; more than two, so that neither link waits when a thread is
-// late. Chunks are small enough that the links overlap for most of the time, and large enough that a link's latency
-// does not count.
-constexpr uint64_t chunk_bytes_min = uint64_t{256} << 10;
-constexpr uint64_t chunk_bytes_max = uint64_t{4} << 20;
-constexpr uint64_t chunks_wanted = 32;
-constexpr uint32_t staging_slots = 4;
-
 driver::CopyOperation::End end_of(const Place& place) {
     using Where = driver::CopyOperation::Place;
     return {is_host_memory(place.space) ? Where::host : Where::device, place.address, place.layout};
@@ -56,6 +48,7 @@ void for_each_chunk(const driver::RectShape& shape, uint64_t bytes, F&& f) {
 Mover::Mover(std::span<Space* const> spaces) {
     for (Space* space : spaces)
         spaces_[space->id().value] = static_cast<SpaceImpl*>(space);
+    staging_.emplace(spaces_[host_space.value] ? &spaces_[host_space.value]->pool() : nullptr);
     for (const SpaceImpl* reader : spaces_) {
         driver::PeerCopy* const peer_copy = reader && reader->device() ? reader->device()->peer_copy() : nullptr;
         if (!peer_copy)
@@ -109,27 +102,17 @@ Result<Moved> Mover::on_queue(driver::Queue& queue, const Move& move, driver::Wa
 
 Result<Moved> Mover::staged(const Move& move, driver::Waits before_read, HiddenQueues::Lease& out, driver::Queue& in,
                             const driver::Submission& submission) {
-    const uint64_t bytes = bytes_of(move.shape);
-    const uint64_t chunk_bytes =
-        std::min(bytes, std::clamp(Alignment{4096}.round_up(bytes / chunks_wanted), chunk_bytes_min, chunk_bytes_max));
-    const uint64_t slot_bytes = Alignment{128}.round_up(chunk_bytes);
-    const auto slots =
-        static_cast<uint32_t>(std::min<uint64_t>(staging_slots, (bytes + chunk_bytes - 1) / chunk_bytes));
-    BlockPool& pool = space(host_space)->pool();
-    POLDER_ASSIGN(staging, pool.allocate(ByteCount{slots * slot_bytes}, Alignment{128}));
-
+    POLDER_ASSIGN(slots, staging_->take(bytes_of(move.shape)));
     Moved moved;
-    driver::Timepoint emptied[staging_slots];
     uint32_t slot = 0;
     bool first = true;
-    for_each_chunk(move.shape, chunk_bytes, [&](const Chunk& chunk) {
+    for_each_chunk(move.shape, slots.chunk_bytes, [&](const Chunk& chunk) {
         const driver::RectShape& shape = chunk.shape;
-        const Place between{
-            host_space, staging.address.plus(slot * slot_bytes), {shape.row_bytes, shape.row_bytes * shape.rows}};
+        const Place between{host_space, slots.slot(slot), {shape.row_bytes, shape.row_bytes * shape.rows}};
         WaitList before_out{&out.queue()};
         if (first)
             before_out.add(before_read);
-        before_out.add(emptied[slot]);
+        before_out.add(slots.emptied[slot]);
         const Place from = moved_by(move.from, chunk.x, chunk.y, chunk.z);
         moved.read = out.queue().copy(operation_of({from, between, shape}), {before_out.view()});
         out.submitted(moved.read);
@@ -140,11 +123,11 @@ Result<Moved> Mover::staged(const Move& move, driver::Waits before_read, HiddenQ
         before_in.add(moved.read);
         const Place to = moved_by(move.to, chunk.x, chunk.y, chunk.z);
         moved.written = in.copy(operation_of({between, to, shape}), {before_in.view(), submission.times});
-        emptied[slot] = moved.written;
-        slot = (slot + 1) % slots;
+        slots.emptied[slot] = moved.written;
+        slot = (slot + 1) % slots.count;
         first = false;
     });
-    pool.free(staging, {&moved.written, 1});
+    staging_->give_back(slots, moved.written);
     return moved;
 }
 

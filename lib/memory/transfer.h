@@ -1,16 +1,18 @@
 // Moving bytes between two memory spaces: which driver and queue does it, and how it is staged.
 //
-// Stateless but for the tables of spaces; called under a domain's lock, which it may be called under by several
-// domains at once. Fails only when a queue or the staging memory cannot be had.
+// One per domain, called under its lock; nothing waits. Fails only when a queue cannot be had, or staging memory for
+// memories of which not both have been reserved (staging.h).
 #pragma once
 
 #include "space_impl.h"
+#include "staging.h"
 #include "timeline.h"
 #include "topology.h"
 
 #include <memory/domain.h>
 
 #include <array>
+#include <optional>
 #include <span>
 
 namespace polder::memory {
@@ -46,6 +48,8 @@ public:
     // Null for a space that none of the context's devices has.
     [[nodiscard]] SpaceImpl* space(SpaceId id) const { return spaces_[id.value]; }
 
+    [[nodiscard]] Staging& staging() { return *staging_; }
+
     // Moves on hidden queues. The lists are what reading the source and writing the target have to wait for.
     [[nodiscard]] Result<Moved> hidden(const Move& move, const WaitList& before_read, const WaitList& before_write);
 
@@ -65,6 +69,7 @@ private:
 
     std::array<SpaceImpl*, SpaceId::max_spaces> spaces_{};
     Topology topology_;
+    std::optional<Staging> staging_;
 };
 
 } // namespace polder::memory

@@ -227,6 +227,26 @@ TEST_P(DriverConformance, LaunchTimesEncloseTheWork) {
     EXPECT_LE(second.start_ns.load(), second.end_ns.load());
 }
 
+TEST_P(DriverConformance, TimesThatOperationsShareTellWhenTheFirstStartedAndTheLastEnded) {
+    struct Clock {
+        driver::Device& device;
+        uint64_t seen_ns = 0;
+        static void look(void* data) {
+            auto* const clock = static_cast<Clock*>(data);
+            clock->seen_ns = clock->device.now_ns();
+        }
+    };
+    Clock first{device()};
+    Clock last{device()};
+    const auto queue = make_queue();
+    driver::OperationTimes times;
+    static_cast<void>(queue->call({Clock::look, &first}, {{}, &times}));
+    wait(queue->call({Clock::look, &last}, {{}, &times}));
+    EXPECT_NE(times.start_ns.load(), 0u);
+    EXPECT_LE(times.start_ns.load(), first.seen_ns);
+    EXPECT_GE(times.end_ns.load(), last.seen_ns);
+}
+
 TEST_P(DriverConformance, SubDevicesComputeInTheSameMemory) {
     const driver::DeviceInfo& info = device().info();
     if (info.max_sub_devices < 2)

@@ -2,6 +2,9 @@
 #include "support/flow.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
 
 namespace polder::test {
 namespace {
@@ -310,6 +313,52 @@ TEST_F(Flow, SubDevicesOfOneMemoryMoveNothingBetweenThem) {
     context = {};
     for (cl_device_id part : parts)
         EXPECT_EQ(clReleaseDevice(part), CL_SUCCESS);
+}
+
+// One half is read at once, the other one where a native kernel is at work until the first has been seen.
+TEST_F(Flow, ACommandOfSeveralPartsStartsWithItsFirstOne) {
+    struct Gate {
+        void* half;
+        std::atomic<bool>* open;
+        static void CL_CALLBACK wait(void* block) {
+            const auto& gate = *static_cast<const Gate*>(block);
+            while (!gate.open->load())
+                std::this_thread::yield();
+            std::fill_n(static_cast<cl_int*>(gate.half), count / 2, 9);
+        }
+    };
+    const OwnedMem buffer = make_buffer(bytes);
+    const OwnedMem right = sub_buffer(buffer, bytes / 2, bytes / 2);
+    write(buffer, std::vector<cl_int>(count, 5), queues[first]);
+
+    std::atomic<bool> open{false};
+    Gate gate{nullptr, &open};
+    const cl_mem used[] = {mem(right)};
+    const void* where[] = {&gate.half};
+    ASSERT_EQ(clEnqueueNativeKernel(queues[host], Gate::wait, &gate, sizeof gate, 1, used, where, 0, nullptr, nullptr),
+              CL_SUCCESS);
+    ASSERT_EQ(clFlush(queues[host]), CL_SUCCESS);
+
+    const OwnedQueue profiled = make_queue(devices[first], CL_QUEUE_PROFILING_ENABLE);
+    std::vector<cl_int> values(count, 0);
+    OwnedEvent read_done;
+    ASSERT_EQ(clEnqueueReadBuffer(profiled, buffer, CL_FALSE, 0, bytes, values.data(), 0, nullptr, read_done.out()),
+              CL_SUCCESS);
+    OwnedEvent after_first_part;
+    ASSERT_EQ(clFlush(profiled), CL_SUCCESS);
+    for (int i = 0; i < 20'000 && std::atomic_ref(values[count / 2 - 1]).load() == 0; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(std::atomic_ref(values[count / 2 - 1]).load(), 5);
+    const OwnedQueue clock = make_queue(devices[first], CL_QUEUE_PROFILING_ENABLE);
+    ASSERT_EQ(clEnqueueMarkerWithWaitList(clock, 0, nullptr, after_first_part.out()), CL_SUCCESS);
+    ASSERT_EQ(clFinish(clock), CL_SUCCESS);
+    open = true;
+    ASSERT_EQ(clWaitForEvents(1, read_done.in()), CL_SUCCESS);
+    EXPECT_EQ(values[count - 1], 9);
+    EXPECT_LE(profiling_ns(read_done, CL_PROFILING_COMMAND_START),
+              profiling_ns(after_first_part, CL_PROFILING_COMMAND_QUEUED));
+    EXPECT_GE(profiling_ns(read_done, CL_PROFILING_COMMAND_END),
+              profiling_ns(after_first_part, CL_PROFILING_COMMAND_END));
 }
 
 // The devices of this test have 128 MiB.

@@ -89,6 +89,12 @@ protected:
         return values;
     }
 
+    static cl_ulong profiling_ns(cl_event event, cl_profiling_info name) {
+        cl_ulong time = 0;
+        EXPECT_EQ(clGetEventProfilingInfo(event, name, sizeof time, &time, nullptr), CL_SUCCESS);
+        return time;
+    }
+
     std::array<OwnedQueue, 3> queues;
     OwnedProgram program;
 

@@ -6,10 +6,11 @@
 // new versions and returns the timepoint of the command's completion. Nothing blocks.
 //
 // Memory was reserved at enqueue by `reserve`, so these functions fail only for reasons nobody can
-// foresee (device lost, host memory exhausted for staging); the command then counts as failed.
+// foresee (device lost); the command then counts as failed. What was not reserved is reserved first.
 //
 // Threads: any thread may call any function; the domain's lock covers planning, submission and commit, so
-// two commands are planned one after the other, in the order in which their functions are entered.
+// two commands are planned one after the other, in the order in which their functions are entered. Memory is never
+// waited for under it.
 // Source of the scheme: see doc/memory.md.
 #pragma once
 
@@ -86,7 +87,8 @@ public:
 
     // --- at enqueue ---
     // Makes sure that `storage` has memory in `space`; a no-op when it has.
-    // mem_object_allocation_failure with a report (asked, free, largest free, live) otherwise.
+    // mem_object_allocation_failure with a report (asked, free, largest free, live) otherwise. The first time that bytes
+    // could have to go from this device to another through host memory, also reserves 1 MiB there for them.
     [[nodiscard]] virtual Result<void> reserve(Storage& storage, SpaceId space) = 0;
     // Likewise for the place where the host sees mapped bytes.
     [[nodiscard]] virtual Result<void> reserve_map(Storage& storage) = 0;
