@@ -437,12 +437,13 @@ ByteCount BlockPool::free_bytes() const {
 
 std::string BlockPool::report(const Request& request, const Ladder& ladder) const {
     const Statistics now = count();
+    const std::string limit = limit_ == UINT64_MAX ? "no limit" : text("limit %" PRIu64, limit_);
     std::string told =
         text("out of memory in space %u: asked for %" PRIu64 " bytes (alignment %" PRIu64 "); free %" PRIu64
              ", largest free block %" PRIu64 ", live %" PRIu64 " in %" PRIu64 " blocks, deferred %" PRIu64
-             ", reserved %" PRIu64 " in %" PRIu64 " regions, limit %" PRIu64 ", source has %" PRIu64,
+             ", reserved %" PRIu64 " in %" PRIu64 " regions, %s, source has %" PRIu64,
              options_.space.value, request.asked.value, request.alignment.value, now.free.value, now.largest_free.value,
-             now.live.value, now.live_blocks, now.deferred.value, now.reserved.value, now.regions, limit_,
+             now.live.value, now.live_blocks, now.deferred.value, now.reserved.value, now.regions, limit.c_str(),
              source_->available().value);
     told += text("; drained, waited for %" PRIu64 " deferred blocks, trimmed %" PRIu64 " bytes", ladder.waited,
                  ladder.trimmed_bytes);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <string>
 #include <thread>
 
 namespace polder::test {
@@ -379,6 +381,75 @@ TEST_F(Flow, OutOfDeviceMemoryIsAnErrorCodeAndTheContextGoesOn) {
     buffers.front().reset();
     run(first, "add", count, {}, mem(buffers.back()), cl_int{1});
     EXPECT_EQ(read<cl_int>(buffers.back(), count, queues[first]), std::vector<cl_int>(count, 2));
+}
+
+// Where POCL_DEBUG tells of memory, the report is there as well.
+TEST_F(Flow, OutOfDeviceMemoryIsReportedToTheContext) {
+    constexpr size_t large = size_t{48} << 20;
+    std::string told;
+    const auto notify = [](const char* text, const void*, size_t, void* user) {
+        static_cast<std::string*>(user)->append(text);
+    };
+    cl_int error = CL_INVALID_VALUE;
+    queues = {};
+    context = clCreateContext(nullptr, static_cast<cl_uint>(devices.size()), devices.data(), notify, &told, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    for (size_t i = 0; i < devices.size(); ++i)
+        queues[i] = make_queue(devices[i]);
+    program = build(flow_kernels);
+    const OwnedKernel ignore = make_kernel(program, "ignore");
+    const OwnedMem live[] = {make_buffer(large), make_buffer(large)};
+    const OwnedMem wanted = make_buffer(large);
+    const OwnedMem parts[] = {sub_buffer(wanted, 4096, bytes), sub_buffer(wanted, large / 2, bytes)};
+    std::vector<cl_int> values(count, 3);
+    const cl_int value = 7;
+    for (const OwnedMem& buffer : live)
+        ASSERT_EQ(clEnqueueFillBuffer(queues[first], buffer, &value, 4, 0, large, 0, nullptr, nullptr), CL_SUCCESS);
+    EXPECT_EQ(told, "");
+
+    const std::string report = "out of memory in space 1: asked for " + std::to_string(large) + " bytes";
+    const auto refused = [&](const char* command, cl_int result, const std::string& logged) {
+        SCOPED_TRACE(command);
+        EXPECT_EQ(result, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+        for (const std::string& part : {report, std::string("; free "), std::string("largest free block "),
+                                        "live " + std::to_string(2 * large) + " in 2 blocks"}) {
+            EXPECT_NE(told.find(part), std::string::npos) << part << " is not in: " << told;
+            EXPECT_TRUE(!std::getenv("POCL_DEBUG") || logged.find(part) != std::string::npos)
+                << part << " is not in: " << logged;
+        }
+        told.clear();
+    };
+    // By the whole buffer and by its sub-buffers.
+    for (const cl_mem buffer : {mem(wanted), mem(parts[0]), mem(parts[1])}) {
+        const auto try_it = [&](const char* command, const auto& enqueue) {
+            testing::internal::CaptureStderr();
+            const cl_int result = enqueue();
+            refused(command, result, testing::internal::GetCapturedStderr());
+        };
+        const cl_command_queue full = queues[first];
+        try_it("write", [&] {
+            return clEnqueueWriteBuffer(full, buffer, CL_TRUE, 0, bytes, values.data(), 0, nullptr, nullptr);
+        });
+        try_it("fill", [&] { return clEnqueueFillBuffer(full, buffer, &value, 4, 0, bytes, 0, nullptr, nullptr); });
+        try_it("copy", [&] { return clEnqueueCopyBuffer(full, live[0], buffer, 0, 0, bytes, 0, nullptr, nullptr); });
+        try_it("migrate", [&] { return clEnqueueMigrateMemObjects(full, 1, &buffer, 0, 0, nullptr, nullptr); });
+        try_it("kernel", [&] {
+            const size_t items = count;
+            EXPECT_EQ(clSetKernelArg(ignore, 0, sizeof buffer, &buffer), CL_SUCCESS);
+            EXPECT_EQ(clSetKernelArg(ignore, 1, sizeof buffer, &buffer), CL_SUCCESS);
+            return clEnqueueNDRangeKernel(full, ignore, 1, nullptr, &items, nullptr, 0, nullptr, nullptr);
+        });
+    }
+    // What needs no memory there goes on: an argument that is never touched, a read of what was never written.
+    EXPECT_EQ(clSetKernelArg(ignore, 0, sizeof(cl_mem), wanted.in()), CL_SUCCESS);
+    EXPECT_EQ(clSetKernelArg(ignore, 1, sizeof(cl_mem), live[0].in()), CL_SUCCESS);
+    const size_t items = count;
+    EXPECT_EQ(clEnqueueNDRangeKernel(queues[first], ignore, 1, nullptr, &items, nullptr, 0, nullptr, nullptr),
+              CL_SUCCESS);
+    EXPECT_EQ(clEnqueueReadBuffer(queues[first], wanted, CL_TRUE, 0, bytes, values.data(), 0, nullptr, nullptr),
+              CL_SUCCESS);
+    EXPECT_EQ(read<cl_int>(live[0], count, queues[first]), std::vector<cl_int>(count, 7));
+    EXPECT_EQ(told, "");
 }
 
 TEST_F(Flow, ApplicationMemoryIsBroughtUpToDateByAMap) {
