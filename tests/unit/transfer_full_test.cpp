@@ -1,0 +1,201 @@
+// The domain where memory is full: nobody waits for it under the lock, and what is refused is told.
+#include "support/memory_world.h"
+
+#include <chrono>
+#include <functional>
+#include <future>
+
+namespace polder::memory {
+namespace {
+
+using test::MemoryWorld;
+using test::Peers;
+
+std::vector<std::byte> pattern(uint64_t bytes, uint8_t first) {
+    std::vector<std::byte> result(bytes);
+    for (uint64_t i = 0; i < bytes; ++i)
+        result[i] = std::byte(static_cast<uint8_t>(first + i * 7));
+    return result;
+}
+
+TEST(TransferFull, OutOfMemoryIsReportedAndTheContextGoesOn) {
+    MemoryWorld world{{.memory_bytes = 4096}};
+    const auto large = world.storage(1 << 20);
+    const auto small = world.storage(1024);
+    const auto refused = world.domain->reserve(*large, SpaceId{1});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().status(), Status::mem_object_allocation_failure);
+    EXPECT_FALSE(refused.error().detail().empty());
+    EXPECT_TRUE(world.domain->reserve(*small, SpaceId{1}));
+}
+
+// Ends when another thread has used the domain, which it cannot while whoever waits for this holds the lock.
+class Gate {
+public:
+    explicit Gate(MemoryWorld& world) : world_(world), other_(world.storage(64)) {
+        EXPECT_TRUE(world.domain->reserve(*other_, host_space));
+    }
+    void pass_when_another_thread_can_fill() {
+        fill_ = std::async(std::launch::async, [this] {
+            const std::byte one{1};
+            return world_.domain->fill(world_.on(0), *other_, {0, 64}, {&one, 1}).has_value();
+        });
+        went_on_ = fill_.wait_for(std::chrono::seconds(5)) == std::future_status::ready;
+    }
+    // After the wait.
+    [[nodiscard]] bool passed() { return fill_.valid() && fill_.get() && went_on_; }
+
+private:
+    MemoryWorld& world_;
+    Ref<Storage> other_;
+    std::future<bool> fill_;
+    bool went_on_ = false;
+};
+
+TEST(TransferFull, WhileOneThreadWaitsForMemory_OthersGoOn) {
+    MemoryWorld world{{.memory_bytes = 4096}};
+    const auto wanted = world.storage(4096);
+    Gate gate{world};
+    {
+        // Its memory comes back when this kernel has ended.
+        const auto released = world.storage(4096);
+        ASSERT_TRUE(world.domain->reserve(*released, SpaceId{1}));
+        world.kernel(world.on(1), {{released.get(), {0, 4096}, Access::read_write}},
+                     [&](const auto&) { gate.pass_when_another_thread_can_fill(); });
+    }
+    EXPECT_TRUE(world.domain->reserve(*wanted, SpaceId{1}));
+    EXPECT_TRUE(gate.passed());
+    world.world.run();
+}
+
+// Commands whose memory was not reserved: they find it before they take the lock.
+TEST(TransferFull, WhileACommandWaitsForMemory_OthersGoOn) {
+    using Command = std::function<bool(MemoryWorld&, Storage&)>;
+    const std::byte bytes[4096] = {};
+    const StorageRect all = StorageRect::of({0, 4096});
+    const auto source = [](MemoryWorld& world) { return world.storage(4096); };
+    const std::pair<const char*, Command> commands[] = {
+        {"write",
+         [&](auto& world, auto& to) { return world.domain->write(world.on(1), to, all, bytes, {}).has_value(); }},
+        {"fill",
+         [&](auto& world, auto& to) { return world.domain->fill(world.on(1), to, {0, 4096}, {bytes, 1}).has_value(); }},
+        {"copy", [&](auto& world,
+                     auto& to) { return world.domain->copy(world.on(1), *source(world), all, to, all).has_value(); }},
+        {"kernel",
+         [&](auto& world, auto& to) {
+             return world.kernel(world.on(1), {{&to, {0, 4096}, Access::write}}).queue != nullptr;
+         }},
+        {"migrate",
+         [&](auto& world, auto& to) {
+             const Use use{&to, {0, 4096}, Access::read};
+             return world.domain->migrate(world.on(1), {&use, 1}, SpaceId{1}, Domain::Content::kept).has_value();
+         }},
+    };
+    for (const auto& [name, command] : commands) {
+        SCOPED_TRACE(name);
+        MemoryWorld world{{.memory_bytes = 4096}};
+        const auto wanted = world.storage(4096);
+        Gate gate{world};
+        {
+            const auto released = world.storage(4096);
+            ASSERT_TRUE(world.domain->reserve(*released, SpaceId{1}));
+            world.kernel(world.on(1), {{released.get(), {0, 4096}, Access::read_write}},
+                         [&](const auto&) { gate.pass_when_another_thread_can_fill(); });
+        }
+        EXPECT_TRUE(command(world, *wanted));
+        EXPECT_TRUE(gate.passed());
+        world.world.run();
+    }
+}
+
+// Host memory is full, and comes back when a kernel has ended that ends when another thread has used the domain.
+TEST(TransferFull, StagedTransferDoesNotWaitForHostMemory) {
+    MemoryWorld world{{}};
+    const auto moved = world.storage(1 << 18);
+    const auto contents = pattern(1 << 18, 3);
+    ASSERT_TRUE(world.domain->reserve(*moved, SpaceId{2}));
+    ASSERT_TRUE(world.domain->write(world.on(1), *moved, StorageRect::of({0, 1 << 18}), contents.data(), {}));
+    world.world.run();
+    Gate gate{world};
+    {
+        const auto released = world.storage(4096);
+        ASSERT_TRUE(world.domain->reserve(*released, host_space));
+        world.space(0).pool().set_limit(world.space(0).pool().statistics().live);
+        world.kernel(world.on(0), {{released.get(), {0, 4096}, Access::read_write}},
+                     [&](const auto&) { gate.pass_when_another_thread_can_fill(); });
+    }
+    const size_t executed = world.world.operations_executed();
+    std::vector<std::byte> seen;
+    world.kernel(world.on(2), {{moved.get(), {0, 1 << 18}, Access::read}},
+                 [&](const auto& buffers) { seen.assign(buffers[0], buffers[0] + (1 << 18)); });
+    EXPECT_EQ(world.world.operations_executed(), executed);  // waiting would have executed some
+    world.world.run();
+    EXPECT_TRUE(gate.passed());
+    EXPECT_EQ(seen, contents);
+}
+
+TEST(TransferFull, TransfersThatShareTheStagingReserveDoNotMix) {
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+        constexpr uint64_t large = uint64_t{3} << 18;  // chunks of 256 KiB
+        MemoryWorld world{{.seed = seed, .memory_bytes = 4 * large}};
+        const Ref<Storage> storages[] = {world.storage(large), world.storage(large), world.storage(large)};
+        std::vector<std::vector<std::byte>> contents;
+        for (const auto& storage : storages) {
+            ASSERT_TRUE(world.domain->reserve(*storage, SpaceId{2}));
+            contents.push_back(pattern(large, static_cast<uint8_t>(contents.size() * 91 + seed)));
+            ASSERT_TRUE(
+                world.domain->write(world.on(1), *storage, StorageRect::of({0, large}), contents.back().data(), {}));
+        }
+        const ByteCount live = world.space(0).pool().statistics().live;
+        EXPECT_EQ(live.value, uint64_t{1} << 20);  // the reserve
+        world.space(0).pool().set_limit(live);
+        std::vector<std::byte> seen[3];
+        for (uint32_t i = 0; i < 3; ++i) {
+            world.kernel(world.on(2, {}, i % 2), {{storages[i].get(), {0, large}, Access::read}},
+                         [&seen, i](const auto& buffers) { seen[i].assign(buffers[0], buffers[0] + large); });
+            world.world.step(world.world.random()() % 4);
+        }
+        world.world.run();
+        for (uint32_t i = 0; i < 3; ++i)
+            EXPECT_EQ(seen[i], contents[i]) << "storage " << i << ", seed " << seed;
+        EXPECT_EQ(world.space(0).pool().statistics().live_peak, live);
+    }
+}
+
+TEST(TransferFull, NoHostMemoryForStagingIsAnErrorWhenTheSecondDeviceIsFirstUsed) {
+    MemoryWorld world{{}};
+    const auto storage = world.storage(4096);
+    world.space(0).pool().set_limit(ByteCount{4096});
+    EXPECT_TRUE(world.domain->reserve(*storage, SpaceId{1}));
+    const auto refused = world.domain->reserve(*storage, SpaceId{2});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().status(), Status::mem_object_allocation_failure);
+    EXPECT_FALSE(refused.error().detail().empty());
+    EXPECT_TRUE(world.domain->reserve(*world.storage(64), SpaceId{1}));
+    world.space(0).pool().set_limit(ByteCount{2 << 20});
+    EXPECT_TRUE(world.domain->reserve(*storage, SpaceId{2}));
+    world.world.run();
+}
+
+TEST(TransferFull, DevicesThatReadEachOtherNeedNoStaging) {
+    MemoryWorld world{{.peers = Peers::all}};
+    const auto storage = world.storage(4096);
+    EXPECT_TRUE(world.domain->reserve(*storage, SpaceId{1}));
+    EXPECT_TRUE(world.domain->reserve(*storage, SpaceId{2}));
+    EXPECT_EQ(world.space(0).pool().statistics().live_blocks, 0u);
+}
+
+TEST(TransferFull, TwoThreadsThatFirstUseAStorageGiveItMemoryOnce) {
+    for (int round = 0; round < 200; ++round) {
+        MemoryWorld world{{.memory_bytes = 4096}};
+        const auto storage = world.storage(4096);
+        auto one = std::async(std::launch::async, [&] { return world.domain->reserve(*storage, SpaceId{1}); });
+        const auto other = world.domain->reserve(*storage, SpaceId{1});
+        EXPECT_TRUE(one.get());
+        EXPECT_TRUE(other);
+        EXPECT_EQ(world.space(1).pool().statistics().live_blocks, 1u);
+    }
+}
+
+}  // namespace
+}  // namespace polder::memory
