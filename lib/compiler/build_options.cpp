@@ -241,4 +241,9 @@ Result<BuildOptions> parse_options(std::string_view text, OptionStage stage) {
     return parsed;
 }
 
+Result<void> check_options(std::string_view text, OptionStage stage) {
+    POLDER_TRY(parse_options(text, stage));
+    return {};
+}
+
 } // namespace polder::compiler

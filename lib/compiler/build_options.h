@@ -4,14 +4,14 @@
 // Pure; any thread. An option that the table in build_options.cpp does not know is an error.
 #pragma once
 
+#include <compiler/options.h>
+
 #include <polder/result.h>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace polder::compiler {
-
-enum class OptionStage : uint8_t { build, compile, link };
 
 struct BuildOptions {
     std::vector<std::string> clang;  // for `clang -cc1`, in the application's order

@@ -1,6 +1,7 @@
 // Building, compiling and linking of programs.
 #include <base/fork.h>
 #include <base/options.h>
+#include <compiler/options.h>
 #include <runtime/program.h>
 
 #include <algorithm>
@@ -93,11 +94,25 @@ std::map<const compiler::Target*, std::vector<Ref<Device>>> by_target(const std:
     return groups;
 }
 
+compiler::OptionStage stage_of(BuildRequest::Step step) {
+    switch (step) {
+    case BuildRequest::Step::compile: return compiler::OptionStage::compile;
+    case BuildRequest::Step::link: return compiler::OptionStage::link;
+    default: return compiler::OptionStage::build;
+    }
+}
+
 } // namespace
+
+bool Program::has_valid_options(const BuildRequest& request) const {
+    const bool are_used = request.step != BuildRequest::Step::build || origin_ == Origin::source;
+    return !are_used || compiler::check_options(request.options, stage_of(request.step)).has_value();
+}
 
 Result<void> Program::build(BuildRequest request) {
     POLDER_TRY(begin(request));
-    if (!request.notify)
+    // Without valid options nothing begins that a callback could tell the end of.
+    if (!request.notify || !has_valid_options(request))
         return run_or_fail(request);
     // The callback tells the outcome; this call has succeeded when the build has begun.
     BuildThreads::get().start([program = Ref<Program>::share(this), request = std::move(request)] {

@@ -286,6 +286,25 @@ TEST_F(Programs, LinkingReportsEveryBadArgument) {
     EXPECT_EQ(link(context, 1, bad), CL_LINK_PROGRAM_FAILURE);
 }
 
+TEST_F(Programs, BuildsWithInvalidOptionsDoNotBegin) {
+    static std::atomic<int> calls;
+    calls = 0;
+    const auto count = [](cl_program, void*) { ++calls; };
+    const OwnedProgram program = from_source(good_source);
+    EXPECT_EQ(clBuildProgram(program, 0, nullptr, "-no-such", count, nullptr), CL_INVALID_BUILD_OPTIONS);
+    EXPECT_EQ(clCompileProgram(program, 0, nullptr, "-no-such", 0, nullptr, nullptr, count, nullptr),
+              CL_INVALID_COMPILER_OPTIONS);
+    ASSERT_EQ(clCompileProgram(program, 0, nullptr, "", 0, nullptr, nullptr, nullptr, nullptr), CL_SUCCESS);
+    cl_int error = CL_SUCCESS;
+    EXPECT_EQ(clLinkProgram(context, 0, nullptr, "-no-such", 1, program.in(), count, nullptr, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_LINKER_OPTIONS);
+    // One that begins is told of, and of nothing before it.
+    ASSERT_EQ(clBuildProgram(program, 0, nullptr, "", count, nullptr), CL_SUCCESS);
+    while (calls == 0)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(calls, 1);
+}
+
 TEST_F(Programs, LinkingPassesOverADeviceForWhichNothingWasCompiled) {
     if (devices.size() < 2)
         GTEST_SKIP() << "needs two devices";

@@ -90,6 +90,7 @@ public:
 private:
     [[nodiscard]] std::optional<size_t> index_of(const Device& device) const;
     [[nodiscard]] const DeviceBuild* find_executable(const Device& device) const POLDER_REQUIRES(mutex_);
+    [[nodiscard]] bool has_valid_options(const BuildRequest& request) const;
     [[nodiscard]] Result<void> begin(const BuildRequest& request);
     // `run`, leaving no build in progress whatever happens.
     [[nodiscard]] Result<void> run_or_fail(const BuildRequest& request);
