@@ -57,8 +57,8 @@ private:
     void emit_store(llvm::StoreInst& store, llvm::Value* mask);
     llvm::Value* condition_of(const LaneAccess& access, llvm::Value* address, llvm::Value* mask);
     llvm::Value* first_place(const LaneAccess& access, llvm::Value* address);
-    llvm::Value* load_row(llvm::LoadInst& load, const LaneAccess& access, llvm::Value* mask);
-    llvm::Value* load_apart(llvm::LoadInst& load, llvm::Value* mask);
+    llvm::Value* load_row(llvm::LoadInst& load, const LaneAccess& access, llvm::Value* first, llvm::Value* mask);
+    llvm::Value* load_apart(llvm::LoadInst& load, llvm::Value* address, int64_t elements, llvm::Value* mask);
     void store_row(const LaneAccess& access, llvm::StoreInst& store, llvm::Value* mask);
     void store_apart(llvm::StoreInst& store, llvm::Value* mask);
     llvm::Value* lane_address(llvm::Value* address, unsigned lane);
@@ -81,6 +81,7 @@ private:
     llvm::Type* mask_type_;
     llvm::DenseMap<const llvm::Value*, llvm::Value*> scalars_;
     llvm::DenseMap<const llvm::Value*, llvm::Value*> vectors_;
+    llvm::DenseMap<const llvm::Value*, llvm::Value*> loaded_before_;  // with others of their group
     llvm::AllocaInst* dummy_ = nullptr;
 };
 

@@ -7,25 +7,65 @@
 
 namespace polder::compiler::workgroup {
 
+namespace {
+
+// `load` comes first of all, and nothing is written until the last of them.
+bool is_first_of_undisturbed(const llvm::Instruction& load, llvm::ArrayRef<llvm::Instruction*> loads) {
+    size_t seen = 0;
+    for (const llvm::Instruction* next = &load; next != nullptr; next = next->getNextNode()) {
+        if (llvm::is_contained(loads, next))
+            ++seen;
+        if (seen == loads.size())
+            return true;
+        if (next->mayWriteToMemory())
+            return false;
+    }
+    return false;
+}
+
+}  // namespace
+
 llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
+    if (const auto found = loaded_before_.find(&load); found != loaded_before_.end())
+        return found->second;
     const std::optional<LaneAccess> access = access_of(load, shapes_, guesses_, width_);
+    llvm::Value* address = load.getPointerOperand();
     if (!access)
-        return load_apart(load, mask);
-    llvm::Value* condition = condition_of(*access, load.getPointerOperand(), mask);
+        return load_apart(load, address, 0, mask);
+    llvm::Value* condition = condition_of(*access, address, mask);
     if (condition == nullptr)
-        return load_row(load, *access, mask);
+        return load_row(load, *access, first_place(*access, address), mask);
+    // One question for all members of the structures, where nothing is written between their loads.
+    llvm::SmallVector<llvm::Instruction*, 4> group{&load};
+    if (is_first_of_undisturbed(load, access->group))
+        group = access->group;
+    llvm::SmallVector<llvm::Value*, 4> rows, gathered;
+    const auto from_first = [&](llvm::Instruction& member) {
+        return access_of(member, shapes_, guesses_, width_)->member - access->member;
+    };
     const TwoWays ways = branch_on(condition);
     builder_.SetInsertPoint(ways.together);
-    llvm::Value* row = load_row(load, *access, mask);
+    llvm::Value* first = first_place(*access, address);
+    for (llvm::Instruction* member : group) {
+        LaneAccess its = *access;
+        its.member += from_first(*member);
+        llvm::Value* place = builder_.CreateGEP(load.getType(), first,
+                                                builder_.getInt64(static_cast<uint64_t>(its.member - access->member)));
+        rows.push_back(load_row(llvm::cast<llvm::LoadInst>(*member), its, place, mask));
+    }
     builder_.CreateBr(ways.done);
     builder_.SetInsertPoint(ways.apart);
-    llvm::Value* gathered = load_apart(load, mask);
+    for (llvm::Instruction* member : group)
+        gathered.push_back(load_apart(llvm::cast<llvm::LoadInst>(*member), address, from_first(*member), mask));
     builder_.CreateBr(ways.done);
     builder_.SetInsertPoint(ways.done);
-    llvm::PHINode* result = builder_.CreatePHI(row->getType(), 2);
-    result->addIncoming(row, ways.together);
-    result->addIncoming(gathered, ways.apart);
-    return result;
+    for (size_t i = 0; i < group.size(); ++i) {
+        llvm::PHINode* result = builder_.CreatePHI(rows[i]->getType(), 2);
+        result->addIncoming(rows[i], ways.together);
+        result->addIncoming(gathered[i], ways.apart);
+        loaded_before_[group[i]] = result;
+    }
+    return loaded_before_[&load];
 }
 
 void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
@@ -89,8 +129,7 @@ LaneCode::TwoWays LaneCode::branch_on(llvm::Value* condition) {
     return ways;
 }
 
-llvm::Value* LaneCode::load_row(llvm::LoadInst& load, const LaneAccess& access, llvm::Value* mask) {
-    llvm::Value* first = first_place(access, load.getPointerOperand());
+llvm::Value* LaneCode::load_row(llvm::LoadInst& load, const LaneAccess& access, llvm::Value* first, llvm::Value* mask) {
     llvm::Type* type = wide(load.getType());
     if (mask && access.is_consecutive())
         return builder_.CreateMaskedLoad(type, first, load.getAlign(), mask, llvm::Constant::getNullValue(type));
@@ -131,16 +170,18 @@ llvm::Value* LaneCode::lane_address(llvm::Value* address, unsigned lane) {
                               builder_.getInt64(static_cast<uint64_t>(shape.stride) * lane));
 }
 
-llvm::Value* LaneCode::load_apart(llvm::LoadInst& load, llvm::Value* mask) {
+// `elements` beyond `address`.
+llvm::Value* LaneCode::load_apart(llvm::LoadInst& load, llvm::Value* address, int64_t elements, llvm::Value* mask) {
     llvm::Type* type = wide(load.getType());
+    llvm::Value* distance = builder_.getInt64(static_cast<uint64_t>(elements));
     if (mask || width_ > accessed_one_by_one_max)
-        return builder_.CreateMaskedGather(type, vector(load.getPointerOperand()), load.getAlign(),
-                                           mask ? mask : all_lanes());
+        return builder_.CreateMaskedGather(type, builder_.CreateGEP(load.getType(), vector(address), distance),
+                                           load.getAlign(), mask ? mask : all_lanes());
     llvm::Value* result = llvm::PoisonValue::get(type);
     for (unsigned lane = 0; lane < width_; ++lane) {
-        llvm::Value* value =
-            builder_.CreateAlignedLoad(load.getType(), lane_address(load.getPointerOperand(), lane), load.getAlign());
-        result = builder_.CreateInsertElement(result, value, lane);
+        llvm::Value* place = builder_.CreateGEP(load.getType(), lane_address(address, lane), distance);
+        result = builder_.CreateInsertElement(result,
+                                              builder_.CreateAlignedLoad(load.getType(), place, load.getAlign()), lane);
     }
     return result;
 }
