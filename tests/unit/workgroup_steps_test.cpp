@@ -67,7 +67,7 @@ template <class T>
 void expect_steps_are_right(const std::string& type, typename Fenced<T>::Side side) {
     constexpr size_t items = 53;
     constexpr int n = 45;
-    for (int64_t step = 1; step <= 9; ++step)
+    for (const int64_t step : {1, 2, 3, 5, 8, 9})
         for (const bool is_guarded : {false, true})
             for (const bool is_in_place : {false, true}) {
                 const Case of{step, is_guarded, is_in_place};
