@@ -18,7 +18,9 @@
 //   cuts         where all work-items meet: barriers, and uniform branches that decide between barriers
 //   regions      the code between cuts, cloned per entry, in a work-item loop; what lives across a cut
 //                is recomputed, kept once (uniform) or in an array over work-items in `scratch` (carried_values)
-//   vectoriser   neighbouring work-items become lanes, where that pays (lane_cost)
+//   vectoriser   neighbouring work-items become lanes, where that pays (lane_cost): what runs under masks (lane_plan), how
+//                values differ between lanes (lane_shape), the code (vector_loop, lane_code) and its accesses to
+//                memory (lane_memory, lane_access)
 // A region is all that is reachable from one cut to the next ones, so that any control flow is right,
 // reducible or not; the cost is that code reachable from several cuts is there several times.
 //
