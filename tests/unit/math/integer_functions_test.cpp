@@ -156,13 +156,12 @@ TYPED_TEST(IntegerFunctions, ResultsOfTheSameType_AreThoseOfExactArithmetic) {
     using T = TypeParam;
     using U = std::make_unsigned_t<T>;
     constexpr unsigned width = 8 * sizeof(T);
-    const auto high = [](T a, T b) { return static_cast<T>((static_cast<Wide>(a) * static_cast<Wide>(b)) >> width); };
     // Products of two 64-bit numbers do not fit a signed 128-bit one when unsigned.
-    const auto mul_hi = [high](T a, T b) {
+    const auto mul_hi = [](T a, T b) {
         if constexpr (std::is_same_v<T, uint64_t>)
             return static_cast<T>((static_cast<unsigned __int128>(a) * b) >> 64);
         else
-            return high(a, b);
+            return static_cast<T>((static_cast<Wide>(a) * static_cast<Wide>(b)) >> width);
     };
     const std::vector<Case<T, T>> cases = {
         {"add_sat(a, b)", [](T a, T b, T, uint32_t, uint32_t) { return saturated<T>(static_cast<Wide>(a) + b); }},
