@@ -308,8 +308,8 @@ kernel void dots(global const uint* pa, global const uint* pb, global const int*
     for (size_t i = 0; i < a.size(); ++i) {
         int64_t ss = 0, uu = 0, us = 0, su = 0;
         for (unsigned k = 0; k < 32; k += 8) {
-            const auto sa = static_cast<int8_t>(a[i] >> k), sb = static_cast<int8_t>(b[i] >> k);
-            const auto ua = static_cast<uint8_t>(a[i] >> k), ub = static_cast<uint8_t>(b[i] >> k);
+            const int64_t sa = static_cast<int8_t>(a[i] >> k), sb = static_cast<int8_t>(b[i] >> k);
+            const int64_t ua = static_cast<uint8_t>(a[i] >> k), ub = static_cast<uint8_t>(b[i] >> k);
             ss += sa * sb;
             uu += ua * ub;
             us += ua * sb;
