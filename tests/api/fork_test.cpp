@@ -168,7 +168,7 @@ TEST_F(Forks, AChildOfAProcessWithAThreadThatWaitsIsToldSo) {
 class Hammer {
 public:
     template <class... Strokes>
-    explicit Hammer(Strokes... strokes) {
+    explicit Hammer(const Strokes&... strokes) {
         (threads_.emplace_back([this, strokes] {
             while (!is_over_)
                 strokes();

@@ -19,7 +19,7 @@ namespace polder {
 template <class Pieces>
 class KeptByThread {
 public:
-    using Link = typename Pieces::Link;
+    using Link = Pieces::Link;
     static constexpr uint32_t count_max = 32;
 
     // Link{} when the calling thread keeps none.
@@ -76,4 +76,4 @@ private:
     [[gnu::tls_model("initial-exec")]] static inline constinit thread_local List list_{};
 };
 
-} // namespace polder
+}  // namespace polder

@@ -58,4 +58,4 @@ private:
     };
 };
 
-} // namespace polder
+}  // namespace polder

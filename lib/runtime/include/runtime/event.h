@@ -114,4 +114,4 @@ private:
 // Runs everything on `ready`, and what that makes ready, iteratively.
 void run_ready(std::vector<Ref<Dependent>>& ready);
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

@@ -118,4 +118,4 @@ private:
     size_t sweep_at_ POLDER_GUARDED_BY(mutex_) = 16;
 };
 
-} // namespace polder::runtime
+}  // namespace polder::runtime
