@@ -124,4 +124,4 @@ public:
     [[nodiscard]] virtual Ledger& ledger() = 0;
 };
 
-} // namespace polder::memory
+}  // namespace polder::memory
