@@ -1,7 +1,6 @@
 // OpenCV's transparent API: the same operations on the host's matrices and on OpenCL's, over images of a size that is no multiple of
 // anything, with equal results but for rounding. (opencv.sh knows whether it was OpenCL's.)
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <opencv2/core.hpp>
 #include <opencv2/core/ocl.hpp>
@@ -91,10 +90,6 @@ bool agree(const Operation& operation, const cv::Mat& a, const cv::Mat& b) {
 }  // namespace
 
 int main() {
-    setenv("OPENCV_OPENCL_CACHE_ENABLE", "0", 1);
-    setenv("OPENCV_LOG_LEVEL", "ERROR", 1);
-    // OpenCV takes processors and accelerators only when asked to.
-    setenv("OPENCV_OPENCL_DEVICE", "Polder:CPU|ACCELERATOR|GPU:", 1);
     cv::ocl::setUseOpenCL(true);
     if (!cv::ocl::useOpenCL()) {
         std::printf("OpenCV found no OpenCL device\n");
