@@ -38,7 +38,7 @@
 namespace llvm {
 class Function;
 class TargetMachine;
-} // namespace llvm
+}  // namespace llvm
 
 namespace polder::compiler::workgroup {
 
@@ -51,7 +51,7 @@ struct ArgumentSlot {
 enum class Lanes : uint8_t { none, where_they_pay, wherever_possible };
 
 struct WorkGroupOptions {
-    std::string name;                     // symbol of the function to make
+    std::string name;  // symbol of the function to make
     std::vector<ArgumentSlot> arguments;  // one per parameter of the kernel
     // Specialise for this size of a whole work-group; the function must be called with no other.
     // The kernel's reqd_work_group_size has the same effect.
@@ -65,10 +65,10 @@ struct WorkGroupOptions {
 
 struct WorkGroupResult {
     llvm::Function* function = nullptr;
-    uint64_t local_bytes = 0;                  // __local variables of the kernel and its callees
+    uint64_t local_bytes = 0;  // __local variables of the kernel and its callees
     uint64_t scratch_bytes_per_work_item = 0;  // 0: `scratch` may be null
     uint64_t private_bytes_per_work_item = 0;  // variables of a work-item that are in memory
-    uint32_t vector_width = 1;                 // work-items that one pass of the inner loop is meant to cover
+    uint32_t vector_width = 1;  // work-items that one pass of the inner loop is meant to cover
     bool has_barriers = false;
 };
 
@@ -79,4 +79,4 @@ struct WorkGroupResult {
 [[nodiscard]] llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
                                                                        const WorkGroupOptions& options);
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup
