@@ -135,7 +135,9 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOpti
     Analyses analyses;
     analyses.functions.registerPass([&machine] { return llvm::TargetLibraryAnalysis(known_library(machine)); });
     analyses.register_all(builder);
-    const auto level = options.is_optimized ? llvm::OptimizationLevel::O3 : llvm::OptimizationLevel::O1;
+    const auto level = options.is_optimized                                   ? llvm::OptimizationLevel::O3
+                       : machine.getOptLevel() == llvm::CodeGenOptLevel::None ? llvm::OptimizationLevel::O0
+                                                                              : llvm::OptimizationLevel::O1;
     builder.buildPerModuleDefaultPipeline(level).run(module, analyses.modules);
     for (llvm::Function& function : module) {
         if (function.isDeclaration())
@@ -207,6 +209,9 @@ public:
         for (llvm::Function& function : *module_)
             guard_divisions(function);
         set_processor(*module_);
+        // Built with -g -cl-opt-disable: what a debugger shows matters more than time.
+        if (kernel_->getSubprogram() != nullptr && !request_.module.options().is_optimized)
+            machine_->setOptLevel(llvm::CodeGenOptLevel::None);
         POLDER_TRY(make_work_group_function());
         optimize(*module_, *machine_, request_.module.options());
         POLDER_ASSIGN(final_module, run_bitcode_finalizer(std::move(module_)));

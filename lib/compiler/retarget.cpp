@@ -198,10 +198,21 @@ private:
 
     void remap(llvm::Instruction& instruction) {
         mapper_.remapInstruction(instruction);
+        mapper_.remapDbgRecordRange(&module_, instruction.getDbgRecordRange());
+        for (llvm::DbgVariableRecord& record : llvm::filterDbgVars(instruction.getDbgRecordRange()))
+            forget_address_space(record);
         if (auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction))
             call->setCallingConv(llvm::CallingConv::C);
         if (llvm::isa<llvm::AddrSpaceCastInst>(instruction))
             casts_.push_back(&instruction);
+    }
+
+    // Clang's variables of other devices lie in numbered address spaces, which debuggers here do not know.
+    static void forget_address_space(llvm::DbgVariableRecord& variable) {
+        unsigned space = 0;
+        const llvm::DIExpression* rest = llvm::DIExpression::extractAddressClass(variable.getExpression(), space);
+        variable.setExpression(rest != nullptr ? const_cast<llvm::DIExpression*>(rest)
+                                               : llvm::DIExpression::get(variable.getContext(), {}));
     }
 
     void remove_old() {

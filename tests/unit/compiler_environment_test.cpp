@@ -3,10 +3,13 @@
 // Where the compiler looks is settled at its first use, so each case runs in a child of its own.
 #include "compiler_support.h"
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
+#include <regex>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -191,6 +194,54 @@ TEST_F(CompilerEnvironment, TemporaryFiles_AreLeftIfAskedFor_AndHaveDebugInforma
             break;
         }
     EXPECT_EQ(found, source);
+}
+
+// What a debugger is told of the variables of a kernel built for it, as LLVM writes it down: by name, the values.
+std::map<std::string, std::vector<std::string>> described_variables(const std::string& ir) {
+    std::map<std::string, std::string> names;
+    std::smatch match;
+    const std::regex variable{R"re((!\d+) = !DILocalVariable\(name: "(\w+)")re"};
+    for (auto at = ir.begin(); std::regex_search(at, ir.end(), match, variable); at = match.suffix().first)
+        names[match[1]] = match[2];
+    std::map<std::string, std::vector<std::string>> values;
+    const std::regex record{R"re(#dbg_\w+\((\w+ [%\w.-]+), (!\d+),)re"};
+    for (auto at = ir.begin(); std::regex_search(at, ir.end(), match, record); at = match.suffix().first)
+        values[names[match[2]]].push_back(match[1]);
+    return values;
+}
+
+TEST_F(CompilerEnvironment, KernelsBuiltForADebugger_SayWhereTheirVariablesAre) {
+    constexpr const char* text = "kernel void k(global int* a, int factor) {\n"
+                                 "    int i = get_global_id(0), product = i * factor;\n"
+                                 "    int changed = a[i];\n"
+                                 "    if (changed) changed += product;\n"
+                                 "    barrier(CLK_GLOBAL_MEM_FENCE);\n"
+                                 "    a[i] = changed + product;\n}\n";
+    const Environment environment{{"POCL_CACHE_DIR", folder().string()},
+                                  {"POCL_LEAVE_KERNEL_COMPILER_TEMP_FILES", "1"}};
+    ASSERT_EQ(in_child(environment,
+                       [] {
+                           const Outcome built = build(text, "-g -cl-opt-disable");
+                           int a[4] = {0, 1, 2, 3};
+                           Launch{built, "k"}.set(0, &a[0]).set(1, 10).run(4, 4);
+                           return std::to_string(a[1]) + " " + std::to_string(a[3]);
+                       }),
+              "21 63");
+    std::ifstream file(folder() / "k.ll");
+    const std::string ir{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_FALSE(contains(ir, "DW_OP_xderef")) << "an address space that no debugger here knows";
+    const auto values = described_variables(ir);
+    const auto is_described = [&](const char* name) {
+        const auto found = values.find(name);
+        return found != values.end() && std::any_of(found->second.begin(), found->second.end(),
+                                                    [](const auto& value) { return contains(value, "%"); });
+    };
+    for (const char* name : {"a", "factor", "i", "product", "changed"})
+        EXPECT_TRUE(is_described(name)) << name << "\n" << ir;
+    // After the barrier nobody is told the last value that another work-item had.
+    const std::vector<std::string>& changes = values.at("changed");
+    EXPECT_TRUE(
+        std::any_of(changes.begin(), changes.end(), [](const auto& value) { return contains(value, "poison"); }));
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include "abi.h"
 #include "carried_values.h"
+#include "debug_variables.h"
 #include "hoisting.h"
 #include "vectoriser.h"
 #include "work_item_functions.h"
@@ -34,7 +35,8 @@ public:
     WorkItemLoops(const LoweredKernel& kernel, const Uniformity& uniformity, const Cuts& cuts)
         : kernel_(kernel), function_(*kernel.function), uniformity_(uniformity), cuts_(cuts),
           context_(function_.getContext()), original_(blocks_but(kernel.prologue)), local_ids_(local_ids()),
-          regions_(*kernel.prologue->getSingleSuccessor(), cuts), carried_(kernel, uniformity, cuts, regions_) {}
+          debug_variables_(original_), regions_(*kernel.prologue->getSingleSuccessor(), cuts),
+          carried_(kernel, uniformity, cuts, regions_) {}
 
     RegionStatistics run() {
         return_ = llvm::BasicBlock::Create(context_, "return", &function_);
@@ -82,6 +84,8 @@ private:
         llvm::SmallVector<Rejoin> rejoins;
         bind_entry_values(region, nest, map, rejoins);
         const llvm::SmallVector<llvm::BasicBlock*> body = clone_body(region, map);
+        if (region.entry != regions_.all().front().entry)
+            debug_variables_.describe(*entry_, [&](llvm::Value* value) { return at_entry(region, *value, map); });
         connect_exits(region, nest, map, body, rejoins);
         hoist(region, body, map);
         mark_parallel(nest);
@@ -196,6 +200,14 @@ private:
         local_id_ = nest.local_id;
     }
 
+    // What stands for a value of the kernel where the region begins; null when it is not there.
+    llvm::Value* at_entry(const Region& region, llvm::Value& value, const llvm::ValueToValueMapTy& map) const {
+        const auto* instruction = llvm::dyn_cast<llvm::Instruction>(&value);
+        if (!instruction || instruction->getParent() == kernel_.prologue)
+            return &value;
+        return region.blocks.contains(instruction->getParent()) ? nullptr : map.lookup(&value);
+    }
+
     // Skips work-items that returned in an earlier region.
     llvm::BasicBlock* check_alive(LoopNest& nest) {
         auto* first = llvm::BasicBlock::Create(context_, "item.alive", &function_);
@@ -228,8 +240,11 @@ private:
                     map[&instruction] = local_id_[*dimension];
                 }
         for (llvm::BasicBlock* block : body)
-            for (llvm::Instruction& instruction : *block)
-                llvm::RemapInstruction(&instruction, map, llvm::RF_NoModuleLevelChanges | llvm::RF_IgnoreMissingLocals);
+            for (llvm::Instruction& instruction : *block) {
+                const auto flags = llvm::RF_NoModuleLevelChanges | llvm::RF_IgnoreMissingLocals;
+                llvm::RemapInstruction(&instruction, map, flags);
+                llvm::RemapDbgRecordRange(function_.getParent(), instruction.getDbgRecordRange(), map, flags);
+            }
         llvm::BranchInst::Create(llvm::cast<llvm::BasicBlock>(map[region.entry]), entry_);
         return body;
     }
@@ -423,6 +438,7 @@ private:
 
     std::vector<llvm::BasicBlock*> original_;
     llvm::SmallVector<std::pair<llvm::Instruction*, unsigned>> local_ids_;
+    DebugVariables debug_variables_;
     Regions regions_;
     CarriedValues carried_;
 
