@@ -41,7 +41,9 @@ llvm::SmallVector<std::pair<int64_t, llvm::Instruction*>, 8> accesses_to_structu
         if (const Place its = place_of(other, layout); its.base == place.base)
             all.emplace_back(its.offset, &other);
     }
-    llvm::stable_sort(all, llvm::less_first());
+    llvm::sort(all, [](const auto& a, const auto& b) {
+        return a.first != b.first ? a.first < b.first : a.second->comesBefore(b.second);
+    });
     // Structures begin where the first access is.
     const int64_t begin = all.front().first + (place.offset - all.front().first) / bytes * bytes;
     llvm::erase_if(all, [&](const auto& other) { return other.first < begin || other.first >= begin + bytes; });
