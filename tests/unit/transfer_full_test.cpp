@@ -147,7 +147,9 @@ TEST(TransferFull, TransfersThatShareTheStagingReserveDoNotMix) {
                 world.domain->write(world.on(1), *storage, StorageRect::of({0, large}), contents.back().data(), {}));
         }
         const ByteCount live = world.space(0).pool().statistics().live;
-        EXPECT_EQ(live.value, uint64_t{1} << 20);  // the reserve
+        // The reserve, and what the address sanitizer has behind each block.
+        EXPECT_GE(live.value, uint64_t{1} << 20);
+        EXPECT_LE(live.value, (uint64_t{1} << 20) + 1024);
         world.space(0).pool().set_limit(live);
         std::vector<std::byte> seen[3];
         for (uint32_t i = 0; i < 3; ++i) {
