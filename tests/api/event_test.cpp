@@ -1,4 +1,5 @@
 #include "support/fixture.h"
+#include "support/peek.h"
 
 #include <array>
 #include <atomic>
@@ -236,14 +237,14 @@ TEST_F(Events, WhatWasFlushedBeforeItsGateOpenedIsExecutedWithoutFurtherCalls) {
     for (const cl_command_queue_properties order : {0, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE}) {
         const OwnedQueue on = make_queue(devices[0], order);
         const OwnedEvent gate = make_user_event();
-        std::atomic<uint32_t> word{0};
+        uint32_t word = 0;
         const uint32_t seven = 7;
         ASSERT_EQ(clEnqueueSVMMemFill(on, &word, &seven, sizeof seven, sizeof word, 1, gate.in(), nullptr), CL_SUCCESS);
         ASSERT_EQ(clFlush(on), CL_SUCCESS);
         ASSERT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
-        for (int waited_ms = 0; word != seven && waited_ms < 10'000; ++waited_ms)
+        for (int waited_ms = 0; peek(word) != seven && waited_ms < 10'000; ++waited_ms)
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        EXPECT_EQ(word, seven);
+        EXPECT_EQ(peek(word), seven);
         EXPECT_EQ(clFinish(on), CL_SUCCESS);
     }
 }

@@ -1,4 +1,5 @@
 // Buffers that several devices use: what they contain, and exactly how many bytes moved.
+#include "../api/support/peek.h"
 #include "support/flow.h"
 
 #include <algorithm>
@@ -316,9 +317,6 @@ TEST_F(Flow, SubDevicesOfOneMemoryMoveNothingBetweenThem) {
     for (cl_device_id part : parts)
         EXPECT_EQ(clReleaseDevice(part), CL_SUCCESS);
 }
-
-// Of memory that a command in flight may be writing: only to see that it has begun.
-[[gnu::noinline, gnu::no_sanitize("thread")]] cl_int peek(const volatile cl_int& value) { return value; }
 
 // One half is read at once, the other one where a native kernel is at work until the first has been seen.
 TEST_F(Flow, ACommandOfSeveralPartsStartsWithItsFirstOne) {
