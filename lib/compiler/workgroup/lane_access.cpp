@@ -28,7 +28,7 @@ bool is_simple(const llvm::Instruction& access) {
     return store != nullptr && store->isSimple();
 }
 
-// Those of `access`'s block to the same structures of `bytes` bytes, by place; one for each place.
+// Those of `access`'s block to the same structures of `bytes` bytes, by place.
 llvm::SmallVector<std::pair<int64_t, llvm::Instruction*>, 8> accesses_to_structure(llvm::Instruction& access,
                                                                                    int64_t bytes) {
     const llvm::DataLayout& layout = access.getDataLayout();
@@ -88,7 +88,7 @@ std::optional<LaneAccess> access_of(llvm::Instruction& instruction, const LaneSh
     const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
     llvm::Type* type = llvm::getLoadStoreType(&instruction);
     const llvm::DataLayout& layout = instruction.getDataLayout();
-    if (address == nullptr || !is_simple(instruction) || !layout.typeSizeEqualsStoreSize(type) ||
+    if (!is_simple(instruction) || !layout.typeSizeEqualsStoreSize(type) ||
         layout.getTypeStoreSize(type) != layout.getTypeAllocSize(type))
         return std::nullopt;
     const auto bytes = static_cast<int64_t>(layout.getTypeStoreSize(type).getFixedValue());
@@ -106,6 +106,12 @@ std::optional<LaneAccess> access_of(llvm::Instruction& instruction, const LaneSh
     if (access.step > 1)
         find_group(instruction, access, bytes);
     return access;
+}
+
+int64_t elements_between(const llvm::Instruction& from, const llvm::Instruction& to) {
+    const llvm::DataLayout& layout = from.getDataLayout();
+    const auto bytes = static_cast<int64_t>(layout.getTypeStoreSize(llvm::getLoadStoreType(&from)).getFixedValue());
+    return (place_of(to, layout).offset - place_of(from, layout).offset) / bytes;
 }
 
 llvm::Value* load_with_step(llvm::IRBuilder<>& builder, llvm::LoadInst& load, const LaneAccess& access,

@@ -34,6 +34,9 @@ struct LaneAccess {
 [[nodiscard]] std::optional<LaneAccess> access_of(llvm::Instruction& instruction, const LaneShapes& shapes,
                                                   const LaneShapes& guesses, unsigned lanes);
 
+// How far one of a group is from another.
+[[nodiscard]] int64_t elements_between(const llvm::Instruction& from, const llvm::Instruction& to);
+
 // `first`: the first lane's place. Reads nothing beyond the places of the group's first and last elements.
 [[nodiscard]] llvm::Value* load_with_step(llvm::IRBuilder<>& builder, llvm::LoadInst& load, const LaneAccess& access,
                                           llvm::Value* first, unsigned lanes);

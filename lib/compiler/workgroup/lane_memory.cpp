@@ -40,23 +40,22 @@ llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
     if (is_first_of_undisturbed(load, access->group))
         group = access->group;
     llvm::SmallVector<llvm::Value*, 4> rows, gathered;
-    const auto from_first = [&](llvm::Instruction& member) {
-        return access_of(member, shapes_, guesses_, width_)->member - access->member;
-    };
     const TwoWays ways = branch_on(condition);
     builder_.SetInsertPoint(ways.together);
     llvm::Value* first = first_place(*access, address);
     for (llvm::Instruction* member : group) {
+        const int64_t distance = elements_between(load, *member);
         LaneAccess its = *access;
-        its.member += from_first(*member);
-        llvm::Value* place = builder_.CreateGEP(load.getType(), first,
-                                                builder_.getInt64(static_cast<uint64_t>(its.member - access->member)));
+        its.member += distance;
+        llvm::Value* place =
+            builder_.CreateGEP(load.getType(), first, builder_.getInt64(static_cast<uint64_t>(distance)));
         rows.push_back(load_row(llvm::cast<llvm::LoadInst>(*member), its, place, mask));
     }
     builder_.CreateBr(ways.done);
     builder_.SetInsertPoint(ways.apart);
     for (llvm::Instruction* member : group)
-        gathered.push_back(load_apart(llvm::cast<llvm::LoadInst>(*member), address, from_first(*member), mask));
+        gathered.push_back(
+            load_apart(llvm::cast<llvm::LoadInst>(*member), address, elements_between(load, *member), mask));
     builder_.CreateBr(ways.done);
     builder_.SetInsertPoint(ways.done);
     for (size_t i = 0; i < group.size(); ++i) {
