@@ -47,12 +47,9 @@ Result<Ref<MemObject>> create_buffer(cl_context context_handle, const cl_mem_pro
             return fail(Status::invalid_buffer_size);
     if (!(flags & device_access))
         flags |= CL_MEM_READ_WRITE;
-    auto buffer =
+    return context->told(
         MemObject::create_buffer(Ref<Context>::share(context), flags, size, host_ptr,
-                                 properties ? std::vector<cl_mem_properties>{0} : std::vector<cl_mem_properties>{});
-    if (!buffer)
-        context->notify_user(buffer.error().detail());
-    return buffer;
+                                 properties ? std::vector<cl_mem_properties>{0} : std::vector<cl_mem_properties>{}));
 }
 
 // What a sub-buffer may not claim beyond its parent, and what it takes over when it claims nothing.

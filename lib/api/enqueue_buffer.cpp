@@ -49,18 +49,12 @@ Result<void> check_host_writes(const MemObject& buffer) {
 
 // Memory for what the command is going to touch, or the report why there is none.
 Result<void> reserve(const EnqueueEdge& edge, const MemObject& buffer, SpaceId space) {
-    auto reserved = edge.context().domain().reserve(buffer.storage(), space);
-    if (!reserved)
-        edge.context().notify_user(reserved.error().detail());
-    return reserved;
+    return edge.context().told(edge.context().domain().reserve(buffer.storage(), space));
 }
 
 // Likewise where the host sees it.
 Result<void> reserve_map(const EnqueueEdge& edge, const MemObject& buffer) {
-    auto reserved = edge.context().domain().reserve_map(buffer.storage());
-    if (!reserved)
-        edge.context().notify_user(reserved.error().detail());
-    return reserved;
+    return edge.context().told(edge.context().domain().reserve_map(buffer.storage()));
 }
 
 Ref<MemObject> share(MemObject* object) { return Ref<MemObject>::share(object); }

@@ -128,11 +128,7 @@ Result<void> reserve_buffers(const Queue& queue, const KernelOnDevice& on, const
         buffers[i] = buffer;
         if (on.info->arguments[pointer.index].access == Access::none)
             continue;
-        if (const Result<void> reserved = queue.context().domain().reserve(buffer->storage(), queue.space());
-            !reserved) {
-            queue.context().notify_user(reserved.error().detail());
-            return fail(reserved.error());
-        }
+        POLDER_TRY(queue.context().told(queue.context().domain().reserve(buffer->storage(), queue.space())));
     }
     return {};
 }
@@ -225,10 +221,7 @@ Result<BufferList> native_buffers(const Queue& queue, const NativeArguments& giv
         if (&buffer->context() != &queue.context())
             return fail(Status::invalid_context);
         buffers[i] = buffer;
-        if (const Result<void> reserved = queue.context().domain().reserve(buffer->storage(), host_space); !reserved) {
-            queue.context().notify_user(reserved.error().detail());
-            return fail(reserved.error());
-        }
+        POLDER_TRY(queue.context().told(queue.context().domain().reserve(buffer->storage(), host_space)));
     }
     return buffers;
 }

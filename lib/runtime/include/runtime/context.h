@@ -43,6 +43,13 @@ public:
     void notify(std::string_view text) const;
     // Tells the application and, always, the user: memory that there is not.
     void notify_user(std::string_view text) const;
+    // `result` as it is, told like that when it is a failure.
+    template <class T>
+    [[nodiscard]] Result<T> told(Result<T> result) const {
+        if (!result)
+            notify_user(result.error().detail());
+        return result;
+    }
     void add_destructor(Destructor function, void* user);
 
 private:
