@@ -63,18 +63,19 @@ Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info, c
                                              uint64_t items) {
     const Lock lock(mutex_);
     Entry& of = entry(info);
-    const bool has_own = std::ranges::find(of.specials, groups, &Special::groups) != of.specials.end();
+    if (const auto own = std::ranges::find(of.specials, groups, &Special::groups); own != of.specials.end())
+        return own->code.get();
     const bool is_first = !of.code && of.specials.empty();
     const bool is_worth_it = compiler::is_worth_specialising(groups);
-    if (has_own || (is_first && (is_worth_it || info.reqd_work_group_size)))
-        return special(of, groups);
+    if (is_first && (is_worth_it || info.reqd_work_group_size))
+        return add_special(of, groups);
     if (!is_worth_it || info.reqd_work_group_size)
         return general(of);
     of.items_without += items + items_per_launch;
     if (of.items_without < items_before_special || of.specials.size() >= specials_max)
         return general(of);
     of.items_without = 0;
-    return special(of, groups);
+    return add_special(of, groups);
 }
 
 DeviceCode::Entry& DeviceCode::entry(const compiler::KernelInfo& info) {
@@ -95,10 +96,7 @@ Result<const LoadedCode*> DeviceCode::general(Entry& entry) {
     return entry.code.get();
 }
 
-Result<const LoadedCode*> DeviceCode::special(Entry& entry, const compiler::WorkGroups& groups) {
-    const auto found = std::ranges::find(entry.specials, groups, &Special::groups);
-    if (found != entry.specials.end())
-        return found->code.get();
+Result<const LoadedCode*> DeviceCode::add_special(Entry& entry, const compiler::WorkGroups& groups) {
     POLDER_ASSIGN(code, load(*entry.info, groups));
     return entry.specials.emplace_back(Special{groups, std::move(code)}).code.get();
 }

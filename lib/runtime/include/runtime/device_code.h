@@ -56,7 +56,7 @@ private:
     };
     [[nodiscard]] Entry& entry(const compiler::KernelInfo& info) POLDER_REQUIRES(mutex_);
     [[nodiscard]] Result<const LoadedCode*> general(Entry& entry) POLDER_REQUIRES(mutex_);
-    [[nodiscard]] Result<const LoadedCode*> special(Entry& entry, const compiler::WorkGroups& groups)
+    [[nodiscard]] Result<const LoadedCode*> add_special(Entry& entry, const compiler::WorkGroups& groups)
         POLDER_REQUIRES(mutex_);
     [[nodiscard]] Result<std::unique_ptr<LoadedCode>> load(const compiler::KernelInfo& info,
                                                            const std::optional<compiler::WorkGroups>& groups);
