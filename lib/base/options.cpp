@@ -83,8 +83,7 @@ constexpr Option table[] = {
      "On SIGUSR2, tell on stderr how many OpenCL objects of each type are alive."},
     {"POCL_OFFLINE_COMPILE", Kind::flag, &Values::offline_compile, "0", "0",
      "Offer devices that can only compile, for making program binaries, of drivers that have such. No driver has them "
-     "yet: "
-     "a warning says so."},
+     "yet: a warning says so."},
 };
 
 constexpr const char* parameters_prose =
