@@ -9,14 +9,8 @@ namespace polder::memory {
 namespace {
 
 using test::MemoryWorld;
+using test::pattern;
 using test::Peers;
-
-std::vector<std::byte> pattern(uint64_t bytes, uint8_t first) {
-    std::vector<std::byte> result(bytes);
-    for (uint64_t i = 0; i < bytes; ++i)
-        result[i] = std::byte(static_cast<uint8_t>(first + i * 7));
-    return result;
-}
 
 TEST(TransferFull, OutOfMemoryIsReportedAndTheContextGoesOn) {
     MemoryWorld world{{.memory_bytes = 4096}};
@@ -52,17 +46,19 @@ private:
     bool went_on_ = false;
 };
 
+// All of a device's 4096 bytes, which come back when a kernel has ended.
+void fill_memory_until_passed(MemoryWorld& world, Gate& gate) {
+    const auto released = world.storage(4096);
+    ASSERT_TRUE(world.domain->reserve(*released, SpaceId{1}));
+    world.kernel(world.on(1), {{released.get(), {0, 4096}, Access::read_write}},
+                 [&](const auto&) { gate.pass_when_another_thread_can_fill(); });
+}
+
 TEST(TransferFull, WhileOneThreadWaitsForMemory_OthersGoOn) {
     MemoryWorld world{{.memory_bytes = 4096}};
     const auto wanted = world.storage(4096);
     Gate gate{world};
-    {
-        // Its memory comes back when this kernel has ended.
-        const auto released = world.storage(4096);
-        ASSERT_TRUE(world.domain->reserve(*released, SpaceId{1}));
-        world.kernel(world.on(1), {{released.get(), {0, 4096}, Access::read_write}},
-                     [&](const auto&) { gate.pass_when_another_thread_can_fill(); });
-    }
+    fill_memory_until_passed(world, gate);
     EXPECT_TRUE(world.domain->reserve(*wanted, SpaceId{1}));
     EXPECT_TRUE(gate.passed());
     world.world.run();
@@ -96,12 +92,7 @@ TEST(TransferFull, WhileACommandWaitsForMemory_OthersGoOn) {
         MemoryWorld world{{.memory_bytes = 4096}};
         const auto wanted = world.storage(4096);
         Gate gate{world};
-        {
-            const auto released = world.storage(4096);
-            ASSERT_TRUE(world.domain->reserve(*released, SpaceId{1}));
-            world.kernel(world.on(1), {{released.get(), {0, 4096}, Access::read_write}},
-                         [&](const auto&) { gate.pass_when_another_thread_can_fill(); });
-        }
+        fill_memory_until_passed(world, gate);
         EXPECT_TRUE(command(world, *wanted));
         EXPECT_TRUE(gate.passed());
         world.world.run();

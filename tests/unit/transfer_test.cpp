@@ -9,17 +9,11 @@ namespace polder::memory {
 namespace {
 
 using test::MemoryWorld;
+using test::pattern;
 using test::Peers;
 
 constexpr uint64_t size = 1024;
 const ByteRange whole{0, size};
-
-std::vector<std::byte> pattern(uint64_t bytes, uint8_t first) {
-    std::vector<std::byte> result(bytes);
-    for (uint64_t i = 0; i < bytes; ++i)
-        result[i] = std::byte(static_cast<uint8_t>(first + i * 7));
-    return result;
-}
 
 class Transfer : public ::testing::Test {
 protected:

@@ -95,4 +95,12 @@ public:
     std::unique_ptr<memory::Domain> domain;
 };
 
+// Bytes that differ from their neighbours, and between buffers that begin differently.
+inline std::vector<std::byte> pattern(uint64_t bytes, uint8_t first) {
+    std::vector<std::byte> result(bytes);
+    for (uint64_t i = 0; i < bytes; ++i)
+        result[i] = std::byte(static_cast<uint8_t>(first + i * 7));
+    return result;
+}
+
 } // namespace polder::test
