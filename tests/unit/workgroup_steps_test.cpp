@@ -1,8 +1,12 @@
 // Lanes whose places in memory are a constant step apart: structures, vectors, every third number, rows backwards. They are
 // accessed together, and nothing else is: buffers end where the process has no memory, and what lies between stays as it was.
+#include "workgroup/lane_access.h"
 #include "workgroup_harness.h"
 
 #include <gtest/gtest.h>
+#include <llvm/IR/Function.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Module.h>
 #include <numeric>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -138,6 +142,41 @@ TEST(Steps, LastElementsAreReadWhereTheBufferEnds) {
         program.run({1, {items, 1, 1}, {items, 1, 1}}, Arguments().add(in.data()).add(out.data()));
         EXPECT_EQ(out, expected);
     }
+}
+
+// LLVM narrows loads whose last elements nobody uses, so that running the code would not show them.
+TEST(Steps, LoadsBeginAndEndWithTheFirstAndLastElementOfTheirGroup) {
+    constexpr unsigned lanes = 16;
+    for (int64_t step = 2; step <= lane_step_max; ++step)
+        for (int64_t span = 0; span < step; ++span)
+            for (int64_t member = 0; member <= span; ++member) {
+                llvm::LLVMContext context;
+                llvm::Module module("loads", context);
+                llvm::Type* const element = llvm::Type::getFloatTy(context);
+                auto* type = llvm::FunctionType::get(element, {llvm::PointerType::get(context, 0)}, false);
+                auto* function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, "f", module);
+                llvm::IRBuilder<> builder(llvm::BasicBlock::Create(context, "", function));
+                llvm::LoadInst* const load = builder.CreateLoad(element, function->getArg(0));
+                LaneAccess access;
+                access.step = step;
+                access.member = member;
+                access.span = span;
+                static_cast<void>(load_with_step(builder, *load, access, function->getArg(0), lanes));
+                int64_t begin = 0, end = 0;  // in bytes from this member's first place
+                for (llvm::Instruction& instruction : llvm::instructions(*function))
+                    if (auto* part = llvm::dyn_cast<llvm::LoadInst>(&instruction); part && part != load) {
+                        const llvm::DataLayout& layout = module.getDataLayout();
+                        llvm::APInt offset(64, 0);
+                        part->getPointerOperand()->stripAndAccumulateConstantOffsets(layout, offset, true);
+                        begin = std::min(begin, offset.getSExtValue());
+                        end = std::max(end, offset.getSExtValue() +
+                                                static_cast<int64_t>(layout.getTypeStoreSize(part->getType())));
+                    }
+                EXPECT_EQ(begin, -4 * member) << "step " << step << ", span " << span;
+                // The wide loads reach the last element that is used, if no other member of the group is further.
+                EXPECT_LE(end, 4 * (static_cast<int64_t>(lanes - 1) * step + span + 1 - member))
+                    << "step " << step << ", span " << span << ", member " << member;
+            }
 }
 
 TEST(Steps, RowsBackwards) {
