@@ -28,63 +28,65 @@ bool is_simple(const llvm::Instruction& access) {
     return store != nullptr && store->isSimple();
 }
 
-// Those of `access`'s block to the same structures of `bytes` bytes, by place.
-llvm::SmallVector<std::pair<int64_t, llvm::Instruction*>, 8> accesses_to_structure(llvm::Instruction& access,
-                                                                                   int64_t bytes) {
-    const llvm::DataLayout& layout = access.getDataLayout();
-    const Place place = place_of(access, layout);
-    llvm::SmallVector<std::pair<int64_t, llvm::Instruction*>, 8> all;
-    for (llvm::Instruction& other : *access.getParent()) {
-        if (other.getOpcode() != access.getOpcode() || !is_simple(other) ||
-            llvm::getLoadStoreType(&other) != llvm::getLoadStoreType(&access))
-            continue;
-        if (const Place its = place_of(other, layout); its.base == place.base)
-            all.emplace_back(its.offset, &other);
-    }
-    llvm::sort(all, [](const auto& a, const auto& b) {
-        return a.first != b.first ? a.first < b.first : a.second->comesBefore(b.second);
-    });
-    // Structures begin where the first access is.
-    const int64_t begin = all.front().first + (place.offset - all.front().first) / bytes * bytes;
-    llvm::erase_if(all, [&](const auto& other) { return other.first < begin || other.first >= begin + bytes; });
-    return all;
-}
-
-// No other access to memory comes between them, so that they can be done at once, where the last one is.
-bool are_adjacent(llvm::ArrayRef<llvm::Instruction*> stores) {
-    size_t seen = 0;
-    for (const llvm::Instruction& instruction : *stores.front()->getParent()) {
-        if (llvm::is_contained(stores, &instruction))
-            ++seen;
-        else if (seen > 0 && seen < stores.size() && instruction.mayReadOrWriteMemory())
-            return false;
-    }
-    return true;
-}
-
-void find_group(llvm::Instruction& instruction, LaneAccess& access, int64_t element_bytes) {
-    const auto all = accesses_to_structure(instruction, access.step * element_bytes);
-    const int64_t begin = all.front().first;
-    const bool are_elements =
-        llvm::all_of(all, [&](const auto& other) { return (other.first - begin) % element_bytes == 0; });
-    llvm::SmallVector<llvm::Instruction*, 4> group;
-    for (const auto& [offset, other] : all) {
-        if (are_elements && !group.empty() && llvm::isa<llvm::StoreInst>(other) &&
-            place_of(*group.back(), instruction.getDataLayout()).offset == offset)
-            return;  // two stores to one place
-        group.push_back(other);
-    }
-    if (!are_elements || (llvm::isa<llvm::StoreInst>(instruction) && !are_adjacent(group)))
-        return;
-    access.member = (place_of(instruction, instruction.getDataLayout()).offset - begin) / element_bytes;
-    access.span = (all.back().first - begin) / element_bytes;
-    access.group = std::move(group);
+// Without the constant offset that distinguishes them.
+std::tuple<const llvm::Value*, const llvm::Type*, unsigned> key_of(const llvm::Instruction& access,
+                                                                   const llvm::Value* base) {
+    return {base, llvm::getLoadStoreType(&access), access.getOpcode()};
 }
 
 } // namespace
 
-std::optional<LaneAccess> access_of(llvm::Instruction& instruction, const LaneShapes& shapes, const LaneShapes& guesses,
-                                    unsigned lanes) {
+const LaneAccesses::Block& LaneAccesses::block_of(llvm::BasicBlock& block) {
+    std::unique_ptr<Block>& known = blocks_[&block];
+    if (known)
+        return *known;
+    known = std::make_unique<Block>();
+    for (llvm::Instruction& instruction : block) {
+        if (instruction.mayReadOrWriteMemory())
+            known->numbers.try_emplace(&instruction, known->numbers.size());
+        if (!is_simple(instruction))
+            continue;
+        const Place place = place_of(instruction, block.getDataLayout());
+        known->neighbours[key_of(instruction, place.base)].push_back({place.offset, &instruction});
+    }
+    for (auto& [key, neighbours] : known->neighbours)
+        std::stable_sort(neighbours.begin(), neighbours.end(),
+                         [](const Placed& a, const Placed& b) { return a.offset < b.offset; });
+    return *known;
+}
+
+void LaneAccesses::find_group(llvm::Instruction& instruction, LaneAccess& access, int64_t element_bytes) {
+    const Block& block = block_of(*instruction.getParent());
+    const Place place = place_of(instruction, instruction.getDataLayout());
+    const Neighbours& all = block.neighbours.find(key_of(instruction, place.base))->second;
+    // Structures begin where the first access is.
+    const int64_t bytes = access.step * element_bytes;
+    const int64_t begin = all.front().offset + (place.offset - all.front().offset) / bytes * bytes;
+    const auto by_offset = [](const Placed& placed, int64_t offset) { return placed.offset < offset; };
+    const Placed* first = std::lower_bound(all.begin(), all.end(), begin, by_offset);
+    const Placed* end = std::lower_bound(first, all.end(), begin + bytes, by_offset);
+    const bool is_store = llvm::isa<llvm::StoreInst>(instruction);
+    llvm::SmallVector<llvm::Instruction*, 4> group;
+    size_t earliest = SIZE_MAX, latest = 0;
+    for (const Placed* member = first; member != end; ++member) {
+        if ((member->offset - first->offset) % element_bytes != 0)
+            return;
+        if (is_store && member != first && member->offset == member[-1].offset)
+            return;  // two stores to one place
+        const size_t number = block.numbers.lookup(member->access);
+        earliest = std::min(earliest, number);
+        latest = std::max(latest, number);
+        group.push_back(member->access);
+    }
+    // Stores are done at once, where the last one is: no other access may come between them.
+    if (is_store && latest - earliest >= group.size())
+        return;
+    access.member = (place.offset - first->offset) / element_bytes;
+    access.span = (end[-1].offset - first->offset) / element_bytes;
+    access.group = std::move(group);
+}
+
+std::optional<LaneAccess> LaneAccesses::of(llvm::Instruction& instruction) {
     const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
     llvm::Type* type = llvm::getLoadStoreType(&instruction);
     const llvm::DataLayout& layout = instruction.getDataLayout();
@@ -93,15 +95,16 @@ std::optional<LaneAccess> access_of(llvm::Instruction& instruction, const LaneSh
         return std::nullopt;
     const auto bytes = static_cast<int64_t>(layout.getTypeStoreSize(type).getFixedValue());
     LaneAccess access;
-    LaneShape shape = shapes.of(address);
+    LaneShape shape = shapes_.of(address);
     access.is_certain = shape.is_strided();
     if (!access.is_certain)
-        shape = guesses.of(address);
+        shape = guesses_.of(address);
     if (!shape.is_strided() || shape.stride == 0 || shape.stride % bytes != 0)
         return std::nullopt;
     access.step = shape.stride / bytes;
+    access.stride = shape.stride;
     access.group = {&instruction};
-    if (access.step < -1 || access.step > std::min<int64_t>(lane_step_max, lanes))
+    if (access.step < -1 || access.step > std::min<int64_t>(lane_step_max, lanes_))
         return std::nullopt;
     if (access.step > 1)
         find_group(instruction, access, bytes);

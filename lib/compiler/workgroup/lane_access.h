@@ -9,7 +9,9 @@
 #include "lane_shape.h"
 
 #include <llvm/IR/IRBuilder.h>
+#include <memory>
 #include <optional>
+#include <tuple>
 
 namespace polder::compiler::workgroup {
 
@@ -19,6 +21,7 @@ inline constexpr int64_t lane_step_max = 8;
 struct LaneAccess {
     // In elements from lane to lane; never 0 (places that are the same for all lanes have no step), 1 when they are consecutive.
     int64_t step = 0;
+    int64_t stride = 0;  // the same in bytes
     bool is_certain = false;  // else the code has to ask
     // Elements, in the order of their places, that accesses of the same block use out of each `step`: which of them this is,
     // and how far the last is from the first.
@@ -30,9 +33,37 @@ struct LaneAccess {
     [[nodiscard]] bool is_whole_group() const { return static_cast<int64_t>(group.size()) == step; }
 };
 
-// Of a load or store; nothing where places differ without a pattern or by more than `lane_step_max`.
-[[nodiscard]] std::optional<LaneAccess> access_of(llvm::Instruction& instruction, const LaneShapes& shapes,
-                                                  const LaneShapes& guesses, unsigned lanes);
+// The accesses of one loop's blocks, which stay as they are as long as this lives: each is looked at once.
+class LaneAccesses {
+public:
+    // `guesses`: shapes that are likely.
+    LaneAccesses(const LaneShapes& shapes, const LaneShapes& guesses, unsigned lanes)
+        : shapes_(shapes), guesses_(guesses), lanes_(lanes) {}
+
+    // Of a load or store; nothing where places differ without a pattern or by more than `lane_step_max`.
+    [[nodiscard]] std::optional<LaneAccess> of(llvm::Instruction& instruction);
+
+private:
+    struct Placed {
+        int64_t offset = 0;  // in bytes from their common base
+        llvm::Instruction* access = nullptr;
+    };
+    // Loads or stores of one type whose places differ by constants, by place.
+    using Neighbours = llvm::SmallVector<Placed, 4>;
+    using NeighboursKey = std::tuple<const llvm::Value*, const llvm::Type*, unsigned>;  // base, type, opcode
+    struct Block {
+        llvm::DenseMap<NeighboursKey, Neighbours> neighbours;
+        llvm::DenseMap<const llvm::Instruction*, size_t> numbers;  // of what accesses memory, in order
+    };
+
+    const Block& block_of(llvm::BasicBlock& block);
+    void find_group(llvm::Instruction& instruction, LaneAccess& access, int64_t element_bytes);
+
+    const LaneShapes& shapes_;
+    const LaneShapes& guesses_;
+    unsigned lanes_;
+    llvm::DenseMap<const llvm::BasicBlock*, std::unique_ptr<Block>> blocks_;
+};
 
 // How far one of a group is from another.
 [[nodiscard]] int64_t elements_between(const llvm::Instruction& from, const llvm::Instruction& to);

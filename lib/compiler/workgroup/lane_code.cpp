@@ -8,8 +8,8 @@
 
 namespace polder::compiler::workgroup {
 
-LaneCode::LaneCode(const LanePlan& plan, const LaneShapes& shapes, const LaneShapes& guesses, unsigned width)
-    : plan_(plan), shapes_(shapes), guesses_(guesses), function_(*plan.header->getParent()), width_(width),
+LaneCode::LaneCode(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width)
+    : plan_(plan), shapes_(shapes), accesses_(accesses), function_(*plan.header->getParent()), width_(width),
       builder_(function_.getContext()), mask_type_(llvm::FixedVectorType::get(builder_.getInt1Ty(), width)) {}
 
 // The scalar of a uniform value, or the first lane's of a strided one.

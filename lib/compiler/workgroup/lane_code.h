@@ -14,8 +14,7 @@ inline constexpr unsigned accessed_one_by_one_max = 8;
 
 class LaneCode {
 public:
-    // `guesses`: shapes that are likely.
-    LaneCode(const LanePlan& plan, const LaneShapes& shapes, const LaneShapes& guesses, unsigned width);
+    LaneCode(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width);
 
     [[nodiscard]] llvm::IRBuilder<>& builder() { return builder_; }
     [[nodiscard]] unsigned width() const { return width_; }
@@ -74,7 +73,7 @@ private:
 
     const LanePlan& plan_;
     const LaneShapes& shapes_;
-    const LaneShapes& guesses_;
+    LaneAccesses& accesses_;
     llvm::Function& function_;
     unsigned width_;
     llvm::IRBuilder<> builder_;

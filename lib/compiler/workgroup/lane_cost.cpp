@@ -1,6 +1,5 @@
 #include "lane_cost.h"
 
-#include "lane_access.h"
 #include "lane_code.h"
 
 #include <algorithm>
@@ -22,11 +21,11 @@ struct Costs {
 
 // A load or store of all lanes as LaneCode makes it.
 double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address, const LaneShapes& shapes,
-                      const LaneShapes& guesses, unsigned width, bool is_masked) {
+                      LaneAccesses& accesses, unsigned width, bool is_masked) {
     constexpr double question = 4;
     if (shapes.of(&address).is_uniform())
         return cost_of_access(LanePlaces::same, width, is_masked);
-    const std::optional<LaneAccess> access = access_of(instruction, shapes, guesses, width);
+    const std::optional<LaneAccess> access = accesses.of(instruction);
     if (!access || (llvm::isa<llvm::StoreInst>(instruction) && access->step > 1 && !access->is_whole_group()))
         return cost_of_access(LanePlaces::apart, width, is_masked);
     const bool is_asked = !access->is_certain || (is_masked && !access->is_consecutive());
@@ -36,12 +35,12 @@ double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address
     return together + (is_asked ? question : 0);
 }
 
-Costs costs_of(llvm::Instruction& instruction, const LaneShapes& shapes, const LaneShapes& guesses, unsigned width,
+Costs costs_of(llvm::Instruction& instruction, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width,
                bool is_masked) {
     const double one_by_one = width;
     if (const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
         address && !instruction.isAtomic() && !instruction.isVolatile())
-        return {cost_of_access(instruction, *address, shapes, guesses, width, is_masked), one_by_one};
+        return {cost_of_access(instruction, *address, shapes, accesses, width, is_masked), one_by_one};
     // Alone, what has a constant step is an addition, or part of an access.
     if (const LaneShape shape = shapes.of(&instruction); !instruction.getType()->isVoidTy() && shape.is_strided())
         return {1, shape.is_uniform() ? one_by_one : 0};
@@ -74,7 +73,7 @@ bool is_vector_instruction(const llvm::Instruction& instruction) {
     return !instruction.mayReadOrWriteMemory();
 }
 
-bool do_lanes_pay(const LanePlan& plan, const LaneShapes& shapes, const LaneShapes& guesses, unsigned width) {
+bool do_lanes_pay(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width) {
     Costs all;
     for (llvm::BasicBlock* block : plan.blocks) {
         const double weight = weight_of_block(plan.loops->getLoopDepth(block) - plan.loop->getLoopDepth());
@@ -83,7 +82,7 @@ bool do_lanes_pay(const LanePlan& plan, const LaneShapes& shapes, const LaneShap
                 llvm::isa<llvm::AssumeInst>(instruction) || instruction.isLifetimeStartOrEnd() ||
                 &instruction == plan.next || &instruction == plan.compare)
                 continue;
-            const Costs costs = costs_of(instruction, shapes, guesses, width, plan.is_masked(block));
+            const Costs costs = costs_of(instruction, shapes, accesses, width, plan.is_masked(block));
             all.lanes += weight * costs.lanes;
             all.one_by_one += weight * costs.one_by_one;
         }

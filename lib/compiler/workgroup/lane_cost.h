@@ -4,6 +4,7 @@
 // Estimates in instructions of one work-item. What a gather costs is measured (decision 13): 11 ns, ten times a load.
 #pragma once
 
+#include "lane_access.h"
 #include "lane_plan.h"
 
 namespace polder::compiler::workgroup {
@@ -20,8 +21,6 @@ enum class LanePlaces : uint8_t { same, consecutive, apart };
 // What has a form for vectors; other calls are made lane by lane.
 [[nodiscard]] bool is_vector_instruction(const llvm::Instruction& instruction);
 
-// `guesses`: shapes that are likely.
-[[nodiscard]] bool do_lanes_pay(const LanePlan& plan, const LaneShapes& shapes, const LaneShapes& guesses,
-                                unsigned width);
+[[nodiscard]] bool do_lanes_pay(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width);
 
 } // namespace polder::compiler::workgroup

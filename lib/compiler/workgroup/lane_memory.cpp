@@ -28,7 +28,7 @@ bool is_first_of_undisturbed(const llvm::Instruction& load, llvm::ArrayRef<llvm:
 llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
     if (const auto found = loaded_before_.find(&load); found != loaded_before_.end())
         return found->second;
-    const std::optional<LaneAccess> access = access_of(load, shapes_, guesses_, width_);
+    const std::optional<LaneAccess> access = accesses_.of(load);
     llvm::Value* address = load.getPointerOperand();
     if (!access)
         return load_apart(load, address, 0, mask);
@@ -77,7 +77,7 @@ void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
         builder_.CreateAlignedStore(last, scalar(to), store.getAlign());
         return;
     }
-    const std::optional<LaneAccess> access = access_of(store, shapes_, guesses_, width_);
+    const std::optional<LaneAccess> access = accesses_.of(store);
     if (!access || (access->step > 1 && !access->is_whole_group())) {
         store_apart(store, mask);
         return;
@@ -107,10 +107,9 @@ llvm::Value* LaneCode::condition_of(const LaneAccess& access, llvm::Value* addre
     if (access.is_certain)
         return condition;
     llvm::Value* addresses = vector(address);
-    const int64_t stride = guesses_.of(address).stride;
     llvm::Value* expected =
         builder_.CreateGEP(builder_.getInt8Ty(), builder_.CreateVectorSplat(width_, first_place(access, address)),
-                           lane_offsets(builder_.getInt64Ty(), stride));
+                           lane_offsets(builder_.getInt64Ty(), access.stride));
     llvm::Value* follows = builder_.CreateAndReduce(builder_.CreateICmpEQ(addresses, expected));
     return condition ? builder_.CreateAnd(condition, follows) : follows;
 }

@@ -13,8 +13,8 @@ using Edge = std::pair<llvm::BasicBlock*, llvm::BasicBlock*>;
 
 class VectorLoop {
 public:
-    VectorLoop(const LanePlan& plan, const LaneShapes& shapes, const LaneShapes& guesses, unsigned width)
-        : plan_(plan), shapes_(shapes), function_(*plan.header->getParent()), lanes_(plan, shapes, guesses, width),
+    VectorLoop(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width)
+        : plan_(plan), shapes_(shapes), function_(*plan.header->getParent()), lanes_(plan, shapes, accesses, width),
           at_(lanes_.builder()) {}
 
     void emit() {
@@ -338,8 +338,8 @@ private:
 
 } // namespace
 
-void emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, const LaneShapes& guesses, unsigned width) {
-    VectorLoop(plan, shapes, guesses, width).emit();
+void emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width) {
+    VectorLoop(plan, shapes, accesses, width).emit();
 }
 
 } // namespace polder::compiler::workgroup

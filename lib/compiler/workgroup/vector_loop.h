@@ -2,11 +2,12 @@
 // the vectoriser. Masked blocks are laid out one after the other, masked loops run until no lane is left.
 #pragma once
 
+#include "lane_access.h"
 #include "lane_plan.h"
 
 namespace polder::compiler::workgroup {
 
-// `width`: lanes; a power of two. `plan` and `shapes` are of the same loop and useless afterwards.
-void emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, const LaneShapes& guesses, unsigned width);
+// `width`: lanes; a power of two. `plan`, `shapes` and `accesses` are of the same loop and useless afterwards.
+void emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width);
 
 }  // namespace polder::compiler::workgroup

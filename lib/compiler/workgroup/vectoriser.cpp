@@ -80,9 +80,10 @@ Outcome vectorise(llvm::Loop& loop, llvm::LoopInfo& loops, unsigned width, Lanes
         return Outcome::not_understood;
     const LaneShapes guesses(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent,
                              plan->private_strides, LaneShapes::Certainty::likely);
-    if (lanes == Lanes::where_they_pay && !do_lanes_pay(*plan, shapes, guesses, width))
+    LaneAccesses accesses(shapes, guesses, width);
+    if (lanes == Lanes::where_they_pay && !do_lanes_pay(*plan, shapes, accesses, width))
         return Outcome::does_not_pay;
-    emit_vector_loop(*plan, shapes, guesses, width);
+    emit_vector_loop(*plan, shapes, accesses, width);
     return Outcome::vectorised;
 }
 
