@@ -108,6 +108,47 @@ TEST(Lanes, VectorsOfEightAndMoreAreNotTakenApart) {
         ASSERT_EQ(out[i / 16].values[i % 16], 2 * in[i / 16].values[i % 16]) << i;
 }
 
+TEST(Lanes, VectorsStayWhole_WhereLanesGainLess) {
+    Compiled program(R"(
+        kernel void butterfly(global float2* data, global const int* order, int n) {
+            local float2 staged[64];
+            int i = get_local_id(0), first = get_group_id(0) * 64;
+            staged[i] = data[first + order[i]];
+            staged[i + 32] = data[first + order[i + 32]];
+            barrier(CLK_LOCAL_MEM_FENCE);
+            float2 a = staged[order[i]], b = staged[order[i + 32]];
+            barrier(CLK_LOCAL_MEM_FENCE);
+            staged[order[i]] = a + b * 2.0f;
+            staged[order[i + 32]] = a - b * 3.0f;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            data[first + i] = staged[i];
+            data[first + i + 32] = staged[i + 32];
+        })");
+    struct alignas(8) Pair {
+        float x, y;
+    };
+    std::vector<Pair> in(128), staged(128);
+    std::vector<int> order(64);
+    for (size_t i = 0; i < in.size(); ++i)
+        in[i] = {static_cast<float>(i), static_cast<float>(i * i)};
+    for (size_t i = 0; i < order.size(); ++i)
+        order[i] = static_cast<int>(i * 37 % 64);
+    for (size_t first = 0; first < 128; first += 64)
+        for (size_t i = 0; i < 32; ++i) {
+            const auto in_order = [&](size_t at) { return static_cast<size_t>(order[at]); };
+            const Pair a = in[first + in_order(in_order(i))], b = in[first + in_order(in_order(i + 32))];
+            staged[first + in_order(i)] = {a.x + 2 * b.x, a.y + 2 * b.y};
+            staged[first + in_order(i + 32)] = {a.x - 3 * b.x, a.y - 3 * b.y};
+        }
+    ASSERT_EQ(program.prepare("butterfly"), "");
+    EXPECT_TRUE(has(program, "load <2 x float>") && has(program, "fadd <2 x float>")) << program.optimised();
+    EXPECT_FALSE(has(program, "gather") || has(program, "scatter")) << program.optimised();
+    std::vector<Pair> out = in;
+    program.run({1, {64, 1, 1}, {32, 1, 1}}, Arguments().add(out.data()).add(order.data()).add(64));
+    for (size_t i = 0; i < out.size(); ++i)
+        ASSERT_TRUE(out[i].x == staged[i].x && out[i].y == staged[i].y) << i;
+}
+
 constexpr const char* rows_and_columns = R"(
     kernel void columns(global const float* in, global float* out, int w) {
         int row = get_global_id(0), column = get_global_id(1);

@@ -14,11 +14,6 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
-struct Costs {
-    double lanes = 0;         // one passage for all lanes
-    double one_by_one = 0;    // the same work-items without lanes
-};
-
 // A load or store of all lanes as LaneCode makes it.
 double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address, const LaneShapes& shapes,
                       LaneAccesses& accesses, unsigned width, bool is_masked) {
@@ -35,8 +30,8 @@ double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address
     return together + (is_asked ? question : 0);
 }
 
-Costs costs_of(llvm::Instruction& instruction, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width,
-               bool is_masked) {
+LaneCosts costs_of(llvm::Instruction& instruction, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width,
+                   bool is_masked) {
     const double one_by_one = width;
     if (const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
         address && !instruction.isAtomic() && !instruction.isVolatile())
@@ -73,8 +68,8 @@ bool is_vector_instruction(const llvm::Instruction& instruction) {
     return !instruction.mayReadOrWriteMemory();
 }
 
-bool do_lanes_pay(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width) {
-    Costs all;
+LaneCosts costs_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width) {
+    LaneCosts all;
     for (llvm::BasicBlock* block : plan.blocks) {
         const double weight = weight_of_block(plan.loops->getLoopDepth(block) - plan.loop->getLoopDepth());
         for (llvm::Instruction& instruction : *block) {
@@ -82,12 +77,12 @@ bool do_lanes_pay(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& 
                 llvm::isa<llvm::AssumeInst>(instruction) || instruction.isLifetimeStartOrEnd() ||
                 &instruction == plan.next || &instruction == plan.compare)
                 continue;
-            const Costs costs = costs_of(instruction, shapes, accesses, width, plan.is_masked(block));
+            const LaneCosts costs = costs_of(instruction, shapes, accesses, width, plan.is_masked(block));
             all.lanes += weight * costs.lanes;
             all.one_by_one += weight * costs.one_by_one;
         }
     }
-    return all.lanes <= all.one_by_one;
+    return all;
 }
 
 } // namespace polder::compiler::workgroup

@@ -21,6 +21,15 @@ enum class LanePlaces : uint8_t { same, consecutive, apart };
 // What has a form for vectors; other calls are made lane by lane.
 [[nodiscard]] bool is_vector_instruction(const llvm::Instruction& instruction);
 
-[[nodiscard]] bool do_lanes_pay(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width);
+// Of all work-items of one vector, in one passage.
+struct LaneCosts {
+    double lanes = 0;
+    double one_by_one = 0;  // vectors taken apart
+
+    [[nodiscard]] double gain() const { return one_by_one - lanes; }
+};
+
+[[nodiscard]] LaneCosts costs_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
+                                 unsigned width);
 
 } // namespace polder::compiler::workgroup

@@ -1,14 +1,15 @@
 #include "vectoriser.h"
 
 #include "lane_cost.h"
+#include "own_vectors.h"
 #include "vector_loop.h"
 
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/PostDominators.h>
-#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/Scalarizer.h>
+#include <llvm/Transforms/Utils/Cloning.h>
 #include <llvm/Transforms/Utils/LCSSA.h>
 #include <llvm/Transforms/Utils/LoopSimplify.h>
 #include <llvm/Transforms/Utils/LowerSwitch.h>
@@ -67,82 +68,108 @@ void canonicalise(llvm::Function& function, llvm::FunctionAnalysisManager& analy
     passes.run(function, analyses);
 }
 
-enum class Outcome : uint8_t { vectorised, does_not_pay, not_understood };
+llvm::SmallVector<llvm::Loop*> tagged_loops(const llvm::LoopInfo& loops) {
+    llvm::SmallVector<llvm::Loop*> tagged;
+    llvm::copy_if(loops.getLoopsInPreorder(), std::back_inserter(tagged),
+                  [](const llvm::Loop* loop) { return is_tagged(*loop); });
+    return tagged;
+}
+
+// How much a loop's rounds count.
+double weight_of_loop(const llvm::Loop& loop) { return weight_of_block(loop.getLoopDepth() - 1); }
+
+struct Outcome {
+    enum class Kind : uint8_t { vectorised, does_not_pay, not_understood } kind;
+    double gain = 0;
+};
 
 Outcome vectorise(llvm::Loop& loop, llvm::LoopInfo& loops, unsigned width, Lanes lanes) {
     const llvm::PostDominatorTree post_dominators(*loop.getHeader()->getParent());
     const std::optional<LanePlan> plan = plan_lanes(loop, loops, post_dominators);
     if (!plan)
-        return Outcome::not_understood;
+        return {Outcome::Kind::not_understood};
     const LaneShapes shapes(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent,
                             plan->private_strides);
     if (!can_run_in_lanes(*plan, shapes))
-        return Outcome::not_understood;
+        return {Outcome::Kind::not_understood};
     const LaneShapes guesses(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent,
                              plan->private_strides, LaneShapes::Certainty::likely);
     LaneAccesses accesses(shapes, guesses, width);
-    if (lanes == Lanes::where_they_pay && !do_lanes_pay(*plan, shapes, accesses, width))
-        return Outcome::does_not_pay;
+    const double gain = weight_of_loop(loop) * costs_of(*plan, shapes, accesses, width).gain();
+    if (lanes == Lanes::where_they_pay && gain < 0)
+        return {Outcome::Kind::does_not_pay};
     emit_vector_loop(*plan, shapes, accesses, width);
-    return Outcome::vectorised;
+    return {Outcome::Kind::vectorised, gain};
 }
 
-// Tries one tagged loop; false when there is none.
-bool vectorise_one(llvm::Function& function, unsigned width, Lanes lanes, unsigned& vectorised) {
+// Tries one tagged loop; nothing when there is none.
+std::optional<Outcome> vectorise_one(llvm::Function& function, unsigned width, Lanes lanes) {
     llvm::DominatorTree dominators(function);
     llvm::LoopInfo loops(dominators);
-    for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
-        if (!is_tagged(*loop))
-            continue;
-        const Outcome outcome = vectorise(*loop, loops, uses_double(*loop) ? std::max(width / 2, 2U) : width, lanes);
-        retire(*loop, outcome == Outcome::not_understood ? LeftToLlvm::yes : LeftToLlvm::no);
-        vectorised += outcome == Outcome::vectorised ? 1 : 0;
-        return true;
-    }
-    return false;
+    const auto tagged = tagged_loops(loops);
+    if (tagged.empty())
+        return std::nullopt;
+    llvm::Loop& loop = *tagged.front();
+    const Outcome outcome = vectorise(loop, loops, uses_double(loop) ? std::max(width / 2, 2U) : width, lanes);
+    retire(loop, outcome.kind == Outcome::Kind::not_understood ? LeftToLlvm::yes : LeftToLlvm::no);
+    return outcome;
 }
 
-// A program that works on vectors of eight and more fills the registers by itself. Its vectors are not taken apart, since each
-// of their elements would be a gather for lanes.
-constexpr unsigned own_vector_elements_min = 8;
-
-bool has_vectors_of_its_own(const llvm::LoopInfo& loops) {
-    double own = 0, others = 0;
-    for (const llvm::Loop* loop : loops.getLoopsInPreorder()) {
-        if (!is_tagged(*loop))
-            continue;
-        for (const llvm::BasicBlock* block : loop->blocks())
-            for (const llvm::Instruction& instruction : *block) {
-                const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
-                if (address == nullptr || llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(address)))
-                    continue;
-                const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(llvm::getLoadStoreType(&instruction));
-                const double weight = weight_of_block(loops.getLoopDepth(block) - loop->getLoopDepth());
-                (type != nullptr && type->getNumElements() >= own_vector_elements_min ? own : others) += weight;
-            }
-    }
-    return own > others;
+// `from` is left without one.
+void take_body(llvm::Function& to, llvm::Function& from) {
+    for (llvm::BasicBlock& block : to)
+        block.dropAllReferences();
+    while (!to.empty())
+        to.begin()->eraseFromParent();
+    to.splice(to.begin(), &from);
+    for (auto [its, own] : llvm::zip(from.args(), to.args()))
+        its.replaceAllUsesWith(&own);
+    to.setSubprogram(from.getSubprogram());  // which the places of its instructions name
 }
 
-}  // namespace
+// One work-item at a time, with the program's own vectors.
+void restore(llvm::Function& function, llvm::Function& as_written) {
+    take_body(function, as_written);
+    llvm::DominatorTree dominators(function);
+    const llvm::LoopInfo loops(dominators);
+    for (llvm::Loop* loop : tagged_loops(loops))
+        retire(*loop, LeftToLlvm::no);
+}
+
+} // namespace
 
 unsigned vectorise_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes,
                                    llvm::FunctionAnalysisManager& analyses) {
-    bool is_wanted = false;
+    if (width < 2 || lanes == Lanes::none)
+        return 0;
+    double saved = 0;
     {
         llvm::DominatorTree dominators(function);
         const llvm::LoopInfo loops(dominators);
-        for (const llvm::Loop* loop : loops.getLoopsInPreorder())
-            is_wanted |= is_tagged(*loop);
-        is_wanted = is_wanted && !has_vectors_of_its_own(loops);
+        const auto tagged = tagged_loops(loops);
+        if (tagged.empty() || use_wide_vectors(tagged, loops))
+            return 0;
+        if (lanes == Lanes::where_they_pay)
+            saved = width * saved_by_vectors(tagged, loops, width);
     }
-    if (!is_wanted || width < 2 || lanes == Lanes::none)
-        return 0;
+    llvm::ValueToValueMapTy copies;
+    llvm::Function* const as_written = saved > 0 ? llvm::CloneFunction(&function, copies) : nullptr;
     canonicalise(function, analyses);
     unsigned vectorised = 0;
-    while (vectorise_one(function, width, lanes, vectorised)) {
+    double gain = 0;
+    while (const std::optional<Outcome> outcome = vectorise_one(function, width, lanes)) {
+        vectorised += outcome->kind == Outcome::Kind::vectorised ? 1 : 0;
+        gain += outcome->gain;
+    }
+    if (as_written != nullptr) {
+        if (gain < saved) {
+            analyses.clear(function, function.getName());
+            restore(function, *as_written);
+            vectorised = 0;
+        }
+        as_written->eraseFromParent();
     }
     return vectorised;
 }
 
-}  // namespace polder::compiler::workgroup
+} // namespace polder::compiler::workgroup
