@@ -50,8 +50,9 @@ const LaneAccesses::Block& LaneAccesses::block_of(llvm::BasicBlock& block) {
         known->neighbours[key_of(instruction, place.base)].push_back({place.offset, &instruction});
     }
     for (auto& [key, neighbours] : known->neighbours)
-        std::stable_sort(neighbours.begin(), neighbours.end(),
-                         [](const Placed& a, const Placed& b) { return a.offset < b.offset; });
+        llvm::sort(neighbours, [](const Placed& a, const Placed& b) {
+            return a.offset != b.offset ? a.offset < b.offset : a.access->comesBefore(b.access);
+        });
     return *known;
 }
 
