@@ -89,6 +89,45 @@ TEST(Lanes, IntsBehindAGuard_AreLoadedAsRows) {
     EXPECT_EQ(out, expected);
 }
 
+// The first lanes of a row are kept out by the guard, which is all that tells that the index is not negative.
+TEST(Lanes, IndicesThatAGuardKeepsFromBeingNegative_AreRightWhereTheFirstLanesAreOut) {
+    constexpr int count = 96;
+    constexpr int distance = 5;
+    for (const char* body : {"int i = get_global_id(0), j = i - n; if (j >= 0) out[j] = in[i];",
+                             "uint i = get_global_id(0); if (i >= (uint)n) out[i - (uint)n] = in[i];",
+                             "size_t i = get_global_id(0); if (i >= (size_t)n) out[i - (size_t)n] = in[i];",
+                             "int i = get_global_id(0); if (i >= n) { uint j = i - n; out[j | 0] = in[j + n]; }"}) {
+        Compiled program("kernel void k(global const int* in, global int* out, int n) {" + std::string{body} + "}");
+        ASSERT_EQ(program.prepare("k"), "");
+        std::vector<int> in(count), out(count, -1), expected(count, -1);
+        std::iota(in.begin(), in.end(), 100);
+        std::copy(in.begin() + distance, in.end(), expected.begin());
+        program.run({1, {count, 1, 1}, {32, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(distance));
+        EXPECT_EQ(out, expected) << body;
+    }
+}
+
+TEST(Lanes, SumOverNeighboursInsideTheRange_IsRightAtItsBeginning) {
+    Compiled program(R"(
+        kernel void k(global const int* in, global int* out, int radius, int n) {
+            int i = get_global_id(0), sum = 0;
+            for (int d = -radius; d <= radius; ++d) {
+                int j = i + d;
+                if (j >= 0 && j < n) sum += in[j];
+            }
+            out[i] = sum;
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    constexpr int n = 64, radius = 5;
+    std::vector<int> in(n), out(n), expected(n);
+    std::iota(in.begin(), in.end(), 7);
+    for (int i = 0; i < n; ++i)
+        for (int j = std::max(i - radius, 0); j <= std::min(i + radius, n - 1); ++j)
+            expected[i] += in[j];
+    program.run({1, {n, 1, 1}, {32, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(radius).add(n));
+    EXPECT_EQ(out, expected);
+}
+
 TEST(Lanes, VectorsOfEightAndMoreAreNotTakenApart) {
     Compiled program(R"(
         kernel void k(global const float16* a, global float16* out) {

@@ -57,13 +57,31 @@ void LaneCode::emit(llvm::Instruction& instruction, llvm::Value* mask) {
 }
 
 llvm::Value* LaneCode::emit_scalar(llvm::Instruction& instruction, llvm::Value* mask) {
-    llvm::Instruction* copy = instruction.clone();
+    llvm::Instruction* copy = shapes_.of(&instruction).is_uniform() ? instruction.clone() : clone_for_all(instruction);
     for (llvm::Use& operand : copy->operands())
         operand.set(scalar(operand.get()));
     copy->setMetadata(llvm::LLVMContext::MD_access_group, nullptr);
     if (mask && !llvm::isSafeToSpeculativelyExecute(&instruction))
         make_harmless(*copy, mask);
     return builder_.Insert(copy, instruction.getName());
+}
+
+// What LLVM knows of a strided value, from the guards before it, holds for the work-items that pass them. The first lane may
+// not be one of these, and yet all lanes' values are computed from its.
+llvm::Instruction* LaneCode::clone_for_all(const llvm::Instruction& instruction) {
+    if (const auto* either = llvm::dyn_cast<llvm::PossiblyDisjointInst>(&instruction); either && either->isDisjoint())
+        return llvm::BinaryOperator::CreateAdd(either->getOperand(0), either->getOperand(1));
+    if (const auto* extension = llvm::dyn_cast<llvm::ZExtInst>(&instruction);
+        extension && !shapes_.of(extension->getOperand(0)).is_exact_unsigned)
+        return llvm::CastInst::Create(llvm::Instruction::SExt, extension->getOperand(0), extension->getType());
+    llvm::Instruction* copy = instruction.clone();
+    if (auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(copy))
+        address->setNoWrapFlags(address->getNoWrapFlags().withoutNoUnsignedWrap());
+    else if (llvm::isa<llvm::CastInst>(copy))
+        copy->dropPoisonGeneratingFlags();
+    else if (llvm::isa<llvm::OverflowingBinaryOperator>(copy))
+        copy->setHasNoUnsignedWrap(false);
+    return copy;
 }
 
 // When no lane is active, reads a dummy, divides by one.
@@ -197,4 +215,4 @@ void LaneCode::emit_lane_by_lane(llvm::Instruction& instruction, llvm::Value* ma
         vectors_[&instruction] = result;
 }
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

@@ -48,6 +48,7 @@ public:
 private:
     llvm::Constant* lane_offsets(llvm::Type* type, int64_t stride);
     llvm::Value* emit_scalar(llvm::Instruction& instruction, llvm::Value* mask);
+    llvm::Instruction* clone_for_all(const llvm::Instruction& instruction);
     void make_harmless(llvm::Instruction& copy, llvm::Value* mask);
     llvm::Value* dummy();
     llvm::Value* emit_vector(llvm::Instruction& instruction, llvm::Value* mask);

@@ -189,7 +189,9 @@ LaneShape LaneShapes::sum(llvm::BinaryOperator& op) {
     if (result.stride == 0)
         return varying;  // rare, and its exactness is not worth the thought
     const bool no_signed_wrap = !is_or && op.hasNoSignedWrap();
-    const bool no_unsigned_wrap = is_or || op.hasNoUnsignedWrap();
+    // `i - n` under `i >= n` wraps around in the lanes that are kept out, and the first lane may be one of them.
+    const bool is_guarded = is_sub && result.stride > 0;
+    const bool no_unsigned_wrap = is_or || (op.hasNoUnsignedWrap() && !is_guarded);
     result.is_exact_signed = no_signed_wrap && left.is_exact_signed && right.is_exact_signed;
     result.is_exact_unsigned = no_unsigned_wrap && left.is_exact_unsigned && right.is_exact_unsigned;
     if (is_or || is_sub || is_guess())
@@ -275,7 +277,7 @@ LaneShape LaneShapes::extended(llvm::CastInst& cast) {
         return varying;
     LaneShape result = strided(value.stride);
     result.is_exact_signed = true;
-    result.is_exact_unsigned = !is_signed;
+    result.is_exact_unsigned = !is_signed && (value.is_exact_unsigned || is_guess());
     return result;
 }
 
