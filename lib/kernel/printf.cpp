@@ -1,9 +1,8 @@
-#include <kernel/printf.h>
-
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <kernel/printf.h>
 
 namespace polder::kernel {
 namespace {
@@ -92,8 +91,13 @@ private:
         return true;
     }
 
+    // C's other names for 64 bits are no part of OpenCL C, but of programs that come from C.
     Length length() {
-        if (take('l'))
+        if (take('l')) {
+            take('l');
+            return Length::l;
+        }
+        if (take('z') || take('j') || take('t'))
             return Length::l;
         if (!take('h'))
             return Length::none;
@@ -282,8 +286,8 @@ std::optional<std::string> format_text(std::string_view format, std::span<const 
 
 } // namespace polder::kernel
 
-extern "C" int polder_printf(const polder::LaunchContext* context, const char* format,
-                             const std::byte* arguments, size_t arguments_size) noexcept try {
+extern "C" int polder_printf(const polder::LaunchContext* context, const char* format, const std::byte* arguments,
+                             size_t arguments_size) noexcept try {
     const auto text = polder::kernel::format_text(format, {arguments, arguments_size});
     if (!text)
         return -1;
