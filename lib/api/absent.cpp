@@ -1,6 +1,7 @@
 // Entry points of what OpenCL 3.0 makes optional and Polder does not have: images, samplers, pipes. They check what
 // comes before the object that cannot exist, and then say that it does not.
 #include "enqueue.h"
+#include "mem_flags.h"
 
 #include <runtime/mem_object.h>
 
@@ -34,9 +35,6 @@ cl_int no_image(cl_command_queue queue, const char* function = __builtin_FUNCTIO
         function);
 }
 
-constexpr cl_mem_flags access_flags =
-    CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY | CL_MEM_KERNEL_READ_AND_WRITE;
-
 bool is_image_type(cl_mem_object_type type) {
     return type >= CL_MEM_OBJECT_IMAGE2D && type <= CL_MEM_OBJECT_IMAGE1D_BUFFER;
 }
@@ -66,9 +64,11 @@ CL_API_ENTRY cl_int CL_API_CALL clGetSupportedImageFormats(cl_context context, c
                                                            cl_image_format* image_formats, cl_uint* num_image_formats) {
     return entry([&]() -> Result<void> {
         POLDER_TRY(from_handle<Context>(context));
-        // No such kind of image, no such access, or room for no format.
-        if (!is_image_type(image_type) || (flags && !(flags & access_flags)) || (image_formats && num_entries == 0))
+        // No such kind of image, or room for no format.
+        if (!is_image_type(image_type) || (image_formats && num_entries == 0))
             return fail(Status::invalid_value);
+        // The flag that only this call knows goes with any other.
+        POLDER_TRY(check_flags(flags & ~cl_mem_flags{CL_MEM_KERNEL_READ_AND_WRITE}));
         if (num_image_formats)
             *num_image_formats = 0;
         return {};

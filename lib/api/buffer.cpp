@@ -1,5 +1,6 @@
 // Buffers and sub-buffers: creation, queries, callbacks.
 #include "entry.h"
+#include "mem_flags.h"
 
 #include <runtime/mem_object.h>
 #include <runtime/svm.h>
@@ -9,24 +10,6 @@ using namespace polder::runtime;
 
 namespace polder::api {
 namespace {
-
-constexpr cl_mem_flags device_access = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY;
-constexpr cl_mem_flags host_pointer_use = CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR;
-constexpr cl_mem_flags host_access = CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
-
-// By hand: std::popcount is a call into libgcc on processors that are not known to have the instruction.
-bool at_most_one(cl_mem_flags flags) { return (flags & (flags - 1)) == 0; }
-
-Result<void> check_flags(cl_mem_flags flags) {
-    if (flags & ~(device_access | host_pointer_use | host_access))
-        return fail(Status::invalid_value);
-    // Mutually exclusive: the three device accesses; the three host accesses; USE_HOST_PTR and the other two.
-    if (!at_most_one(flags & device_access) || !at_most_one(flags & host_access))
-        return fail(Status::invalid_value);
-    if ((flags & CL_MEM_USE_HOST_PTR) && (flags & (CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)))
-        return fail(Status::invalid_value);
-    return {};
-}
 
 Result<Ref<MemObject>> create_buffer(cl_context context_handle, const cl_mem_properties* properties, cl_mem_flags flags,
                                      size_t size, void* host_ptr) {

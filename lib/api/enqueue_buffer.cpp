@@ -138,7 +138,7 @@ Result<void*> map(const EnqueueEdge& edge, cl_mem handle, Blocking blocking, cl_
     POLDER_TRY(reserve_map(edge, *buffer));
     std::byte* const pointer = buffer->storage().map_address() + range.begin;
     const MemObject::Map entry{pointer, StorageRect::of(range), access};
-    buffer->add_map(entry);
+    POLDER_TRY(buffer->add_map(entry));
     auto enqueued = edge.enqueue(CL_COMMAND_MAP_BUFFER, MapCommand(share(buffer), entry.rect, access), blocking);
     if (!enqueued) {
         static_cast<void>(buffer->take_map(pointer));
@@ -157,7 +157,7 @@ Result<void> unmap(const EnqueueEdge& edge, cl_mem handle, const void* pointer) 
     auto enqueued =
         edge.enqueue(CL_COMMAND_UNMAP_MEM_OBJECT, UnmapCommand(share(buffer), mapped->rect, mapped->access));
     if (!enqueued)
-        buffer->add_map(*mapped);
+        buffer->return_map(*mapped);
     return enqueued;
 }
 

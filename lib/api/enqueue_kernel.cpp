@@ -294,6 +294,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSizeKHR(cl_command_
             return fail(Status::invalid_global_work_size);
         if (!suggested_local_work_size)
             return fail(Status::invalid_value);
+        POLDER_TRY(check_svm(queue->device(), *object->arguments()));
         NdRange range;
         POLDER_TRY(set_range(*object, *on, queue->device(), sizes, range));
         std::copy_n(range.local.begin(), work_dim, suggested_local_work_size);

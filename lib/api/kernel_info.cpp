@@ -142,10 +142,11 @@ bool needs_two_dimensions(const KernelOnDevice& on) {
 Result<void> answer_local_size(const KernelAndDevice& target, const SubGroupInput& input, const Info& info) {
     if (!input.value || input.size != sizeof(size_t))
         return fail(Status::invalid_value);
-    const size_t dimensions = info.place() ? info.capacity() / sizeof(size_t) : 3;
-    if (dimensions < 1 || dimensions > 3)
-        return fail(Status::invalid_value);
+    // The place says how many dimensions are wanted.
     std::array<size_t, 3> local{0, 0, 0};
+    const size_t dimensions = info.place() ? std::min(info.capacity() / sizeof(size_t), local.size()) : local.size();
+    if (dimensions < 1)
+        return fail(Status::invalid_value);
     if (*static_cast<const size_t*>(input.value) == 1 && !needs_two_dimensions(*target.on))
         local = {group_size_max(target), 1, 1};
     return info.array(std::span<const size_t>(local).first(dimensions));

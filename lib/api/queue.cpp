@@ -19,11 +19,19 @@ struct Properties {
     std::vector<cl_queue_properties> list;  // with its terminating zero, or empty
 };
 
-Result<void> check_bits(cl_command_queue_properties bits) {
+enum class SizeGiven : uint8_t { no, yes };
+
+Result<void> check_bits(cl_command_queue_properties bits, SizeGiven size) {
     if (bits & ~known_properties)
         return fail(Status::invalid_value);
+    const bool on_device = bits & CL_QUEUE_ON_DEVICE;
+    // A queue on the host has no size and is no default; one on the device is out of order.
+    if (!on_device && (size == SizeGiven::yes || (bits & CL_QUEUE_ON_DEVICE_DEFAULT)))
+        return fail(Status::invalid_value);
+    if (on_device && !(bits & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE))
+        return fail(Status::invalid_value);
     // Queues on the device are optional in OpenCL 3.0 and no device here has them.
-    if (bits & ~host_queue_properties)
+    if (on_device)
         return fail(Status::invalid_queue_properties);
     return {};
 }
@@ -32,15 +40,18 @@ Result<Properties> check_properties(const cl_queue_properties* list) {
     Properties properties;
     if (!list)
         return properties;
+    SizeGiven size = SizeGiven::no;
     for (; *list != 0; list += 2) {
         if (list[0] == CL_QUEUE_PROPERTIES)
             properties.bits = list[1];
-        else  // CL_QUEUE_SIZE too: it only means something for queues on the device
+        else if (list[0] == CL_QUEUE_SIZE)
+            size = SizeGiven::yes;
+        else
             return fail(Status::invalid_value);
         properties.list.insert(properties.list.end(), {list[0], list[1]});
     }
     properties.list.push_back(0);
-    POLDER_TRY(check_bits(properties.bits));
+    POLDER_TRY(check_bits(properties.bits, size));
     return properties;
 }
 

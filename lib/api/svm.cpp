@@ -79,7 +79,7 @@ Result<void> enqueue_svm_free(const EnqueueEdge& edge, cl_uint count, void** poi
 bool overlap(const std::byte* a, const std::byte* b, size_t size) { return a < b + size && b < a + size; }
 
 Result<void> enqueue_svm_copy(const EnqueueEdge& edge, Blocking blocking, void* to, const void* from, size_t size) {
-    if (size != 0 && (!to || !from))
+    if (!to || !from)
         return fail(Status::invalid_value);
     auto* const first_to = static_cast<std::byte*>(to);
     const auto* const first_from = static_cast<const std::byte*>(from);

@@ -16,7 +16,7 @@ using compiler::ModuleKind;
 using WorkGroups = BuiltModule::WorkGroups;
 
 // Builds that run on threads of their own. The process must not end (and the compiler's data be destroyed) while
-// one runs: the destructor, called at exit, waits.
+// one runs: the destructor, called at exit, waits, but not for the build whose callback has called exit.
 class BuildThreads final : private ForkParticipant {
 public:
     static BuildThreads& get() {
@@ -25,7 +25,7 @@ public:
     }
     ~BuildThreads() {
         std::unique_lock lock(mutex_);
-        idle_.wait(lock, [&] { return running_ == 0; });
+        idle_.wait(lock, [&] { return running_ == (is_this_thread_ ? 1u : 0u); });
     }
     void start(std::function<void()> work) {
         {
@@ -33,6 +33,7 @@ public:
             ++running_;
         }
         std::thread([this, work = std::move(work)]() mutable {
+            is_this_thread_ = true;
             work();
             work = nullptr;  // what it holds goes before the last word
             const std::lock_guard lock(mutex_);
@@ -50,6 +51,7 @@ private:
     std::mutex mutex_;
     std::condition_variable idle_;
     uint32_t running_ = 0;
+    static inline thread_local bool is_this_thread_ = false;
     ForkMembership fork_membership_{*this};
 };
 

@@ -19,6 +19,16 @@ struct Destruction {
     }
 };
 
+// Maps of buffers are one row.
+ByteRange bytes_of(const memory::StorageRect& rect) {
+    return ByteRange::at(rect.offset, ByteCount{rect.shape.row_bytes});
+}
+
+bool write_the_same(const MemObject::Map& a, const MemObject::Map& b) {
+    return a.access != memory::MapAccess::read && b.access != memory::MapAccess::read &&
+           bytes_of(a.rect).overlaps(bytes_of(b.rect));
+}
+
 } // namespace
 
 MemObject::MemObject(Ref<Context> context, Ref<MemObject> parent, Ref<memory::Storage> storage, cl_mem_flags flags,
@@ -68,7 +78,15 @@ void MemObject::add_destructor(Destructor function, void* user) {
     destructors_.push_back({function, user});
 }
 
-void MemObject::add_map(const Map& map) {
+Result<void> MemObject::add_map(const Map& map) {
+    Lock lock(mutex_);
+    if (std::ranges::any_of(maps_, [&](const Map& other) { return write_the_same(map, other); }))
+        return fail(Status::invalid_operation);
+    maps_.push_back(map);
+    return {};
+}
+
+void MemObject::return_map(const Map& map) {
     Lock lock(mutex_);
     maps_.push_back(map);
 }

@@ -82,5 +82,27 @@ TEST_F(Absent, SamplersAndPipesCannotBeCreated) {
     EXPECT_EQ(clGetSamplerInfo(foreign, CL_SAMPLER_REFERENCE_COUNT, sizeof value, &value, nullptr), CL_INVALID_SAMPLER);
 }
 
+TEST_F(Absent, FormatsOfImagesWithInvalidFlagsAreNotListed) {
+    cl_uint count = 1;
+    for (const cl_mem_flags flags :
+         {cl_mem_flags{1} << 40, cl_mem_flags{CL_MEM_READ_WRITE} | cl_mem_flags{1} << 40,
+          cl_mem_flags{CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY}, cl_mem_flags{CL_MEM_READ_WRITE | CL_MEM_READ_ONLY},
+          cl_mem_flags{CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS}})
+        EXPECT_EQ(clGetSupportedImageFormats(context, flags, CL_MEM_OBJECT_IMAGE2D, 0, nullptr, &count),
+                  CL_INVALID_VALUE)
+            << std::hex << flags;
+    for (const cl_mem_flags flags :
+         {cl_mem_flags{0}, cl_mem_flags{CL_MEM_KERNEL_READ_AND_WRITE}, cl_mem_flags{CL_MEM_READ_ONLY},
+          cl_mem_flags{CL_MEM_HOST_READ_ONLY}, cl_mem_flags{CL_MEM_WRITE_ONLY | CL_MEM_ALLOC_HOST_PTR}})
+        for (const cl_mem_object_type type :
+             {CL_MEM_OBJECT_IMAGE1D, CL_MEM_OBJECT_IMAGE1D_BUFFER, CL_MEM_OBJECT_IMAGE1D_ARRAY, CL_MEM_OBJECT_IMAGE2D,
+              CL_MEM_OBJECT_IMAGE2D_ARRAY, CL_MEM_OBJECT_IMAGE3D}) {
+            EXPECT_EQ(clGetSupportedImageFormats(context, flags, type, 0, nullptr, &count), CL_SUCCESS)
+                << std::hex << flags << " " << type;
+            EXPECT_EQ(count, 0u);
+        }
+    EXPECT_EQ(clGetSupportedImageFormats(context, 0, CL_MEM_OBJECT_PIPE, 0, nullptr, &count), CL_INVALID_VALUE);
+}
+
 } // namespace
 } // namespace polder::test

@@ -235,107 +235,6 @@ TEST_F(Buffers, FillRepeatsPatternsOfEverySize) {
     }
 }
 
-struct Rect {
-    size_t origin[3];
-    size_t row_pitch;
-    size_t slice_pitch;
-    [[nodiscard]] size_t at(size_t x, size_t y, size_t z) const {
-        return (origin[2] + z) * slice_pitch + (origin[1] + y) * row_pitch + origin[0] + x;
-    }
-};
-
-TEST_F(Buffers, RectCommandsTouchExactlyTheirRows) {
-    const size_t region[3] = {5, 4, 3};
-    const Rect in_buffer{{3, 2, 1}, 16, 160};
-    const Rect in_host{{1, 0, 1}, 9, 45};
-    std::vector<uint8_t> host(400);
-    std::iota(host.begin(), host.end(), uint8_t{0});
-    for (cl_device_id device : devices) {
-        OwnedQueue on = make_queue(device);
-        OwnedMem buffer = make_buffer(1000);
-        write(buffer, std::vector<uint8_t>(1000, 0xee), on);
-        ASSERT_EQ(clEnqueueWriteBufferRect(on, buffer, CL_TRUE, in_buffer.origin, in_host.origin, region,
-                                           in_buffer.row_pitch, in_buffer.slice_pitch, in_host.row_pitch,
-                                           in_host.slice_pitch, host.data(), 0, nullptr, nullptr),
-                  CL_SUCCESS);
-        std::vector<uint8_t> expected(1000, 0xee);
-        for (size_t z = 0; z < 3; ++z)
-            for (size_t y = 0; y < 4; ++y)
-                for (size_t x = 0; x < 5; ++x)
-                    expected[in_buffer.at(x, y, z)] = host[in_host.at(x, y, z)];
-        EXPECT_EQ(read<uint8_t>(buffer, 1000, on), expected);
-
-        OwnedMem other = make_buffer(1000);
-        write(other, std::vector<uint8_t>(1000, 0x11), on);
-        const Rect in_other{{0, 1, 0}, 20, 200};
-        ASSERT_EQ(clEnqueueCopyBufferRect(on, buffer, other, in_buffer.origin, in_other.origin, region,
-                                          in_buffer.row_pitch, in_buffer.slice_pitch, in_other.row_pitch,
-                                          in_other.slice_pitch, 0, nullptr, nullptr),
-                  CL_SUCCESS);
-        std::vector<uint8_t> expected_other(1000, 0x11);
-        for (size_t z = 0; z < 3; ++z)
-            for (size_t y = 0; y < 4; ++y)
-                for (size_t x = 0; x < 5; ++x)
-                    expected_other[in_other.at(x, y, z)] = host[in_host.at(x, y, z)];
-        EXPECT_EQ(read<uint8_t>(other, 1000, on), expected_other);
-
-        std::vector<uint8_t> back(400, 0x22);
-        std::vector<uint8_t> expected_back = back;
-        ASSERT_EQ(clEnqueueReadBufferRect(on, other, CL_TRUE, in_other.origin, in_host.origin, region,
-                                          in_other.row_pitch, in_other.slice_pitch, in_host.row_pitch,
-                                          in_host.slice_pitch, back.data(), 0, nullptr, nullptr),
-                  CL_SUCCESS);
-        for (size_t z = 0; z < 3; ++z)
-            for (size_t y = 0; y < 4; ++y)
-                for (size_t x = 0; x < 5; ++x)
-                    expected_back[in_host.at(x, y, z)] = host[in_host.at(x, y, z)];
-        EXPECT_EQ(back, expected_back);
-    }
-}
-
-TEST_F(Buffers, RectArgumentsAreChecked) {
-    OwnedMem buffer = make_buffer(1000);
-    std::vector<uint8_t> host(1000);
-    const size_t zero[3] = {0, 0, 0};
-    const auto read_rect = [&](std::array<size_t, 3> origin, std::array<size_t, 3> region, size_t row, size_t slice) {
-        return clEnqueueReadBufferRect(queue, buffer, CL_TRUE, origin.data(), zero, region.data(), row, slice, 0, 0,
-                                       host.data(), 0, nullptr, nullptr);
-    };
-    EXPECT_EQ(read_rect({0, 0, 0}, {10, 10, 10}, 0, 0), CL_SUCCESS);
-    EXPECT_EQ(read_rect({0, 0, 0}, {0, 10, 10}, 0, 0), CL_INVALID_VALUE);
-    EXPECT_EQ(read_rect({0, 0, 0}, {10, 10, 11}, 0, 0), CL_INVALID_VALUE);
-    EXPECT_EQ(read_rect({1, 0, 0}, {10, 10, 10}, 0, 0), CL_INVALID_VALUE);
-    EXPECT_EQ(read_rect({0, 0, 0}, {10, 2, 1}, 9, 0), CL_INVALID_VALUE);
-    EXPECT_EQ(read_rect({0, 0, 0}, {10, 2, 2}, 10, 19), CL_INVALID_VALUE);
-    EXPECT_EQ(read_rect({0, 0, 0}, {10, 2, 2}, 10, 25), CL_INVALID_VALUE);
-    EXPECT_EQ(read_rect({huge, 0, 0}, {10, 2, 2}, 10, 20), CL_INVALID_VALUE);
-    EXPECT_EQ(read_rect({0, huge / 2, 0}, {10, 2, 2}, 10, 20), CL_INVALID_VALUE);
-    EXPECT_EQ(read_rect({0, 0, 0}, {huge, huge, huge}, 0, 0), CL_INVALID_VALUE);
-}
-
-TEST_F(Buffers, RectCopyWithinOneBufferMayInterleaveButNotOverlap) {
-    OwnedMem buffer = make_buffer(1024);
-    std::vector<uint8_t> values(1024);
-    std::iota(values.begin(), values.end(), uint8_t{0});
-    write(buffer, values);
-    const size_t region[3] = {8, 16, 1};
-    const size_t left[3] = {0, 0, 0};
-    const size_t right[3] = {16, 0, 0};
-    const size_t close[3] = {4, 0, 0};
-    EXPECT_EQ(
-        clEnqueueCopyBufferRect(queue, buffer, buffer, left, close, region, 32, 512, 32, 512, 0, nullptr, nullptr),
-        CL_MEM_COPY_OVERLAP);
-    EXPECT_EQ(
-        clEnqueueCopyBufferRect(queue, buffer, buffer, left, right, region, 32, 512, 64, 1024, 0, nullptr, nullptr),
-        CL_INVALID_VALUE);
-    ASSERT_EQ(
-        clEnqueueCopyBufferRect(queue, buffer, buffer, left, right, region, 32, 512, 32, 512, 0, nullptr, nullptr),
-        CL_SUCCESS);
-    for (size_t y = 0; y < 16; ++y)
-        std::copy_n(values.begin() + y * 32, 8, values.begin() + y * 32 + 16);
-    EXPECT_EQ(read<uint8_t>(buffer, 1024), values);
-}
-
 TEST_F(Buffers, CopyHostPointerIsCopiedAtCreation) {
     std::vector<uint32_t> host(1000, 1);
     OwnedMem buffer = make_buffer(4000, CL_MEM_COPY_HOST_PTR, host.data());
@@ -432,6 +331,79 @@ TEST_F(Buffers, DestructorCallbacksRunLastRegisteredFirstOnceWorkIsDone) {
     }
     EXPECT_EQ(second_seen, 1);
     EXPECT_EQ(first_seen, 2);
+}
+
+TEST_F(Buffers, SubBufferFlagsCannotGiveMoreThanTheParentHas) {
+    struct Case {
+        cl_mem_flags parent;
+        cl_mem_flags refused;
+    };
+    for (const Case& flags :
+         {Case{CL_MEM_WRITE_ONLY, CL_MEM_READ_WRITE}, Case{CL_MEM_WRITE_ONLY, CL_MEM_READ_ONLY},
+          Case{CL_MEM_READ_ONLY, CL_MEM_READ_WRITE}, Case{CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY},
+          Case{CL_MEM_HOST_WRITE_ONLY, CL_MEM_HOST_READ_ONLY}, Case{CL_MEM_HOST_READ_ONLY, CL_MEM_HOST_WRITE_ONLY},
+          Case{CL_MEM_HOST_NO_ACCESS, CL_MEM_HOST_READ_ONLY}, Case{CL_MEM_HOST_NO_ACCESS, CL_MEM_HOST_WRITE_ONLY},
+          Case{CL_MEM_READ_WRITE, CL_MEM_USE_HOST_PTR}, Case{CL_MEM_READ_WRITE, CL_MEM_ALLOC_HOST_PTR},
+          Case{CL_MEM_READ_WRITE, CL_MEM_COPY_HOST_PTR}, Case{CL_MEM_READ_WRITE, CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY},
+          Case{CL_MEM_READ_WRITE, cl_mem_flags{1} << 40}}) {
+        const OwnedMem parent = make_buffer(64, flags.parent);
+        EXPECT_EQ(sub_buffer_error(parent, flags.refused, 0, 4), CL_INVALID_VALUE)
+            << std::hex << flags.parent << " " << flags.refused;
+        EXPECT_EQ(sub_buffer_error(parent, flags.parent, 0, 4), CL_SUCCESS) << std::hex << flags.parent;
+    }
+}
+
+TEST_F(Buffers, LargerThanOnAnyDeviceAreRefused) {
+    cl_ulong most = 0;
+    for (const cl_device_id device : devices) {
+        cl_ulong of_device = 0;
+        ASSERT_EQ(clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof of_device, &of_device, nullptr),
+                  CL_SUCCESS);
+        most = std::max(most, of_device);
+    }
+    EXPECT_EQ(create_error(CL_MEM_READ_WRITE, most + 1), CL_INVALID_BUFFER_SIZE);
+}
+
+TEST_F(Buffers, CopiesBetweenSubBuffersThatOverlapAreRefused) {
+    const size_t unit = base_alignment();
+    const OwnedMem parent = make_buffer(4 * unit);
+    const OwnedMem first = sub_buffer(parent, 0, 2 * unit);
+    const OwnedMem second = sub_buffer(parent, unit, 2 * unit);
+    EXPECT_EQ(clEnqueueCopyBuffer(queue, first, second, unit, 0, 16, 0, nullptr, nullptr), CL_MEM_COPY_OVERLAP);
+    EXPECT_EQ(clEnqueueCopyBuffer(queue, parent, second, unit, 0, 16, 0, nullptr, nullptr), CL_MEM_COPY_OVERLAP);
+    EXPECT_EQ(clEnqueueCopyBuffer(queue, first, second, 0, 0, unit, 0, nullptr, nullptr), CL_SUCCESS);
+    const size_t at_unit[3] = {unit, 0, 0}, zero[3] = {}, region[3] = {16, 2, 1};
+    EXPECT_EQ(clEnqueueCopyBufferRect(queue, first, second, at_unit, zero, region, 32, 64, 32, 64, 0, nullptr, nullptr),
+              CL_MEM_COPY_OVERLAP);
+}
+
+TEST_F(Buffers, OfOtherContextsAreRefusedByEveryCommand) {
+    constexpr size_t zero[3] = {}, region[3] = {4, 1, 1};
+    cl_int error = CL_INVALID_VALUE;
+    const OwnedContext elsewhere = clCreateContext(nullptr, 1, devices.data(), nullptr, nullptr, &error);
+    const OwnedMem stranger = clCreateBuffer(elsewhere, CL_MEM_READ_WRITE, 64, nullptr, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    const OwnedMem mine = make_buffer(64);
+    char host[64] = {};
+    EXPECT_EQ(clEnqueueReadBuffer(queue, stranger, CL_TRUE, 0, 4, host, 0, nullptr, nullptr), CL_INVALID_CONTEXT);
+    EXPECT_EQ(clEnqueueWriteBuffer(queue, stranger, CL_TRUE, 0, 4, host, 0, nullptr, nullptr), CL_INVALID_CONTEXT);
+    EXPECT_EQ(
+        clEnqueueReadBufferRect(queue, stranger, CL_TRUE, zero, zero, region, 0, 0, 0, 0, host, 0, nullptr, nullptr),
+        CL_INVALID_CONTEXT);
+    EXPECT_EQ(
+        clEnqueueWriteBufferRect(queue, stranger, CL_TRUE, zero, zero, region, 0, 0, 0, 0, host, 0, nullptr, nullptr),
+        CL_INVALID_CONTEXT);
+    EXPECT_EQ(clEnqueueCopyBuffer(queue, stranger, mine, 0, 0, 4, 0, nullptr, nullptr), CL_INVALID_CONTEXT);
+    EXPECT_EQ(clEnqueueCopyBuffer(queue, mine, stranger, 0, 0, 4, 0, nullptr, nullptr), CL_INVALID_CONTEXT);
+    EXPECT_EQ(clEnqueueCopyBufferRect(queue, stranger, mine, zero, zero, region, 0, 0, 0, 0, 0, nullptr, nullptr),
+              CL_INVALID_CONTEXT);
+    EXPECT_EQ(clEnqueueCopyBufferRect(queue, mine, stranger, zero, zero, region, 0, 0, 0, 0, 0, nullptr, nullptr),
+              CL_INVALID_CONTEXT);
+    EXPECT_EQ(clEnqueueFillBuffer(queue, stranger, host, 4, 0, 4, 0, nullptr, nullptr), CL_INVALID_CONTEXT);
+    EXPECT_EQ(clEnqueueMapBuffer(queue, stranger, CL_TRUE, CL_MAP_READ, 0, 4, 0, nullptr, nullptr, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_CONTEXT);
+    EXPECT_EQ(clEnqueueUnmapMemObject(queue, stranger, host, 0, nullptr, nullptr), CL_INVALID_CONTEXT);
+    EXPECT_EQ(clEnqueueMigrateMemObjects(queue, 1, stranger.in(), 0, 0, nullptr, nullptr), CL_INVALID_CONTEXT);
 }
 
 } // namespace

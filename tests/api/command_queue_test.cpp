@@ -192,5 +192,46 @@ TEST_F(QueueLifetime, AQueueEndsThoughItsLastCommandsWereHeldBack) {
     EXPECT_TRUE(is_gone_after_releases());
 }
 
-} // namespace
-} // namespace polder::test
+TEST_F(Queues, PropertiesThatNoDeviceHasAreToldFromThoseThatAreNone) {
+    cl_int error = CL_SUCCESS;
+    const auto error_of = [&](std::initializer_list<cl_queue_properties> list) {
+        EXPECT_EQ(clCreateCommandQueueWithProperties(context, devices[0], std::data(list), &error), nullptr);
+        return error;
+    };
+    constexpr cl_queue_properties on_device = CL_QUEUE_ON_DEVICE | CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+    EXPECT_EQ(error_of({CL_QUEUE_PROPERTIES, on_device, CL_QUEUE_SIZE, 4096, 0}), CL_INVALID_QUEUE_PROPERTIES);
+    EXPECT_EQ(error_of({CL_QUEUE_SIZE, 4096, CL_QUEUE_PROPERTIES, on_device, 0}), CL_INVALID_QUEUE_PROPERTIES);
+    EXPECT_EQ(error_of({CL_QUEUE_PROPERTIES, on_device | CL_QUEUE_ON_DEVICE_DEFAULT, 0}), CL_INVALID_QUEUE_PROPERTIES);
+    // A size of a queue on the host, a queue on the device that is in order, the default of no queue on the device.
+    EXPECT_EQ(error_of({CL_QUEUE_SIZE, 4096, 0}), CL_INVALID_VALUE);
+    EXPECT_EQ(error_of({CL_QUEUE_PROPERTIES, CL_QUEUE_ON_DEVICE, 0}), CL_INVALID_VALUE);
+    EXPECT_EQ(error_of({CL_QUEUE_PROPERTIES, CL_QUEUE_ON_DEVICE_DEFAULT, 0}), CL_INVALID_VALUE);
+}
+
+TEST_F(Queues, DeprecatedCreationReportsEveryBadArgument) {
+    cl_int error = CL_SUCCESS;
+    EXPECT_EQ(clCreateCommandQueue(context, devices[0], cl_command_queue_properties{1} << 20, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_VALUE);
+    EXPECT_EQ(clCreateCommandQueue(context, foreign_handle<cl_device_id>(context), 0, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_DEVICE);
+    EXPECT_EQ(clCreateCommandQueue(foreign_handle<cl_context>(context), devices[0], 0, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_CONTEXT);
+    if (devices.size() > 1) {
+        const OwnedContext small = clCreateContext(nullptr, 1, devices.data(), nullptr, nullptr, &error);
+        EXPECT_EQ(clCreateCommandQueue(small, devices[1], 0, &error), nullptr);
+        EXPECT_EQ(error, CL_INVALID_DEVICE);
+    }
+    const OwnedQueue made = clCreateCommandQueue(context, devices[0], CL_QUEUE_PROFILING_ENABLE, &error);
+    EXPECT_EQ(error, CL_SUCCESS);
+}
+
+TEST_F(Queues, NoDefaultQueueOnADeviceThatIsNotTheContexts) {
+    if (devices.size() < 2)
+        GTEST_SKIP() << "needs two devices";
+    cl_int error = CL_SUCCESS;
+    const OwnedContext small = clCreateContext(nullptr, 1, devices.data(), nullptr, nullptr, &error);
+    EXPECT_EQ(clSetDefaultDeviceCommandQueue(small, devices[1], queue), CL_INVALID_DEVICE);
+}
+
+}  // namespace
+}  // namespace polder::test

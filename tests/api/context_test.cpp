@@ -121,5 +121,33 @@ TEST_F(Contexts, DestructorCallbacksRunLastRegisteredFirst) {
     EXPECT_EQ(order, (std::vector<int>{2, 1}));
 }
 
+TEST_F(Contexts, PropertiesAndDeviceListsAreChecked) {
+    cl_int error = CL_SUCCESS;
+    int user = 0;
+    const auto create = [&](std::initializer_list<cl_context_properties> properties) {
+        EXPECT_EQ(clCreateContext(std::data(properties), 1, devices.data(), nullptr, nullptr, &error), nullptr);
+        const cl_int of_list = error;
+        // By hand: the loader picks the platform of the other function out of the properties.
+        const auto from_type = reinterpret_cast<decltype(&clCreateContextFromType)>(
+            clGetExtensionFunctionAddressForPlatform(platform(), "clCreateContextFromType"));
+        EXPECT_EQ(from_type(std::data(properties), CL_DEVICE_TYPE_ALL, nullptr, nullptr, &error), nullptr);
+        EXPECT_EQ(error, of_list);
+        return of_list;
+    };
+    const auto nobodys = reinterpret_cast<cl_context_properties>(foreign_handle<void*>(context));
+    const auto own = reinterpret_cast<cl_context_properties>(platform());
+    EXPECT_EQ(create({CL_CONTEXT_PLATFORM, nobodys, 0}), CL_INVALID_PLATFORM);
+    EXPECT_EQ(create({0x7777, 1, 0}), CL_INVALID_PROPERTY);
+    EXPECT_EQ(create({CL_CONTEXT_INTEROP_USER_SYNC, 7, 0}), CL_INVALID_PROPERTY);
+    EXPECT_EQ(create({CL_CONTEXT_PLATFORM, own, CL_CONTEXT_PLATFORM, own, 0}), CL_INVALID_PROPERTY);
+    EXPECT_EQ(clCreateContext(nullptr, 1, nullptr, nullptr, nullptr, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_VALUE);
+    const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, own, 0};
+    EXPECT_EQ(clCreateContextFromType(properties, CL_DEVICE_TYPE_ALL, nullptr, &user, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_VALUE);
+    EXPECT_EQ(clCreateContextFromType(properties, 0, nullptr, nullptr, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_DEVICE_TYPE);
+}
+
 } // namespace
 } // namespace polder::test

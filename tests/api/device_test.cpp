@@ -237,5 +237,24 @@ TEST_F(SubDevices, KernelsRunOnThem) {
     EXPECT_EQ(clReleaseDevice(made[0]), CL_SUCCESS);
 }
 
+TEST_F(SubDevices, ArePartitionedNoFurtherThanTheyCan) {
+    ASSERT_EQ(partition({CL_DEVICE_PARTITION_EQUALLY, 1, 0}, units), CL_SUCCESS);
+    const cl_device_partition_property again[] = {CL_DEVICE_PARTITION_EQUALLY, 1, 0};
+    const cl_device_partition_property counts[] = {CL_DEVICE_PARTITION_BY_COUNTS, 1, 0, 0};
+    EXPECT_EQ(clCreateSubDevices(made[0], again, 0, nullptr, &count), CL_DEVICE_PARTITION_FAILED);
+    EXPECT_EQ(clCreateSubDevices(made[0], counts, 0, nullptr, &count), CL_DEVICE_PARTITION_FAILED);
+    EXPECT_EQ(device_list<cl_device_partition_property>(made[0], CL_DEVICE_PARTITION_PROPERTIES),
+              (std::vector<cl_device_partition_property>{0}));
+    for (const cl_device_id device : made)
+        EXPECT_EQ(clReleaseDevice(device), CL_SUCCESS);
+    // More parts than there can be.
+    std::vector<cl_device_partition_property> many = {CL_DEVICE_PARTITION_BY_COUNTS};
+    many.insert(many.end(), device_value<cl_uint>(parent, CL_DEVICE_PARTITION_MAX_SUB_DEVICES) + 1, 1);
+    many.insert(many.end(), {CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0});
+    EXPECT_EQ(partition(many), CL_INVALID_DEVICE_PARTITION_COUNT);
+    // A list that goes on.
+    EXPECT_EQ(partition({CL_DEVICE_PARTITION_EQUALLY, 1, CL_DEVICE_PARTITION_EQUALLY, 1, 0}), CL_INVALID_VALUE);
+}
+
 } // namespace
 } // namespace polder::test

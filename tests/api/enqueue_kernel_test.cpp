@@ -439,5 +439,60 @@ TEST_F(Launches, NativeKernelsReportEveryBadArgument) {
     EXPECT_EQ(read<cl_int>(buffer, 1)[0], 5);
 }
 
+TEST_F(Launches, AsTasksReportEveryBadArgument) {
+    OwnedKernel fixed = ready(uniform, "fixed");
+    EXPECT_EQ(clEnqueueTask(queue, fixed, 0, nullptr, nullptr), CL_INVALID_WORK_GROUP_SIZE);
+    const OwnedKernel unset = make_kernel(uniform, "ids");
+    EXPECT_EQ(clEnqueueTask(queue, unset, 0, nullptr, nullptr), CL_INVALID_KERNEL_ARGS);
+    OwnedKernel kernel = ready(uniform, "ids");
+    cl_int error = CL_SUCCESS;
+    const OwnedContext other = clCreateContext(nullptr, 1, devices.data(), nullptr, nullptr, &error);
+    const OwnedQueue elsewhere = clCreateCommandQueueWithProperties(other, devices[0], nullptr, &error);
+    EXPECT_EQ(clEnqueueTask(elsewhere, kernel, 0, nullptr, nullptr), CL_INVALID_CONTEXT);
+    const auto suggest = reinterpret_cast<clGetKernelSuggestedLocalWorkSizeKHR_fn>(
+        clGetExtensionFunctionAddressForPlatform(platform(), "clGetKernelSuggestedLocalWorkSizeKHR"));
+    const size_t size = 16;
+    size_t local = 0;
+    EXPECT_EQ(suggest(elsewhere, kernel, 1, nullptr, &size, &local), CL_INVALID_CONTEXT);
+    EXPECT_EQ(suggest(queue, kernel, 4, nullptr, &size, &local), CL_INVALID_WORK_DIMENSION);
+}
+
+TEST_F(Launches, OnADeviceThatTheProgramWasNotBuiltForAreRefused) {
+    if (devices.size() < 2)
+        GTEST_SKIP() << "needs two devices";
+    const OwnedProgram program = from_source(source);
+    ASSERT_EQ(clBuildProgram(program, 1, devices.data(), "", nullptr, nullptr), CL_SUCCESS);
+    OwnedKernel kernel = ready(program, "ids");
+    const OwnedQueue other = make_queue(devices[1]);
+    const size_t size = 16;
+    size_t local = 0;
+    EXPECT_EQ(clEnqueueNDRangeKernel(other, kernel, 1, nullptr, &size, nullptr, 0, nullptr, nullptr),
+              CL_INVALID_PROGRAM_EXECUTABLE);
+    EXPECT_EQ(clEnqueueTask(other, kernel, 0, nullptr, nullptr), CL_INVALID_PROGRAM_EXECUTABLE);
+    const auto suggest = reinterpret_cast<clGetKernelSuggestedLocalWorkSizeKHR_fn>(
+        clGetExtensionFunctionAddressForPlatform(platform(), "clGetKernelSuggestedLocalWorkSizeKHR"));
+    EXPECT_EQ(suggest(other, kernel, 1, nullptr, &size, &local), CL_INVALID_PROGRAM_EXECUTABLE);
+    // Nor can it be asked about.
+    EXPECT_EQ(clGetKernelWorkGroupInfo(kernel, devices[1], CL_KERNEL_WORK_GROUP_SIZE, 0, nullptr, nullptr),
+              CL_INVALID_DEVICE);
+    EXPECT_EQ(launch(kernel, {size}), CL_SUCCESS);
+}
+
+TEST_F(Launches, NativeKernelsReportBuffersOfOtherContextsAndEventsThatAreNone) {
+    cl_int error = CL_SUCCESS;
+    const OwnedContext other = clCreateContext(nullptr, 1, devices.data(), nullptr, nullptr, &error);
+    const OwnedMem stranger = clCreateBuffer(other, CL_MEM_READ_WRITE, 64, nullptr, &error);
+    NativeBlock block{nullptr, 5};
+    const void* places[] = {&block.place};
+    const auto enqueue = [&](cl_mem buffer_of_call, const void** where) {
+        return clEnqueueNativeKernel(queue, store, &block, sizeof block, 1, &buffer_of_call, where, 0, nullptr,
+                                     nullptr);
+    };
+    EXPECT_EQ(enqueue(stranger, places), CL_INVALID_CONTEXT);
+    // The address of a buffer goes into the block, not elsewhere.
+    const void* outside[] = {&places};
+    EXPECT_EQ(enqueue(buffer, outside), CL_INVALID_VALUE);
+}
+
 }  // namespace
 }  // namespace polder::test

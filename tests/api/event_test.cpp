@@ -302,5 +302,31 @@ TEST_F(Events, ManyThreadsWaitForOneEvent) {
     EXPECT_EQ(read<uint32_t>(buffer, 1).front(), 3u);
 }
 
+TEST_F(Events, OnlyUserEventsAreSet) {
+    OwnedEvent marker;
+    ASSERT_EQ(clEnqueueMarkerWithWaitList(queue, 0, nullptr, marker.out()), CL_SUCCESS);
+    EXPECT_EQ(clSetUserEventStatus(marker, CL_COMPLETE), CL_INVALID_EVENT);
+    const OwnedEvent failed = make_user_event();
+    EXPECT_EQ(clSetUserEventStatus(failed, -1), CL_SUCCESS);
+    EXPECT_EQ(clSetUserEventStatus(failed, CL_COMPLETE), CL_INVALID_OPERATION);
+    EXPECT_EQ(clWaitForEvents(1, failed.in()), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+    for (const cl_int type : {CL_QUEUED, -1, 17})
+        EXPECT_EQ(clSetEventCallback(marker, type, [](cl_event, cl_int, void*) {}, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clWaitForEvents(0, marker.in()), CL_INVALID_VALUE);
+}
+
+TEST_F(Events, ProfilingTimesAreThereOnceTheCommandIsComplete) {
+    const OwnedQueue profiling = make_queue(devices[0], CL_QUEUE_PROFILING_ENABLE);
+    const OwnedMem buffer = make_buffer(64);
+    const OwnedEvent gate = make_user_event();
+    const OwnedEvent filled = gated_fill(buffer, 1, gate, profiling);
+    cl_ulong time = 0;
+    EXPECT_EQ(clGetEventProfilingInfo(filled, CL_PROFILING_COMMAND_QUEUED, sizeof time, &time, nullptr),
+              CL_PROFILING_INFO_NOT_AVAILABLE);
+    ASSERT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+    ASSERT_EQ(clWaitForEvents(1, filled.in()), CL_SUCCESS);
+    EXPECT_EQ(clGetEventProfilingInfo(filled, CL_PROFILING_COMMAND_QUEUED, sizeof time, &time, nullptr), CL_SUCCESS);
+}
+
 } // namespace
 } // namespace polder::test

@@ -94,5 +94,35 @@ TEST_F(Maps, UseHostPointerIsWhatMapsReturnAndSync) {
         }
 }
 
+TEST_F(Maps, OverlappingRegionsAreNotMappedForWritingTwice) {
+    const OwnedMem buffer = make_buffer(4096);
+    cl_int error = CL_SUCCESS;
+    const auto map = [&](cl_map_flags flags, size_t offset, size_t size) {
+        return clEnqueueMapBuffer(queue, buffer, CL_TRUE, flags, offset, size, 0, nullptr, nullptr, &error);
+    };
+    void* const written = map(CL_MAP_WRITE, 1024, 1024);
+    ASSERT_EQ(error, CL_SUCCESS);
+    for (const cl_map_flags flags : {cl_map_flags{CL_MAP_WRITE}, cl_map_flags{CL_MAP_READ | CL_MAP_WRITE},
+                                     cl_map_flags{CL_MAP_WRITE_INVALIDATE_REGION}}) {
+        EXPECT_EQ(map(flags, 2047, 1), nullptr);
+        EXPECT_EQ(error, CL_INVALID_OPERATION);
+        EXPECT_EQ(map(flags, 0, 4096), nullptr);
+        EXPECT_EQ(error, CL_INVALID_OPERATION);
+    }
+    EXPECT_EQ(mem_info<cl_uint>(buffer, CL_MEM_MAP_COUNT), 1u);
+    // Beside it, or only to be read.
+    std::vector<void*> maps = {written, map(CL_MAP_WRITE, 0, 1024), map(CL_MAP_WRITE, 2048, 1024),
+                               map(CL_MAP_READ, 1024, 1024)};
+    for (void* const mapped : maps) {
+        ASSERT_NE(mapped, nullptr);
+        EXPECT_EQ(clEnqueueUnmapMemObject(queue, buffer, mapped, 0, nullptr, nullptr), CL_SUCCESS);
+    }
+    // What an enqueued unmap gives back may be mapped anew at once.
+    void* const again = map(CL_MAP_WRITE, 0, 4096);
+    EXPECT_EQ(error, CL_SUCCESS);
+    EXPECT_EQ(clEnqueueUnmapMemObject(queue, buffer, again, 0, nullptr, nullptr), CL_SUCCESS);
+    EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+}
+
 } // namespace
 } // namespace polder::test

@@ -1,5 +1,6 @@
 #include "support/fixture.h"
 
+#include <CL/cl_ext.h>
 #include <atomic>
 #include <cstring>
 
@@ -116,6 +117,80 @@ TEST_F(Svm, DevicesWithMemoryOfTheirOwnRefuse) {
     const uint32_t pattern = 1;
     EXPECT_EQ(clEnqueueSVMMemFill(discrete, bytes, &pattern, 4, 4, 0, nullptr, nullptr), CL_INVALID_OPERATION);
     EXPECT_EQ(clEnqueueSVMMap(discrete, CL_TRUE, CL_MAP_READ, bytes, 4, 0, nullptr, nullptr), CL_INVALID_OPERATION);
+}
+
+TEST_F(Svm, CommandsReportEveryBadSizeAndFlag) {
+    const uint8_t pattern[256] = {};
+    for (const size_t pattern_size : {size_t{0}, size_t{24}, size_t{256}})
+        EXPECT_EQ(clEnqueueSVMMemFill(queue, bytes, pattern, pattern_size, 768, 0, nullptr, nullptr), CL_INVALID_VALUE)
+            << pattern_size;
+    // A copy of nothing needs its pointers too.
+    EXPECT_EQ(clEnqueueSVMMemcpy(queue, CL_TRUE, nullptr, bytes, 0, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueSVMMemcpy(queue, CL_TRUE, bytes, nullptr, 0, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueSVMMemcpy(queue, CL_TRUE, bytes, bytes, 0, 0, nullptr, nullptr), CL_SUCCESS);
+    for (const cl_map_flags flags : {cl_map_flags{1} << 20, cl_map_flags{CL_MAP_READ | CL_MAP_WRITE_INVALIDATE_REGION},
+                                     cl_map_flags{CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION}})
+        EXPECT_EQ(clEnqueueSVMMap(queue, CL_TRUE, flags, bytes, 4, 0, nullptr, nullptr), CL_INVALID_VALUE) << flags;
+    const void* pointers[] = {bytes};
+    const size_t too_much[] = {4097};
+    EXPECT_EQ(clEnqueueSVMMigrateMem(queue, 1, pointers, nullptr, 1 << 10, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueSVMMigrateMem(queue, 1, nullptr, nullptr, 0, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueSVMMigrateMem(queue, 1, pointers, too_much, 0, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    void* listed = bytes;
+    EXPECT_EQ(clEnqueueSVMFree(queue, 0, &listed, nullptr, nullptr, 0, nullptr, nullptr), CL_INVALID_VALUE);
+}
+
+TEST_F(Svm, IsInvalidOnEveryCommandOfADeviceWithoutIt) {
+    if (devices.size() < 2)
+        GTEST_SKIP() << "needs a discrete device";
+    const OwnedQueue discrete = make_queue(devices[1]);
+    const uint32_t pattern = 1;
+    const void* pointers[] = {bytes};
+    void* freed[] = {bytes};
+    EXPECT_EQ(clEnqueueSVMFree(discrete, 1, freed, nullptr, nullptr, 0, nullptr, nullptr), CL_INVALID_OPERATION);
+    EXPECT_EQ(clEnqueueSVMMemcpy(discrete, CL_TRUE, bytes, bytes + 8, 4, 0, nullptr, nullptr), CL_INVALID_OPERATION);
+    EXPECT_EQ(clEnqueueSVMMemFill(discrete, bytes, &pattern, 4, 4, 0, nullptr, nullptr), CL_INVALID_OPERATION);
+    EXPECT_EQ(clEnqueueSVMMap(discrete, CL_TRUE, CL_MAP_READ, bytes, 4, 0, nullptr, nullptr), CL_INVALID_OPERATION);
+    EXPECT_EQ(clEnqueueSVMUnmap(discrete, bytes, 0, nullptr, nullptr), CL_INVALID_OPERATION);
+    EXPECT_EQ(clEnqueueSVMMigrateMem(discrete, 1, pointers, nullptr, 0, 0, nullptr, nullptr), CL_INVALID_OPERATION);
+
+    // Pointers into it as arguments, which the CPU of the same context could follow.
+    const OwnedProgram program = build("kernel void k(global int* a) { a[0] = 1; }");
+    const OwnedKernel kernel = make_kernel(program, "k");
+    ASSERT_EQ(clSetKernelArgSVMPointer(kernel, 0, bytes), CL_SUCCESS);
+    const size_t one = 1;
+    EXPECT_EQ(clEnqueueNDRangeKernel(discrete, kernel, 1, nullptr, &one, nullptr, 0, nullptr, nullptr),
+              CL_INVALID_OPERATION);
+    EXPECT_EQ(clEnqueueTask(discrete, kernel, 0, nullptr, nullptr), CL_INVALID_OPERATION);
+    const auto suggest = reinterpret_cast<clGetKernelSuggestedLocalWorkSizeKHR_fn>(
+        clGetExtensionFunctionAddressForPlatform(platform(), "clGetKernelSuggestedLocalWorkSizeKHR"));
+    size_t local = 0;
+    EXPECT_EQ(suggest(discrete, kernel, 1, nullptr, &one, &local), CL_INVALID_OPERATION);
+    EXPECT_EQ(suggest(queue, kernel, 1, nullptr, &one, &local), CL_SUCCESS);
+}
+
+TEST_F(Svm, ContextsWithoutItSaySo) {
+    if (devices.size() < 2)
+        GTEST_SKIP() << "needs a discrete device";
+    clSVMFree(context, std::exchange(bytes, nullptr));
+    cl_int error = CL_INVALID_VALUE;
+    devices = {devices[1]};
+    queue.reset();
+    context = clCreateContext(nullptr, 1, devices.data(), nullptr, nullptr, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    queue = make_queue(devices[0]);
+    EXPECT_EQ(clSVMAlloc(context, CL_MEM_READ_WRITE, 64, 0), nullptr);
+    const OwnedProgram program = build("kernel void k(global int* a) { a[0] = 1; }");
+    const OwnedKernel kernel = make_kernel(program, "k");
+    int anything = 0;
+    void* pointers[] = {&anything};
+    const cl_bool yes = CL_TRUE, no = CL_FALSE;
+    EXPECT_EQ(clSetKernelArgSVMPointer(kernel, 0, &anything), CL_INVALID_OPERATION);
+    EXPECT_EQ(clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_SVM_PTRS, sizeof pointers, pointers),
+              CL_INVALID_OPERATION);
+    EXPECT_EQ(clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM, sizeof yes, &yes),
+              CL_INVALID_OPERATION);
+    EXPECT_EQ(clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM, sizeof no, &no), CL_SUCCESS);
 }
 
 } // namespace

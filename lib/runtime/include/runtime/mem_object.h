@@ -44,7 +44,10 @@ public:
         memory::StorageRect rect;
         memory::MapAccess access;
     };
-    void add_map(const Map& map);
+    // invalid_operation when bytes that are mapped for writing would be mapped for writing again.
+    [[nodiscard]] Result<void> add_map(const Map& map);
+    // Takes back what take_map answered.
+    void return_map(const Map& map);
     // Removes and answers one map with this pointer; null when there is none.
     [[nodiscard]] std::optional<Map> take_map(const void* pointer);
     [[nodiscard]] uint32_t map_count() const;

@@ -1,0 +1,28 @@
+// The check of cl_mem_flags.
+#pragma once
+
+#include <CL/cl.h>
+#include <polder/result.h>
+
+namespace polder::api {
+
+inline constexpr cl_mem_flags device_access = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY;
+inline constexpr cl_mem_flags host_pointer_use = CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR;
+inline constexpr cl_mem_flags host_access = CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
+
+// By hand: std::popcount is a call into libgcc on processors that are not known to have the instruction.
+[[nodiscard]] inline bool at_most_one(cl_mem_flags flags) { return (flags & (flags - 1)) == 0; }
+
+// Of buffers, and of images that are asked for.
+[[nodiscard]] inline Result<void> check_flags(cl_mem_flags flags) {
+    if (flags & ~(device_access | host_pointer_use | host_access))
+        return fail(Status::invalid_value);
+    // Mutually exclusive: the three device accesses; the three host accesses; USE_HOST_PTR and the other two.
+    if (!at_most_one(flags & device_access) || !at_most_one(flags & host_access))
+        return fail(Status::invalid_value);
+    if ((flags & CL_MEM_USE_HOST_PTR) && (flags & (CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)))
+        return fail(Status::invalid_value);
+    return {};
+}
+
+} // namespace polder::api

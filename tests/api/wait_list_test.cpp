@@ -1,0 +1,164 @@
+// The wait list of every command: lists and counts that disagree, events that are none or of another context, and
+// events that fail.
+#include "support/fixture.h"
+
+namespace polder::test {
+namespace {
+
+struct List {
+    cl_uint count;
+    const cl_event* events;
+};
+
+struct Objects {
+    cl_command_queue queue;
+    cl_mem buffer;
+    cl_kernel kernel;
+    uint8_t* svm;
+};
+
+constexpr size_t one = 1;
+constexpr size_t origin[3] = {};
+constexpr size_t beside[3] = {8, 0, 0};
+constexpr size_t region[3] = {4, 1, 1};
+char bytes[64];
+
+using Command = cl_int (*)(const Objects& o, const List& l);
+struct NamedCommand {
+    const char* name;
+    Command enqueue;
+};
+
+cl_int map(const Objects& o, const List& l, cl_bool blocking) {
+    cl_int error = CL_SUCCESS;
+    void* const mapped =
+        clEnqueueMapBuffer(o.queue, o.buffer, blocking, CL_MAP_READ, 0, 4, l.count, l.events, nullptr, &error);
+    EXPECT_EQ(mapped != nullptr, error == CL_SUCCESS);
+    return error;
+}
+
+// A column for the name would be lost in a column for the call.
+// clang-format off
+const NamedCommand every_command[] = {
+    {"read", [](const Objects& o, const List& l) { return clEnqueueReadBuffer(o.queue, o.buffer, CL_FALSE, 0, 4, bytes, l.count, l.events, nullptr); }},
+    {"write", [](const Objects& o, const List& l) { return clEnqueueWriteBuffer(o.queue, o.buffer, CL_FALSE, 0, 4, bytes, l.count, l.events, nullptr); }},
+    {"read rect", [](const Objects& o, const List& l) { return clEnqueueReadBufferRect(o.queue, o.buffer, CL_FALSE, origin, origin, region, 0, 0, 0, 0, bytes, l.count, l.events, nullptr); }},
+    {"write rect", [](const Objects& o, const List& l) { return clEnqueueWriteBufferRect(o.queue, o.buffer, CL_FALSE, origin, origin, region, 0, 0, 0, 0, bytes, l.count, l.events, nullptr); }},
+    {"copy", [](const Objects& o, const List& l) { return clEnqueueCopyBuffer(o.queue, o.buffer, o.buffer, 0, 8, 4, l.count, l.events, nullptr); }},
+    {"copy rect", [](const Objects& o, const List& l) { return clEnqueueCopyBufferRect(o.queue, o.buffer, o.buffer, origin, beside, region, 16, 16, 16, 16, l.count, l.events, nullptr); }},
+    {"fill", [](const Objects& o, const List& l) { return clEnqueueFillBuffer(o.queue, o.buffer, bytes, 4, 0, 4, l.count, l.events, nullptr); }},
+    {"map", [](const Objects& o, const List& l) { return map(o, l, CL_FALSE); }},
+    {"migrate", [](const Objects& o, const List& l) { return clEnqueueMigrateMemObjects(o.queue, 1, &o.buffer, 0, l.count, l.events, nullptr); }},
+    {"kernel", [](const Objects& o, const List& l) { return clEnqueueNDRangeKernel(o.queue, o.kernel, 1, nullptr, &one, nullptr, l.count, l.events, nullptr); }},
+    {"task", [](const Objects& o, const List& l) { return clEnqueueTask(o.queue, o.kernel, l.count, l.events, nullptr); }},
+    {"native kernel", [](const Objects& o, const List& l) { return clEnqueueNativeKernel(o.queue, [](void*) {}, nullptr, 0, 0, nullptr, nullptr, l.count, l.events, nullptr); }},
+    {"marker", [](const Objects& o, const List& l) { return clEnqueueMarkerWithWaitList(o.queue, l.count, l.events, nullptr); }},
+    {"barrier", [](const Objects& o, const List& l) { return clEnqueueBarrierWithWaitList(o.queue, l.count, l.events, nullptr); }},
+    {"SVM free", [](const Objects& o, const List& l) { return clEnqueueSVMFree(o.queue, 0, nullptr, nullptr, nullptr, l.count, l.events, nullptr); }},
+    {"SVM copy", [](const Objects& o, const List& l) { return clEnqueueSVMMemcpy(o.queue, CL_FALSE, o.svm, o.svm + 8, 4, l.count, l.events, nullptr); }},
+    {"SVM fill", [](const Objects& o, const List& l) { return clEnqueueSVMMemFill(o.queue, o.svm, bytes, 4, 4, l.count, l.events, nullptr); }},
+    {"SVM map", [](const Objects& o, const List& l) { return clEnqueueSVMMap(o.queue, CL_FALSE, CL_MAP_READ, o.svm, 4, l.count, l.events, nullptr); }},
+    {"SVM unmap", [](const Objects& o, const List& l) { return clEnqueueSVMUnmap(o.queue, o.svm, l.count, l.events, nullptr); }},
+    {"SVM migrate", [](const Objects& o, const List& l) { const void* list[] = {o.svm}; return clEnqueueSVMMigrateMem(o.queue, 1, list, nullptr, 0, l.count, l.events, nullptr); }},
+};
+
+const NamedCommand every_blocking_command[] = {
+    {"read", [](const Objects& o, const List& l) { return clEnqueueReadBuffer(o.queue, o.buffer, CL_TRUE, 0, 4, bytes, l.count, l.events, nullptr); }},
+    {"write", [](const Objects& o, const List& l) { return clEnqueueWriteBuffer(o.queue, o.buffer, CL_TRUE, 0, 4, bytes, l.count, l.events, nullptr); }},
+    {"read rect", [](const Objects& o, const List& l) { return clEnqueueReadBufferRect(o.queue, o.buffer, CL_TRUE, origin, origin, region, 0, 0, 0, 0, bytes, l.count, l.events, nullptr); }},
+    {"write rect", [](const Objects& o, const List& l) { return clEnqueueWriteBufferRect(o.queue, o.buffer, CL_TRUE, origin, origin, region, 0, 0, 0, 0, bytes, l.count, l.events, nullptr); }},
+    {"map", [](const Objects& o, const List& l) { return map(o, l, CL_TRUE); }},
+    {"SVM copy", [](const Objects& o, const List& l) { return clEnqueueSVMMemcpy(o.queue, CL_TRUE, o.svm, o.svm + 8, 4, l.count, l.events, nullptr); }},
+    {"SVM map", [](const Objects& o, const List& l) { return clEnqueueSVMMap(o.queue, CL_TRUE, CL_MAP_READ, o.svm, 4, l.count, l.events, nullptr); }},
+};
+// clang-format on
+
+// The first device is the CPU, which has SVM and native kernels.
+class WaitLists : public ContextTest {
+protected:
+    void SetUp() override {
+        ContextTest::SetUp();
+        buffer_ = make_buffer(64);
+        program_ = build("kernel void k(global int* a) { a[0] = 1; }");
+        kernel_ = make_kernel(program_, "k");
+        ASSERT_EQ(clSetKernelArg(kernel_, 0, sizeof(cl_mem), buffer_.in()), CL_SUCCESS);
+        svm_ = static_cast<uint8_t*>(clSVMAlloc(context, CL_MEM_READ_WRITE, 64, 0));
+        ASSERT_NE(svm_, nullptr);
+        objects_ = {queue, buffer_, kernel_, svm_};
+    }
+    void TearDown() override {
+        EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+        clSVMFree(context, svm_);
+    }
+
+    OwnedMem buffer_;
+    OwnedProgram program_;
+    OwnedKernel kernel_;
+    uint8_t* svm_ = nullptr;
+    Objects objects_{};
+};
+
+TEST_F(WaitLists, OfEveryCommandAreChecked) {
+    const OwnedEvent good = make_user_event();
+    ASSERT_EQ(clSetUserEventStatus(good, CL_COMPLETE), CL_SUCCESS);
+    const cl_event null = nullptr;
+    const cl_event nobodys = foreign_handle<cl_event>(context);
+    const cl_event one_bad[] = {good, nobodys};
+    cl_int error = CL_INVALID_VALUE;
+    const OwnedContext other = clCreateContext(nullptr, 1, devices.data(), nullptr, nullptr, &error);
+    const OwnedEvent strange = clCreateUserEvent(other, &error);
+    ASSERT_EQ(clSetUserEventStatus(strange, CL_COMPLETE), CL_SUCCESS);
+    for (const NamedCommand& command : every_command) {
+        SCOPED_TRACE(command.name);
+        EXPECT_EQ(command.enqueue(objects_, {1, nullptr}), CL_INVALID_EVENT_WAIT_LIST);
+        EXPECT_EQ(command.enqueue(objects_, {0, good.in()}), CL_INVALID_EVENT_WAIT_LIST);
+        EXPECT_EQ(command.enqueue(objects_, {1, &null}), CL_INVALID_EVENT_WAIT_LIST);
+        EXPECT_EQ(command.enqueue(objects_, {1, &nobodys}), CL_INVALID_EVENT_WAIT_LIST);
+        EXPECT_EQ(command.enqueue(objects_, {2, one_bad}), CL_INVALID_EVENT_WAIT_LIST);
+        EXPECT_EQ(command.enqueue(objects_, {1, strange.in()}), CL_INVALID_CONTEXT);
+        EXPECT_EQ(command.enqueue(objects_, {1, good.in()}), CL_SUCCESS);
+    }
+}
+
+TEST_F(WaitLists, OfBlockingCommandsTellOfEventsThatFailed) {
+    for (const NamedCommand& command : every_blocking_command) {
+        SCOPED_TRACE(command.name);
+        const OwnedEvent failed = make_user_event();
+        ASSERT_EQ(clSetUserEventStatus(failed, -5), CL_SUCCESS);
+        EXPECT_EQ(command.enqueue(objects_, {1, failed.in()}), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+        // The next one is as if it had not been.
+        EXPECT_EQ(command.enqueue(objects_, {0, nullptr}), CL_SUCCESS);
+    }
+}
+
+TEST_F(WaitLists, OfDeprecatedCommandsAreChecked) {
+    const OwnedEvent good = make_user_event();
+    ASSERT_EQ(clSetUserEventStatus(good, CL_COMPLETE), CL_SUCCESS);
+    cl_int error = CL_INVALID_VALUE;
+    const OwnedContext other = clCreateContext(nullptr, 1, devices.data(), nullptr, nullptr, &error);
+    const OwnedEvent strange = clCreateUserEvent(other, &error);
+    EXPECT_EQ(clEnqueueMarker(queue, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueWaitForEvents(queue, 0, good.in()), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueWaitForEvents(queue, 1, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueWaitForEvents(queue, 1, strange.in()), CL_INVALID_CONTEXT);
+    EXPECT_EQ(clEnqueueWaitForEvents(queue, 1, good.in()), CL_SUCCESS);
+    EXPECT_EQ(clEnqueueBarrier(queue), CL_SUCCESS);
+    OwnedEvent marker;
+    EXPECT_EQ(clEnqueueMarker(queue, marker.out()), CL_SUCCESS);
+    EXPECT_EQ(clWaitForEvents(1, marker.in()), CL_SUCCESS);
+}
+
+TEST_F(WaitLists, OfAnUnmapAreCheckedAndLeaveTheMapAsItWas) {
+    cl_int error = CL_INVALID_VALUE;
+    void* const mapped = clEnqueueMapBuffer(queue, buffer_, CL_TRUE, CL_MAP_READ, 0, 64, 0, nullptr, nullptr, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    const cl_event nobodys = foreign_handle<cl_event>(context);
+    EXPECT_EQ(clEnqueueUnmapMemObject(queue, buffer_, mapped, 1, nullptr, nullptr), CL_INVALID_EVENT_WAIT_LIST);
+    EXPECT_EQ(clEnqueueUnmapMemObject(queue, buffer_, mapped, 0, &nobodys, nullptr), CL_INVALID_EVENT_WAIT_LIST);
+    EXPECT_EQ(clEnqueueUnmapMemObject(queue, buffer_, mapped, 1, &nobodys, nullptr), CL_INVALID_EVENT_WAIT_LIST);
+    EXPECT_EQ(mem_info<cl_uint>(buffer_, CL_MEM_MAP_COUNT), 1u);
+    EXPECT_EQ(clEnqueueUnmapMemObject(queue, buffer_, mapped, 0, nullptr, nullptr), CL_SUCCESS);
+}
+
+} // namespace
+} // namespace polder::test
