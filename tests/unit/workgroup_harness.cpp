@@ -53,11 +53,14 @@ std::string compile(const std::string& source) {
     return bitcode;
 }
 
-std::unique_ptr<llvm::TargetMachine> host_machine() {
+llvm::orc::JITTargetMachineBuilder machine_builder(const std::string& processor) {
     auto builder = llvm::cantFail(llvm::orc::JITTargetMachineBuilder::detectHost());
     builder.setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
-    auto machine = llvm::cantFail(builder.createTargetMachine());
-    return machine;
+    if (!processor.empty()) {
+        builder.setCPU(processor);
+        builder.getFeatures() = llvm::SubtargetFeatures();
+    }
+    return builder;
 }
 
 void link_builtins(llvm::Module& module) {
@@ -100,18 +103,22 @@ void give_target_features(llvm::Module& module, const llvm::TargetMachine& machi
 } // namespace
 
 struct Compiled::State {
-    std::unique_ptr<llvm::TargetMachine> machine = host_machine();
+    explicit State(const std::string& processor)
+        : builder(machine_builder(processor)), machine(llvm::cantFail(builder.createTargetMachine())) {}
+
+    llvm::orc::JITTargetMachineBuilder builder;
+    std::unique_ptr<llvm::TargetMachine> machine;
     std::vector<std::unique_ptr<llvm::orc::LLJIT>> jits;
 };
 
-Compiled::Compiled(const std::string& source) {
+Compiled::Compiled(const std::string& source, const std::string& processor) {
     static const bool initialised = [] {
         llvm::InitializeNativeTarget();
         llvm::InitializeNativeTargetAsmPrinter();
         return true;
     }();
     (void)initialised;
-    state_ = std::make_unique<State>();
+    state_ = std::make_unique<State>(processor);
     bitcode_ = compile(source);
 }
 
@@ -169,10 +176,7 @@ std::string Compiled::prepare(const std::string& kernel, bool specialised, std::
     }
     result_.function = nullptr;
 
-    auto jit = llvm::orc::LLJITBuilder()
-                   .setJITTargetMachineBuilder(llvm::cantFail(llvm::orc::JITTargetMachineBuilder::detectHost())
-                                                   .setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive))
-                   .create();
+    auto jit = llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(state_->builder).create();
     if (!jit)
         return llvm::toString(jit.takeError());
     if (auto error = (*jit)->addIRModule(llvm::orc::ThreadSafeModule(std::move(module), std::move(context))))

@@ -50,8 +50,8 @@ private:
 // A compiled translation unit.
 class Compiled {
 public:
-    // Fails the test, and is empty, when the source does not compile.
-    explicit Compiled(const std::string& source);
+    // Fails the test, and is empty, when the source does not compile. `processor`: LLVM's name of one; empty: the host's.
+    explicit Compiled(const std::string& source, const std::string& processor = {});
     ~Compiled();
 
     // The work-group function of `kernel`, made at first use; one more per `specialised` size. Empty message: done.

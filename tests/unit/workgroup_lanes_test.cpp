@@ -128,6 +128,29 @@ TEST(Lanes, SumOverNeighboursInsideTheRange_IsRightAtItsBeginning) {
     EXPECT_EQ(out, expected);
 }
 
+TEST(Lanes, RowsUnderAGuard_AreAccessedAtOnce_WhereTheProcessorHasNoMasksForTheirType) {
+#if defined(__x86_64__)
+    if (!__builtin_cpu_supports("avx2"))
+        GTEST_SKIP() << "needs AVX2";
+    Compiled program(R"(
+        kernel void k(global const uchar* in, global uchar* out, int n) {
+            int i = get_global_id(0);
+            if (i < n) out[i] = in[i] * 3;
+        })",
+                     "haswell");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_TRUE(has(program, "load <8 x i8>") && has(program, "store <8 x i8>")) << program.optimised();
+    EXPECT_FALSE(has(program, "llvm.masked.load") || has(program, "llvm.masked.store")) << program.optimised();
+    std::vector<uint8_t> in(48), out(48), expected(48);
+    std::iota(in.begin(), in.end(), uint8_t{1});
+    std::transform(in.begin(), in.begin() + 37, expected.begin(), [](int value) { return uint8_t(value * 3); });
+    program.run({1, {48, 1, 1}, {24, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(37));
+    EXPECT_EQ(out, expected);
+#else
+    GTEST_SKIP() << "needs AVX2";
+#endif
+}
+
 TEST(Lanes, VectorsOfEightAndMoreAreNotTakenApart) {
     Compiled program(R"(
         kernel void k(global const float16* a, global float16* out) {

@@ -87,6 +87,14 @@ void LaneAccesses::find_group(llvm::Instruction& instruction, LaneAccess& access
     access.group = std::move(group);
 }
 
+bool LaneAccesses::has_masked_form(const llvm::Instruction& access) const {
+    llvm::Type* type = llvm::FixedVectorType::get(llvm::getLoadStoreType(&access), lanes_);
+    const llvm::Align align = llvm::getLoadStoreAlignment(&access);
+    const unsigned space = llvm::getLoadStoreAddressSpace(&access);
+    return llvm::isa<llvm::LoadInst>(access) ? target_.isLegalMaskedLoad(type, align, space)
+                                             : target_.isLegalMaskedStore(type, align, space);
+}
+
 std::optional<LaneAccess> LaneAccesses::of(llvm::Instruction& instruction) {
     const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
     llvm::Type* type = llvm::getLoadStoreType(&instruction);
@@ -107,6 +115,7 @@ std::optional<LaneAccess> LaneAccesses::of(llvm::Instruction& instruction) {
     access.group = {&instruction};
     if (access.step < -1 || access.step > std::min<int64_t>(lane_step_max, lanes_))
         return std::nullopt;
+    access.takes_mask = access.is_consecutive() && has_masked_form(instruction);
     if (access.step > 1)
         find_group(instruction, access, bytes);
     return access;

@@ -8,6 +8,7 @@
 
 #include "lane_shape.h"
 
+#include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/IRBuilder.h>
 #include <memory>
 #include <optional>
@@ -29,6 +30,8 @@ struct LaneAccess {
     int64_t span = 0;
     llvm::SmallVector<llvm::Instruction*, 4> group;  // by place; this alone when the others are of no use
 
+    bool takes_mask = false;  // consecutive, and the processor has an instruction for some of the lanes
+
     [[nodiscard]] bool is_consecutive() const { return step == 1; }
     [[nodiscard]] bool is_whole_group() const { return static_cast<int64_t>(group.size()) == step; }
 };
@@ -37,8 +40,9 @@ struct LaneAccess {
 class LaneAccesses {
 public:
     // `guesses`: shapes that are likely.
-    LaneAccesses(const LaneShapes& shapes, const LaneShapes& guesses, unsigned lanes)
-        : shapes_(shapes), guesses_(guesses), lanes_(lanes) {}
+    LaneAccesses(const LaneShapes& shapes, const LaneShapes& guesses, unsigned lanes,
+                 const llvm::TargetTransformInfo& target)
+        : shapes_(shapes), guesses_(guesses), lanes_(lanes), target_(target) {}
 
     // Of a load or store; nothing where places differ without a pattern or by more than `lane_step_max`.
     [[nodiscard]] std::optional<LaneAccess> of(llvm::Instruction& instruction);
@@ -57,11 +61,13 @@ private:
     };
 
     const Block& block_of(llvm::BasicBlock& block);
+    [[nodiscard]] bool has_masked_form(const llvm::Instruction& access) const;
     void find_group(llvm::Instruction& instruction, LaneAccess& access, int64_t element_bytes);
 
     const LaneShapes& shapes_;
     const LaneShapes& guesses_;
     unsigned lanes_;
+    const llvm::TargetTransformInfo& target_;
     llvm::DenseMap<const llvm::BasicBlock*, std::unique_ptr<Block>> blocks_;
 };
 

@@ -103,7 +103,7 @@ void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
 
 // What must hold for the lanes to be accessed together; null when it always does.
 llvm::Value* LaneCode::condition_of(const LaneAccess& access, llvm::Value* address, llvm::Value* mask) {
-    llvm::Value* condition = mask && !access.is_consecutive() ? builder_.CreateAndReduce(mask) : nullptr;
+    llvm::Value* condition = mask && !access.takes_mask ? builder_.CreateAndReduce(mask) : nullptr;
     if (access.is_certain)
         return condition;
     llvm::Value* addresses = vector(address);
@@ -129,7 +129,7 @@ LaneCode::TwoWays LaneCode::branch_on(llvm::Value* condition) {
 
 llvm::Value* LaneCode::load_row(llvm::LoadInst& load, const LaneAccess& access, llvm::Value* first, llvm::Value* mask) {
     llvm::Type* type = wide(load.getType());
-    if (mask && access.is_consecutive())
+    if (mask && access.takes_mask)
         return builder_.CreateMaskedLoad(type, first, load.getAlign(), mask, llvm::Constant::getNullValue(type));
     return load_with_step(builder_, load, access, first, width_);
 }
@@ -154,7 +154,7 @@ void LaneCode::store_row(const LaneAccess& access, llvm::StoreInst& store, llvm:
         first = builder_.CreateGEP(store.getValueOperand()->getType(), first,
                                    builder_.getInt64(static_cast<uint64_t>(1 - static_cast<int64_t>(width_))));
     }
-    if (mask && access.is_consecutive())
+    if (mask && access.takes_mask)
         builder_.CreateMaskedStore(value, first, store.getAlign(), mask);
     else
         builder_.CreateAlignedStore(value, first, store.getAlign());

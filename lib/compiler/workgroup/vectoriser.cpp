@@ -6,6 +6,7 @@
 
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/PostDominators.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/Scalarizer.h>
@@ -83,7 +84,8 @@ struct Outcome {
     double gain = 0;
 };
 
-Outcome vectorise(llvm::Loop& loop, llvm::LoopInfo& loops, unsigned width, Lanes lanes) {
+Outcome vectorise(llvm::Loop& loop, llvm::LoopInfo& loops, const llvm::TargetTransformInfo& target, unsigned width,
+                  Lanes lanes) {
     const llvm::PostDominatorTree post_dominators(*loop.getHeader()->getParent());
     const std::optional<LanePlan> plan = plan_lanes(loop, loops, post_dominators);
     if (!plan)
@@ -94,7 +96,7 @@ Outcome vectorise(llvm::Loop& loop, llvm::LoopInfo& loops, unsigned width, Lanes
         return {Outcome::Kind::not_understood};
     const LaneShapes guesses(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent,
                              plan->private_strides, LaneShapes::Certainty::likely);
-    LaneAccesses accesses(shapes, guesses, width);
+    LaneAccesses accesses(shapes, guesses, width, target);
     const double gain = weight_of_loop(loop) * costs_of(*plan, shapes, accesses, width).gain();
     if (lanes == Lanes::where_they_pay && gain < 0)
         return {Outcome::Kind::does_not_pay};
@@ -103,14 +105,15 @@ Outcome vectorise(llvm::Loop& loop, llvm::LoopInfo& loops, unsigned width, Lanes
 }
 
 // Tries one tagged loop; nothing when there is none.
-std::optional<Outcome> vectorise_one(llvm::Function& function, unsigned width, Lanes lanes) {
+std::optional<Outcome> vectorise_one(llvm::Function& function, const llvm::TargetTransformInfo& target, unsigned width,
+                                     Lanes lanes) {
     llvm::DominatorTree dominators(function);
     llvm::LoopInfo loops(dominators);
     const auto tagged = tagged_loops(loops);
     if (tagged.empty())
         return std::nullopt;
     llvm::Loop& loop = *tagged.front();
-    const Outcome outcome = vectorise(loop, loops, uses_double(loop) ? std::max(width / 2, 2U) : width, lanes);
+    const Outcome outcome = vectorise(loop, loops, target, uses_double(loop) ? std::max(width / 2, 2U) : width, lanes);
     retire(loop, outcome.kind == Outcome::Kind::not_understood ? LeftToLlvm::yes : LeftToLlvm::no);
     return outcome;
 }
@@ -155,9 +158,10 @@ unsigned vectorise_work_item_loops(llvm::Function& function, unsigned width, Lan
     llvm::ValueToValueMapTy copies;
     llvm::Function* const as_written = saved > 0 ? llvm::CloneFunction(&function, copies) : nullptr;
     canonicalise(function, analyses);
+    const llvm::TargetTransformInfo& target = analyses.getResult<llvm::TargetIRAnalysis>(function);
     unsigned vectorised = 0;
     double gain = 0;
-    while (const std::optional<Outcome> outcome = vectorise_one(function, width, lanes)) {
+    while (const std::optional<Outcome> outcome = vectorise_one(function, target, width, lanes)) {
         vectorised += outcome->kind == Outcome::Kind::vectorised ? 1 : 0;
         gain += outcome->gain;
     }
