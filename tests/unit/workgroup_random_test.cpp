@@ -317,12 +317,11 @@ bool is_whole(const Range& range) {
 }
 
 struct Seeds {
-    uint32_t first = 1;
-    uint32_t count = 25;
+    uint32_t first;
+    uint32_t count;
 };
 
-Seeds seeds() {
-    Seeds result;
+Seeds seeds_or(Seeds result) {
     if (const char* text = std::getenv("POLDER_RANDOM_SEEDS")) {
         char* end = nullptr;
         result.first = static_cast<uint32_t>(std::strtoul(text, &end, 10));
@@ -331,15 +330,15 @@ Seeds seeds() {
     return result;
 }
 
-TEST(WorkGroupRandom, KernelsComputeWhatAnInterpreterInLockStepComputes) {
-    const auto [first, count] = seeds();
+void expect_right(Seeds seeds, const char* processor) {
+    const auto [first, count] = seeds;
     std::string source = helpers;
     std::vector<std::vector<Statement>> programs;
     for (uint32_t i = 0; i < count; ++i) {
         programs.push_back(Generator(first + i).program());
         source += kernel_text(programs.back(), "k" + std::to_string(i));
     }
-    Compiled compiled(source);
+    Compiled compiled(source, processor);
     for (uint32_t i = 0; i < count; ++i) {
         const auto failure = [&](const char* what) {
             return std::string(what) + ", seed " + std::to_string(first + i) + "\n" + kernel_text(programs[i], "k");
@@ -364,6 +363,20 @@ TEST(WorkGroupRandom, KernelsComputeWhatAnInterpreterInLockStepComputes) {
         }
     }
 }
+
+TEST(WorkGroupRandom, KernelsComputeWhatAnInterpreterInLockStepComputes) { expect_right(seeds_or({1, 25}), ""); }
+
+#if defined(__x86_64__)
+
+TEST(WorkGroupRandom, WithVectorsOf256Bits) {
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2"))
+        GTEST_SKIP() << "needs a processor like Haswell";
+    expect_right(seeds_or({7000, 8}), "haswell");
+}
+
+TEST(WorkGroupRandom, WithVectorsOf128Bits) { expect_right(seeds_or({8000, 8}), "x86-64-v2"); }
+
+#endif
 
 } // namespace
 } // namespace polder::compiler::workgroup::test
