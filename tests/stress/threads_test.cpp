@@ -215,5 +215,72 @@ TEST_F(Threads, UserEventsSetFromOtherThreadsReleaseChainsAcrossQueues) {
     }
 }
 
+// Each thread has programs of its own, which it builds with and without a callback, links, runs and releases.
+TEST_F(Threads, EightThreadsBuildDifferentPrograms) {
+    const auto build_some = [&](uint32_t number) {
+        const OwnedQueue own = make_queue(devices[number % devices.size()]);
+        const OwnedMem buffer = make_buffer(64);
+        for (uint32_t round = 0; round < 3; ++round) {
+            const std::string value = std::to_string(number * 10 + round);
+            const OwnedProgram part = from_source("uint value(void) { return " + value + "u; }");
+            const OwnedProgram main_part =
+                from_source("uint value(void); kernel void k(global uint* a) { a[get_global_id(0)] = value(); }");
+            EXPECT_EQ(clCompileProgram(part, 0, nullptr, "", 0, nullptr, nullptr, nullptr, nullptr), CL_SUCCESS);
+            EXPECT_EQ(clCompileProgram(main_part, 0, nullptr, "", 0, nullptr, nullptr, nullptr, nullptr), CL_SUCCESS);
+            const cl_program inputs[] = {main_part, part};
+            cl_int error = CL_INVALID_VALUE;
+            const OwnedProgram linked = clLinkProgram(context, 0, nullptr, "", 2, inputs, nullptr, nullptr, &error);
+            ASSERT_EQ(error, CL_SUCCESS);
+            const OwnedKernel kernel = make_kernel(linked, "k");
+            EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer.in()), CL_SUCCESS);
+            const size_t size = 16;
+            EXPECT_EQ(clEnqueueNDRangeKernel(own, kernel, 1, nullptr, &size, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
+            EXPECT_EQ(read<uint32_t>(buffer, 16, own), std::vector<uint32_t>(16, number * 10 + round));
+            // One that is given up while it is built.
+            const char* text = source;
+            cl_program forgotten = clCreateProgramWithSource(context, 1, &text, nullptr, &error);
+            EXPECT_EQ(clBuildProgram(
+                          forgotten, 0, nullptr, ("-DV=" + value).c_str(), [](cl_program, void*) {}, nullptr),
+                      CL_SUCCESS);
+            EXPECT_EQ(clReleaseProgram(forgotten), CL_SUCCESS);
+        }
+    };
+    std::vector<std::thread> running;
+    for (uint32_t i = 0; i < threads; ++i)
+        running.emplace_back(build_some, i);
+    for (std::thread& thread : running)
+        thread.join();
+}
+
+// Clones begin with the arguments of their source; from then on each is a thread's own.
+TEST_F(Threads, EightThreadsSetTheArgumentsOfClonesOfOneKernel) {
+    const OwnedProgram program = build(source);
+    const OwnedKernel original = make_kernel(program, "add");
+    const uint32_t unused = 0;
+    ASSERT_EQ(clSetKernelArg(original, 1, sizeof unused, &unused), CL_SUCCESS);
+    std::vector<std::thread> running;
+    for (uint32_t number = 0; number < threads; ++number)
+        running.emplace_back([&, number] {
+            const OwnedQueue own = make_queue(devices[number % devices.size()]);
+            const OwnedMem buffer = make_buffer(64);
+            write(buffer, std::vector<uint32_t>(16, 0), own);
+            uint32_t sum = 0;
+            for (uint32_t round = 0; round < 200; ++round) {
+                cl_int error = CL_INVALID_VALUE;
+                const OwnedKernel clone = clCloneKernel(original, &error);
+                const uint32_t amount = number + round;
+                EXPECT_EQ(clSetKernelArg(clone, 0, sizeof(cl_mem), buffer.in()), CL_SUCCESS);
+                EXPECT_EQ(clSetKernelArg(clone, 1, sizeof amount, &amount), CL_SUCCESS);
+                const size_t size = 16;
+                EXPECT_EQ(clEnqueueNDRangeKernel(own, clone, 1, nullptr, &size, nullptr, 0, nullptr, nullptr),
+                          CL_SUCCESS);
+                sum += amount;
+            }
+            EXPECT_EQ(read<uint32_t>(buffer, 16, own), std::vector<uint32_t>(16, sum));
+        });
+    for (std::thread& thread : running)
+        thread.join();
+}
+
 } // namespace
 } // namespace polder::test
