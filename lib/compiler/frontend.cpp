@@ -48,7 +48,7 @@ private:
 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> file_system(const CompileInput& input) {
     auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
     for (const NamedSource& header : input.headers)
-        memory->addFile(std::string{headers_directory} + "/" + header.name, 0,
+        memory->addFile(llvm::Twine(headers_directory) + "/" + header.name, 0,
                         llvm::MemoryBuffer::getMemBufferCopy(header.text, header.name));
     auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(llvm::vfs::getRealFileSystem());
     overlay->pushOverlay(memory);

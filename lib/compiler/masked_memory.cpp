@@ -140,7 +140,8 @@ void lower_masked_memory(llvm::Function& function, const llvm::TargetTransformIn
             lowered.push_back(&instruction);
     Lowering lowering(function);
     for (llvm::Instruction* instruction : lowered)
-        lowering.lower(*access_of(*instruction));
+        if (const std::optional<Access> access = access_of(*instruction))
+            lowering.lower(*access);
 }
 
 } // namespace polder::compiler

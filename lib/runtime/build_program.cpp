@@ -130,10 +130,10 @@ Result<void> Program::begin(const BuildRequest& request) {
     if (kernels_.load(std::memory_order_acquire) != 0)
         return fail(Status::invalid_operation);
     for (const Ref<Device>& device : request.devices)
-        if (builds_[*index_of(*device)].status == CL_BUILD_IN_PROGRESS)
+        if (builds_[place_of(*device)].status == CL_BUILD_IN_PROGRESS)
             return fail(Status::invalid_operation);
     for (const Ref<Device>& device : request.devices) {
-        DeviceBuild& build = builds_[*index_of(*device)];
+        DeviceBuild& build = builds_[place_of(*device)];
         build.status = CL_BUILD_IN_PROGRESS;
         build.log.clear();
         build.options = request.options_are == BuildRequest::Options::as_before && build.built ? build.built->options
@@ -184,7 +184,7 @@ Result<void> Program::run(const BuildRequest& request) {
 
 void Program::finish(const Device& device, DeviceBuild build) {
     const Lock lock(mutex_);
-    DeviceBuild& place = builds_[*index_of(device)];
+    DeviceBuild& place = builds_[place_of(device)];
     // A binary stays, to be built again with other options.
     if (!build.built && origin_ == Origin::binary)
         build.built = place.built;

@@ -1,6 +1,7 @@
 #include <runtime/program.h>
 
 #include <algorithm>
+#include <cassert>
 
 namespace polder::runtime {
 
@@ -17,14 +18,20 @@ std::optional<size_t> Program::index_of(const Device& device) const {
     return static_cast<size_t>(found - devices_.begin());
 }
 
+size_t Program::place_of(const Device& device) const {
+    const std::optional<size_t> index = index_of(device);
+    assert(index);
+    return *index;
+}
+
 void Program::set_binary(const Device& device, BuiltModule built) {
     const Lock lock(mutex_);
-    builds_[*index_of(device)].built = std::make_shared<const BuiltModule>(std::move(built));
+    builds_[place_of(device)].built = std::make_shared<const BuiltModule>(std::move(built));
 }
 
 DeviceBuild Program::device_build(const Device& device) const {
     const Lock lock(mutex_);
-    return builds_[*index_of(device)];
+    return builds_[place_of(device)];
 }
 
 const DeviceBuild* Program::find_executable(const Device& device) const {

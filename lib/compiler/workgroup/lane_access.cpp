@@ -165,7 +165,8 @@ void store_group(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values
         llvm::SmallVector<int, 16> sources;
         for (unsigned place = part * lanes; place < (part + 1) * lanes; ++place)
             sources.push_back(static_cast<int>(place % step * lanes + place / step));
-        llvm::Value* address = builder.CreateGEP(type->getElementType(), first, builder.getInt64(part * lanes));
+        llvm::Value* address =
+            builder.CreateGEP(type->getElementType(), first, builder.getInt64(uint64_t{part} * lanes));
         builder.CreateAlignedStore(builder.CreateShuffleVector(all, sources), address, align);
     }
 }

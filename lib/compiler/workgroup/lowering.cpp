@@ -59,7 +59,7 @@ public:
             if (constant_local_size_ && (is_whole || (*constant_local_size_)[d] == 1))
                 actual_size_[d] = local_size_[d];
             global_size_[d] = context_word(abi::global_size, d);
-            group_id_[d] = load_word(function.getArg(abi::group_id), 8 * d);
+            group_id_[d] = load_word(function.getArg(abi::group_id), uint64_t{8} * d);
             llvm::Value* before = builder_.CreateMul(group_id_[d], local_size_[d], "", true, true);
             llvm::Value* rest = builder_.CreateSub(global_size_[d], before, "", true, true);
             if (!actual_size_[d])
@@ -171,7 +171,7 @@ private:
         return load;
     }
     llvm::Value* context_word(uint64_t member, unsigned d) {
-        return load_word(function_.getArg(abi::context), member + 8 * d);
+        return load_word(function_.getArg(abi::context), member + uint64_t{8} * d);
     }
 
     llvm::Function& function_;

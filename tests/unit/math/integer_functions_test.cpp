@@ -305,10 +305,13 @@ kernel void dots(global const uint* pa, global const uint* pb, global const int*
     Buffer<int64_t> out(8 * a.size());
     void* const pointers[] = {a.data(), b.data(), c.data(), out.data()};
     runner.run("dots", pointers, a.size());
+    const auto signed_byte = [](uint32_t word, unsigned at) -> int64_t {
+        return static_cast<int32_t>(word << (24 - at)) >> 24;
+    };
     for (size_t i = 0; i < a.size(); ++i) {
         int64_t ss = 0, uu = 0, us = 0, su = 0;
         for (unsigned k = 0; k < 32; k += 8) {
-            const int64_t sa = static_cast<int8_t>(a[i] >> k), sb = static_cast<int8_t>(b[i] >> k);
+            const int64_t sa = signed_byte(a[i], k), sb = signed_byte(b[i], k);
             const int64_t ua = static_cast<uint8_t>(a[i] >> k), ub = static_cast<uint8_t>(b[i] >> k);
             ss += sa * sb;
             uu += ua * ub;

@@ -19,7 +19,7 @@ template <class T>
 Buffer<T> counted(size_t count, int first = 1) {
     Buffer<T> values(count);
     for (size_t i = 0; i < count; ++i)
-        values[i] = static_cast<T>(first + static_cast<int>(i % 100));
+        values[i] = static_cast<T>(static_cast<int64_t>(i % 100) + first);
     return values;
 }
 

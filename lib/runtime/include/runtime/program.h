@@ -89,6 +89,8 @@ public:
 
 private:
     [[nodiscard]] std::optional<size_t> index_of(const Device& device) const;
+    // Of a device that it has.
+    [[nodiscard]] size_t place_of(const Device& device) const;
     [[nodiscard]] const DeviceBuild* find_executable(const Device& device) const POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool has_valid_options(const BuildRequest& request) const;
     [[nodiscard]] Result<void> begin(const BuildRequest& request);
