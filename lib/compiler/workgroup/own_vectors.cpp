@@ -35,13 +35,17 @@ bool only_moves_elements(const llvm::Instruction& instruction) {
         return !is_first_element(extract->getIndexOperand());
     if (const auto* insert = llvm::dyn_cast<llvm::InsertElementInst>(&instruction))
         return !is_first_element(insert->getOperand(2)) || !llvm::isa<llvm::UndefValue>(insert->getOperand(0));
-    return llvm::isa<llvm::ShuffleVectorInst>(instruction);
+    // A vector of three is one of four with something behind it.
+    const auto* shuffle = llvm::dyn_cast<llvm::ShuffleVectorInst>(&instruction);
+    return shuffle != nullptr && !shuffle->isIdentity() && !shuffle->isIdentityWithExtract() &&
+           !shuffle->isIdentityWithPadding();
 }
 
 double saved_by(const llvm::Instruction& instruction, unsigned register_elements) {
     if (only_moves_elements(instruction))
         return -1;
-    if (llvm::isa<llvm::ExtractElementInst>(instruction) || llvm::isa<llvm::InsertElementInst>(instruction))
+    if (llvm::isa<llvm::ExtractElementInst>(instruction) || llvm::isa<llvm::InsertElementInst>(instruction) ||
+        llvm::isa<llvm::ShuffleVectorInst>(instruction))
         return 0;
     const llvm::FixedVectorType* type = vector_type_of(instruction);
     if (type == nullptr || llvm::isa<llvm::PHINode>(instruction))
