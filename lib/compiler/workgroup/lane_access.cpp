@@ -141,17 +141,23 @@ llvm::Value* load_with_step(llvm::IRBuilder<>& builder, llvm::LoadInst& load, co
         return load_from(0);
     if (access.step == -1)
         return builder.CreateVectorReverse(load_from(1 - width));
+    llvm::SmallVector<int, 16> places;
+    for (int64_t lane = 0; lane < width; ++lane)
+        places.push_back(static_cast<int>(access.member + lane * access.step));
+    // One load and one shuffle are what LLVM's targets know best.
+    if (access.span + 1 == access.step) {
+        llvm::Value* begin = builder.CreateGEP(element, first, builder.getInt64(static_cast<uint64_t>(-access.member)));
+        type = llvm::FixedVectorType::get(element, lanes * static_cast<unsigned>(access.step));
+        return builder.CreateShuffleVector(builder.CreateAlignedLoad(type, begin, align), places);
+    }
     // The last vector ends where the last place does.
     const int64_t last = std::min((access.step - 1) * width, (width - 1) * access.step + access.span + 1 - width);
     llvm::SmallVector<llvm::Value*, lane_step_max> parts;
     for (int64_t part = 0; part < access.step; ++part)
         parts.push_back(load_from((part + 1 < access.step ? part * width : last) - access.member));
-    llvm::SmallVector<int, 16> places;
-    for (int64_t lane = 0; lane < width; ++lane) {
-        const int64_t place = access.member + lane * access.step;
-        const bool is_in_last = place >= (access.step - 1) * width;
-        places.push_back(static_cast<int>(is_in_last ? place - last + (access.step - 1) * width : place));
-    }
+    for (int& place : places)
+        if (place >= (access.step - 1) * width)
+            place += static_cast<int>((access.step - 1) * width - last);
     return builder.CreateShuffleVector(llvm::concatenateVectors(builder, parts), places);
 }
 
@@ -160,15 +166,11 @@ void store_group(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values
     auto* type = llvm::cast<llvm::FixedVectorType>(values.front()->getType());
     const unsigned lanes = type->getNumElements();
     const auto step = static_cast<unsigned>(values.size());
+    llvm::SmallVector<int, 64> sources;
+    for (unsigned place = 0; place < step * lanes; ++place)
+        sources.push_back(static_cast<int>(place % step * lanes + place / step));
     llvm::Value* all = llvm::concatenateVectors(builder, values);
-    for (unsigned part = 0; part < step; ++part) {
-        llvm::SmallVector<int, 16> sources;
-        for (unsigned place = part * lanes; place < (part + 1) * lanes; ++place)
-            sources.push_back(static_cast<int>(place % step * lanes + place / step));
-        llvm::Value* address =
-            builder.CreateGEP(type->getElementType(), first, builder.getInt64(uint64_t{part} * lanes));
-        builder.CreateAlignedStore(builder.CreateShuffleVector(all, sources), address, align);
-    }
+    builder.CreateAlignedStore(builder.CreateShuffleVector(all, sources), first, align);
 }
 
 } // namespace polder::compiler::workgroup
