@@ -132,13 +132,21 @@ LaneShape LaneShapes::low_bits(llvm::BinaryOperator& op) {
         return value;
     if (!op.getType()->isIntegerTy(64) || !mask->getValue().isMask() || mask->getValue().countr_one() < 31)
         return varying;
-    if (!llvm::isa<llvm::ConstantInt>(value.base) && !bases_.lookup(&op)) {
-        bases_[&op] = value.base;
-        assumed_small_.push_back(value.base);
-    }
+    if (!assume_small(value.base))
+        return varying;
     LaneShape result = value;
     result.is_exact_signed = result.is_exact_unsigned = true;
     return result;
+}
+
+// False when it is known that `base` plus an index is not below 2^31; else the loop's preheader checks it.
+bool LaneShapes::assume_small(llvm::Value* base) {
+    const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(base);
+    if (constant && (constant->isZero() || constant->isNegative()))
+        return constant->isZero();
+    if (!llvm::is_contained(assumed_small_, base))
+        assumed_small_.push_back(base);
+    return true;
 }
 
 LaneShape LaneShapes::phi(llvm::PHINode& node) {
@@ -207,11 +215,12 @@ LaneShape LaneShapes::sum(llvm::BinaryOperator& op) {
     if (!made) {
         llvm::IRBuilder<> at(loop_.getLoopPreheader()->getTerminator());
         made = at.CreateAdd(base, other);
-        if (op.getType()->isIntegerTy(32))
-            assumed_small_.push_back(made);
     }
+    const bool is_int = op.getType()->isIntegerTy(32);
+    if (is_int && !assume_small(made))
+        return result;
     result.base = made;
-    if (op.getType()->isIntegerTy(32))
+    if (is_int)
         result.is_exact_signed = result.is_exact_unsigned = true;
     return result;
 }
@@ -254,12 +263,12 @@ LaneShape LaneShapes::truncated(llvm::TruncInst& cast) {
     LaneShape result = strided(value.stride);
     if (is_guess() || !value.base || !cast.getOperand(0)->getType()->isIntegerTy(64))
         return result;
+    if (!assume_small(value.base))
+        return result;
     llvm::Value*& made = bases_[&cast];
     if (!made) {
         llvm::IRBuilder<> at(loop_.getLoopPreheader()->getTerminator());
         made = at.CreateTrunc(value.base, cast.getType());
-        if (!llvm::isa<llvm::ConstantInt>(value.base))
-            assumed_small_.push_back(value.base);
     }
     result.base = made;
     result.is_exact_signed = result.is_exact_unsigned = true;
@@ -299,10 +308,8 @@ LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
         return value;
     if (!value.is_strided() || (!value.base && !is_guess()))
         return varying;
-    if (value.base && !llvm::isa<llvm::ConstantInt>(value.base) && !bases_.lookup(&op)) {
-        bases_[&op] = value.base;
-        assumed_small_.push_back(value.base);
-    }
+    if (value.base && !assume_small(value.base))
+        return varying;
     LaneShape result = strided(value.stride << (32 - back));
     result.is_exact_signed = result.is_exact_unsigned = true;
     return result;

@@ -56,6 +56,7 @@ private:
     LaneShape truncated(llvm::TruncInst& cast);
     LaneShape extended(llvm::CastInst& cast);
     LaneShape address(llvm::GetElementPtrInst& address);
+    bool assume_small(llvm::Value* base);
     [[nodiscard]] bool is_masked_edge(const llvm::BasicBlock* from) const;
 
     [[nodiscard]] bool is_guess() const { return certainty_ == Certainty::likely; }
