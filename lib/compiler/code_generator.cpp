@@ -15,8 +15,11 @@
 #include <base/log.h>
 #include <base/options.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <llvm/ADT/SCCIterator.h>
 #include <llvm/ADT/SetVector.h>
+#include <llvm/Analysis/CallGraph.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/InstIterator.h>
@@ -75,26 +78,44 @@ void remove_others(llvm::Module& module, const FunctionSet& kept) {
     }
 }
 
-// A built-in is inlined, so that it is vectorized with the loop around it, unless that makes too much code. What is cold
+// A function is inlined, so that it is vectorized with the loop around it, unless that makes too much code. What is cold
 // stays a call, which lanes make one by one and rarely.
 constexpr unsigned inlined_instructions_max = 3000;
 constexpr unsigned inlined_instructions_total_max = 60000;
+constexpr unsigned inlined_anyway_instructions_max = 50;
 
+// Callees come before their callers, so that what is inlined into a function counts wherever this one goes.
 void prefer_inlining(llvm::Module& module) {
-    uint64_t total = 0;
-    for (llvm::Function& function : module) {
-        if (function.isDeclaration() || function.hasFnAttribute(kernel_attribute))
+    llvm::DenseMap<const llvm::Function*, uint64_t> sizes;  // with what is inlined into them
+    llvm::SmallVector<llvm::Function*> callees_first;
+    llvm::CallGraph graph(module);
+    for (auto component = llvm::scc_begin(&graph); !component.isAtEnd(); ++component)
+        for (const llvm::CallGraphNode* node : *component)
+            if (llvm::Function* function = node->getFunction(); function && !function->isDeclaration())
+                callees_first.push_back(function);
+    uint64_t total = module.getInstructionCount();
+    for (llvm::Function* function : callees_first) {
+        const uint64_t own = function->getInstructionCount();
+        uint64_t& size = sizes[function] = own;
+        for (const llvm::Instruction& instruction : llvm::instructions(*function)) {
+            const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+            const llvm::Function* callee = call ? call->getCalledFunction() : nullptr;
+            if (callee && callee->hasFnAttribute(llvm::Attribute::AlwaysInline))
+                size += sizes.lookup(callee);
+        }
+        if (function->hasFnAttribute(kernel_attribute))
             continue;
-        function.setLinkage(llvm::GlobalValue::InternalLinkage);
-        if (function.hasFnAttribute(llvm::Attribute::Cold))
+        function->setLinkage(llvm::GlobalValue::InternalLinkage);
+        if (function->hasFnAttribute(llvm::Attribute::Cold))
             continue;
-        const uint64_t size = function.getInstructionCount();
-        const uint64_t added = size * function.getNumUses();
-        if (size > inlined_instructions_max || total + added > inlined_instructions_total_max)
+        const uint64_t added = size * (std::max(function->getNumUses(), 1U) - 1);
+        const bool is_too_much =
+            total + added > inlined_instructions_total_max && size > inlined_anyway_instructions_max;
+        if (own > inlined_instructions_max || is_too_much)
             continue;
         total += added;
-        function.removeFnAttr(llvm::Attribute::NoInline);
-        function.addFnAttr(llvm::Attribute::AlwaysInline);
+        function->removeFnAttr(llvm::Attribute::NoInline);
+        function->addFnAttr(llvm::Attribute::AlwaysInline);
     }
 }
 

@@ -83,6 +83,16 @@ constexpr double least_gain = 1.1;
 // How much a loop's rounds count.
 double weight_of_loop(const llvm::Loop& loop) { return weight_of_block(loop.getLoopDepth() - 1); }
 
+// Beyond this many instructions LLVM takes minutes over 16 lanes of what it compiles in seconds for one work-item (hashcat's scrypt).
+constexpr size_t lane_instructions_max = 12000;
+
+size_t instruction_count(const LanePlan& plan) {
+    size_t count = 0;
+    for (const llvm::BasicBlock* block : plan.blocks)
+        count += block->size();
+    return count;
+}
+
 struct Outcome {
     enum class Kind : uint8_t { vectorised, does_not_pay, not_understood } kind;
     double gain = 0;
@@ -98,6 +108,8 @@ Outcome vectorise(llvm::Loop& loop, llvm::LoopInfo& loops, const llvm::TargetTra
                             plan->private_strides);
     if (!can_run_in_lanes(*plan, shapes))
         return {Outcome::Kind::not_understood};
+    if (instruction_count(*plan) > lane_instructions_max)
+        return {Outcome::Kind::does_not_pay};
     const LaneShapes guesses(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent,
                              plan->private_strides, LaneShapes::Certainty::likely);
     LaneAccesses accesses(shapes, guesses, width, target);
