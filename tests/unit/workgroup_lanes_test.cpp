@@ -109,6 +109,27 @@ TEST(Lanes, IndicesThatAGuardKeepsFromBeingNegative_AreRightWhereTheFirstLanesAr
     }
 }
 
+TEST(Lanes, GuardInsideAGuard_DoesNotStandForBoth) {
+    Compiled program(R"(
+        kernel void k(global const int* in, global int* out, int n) {
+            int i = get_global_id(0), sum = 7;
+            long place = i;
+            if (place >= (size_t)n) {
+                sum = sum * 5 + in[place - (size_t)n];
+                if (place - (size_t)n >= 2) sum ^= in[place - (size_t)n - 2];
+            }
+            out[i] = sum;
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    constexpr int count = 64, n = 7;
+    std::vector<int> in(count), out(count), expected(count, 7);
+    std::iota(in.begin(), in.end(), 100);
+    for (int i = n; i < count; ++i)
+        expected[i] = (35 + in[i - n]) ^ (i - n >= 2 ? in[i - n - 2] : 0);
+    program.run({1, {count, 1, 1}, {32, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(n));
+    EXPECT_EQ(out, expected);
+}
+
 TEST(Lanes, SumOverNeighboursInsideTheRange_IsRightAtItsBeginning) {
     Compiled program(R"(
         kernel void k(global const int* in, global int* out, int radius, int n) {

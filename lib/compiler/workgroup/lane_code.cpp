@@ -8,6 +8,19 @@
 
 namespace polder::compiler::workgroup {
 
+namespace {
+
+void forget_guards(llvm::Instruction& copy) {
+    if (auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(&copy))
+        address->setNoWrapFlags(address->getNoWrapFlags().withoutNoUnsignedWrap());
+    else if (llvm::isa<llvm::CastInst>(copy) || llvm::isa<llvm::PossiblyDisjointInst>(copy))
+        copy.dropPoisonGeneratingFlags();
+    else if (llvm::isa<llvm::OverflowingBinaryOperator>(copy))
+        copy.setHasNoUnsignedWrap(false);
+}
+
+}  // namespace
+
 LaneCode::LaneCode(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width)
     : plan_(plan), shapes_(shapes), accesses_(accesses), function_(*plan.header->getParent()), width_(width),
       builder_(function_.getContext()), mask_type_(llvm::FixedVectorType::get(builder_.getInt1Ty(), width)) {}
@@ -66,8 +79,8 @@ llvm::Value* LaneCode::emit_scalar(llvm::Instruction& instruction, llvm::Value* 
     return builder_.Insert(copy, instruction.getName());
 }
 
-// What LLVM knows of a strided value, from the guards before it, holds for the work-items that pass them. The first lane may
-// not be one of these, and yet all lanes' values are computed from its.
+// What LLVM knows of a value from the guards before it holds for the work-items that pass them. As a strided value it is computed
+// for the first lane, which may not be one of these; as a vector, LLVM takes the guard of those that it holds for away.
 llvm::Instruction* LaneCode::clone_for_all(const llvm::Instruction& instruction) {
     if (const auto* either = llvm::dyn_cast<llvm::PossiblyDisjointInst>(&instruction); either && either->isDisjoint())
         return llvm::BinaryOperator::CreateAdd(either->getOperand(0), either->getOperand(1));
@@ -75,12 +88,7 @@ llvm::Instruction* LaneCode::clone_for_all(const llvm::Instruction& instruction)
         extension && !shapes_.of(extension->getOperand(0)).is_exact_unsigned)
         return llvm::CastInst::Create(llvm::Instruction::SExt, extension->getOperand(0), extension->getType());
     llvm::Instruction* copy = instruction.clone();
-    if (auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(copy))
-        address->setNoWrapFlags(address->getNoWrapFlags().withoutNoUnsignedWrap());
-    else if (llvm::isa<llvm::CastInst>(copy))
-        copy->dropPoisonGeneratingFlags();
-    else if (llvm::isa<llvm::OverflowingBinaryOperator>(copy))
-        copy->setHasNoUnsignedWrap(false);
+    forget_guards(*copy);
     return copy;
 }
 
@@ -121,7 +129,10 @@ llvm::Value* LaneCode::emit_vector(llvm::Instruction& instruction, llvm::Value* 
     } else if (auto* unary = llvm::dyn_cast<llvm::UnaryOperator>(&instruction)) {
         result = builder_.CreateUnOp(unary->getOpcode(), operands[0]);
     } else if (auto* cast = llvm::dyn_cast<llvm::CastInst>(&instruction)) {
-        result = builder_.CreateCast(cast->getOpcode(), operands[0], wide(cast->getType()));
+        // Gathers take signed indices of 32 bits.
+        const bool is_signed = llvm::isa<llvm::ZExtInst>(cast) && cast->hasNonNeg();
+        const llvm::Instruction::CastOps how = is_signed ? llvm::Instruction::SExt : cast->getOpcode();
+        result = builder_.CreateCast(how, operands[0], wide(cast->getType()));
     } else if (auto* compare = llvm::dyn_cast<llvm::CmpInst>(&instruction)) {
         result = builder_.CreateCmp(compare->getPredicate(), operands[0], operands[1]);
     } else if (llvm::isa<llvm::SelectInst>(instruction)) {
@@ -140,6 +151,8 @@ llvm::Value* LaneCode::emit_vector(llvm::Instruction& instruction, llvm::Value* 
     if (auto* made = llvm::dyn_cast<llvm::Instruction>(result);
         made && !llvm::isa<llvm::GetElementPtrInst>(made) && made->getOpcode() == instruction.getOpcode())
         made->copyIRFlags(&instruction);
+    if (auto* made = llvm::dyn_cast<llvm::Instruction>(result); made && made->getOpcode() == instruction.getOpcode())
+        forget_guards(*made);
     return result;
 }
 
