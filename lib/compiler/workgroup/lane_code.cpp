@@ -13,7 +13,8 @@ namespace {
 void forget_guards(llvm::Instruction& copy) {
     if (auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(&copy))
         address->setNoWrapFlags(address->getNoWrapFlags().withoutNoUnsignedWrap());
-    else if (llvm::isa<llvm::CastInst>(copy) || llvm::isa<llvm::PossiblyDisjointInst>(copy))
+    else if (llvm::isa<llvm::CastInst>(copy) || llvm::isa<llvm::ICmpInst>(copy) ||
+             llvm::isa<llvm::PossiblyDisjointInst>(copy))
         copy.dropPoisonGeneratingFlags();
     else if (llvm::isa<llvm::OverflowingBinaryOperator>(copy))
         copy.setHasNoUnsignedWrap(false);
