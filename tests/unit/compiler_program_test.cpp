@@ -1,6 +1,8 @@
 // Programs: logs, kernel information, linking, binaries.
 #include "compiler_support.h"
 
+#include <llvm/Support/BLAKE3.h>
+
 namespace polder::compiler::test {
 namespace {
 
@@ -263,6 +265,37 @@ TEST(CompilerBinary, DamagedOrForeignBytes_AreRefused) {
         EXPECT_EQ(status_of(std::span{good}.first(size)), Status::invalid_binary) << size;
     const std::vector<std::byte> foreign(1000, std::byte{0x7f});
     EXPECT_EQ(status_of(foreign), Status::invalid_binary);
+}
+
+// The bytes with the right hash at their end, as whoever made them would have put it there.
+std::string with_right_hash(std::string bytes) {
+    constexpr size_t hash_bytes = 32;
+    bytes.resize(bytes.size() - hash_bytes);
+    const auto hash =
+        llvm::BLAKE3::hash<hash_bytes>(llvm::ArrayRef(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
+    return bytes.append(reinterpret_cast<const char*>(hash.data()), hash.size());
+}
+
+TEST(CompilerBinary, MadeForAnotherProcessorOrByAnotherVersion_IsRefused) {
+    const std::vector<std::byte> made = build("kernel void k(global int* a) { a[0] = 7; }").module->serialize();
+    const std::string good{reinterpret_cast<const char*>(made.data()), made.size()};
+    const auto read = [](const std::string& bytes) {
+        return Module::deserialize(std::as_bytes(std::span{bytes.data(), bytes.size()}));
+    };
+    EXPECT_TRUE(read(with_right_hash(good)).has_value());
+    // Who made it stands at its beginning: version, processor, and what that processor can do.
+    const size_t begin = good.find("abi ");
+    ASSERT_NE(begin, good.npos);
+    uint64_t size = 0;
+    std::memcpy(&size, good.data() + begin - sizeof size, sizeof size);
+    for (const size_t at : {begin + 4, good.find(" llvm ") + 6, begin + size / 2, begin + size - 1}) {
+        std::string other = good;
+        other[at] ^= 1;
+        const auto refused = read(with_right_hash(other));
+        ASSERT_FALSE(refused.has_value()) << at;
+        EXPECT_EQ(refused.error().status(), Status::invalid_binary);
+        EXPECT_NE(refused.error().detail().find("another processor"), std::string_view::npos);
+    }
 }
 
 } // namespace
