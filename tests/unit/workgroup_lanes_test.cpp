@@ -308,6 +308,21 @@ TEST(Lanes, AccessesThatAreApartAroundMuchArithmetic_StillRunInLanes) {
     EXPECT_TRUE(has_lanes(program)) << program.optimised();
 }
 
+// LLVM takes minutes over lanes of what it compiles in seconds for one work-item.
+TEST(Lanes, LoopsOfVeryManyInstructions_RunOneByOne) {
+    const auto with_lines = [](int lines) {
+        std::string source = "kernel void k(global uint* a) { uint i = get_global_id(0), x = a[i];\n";
+        for (int i = 0; i < lines; ++i)
+            source += "x = (x ^ x >> 7) * " + std::to_string(2 * i + 3) + "u;\n";
+        return source + "a[i] = x; }";
+    };
+    Compiled few(with_lines(40)), many(with_lines(4200));
+    ASSERT_EQ(few.prepare("k"), "");
+    EXPECT_TRUE(has(few, "mul <")) << few.optimised();
+    ASSERT_EQ(many.prepare("k"), "");
+    EXPECT_FALSE(has(many, "mul <"));
+}
+
 TEST(Lanes, AccessesThatAreApart_AreMadeForEachLaneInOrder) {
     Compiled program(R"(
         kernel void k(global const int* in, global int* out, global int* place) {
