@@ -96,8 +96,9 @@ TEST(Lanes, IndicesThatAGuardKeepsFromBeingNegative_AreRightWhereTheFirstLanesAr
     for (const char* body : {"int i = get_global_id(0), j = i - n; if (j >= 0) out[j] = in[i];",
                              "uint i = get_global_id(0); if (i >= (uint)n) out[i - (uint)n] = in[i];",
                              "size_t i = get_global_id(0); if (i >= (size_t)n) out[i - (size_t)n] = in[i];",
-                             "uint i = get_global_id(0), l = get_local_id(0); if (i >= 32) out[i - 5] = in[i]; else if "
-                             "(l >= 5) out[l - 5] = in[i];",
+                             R"(uint i = get_global_id(0), l = get_local_id(0);
+                                if (i < 32 && l >= 5) out[l - 5] = in[i];
+                                if (i >= 32) out[i - 5] = in[i];)",
                              "int i = get_global_id(0); if (i >= n) { uint j = i - n; out[j | 0] = in[j + n]; }"}) {
         Compiled program("kernel void k(global const int* in, global int* out, int n) {" + std::string{body} + "}");
         ASSERT_EQ(program.prepare("k"), "");
