@@ -1,6 +1,6 @@
 #include <base/options.h>
 
-#include <common/host_queue.h>
+#include <host/host_queue.h>
 #include <cpu/cpu_device.h>
 #include <cpu/topology.h>
 #include <unistd.h>

@@ -3,8 +3,8 @@
 
 #include <base/mutex.h>
 
-#include <common/engine.h>
-#include <common/host_device.h>
+#include <host/engine.h>
+#include <host/host_device.h>
 #include <optional>
 #include <span>
 #include <vector>

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <common/processors.h>
+#include <host/processors.h>
 #include <cpu/cpu_device.h>
 #include <cpu/cpu_driver.h>
 #include <cpu/topology.h>

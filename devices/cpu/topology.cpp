@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <common/processors.h>
+#include <host/processors.h>
 #include <cpu/topology.h>
 #include <fstream>
 #include <hwloc.h>

@@ -7,10 +7,10 @@
 #pragma once
 
 #include <base/mutex.h>
-#include <base/region_allocator.h>
+#include <bufalloc/region_allocator.h>
 
-#include <common/host_queue.h>
-#include <common/workspace.h>
+#include <host/host_queue.h>
+#include <host/workspace.h>
 #include <memory>
 #include <polder/driver.h>
 #include <unordered_map>

@@ -1,4 +1,4 @@
-#include <common/host_queue.h>
+#include <host/host_queue.h>
 #include <discrete/discrete_device.h>
 
 namespace polder::discrete {

@@ -7,9 +7,9 @@
 
 #include <base/mutex.h>
 
-#include <common/engine.h>
-#include <common/host_device.h>
-#include <common/link.h>
+#include <host/engine.h>
+#include <host/host_device.h>
+#include <host/interconnect.h>
 #include <discrete/arena.h>
 #include <discrete/parameters.h>
 #include <map>
@@ -33,7 +33,7 @@ private:
 // What a device shares with its sub-devices.
 struct SharedMemory {
     std::shared_ptr<Arena> arena;
-    std::shared_ptr<devices::Link> link;
+    std::shared_ptr<devices::InterconnectModel> link;
     std::shared_ptr<Peers> peers;  // null: no direct copies
 };
 

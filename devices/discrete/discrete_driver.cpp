@@ -1,7 +1,7 @@
 #include <base/options.h>
 
 #include <algorithm>
-#include <common/processors.h>
+#include <host/processors.h>
 #include <discrete/discrete_device.h>
 #include <discrete/discrete_driver.h>
 #include <iterator>
@@ -41,7 +41,7 @@ class DiscreteDriver final : public driver::Driver {
                                                                std::string_view text) override {
         const Parameters parameters = parse_parameters(text, index);
         POLDER_ASSIGN(arena, Arena::create(ByteCount{parameters.memory_bytes}, ByteCount{local_region_bytes}));
-        SharedMemory shared{arena, std::make_shared<devices::Link>(parameters.link), nullptr};
+        SharedMemory shared{arena, std::make_shared<devices::InterconnectModel>(parameters.link), nullptr};
         if (parameters.peer == Parameters::Peer::direct) {
             shared.peers = peers_;
             peers_->add(space, arena);

@@ -4,7 +4,7 @@
 // their defaults taken.
 #pragma once
 
-#include <common/link.h>
+#include <host/interconnect.h>
 #include <cstdint>
 #include <string_view>
 

@@ -1,7 +1,7 @@
 #include "example_driver.h"
 
 #include <base/mutex.h>
-#include <base/region_allocator.h>
+#include <bufalloc/region_allocator.h>
 
 #include <cstdio>
 #include <cstring>

@@ -5,10 +5,10 @@
 #pragma once
 
 #include "ledger_impl.h"
-#include "planner.h"
-#include "rect.h"
+#include "residency/planner.h"
+#include "transfer/rect.h"
 #include "storage_impl.h"
-#include "transfer.h"
+#include "transfer/transfer.h"
 
 #include <base/mutex.h>
 #include <memory/domain.h>

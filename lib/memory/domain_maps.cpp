@@ -1,6 +1,6 @@
 // Commands that move bytes for what comes later: map, unmap, migrate.
 #include "domain_impl.h"
-#include "sequence.h"
+#include "transfer/sequence.h"
 
 #include <base/log.h>
 

@@ -1,5 +1,5 @@
 #include "domain_impl.h"
-#include "graveyard.h"
+#include "deferred_destruction.h"
 #include "storage_impl.h"
 
 #include <base/log.h>
@@ -96,7 +96,7 @@ void StorageImpl::give_back() {
     POLDER_LOG(memory, "storage %llu: destroyed%s", static_cast<unsigned long long>(number()),
                all.empty() ? "" : ", work in flight");
     if (destroyed_.function)
-        bury({destroyed_.function, destroyed_.data}, all.view());
+        defer_destruction({destroyed_.function, destroyed_.data}, all.view());
 }
 
 } // namespace polder::memory

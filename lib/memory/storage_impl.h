@@ -4,7 +4,7 @@
 // else has a reference any more.
 #pragma once
 
-#include "residency.h"
+#include "residency/residency.h"
 
 #include <base/recycled.h>
 #include <memory/block_pool.h>

@@ -1,4 +1,4 @@
-#include <base/kept_by_thread.h>
+#include <base/thread_free_list.h>
 #include <runtime/handle.h>
 
 #include <sys/mman.h>
@@ -74,7 +74,7 @@ void HandleHeap::push(HandleCell& cell) {
 }
 
 HandleCell* HandleHeap::allocate(Kind kind, Object* object) {
-    const uint32_t own = KeptByThread<FreeCells>::take();
+    const uint32_t own = ThreadFreeList<FreeCells>::pop();
     HandleCell* cell = own ? &FreeCells::cell(own) : pop();
     if (!cell)
         cell = take_fresh();
@@ -89,7 +89,7 @@ HandleCell* HandleHeap::allocate(Kind kind, Object* object) {
 
 void HandleHeap::free(HandleCell* cell) {
     cell->kind.store(Kind::none, std::memory_order_release);
-    KeptByThread<FreeCells>::give_up(FreeCells::link(*cell));
+    ThreadFreeList<FreeCells>::push(FreeCells::link(*cell));
 }
 
 uint64_t HandleHeap::count(Kind kind) {

@@ -3,7 +3,7 @@
 //
 // LastFreed: one more block is allocated and freed again, as a buffer that lives for one command.
 // Random: a random live block is replaced by one of another random size, as in a long-running program.
-#include <base/region_allocator.h>
+#include <bufalloc/region_allocator.h>
 
 #include <benchmark/benchmark.h>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // What the discrete driver promises beyond the interface.
 #include <devices/drivers.h>
 
-#include <common/link.h>
+#include <host/interconnect.h>
 #include <cstdlib>
 #include <discrete/parameters.h>
 #include <gtest/gtest.h>
@@ -79,33 +79,33 @@ TEST(DiscreteParameters, NothingIsNoReasonForAWarning) {
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-using devices::Link;
+using devices::InterconnectModel;
 using devices::LinkDirection;
 
 TEST(DiscreteLink, TransfersInOneDirectionShareItsBandwidth) {
-    Link link({1'000'000'000, 0});
+    InterconnectModel link({1'000'000'000, 0});
     EXPECT_EQ(link.reserve(LinkDirection::in, 1000, 5000), 6000u);
     EXPECT_EQ(link.reserve(LinkDirection::in, 1000, 5000), 7000u);
     EXPECT_EQ(link.reserve(LinkDirection::in, 500, 20000), 20500u);
 }
 
 TEST(DiscreteLink, DirectionsAreIndependent) {
-    Link link({1'000'000'000, 0});
+    InterconnectModel link({1'000'000'000, 0});
     EXPECT_EQ(link.reserve(LinkDirection::in, 1000, 0), 1000u);
     EXPECT_EQ(link.reserve(LinkDirection::out, 1000, 0), 1000u);
     EXPECT_EQ(link.reserve(LinkDirection::peer, 1000, 0), 1000u);
 }
 
 TEST(DiscreteLink, LatencyDelaysWithoutOccupying) {
-    Link link({1'000'000'000, 300});
+    InterconnectModel link({1'000'000'000, 300});
     EXPECT_EQ(link.reserve(LinkDirection::in, 1000, 0), 1300u);
     EXPECT_EQ(link.reserve(LinkDirection::in, 1000, 0), 2300u);
-    Link unlimited({0, 300});
+    InterconnectModel unlimited({0, 300});
     EXPECT_EQ(unlimited.reserve(LinkDirection::out, 1 << 30, 100), 400u);
 }
 
 TEST(DiscreteLink, CopiesWithinTheDeviceCostNothing) {
-    Link link({1, 1'000'000});
+    InterconnectModel link({1, 1'000'000});
     EXPECT_EQ(link.reserve(LinkDirection::local, 1 << 30, 77), 77u);
 }
 

@@ -1,10 +1,10 @@
 // The parts of the executor of host-executed queues.
 #include <atomic>
-#include <common/host_queue.h>
-#include <common/operation_log.h>
-#include <common/parallel_task.h>
-#include <common/processors.h>
-#include <common/stream_copy.h>
+#include <host/host_queue.h>
+#include <host/operation_log.h>
+#include <host/parallel_task.h>
+#include <host/processors.h>
+#include <host/stream_copy.h>
 #include <cstring>
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,5 @@
 // The planner by itself: plain cases. Random ones: planner_property_test.cpp.
-#include "planner.h"
+#include "residency/planner.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The range map against one state per byte.
-#include "range_map.h"
+#include "residency/range_map.h"
 
 #include <gtest/gtest.h>
 #include <random>

@@ -1,4 +1,4 @@
-#include "../../lib/memory/range_set.h"
+#include "residency/range_set.h"
 
 #include <gtest/gtest.h>
 #include <random>

@@ -1,4 +1,4 @@
-#include <base/region_allocator.h>
+#include <bufalloc/region_allocator.h>
 
 #include <algorithm>
 #include <cstdint>

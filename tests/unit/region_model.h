@@ -2,7 +2,7 @@
 // It drives a RegionAllocator with operations and aborts through `check` when the two disagree.
 #pragma once
 
-#include <base/region_allocator.h>
+#include <bufalloc/region_allocator.h>
 
 #include <cstdint>
 #include <iterator>

@@ -1,8 +1,8 @@
-// Compiles OpenCL C with the clang program, makes work-group functions with lib/compiler/workgroup alone,
+// Compiles OpenCL C with the clang program, makes work-group functions with lib/compiler/targets/host/workgroup alone,
 // and runs them; for tests of that folder.
 #pragma once
 
-#include "workgroup/workgroup.h"
+#include "targets/host/workgroup/workgroup.h"
 
 #include <array>
 #include <cstdint>

@@ -26,7 +26,7 @@ struct Narrow {
     const char* product;
 };
 
-TEST(Lanes, NarrowGroupOfKnownSize_IsVectorisedInItsLongRows) {
+TEST(Lanes, NarrowGroupOfKnownSize_IsVectorizedInItsLongRows) {
     Compiled program(iterate);
     for (const Narrow& narrow : {Narrow{{8, 8, 1}, "fmul <8 x float>"}, Narrow{{4, 4, 1}, "fmul <4 x float>"},
                                  Narrow{{1, 16, 1}, "fmul <"}, Narrow{{2, 1, 64}, "fmul <"}}) {

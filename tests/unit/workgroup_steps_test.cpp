@@ -1,6 +1,6 @@
 // Lanes whose places in memory are a constant step apart: structures, vectors, every third number, rows backwards. They are
 // accessed together, and nothing else is: buffers end where the process has no memory, and what lies between stays as it was.
-#include "workgroup/lane_access.h"
+#include "targets/host/workgroup/vectorizer/lane_access.h"
 #include "workgroup_harness.h"
 
 #include <gtest/gtest.h>

@@ -170,7 +170,7 @@ TEST(WorkGroup, RecursionThroughABarrier_IsAnError) {
     EXPECT_NE(program.prepare("k").find("recursive"), std::string::npos);
 }
 
-TEST(WorkGroup, Saxpy_IsVectorised) {
+TEST(WorkGroup, Saxpy_IsVectorized) {
     Compiled program(R"(
         kernel void k(global const float* x, global float* y, float a) {
             int i = get_global_id(0);
@@ -316,7 +316,7 @@ TEST(WorkGroup, ItemsThatWaitForALock_GetItOneAfterAnother) {
     EXPECT_EQ(value, expected);
 }
 
-TEST(WorkGroup, DivergentLoop_IsVectorised) {
+TEST(WorkGroup, DivergentLoop_IsVectorized) {
     Compiled program(R"(
         kernel void k(global int* out, int most) {
             float cx = get_global_id(0) * 0.01f - 2, cy = get_global_id(1) * 0.01f;

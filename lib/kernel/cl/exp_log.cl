@@ -1,4 +1,4 @@
-// Exponentials and logarithms of floats: without tables, so that they vectorise without gathers, and with
+// Exponentials and logarithms of floats: without tables, so that they vectorize without gathers, and with
 // subnormal results and arguments, which libclc flushes to zero. Below 1.5 ulp.
 //
 // exp(x) = 2^k exp(r), r = x - k ln 2, with Taylor's polynomial up to r^7 (|r| < 0.35: below 0.1 ulp).

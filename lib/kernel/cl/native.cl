@@ -1,4 +1,4 @@
-// native_* and half_*: the full functions, where those vectorise well. libclc's native_* are LLVM intrinsics, which
+// native_* and half_*: the full functions, where those vectorize well. libclc's native_* are LLVM intrinsics, which
 // become calls of the C library's scalar functions on the host, and its half_* keep older bodies.
 #include "common.h"
 

@@ -3,7 +3,7 @@
 //
 // Every work-item puts its value in its slot, one folds them in the order of the linear local id, everybody
 // reads. The last barrier keeps the slots from the next collective until all have read. Linear in the size
-// of the group, in two of whose three phases the work-items are vectorised.
+// of the group, in two of whose three phases the work-items are vectorized.
 #include "common.h"
 
 #define SLOTS(T) ((__local T*)_polder_collective_slots())

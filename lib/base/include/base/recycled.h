@@ -2,14 +2,14 @@
 //
 //   class Event final : public Object, public Recycled<Event> { ... };
 //
-// gives `new Event` and `delete` of one a list of their own (base/kept_by_thread.h), where the C library's allocator takes
+// gives `new Event` and `delete` of one a list of their own (base/thread_free_list.h), where the C library's allocator takes
 // several times as much. Only for types that are `final` and made and released again and again. What a thread does not
 // keep goes back to the C library.
 //
 // Any thread. Under the address and thread sanitizers every object has fresh memory, so that late uses are found.
 #pragma once
 
-#include <base/kept_by_thread.h>
+#include <base/thread_free_list.h>
 
 #include <cstddef>
 #include <new>
@@ -35,13 +35,13 @@ public:
     static void* operator new(size_t size) {
         static_assert(std::is_final_v<T> && alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
         if constexpr (recycling)
-            if (void* const memory = KeptByThread<Pieces>::take())
+            if (void* const memory = ThreadFreeList<Pieces>::pop())
                 return memory;
         return ::operator new(size);
     }
     static void operator delete(void* memory) {
         if constexpr (recycling)
-            KeptByThread<Pieces>::give_up(memory);
+            ThreadFreeList<Pieces>::push(memory);
         else
             ::operator delete(memory);
     }

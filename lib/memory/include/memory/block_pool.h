@@ -18,7 +18,7 @@
 #pragma once
 
 #include <base/mutex.h>
-#include <base/region_allocator.h>
+#include <bufalloc/region_allocator.h>
 #include <memory/region_source.h>
 
 #include <deque>

@@ -1,0 +1,116 @@
+#include <base/fork.h>
+#include <base/mutex.h>
+
+#include <csignal>
+#include <host/foreign_waits.h>
+#include <host/parker.h>
+#include <pthread.h>
+
+namespace polder::devices {
+namespace {
+
+// A thread that waits for one timepoint at a time and is kept for the next one.
+// One thread each: a wait may only end after another one's end has been told.
+struct Sleeper {
+    driver::Timepoint timepoint;
+    TimelineWaiter* waiter = nullptr;
+    Parker parker;
+    Sleeper* next_idle = nullptr;
+};
+
+class Sleepers final : private ForkParticipant {
+public:
+    // An idle one, or null: then the caller starts another. Either is at work until put_idle.
+    Sleeper* take_idle() {
+        Lock lock(mutex_);
+        ++working_;
+        Sleeper* const sleeper = idle_;
+        if (sleeper)
+            idle_ = sleeper->next_idle;
+        return sleeper;
+    }
+    void put_idle(Sleeper& sleeper) {
+        Lock lock(mutex_);
+        sleeper.next_idle = idle_;
+        idle_ = &sleeper;
+        --working_;
+    }
+    // The other one could not be started.
+    void give_up() {
+        Lock lock(mutex_);
+        --working_;
+    }
+
+private:
+    void lock_for_fork() override POLDER_NO_THREAD_SAFETY_ANALYSIS { mutex_.lock(); }
+    void unlock_after_fork() override POLDER_NO_THREAD_SAFETY_ANALYSIS { mutex_.unlock(); }
+    [[nodiscard]] bool is_quiet() const override POLDER_NO_THREAD_SAFETY_ANALYSIS { return working_ == 0; }
+    void forget_threads() override POLDER_NO_THREAD_SAFETY_ANALYSIS {
+        idle_ = nullptr;
+        working_ = 0;
+    }
+
+    Mutex mutex_;
+    Sleeper* idle_ POLDER_GUARDED_BY(mutex_) = nullptr;
+    uint32_t working_ POLDER_GUARDED_BY(mutex_) = 0;
+    ForkMembership fork_membership_{*this};
+};
+
+Sleepers& sleepers() {
+    // Leaked: its threads live as long as the process.
+    static auto* const all = new Sleepers;
+    return *all;
+}
+
+void* sleeper_main(void* argument) {
+    auto& me = *static_cast<Sleeper*>(argument);
+    for (;;) {
+        me.timepoint.queue->wait(me.timepoint.value);
+        TimelineWaiter* const waiter = me.waiter;
+        waiter->reached(*waiter);
+        sleepers().put_idle(me);
+        me.parker.park(0);
+    }
+    return nullptr;
+}
+
+bool start_thread(Sleeper& sleeper) {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigset_t blocked;
+    sigset_t before;
+    sigfillset(&blocked);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    pthread_t thread;
+    const int error = pthread_create(&thread, &attributes, sleeper_main, &sleeper);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pthread_attr_destroy(&attributes);
+    return error == 0;
+}
+
+} // namespace
+
+bool wait_elsewhere(driver::Timepoint timepoint, TimelineWaiter& waiter) {
+    if (timepoint.is_complete())
+        return false;
+    if (Sleeper* const idle = sleepers().take_idle()) {
+        idle->timepoint = timepoint;
+        idle->waiter = &waiter;
+        idle->parker.wake();
+        return true;
+    }
+    auto sleeper = std::make_unique<Sleeper>();
+    sleeper->timepoint = timepoint;
+    sleeper->waiter = &waiter;
+    if (!start_thread(*sleeper)) {
+        sleepers().give_up();
+        timepoint.queue->wait(timepoint.value);
+        return false;
+    }
+    // The thread owns it, as long as the process lives.
+    [[maybe_unused]] Sleeper* const owned_by_thread = sleeper.release();
+    return true;
+}
+
+} // namespace polder::devices

@@ -1,0 +1,13 @@
+// Waiting for the timelines of queues that are no HostQueues, on threads kept for that: a worker must not
+// sleep, and such queues can only be waited for by sleeping.
+#pragma once
+
+#include <host/host_queue.h>
+
+namespace polder::devices {
+
+// Tells `waiter` once `timepoint` is complete, from another thread; false, and not told, when it already
+// is. When no thread can be had, sleeps itself and answers false.
+[[nodiscard]] bool wait_elsewhere(driver::Timepoint timepoint, TimelineWaiter& waiter);
+
+} // namespace polder::devices

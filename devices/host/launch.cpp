@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <host/clock.h>
+#include <host/host_kernel.h>
+#include <host/launch.h>
+#include <host/print.h>
+
+namespace polder::devices {
+namespace {
+
+// Less than this is done before another thread is awake.
+constexpr float alone_ns = 8'000;
+// A chunk of work-groups takes about this long, where groups are smaller.
+constexpr float chunk_ns = 4'000;
+
+struct GroupId {
+    uint64_t id[3];
+
+    GroupId(uint64_t index, const uint64_t (&counts)[3])
+        : id{index % counts[0], index / counts[0] % counts[1], index / counts[0] / counts[1]} {}
+
+    void advance(const uint64_t (&counts)[3]) {
+        if (++id[0] < counts[0])
+            return;
+        id[0] = 0;
+        if (++id[1] < counts[1])
+            return;
+        id[1] = 0;
+        ++id[2];
+    }
+};
+
+void run_groups(void* context, UnitRange groups, Workspace& workspace) {
+    const auto& launch = *static_cast<const LaunchRecord*>(context);
+    const WorkGroupFunction function = launch.kernel->image.function;
+    GroupId group(groups.begin, launch.context.num_groups);
+    for (uint64_t i = groups.begin; i < groups.end; ++i) {
+        function(launch.arguments, &launch.context, group.id, workspace.local(), workspace.scratch());
+        group.advance(launch.context.num_groups);
+    }
+}
+
+Workspace::Growth prepare(void* context, Workspace& workspace) {
+    const auto& launch = *static_cast<const LaunchRecord*>(context);
+    return workspace.prepare(launch.local_bytes, launch.scratch_bytes);
+}
+
+uint64_t groups_in(float ns, float group_ns) {
+    return static_cast<uint64_t>(std::max(1.0f, ns / std::max(group_ns, 0.01f)));
+}
+
+// Executes groups on this thread as long as that is faster than waking others; answers how many.
+uint64_t run_alone(LaunchRecord& launch, Workspace& workspace, float group_ns) {
+    const uint64_t began_ns = now_ns();
+    const uint64_t chunk = groups_in(chunk_ns, group_ns);
+    uint64_t done = 0;
+    float elapsed_ns = 0;
+    while (done < launch.group_count && elapsed_ns < alone_ns) {
+        const uint64_t end = std::min(launch.group_count, done + chunk);
+        run_groups(&launch, {done, end}, workspace);
+        done = end;
+        elapsed_ns = static_cast<float>(now_ns() - began_ns);
+    }
+    launch.kernel->learn(elapsed_ns / static_cast<float>(done * launch.items_per_group));
+    return done;
+}
+
+// A launch on several threads, and the time they spent in it together.
+struct SharedLaunch {
+    LaunchRecord& launch;
+    std::atomic<uint64_t> thread_ns{0};
+};
+
+void run_together(LaunchRecord& launch, uint64_t first, Engine& engine, Workspace& workspace, float group_ns) {
+    SharedLaunch shared{launch};
+    const uint64_t count = launch.group_count - first;
+    const auto run = [](void* context, UnitRange groups, Workspace& own) {
+        auto& all = *static_cast<SharedLaunch*>(context);
+        const uint64_t began_ns = now_ns();
+        run_groups(&all.launch, groups, own);
+        all.thread_ns.fetch_add(now_ns() - began_ns, std::memory_order_relaxed);
+    };
+    const auto prepare_shared = [](void* context, Workspace& own) {
+        return prepare(&static_cast<SharedLaunch*>(context)->launch, own);
+    };
+    ParallelTask task({.units = {first, launch.group_count},
+                       .chunk_min = group_ns == 0 ? 1 : groups_in(chunk_ns, group_ns),
+                       .threads_max = static_cast<uint32_t>(std::min<uint64_t>(engine.width(), count)),
+                       .lanes = engine.nodes()},
+                      &shared, run, prepare_shared);
+    engine.run(task, workspace);
+    launch.kernel->learn(static_cast<float>(shared.thread_ns.load(std::memory_order_relaxed)) /
+                         static_cast<float>(count * launch.items_per_group));
+}
+
+} // namespace
+
+bool is_large(const LaunchRecord& launch) {
+    const float item_ns = launch.kernel->item_ns();
+    if (item_ns == 0)
+        return launch.group_count > 1;
+    return item_ns * static_cast<float>(launch.group_count * launch.items_per_group) > 2 * alone_ns;
+}
+
+Status execute_launch(LaunchRecord& launch, Engine& engine, Workspace& workspace) {
+    if (prepare(&launch, workspace) != Workspace::Growth::enough)
+        return Status::out_of_resources;
+    if (launch.group_count == 1) {
+        run_groups(&launch, {0, 1}, workspace);
+    } else {
+        const float group_ns = launch.kernel->item_ns() * static_cast<float>(launch.items_per_group);
+        uint64_t done = 0;
+        const float total_ns = group_ns * static_cast<float>(launch.group_count);
+        if (engine.width() == 1)
+            run_groups(&launch, {0, done = launch.group_count}, workspace);
+        else if (group_ns != 0 && total_ns < 2 * alone_ns)
+            done = run_alone(launch, workspace, group_ns);
+        if (done < launch.group_count)
+            run_together(launch, done, engine, workspace, group_ns);
+    }
+    if (launch.printed.load(std::memory_order_relaxed))
+        flush_printed();
+    return Status::success;
+}
+
+} // namespace polder::devices

@@ -1,0 +1,65 @@
+// OperationLog: the submitted and not yet executed operations of one queue, in order.
+//
+// Records are bump-allocated in chunks that go round between the two ends, so that a queue in steady state
+// allocates nothing. One thread appends at a time, one thread takes at a time, and both may do so at once:
+// whoever takes must have learned by an acquiring read that the record was appended (the queue's
+// `submitted` counter). Records are aligned to 64 bytes.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <host/operation.h>
+#include <memory>
+#include <new>
+
+namespace polder::devices {
+
+class OperationLog {
+public:
+    static constexpr size_t record_alignment = 64;
+
+    OperationLog() = default;
+    OperationLog(const OperationLog&) = delete;
+    OperationLog& operator=(const OperationLog&) = delete;
+    ~OperationLog();
+
+    // A new record with `extra_bytes` (a multiple of 16) behind it. May throw std::bad_alloc.
+    template <class Record>
+    Record* append(size_t extra_bytes) {
+        static_assert(std::is_trivially_destructible_v<Record>);
+        Operation* const previous = newest_;
+        bool first = false;
+        auto* const record = new (allocate(sizeof(Record) + extra_bytes, first)) Record;
+        record->first_in_chunk = first;
+        (previous ? previous->next : oldest_) = record;
+        newest_ = record;
+        return record;
+    }
+
+    // The oldest record; the one before it is gone.
+    [[nodiscard]] Operation& take();
+
+private:
+    struct Chunk;
+
+    std::byte* allocate(size_t bytes, bool& first);
+    Chunk* new_chunk(size_t capacity);
+    void recycle(Chunk* chunk);
+
+    // The appending end.
+    Operation* newest_ = nullptr;
+    std::byte* free_begin_ = nullptr;
+    std::byte* free_end_ = nullptr;
+    Chunk* own_spares_ = nullptr;
+
+    // The taking end; `oldest_` is written once, by the first append.
+    alignas(64) Operation* taken_ = nullptr;
+    Operation* oldest_ = nullptr;
+    Chunk* taken_chunk_ = nullptr;
+
+    // From the taking to the appending end.
+    alignas(64) std::atomic<Chunk*> spares_{nullptr};
+    std::atomic<uint32_t> spare_count_{0};
+};
+
+} // namespace polder::devices

@@ -1,0 +1,79 @@
+// ParallelTask: a range of units of work (work-groups, blocks of bytes) that several threads take chunks of.
+//
+// The range is cut into lanes, one per NUMA domain, so that the threads of a domain take neighbouring
+// units; a thread whose lane is empty goes on with the others'. Chunks are guided: a fixed fraction of
+// what is left, so that a few large chunks are followed by small ones that even out the end.
+// Lives on the stack of the thread that runs it (Engine::run), which outlasts every participant.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <host/parker.h>
+#include <host/workspace.h>
+
+namespace polder::devices {
+
+struct UnitRange {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    [[nodiscard]] bool empty() const { return begin >= end; }
+};
+
+class ParallelTask {
+public:
+    // Executes some units. Called by several threads at once, each with its own workspace.
+    using Run = void (*)(void* context, UnitRange units, Workspace& workspace);
+    // Makes a workspace ready for `Run`; a thread whose workspace cannot be made ready stays away.
+    using Prepare = Workspace::Growth (*)(void* context, Workspace& workspace);
+
+    struct Shape {
+        UnitRange units;
+        uint64_t chunk_min = 1;
+        uint32_t threads_max = 1;
+        uint32_t lanes = 1;
+    };
+
+    ParallelTask(const Shape& shape, void* context, Run run, Prepare prepare = nullptr);
+    ParallelTask(const ParallelTask&) = delete;
+    ParallelTask& operator=(const ParallelTask&) = delete;
+
+    // Takes and executes chunks until none is left or `leave_early` becomes non-zero.
+    void work(Workspace& workspace, uint32_t lane, const std::atomic<uint32_t>* leave_early);
+    [[nodiscard]] bool has_work() const;
+    [[nodiscard]] uint32_t threads_max() const { return threads_max_; }
+
+    // Participants besides the owner. `join` is called under the engine's lock.
+    [[nodiscard]] uint32_t participants() const {
+        return participants_.load(std::memory_order_relaxed) & ~owner_sleeps;
+    }
+    void join() { participants_.fetch_add(1, std::memory_order_relaxed); }
+    void leave();
+    // The owner's: returns when every participant has left.
+    void wait_for_participants();
+
+    // The engine's list.
+    ParallelTask* next_open = nullptr;
+
+private:
+    static constexpr uint32_t lanes_max = 8;
+    static constexpr uint32_t owner_sleeps = uint32_t{1} << 31;
+    struct alignas(64) Lane {
+        std::atomic<uint64_t> next{0};
+        uint64_t end = 0;
+    };
+
+    UnitRange take(Lane& lane) const;
+
+    void* const context_;
+    const Run run_;
+    const Prepare prepare_;
+    const uint64_t chunk_min_;
+    const uint32_t threads_max_;
+    const uint32_t lane_count_;
+    std::array<Lane, lanes_max> lanes_;
+    std::atomic<uint32_t> participants_{0};
+};
+
+} // namespace polder::devices

@@ -1,0 +1,262 @@
+// polder-retarget-builtins LIBCLC.bc [OURS.bc...] -o OUT
+//
+// Makes the library of built-ins at build time: libclc's nvptx64 bitcode with our own modules (made for
+// spir64) over it, retargeted to the host once, cut into one small module per name (all overloads of `sin`
+// are one) and written as a BuiltinArchive.
+//
+// - Names: libclc's "U3AS4" is nvptx's constant space; ours and the user's is spir64's, "U3AS2".
+// - A function of ours replaces libclc's of the same name, which it can still call as `libclc.<name>`.
+// - Memory attributes are inferred anew: libclc's say that reading constant memory is no access at
+//   all, which would hide reads of __constant arguments from the analysis of argument uses.
+// - What the work-group pass defines (get_global_id, ...) is dropped here.
+#include "analyses.h"
+#include "builtin_archive.h"
+#include "intrinsics.h"
+#include "targets/host/retarget.h"
+
+#include <llvm/Bitcode/BitcodeWriter.h>
+#include <llvm/Demangle/Demangle.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/IRReader/IRReader.h>
+#include <llvm/Linker/Linker.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/SourceMgr.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Transforms/IPO/FunctionAttrs.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+#include <llvm/Transforms/Utils/ValueMapper.h>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace {
+
+using polder::compiler::AddressSpaceNumbers;
+using polder::compiler::Analyses;
+
+[[noreturn]] void stop(const std::string& message) {
+    llvm::errs() << "polder-retarget-builtins: " << message << "\n";
+    exit(1);
+}
+
+std::string with_spir_spaces(std::string name) {
+    for (size_t at = name.find("U3AS4"); at != std::string::npos; at = name.find("U3AS4", at))
+        name.replace(at, 5, "U3AS2");
+    return name;
+}
+
+void rename_constant_space(llvm::Module& module) {
+    for (llvm::Function& function : module)
+        if (function.getName().contains("U3AS4"))
+            function.setName(with_spir_spaces(function.getName().str()));
+}
+
+void forget_memory_effects(llvm::Module& module) {
+    for (llvm::Function& function : module)
+        if (!function.isIntrinsic() && !function.isDeclaration())
+            function.removeFnAttr(llvm::Attribute::Memory);
+}
+
+std::unique_ptr<llvm::Module> read(llvm::LLVMContext& context, const std::string& path) {
+    llvm::SMDiagnostic diagnostic;
+    std::unique_ptr<llvm::Module> module = llvm::parseIRFile(path, diagnostic, context);
+    if (!module)
+        stop(path + ": " + diagnostic.getMessage().str());
+    return module;
+}
+
+// One flat module out of one input file.
+std::unique_ptr<llvm::Module> read_flat(llvm::LLVMContext& context, const std::string& path) {
+    std::unique_ptr<llvm::Module> module = read(context, path);
+    const bool is_nvptx = module->getTargetTriple().isNVPTX();
+    if (is_nvptx)
+        rename_constant_space(*module);
+    forget_memory_effects(*module);
+    polder::compiler::retarget_to_host(*module, is_nvptx ? polder::compiler::nvptx64_address_spaces
+                                                         : polder::compiler::spir64_address_spaces);
+    if (llvm::NamedMDNode* flags = module->getModuleFlagsMetadata())
+        flags->eraseFromParent();
+    for (const char* name : {"llvm.ident", "nvvm.annotations", "opencl.ocl.version", "opencl.spir.version"})
+        if (llvm::NamedMDNode* node = module->getNamedMetadata(name))
+            node->eraseFromParent();
+    return module;
+}
+
+void infer_attributes(llvm::Module& module) {
+    Analyses analyses;
+    llvm::PassBuilder builder;
+    analyses.register_all(builder);
+    llvm::ModulePassManager passes;
+    passes.addPass(llvm::createModuleToPostOrderCGSCCPassAdaptor(llvm::PostOrderFunctionAttrsPass()));
+    passes.run(module, analyses.modules);
+}
+
+// The symbols that `module` defines, in groups that belong together. Tables that libclc keeps internal
+// become symbols of their own, shared by the groups.
+std::map<std::string, std::vector<llvm::GlobalValue*>> groups_of(llvm::Module& module) {
+    std::map<std::string, std::vector<llvm::GlobalValue*>> groups;
+    for (llvm::Function& function : module) {
+        if (function.isDeclaration())
+            continue;
+        llvm::ItaniumPartialDemangler demangler;
+        const std::string name = function.getName().str();
+        std::string base = name;
+        if (!demangler.partialDemangle(name.c_str())) {
+            char* text = demangler.getFunctionBaseName(nullptr, nullptr);
+            base = text;
+            std::free(text);
+        }
+        groups[base].push_back(&function);
+    }
+    for (llvm::GlobalVariable& variable : module.globals()) {
+        if (variable.isDeclaration() || variable.getName().starts_with("llvm."))
+            continue;
+        variable.setLinkage(llvm::GlobalValue::ExternalLinkage);
+        variable.setName("_polder_table_" + variable.getName());
+        groups[variable.getName().str()].push_back(&variable);
+    }
+    return groups;
+}
+
+// Copies a group into a module of its own; what it refers to beyond the group becomes a declaration.
+class GroupCopy {
+public:
+    GroupCopy(llvm::Module& library, const std::vector<llvm::GlobalValue*>& group)
+        : part_(std::make_unique<llvm::Module>("builtins", library.getContext())) {
+        part_->setDataLayout(library.getDataLayout());
+        part_->setTargetTriple(library.getTargetTriple());
+        part_->setSourceFileName("");
+        for (llvm::GlobalValue* member : group)
+            declare(*member);
+        for (llvm::GlobalValue* member : group)
+            define(*member);
+    }
+
+    std::unique_ptr<llvm::Module> take() { return std::move(part_); }
+
+private:
+    void declare(llvm::GlobalValue& value) {
+        if (values_.count(&value))
+            return;
+        if (auto* function = llvm::dyn_cast<llvm::Function>(&value)) {
+            auto* copy = llvm::Function::Create(function->getFunctionType(), llvm::GlobalValue::ExternalLinkage,
+                                                function->getName(), part_.get());
+            copy->copyAttributesFrom(function);
+            values_[&value] = copy;
+        } else if (auto* variable = llvm::dyn_cast<llvm::GlobalVariable>(&value)) {
+            auto* copy = new llvm::GlobalVariable(*part_, variable->getValueType(), variable->isConstant(),
+                                                  llvm::GlobalValue::ExternalLinkage, nullptr, variable->getName());
+            copy->copyAttributesFrom(variable);
+            values_[&value] = copy;
+        } else {
+            stop("an alias in the library: " + value.getName().str());
+        }
+    }
+
+    void declare_globals_in(const llvm::Constant& constant) {
+        if (auto* global = llvm::dyn_cast<llvm::GlobalValue>(&constant))
+            return declare(const_cast<llvm::GlobalValue&>(*global));
+        for (const llvm::Use& operand : constant.operands())
+            if (auto* inner = llvm::dyn_cast<llvm::Constant>(operand.get()))
+                declare_globals_in(*inner);
+    }
+
+    void define(llvm::GlobalValue& value) {
+        if (auto* variable = llvm::dyn_cast<llvm::GlobalVariable>(&value)) {
+            declare_globals_in(*variable->getInitializer());
+            llvm::cast<llvm::GlobalVariable>(values_[variable])
+                ->setInitializer(llvm::MapValue(variable->getInitializer(), values_));
+            return;
+        }
+        auto& function = llvm::cast<llvm::Function>(value);
+        for (llvm::Instruction& instruction : llvm::instructions(function))
+            for (llvm::Use& operand : instruction.operands())
+                if (auto* constant = llvm::dyn_cast<llvm::Constant>(operand.get()))
+                    declare_globals_in(*constant);
+        auto& copy = *llvm::cast<llvm::Function>(values_[&function]);
+        for (auto [from, to] : llvm::zip(function.args(), copy.args()))
+            values_[&from] = &to;
+        llvm::SmallVector<llvm::ReturnInst*, 4> returns;
+        llvm::CloneFunctionInto(&copy, &function, values_, llvm::CloneFunctionChangeType::DifferentModule, returns);
+        copy.setLinkage(llvm::GlobalValue::ExternalLinkage);
+    }
+
+    std::unique_ptr<llvm::Module> part_;
+    llvm::ValueToValueMapTy values_;
+};
+
+std::string archive_of(llvm::Module& library) {
+    polder::compiler::BuiltinArchiveWriter archive;
+    for (const auto& [name, group] : groups_of(library)) {
+        std::vector<std::string> symbols;
+        for (const llvm::GlobalValue* member : group)
+            symbols.push_back(member->getName().str());
+        std::unique_ptr<llvm::Module> part = GroupCopy{library, group}.take();
+        std::string bitcode;
+        llvm::raw_string_ostream stream(bitcode);
+        llvm::WriteBitcodeToFile(*part, stream);
+        archive.add(std::move(bitcode), symbols);
+    }
+    return archive.finish();
+}
+
+// Lets `ours` call what it replaces: libclc's <name> becomes libclc.<name> where `ours` declares that.
+void keep_what_is_called(llvm::Module& library, const llvm::Module& ours) {
+    for (const llvm::Function& function : ours) {
+        llvm::StringRef name = function.getName();
+        if (!name.consume_front("libclc."))
+            continue;
+        llvm::Function* original = library.getFunction(name);
+        if (!original)
+            stop("libclc has no " + name.str());
+        original->setName(function.getName());
+    }
+}
+
+void drop_leaves(llvm::Module& module) {
+    for (llvm::Function& function : module)
+        if (polder::compiler::is_work_group_leaf(function.getName().str()))
+            function.deleteBody();
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    std::vector<std::string> inputs;
+    std::string output;
+    for (int i = 1; i < argc; ++i) {
+        if (std::string(argv[i]) == "-o" && i + 1 < argc)
+            output = argv[++i];
+        else
+            inputs.push_back(argv[i]);
+    }
+    if (inputs.empty() || output.empty())
+        stop("usage: polder-retarget-builtins LIBCLC.bc [OURS.bc...] -o OUT");
+
+    llvm::LLVMContext context;
+    std::unique_ptr<llvm::Module> library = read_flat(context, inputs[0]);
+    llvm::Linker linker(*library);
+    for (size_t i = 1; i < inputs.size(); ++i) {
+        std::unique_ptr<llvm::Module> ours = read_flat(context, inputs[i]);
+        keep_what_is_called(*library, *ours);
+        if (linker.linkInModule(std::move(ours), llvm::Linker::OverrideFromSrc))
+            stop(inputs[i] + ": cannot be linked");
+    }
+    drop_leaves(*library);
+    infer_attributes(*library);
+
+    std::string problems;
+    llvm::raw_string_ostream problem_stream(problems);
+    if (llvm::verifyModule(*library, &problem_stream))
+        stop("the retargeted library is malformed: " + problem_stream.str().substr(0, 2000));
+    std::error_code error;
+    llvm::raw_fd_ostream file(output, error);
+    if (error)
+        stop(output + ": " + error.message());
+    file << archive_of(*library);
+    return 0;
+}

@@ -1,0 +1,149 @@
+#include "frontend.h"
+
+#include "program/debug_source.h"
+#include "program/paths.h"
+#include "targets/host/retarget.h"
+
+#include <base/options.h>
+
+#include <clang/Basic/DiagnosticOptions.h>
+#include <clang/CodeGen/CodeGenAction.h>
+#include <clang/Frontend/CompilerInstance.h>
+#include <clang/Frontend/CompilerInvocation.h>
+#include <clang/Frontend/TextDiagnosticPrinter.h>
+#include <clang/Frontend/Utils.h>
+#include <clang/Lex/PreprocessorOptions.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/VirtualFileSystem.h>
+
+namespace polder::compiler {
+namespace {
+
+// Where the application's embedded headers lie, in memory only.
+constexpr const char* headers_directory = "/polder-embedded-headers";
+
+std::string extension_list(const Target& target) {
+    std::string list = "-cl-ext=-all";
+    for (const std::string& extension : target.extensions)
+        list += ",+" + extension;
+    for (const std::string& feature : target.features)
+        list += ",+" + feature;
+    return list;
+}
+
+// Tells whether the preprocessor entered a file that is neither ours nor in memory.
+class DiskReads final : public clang::DependencyCollector {
+public:
+    bool sawDependency(llvm::StringRef name, bool, bool is_system, bool, bool) override {
+        is_any_ |= !is_system && name != source_name && !name.starts_with(headers_directory) && !name.starts_with("<");
+        return false;
+    }
+    bool needSystemDependencies() override { return false; }
+    [[nodiscard]] bool is_any() const { return is_any_; }
+
+private:
+    bool is_any_ = false;
+};
+
+llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> file_system(const CompileInput& input) {
+    auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
+    for (const NamedSource& header : input.headers)
+        memory->addFile(llvm::Twine(headers_directory) + "/" + header.name, 0,
+                        llvm::MemoryBuffer::getMemBufferCopy(header.text, header.name));
+    auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(llvm::vfs::getRealFileSystem());
+    overlay->pushOverlay(memory);
+    return overlay;
+}
+
+// One run of Clang.
+class Run {
+public:
+    Run(const CompileInput& input, std::string& log)
+        : input_(input), stream_(log), files_(file_system(input)),
+          instance_(std::make_shared<clang::CompilerInvocation>()) {}
+
+    Result<FrontendResult> compile(const std::vector<std::string>& arguments, llvm::LLVMContext& context) {
+        POLDER_TRY(configure(arguments));
+        auto reads = std::make_shared<DiskReads>();
+        instance_.addDependencyCollector(reads);
+        clang::EmitLLVMOnlyAction action(&context);
+        if (!instance_.ExecuteAction(action))
+            return fail(Status::compile_program_failure);
+        std::unique_ptr<llvm::Module> module = action.takeModule();
+        if (!module)
+            return fail(Status::compile_program_failure);
+        return FrontendResult{std::move(module), reads->is_any()};
+    }
+
+private:
+    Result<void> configure(const std::vector<std::string>& arguments) {
+        std::vector<const char*> pointers;
+        pointers.reserve(arguments.size());
+        for (const std::string& argument : arguments)
+            pointers.push_back(argument.c_str());
+        clang::TextDiagnosticPrinter early_printer(stream_, early_options_);
+        clang::DiagnosticsEngine early(clang::DiagnosticIDs::create(), early_options_, &early_printer, false);
+        if (!clang::CompilerInvocation::CreateFromArgs(instance_.getInvocation(), pointers, early))
+            return fail(Status::invalid_build_options);
+        instance_.getPreprocessorOpts().addRemappedFile(
+            source_name, llvm::MemoryBuffer::getMemBufferCopy(input_.source, source_name).release());
+        instance_.setVirtualFileSystem(files_);
+        instance_.setVerboseOutputStream(stream_);
+        instance_.createDiagnostics(new clang::TextDiagnosticPrinter(stream_, instance_.getDiagnosticOpts()), true);
+        instance_.createFileManager();
+        return {};
+    }
+
+    const CompileInput& input_;
+    llvm::raw_string_ostream stream_;
+    llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files_;
+    clang::DiagnosticOptions early_options_;
+    clang::CompilerInstance instance_;
+};
+
+// C99 leaves an `inline` function to another translation unit to define; OpenCL programs have no other.
+void keep_inline_functions(llvm::Module& module) {
+    for (llvm::Function& function : module)
+        if (function.hasAvailableExternallyLinkage())
+            function.setLinkage(llvm::GlobalValue::LinkOnceODRLinkage);
+}
+
+} // namespace
+
+std::vector<std::string> frontend_arguments(const CompileInput& input, const BuildOptions& options) {
+    const Target& target = input.target;
+    std::vector<std::string> arguments{
+        "-triple", "spir64-unknown-unknown", "-x", "cl", "-cl-std=" + options.standard, "-O2",
+        "-disable-llvm-passes",  // -O2 for what Clang itself does by it: bodies of `inline` functions
+        "-fdeclare-opencl-builtins", "-finclude-default-header", "-resource-dir", paths().resource_directory,
+        "-internal-isystem", paths().resource_directory + "/include", "-main-file-name", source_name,
+        "-U__IMAGE_SUPPORT__", "-D__OPENCL_VERSION__=300", "-ferror-limit", "100",
+        // Errors since Clang 16; every other OpenCL compiler warns, and programs rely on it.
+        "-Wno-error=incompatible-pointer-types", "-Wno-error=int-conversion"};
+    arguments.push_back(extension_list(target));
+    // Clang does not know every extension that a device may report.
+    for (const std::string& extension : target.extensions)
+        arguments.push_back("-D" + extension + "=1");
+    if (options.has_debug_information)
+        for (const std::string& argument :
+             {std::string{"-debug-info-kind=constructor"}, std::string{"-dwarf-version=4"},
+              std::string{"-debugger-tuning=gdb"}, "-fdebug-compilation-dir=" + debug_source_directory(input.source)})
+            arguments.push_back(argument);
+    arguments.push_back("-I");
+    arguments.emplace_back(headers_directory);
+    arguments.insert(arguments.end(), options.clang.begin(), options.clang.end());
+    arguments.emplace_back(source_name);
+    return arguments;
+}
+
+Result<FrontendResult> run_frontend(const CompileInput& input, const BuildOptions& options, llvm::LLVMContext& context,
+                                    std::string& log) {
+    auto result = Run{input, log}.compile(frontend_arguments(input, options), context);
+    if (!result)
+        return result;
+    keep_inline_functions(*result->module);
+    retarget_to_host(*result->module, spir64_address_spaces);
+    return result;
+}
+
+} // namespace polder::compiler

@@ -1,0 +1,32 @@
+#include "frontend_cache.h"
+
+#include "frontend.h"
+#include "program/cache.h"
+
+namespace polder::compiler {
+
+std::string frontend_cache_key(const CompileInput& input, const BuildOptions& options) {
+    const std::vector<std::string> arguments = frontend_arguments(input, options);
+    std::vector<std::string_view> parts{"frontend", input.source};
+    for (const NamedSource& header : input.headers) {
+        parts.push_back(header.name);
+        parts.push_back(header.text);
+    }
+    parts.insert(parts.end(), arguments.begin(), arguments.end());
+    return cache_key(parts);
+}
+
+std::optional<std::shared_ptr<const Module>> load_frontend_result(const std::string& key) {
+    const auto bytes = load_cached(key);
+    if (!bytes)
+        return std::nullopt;
+    auto module = Module::deserialize(std::as_bytes(std::span{bytes->data(), bytes->size()}));
+    return module ? std::optional{std::move(*module)} : std::nullopt;
+}
+
+void store_frontend_result(const std::string& key, const CompiledModule& module) {
+    const std::vector<std::byte> bytes = module.serialize();
+    store_cached(key, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+} // namespace polder::compiler

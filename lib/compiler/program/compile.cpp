@@ -1,0 +1,69 @@
+// compiler::compile: source to an object Module.
+#include "bitcode.h"
+#include "build_options.h"
+#include "crash_guard.h"
+#include "debug_source.h"
+#include "frontend/clang/frontend.h"
+#include "frontend/clang/frontend_cache.h"
+#include "module.h"
+#include "paths.h"
+
+#include <base/log.h>
+#include <compiler/compiler.h>
+
+#include <llvm/IR/LLVMContext.h>
+
+namespace polder::compiler {
+namespace {
+
+Result<std::shared_ptr<const Module>> compile_parsed(const CompileInput& input, const BuildOptions& options,
+                                                     std::string& log) {
+    if (options.has_debug_information)
+        keep_debug_source(input.source);
+    const std::string key = frontend_cache_key(input, options);
+    if (auto cached = load_frontend_result(key))
+        return std::move(*cached);
+
+    llvm::LLVMContext context;
+    auto frontend = run_frontend(input, options, context, log);
+    if (!frontend)
+        return fail(frontend.error());
+    CompiledModule::Parts parts;
+    parts.kind = ModuleKind::compiled_object;
+    parts.bitcode = write_bitcode(*frontend->module);
+    parts.options.is_optimized = options.is_optimized;
+    auto module = std::make_shared<const CompiledModule>(std::move(parts));
+    // Warnings are not kept with a cached result, so that a program with warnings is compiled again.
+    if (!frontend->reads_files && log.empty())
+        store_frontend_result(key, *module);
+    return std::shared_ptr<const Module>(std::move(module));
+}
+
+// Clang says compile_program_failure; clBuildProgram has its own code.
+Status failure_of(const CompileInput& input, Status status) {
+    return input.is_build && status == Status::compile_program_failure ? Status::build_program_failure : status;
+}
+
+} // namespace
+
+Result<std::shared_ptr<const Module>> compile(const CompileInput& input, std::string& log) {
+    auto options = parse_options(input.options, input.is_build ? OptionStage::build : OptionStage::compile);
+    if (!options) {
+        log += std::string{options.error().detail()} + "\n";
+        return fail(options.error());
+    }
+    if (paths().resource_directory.empty()) {
+        log += paths().problem;
+        return fail(failure_of(input, Status::compile_program_failure), paths().problem);
+    }
+    Result<std::shared_ptr<const Module>> result = fail(Status::compile_program_failure);
+    if (const auto crash = run_guarded([&] { result = compile_parsed(input, *options, log); })) {
+        log += "error: " + *crash + "\n";
+        return fail(failure_of(input, Status::compile_program_failure), *crash);
+    }
+    if (!result)
+        return fail(failure_of(input, result.error().status()), std::string{result.error().detail()});
+    return result;
+}
+
+} // namespace polder::compiler

@@ -1,0 +1,158 @@
+// compiler::link: objects and libraries to a library or an executable Module.
+//
+// An executable holds everything it needs, the built-ins included, as retargeted bitcode; it has had a light
+// clean-up per function, enough to see what each kernel does with its arguments.
+#include "analyses.h"
+#include "bitcode.h"
+#include "build_options.h"
+#include "builtins/builtins.h"
+#include "crash_guard.h"
+#include "diagnostics.h"
+#include "intrinsics.h"
+#include "kernel_info.h"
+#include "module.h"
+#include "printf_lowering.h"
+#include "program_variables.h"
+#include "targets/host/global_ids.h"
+#include "targets/host/retarget.h"
+
+#include <compiler/compiler.h>
+
+#include <llvm/Demangle/Demangle.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/Linker/Linker.h>
+#include <llvm/Transforms/IPO/FunctionAttrs.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+
+namespace polder::compiler {
+namespace {
+
+const CompiledModule& impl(const std::shared_ptr<const Module>& module) {
+    return static_cast<const CompiledModule&>(*module);
+}
+
+Result<std::unique_ptr<llvm::Module>> combine(const LinkInput& input, llvm::LLVMContext& context) {
+    std::unique_ptr<llvm::Module> whole;
+    for (const auto& module : input.modules) {
+        auto part = read_bitcode(impl(module).bitcode(), context, BitcodeReading::whole);
+        if (!part)
+            return fail(part.error());
+        if (!whole)
+            whole = std::move(*part);
+        else if (llvm::Linker::linkModules(*whole, std::move(*part)))
+            return fail(Status::link_program_failure);
+    }
+    return whole;
+}
+
+std::string readable(const llvm::GlobalValue& symbol) {
+    const std::string name = symbol.getName().str();
+    const std::string demangled = llvm::demangle(name);
+    return demangled == name ? "'" + name + "'" : "'" + demangled + "' (" + name + ")";
+}
+
+// Names every symbol that is used and has no definition.
+Result<void> check_defined(const llvm::Module& module, std::string& log) {
+    bool is_complete = true;
+    const auto check = [&](const llvm::GlobalValue& symbol) {
+        const std::string_view name{symbol.getName()};
+        if (!symbol.isDeclaration() || symbol.use_empty() || symbol.getName().starts_with("llvm.") ||
+            is_work_group_leaf(name) || name == "polder_printf")
+            return;
+        log += "error: undefined symbol " + readable(symbol) + "\n";
+        is_complete = false;
+    };
+    for (const llvm::Function& function : module)
+        check(function);
+    for (const llvm::GlobalVariable& variable : module.globals())
+        check(variable);
+    return is_complete ? Result<void>{} : fail(Status::link_program_failure);
+}
+
+void clean_up(llvm::Module& module) {
+    Analyses analyses;
+    llvm::PassBuilder builder;
+    analyses.register_all(builder);
+
+    llvm::FunctionPassManager per_function;
+    per_function.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
+    per_function.addPass(llvm::EarlyCSEPass());
+    per_function.addPass(llvm::SimplifyCFGPass());
+    // Built-ins were cleaned when the library was made.
+    for (llvm::Function& function : module)
+        if (!function.isDeclaration() && !function.hasFnAttribute(builtin_attribute))
+            per_function.run(function, analyses.functions);
+    find_global_ids(module);
+    analyses.functions.clear();
+    llvm::ModulePassManager passes;
+    passes.addPass(llvm::createModuleToPostOrderCGSCCPassAdaptor(llvm::PostOrderFunctionAttrsPass()));
+    passes.run(module, analyses.modules);
+}
+
+Result<CompiledModule::Parts> make_executable(llvm::Module& module, std::string& log) {
+    auto builtins = Builtins::get();
+    if (!builtins)
+        return fail(builtins.error());
+    auto variables = extract_program_variables(module);
+    if (!variables)
+        return fail(variables.error());
+    lower_printf(module);
+    POLDER_TRY((*builtins)->link_into(module));
+    POLDER_TRY(check_defined(module, log));
+    clean_up(module);
+    CompiledModule::Parts parts;
+    parts.kind = ModuleKind::executable;
+    parts.kernels = kernel_infos(module);
+    parts.variables = std::move(*variables);
+    return parts;
+}
+
+Result<std::shared_ptr<const Module>> link_parsed(const LinkInput& input, const BuildOptions& options,
+                                                  std::string& log) {
+    llvm::LLVMContext context;
+    context.setDiagnosticHandler(std::make_unique<LogDiagnostics>(log));
+    auto whole = combine(input, context);
+    if (!whole)
+        return fail(whole.error());
+    CompiledModule::Parts parts;
+    parts.kind = ModuleKind::library;
+    if (!options.makes_library) {
+        auto made = make_executable(**whole, log);
+        if (!made)
+            return fail(made.error());
+        parts = std::move(*made);
+    }
+    parts.bitcode = write_bitcode(**whole);
+    for (const auto& module : input.modules)
+        parts.options.is_optimized &= impl(module).options().is_optimized;
+    return std::make_shared<const CompiledModule>(std::move(parts));
+}
+
+} // namespace
+
+Result<std::shared_ptr<const Module>> link(const LinkInput& input, std::string& log) {
+    const Status failure = input.is_build ? Status::build_program_failure : Status::link_program_failure;
+    auto options = parse_options(input.options, input.is_build ? OptionStage::build : OptionStage::link);
+    if (!options) {
+        log += std::string{options.error().detail()} + "\n";
+        return fail(options.error());
+    }
+    if (input.modules.empty())
+        return fail(Status::invalid_value, "nothing to link");
+    Result<std::shared_ptr<const Module>> result = fail(failure);
+    if (const auto crash = run_guarded([&] { result = link_parsed(input, *options, log); })) {
+        log += "error: " + *crash + "\n";
+        return fail(failure, *crash);
+    }
+    if (!result) {
+        if (const std::string_view detail = result.error().detail(); !detail.empty())
+            log += std::string{detail} + (detail.back() == '\n' ? "" : "\n");
+        return fail(result.error().status() == Status::invalid_binary ? Status::invalid_binary : failure,
+                    std::string{result.error().detail()});
+    }
+    return result;
+}
+
+} // namespace polder::compiler

@@ -1,0 +1,314 @@
+#include "code_generator.h"
+
+#include "analyses.h"
+#include "bitcode_finalizer.h"
+#include "division_guard.h"
+#include "host.h"
+#include "masked_memory.h"
+#include "program/bitcode.h"
+#include "program/cache.h"
+#include "program/diagnostics.h"
+#include "retarget.h"
+#include "sum_order.h"
+#include "targets/host/workgroup/workgroup.h"
+
+#include <base/log.h>
+#include <base/options.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <llvm/ADT/SCCIterator.h>
+#include <llvm/ADT/SetVector.h>
+#include <llvm/Analysis/CallGraph.h>
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/Object/ELFObjectFile.h>
+#include <llvm/Support/DataExtractor.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
+
+namespace polder::compiler {
+namespace {
+
+using FunctionSet = llvm::SetVector<llvm::Function*>;
+
+// Adds functions that `constant` mentions.
+void add_functions(llvm::Constant& constant, FunctionSet& functions) {
+    if (auto* function = llvm::dyn_cast<llvm::Function>(&constant)) {
+        functions.insert(function);
+        return;
+    }
+    if (llvm::isa<llvm::GlobalVariable>(constant))
+        return;
+    for (llvm::Use& operand : constant.operands())
+        if (auto* inner = llvm::dyn_cast<llvm::Constant>(operand.get()))
+            add_functions(*inner, functions);
+}
+
+// Reads the bodies of `root` and of all it reaches.
+llvm::Expected<FunctionSet> read_reachable(llvm::Function& root) {
+    FunctionSet functions;
+    functions.insert(&root);
+    for (size_t i = 0; i < functions.size(); ++i) {
+        if (llvm::Error error = functions[i]->materialize())
+            return error;
+        for (llvm::Instruction& instruction : llvm::instructions(functions[i]))
+            for (llvm::Use& operand : instruction.operands())
+                if (auto* constant = llvm::dyn_cast<llvm::Constant>(operand.get()))
+                    add_functions(*constant, functions);
+    }
+    return functions;
+}
+
+void remove_others(llvm::Module& module, const FunctionSet& kept) {
+    for (llvm::Function& function : llvm::make_early_inc_range(module)) {
+        if (kept.contains(&function))
+            continue;
+        function.deleteBody();
+        function.setIsMaterializable(false);
+        function.removeDeadConstantUsers();
+        if (function.use_empty())
+            function.eraseFromParent();
+    }
+    for (llvm::GlobalVariable& variable : llvm::make_early_inc_range(module.globals())) {
+        variable.removeDeadConstantUsers();
+        if (variable.use_empty() && !variable.getName().starts_with("llvm."))
+            variable.eraseFromParent();
+    }
+}
+
+// A function is inlined, so that it is vectorized with the loop around it, unless that makes too much code. What is cold
+// stays a call, which lanes make one by one and rarely.
+constexpr unsigned inlined_instructions_max = 3000;
+constexpr unsigned inlined_instructions_total_max = 60000;
+constexpr unsigned inlined_anyway_instructions_max = 50;
+
+// Callees come before their callers, so that what is inlined into a function counts wherever this one goes.
+void prefer_inlining(llvm::Module& module) {
+    llvm::DenseMap<const llvm::Function*, uint64_t> sizes;  // with what is inlined into them
+    llvm::SmallVector<llvm::Function*> callees_first;
+    llvm::CallGraph graph(module);
+    for (auto component = llvm::scc_begin(&graph); !component.isAtEnd(); ++component)
+        for (const llvm::CallGraphNode* node : *component)
+            if (llvm::Function* function = node->getFunction(); function && !function->isDeclaration())
+                callees_first.push_back(function);
+    uint64_t total = module.getInstructionCount();
+    for (llvm::Function* function : callees_first) {
+        const uint64_t own = function->getInstructionCount();
+        uint64_t& size = sizes[function] = own;
+        for (const llvm::Instruction& instruction : llvm::instructions(*function)) {
+            const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+            const llvm::Function* callee = call ? call->getCalledFunction() : nullptr;
+            if (callee && callee->hasFnAttribute(llvm::Attribute::AlwaysInline))
+                size += sizes.lookup(callee);
+        }
+        if (function->hasFnAttribute(kernel_attribute))
+            continue;
+        function->setLinkage(llvm::GlobalValue::InternalLinkage);
+        if (function->hasFnAttribute(llvm::Attribute::Cold))
+            continue;
+        const uint64_t added = size * (std::max(function->getNumUses(), 1U) - 1);
+        const bool is_too_much =
+            total + added > inlined_instructions_total_max && size > inlined_anyway_instructions_max;
+        if (own > inlined_instructions_max || is_too_much)
+            continue;
+        total += added;
+        function->removeFnAttr(llvm::Attribute::NoInline);
+        function->addFnAttr(llvm::Attribute::AlwaysInline);
+    }
+}
+
+void set_processor(llvm::Module& module) {
+    for (llvm::Function& function : module) {
+        if (function.isDeclaration())
+            continue;
+        function.addFnAttr("target-cpu", host().cpu);
+        function.addFnAttr("target-features", host().features);
+        function.addFnAttr("prefer-vector-width", host().preferred_vector_bits);
+        function.addFnAttr(llvm::Attribute::NoUnwind);
+    }
+}
+
+// To a debugger, the function of a whole work-group is the kernel.
+void move_debug_information(llvm::Function& kernel, llvm::Function& work_group_function) {
+    work_group_function.setSubprogram(kernel.getSubprogram());
+    kernel.setSubprogram(nullptr);
+    kernel.deleteBody();
+}
+
+// A program may name its own functions as the C library does; only what our loader offers and LLVM makes of
+// loops is taken for what its name says.
+llvm::TargetLibraryInfoImpl known_library(const llvm::TargetMachine& machine) {
+    llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
+    library.disableAllFunctions();
+    for (const llvm::LibFunc function : {llvm::LibFunc_memcpy, llvm::LibFunc_memmove, llvm::LibFunc_memset})
+        library.setAvailable(function);
+    return library;
+}
+
+void optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOptions& options) {
+    llvm::PipelineTuningOptions tuning;
+    tuning.LoopVectorization = options.is_optimized;
+    tuning.SLPVectorization = options.is_optimized;
+    tuning.LoopInterleaving = options.is_optimized;
+    llvm::PassBuilder builder(&machine, tuning);
+    Analyses analyses;
+    analyses.functions.registerPass([&machine] { return llvm::TargetLibraryAnalysis(known_library(machine)); });
+    analyses.register_all(builder);
+    const auto level = options.is_optimized                                   ? llvm::OptimizationLevel::O3
+                       : machine.getOptLevel() == llvm::CodeGenOptLevel::None ? llvm::OptimizationLevel::O0
+                                                                              : llvm::OptimizationLevel::O1;
+    builder.buildPerModuleDefaultPipeline(level).run(module, analyses.modules);
+    for (llvm::Function& function : module) {
+        if (function.isDeclaration())
+            continue;
+        const llvm::TargetTransformInfo target = machine.getTargetTransformInfo(function);
+        lower_masked_memory(function, target);
+        if (options.is_optimized)
+            order_sums(function, target);
+    }
+}
+
+Result<std::string> emit(llvm::Module& module, llvm::TargetMachine& machine) {
+    llvm::SmallVector<char, 0> object;
+    llvm::raw_svector_ostream stream(object);
+    llvm::legacy::PassManager passes;
+    passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
+    if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+        return fail(Status::out_of_resources, "no code generator for this processor");
+    passes.run(module);
+    return std::string{object.data(), object.size()};
+}
+
+// The sum of the stack frames of all functions in `object`, from its .stack_sizes section.
+uint64_t stack_bytes_of(const std::string& object) {
+    constexpr uint64_t call_overhead = 256;
+    auto file = llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(object, "kernel"));
+    if (!file) {
+        llvm::consumeError(file.takeError());
+        return 0;
+    }
+    uint64_t total = call_overhead;
+    for (const llvm::object::SectionRef& section : (*file)->sections()) {
+        auto name = section.getName();
+        auto contents = section.getContents();
+        if (!name || !contents || *name != ".stack_sizes") {
+            llvm::consumeError(name.takeError());
+            llvm::consumeError(contents.takeError());
+            continue;
+        }
+        llvm::DataExtractor data(*contents, true, 8);
+        for (uint64_t at = 0; data.isValidOffset(at);) {
+            data.getU64(&at);
+            total += data.getULEB128(&at);
+        }
+    }
+    return total;
+}
+
+// POCL_LEAVE_KERNEL_COMPILER_TEMP_FILES: the final IR and the object of each kernel, in the cache directory.
+void leave_files(const std::string& kernel, const llvm::Module& module, const std::string& object) {
+    const std::filesystem::path directory = options::cache_directory();
+    std::error_code error;
+    make_private_directory(directory);
+    llvm::raw_fd_ostream ir_file((directory / (kernel + ".ll")).string(), error);
+    if (!error)
+        module.print(ir_file, nullptr);
+    llvm::raw_fd_ostream object_file((directory / (kernel + ".o")).string(), error);
+    if (!error)
+        object_file << object;
+}
+
+class Generation {
+public:
+    explicit Generation(const KernelRequest& request) : request_(request), machine_(create_host_target_machine()) {}
+
+    Result<KernelObject> run() {
+        context_.setDiagnosticHandler(std::make_unique<LogDiagnostics>(diagnostics_));
+        POLDER_TRY(read());
+        for (llvm::Function& function : *module_)
+            guard_divisions(function);
+        set_processor(*module_);
+        // Built with -g -cl-opt-disable: what a debugger shows matters more than time.
+        if (kernel_->getSubprogram() != nullptr && !request_.module.options().is_optimized)
+            machine_->setOptLevel(llvm::CodeGenOptLevel::None);
+        POLDER_TRY(make_work_group_function());
+        optimize(*module_, *machine_, request_.module.options());
+        POLDER_ASSIGN(final_module, run_bitcode_finalizer(std::move(module_)));
+        module_ = std::move(final_module);
+        POLDER_ASSIGN(object, emit(*module_, *machine_));
+        if (!diagnostics_.empty())
+            return fail(Status::out_of_resources, diagnostics_);
+        POLDER_LOG(compiler, "kernel %s: %zu bytes of object code", request_.kernel.name.c_str(), object.size());
+        if (options::leave_compiler_temp_files())
+            leave_files(request_.kernel.name, *module_, object);
+        result_.stack_bytes = stack_bytes_of(object);
+        result_.object = std::move(object);
+        return std::move(result_);
+    }
+
+private:
+    Result<void> read() {
+        auto module = read_bitcode(request_.module.bitcode(), context_, BitcodeReading::lazy);
+        if (!module)
+            return fail(Status::out_of_resources, std::string{module.error().detail()});
+        module_ = std::move(*module);
+        kernel_ = module_->getFunction(request_.kernel.name);
+        if (kernel_ == nullptr)
+            return fail(Status::out_of_resources, "the program's code has no kernel " + request_.kernel.name);
+        auto reachable = read_reachable(*kernel_);
+        if (!reachable)
+            return fail(Status::out_of_resources, llvm::toString(reachable.takeError()));
+        if (llvm::Error error = module_->materializeMetadata())
+            return fail(Status::out_of_resources, llvm::toString(std::move(error)));
+        remove_others(*module_, *reachable);
+        return {};
+    }
+
+    Result<void> make_work_group_function() {
+        workgroup::WorkGroupOptions options;
+        options.name = "polder_work_group_" + request_.kernel.name;
+        if (request_.groups) {
+            options.local_size = request_.groups->size;
+            options.ends = request_.groups->ends == WorkGroups::Ends::whole ? workgroup::WorkGroupOptions::Ends::whole
+                                                                            : workgroup::WorkGroupOptions::Ends::ragged;
+        }
+        options.target_machine = machine_.get();
+        options.lanes =
+            request_.module.options().is_optimized ? workgroup::Lanes::where_they_pay : workgroup::Lanes::none;
+        for (const KernelArgument& argument : request_.kernel.arguments)
+            options.arguments.push_back({argument.offset, argument.kind == ArgumentKind::local_pointer
+                                                              ? workgroup::ArgumentSlot::Kind::local_pointer
+                                                              : workgroup::ArgumentSlot::Kind::value});
+        prefer_inlining(*module_);
+        auto made = workgroup::make_work_group_function(*kernel_, options);
+        if (!made)
+            return fail(Status::out_of_resources, llvm::toString(made.takeError()));
+        for (llvm::Function& function : *module_)
+            if (!function.isDeclaration() && &function != made->function)
+                function.setLinkage(llvm::GlobalValue::InternalLinkage);
+        move_debug_information(*kernel_, *made->function);
+        set_processor(*module_);
+        result_.entry = made->function->getName().str();
+        result_.local_bytes = made->local_bytes;
+        result_.scratch_bytes_per_work_item = made->scratch_bytes_per_work_item;
+        result_.private_bytes_per_work_item = made->private_bytes_per_work_item;
+        result_.vector_width = made->vector_width;
+        return {};
+    }
+
+    const KernelRequest& request_;
+    std::unique_ptr<llvm::TargetMachine> machine_;
+    std::string diagnostics_;
+    llvm::LLVMContext context_;
+    std::unique_ptr<llvm::Module> module_;
+    llvm::Function* kernel_ = nullptr;
+    KernelObject result_;
+};
+
+}  // namespace
+
+Result<KernelObject> generate_code(const KernelRequest& request) { return Generation{request}.run(); }
+
+}  // namespace polder::compiler

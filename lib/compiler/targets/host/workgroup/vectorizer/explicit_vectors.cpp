@@ -1,0 +1,86 @@
+#include "explicit_vectors.h"
+
+#include "lane_cost.h"
+
+#include <algorithm>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/Support/MathExtras.h>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+// Such a vector is not taken apart, since each of its elements would be a gather for lanes.
+constexpr unsigned wide_vector_elements_min = 8;
+
+// What an instruction works on; null when that is no vector.
+const llvm::FixedVectorType* vector_type_of(const llvm::Instruction& instruction) {
+    const llvm::Type* type = llvm::isa<llvm::StoreInst>(instruction) || llvm::isa<llvm::CmpInst>(instruction)
+                                 ? instruction.getOperand(0)->getType()
+                                 : instruction.getType();
+    return llvm::dyn_cast<llvm::FixedVectorType>(type);
+}
+
+// The register's lowest element is a scalar already.
+bool is_first_element(const llvm::Value* index) {
+    const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(index);
+    return constant != nullptr && constant->isZero();
+}
+
+// Of no use among single elements.
+bool only_moves_elements(const llvm::Instruction& instruction) {
+    if (const auto* extract = llvm::dyn_cast<llvm::ExtractElementInst>(&instruction))
+        return !is_first_element(extract->getIndexOperand());
+    if (const auto* insert = llvm::dyn_cast<llvm::InsertElementInst>(&instruction))
+        return !is_first_element(insert->getOperand(2)) || !llvm::isa<llvm::UndefValue>(insert->getOperand(0));
+    // A vector of three is one of four with something behind it.
+    const auto* shuffle = llvm::dyn_cast<llvm::ShuffleVectorInst>(&instruction);
+    return shuffle != nullptr && !shuffle->isIdentity() && !shuffle->isIdentityWithExtract() &&
+           !shuffle->isIdentityWithPadding();
+}
+
+double saved_by(const llvm::Instruction& instruction, unsigned register_elements) {
+    if (only_moves_elements(instruction))
+        return -1;
+    if (llvm::isa<llvm::ExtractElementInst>(instruction) || llvm::isa<llvm::InsertElementInst>(instruction) ||
+        llvm::isa<llvm::ShuffleVectorInst>(instruction))
+        return 0;
+    const llvm::FixedVectorType* type = vector_type_of(instruction);
+    if (type == nullptr || llvm::isa<llvm::PHINode>(instruction))
+        return 0;
+    const unsigned elements = type->getNumElements();
+    const auto registers = llvm::divideCeil(elements * std::max(type->getScalarSizeInBits(), 8U) / 8,
+                                            register_elements * sizeof(uint32_t));
+    return elements - static_cast<double>(std::max<uint64_t>(registers, 1));
+}
+
+} // namespace
+
+bool use_wide_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::LoopInfo& loops) {
+    double own = 0, others = 0;
+    for (const llvm::Loop* loop : work_item_loops)
+        for (const llvm::BasicBlock* block : loop->blocks())
+            for (const llvm::Instruction& instruction : *block) {
+                const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
+                if (address == nullptr || llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(address)))
+                    continue;
+                const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(llvm::getLoadStoreType(&instruction));
+                const bool is_wide = type != nullptr && type->getNumElements() >= wide_vector_elements_min;
+                (is_wide ? own : others) += weight_of_block(loops.getLoopDepth(block) - 1);
+            }
+    return own > others;
+}
+
+double saved_by_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::LoopInfo& loops,
+                        unsigned register_elements) {
+    double saved = 0;
+    for (const llvm::Loop* loop : work_item_loops)
+        for (const llvm::BasicBlock* block : loop->blocks())
+            for (const llvm::Instruction& instruction : *block)
+                saved += weight_of_block(loops.getLoopDepth(block) - 1) * saved_by(instruction, register_elements);
+    return std::max(saved, 0.0);
+}
+
+} // namespace polder::compiler::workgroup

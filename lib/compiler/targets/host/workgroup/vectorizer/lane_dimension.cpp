@@ -1,0 +1,231 @@
+#include "lane_dimension.h"
+
+#include "lane_cost.h"
+#include "targets/host/workgroup/work_item_functions.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <llvm/ADT/PostOrderIterator.h>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/IR/GetElementPtrTypeIterator.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/Module.h>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+// How a value changes from one work-item to the next: by a constant, or in another way.
+struct Step {
+    enum class Kind : uint8_t { unknown, constant, other } kind = Kind::unknown;
+    int64_t size = 0;
+
+    friend bool operator==(const Step&, const Step&) = default;
+};
+
+constexpr Step no_step{Step::Kind::constant, 0};
+constexpr Step other_step{Step::Kind::other, 0};
+
+// The steps of all values of a function along one dimension, where clamps change nothing and nothing overflows.
+class Steps {
+public:
+    Steps(llvm::ArrayRef<llvm::BasicBlock*> blocks, unsigned dimension) : dimension_(dimension) {
+        for (bool changed = true; changed;) {
+            changed = false;
+            for (llvm::BasicBlock* block : blocks)
+                for (llvm::Instruction& instruction : *block)
+                    changed |= update(instruction);
+        }
+    }
+
+    [[nodiscard]] Step of(const llvm::Value* value) const {
+        return llvm::isa<llvm::Instruction>(value) ? steps_.lookup(value) : no_step;
+    }
+
+private:
+    bool update(llvm::Instruction& instruction) {
+        const Step now = of(&instruction);
+        const Step next = compute(instruction);
+        if (next == now || next.kind == Step::Kind::unknown || now.kind == Step::Kind::other)
+            return false;
+        steps_[&instruction] = now.kind == Step::Kind::unknown ? next : other_step;
+        return true;
+    }
+
+    Step compute(llvm::Instruction& instruction) const {
+        if (const auto dimension = local_id_dimension(instruction))
+            return *dimension == dimension_ ? Step{Step::Kind::constant, 1} : no_step;
+        if (const auto* phi = llvm::dyn_cast<llvm::PHINode>(&instruction))
+            return common(phi->incoming_values());
+        if (llvm::isa<llvm::AllocaInst>(instruction))
+            return no_step;
+        for (const llvm::Use& operand : instruction.operands())
+            if (of(operand.get()).kind == Step::Kind::unknown)
+                return {};
+        switch (instruction.getOpcode()) {
+        case llvm::Instruction::Add:
+        case llvm::Instruction::Or: return sum(instruction, 1);
+        case llvm::Instruction::Sub: return sum(instruction, -1);
+        case llvm::Instruction::Mul:
+        case llvm::Instruction::Shl: return scaled(instruction);
+        case llvm::Instruction::AShr:
+        case llvm::Instruction::LShr: return shifted_back(instruction);
+        case llvm::Instruction::SExt:
+        case llvm::Instruction::ZExt:
+        case llvm::Instruction::Trunc:
+        case llvm::Instruction::Freeze: return of(instruction.getOperand(0));
+        case llvm::Instruction::GetElementPtr: return address(llvm::cast<llvm::GetElementPtrInst>(instruction));
+        default: break;
+        }
+        if (const auto* select = llvm::dyn_cast<llvm::SelectInst>(&instruction))
+            return clamped(*select->getTrueValue(), *select->getFalseValue());
+        if (const auto* minimum = llvm::dyn_cast<llvm::MinMaxIntrinsic>(&instruction))
+            return clamped(*minimum->getLHS(), *minimum->getRHS());
+        return masked(instruction);
+    }
+
+    template <class Values>
+    Step common(const Values& values) const {
+        Step result;
+        for (const llvm::Value* value : values) {
+            const Step step = of(value);
+            if (step.kind == Step::Kind::unknown)
+                continue;
+            if (result.kind != Step::Kind::unknown && step != result)
+                return other_step;
+            result = step;
+        }
+        return result;
+    }
+
+    Step sum(const llvm::Instruction& op, int sign) const {
+        const Step left = of(op.getOperand(0)), right = of(op.getOperand(1));
+        if (left.kind != Step::Kind::constant || right.kind != Step::Kind::constant)
+            return other_step;
+        return {Step::Kind::constant, left.size + sign * right.size};
+    }
+
+    Step scaled(const llvm::Instruction& op) const {
+        const llvm::Value *value = op.getOperand(0), *factor = op.getOperand(1);
+        if (llvm::isa<llvm::ConstantInt>(value))
+            std::swap(value, factor);
+        const Step step = of(value);
+        if (step == no_step && of(factor) == no_step)
+            return no_step;
+        const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(factor);
+        if (step.kind != Step::Kind::constant || !constant || constant->getValue().getSignificantBits() > 32)
+            return other_step;
+        const bool is_shift = op.getOpcode() == llvm::Instruction::Shl;
+        if (is_shift && constant->getZExtValue() > 32)
+            return other_step;
+        const int64_t times = is_shift ? int64_t{1} << constant->getZExtValue() : constant->getSExtValue();
+        return {Step::Kind::constant, step.size * times};
+    }
+
+    // (x << 32) >> n: x truncated, extended again and scaled.
+    Step shifted_back(const llvm::Instruction& op) const {
+        const Step step = of(op.getOperand(0));
+        if (step == no_step && of(op.getOperand(1)) == no_step)
+            return no_step;
+        const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(op.getOperand(1));
+        if (step.kind != Step::Kind::constant || !constant || constant->getValue().ugt(32))
+            return other_step;
+        const int64_t times = int64_t{1} << constant->getZExtValue();
+        return step.size % times == 0 ? Step{Step::Kind::constant, step.size / times} : other_step;
+    }
+
+    Step address(llvm::GetElementPtrInst& gep) const {
+        const llvm::DataLayout& layout = gep.getModule()->getDataLayout();
+        Step result = of(gep.getPointerOperand());
+        for (auto at = llvm::gep_type_begin(gep); at != llvm::gep_type_end(gep); ++at) {
+            const Step index = of(at.getOperand());
+            if (index.kind == Step::Kind::other || result.kind == Step::Kind::other)
+                return other_step;
+            if (index.size != 0)
+                result.size += index.size * static_cast<int64_t>(at.getSequentialElementStride(layout).getFixedValue());
+        }
+        return result;
+    }
+
+    Step clamped(const llvm::Value& left, const llvm::Value& right) const {
+        if (of(&left) == of(&right))
+            return of(&left);
+        return of(&left) == no_step ? of(&right) : of(&right) == no_step ? of(&left) : other_step;
+    }
+
+    // The lower bits of an id, as of a conversion to int and back; anything else is the same only for the same.
+    Step masked(const llvm::Instruction& instruction) const {
+        const auto is_same = [this](const llvm::Use& operand) { return of(operand.get()) == no_step; };
+        if (llvm::all_of(instruction.operands(), is_same) && !instruction.isAtomic())
+            return no_step;
+        const auto* mask = instruction.getOpcode() == llvm::Instruction::And
+                               ? llvm::dyn_cast<llvm::ConstantInt>(instruction.getOperand(1))
+                               : nullptr;
+        return mask && mask->getValue().isMask() && mask->getValue().countr_one() >= 31 ? of(instruction.getOperand(0))
+                                                                                        : other_step;
+    }
+
+    const unsigned dimension_;
+    llvm::DenseMap<const llvm::Value*, Step> steps_;
+};
+
+LanePlaces places_of(const llvm::Instruction& access, const Steps& steps) {
+    const Step step = steps.of(llvm::getLoadStorePointerOperand(&access));
+    if (step == no_step)
+        return LanePlaces::same;
+    const auto size = static_cast<int64_t>(
+        access.getModule()->getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(&access)).getFixedValue());
+    return step == Step{Step::Kind::constant, size} ? LanePlaces::consecutive : LanePlaces::apart;
+}
+
+// Of one work-item, where `lanes` (two or more) neighbours in `dimension` run together.
+double cost_of(llvm::ArrayRef<llvm::BasicBlock*> blocks, const llvm::LoopInfo& loops, unsigned dimension,
+               unsigned lanes) {
+    const Steps steps(blocks, dimension);
+    double cost = 0;
+    for (const llvm::BasicBlock* block : blocks) {
+        const double weight = weight_of_block(loops.getLoopDepth(block));
+        for (const llvm::Instruction& instruction : *block) {
+            if (llvm::getLoadStorePointerOperand(&instruction))
+                cost += weight / lanes * cost_of_access(places_of(instruction, steps), lanes, false);
+            else
+                cost += weight / (is_vector_instruction(instruction) ? lanes : 1);
+        }
+    }
+    return cost;
+}
+
+} // namespace
+
+std::array<unsigned, 3> choose_loop_order(llvm::Function& function, const Extent& local_size, unsigned lanes_max) {
+    std::array<uint64_t, 3> sizes{};
+    for (unsigned d = 0; d < 3; ++d) {
+        const auto* size = llvm::dyn_cast<llvm::ConstantInt>(local_size[d]);
+        if (!size)
+            return {0, 1, 2};
+        sizes[d] = size->getZExtValue();
+    }
+    llvm::DominatorTree dominators(function);
+    const llvm::LoopInfo loops(dominators);
+    const llvm::ReversePostOrderTraversal<llvm::Function*> order(&function);
+    const llvm::SmallVector<llvm::BasicBlock*> blocks(order.begin(), order.end());
+    unsigned best = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (unsigned d = 0; d < 3; ++d) {
+        const auto lanes = static_cast<unsigned>(std::min<uint64_t>(lanes_max, std::bit_floor(sizes[d])));
+        const double cost = lanes < 2 ? least : cost_of(blocks, loops, d, lanes);
+        if (cost < least) {
+            least = cost;
+            best = d;
+        }
+    }
+    if (best == 0)
+        return {0, 1, 2};
+    return best == 1 ? std::array{1U, 0U, 2U} : std::array{2U, 0U, 1U};
+}
+
+} // namespace polder::compiler::workgroup

@@ -1,0 +1,243 @@
+#include "lane_plan.h"
+
+#include "targets/host/workgroup/uniformity.h"
+
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/LoopIterator.h>
+#include <llvm/Analysis/PostDominators.h>
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/Module.h>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+class Planner {
+public:
+    Planner(llvm::Loop& loop, llvm::LoopInfo& loops, const llvm::PostDominatorTree& post_dominators)
+        : post_dominators_(post_dominators) {
+        plan_.loop = &loop;
+        plan_.loops = &loops;
+    }
+
+    std::optional<LanePlan> run() {
+        if (!find_frame() || is_too_large() || !is_supported() || !find_masked_blocks() || !find_chunks())
+            return std::nullopt;
+        return std::move(plan_);
+    }
+
+private:
+    // What the loop looks like -------------------------------------------------------------------
+
+    bool find_frame() {
+        plan_.header = plan_.loop->getHeader();
+        plan_.latch = plan_.loop->getLoopLatch();
+        plan_.exit = plan_.loop->getExitBlock();
+        plan_.preheader = plan_.loop->getLoopPreheader();
+        if (!plan_.latch || !plan_.exit || !plan_.preheader || plan_.loop->getExitingBlock() != plan_.latch)
+            return false;
+        if (!plan_.exit->phis().empty() || !plan_.header->hasNPredecessors(2))
+            return false;
+        auto phis = plan_.header->phis();
+        if (std::distance(phis.begin(), phis.end()) != 1)
+            return false;
+        plan_.index = &*phis.begin();
+        const auto* start = llvm::dyn_cast<llvm::ConstantInt>(plan_.index->getIncomingValueForBlock(plan_.preheader));
+        plan_.next = llvm::dyn_cast<llvm::Instruction>(plan_.index->getIncomingValueForBlock(plan_.latch));
+        const auto* branch = llvm::dyn_cast<llvm::BranchInst>(plan_.latch->getTerminator());
+        if (!start || !start->isZero() || !plan_.next || !branch || !branch->isConditional())
+            return false;
+        plan_.compare = llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition());
+        if (!plan_.compare || plan_.compare->getOperand(0) != plan_.next)
+            return false;
+        plan_.count = plan_.compare->getOperand(1);
+        if (!plan_.loop->isLoopInvariant(plan_.count))
+            return false;
+        if (!plan_.compare->hasOneUse() || !plan_.next->hasNUses(2))
+            return false;
+        llvm::LoopBlocksRPO order(plan_.loop);
+        order.perform(plan_.loops);
+        plan_.blocks.assign(order.begin(), order.end());
+        return true;
+    }
+
+    // Beyond this, compiling takes longer than the code is likely to run.
+    static constexpr size_t instructions_max = 30000;
+    bool is_too_large() {
+        size_t count = 0;
+        for (llvm::BasicBlock* block : plan_.blocks)
+            count += block->size();
+        return count > instructions_max;
+    }
+
+    bool is_supported() {
+        for (llvm::BasicBlock* block : plan_.blocks) {
+            if (block != plan_.latch && !llvm::isa<llvm::BranchInst>(block->getTerminator()))
+                return false;
+            for (llvm::Instruction& instruction : *block)
+                for (const llvm::User* user : instruction.users())
+                    if (!plan_.loop->contains(llvm::cast<llvm::Instruction>(user)))
+                        return false;
+        }
+        return find_private_variables();
+    }
+
+    // Private variables that work-items use one after the other: one for each lane is needed.
+    bool find_private_variables() {
+        const llvm::DataLayout& layout = plan_.header->getParent()->getDataLayout();
+        for (llvm::BasicBlock* block : plan_.blocks)
+            for (llvm::Instruction& instruction : *block)
+                for (const llvm::Use& operand : instruction.operands()) {
+                    auto* variable = llvm::dyn_cast<llvm::AllocaInst>(operand.get());
+                    if (!variable || plan_.private_strides.contains(variable))
+                        continue;
+                    if (instruction.isLifetimeStartOrEnd())
+                        return false;
+                    const auto is_here = [&](const llvm::User* user) {
+                        return plan_.loop->contains(llvm::cast<llvm::Instruction>(user));
+                    };
+                    if (!llvm::all_of(variable->users(), is_here))
+                        return false;
+                    plan_.private_strides[variable] =
+                        llvm::alignTo(variable->getAllocationSize(layout)->getFixedValue(), variable->getAlign());
+                }
+        return true;
+    }
+
+    llvm::SmallVector<const llvm::Value*> sources() {
+        llvm::SmallVector<const llvm::Value*> result{plan_.index};
+        for (auto& [variable, stride] : plan_.private_strides)
+            result.push_back(variable);
+        return result;
+    }
+
+    // What runs under masks ------------------------------------------------------------------------
+
+    bool find_masked_blocks() {
+        const Uniformity uniformity(plan_.blocks, sources(), *plan_.loops);
+        for (llvm::BasicBlock* block : uniformity.divergent_branches()) {
+            if (block == plan_.latch)
+                continue;  // the counter itself
+            plan_.divergent.insert(block);
+            const auto* node = post_dominators_.getNode(block);
+            llvm::BasicBlock* join = node && node->getIDom() ? node->getIDom()->getBlock() : nullptr;
+            if (!join || !plan_.loop->contains(join))
+                return false;
+            llvm::SmallVector<llvm::BasicBlock*> todo(llvm::successors(block));
+            while (!todo.empty()) {
+                llvm::BasicBlock* next = todo.pop_back_val();
+                if (next == join || !plan_.masked.insert(next).second)
+                    continue;
+                todo.append(llvm::succ_begin(next), llvm::succ_end(next));
+            }
+            for (llvm::Loop* around = plan_.loops->getLoopFor(block); around != plan_.loop;
+                 around = around->getParentLoop())
+                if (!around->contains(join))
+                    plan_.masked.insert(around->block_begin(), around->block_end());
+        }
+        return !plan_.masked.contains(plan_.header) && !plan_.masked.contains(plan_.latch);
+    }
+
+    bool find_chunks() {
+        BlockSet taken;
+        for (llvm::BasicBlock* block : plan_.blocks) {
+            if (plan_.is_masked(block))
+                continue;
+            const bool leads =
+                llvm::any_of(llvm::successors(block), [&](llvm::BasicBlock* next) { return plan_.is_masked(next); });
+            if (!leads && !plan_.divergent.contains(block))
+                continue;
+            if (leads && !plan_.divergent.contains(block) && !block->getSingleSuccessor())
+                return false;
+            MaskedChunk chunk;
+            llvm::SmallVector<llvm::BasicBlock*> todo{block};
+            while (!todo.empty()) {
+                llvm::BasicBlock* from = todo.pop_back_val();
+                for (llvm::BasicBlock* next : llvm::successors(from)) {
+                    if (plan_.is_masked(next)) {
+                        if (chunk.blocks.insert(next).second)
+                            todo.push_back(next);
+                    } else if (!chunk.join) {
+                        chunk.join = next;
+                    } else if (chunk.join != next) {
+                        return false;
+                    }
+                }
+            }
+            for (llvm::BasicBlock* member : chunk.blocks) {
+                if (!taken.insert(member).second)
+                    return false;
+                for (llvm::BasicBlock* before : llvm::predecessors(member))
+                    if (before != block && !chunk.blocks.contains(before))
+                        return false;
+            }
+            if (!chunk.join)
+                return false;
+            plan_.chunks[block] = std::move(chunk);
+        }
+        return true;
+    }
+
+    const llvm::PostDominatorTree& post_dominators_;
+    LanePlan plan_;
+};
+
+bool is_control_uniform(const LanePlan& plan, const LaneShapes& shapes) {
+    for (llvm::BasicBlock* block : plan.blocks) {
+        if (plan.is_masked(block) || block == plan.latch || plan.divergent.contains(block))
+            continue;
+        const auto* branch = llvm::cast<llvm::BranchInst>(block->getTerminator());
+        if (branch->isConditional() && !shapes.of(branch->getCondition()).is_uniform())
+            return false;
+    }
+    return true;
+}
+
+// A work-item may wait here, in a loop of its own, for what another does after leaving that loop: lanes
+// that run in step would wait for ever.
+bool is_wait(const LanePlan& plan, const llvm::Instruction& instruction) {
+    if (!instruction.isAtomic() && !instruction.isVolatile())
+        return false;
+    for (const llvm::Loop* around = plan.loops->getLoopFor(instruction.getParent()); around != plan.loop;
+         around = around->getParentLoop())
+        if (plan.masked.contains(around->getHeader()))
+            return true;
+    return false;
+}
+
+bool is_widenable(const LanePlan& plan, const LaneShapes& shapes) {
+    for (llvm::BasicBlock* block : plan.blocks)
+        for (llvm::Instruction& instruction : *block) {
+            if (instruction.isTerminator() || shapes.of(&instruction).is_strided())
+                continue;
+            if (!instruction.getType()->isVoidTy() && !is_scalar(instruction.getType()))
+                return false;
+            for (const llvm::Use& operand : instruction.operands())
+                if (!llvm::isa<llvm::Function>(operand.get()) && !operand->getType()->isMetadataTy() &&
+                    !is_scalar(operand->getType()))
+                    return false;
+            if (llvm::isa<llvm::FenceInst>(instruction) || is_wait(plan, instruction))
+                return false;
+            const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+            if (call && (!call->getCalledFunction() || call->isInlineAsm()))
+                return false;
+        }
+    return true;
+}
+
+} // namespace
+
+std::optional<LanePlan> plan_lanes(llvm::Loop& loop, llvm::LoopInfo& loops,
+                                   const llvm::PostDominatorTree& post_dominators) {
+    return Planner(loop, loops, post_dominators).run();
+}
+
+bool can_run_in_lanes(const LanePlan& plan, const LaneShapes& shapes) {
+    return is_control_uniform(plan, shapes) && is_widenable(plan, shapes);
+}
+
+bool is_scalar(const llvm::Type* type) {
+    return type->isIntegerTy() || type->isFloatingPointTy() || type->isPointerTy();
+}
+
+} // namespace polder::compiler::workgroup

@@ -1,0 +1,75 @@
+// How a value differs between neighbouring work-items (lanes): the analysis behind the vectorizer.
+#pragma once
+
+#include <cstdint>
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/Instructions.h>
+
+namespace llvm {
+class Loop;
+class LoopInfo;
+} // namespace llvm
+
+namespace polder::compiler::workgroup {
+
+struct LaneShape {
+    enum class Kind : uint8_t { unknown, strided, varying } kind = Kind::unknown;
+    int64_t stride = 0;  // of integers, or bytes of pointers; 0: uniform
+    // The strides hold after sign or zero extension too: no lane wraps around.
+    bool is_exact_signed = false;
+    bool is_exact_unsigned = false;
+    // Not null: the value is `base` plus the work-item's index, and base is computed outside of the loop.
+    llvm::Value* base = nullptr;
+
+    [[nodiscard]] bool is_uniform() const { return kind == Kind::strided && stride == 0; }
+    [[nodiscard]] bool is_strided() const { return kind == Kind::strided; }
+    friend bool operator==(const LaneShape&, const LaneShape&) = default;
+};
+
+class LaneShapes {
+public:
+    // `likely`: clamps change nothing and sums do not overflow; good for a guess that the code checks.
+    enum class Certainty : uint8_t { certain, likely };
+
+    // `blocks`: the loop's in reverse post-order. `is_masked`: blocks that run under a mask.
+    LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm::PHINode& index,
+               llvm::ArrayRef<llvm::BasicBlock*> blocks, const llvm::SmallPtrSetImpl<llvm::BasicBlock*>& masked,
+               const llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& divergent,
+               const llvm::DenseMap<const llvm::Value*, uint64_t>& private_strides,
+               Certainty certainty = Certainty::certain);
+
+    [[nodiscard]] LaneShape of(const llvm::Value* value) const;
+    // 32-bit sums of a base and the index, whose shapes are right only if no work-item's sum overflows.
+    // (64-bit bases that are truncated: only if all sums are below 2^31.)
+    [[nodiscard]] llvm::ArrayRef<llvm::Value*> assumed_small() const { return assumed_small_; }
+
+private:
+    LaneShape compute(llvm::Instruction& instruction);
+    LaneShape clamped(llvm::Instruction& instruction);
+    LaneShape low_bits(llvm::BinaryOperator& mask);
+    LaneShape phi(llvm::PHINode& phi);
+    LaneShape sum(llvm::BinaryOperator& sum);
+    LaneShape scaled(llvm::BinaryOperator& product);
+    LaneShape shifted_back(llvm::BinaryOperator& shift);
+    LaneShape truncated(llvm::TruncInst& cast);
+    LaneShape extended(llvm::CastInst& cast);
+    LaneShape address(llvm::GetElementPtrInst& address);
+    bool assume_small(llvm::Value* base);
+    [[nodiscard]] bool is_masked_edge(const llvm::BasicBlock* from) const;
+
+    [[nodiscard]] bool is_guess() const { return certainty_ == Certainty::likely; }
+
+    const Certainty certainty_;
+    const llvm::Loop& loop_;
+    const llvm::LoopInfo& loops_;
+    const llvm::SmallPtrSetImpl<llvm::BasicBlock*>& masked_;
+    const llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& divergent_;
+    const llvm::DenseMap<const llvm::Value*, uint64_t>& private_strides_;
+    llvm::DenseMap<const llvm::Value*, LaneShape> shapes_;
+    llvm::SmallVector<llvm::Value*> assumed_small_;
+    llvm::DenseMap<const llvm::Value*, llvm::Value*> bases_;
+};
+
+} // namespace polder::compiler::workgroup

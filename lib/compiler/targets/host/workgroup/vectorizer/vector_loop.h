@@ -1,0 +1,13 @@
+// Writes the vector form of a work-item loop in front of the loop, which stays for the rest of a row: the second half of
+// the vectorizer. Masked blocks are laid out one after the other, masked loops run until no lane is left.
+#pragma once
+
+#include "lane_access.h"
+#include "lane_plan.h"
+
+namespace polder::compiler::workgroup {
+
+// `width`: lanes; a power of two. `plan`, `shapes` and `accesses` are of the same loop and useless afterwards.
+void emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width);
+
+}  // namespace polder::compiler::workgroup

@@ -1,0 +1,195 @@
+#include "vectorizer.h"
+
+#include "explicit_vectors.h"
+#include "lane_cost.h"
+#include "vector_loop.h"
+
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/PostDominators.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/Scalarizer.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+#include <llvm/Transforms/Utils/LCSSA.h>
+#include <llvm/Transforms/Utils/LoopSimplify.h>
+#include <llvm/Transforms/Utils/LowerSwitch.h>
+#include <llvm/Transforms/Utils/UnrollLoop.h>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+bool is_tagged(const llvm::Loop& loop) {
+    const llvm::MDNode* id = loop.getLoopID();
+    return id && llvm::GetUnrollMetadata(const_cast<llvm::MDNode*>(id), work_item_loop_tag);
+}
+
+// Not tried again. What is left of a loop whose lanes run elsewhere, or do not pay, is nothing for LLVM either: its
+// vectorizer thinks better of gathers.
+enum class LeftToLlvm : uint8_t { no, yes };
+void retire(llvm::Loop& loop, LeftToLlvm left) {
+    llvm::LLVMContext& context = loop.getHeader()->getContext();
+    llvm::SmallVector<llvm::Metadata*, 4> properties{nullptr};
+    for (const llvm::MDOperand& property : llvm::drop_begin(loop.getLoopID()->operands())) {
+        const auto* node = llvm::dyn_cast<llvm::MDNode>(property);
+        const auto* name =
+            node && node->getNumOperands() ? llvm::dyn_cast<llvm::MDString>(node->getOperand(0)) : nullptr;
+        if (!name || name->getString() != work_item_loop_tag)
+            properties.push_back(property);
+    }
+    if (left == LeftToLlvm::no)
+        properties.push_back(llvm::MDNode::get(
+            context, {llvm::MDString::get(context, "llvm.loop.isvectorized"),
+                      llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), 1))}));
+    llvm::MDNode* id = llvm::MDNode::getDistinct(context, properties);
+    id->replaceOperandWith(0, id);
+    loop.setLoopID(id);
+}
+
+bool uses_double(const llvm::Loop& loop) {
+    for (const llvm::BasicBlock* block : loop.blocks())
+        for (const llvm::Instruction& instruction : *block)
+            if (instruction.getType()->isDoubleTy())
+                return true;
+    return false;
+}
+
+// Into the form that the vectorizer knows: branches only, canonical loops, no vectors.
+void canonicalise(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+    llvm::FunctionPassManager passes;
+    llvm::ScalarizerPassOptions options;
+    options.ScalarizeLoadStore = true;
+    options.ScalarizeVariableInsertExtract = true;
+    passes.addPass(llvm::ScalarizerPass(options));
+    passes.addPass(llvm::EarlyCSEPass());
+    passes.addPass(llvm::LowerSwitchPass());
+    passes.addPass(llvm::LoopSimplifyPass());
+    passes.addPass(llvm::LCSSAPass());
+    passes.run(function, analyses);
+}
+
+llvm::SmallVector<llvm::Loop*> tagged_loops(const llvm::LoopInfo& loops) {
+    llvm::SmallVector<llvm::Loop*> tagged;
+    llvm::copy_if(loops.getLoopsInPreorder(), std::back_inserter(tagged),
+                  [](const llvm::Loop* loop) { return is_tagged(*loop); });
+    return tagged;
+}
+
+// Lanes have to gain more than the program's vectors save: shuffles of bytes, which the estimate takes for one instruction
+// each, are several on processors without VBMI.
+constexpr double least_gain = 1.1;
+
+// How much a loop's rounds count.
+double weight_of_loop(const llvm::Loop& loop) { return weight_of_block(loop.getLoopDepth() - 1); }
+
+// Beyond this many instructions LLVM takes minutes over 16 lanes of what it compiles in seconds for one work-item (hashcat's scrypt).
+constexpr size_t lane_instructions_max = 12000;
+
+size_t instruction_count(const LanePlan& plan) {
+    size_t count = 0;
+    for (const llvm::BasicBlock* block : plan.blocks)
+        count += block->size();
+    return count;
+}
+
+struct Outcome {
+    enum class Kind : uint8_t { vectorized, does_not_pay, not_understood } kind;
+    double gain = 0;
+};
+
+Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, const llvm::TargetTransformInfo& target, unsigned width,
+                  Lanes lanes) {
+    const llvm::PostDominatorTree post_dominators(*loop.getHeader()->getParent());
+    const std::optional<LanePlan> plan = plan_lanes(loop, loops, post_dominators);
+    if (!plan)
+        return {Outcome::Kind::not_understood};
+    const LaneShapes shapes(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent,
+                            plan->private_strides);
+    if (!can_run_in_lanes(*plan, shapes))
+        return {Outcome::Kind::not_understood};
+    if (instruction_count(*plan) > lane_instructions_max)
+        return {Outcome::Kind::does_not_pay};
+    const LaneShapes guesses(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent,
+                             plan->private_strides, LaneShapes::Certainty::likely);
+    LaneAccesses accesses(shapes, guesses, width, target);
+    const double gain = weight_of_loop(loop) * costs_of(*plan, shapes, accesses, width).gain();
+    if (lanes == Lanes::where_they_pay && gain < 0)
+        return {Outcome::Kind::does_not_pay};
+    emit_vector_loop(*plan, shapes, accesses, width);
+    return {Outcome::Kind::vectorized, gain};
+}
+
+// Tries one tagged loop; nothing when there is none.
+std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::TargetTransformInfo& target, unsigned width,
+                                     Lanes lanes) {
+    llvm::DominatorTree dominators(function);
+    llvm::LoopInfo loops(dominators);
+    const auto tagged = tagged_loops(loops);
+    if (tagged.empty())
+        return std::nullopt;
+    llvm::Loop& loop = *tagged.front();
+    const Outcome outcome = vectorize(loop, loops, target, uses_double(loop) ? std::max(width / 2, 2U) : width, lanes);
+    retire(loop, outcome.kind == Outcome::Kind::not_understood ? LeftToLlvm::yes : LeftToLlvm::no);
+    return outcome;
+}
+
+// `from` is left without one.
+void take_body(llvm::Function& to, llvm::Function& from) {
+    for (llvm::BasicBlock& block : to)
+        block.dropAllReferences();
+    while (!to.empty())
+        to.begin()->eraseFromParent();
+    to.splice(to.begin(), &from);
+    for (auto [its, own] : llvm::zip(from.args(), to.args()))
+        its.replaceAllUsesWith(&own);
+    to.setSubprogram(from.getSubprogram());  // which the places of its instructions name
+}
+
+// One work-item at a time, with the program's own vectors.
+void restore(llvm::Function& function, llvm::Function& as_written) {
+    take_body(function, as_written);
+    llvm::DominatorTree dominators(function);
+    const llvm::LoopInfo loops(dominators);
+    for (llvm::Loop* loop : tagged_loops(loops))
+        retire(*loop, LeftToLlvm::no);
+}
+
+}  // namespace
+
+unsigned vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes,
+                                   llvm::FunctionAnalysisManager& analyses) {
+    if (width < 2 || lanes == Lanes::none)
+        return 0;
+    double saved = 0;
+    {
+        llvm::DominatorTree dominators(function);
+        const llvm::LoopInfo loops(dominators);
+        const auto tagged = tagged_loops(loops);
+        if (tagged.empty() || use_wide_vectors(tagged, loops))
+            return 0;
+        if (lanes == Lanes::where_they_pay)
+            saved = width * saved_by_vectors(tagged, loops, width);
+    }
+    llvm::ValueToValueMapTy copies;
+    llvm::Function* const as_written = saved > 0 ? llvm::CloneFunction(&function, copies) : nullptr;
+    canonicalise(function, analyses);
+    const llvm::TargetTransformInfo& target = analyses.getResult<llvm::TargetIRAnalysis>(function);
+    unsigned vectorized = 0;
+    double gain = 0;
+    while (const std::optional<Outcome> outcome = vectorize_one(function, target, width, lanes)) {
+        vectorized += outcome->kind == Outcome::Kind::vectorized ? 1 : 0;
+        gain += outcome->gain;
+    }
+    if (as_written != nullptr) {
+        if (gain < least_gain * saved) {
+            analyses.clear(function, function.getName());
+            restore(function, *as_written);
+            vectorized = 0;
+        }
+        as_written->eraseFromParent();
+    }
+    return vectorized;
+}
+
+}  // namespace polder::compiler::workgroup

@@ -1,0 +1,23 @@
+// Runs several work-items at once, as lanes of vectors. (LLVM's loop vectorizer gives up on work-item loops
+// whose body has loops of its own, and was slower on the others.)
+//
+// Whole-function vectorization after Karrenberg and Hack, restricted to one work-item loop: control that is
+// uniform over neighbouring work-items stays control; divergent parts are linearised under masks, their
+// loops run until no lane is left. Values are uniform (one scalar), strided (the first lane's scalar and a
+// constant step) or varying (a vector). What is not understood leaves the loop as it is.
+#pragma once
+
+#include "targets/host/workgroup/workgroup.h"
+
+#include <llvm/IR/PassManager.h>
+
+namespace polder::compiler::workgroup {
+
+// Marks the loops that `vectorize_work_item_loops` looks at, in their llvm.loop metadata.
+inline constexpr const char* work_item_loop_tag = "polder.work_item_loop";
+
+// `width`: lanes; a power of two. Returns how many loops were vectorized; the others run one work-item at a time.
+unsigned vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes,
+                                   llvm::FunctionAnalysisManager& analyses);
+
+} // namespace polder::compiler::workgroup

@@ -1,0 +1,75 @@
+#include "workgroup.h"
+
+#include "hoisting.h"
+#include "lowering.h"
+#include "simplify.h"
+#include "targets/host/workgroup/regions/cuts.h"
+#include "targets/host/workgroup/regions/regions.h"
+#include "targets/host/workgroup/vectorizer/lane_dimension.h"
+#include "targets/host/workgroup/vectorizer/vectorizer.h"
+#include "uniformity.h"
+
+#include <algorithm>
+#include <bit>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/Target/TargetMachine.h>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+// The uniformity of a function that is about to change.
+Uniformity analyse(llvm::Function& function) {
+    llvm::DominatorTree dominators(function);
+    const llvm::LoopInfo loops(dominators);
+    return Uniformity(function, loops);
+}
+
+// Lanes of 32 bits in the target's registers, also where its tuning prefers narrower ones.
+uint32_t vector_width(const llvm::Function& function, llvm::TargetMachine* target) {
+    if (!target)
+        return 1;
+    if (target->getTargetTriple().isX86() && target->getMCSubtargetInfo()->checkFeatures("+avx512f"))
+        return 16;
+    const auto info = target->getTargetTransformInfo(function);
+    const auto bits = info.getRegisterBitWidth(llvm::TargetTransformInfo::RGK_FixedWidthVector).getFixedValue();
+    return static_cast<uint32_t>(std::max<uint64_t>(bits / 32, 1));
+}
+
+} // namespace
+
+llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel, const WorkGroupOptions& options) {
+    llvm::Expected<LoweredKernel> lowered = lower_kernel(kernel, options);
+    if (!lowered)
+        return lowered.takeError();
+    llvm::Function& function = *lowered->function;
+    simplify_body(function, options.target_machine);
+    restore_prologue(*lowered);
+    uint32_t width = options.lanes == Lanes::none ? 1 : vector_width(function, options.target_machine);
+    lowered->order = choose_loop_order(function, lowered->local_size, width);
+
+    Cuts cuts = split_at_barriers(function);
+    const Uniformity uniformity = analyse(function);
+    hoist_uniform_values(function, *lowered->prologue, uniformity);
+    place_cuts(function, uniformity, cuts);
+    const RegionStatistics statistics = form_work_item_loops(*lowered, uniformity, cuts);
+    if (const auto* size = llvm::dyn_cast<llvm::ConstantInt>(lowered->local_size[lowered->order[0]]))
+        width = static_cast<uint32_t>(std::min<uint64_t>(width, std::bit_floor(size->getZExtValue())));
+    with_analyses(options.target_machine, [&](llvm::FunctionAnalysisManager& analyses) {
+        vectorize_work_item_loops(function, width, options.lanes, analyses);
+    });
+
+    WorkGroupResult result;
+    result.function = &function;
+    result.local_bytes = lowered->local_bytes;
+    result.scratch_bytes_per_work_item = statistics.scratch_bytes_per_work_item;
+    result.private_bytes_per_work_item = statistics.private_bytes_per_work_item;
+    result.vector_width = std::max(width, 1U);
+    result.has_barriers = !cuts.empty();
+    return result;
+}
+
+} // namespace polder::compiler::workgroup

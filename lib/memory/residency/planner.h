@@ -1,0 +1,43 @@
+// The planner: from what a command uses and where the bytes are now, what has to be moved and which versions
+// come next. Pure: takes no lock, calls no driver, changes nothing; the caller executes the plan and then commits it.
+//
+// Minimal by construction: a byte is moved only if the command reads it and its newest version is not in the target,
+// and then once, from one holder. Never-written bytes are not moved.
+#pragma once
+
+#include "residency.h"
+#include "transfer/topology.h"
+
+#include <span>
+
+namespace polder::memory {
+
+struct PlannedUse {
+    const Residency* residency = nullptr;
+    ByteRange range;
+    Access access = Access::none;
+};
+
+struct PlannedTransfer {
+    uint32_t use = 0;  // the first of the uses that need it
+    ByteRange range;
+    SpaceId from;
+};
+
+struct PlannedVersion {
+    uint32_t use = 0;
+    Version next;  // of all bytes of the use
+};
+
+struct Plan {
+    SmallVector<PlannedTransfer, 4> transfers;  // to the target; pairwise disjoint
+    SmallVector<PlannedVersion, 8> versions;    // of the uses that write
+};
+
+[[nodiscard]] Plan plan(std::span<const PlannedUse> uses, SpaceId target, const Topology& topology);
+
+// The version that `range` has after it was written once more.
+[[nodiscard]] Version next_version(const Residency& residency, ByteRange range);
+[[nodiscard]] Version next_version(const Residency& residency, std::span<const ByteRange> ranges);
+
+} // namespace polder::memory
