@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <deque>
 #include <optional>
-#include <rect.h>
+#include <transfer/rect.h>
 #include <storage_impl.h>
 
 namespace polder::test {
