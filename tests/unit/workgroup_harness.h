@@ -47,6 +47,9 @@ private:
     std::vector<Local> locals_;
 };
 
+// For tests that look at code and do not run it: what becomes lanes, and how wide they are, depends on the processor.
+inline constexpr const char* processor_with_512_bits = "znver4";
+
 // A compiled translation unit.
 class Compiled {
 public:

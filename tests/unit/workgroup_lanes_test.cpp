@@ -285,14 +285,14 @@ TEST(Lanes, DimensionWhoseAccessesAreConsecutive_BecomesLanes) {
 }
 
 TEST(Lanes, ProductOfMatrices_RunsInLanesOfColumns_WhicheverDimensionTheyAre) {
-    Compiled program(rows_and_columns);
+    Compiled program(rows_and_columns, processor_with_512_bits);
     ASSERT_EQ(program.prepare("product", true, {8, 32, 1}, Ends::whole), "");
     EXPECT_TRUE(has_lanes(program)) << program.optimised();
     EXPECT_FALSE(has(program, "gather") || has(program, "insertelement <8 x float> %")) << program.optimised();
 }
 
 TEST(Lanes, AccessesThatAreApartAlone_RunOneByOne) {
-    Compiled program(rows_and_columns);
+    Compiled program(rows_and_columns, processor_with_512_bits);
     ASSERT_EQ(program.prepare("apart"), "");
     EXPECT_FALSE(has_lanes(program)) << program.optimised();
     ASSERT_EQ(program.prepare("apart", true, {8, 8, 1}, Ends::whole), "");
@@ -302,7 +302,7 @@ TEST(Lanes, AccessesThatAreApartAlone_RunOneByOne) {
 }
 
 TEST(Lanes, AccessesThatAreApartAroundMuchArithmetic_StillRunInLanes) {
-    Compiled program(rows_and_columns);
+    Compiled program(rows_and_columns, processor_with_512_bits);
     ASSERT_EQ(program.prepare("rounds"), "");
     EXPECT_TRUE(has_lanes(program)) << program.optimised();
     ASSERT_EQ(program.prepare("rounds", true, {1, 64, 1}, Ends::whole), "");

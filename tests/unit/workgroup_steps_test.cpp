@@ -121,7 +121,8 @@ TEST(Steps, MembersThatAreNotAllWritten_LeaveTheOthersAlone) {
 }
 
 TEST(Steps, VectorsOfFourAreLoadedAndStoredWithoutGathers) {
-    Compiled program("kernel void k(global float4* v) { int i = get_global_id(0); v[i] = v[i].wzyx * v[i]; }");
+    Compiled program("kernel void k(global float4* v) { int i = get_global_id(0); v[i] = v[i].wzyx * v[i]; }",
+                     processor_with_512_bits);
     ASSERT_EQ(program.prepare("k"), "");
     EXPECT_NE(program.optimised().find("fmul <16 x float>"), std::string::npos) << program.optimised();
     EXPECT_EQ(program.optimised().find("llvm.masked."), std::string::npos) << program.optimised();
