@@ -12,12 +12,22 @@ LINES_MAX = 500
 
 # Lower layers must not include higher ones: api -> runtime -> memory -> driver interface <- devices, base beneath all.
 MAY_NOT_INCLUDE = {
-    "lib/base/": ("memory", "compiler", "runtime", "api", "devices"),
+    "lib/base/": ("bufalloc", "memory", "compiler", "runtime", "api", "devices"),
+    "lib/bufalloc/": ("base", "memory", "compiler", "runtime", "api", "devices", "polder/driver"),
     "lib/memory/": ("compiler", "runtime", "api", "devices"),
     "lib/compiler/": ("memory", "runtime", "api", "devices"),
     "devices/": ("memory", "compiler", "runtime", "api"),
     "lib/runtime/": ("api",),
 }
+
+
+# Headers of others that only one folder may see, and what the programs beside the library may not see of it.
+ONLY_IN = {
+    r"(llvm|clang|llvm-c|clang-c)/": ("lib/compiler/", "tests/"),
+    r"(cuda|cudaGL|nvrtc)\.h": ("devices/cuda/", "tests/"),
+}
+PUBLIC_ONLY = ("apps/", "bindings/", "examples/")  # they include CL/ alone of ours
+OURS = ("base", "bufalloc", "memory", "compiler", "runtime", "api", "devices", "kernel", "polder")
 
 
 def sources():
@@ -38,6 +48,15 @@ def offences(path, text):
             for number, line in enumerate(lines, 1):
                 if re.match(rf"\s*#include <({'|'.join(layers)})/", line):
                     yield f"{path}:{number}: includes a layer it must not know: {line.strip()}"
+    for header, folders in ONLY_IN.items():
+        if not path.startswith(folders):
+            for number, line in enumerate(lines, 1):
+                if re.match(rf"\s*#include [<\"]{header}", line):
+                    yield f"{path}:{number}: only {folders[0]} includes this: {line.strip()}"
+    if path.startswith(PUBLIC_ONLY):
+        for number, line in enumerate(lines, 1):
+            if re.match(rf"\s*#include <({'|'.join(OURS)})/", line):
+                yield f"{path}:{number}: uses the public headers alone: {line.strip()}"
     for number, line in enumerate(lines, 1):
         if re.search(r"\b(TODO|FIXME|XXX)\b", line):
             yield f"{path}:{number}: do it, or name it in the documentation"

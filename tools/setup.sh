@@ -5,14 +5,17 @@ set -euo pipefail
 
 source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build_dir=${POLDER_BUILD_DIR:-$source_dir/build}
-llvm=22
+llvm=$(<"$source_dir/.llvm-version")
 
+# What the library and the demonstration are built with.
 packages_to_build=(
-    g++ pkg-config meson ninja-build ccache cmake
-    "clang-$llvm" "libclang-rt-$llvm-dev" "llvm-$llvm-dev" "libclang-$llvm-dev" "libclang-cpp$llvm-dev" "libclc-$llvm" "libclc-$llvm-dev"
+    g++ pkg-config meson ninja-build ccache
+    "clang-$llvm" "llvm-$llvm-dev" "libclang-$llvm-dev" "libclang-cpp$llvm-dev" "libclc-$llvm" "libclc-$llvm-dev"
     libhwloc-dev libexpected-dev libpng-dev zlib1g-dev
-    opencl-headers opencl-clhpp-headers ocl-icd-libopencl1 ocl-icd-opencl-dev
-    libgtest-dev libgmock-dev libbenchmark-dev libmpfr-dev)
+    opencl-headers opencl-clhpp-headers ocl-icd-libopencl1 ocl-icd-opencl-dev)
+
+# What the tests need besides.
+packages_to_test=(cmake "libclang-rt-$llvm-dev" libgtest-dev libgmock-dev libbenchmark-dev libmpfr-dev)
 
 # The programs that tests/apps runs. Without them those tests are skipped.
 packages_of_apps=(clinfo clpeak clblast-tests libviennacl-dev libvkfft-dev libopencv-imgproc-dev piglit hashcat
@@ -60,23 +63,36 @@ install_packages() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
 }
 
-# configure_and_build DIRECTORY [MESON OPTION…]: options count only when DIRECTORY is first configured.
+# configure DIRECTORY [MESON OPTION…]: options count only when DIRECTORY is first configured.
 # The compiler is $CXX or g++, through ccache when it is there.
-configure_and_build() {
+configure() {
     local directory=$1
     shift
-    if [[ ! -f $directory/build.ninja ]]; then
-        say "configuring $directory"
-        local launcher=
-        command -v ccache >/dev/null && launcher="ccache "
-        CC="$launcher${CC:-gcc}" CXX="$launcher${CXX:-g++}" meson setup "$directory" "$source_dir" "$@" >&2
-    fi
-    say "building $directory"
-    ninja -C "$directory" >&2
+    [[ ! -f $directory/build.ninja ]] || return 0
+    say "configuring $directory"
+    local launcher=
+    command -v ccache >/dev/null && launcher="ccache "
+    CC="$launcher${CC:-gcc}" CXX="$launcher${CXX:-g++}" meson setup "$directory" "$source_dir" "$@" >&2
+}
+
+# build_in DIRECTORY [TARGET…]: everything, or the targets alone.
+build_in() {
+    say "building $1"
+    ninja -C "$@" >&2
 }
 
 # What is tested is what users run: optimised, without assertions. The sanitizer builds have assertions.
-configure_and_build_default() { configure_and_build "$build_dir" --buildtype=release; }
+# The library, the built-in functions and the demonstration; without the packages that only the tests need.
+build_to_run() {
+    configure "$build_dir" --buildtype=release -Dtests=false -Dbenchmarks=false
+    build_in "$build_dir" run
+}
+# All of it. A folder that was configured without the tests gets them.
+build_to_test() {
+    configure "$build_dir" --buildtype=release
+    meson configure "$build_dir" -Dtests=true -Dbenchmarks=true
+    build_in "$build_dir"
+}
 
 # The loaders of Debian (ocl-icd) and Khronos both take a directory of .icd files from OCL_ICD_VENDORS; only
 # a directory suits both.

@@ -1,8 +1,8 @@
 #include <base/options.h>
 
-#include <host/host_queue.h>
 #include <cpu/cpu_device.h>
 #include <cpu/topology.h>
+#include <host/host_queue.h>
 #include <unistd.h>
 
 namespace polder::cpu {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <host/processors.h>
 #include <cpu/cpu_device.h>
 #include <cpu/cpu_driver.h>
 #include <cpu/topology.h>
+#include <host/processors.h>
 #include <unistd.h>
 
 namespace polder::cpu {

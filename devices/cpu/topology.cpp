@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <host/processors.h>
 #include <cpu/topology.h>
 #include <fstream>
+#include <host/processors.h>
 #include <hwloc.h>
 #include <optional>
 #include <string_view>

@@ -1,5 +1,5 @@
-#include <host/host_queue.h>
 #include <discrete/discrete_device.h>
+#include <host/host_queue.h>
 
 namespace polder::discrete {
 namespace {

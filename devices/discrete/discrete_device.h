@@ -7,11 +7,11 @@
 
 #include <base/mutex.h>
 
+#include <discrete/arena.h>
+#include <discrete/parameters.h>
 #include <host/engine.h>
 #include <host/host_device.h>
 #include <host/interconnect.h>
-#include <discrete/arena.h>
-#include <discrete/parameters.h>
 #include <map>
 #include <memory>
 #include <polder/driver.h>

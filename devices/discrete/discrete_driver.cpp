@@ -1,9 +1,9 @@
 #include <base/options.h>
 
 #include <algorithm>
-#include <host/processors.h>
 #include <discrete/discrete_device.h>
 #include <discrete/discrete_driver.h>
+#include <host/processors.h>
 #include <iterator>
 
 namespace polder::discrete {

@@ -4,8 +4,8 @@
 // their defaults taken.
 #pragma once
 
-#include <host/interconnect.h>
 #include <cstdint>
+#include <host/interconnect.h>
 #include <string_view>
 
 namespace polder::discrete {

@@ -1,6 +1,7 @@
+#include <bufalloc/region_allocator.h>
+
 #include <algorithm>
 #include <bit>
-#include <bufalloc/region_allocator.h>
 #include <cassert>
 #include <utility>
 

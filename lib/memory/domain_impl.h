@@ -6,8 +6,8 @@
 
 #include "ledger_impl.h"
 #include "residency/planner.h"
-#include "transfer/rect.h"
 #include "storage_impl.h"
+#include "transfer/rect.h"
 #include "transfer/transfer.h"
 
 #include <base/mutex.h>

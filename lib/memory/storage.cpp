@@ -1,5 +1,5 @@
-#include "domain_impl.h"
 #include "deferred_destruction.h"
+#include "domain_impl.h"
 #include "storage_impl.h"
 
 #include <base/log.h>

@@ -1,10 +1,10 @@
 // What the discrete driver promises beyond the interface.
 #include <devices/drivers.h>
 
-#include <host/interconnect.h>
 #include <cstdlib>
 #include <discrete/parameters.h>
 #include <gtest/gtest.h>
+#include <host/interconnect.h>
 #include <polder/driver.h>
 
 namespace polder::discrete {

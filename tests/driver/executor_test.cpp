@@ -1,14 +1,14 @@
 // The parts of the executor of host-executed queues.
 #include <atomic>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
 #include <host/host_queue.h>
 #include <host/operation_log.h>
 #include <host/parallel_task.h>
 #include <host/processors.h>
 #include <host/stream_copy.h>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <gtest/gtest.h>
 #include <thread>
 
 namespace polder::devices {

@@ -1,7 +1,8 @@
 // Masked accesses that the processor has no instruction for: no branches, and lanes that are masked off touch nothing.
 #include "compiler_support.h"
+#include "targets/host/host.h"
+#include "targets/host/masked_memory.h"
 
-#include <targets/host/host.h>
 #include <llvm/AsmParser/Parser.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -10,7 +11,6 @@
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/raw_ostream.h>
-#include <targets/host/masked_memory.h>
 #include <numeric>
 
 namespace polder::compiler::test {

@@ -1,10 +1,11 @@
 // Sums of vectors: in which order their terms are added, and that MD5, which is nothing but such sums, stays right.
 #include "compiler_support.h"
+#include "targets/host/host.h"
+#include "targets/host/sum_order.h"
 
 #include <array>
 #include <bit>
 #include <cmath>
-#include <targets/host/host.h>
 #include <llvm/AsmParser/Parser.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/LLVMContext.h>
@@ -14,7 +15,6 @@
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/raw_ostream.h>
-#include <targets/host/sum_order.h>
 
 namespace polder::compiler::test {
 namespace {

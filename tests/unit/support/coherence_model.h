@@ -8,12 +8,12 @@
 #pragma once
 
 #include "memory_world.h"
+#include "storage_impl.h"
+#include "transfer/rect.h"
 
 #include <algorithm>
 #include <deque>
 #include <optional>
-#include <transfer/rect.h>
-#include <storage_impl.h>
 
 namespace polder::test {
 
