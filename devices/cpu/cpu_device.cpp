@@ -8,16 +8,16 @@
 namespace polder::cpu {
 namespace {
 
-devices::EngineOptions engine_options(const std::vector<int>& processors, const std::vector<uint32_t>& nodes,
+devices::WorkerPoolOptions pool_options(const std::vector<int>& processors, const std::vector<uint32_t>& nodes,
                                       bool is_whole) {
-    devices::EngineOptions options;
+    devices::WorkerPoolOptions options;
     options.thread_name = "polder-cpu";
     for (size_t i = 0; i < processors.size(); ++i)
         options.places.push_back({processors[i], nodes.empty() ? 0 : nodes[i]});
     if (options::affinity())
-        options.binding = devices::EngineOptions::Binding::to_place;
+        options.binding = devices::WorkerPoolOptions::Binding::to_place;
     else if (!is_whole)
-        options.binding = devices::EngineOptions::Binding::to_all_places;
+        options.binding = devices::WorkerPoolOptions::Binding::to_all_places;
     return options;
 }
 
@@ -25,7 +25,7 @@ devices::EngineOptions engine_options(const std::vector<int>& processors, const 
 
 CpuDevice::CpuDevice(driver::DeviceInfo info, std::vector<int> processors, std::vector<uint32_t> nodes)
     : HostDevice(std::move(info), std::move(processors)), nodes_(std::move(nodes)),
-      engine_(engine_options(this->processors(), nodes_, this->info().max_sub_devices != 0)) {}
+      pool_(pool_options(this->processors(), nodes_, this->info().max_sub_devices != 0)) {}
 
 std::span<const driver::AffinityDomain> CpuDevice::affinity_domains() {
     Lock lock(mutex_);
@@ -46,7 +46,7 @@ ByteCount CpuDevice::available_memory() const {
 }
 
 Result<std::unique_ptr<driver::Queue>> CpuDevice::create_queue(driver::QueueRole) {
-    return std::make_unique<devices::HostQueue>(engine_, devices::HostQueue::Options{});
+    return std::make_unique<devices::HostQueue>(pool_, devices::HostQueue::Options{});
 }
 
 Result<std::unique_ptr<driver::Device>> CpuDevice::create_sub_device(std::span<const uint32_t> compute_units) {

@@ -1,9 +1,9 @@
-// The CPU device, and its sub-devices: each has an engine with workers of its own.
+// The CPU device, and its sub-devices: each has a pool with workers of its own.
 #pragma once
 
 #include <base/mutex.h>
 
-#include <host/engine.h>
+#include <host/worker_pool.h>
 #include <host/host_device.h>
 #include <optional>
 #include <span>
@@ -28,7 +28,7 @@ public:
 
 private:
     const std::vector<uint32_t> nodes_;
-    devices::Engine engine_;
+    devices::WorkerPool pool_;
 
     Mutex mutex_;
     std::optional<std::vector<driver::AffinityDomain>> domains_ POLDER_GUARDED_BY(mutex_);

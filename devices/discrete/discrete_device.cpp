@@ -4,8 +4,8 @@
 namespace polder::discrete {
 namespace {
 
-devices::EngineOptions engine_options(const std::vector<int>& processors, Arena& arena) {
-    devices::EngineOptions options;
+devices::WorkerPoolOptions pool_options(const std::vector<int>& processors, Arena& arena) {
+    devices::WorkerPoolOptions options;
     options.thread_name = "polder-discrete";
     for (const int processor : processors)
         options.places.push_back({processor, 0});
@@ -29,11 +29,11 @@ std::shared_ptr<Arena> Peers::find(SpaceId space) const {
 
 DiscreteDevice::DiscreteDevice(driver::DeviceInfo info, SharedMemory shared, std::vector<int> processors)
     : HostDevice(std::move(info), std::move(processors)), shared_(std::move(shared)),
-      engine_(engine_options(this->processors(), *shared_.arena)) {}
+      pool_(pool_options(this->processors(), *shared_.arena)) {}
 
 Result<void> DiscreteDevice::start() {
     // Nobody else executes this device's work.
-    if (!engine_.start())
+    if (!pool_.start())
         return fail(Status::out_of_resources, "no thread for a discrete device");
     return {};
 }
@@ -46,7 +46,7 @@ ByteCount DiscreteDevice::available_memory() const { return shared_.arena->avail
 
 Result<std::unique_ptr<driver::Queue>> DiscreteDevice::create_queue(driver::QueueRole) {
     return std::make_unique<devices::HostQueue>(
-        engine_, devices::HostQueue::Options{shared_.arena->window(), shared_.link.get()});
+        pool_, devices::HostQueue::Options{shared_.arena->window(), shared_.link.get()});
 }
 
 Result<std::unique_ptr<driver::Device>> DiscreteDevice::create_sub_device(std::span<const uint32_t> compute_units) {

@@ -9,9 +9,9 @@
 
 #include <discrete/arena.h>
 #include <discrete/parameters.h>
-#include <host/engine.h>
 #include <host/host_device.h>
 #include <host/interconnect.h>
+#include <host/worker_pool.h>
 #include <map>
 #include <memory>
 #include <polder/driver.h>
@@ -58,7 +58,7 @@ public:
 
 private:
     const SharedMemory shared_;
-    devices::Engine engine_;
+    devices::WorkerPool pool_;
 };
 
 } // namespace polder::discrete

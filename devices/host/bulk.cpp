@@ -12,14 +12,14 @@ constexpr uint64_t block_bytes = uint64_t{256} * 1024;
 // More threads than this do not move more bytes on any processor we know.
 constexpr uint32_t threads_max = 16;
 
-void run_blocks(Engine& engine, Workspace& workspace, uint64_t units, uint64_t chunk_min, void* context,
+void run_blocks(WorkerPool& pool, Workspace& workspace, uint64_t units, uint64_t chunk_min, void* context,
                 ParallelTask::Run run) {
     ParallelTask task({.units = {0, units},
                        .chunk_min = chunk_min,
-                       .threads_max = std::min(engine.width(), threads_max),
-                       .lanes = engine.nodes()},
+                       .threads_max = std::min(pool.width(), threads_max),
+                       .lanes = pool.nodes()},
                       context, run);
-    engine.run(task, workspace);
+    pool.run(task, workspace);
 }
 
 struct Bytes {
@@ -37,8 +37,8 @@ CopyFunction copy_function(uint64_t transfer_bytes) {
     return exceeds_caches(transfer_bytes) ? stream_copy : cached_copy;
 }
 
-void copy_bytes(const Bytes& bytes, Engine& engine, Workspace& workspace) {
-    if (bytes.size < bulk_parallel_bytes || engine.width() == 1) {
+void copy_bytes(const Bytes& bytes, WorkerPool& pool, Workspace& workspace) {
+    if (bytes.size < bulk_parallel_bytes || pool.width() == 1) {
         std::memcpy(bytes.to, bytes.from, bytes.size);
         return;
     }
@@ -49,7 +49,7 @@ void copy_bytes(const Bytes& bytes, Engine& engine, Workspace& workspace) {
         copy_function(all.size)(all.to + begin, all.from + begin, end - begin);
     };
     Bytes all = bytes;
-    run_blocks(engine, workspace, (bytes.size + block_bytes - 1) / block_bytes, 1, &all, run);
+    run_blocks(pool, workspace, (bytes.size + block_bytes - 1) / block_bytes, 1, &all, run);
 }
 
 void copy_rows(const CopyRecord& copy, UnitRange rows) {
@@ -102,27 +102,27 @@ void fill_block(const FillRecord& fill, std::byte* to, uint64_t size) {
 
 } // namespace
 
-void execute_bulk_copy(const CopyRecord& copy, Engine& engine, Workspace& workspace) {
+void execute_bulk_copy(const CopyRecord& copy, WorkerPool& pool, Workspace& workspace) {
     const driver::RectShape& shape = copy.shape;
     const uint64_t rows = shape.rows * shape.slices;
     const uint64_t total = shape.row_bytes * rows;
     if (is_contiguous(shape, copy.from_layout) && is_contiguous(shape, copy.to_layout)) {
-        copy_bytes({copy.to, copy.from, total}, engine, workspace);
+        copy_bytes({copy.to, copy.from, total}, pool, workspace);
         return;
     }
-    if (total < bulk_parallel_bytes || engine.width() == 1) {
+    if (total < bulk_parallel_bytes || pool.width() == 1) {
         copy_rows(copy, {0, rows});
         return;
     }
     const auto run = [](void* context, UnitRange units, Workspace&) {
         copy_rows(*static_cast<const CopyRecord*>(context), units);
     };
-    run_blocks(engine, workspace, rows, std::max<uint64_t>(1, block_bytes / shape.row_bytes),
+    run_blocks(pool, workspace, rows, std::max<uint64_t>(1, block_bytes / shape.row_bytes),
                const_cast<CopyRecord*>(&copy), run);
 }
 
-void execute_bulk_fill(const FillRecord& fill, Engine& engine, Workspace& workspace) {
-    if (fill.size < bulk_parallel_bytes || engine.width() == 1) {
+void execute_bulk_fill(const FillRecord& fill, WorkerPool& pool, Workspace& workspace) {
+    if (fill.size < bulk_parallel_bytes || pool.width() == 1) {
         fill_block(fill, fill.to, fill.size);
         return;
     }
@@ -132,7 +132,7 @@ void execute_bulk_fill(const FillRecord& fill, Engine& engine, Workspace& worksp
         const uint64_t end = std::min(blocks.end * block_bytes, all.size);
         fill_block(all, all.to + begin, end - begin);
     };
-    run_blocks(engine, workspace, (fill.size + block_bytes - 1) / block_bytes, 1, const_cast<FillRecord*>(&fill), run);
+    run_blocks(pool, workspace, (fill.size + block_bytes - 1) / block_bytes, 1, const_cast<FillRecord*>(&fill), run);
 }
 
 } // namespace polder::devices

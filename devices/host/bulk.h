@@ -1,7 +1,7 @@
-// Copies and fills of any size, on as many threads of an engine as it takes to saturate memory.
+// Copies and fills of any size, on as many threads of a pool as it takes to saturate memory.
 #pragma once
 
-#include <host/engine.h>
+#include <host/worker_pool.h>
 #include <host/operation.h>
 
 namespace polder::devices {
@@ -9,7 +9,7 @@ namespace polder::devices {
 // From here on another thread pays.
 inline constexpr uint64_t bulk_parallel_bytes = uint64_t{512} * 1024;
 
-void execute_bulk_copy(const CopyRecord& copy, Engine& engine, Workspace& workspace);
-void execute_bulk_fill(const FillRecord& fill, Engine& engine, Workspace& workspace);
+void execute_bulk_copy(const CopyRecord& copy, WorkerPool& pool, Workspace& workspace);
+void execute_bulk_fill(const FillRecord& fill, WorkerPool& pool, Workspace& workspace);
 
 } // namespace polder::devices

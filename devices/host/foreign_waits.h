@@ -2,7 +2,8 @@
 // sleep, and such queues can only be waited for by sleeping.
 #pragma once
 
-#include <host/host_queue.h>
+#include <host/timeline_waiters.h>
+#include <polder/driver.h>
 
 namespace polder::devices {
 

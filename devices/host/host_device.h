@@ -1,4 +1,4 @@
-// HostDevice: what devices whose kernels run on the host's processors have in common. Their memory, their engine and
+// HostDevice: what devices whose kernels run on the host's processors have in common. Their memory, their pool and
 // how their queues work is their own.
 //
 // Any thread; nothing here changes after construction.

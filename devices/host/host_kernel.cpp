@@ -1,4 +1,4 @@
-#include <host/engine.h>
+#include <host/worker_pool.h>
 #include <host/host_kernel.h>
 
 namespace polder::devices {
@@ -6,10 +6,10 @@ namespace polder::devices {
 Result<std::unique_ptr<driver::LoadedKernel>> HostKernel::load(const driver::KernelImage& image) {
     // What the executor itself needs above a work-group function.
     constexpr uint64_t own_stack_bytes = uint64_t{256} << 10;
-    if (image.stack_bytes + own_stack_bytes > Engine::stack_bytes)
+    if (image.stack_bytes + own_stack_bytes > WorkerPool::stack_bytes)
         return fail(Status::out_of_resources, "the kernel needs " + std::to_string(image.stack_bytes) +
                                                   " bytes of stack, at most " +
-                                                  std::to_string(Engine::stack_bytes - own_stack_bytes) + " are there");
+                                                  std::to_string(WorkerPool::stack_bytes - own_stack_bytes) + " are there");
     return std::make_unique<HostKernel>(image);
 }
 

@@ -21,7 +21,9 @@ public:
     [[nodiscard]] float item_ns() const { return item_ns_.load(std::memory_order_relaxed); }
     void learn(float item_ns) const {
         const float before = item_ns_.load(std::memory_order_relaxed);
-        item_ns_.store(before == 0 ? item_ns : 0.75f * before + 0.25f * item_ns, std::memory_order_relaxed);
+        // Threads that launch the same kernel share this cache line: write only what changes the estimate.
+        if (before == 0 || item_ns < 0.875f * before || item_ns > 1.125f * before)
+            item_ns_.store(before == 0 ? item_ns : 0.75f * before + 0.25f * item_ns, std::memory_order_relaxed);
     }
 
 private:

@@ -1,23 +1,25 @@
 // HostQueue: a driver::Queue whose operations are executed by threads of this process.
 //
-// Submitting writes a record and raises a counter. Whoever *claims* the queue drains it, one thread at a
-// time: a worker of its engine, or a host thread that waits for it and helps, so that a small operation
-// that is waited for costs no thread switch. Small operations are held back until `flush`, until somebody
-// waits, or until `backlog_max` of them stand; large ones are promised to a worker at once.
+// Submitting writes a record and raises a counter. One thread at a time *claims* the queue and drains it: a worker of its
+// pool, or a host thread that waits for the queue and helps, so that waiting for a small operation costs no thread
+// switch. Small operations are held back until `flush`, until a thread waits, or until 16 of them have accumulated; a
+// worker is asked to execute a large one at once.
 //
-// An operation whose waits are not complete makes a helping thread drain the queue it waits for, or sleep;
-// a worker never sleeps: it parks the queue as a waiter on the other timeline, which resumes it. Waits
-// name earlier submissions only, so both end.
+// When an operation's waits are not complete, a helping thread drains the queue that it waits for, or sleeps. A worker
+// never sleeps: it parks the queue as a waiter on the other timeline, which resumes it. Waits name earlier submissions
+// only, so both end. Where the system refuses to start any worker, the threads that flush and wait do all of the work.
 //
 // Threads: see driver::Queue. The queue must be idle when it is destroyed.
 #pragma once
 
 #include <base/mutex.h>
 
-#include <host/engine.h>
+#include <host/claim_state.h>
 #include <host/host_kernel.h>
 #include <host/interconnect.h>
 #include <host/operation_log.h>
+#include <host/timeline_waiters.h>
+#include <host/worker_pool.h>
 #include <limits>
 #include <map>
 #include <polder/driver.h>
@@ -37,24 +39,13 @@ struct AddressWindow {
     }
 };
 
-// Something that is told when a timeline reaches a value. Told once, by any thread; may then be gone.
-struct TimelineWaiter {
-    uint64_t value = 0;
-    void (*reached)(TimelineWaiter& waiter) = nullptr;
-    TimelineWaiter* next = nullptr;
-};
-
-// idle -> scheduled -> running -> idle, running -> parked -> scheduled; idle -> running by a helper.
-// `running_more`: something was promised meanwhile, look again before becoming idle.
-enum class QueueState : uint32_t { idle, scheduled, running, running_more, parked };
-
-class HostQueue final : public driver::Queue {
+class HostQueue final : public driver::Queue, private PooledQueue {
 public:
     struct Options {
         AddressWindow window;
-        InterconnectModel* link = nullptr;  // null: copies take as long as they take
+        InterconnectModel* interconnect = nullptr;  // null: copies take as long as they take
     };
-    HostQueue(Engine& engine, const Options& options);
+    HostQueue(WorkerPool& pool, const Options& options);
     HostQueue(const HostQueue&) = delete;
     HostQueue& operator=(const HostQueue&) = delete;
     ~HostQueue() override;
@@ -72,26 +63,21 @@ public:
     void wait(uint64_t value) override;
     [[nodiscard]] Status status(uint64_t value) const override;
 
-    // Tells `waiter` when the timeline reaches its value; false, and not told, when it already has.
-    [[nodiscard]] bool add_waiter(TimelineWaiter& waiter);
-    // Makes sure that operations up to `value` are executed without further calls.
-    void promise(uint64_t value);
+    // Notifies `waiter` when the timeline reaches its value; false, and no notification, when it already has.
+    [[nodiscard]] bool add_waiter(TimelineWaiter& waiter) { return waiters_.add(waiter, completed_); }
+    // Makes sure that operations up to `value` are executed without further calls: by a worker, or, when there is none
+    // and the system refuses to start one, by the calling thread.
+    // `depth`: how many queues the calling thread drains within each other.
+    void promise(uint64_t value, uint32_t depth);
 
 private:
-    friend class Engine;
-    using State = QueueState;
-
     // `interrupted`: there is more, which this thread leaves to others.
     enum class Outcome : uint8_t { drained, interrupted, parked };
     enum class Wait : uint8_t { over, parked };
 
-    // For the engine, under its lock.
-    [[nodiscard]] bool become_scheduled(State from);
-    [[nodiscard]] bool claim_scheduled();
-    bool in_ready_list = false;
-    HostQueue* next_ready = nullptr;
-    // For the engine's workers.
-    void run_claimed();
+    [[nodiscard]] bool become_scheduled(QueueState from) override { return claim_.become_scheduled(from); }
+    [[nodiscard]] bool claim_scheduled() override { return claim_.claim_scheduled(); }
+    void run_claimed() override;
 
     template <class Record>
     Record& begin_record(OperationKind kind, const driver::Submission& submission, size_t extra_bytes);
@@ -99,8 +85,7 @@ private:
     driver::Timepoint publish(Weight weight);
     [[nodiscard]] uint64_t backlog_at(uint64_t value);
 
-    [[nodiscard]] bool claim();
-    [[nodiscard]] bool become_idle();
+    [[nodiscard]] uint32_t help_depth_max() const;
     void help(uint64_t value, uint32_t depth);
     void sleep_until(uint64_t value);
     Outcome drain(uint64_t limit, uint32_t depth);
@@ -112,9 +97,8 @@ private:
     void execute_copy(const CopyRecord& record, Workspace& workspace);
     void complete(uint64_t value);
     void note_failure(uint64_t value, Status status);
-    void tell_waiters(uint64_t value);
 
-    Engine& engine_;
+    WorkerPool& pool_;
     const Options options_;
 
     // The submitting thread's.
@@ -124,8 +108,7 @@ private:
     alignas(64) std::atomic<uint64_t> submitted_{0};
 
     // The draining thread's.
-    alignas(64) std::atomic<State> state_{State::idle};
-    std::atomic<uint64_t> promised_{0};
+    alignas(64) ClaimState claim_;
     Operation* current_ = nullptr;  // taken from the log, waiting for its waits
     uint64_t executed_ = 0;
     Workspace workspace_;  // of helping threads
@@ -134,9 +117,8 @@ private:
     } resumption_;
 
     static constexpr uint64_t nobody = std::numeric_limits<uint64_t>::max();
-    std::atomic<uint64_t> lowest_awaited_{nobody};
+    TimelineWaiters waiters_;
     mutable Mutex mutex_;
-    TimelineWaiter* waiters_ POLDER_GUARDED_BY(mutex_) = nullptr;
     std::atomic<bool> any_failed_{false};
     std::map<uint64_t, Status> failed_ POLDER_GUARDED_BY(mutex_);
 };

@@ -7,8 +7,11 @@
 namespace polder::devices {
 namespace {
 
-// Less than this is done before another thread is awake.
+// Waking a sleeping thread takes about this long, so that less work is done sooner by one thread.
 constexpr float alone_ns = 8'000;
+// Another thread pays when it has this much work of its own: it must be woken, takes chunks of a shared range and brings
+// the kernel's bytes into its core's cache.
+constexpr float thread_share_ns = 5'000;
 // A chunk of work-groups takes about this long, where groups are smaller.
 constexpr float chunk_ns = 4'000;
 
@@ -70,7 +73,7 @@ struct SharedLaunch {
     std::atomic<uint64_t> thread_ns{0};
 };
 
-void run_together(LaunchRecord& launch, uint64_t first, Engine& engine, Workspace& workspace, float group_ns) {
+void run_together(LaunchRecord& launch, uint64_t first, WorkerPool& pool, Workspace& workspace, float group_ns) {
     SharedLaunch shared{launch};
     const uint64_t count = launch.group_count - first;
     const auto run = [](void* context, UnitRange groups, Workspace& own) {
@@ -84,15 +87,24 @@ void run_together(LaunchRecord& launch, uint64_t first, Engine& engine, Workspac
     };
     ParallelTask task({.units = {first, launch.group_count},
                        .chunk_min = group_ns == 0 ? 1 : groups_in(chunk_ns, group_ns),
-                       .threads_max = static_cast<uint32_t>(std::min<uint64_t>(engine.width(), count)),
-                       .lanes = engine.nodes()},
+                       .threads_max = threads_that_pay(group_ns, count, pool.width()),
+                       .lanes = pool.nodes()},
                       &shared, run, prepare_shared);
-    engine.run(task, workspace);
+    pool.run(task, workspace);
     launch.kernel->learn(static_cast<float>(shared.thread_ns.load(std::memory_order_relaxed)) /
                          static_cast<float>(count * launch.items_per_group));
 }
 
 } // namespace
+
+uint32_t threads_that_pay(float group_ns, uint64_t group_count, uint32_t threads_max) {
+    const auto most = static_cast<uint32_t>(std::min<uint64_t>(threads_max, group_count));
+    // A kernel that never ran may take any time: everybody.
+    if (group_ns == 0)
+        return most;
+    const float shares = group_ns * static_cast<float>(group_count) / thread_share_ns;
+    return shares >= static_cast<float>(most) ? most : std::max(1u, static_cast<uint32_t>(shares));
+}
 
 bool is_large(const LaunchRecord& launch) {
     const float item_ns = launch.kernel->item_ns();
@@ -101,7 +113,7 @@ bool is_large(const LaunchRecord& launch) {
     return item_ns * static_cast<float>(launch.group_count * launch.items_per_group) > 2 * alone_ns;
 }
 
-Status execute_launch(LaunchRecord& launch, Engine& engine, Workspace& workspace) {
+Status execute_launch(LaunchRecord& launch, WorkerPool& pool, Workspace& workspace) {
     if (prepare(&launch, workspace) != Workspace::Growth::enough)
         return Status::out_of_resources;
     if (launch.group_count == 1) {
@@ -110,12 +122,12 @@ Status execute_launch(LaunchRecord& launch, Engine& engine, Workspace& workspace
         const float group_ns = launch.kernel->item_ns() * static_cast<float>(launch.items_per_group);
         uint64_t done = 0;
         const float total_ns = group_ns * static_cast<float>(launch.group_count);
-        if (engine.width() == 1)
+        if (pool.width() == 1)
             run_groups(&launch, {0, done = launch.group_count}, workspace);
         else if (group_ns != 0 && total_ns < 2 * alone_ns)
             done = run_alone(launch, workspace, group_ns);
         if (done < launch.group_count)
-            run_together(launch, done, engine, workspace, group_ns);
+            run_together(launch, done, pool, workspace, group_ns);
     }
     if (launch.printed.load(std::memory_order_relaxed))
         flush_printed();

@@ -1,14 +1,19 @@
 // Executes one kernel launch: all of its work-groups, on as many threads as pay.
 #pragma once
 
-#include <host/engine.h>
+#include <host/worker_pool.h>
 #include <host/operation.h>
 #include <polder/result.h>
 
 namespace polder::devices {
 
 // Called by the thread that drains the queue, whose workspace is `workspace`.
-[[nodiscard]] Status execute_launch(LaunchRecord& launch, Engine& engine, Workspace& workspace);
+[[nodiscard]] Status execute_launch(LaunchRecord& launch, WorkerPool& pool, Workspace& workspace);
+
+// How many threads finish `group_count` work-groups of `group_ns` each (0: not known yet) soonest: as many as have enough
+// work to make up for being woken. Never falls when there is more work, and stays the same when `threads_max` grows beyond
+// it, so that a small launch takes no longer on a processor with more cores.
+[[nodiscard]] uint32_t threads_that_pay(float group_ns, uint64_t group_count, uint32_t threads_max);
 
 // True when a worker should begin at once instead of waiting for somebody to ask.
 [[nodiscard]] bool is_large(const LaunchRecord& launch);

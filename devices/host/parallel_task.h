@@ -3,7 +3,7 @@
 // The range is cut into lanes, one per NUMA domain, so that the threads of a domain take neighbouring
 // units; a thread whose lane is empty goes on with the others'. Chunks are guided: a fixed fraction of
 // what is left, so that a few large chunks are followed by small ones that even out the end.
-// Lives on the stack of the thread that runs it (Engine::run), which outlasts every participant.
+// Lives on the stack of the thread that runs it (WorkerPool::run), which outlasts every participant.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ public:
     [[nodiscard]] bool has_work() const;
     [[nodiscard]] uint32_t threads_max() const { return threads_max_; }
 
-    // Participants besides the owner. `join` is called under the engine's lock.
+    // Participants besides the owner. `join` is called under the pool's lock.
     [[nodiscard]] uint32_t participants() const {
         return participants_.load(std::memory_order_relaxed) & ~owner_sleeps;
     }
@@ -53,7 +53,7 @@ public:
     // The owner's: returns when every participant has left.
     void wait_for_participants();
 
-    // The engine's list.
+    // The pool's list.
     ParallelTask* next_open = nullptr;
 
 private:

@@ -3,17 +3,17 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
-#include <host/engine.h>
-#include <host/host_queue.h>
+#include <host/pool_registry.h>
+#include <host/worker_pool.h>
 #include <thread>
 
 namespace polder::devices {
 
 class Worker {
 public:
-    Worker(Engine& owner, WorkerPlace where) : engine(owner), place(where), workspace(owner.local_memory()) {}
+    Worker(WorkerPool& owner, WorkerPlace where) : pool(owner), place(where), workspace(owner.local_memory()) {}
 
-    Engine& engine;
+    WorkerPool& pool;
     const WorkerPlace place;
     Parker parker;
     Workspace workspace;
@@ -23,9 +23,9 @@ public:
     static void* main(void* argument) {
         auto& me = *static_cast<Worker*>(argument);
         current = &me;
-        if (me.engine.options_.enter_thread)
-            me.engine.options_.enter_thread();
-        me.engine.work(me);
+        if (me.pool.options_.enter_thread)
+            me.pool.options_.enter_thread();
+        me.pool.work(me);
         return nullptr;
     }
 
@@ -33,6 +33,7 @@ public:
 };
 
 thread_local Worker* Worker::current = nullptr;
+thread_local WorkerPool* WorkerPool::left_behind_here_ = nullptr;
 
 namespace {
 
@@ -47,7 +48,7 @@ sigset_t signals_to_block() {
 
 } // namespace
 
-Engine::Engine(EngineOptions options) : options_(std::move(options)) {
+WorkerPool::WorkerPool(WorkerPoolOptions options) : options_(std::move(options)) {
     if (!options_.local_memory)
         options_.local_memory = &heap_local_memory();
     if (options_.places.empty())
@@ -60,9 +61,13 @@ Engine::Engine(EngineOptions options) : options_(std::move(options)) {
     }
     // With one processor, spinning only keeps the awaited thread from running.
     spins_ = std::thread::hardware_concurrency() > 1 ? 300 : 0;
+    PoolRegistry::add(*this);
 }
 
-Engine::~Engine() {
+WorkerPool::~WorkerPool() {
+    PoolRegistry::remove(*this);
+    if (is_stranded_.load())
+        stranded_pools_.fetch_sub(1);
     std::vector<std::unique_ptr<Worker>> workers;
     {
         Lock lock(mutex_);
@@ -75,14 +80,14 @@ Engine::~Engine() {
         pthread_join(worker->thread, nullptr);
 }
 
-bool Engine::is_quiet() const POLDER_NO_THREAD_SAFETY_ANALYSIS {
+bool WorkerPool::is_quiet() const POLDER_NO_THREAD_SAFETY_ANALYSIS {
     size_t idle = 0;
     for (const Worker* worker = idle_; worker; worker = worker->next_idle)
         ++idle;
     return idle == workers_.size() && !ready_first_ && !open_tasks_;
 }
 
-void Engine::forget_threads() POLDER_NO_THREAD_SAFETY_ANALYSIS {
+void WorkerPool::forget_threads() POLDER_NO_THREAD_SAFETY_ANALYSIS {
     for (std::unique_ptr<Worker>& worker : workers_) [[maybe_unused]]
         Worker* const leaked = worker.release();
     workers_.clear();
@@ -91,24 +96,26 @@ void Engine::forget_threads() POLDER_NO_THREAD_SAFETY_ANALYSIS {
     blocked_ = 0;
 }
 
-bool Engine::start() {
+bool WorkerPool::start() {
     Lock lock(mutex_);
     return !workers_.empty() || spawn() != nullptr;
 }
 
-bool Engine::is_worker_here() const { return Worker::current && &Worker::current->engine == this; }
+bool WorkerPool::is_any_worker_here() { return Worker::current != nullptr; }
 
-Workspace& Engine::workspace_here(Workspace& of_queue) const {
+bool WorkerPool::is_worker_here() const { return Worker::current && &Worker::current->pool == this; }
+
+Workspace& WorkerPool::workspace_here(Workspace& of_queue) const {
     // Free: a worker that drains a second queue has not begun the first one's operation.
     return is_worker_here() ? Worker::current->workspace : of_queue;
 }
 
-bool Engine::may_execute_here() const {
-    // A worker of another engine must not get stuck in this one's work.
+bool WorkerPool::may_execute_here() const {
+    // A worker of another pool must not get stuck in this one's work.
     return Worker::current == nullptr ? options_.helping == Helping::any_thread : is_worker_here();
 }
 
-Worker* Engine::idle_worker() {
+Worker* WorkerPool::idle_worker() {
     Worker* const worker = idle_;
     if (worker)
         idle_ = worker->next_idle;
@@ -116,7 +123,7 @@ Worker* Engine::idle_worker() {
 }
 
 // A worker to be woken for new work; one that was just started needs no waking.
-Worker* Engine::wanted_worker() {
+Worker* WorkerPool::wanted_worker() {
     if (Worker* const worker = idle_worker())
         return worker;
     if (workers_.size() < options_.places.size() + blocked_)
@@ -124,18 +131,18 @@ Worker* Engine::wanted_worker() {
     return nullptr;
 }
 
-Worker* Engine::spawn() {
+Worker* WorkerPool::spawn() {
     const WorkerPlace place = options_.places[workers_.size() % options_.places.size()];
     auto worker = std::make_unique<Worker>(*this, place);
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, stack_bytes);
-    if (options_.binding == EngineOptions::Binding::to_place && place.cpu >= 0) {
+    if (options_.binding == WorkerPoolOptions::Binding::to_place && place.cpu >= 0) {
         cpu_set_t only;
         CPU_ZERO(&only);
         CPU_SET(static_cast<size_t>(place.cpu), &only);
         pthread_attr_setaffinity_np(&attributes, sizeof only, &only);
-    } else if (options_.binding == EngineOptions::Binding::to_all_places && CPU_COUNT(&all_places_) > 0) {
+    } else if (options_.binding == WorkerPoolOptions::Binding::to_all_places && CPU_COUNT(&all_places_) > 0) {
         pthread_attr_setaffinity_np(&attributes, sizeof all_places_, &all_places_);
     }
     const sigset_t blocked = signals_to_block();
@@ -145,43 +152,107 @@ Worker* Engine::spawn() {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     pthread_attr_destroy(&attributes);
     if (error != 0) {
-        if (!refusal_told_)
+        if (!refusal_reported_)
             log::line(log::Category::warning, "cannot start a worker thread: %s", std::strerror(error));
-        refusal_told_ = true;
+        refusal_reported_ = true;
+        if (workers_.empty() && !is_stranded_.exchange(true))
+            stranded_pools_.fetch_add(1);
         return nullptr;
     }
     pthread_setname_np(worker->thread, options_.thread_name.c_str());
     workers_.push_back(std::move(worker));
+    workers_refused_.store(false, std::memory_order_release);
+    if (is_stranded_.exchange(false))
+        stranded_pools_.fetch_sub(1);
     return workers_.back().get();
 }
 
-void Engine::schedule(HostQueue& queue, QueueState from) {
+bool WorkerPool::schedule(PooledQueue& queue, QueueState from) {
     Worker* worker = nullptr;
+    bool has_workers = false;
     {
         Lock lock(mutex_);
         if (!queue.become_scheduled(from))
-            return;
+            return true;
         // An entry that a helping thread has made stale is still in the list and serves again.
-        if (!queue.in_ready_list) {
-            queue.in_ready_list = true;
-            queue.next_ready = nullptr;
-            (ready_last_ ? ready_last_->next_ready : ready_first_) = &queue;
+        if (!queue.in_ready_list_) {
+            queue.in_ready_list_ = true;
+            queue.next_ready_ = nullptr;
+            (ready_last_ ? ready_last_->next_ready_ : ready_first_) = &queue;
             ready_last_ = &queue;
             ready_count_.fetch_add(1, std::memory_order_relaxed);
         }
         worker = wanted_worker();
+        has_workers = !workers_.empty();
     }
     if (worker)
         worker->parker.wake();
+    if (has_workers)
+        return true;
+    const bool is_served = ask_other_pools();
+    workers_refused_.store(!is_served, std::memory_order_release);
+    return is_served;
+}
+
+// --- serving pools without workers ---
+
+// A worker that is busy now looks for stranded queues before it sleeps.
+bool WorkerPool::ask_other_pools() {
+    bool any = false;
+    const bool is_awake = PoolRegistry::find([&any](WorkerPool& pool) {
+        {
+            Lock lock(pool.mutex_);
+            if (pool.workers_.empty())
+                return false;
+        }
+        any = true;
+        return pool.wake_idle_worker();
+    });
+    return is_awake || any;
+}
+
+bool WorkerPool::wake_idle_worker() {
+    Worker* worker = nullptr;
+    {
+        Lock lock(mutex_);
+        worker = idle_worker();
+    }
+    if (worker)
+        worker->parker.wake();
+    return worker != nullptr;
+}
+
+PooledQueue* WorkerPool::claim_stranded_queue() {
+    PooledQueue* queue = nullptr;
+    if (stranded_pools_.load() == 0) [[likely]]
+        return nullptr;
+    static_cast<void>(PoolRegistry::find([&queue, this](WorkerPool& pool) {
+        if (&pool == this || !pool.is_stranded_.load())
+            return false;
+        Lock lock(pool.mutex_);
+        queue = pool.claim_ready_queue();
+        return queue != nullptr;
+    }));
+    return queue;
+}
+
+// Takes `me` from the list of idle workers; it is not there when another thread is about to wake it.
+void WorkerPool::stop_idling(Worker& me) {
+    Lock lock(mutex_);
+    for (Worker** link = &idle_; *link; link = &(*link)->next_idle)
+        if (*link == &me) {
+            *link = me.next_idle;
+            return;
+        }
 }
 
 // Claiming under the lock lets `forget` be sure that nobody is about to claim.
-HostQueue* Engine::claim_ready_queue() {
-    while (HostQueue* const queue = ready_first_) {
-        ready_first_ = queue->next_ready;
+PooledQueue* WorkerPool::claim_ready_queue() {
+    while (PooledQueue* const queue = ready_first_) {
+        ready_first_ = queue->next_ready_;
         if (!ready_first_)
             ready_last_ = nullptr;
-        queue->in_ready_list = false;
+        queue->in_ready_list_ = false;
         ready_count_.fetch_sub(1, std::memory_order_relaxed);
         if (queue->claim_scheduled())
             return queue;
@@ -189,29 +260,54 @@ HostQueue* Engine::claim_ready_queue() {
     return nullptr;
 }
 
-void Engine::forget(HostQueue& queue) {
-    Lock lock(mutex_);
-    if (!queue.in_ready_list)
+void WorkerPool::leave_behind() {
+    // Another thread that has left a queue behind will drain this one too: it looks at the list after this.
+    if (is_left_behind_.exchange(true))
         return;
-    HostQueue* previous = nullptr;
-    for (HostQueue* other = ready_first_; other != &queue; other = other->next_ready)
+    next_left_behind_ = left_behind_here_;
+    left_behind_here_ = this;
+}
+
+void WorkerPool::drain_left_behind_pools() {
+    while (WorkerPool* const pool = left_behind_here_) {
+        left_behind_here_ = pool->next_left_behind_;
+        pool->is_left_behind_.store(false);
+        for (;;) {
+            PooledQueue* queue = nullptr;
+            {
+                Lock lock(pool->mutex_);
+                queue = pool->claim_ready_queue();
+            }
+            if (!queue)
+                break;
+            queue->run_claimed();
+        }
+    }
+}
+
+void WorkerPool::forget(PooledQueue& queue) {
+    Lock lock(mutex_);
+    if (!queue.in_ready_list_)
+        return;
+    PooledQueue* previous = nullptr;
+    for (PooledQueue* other = ready_first_; other != &queue; other = other->next_ready_)
         previous = other;
-    (previous ? previous->next_ready : ready_first_) = queue.next_ready;
+    (previous ? previous->next_ready_ : ready_first_) = queue.next_ready_;
     if (ready_last_ == &queue)
         ready_last_ = previous;
     ready_count_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-ParallelTask* Engine::joinable_task() {
+ParallelTask* WorkerPool::joinable_task() {
     for (ParallelTask* task = open_tasks_; task; task = task->next_open)
         if (task->participants() + 1 < task->threads_max() && task->has_work())
             return task;
     return nullptr;
 }
 
-void Engine::work(Worker& me) {
+void WorkerPool::work(Worker& me) {
     for (;;) {
-        HostQueue* queue = nullptr;
+        PooledQueue* queue = nullptr;
         ParallelTask* task = nullptr;
         {
             Lock lock(mutex_);
@@ -230,10 +326,14 @@ void Engine::work(Worker& me) {
         }
         if (queue) {
             queue->run_claimed();
+            drain_left_behind();
         } else if (task) {
             invite(*task);
             task->work(me.workspace, me.place.node, &ready_count_);
             task->leave();
+        } else if (PooledQueue* const stranded = claim_stranded_queue()) {
+            stop_idling(me);
+            stranded->run_claimed();
         } else {
             me.parker.park(spins_);
         }
@@ -241,7 +341,7 @@ void Engine::work(Worker& me) {
 }
 
 // Wakes up to two more workers for `task`; they do the same, so that many are woken in few steps.
-void Engine::invite(const ParallelTask& task) {
+void WorkerPool::invite(const ParallelTask& task) {
     Worker* workers[2] = {};
     {
         Lock lock(mutex_);
@@ -254,7 +354,7 @@ void Engine::invite(const ParallelTask& task) {
             worker->parker.wake();
 }
 
-void Engine::close(ParallelTask& task) {
+void WorkerPool::close(ParallelTask& task) {
     {
         Lock lock(mutex_);
         ParallelTask** link = &open_tasks_;
@@ -265,7 +365,7 @@ void Engine::close(ParallelTask& task) {
     task.wait_for_participants();
 }
 
-void Engine::run(ParallelTask& task, Workspace& workspace) {
+void WorkerPool::run(ParallelTask& task, Workspace& workspace) {
     {
         Lock lock(mutex_);
         task.next_open = open_tasks_;
@@ -276,7 +376,7 @@ void Engine::run(ParallelTask& task, Workspace& workspace) {
     close(task);
 }
 
-void Engine::begin_blocking() {
+void WorkerPool::begin_blocking() {
     Worker* worker = nullptr;
     {
         Lock lock(mutex_);
@@ -288,19 +388,19 @@ void Engine::begin_blocking() {
         worker->parker.wake();
 }
 
-void Engine::end_blocking() {
+void WorkerPool::end_blocking() {
     Lock lock(mutex_);
     --blocked_;
 }
 
-BlockingSection::BlockingSection() : engine_(Worker::current ? &Worker::current->engine : nullptr) {
-    if (engine_)
-        engine_->begin_blocking();
+BlockingSection::BlockingSection() : pool_(Worker::current ? &Worker::current->pool : nullptr) {
+    if (pool_)
+        pool_->begin_blocking();
 }
 
 BlockingSection::~BlockingSection() {
-    if (engine_)
-        engine_->end_blocking();
+    if (pool_)
+        pool_->end_blocking();
 }
 
 } // namespace polder::devices

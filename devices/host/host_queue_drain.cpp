@@ -1,0 +1,186 @@
+// The draining half of HostQueue: executes operations in order, each after its waits.
+//
+// The thread that holds the claim runs `drain`. Where an operation waits for another queue, a helping thread drains that
+// queue too, or sleeps; a worker parks its own queue as a waiter on the other timeline and goes on with other work.
+#include <algorithm>
+#include <host/bulk.h>
+#include <host/clock.h>
+#include <host/foreign_waits.h>
+#include <host/host_queue.h>
+#include <host/launch.h>
+#include <typeinfo>
+
+namespace polder::devices {
+namespace {
+
+// Operations that a worker executes from one queue while other queues wait for a worker.
+constexpr uint32_t stint_max = 64;
+
+HostQueue* as_host_queue(driver::Queue* queue) {
+    return typeid(*queue) == typeid(HostQueue) ? static_cast<HostQueue*>(queue) : nullptr;
+}
+
+// The lowest address of the calling thread's stack.
+uintptr_t stack_floor() {
+    static thread_local uintptr_t floor = 0;
+    if (floor == 0) {
+        pthread_attr_t attributes;
+        void* lowest = nullptr;
+        size_t size = 0;
+        if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+            pthread_attr_getstack(&attributes, &lowest, &size);
+            pthread_attr_destroy(&attributes);
+        }
+        floor = std::max<uintptr_t>(reinterpret_cast<uintptr_t>(lowest), 1);
+    }
+    return floor;
+}
+
+} // namespace
+
+// Queues that one thread drains within each other before it leaves the rest to workers, if there are any.
+uint32_t HostQueue::help_depth_max() const { return pool_.workers_refused() ? 512 : 8; }
+
+bool HostQueue::waits_are_complete(Operation& operation, uint32_t depth) {
+    for (; operation.waits_seen < operation.wait_count; ++operation.waits_seen) {
+        const driver::Timepoint wait = operation.waits[operation.waits_seen];
+        if (wait.is_complete())
+            continue;
+        if (!WorkerPool::is_any_worker_here())
+            wait_as_helper(wait, depth);
+        else if (wait_as_worker(wait, depth) == Wait::parked)
+            return false;
+    }
+    return true;
+}
+
+void HostQueue::wait_as_helper(driver::Timepoint timepoint, uint32_t depth) {
+    HostQueue* const other = as_host_queue(timepoint.queue);
+    if (!other) {
+        timepoint.queue->flush();
+        timepoint.queue->wait(timepoint.value);
+        return;
+    }
+    if (depth < help_depth_max() && other->pool_.may_execute_here())
+        other->help(timepoint.value, depth + 1);
+    if (timepoint.is_complete())
+        return;
+    other->promise(timepoint.value, depth + 1);
+    other->sleep_until(timepoint.value);
+}
+
+HostQueue::Wait HostQueue::wait_as_worker(driver::Timepoint timepoint, uint32_t depth) {
+    HostQueue* const other = as_host_queue(timepoint.queue);
+    if (other) {
+        if (depth < help_depth_max() && &other->pool_ == &pool_)
+            other->help(timepoint.value, depth + 1);
+        if (timepoint.is_complete())
+            return Wait::over;
+        other->promise(timepoint.value, depth + 1);
+    } else {
+        timepoint.queue->flush();
+    }
+    resumption_.value = timepoint.value;
+    // From the moment somebody may resume the queue it is no longer this thread's.
+    claim_.park();
+    if (other ? other->add_waiter(resumption_) : wait_elsewhere(timepoint, resumption_))
+        return Wait::parked;
+    claim_.unpark();
+    return Wait::over;
+}
+
+// Kernels may need more stack than a thread of the application has left.
+bool HostQueue::fits_this_thread(const Operation& operation) const {
+    if (operation.kind != OperationKind::launch || WorkerPool::is_any_worker_here())
+        return true;
+    constexpr uint64_t least_stack_bytes = uint64_t{64} * 1024;
+    const auto& launch = static_cast<const LaunchRecord&>(operation);
+    const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+    return here - stack_floor() >= launch.kernel->image.stack_bytes + least_stack_bytes;
+}
+
+HostQueue::Outcome HostQueue::drain(uint64_t limit, uint32_t depth) {
+    for (uint32_t done = 0; executed_ < limit; ++done) {
+        if (!current_) {
+            if (executed_ == submitted_.load(std::memory_order_acquire))
+                break;
+            if (limit == nobody && done >= stint_max && pool_.backlog().load(std::memory_order_relaxed) != 0)
+                return Outcome::interrupted;
+            current_ = &log_.take();
+        }
+        Operation& operation = *current_;
+        const bool fits = fits_this_thread(operation);
+        if (!fits && !pool_.workers_refused())
+            return Outcome::interrupted;
+        if (operation.wait_count != 0 && !waits_are_complete(operation, depth))
+            return Outcome::parked;
+        const uint64_t value = executed_ + 1;
+        started_.store(value, std::memory_order_release);
+        driver::OperationTimes* const times = operation.times;
+        if (times)
+            times->start(now_ns());
+        const Status status = fits ? execute(operation) : Status::out_of_resources;
+        if (times)
+            times->end(now_ns());
+        if (status != Status::success) [[unlikely]]
+            note_failure(value, status);
+        current_ = nullptr;
+        executed_ = value;
+        complete(value);
+    }
+    return Outcome::drained;
+}
+
+Status HostQueue::execute(Operation& operation) {
+    Workspace& workspace = pool_.workspace_here(workspace_);
+    switch (operation.kind) {
+    case OperationKind::marker: return Status::success;
+    case OperationKind::launch: return execute_launch(static_cast<LaunchRecord&>(operation), pool_, workspace);
+    case OperationKind::copy:
+        execute_copy(static_cast<const CopyRecord&>(operation), workspace);
+        return Status::success;
+    case OperationKind::fill:
+        execute_bulk_fill(static_cast<const FillRecord&>(operation), pool_, workspace);
+        return Status::success;
+    case OperationKind::call: {
+        const driver::HostOperation& host = static_cast<const CallRecord&>(operation).operation;
+        const BlockingSection section;
+        host.function(host.data);
+        return Status::success;
+    }
+    }
+    return Status::invalid_operation;
+}
+
+void HostQueue::execute_copy(const CopyRecord& record, Workspace& workspace) {
+    if (!options_.interconnect || record.direction == LinkDirection::local)
+        return execute_bulk_copy(record, pool_, workspace);
+    const uint64_t bytes = record.shape.row_bytes * record.shape.rows * record.shape.slices;
+    const uint64_t deadline_ns = options_.interconnect->reserve(record.direction, bytes, now_ns());
+    execute_bulk_copy(record, pool_, workspace);
+    if (now_ns() >= deadline_ns)
+        return;
+    const BlockingSection section;
+    InterconnectModel::sleep_until(deadline_ns);
+}
+
+void HostQueue::complete(uint64_t value) {
+    completed_.exchange(value);
+    waiters_.notify(value);
+}
+
+void HostQueue::note_failure(uint64_t value, Status status) {
+    Lock lock(mutex_);
+    failed_[value] = status;
+    any_failed_.store(true, std::memory_order_release);
+}
+
+Status HostQueue::status(uint64_t value) const {
+    if (!any_failed_.load(std::memory_order_acquire)) [[likely]]
+        return Status::success;
+    Lock lock(mutex_);
+    const auto found = failed_.find(value);
+    return found == failed_.end() ? Status::success : found->second;
+}
+
+} // namespace polder::devices

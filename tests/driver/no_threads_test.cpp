@@ -1,0 +1,156 @@
+// The CPU device when the system refuses to start threads: what is submitted is executed all the same, by the threads
+// that flush and wait, those of other devices among them.
+#include "conformance.h"
+#include "kernels.h"
+
+#include <devices/drivers.h>
+
+#include <array>
+#include <cerrno>
+#include <dlfcn.h>
+#include <thread>
+#include <unistd.h>
+
+namespace {
+std::atomic<bool> refuse_threads{false};
+} // namespace
+
+// Takes the place of the C library's function in this program.
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) {
+    if (refuse_threads.load())
+        return EAGAIN;
+    using Function = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+    static const auto real = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "pthread_create"));
+    return real(thread, attributes, run, argument);
+}
+
+namespace polder::conformance {
+namespace {
+
+std::unique_ptr<driver::Driver> make(std::string_view name) {
+    for (const devices::DriverEntry& entry : devices::all_drivers())
+        if (entry.name == name)
+            return entry.make();
+    return nullptr;
+}
+
+class NoThreads : public testing::Test {
+protected:
+    void SetUp() override {
+        // A hang ends the test with SIGALRM.
+        alarm(30);
+        cpu_driver_ = make("cpu");
+        cpu_ = *cpu_driver_->open(0, host_space, "");
+        refuse_threads.store(true);
+    }
+    // With its one worker, which it starts when it is opened.
+    void open_discrete() {
+        refuse_threads.store(false);
+        discrete_driver_ = make("discrete");
+        discrete_ = *discrete_driver_->open(0, SpaceId{1}, "memory=1M");
+        refuse_threads.store(true);
+    }
+    void TearDown() override {
+        refuse_threads.store(false);
+        alarm(0);
+    }
+    static std::unique_ptr<driver::Queue> queue_of(driver::Device& device) {
+        return *device.create_queue(driver::QueueRole::compute);
+    }
+
+    std::unique_ptr<driver::Driver> discrete_driver_, cpu_driver_;
+    std::unique_ptr<driver::Device> discrete_, cpu_;
+};
+
+TEST_F(NoThreads, ADiscreteQueueThatWaitsForTheCpuGoesOn) {
+    open_discrete();
+    const auto cpu = queue_of(*cpu_);
+    const auto discrete = queue_of(*discrete_);
+    std::vector<int> numbers;
+    AppendNumber call{&numbers, 7};
+    const std::array waits{cpu->call({AppendNumber::run, &call}, {})};
+    const Timepoint done = discrete->marker({waits});
+    discrete->wait(done.value);
+    EXPECT_EQ(numbers, std::vector<int>{7});
+}
+
+TEST_F(NoThreads, AChainThroughBothDevicesEnds) {
+    open_discrete();
+    constexpr size_t queue_count = 40;
+    constexpr int links = 2000;
+    std::vector<std::unique_ptr<driver::Queue>> queues;
+    for (size_t i = 0; i < queue_count; ++i)
+        queues.push_back(queue_of(i % 3 == 0 ? *discrete_ : *cpu_));
+    Timepoint last;
+    for (int i = 0; i < links; ++i) {
+        const std::array waits{last};
+        last = queues[static_cast<size_t>(i * 7) % queue_count]->marker({waits});
+    }
+    last.queue->wait(last.value);
+    EXPECT_TRUE(last.is_complete());
+}
+
+TEST_F(NoThreads, AChainThroughTheCpuAloneEnds) {
+    constexpr size_t queue_count = 40;
+    std::vector<std::unique_ptr<driver::Queue>> queues;
+    for (size_t i = 0; i < queue_count; ++i)
+        queues.push_back(queue_of(*cpu_));
+    Timepoint last;
+    for (size_t i = 0; i < 2000; ++i) {
+        const std::array waits{last};
+        last = queues[i * 7 % queue_count]->marker({waits});
+    }
+    last.queue->flush();
+    EXPECT_TRUE(last.is_complete());
+}
+
+TEST_F(NoThreads, FlushAloneOnTheCpuIsServedByAnotherDevicesWorker) {
+    open_discrete();
+    const auto queue = queue_of(*cpu_);
+    const Timepoint point = queue->marker({});
+    queue->flush();
+    while (!point.is_complete())
+        std::this_thread::yield();
+}
+
+TEST_F(NoThreads, FlushAloneExecutes) {
+    const auto queue = queue_of(*cpu_);
+    std::vector<int> numbers;
+    AppendNumber call{&numbers, 1};
+    const Timepoint large = queue->call({AppendNumber::run, &call}, {});
+    queue->flush();
+    EXPECT_TRUE(large.is_complete());
+    const Timepoint small = queue->marker({});
+    queue->flush();
+    EXPECT_TRUE(small.is_complete());
+}
+
+TEST_F(NoThreads, AKernelThatNeedsMoreStackThanThereIsFails) {
+    const auto kernel = *cpu_->load({.function = DeepStack::run, .stack_bytes = 14 << 20});
+    const auto queue = queue_of(*cpu_);
+    const DeviceBytes out(*cpu_, 64);
+    const DeepStack arguments{out.at().value};
+    const Timepoint failed = queue->launch(launch_of(*kernel, arguments), {});
+    const Timepoint after = queue->marker({});
+    queue->wait(after.value);
+    EXPECT_EQ(queue->status(failed.value), Status::out_of_resources);
+    EXPECT_EQ(queue->status(after.value), Status::success);
+}
+
+TEST_F(NoThreads, WorkersStartAsSoonAsTheSystemAllowsThem) {
+    const auto queue = queue_of(*cpu_);
+    queue->wait(queue->marker({}).value);
+    static_cast<void>(queue->marker({}));
+    queue->flush();
+    refuse_threads.store(false);
+    Gate gate;
+    static_cast<void>(queue->call({Gate::pass, &gate}, {}));
+    queue->flush();
+    // Only another thread can have come here.
+    gate.wait_until_reached();
+    gate.open();
+    queue->wait(3);
+}
+
+} // namespace
+} // namespace polder::conformance
