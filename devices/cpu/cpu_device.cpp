@@ -9,7 +9,7 @@ namespace polder::cpu {
 namespace {
 
 devices::WorkerPoolOptions pool_options(const std::vector<int>& processors, const std::vector<uint32_t>& nodes,
-                                      bool is_whole) {
+                                        bool is_whole) {
     devices::WorkerPoolOptions options;
     options.thread_name = "polder-cpu";
     for (size_t i = 0; i < processors.size(); ++i)

@@ -3,8 +3,8 @@
 
 #include <base/mutex.h>
 
-#include <host/worker_pool.h>
 #include <host/host_device.h>
+#include <host/worker_pool.h>
 #include <optional>
 #include <span>
 #include <vector>

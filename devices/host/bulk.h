@@ -1,8 +1,8 @@
 // Copies and fills of any size, on as many threads of a pool as it takes to saturate memory.
 #pragma once
 
-#include <host/worker_pool.h>
 #include <host/operation.h>
+#include <host/worker_pool.h>
 
 namespace polder::devices {
 

@@ -1,5 +1,5 @@
-#include <host/worker_pool.h>
 #include <host/host_kernel.h>
+#include <host/worker_pool.h>
 
 namespace polder::devices {
 
@@ -7,9 +7,9 @@ Result<std::unique_ptr<driver::LoadedKernel>> HostKernel::load(const driver::Ker
     // What the executor itself needs above a work-group function.
     constexpr uint64_t own_stack_bytes = uint64_t{256} << 10;
     if (image.stack_bytes + own_stack_bytes > WorkerPool::stack_bytes)
-        return fail(Status::out_of_resources, "the kernel needs " + std::to_string(image.stack_bytes) +
-                                                  " bytes of stack, at most " +
-                                                  std::to_string(WorkerPool::stack_bytes - own_stack_bytes) + " are there");
+        return fail(Status::out_of_resources,
+                    "the kernel needs " + std::to_string(image.stack_bytes) + " bytes of stack, at most " +
+                        std::to_string(WorkerPool::stack_bytes - own_stack_bytes) + " are there");
     return std::make_unique<HostKernel>(image);
 }
 

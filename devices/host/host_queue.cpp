@@ -28,7 +28,8 @@ void HostQueue::flush() { promise(submitted_.load(std::memory_order_acquire), 0)
 void HostQueue::promise(uint64_t value, uint32_t depth) {
     if (completed() >= value)
         return;
-    const bool is_somebodys = claim_.promise(value) ? pool_.schedule(*this, QueueState::idle) : !pool_.workers_refused();
+    const bool is_somebodys =
+        claim_.promise(value) ? pool_.schedule(*this, QueueState::idle) : !pool_.workers_refused();
     if (is_somebodys)
         return;
     // No worker will come. Not beyond `value`: later operations may wait for what this thread is in the midst of.

@@ -123,4 +123,4 @@ private:
     std::map<uint64_t, Status> failed_ POLDER_GUARDED_BY(mutex_);
 };
 
-} // namespace polder::devices
+}  // namespace polder::devices

@@ -36,7 +36,7 @@ uintptr_t stack_floor() {
     return floor;
 }
 
-} // namespace
+}  // namespace
 
 // Queues that one thread drains within each other before it leaves the rest to workers, if there are any.
 uint32_t HostQueue::help_depth_max() const { return pool_.workers_refused() ? 512 : 8; }
@@ -183,4 +183,4 @@ Status HostQueue::status(uint64_t value) const {
     return found == failed_.end() ? Status::success : found->second;
 }
 
-} // namespace polder::devices
+}  // namespace polder::devices

@@ -18,7 +18,7 @@ constexpr uint64_t backlog_max = 16;
 
 constexpr size_t rounded_up(size_t bytes, size_t alignment) { return (bytes + alignment - 1) & ~(alignment - 1); }
 
-} // namespace
+}  // namespace
 
 template <class Record>
 Record& HostQueue::begin_record(OperationKind kind, const driver::Submission& submission, size_t extra_bytes) {
@@ -143,4 +143,4 @@ driver::Timepoint HostQueue::launch(const driver::LaunchOperation& operation, co
     return publish(is_large(record) ? Weight::large : Weight::small);
 }
 
-} // namespace polder::devices
+}  // namespace polder::devices

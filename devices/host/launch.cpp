@@ -95,7 +95,7 @@ void run_together(LaunchRecord& launch, uint64_t first, WorkerPool& pool, Worksp
                          static_cast<float>(count * launch.items_per_group));
 }
 
-} // namespace
+}  // namespace
 
 uint32_t threads_that_pay(float group_ns, uint64_t group_count, uint32_t threads_max) {
     const auto most = static_cast<uint32_t>(std::min<uint64_t>(threads_max, group_count));
@@ -134,4 +134,4 @@ Status execute_launch(LaunchRecord& launch, WorkerPool& pool, Workspace& workspa
     return Status::success;
 }
 
-} // namespace polder::devices
+}  // namespace polder::devices

@@ -1,8 +1,8 @@
 // Executes one kernel launch: all of its work-groups, on as many threads as pay.
 #pragma once
 
-#include <host/worker_pool.h>
 #include <host/operation.h>
+#include <host/worker_pool.h>
 #include <polder/result.h>
 
 namespace polder::devices {
@@ -18,4 +18,4 @@ namespace polder::devices {
 // True when a worker should begin at once instead of waiting for somebody to ask.
 [[nodiscard]] bool is_large(const LaunchRecord& launch);
 
-} // namespace polder::devices
+}  // namespace polder::devices

@@ -41,4 +41,4 @@ private:
     static inline constinit std::array<Slot, 64> slots;
 };
 
-} // namespace polder::devices
+}  // namespace polder::devices

@@ -38,4 +38,4 @@ private:
     TimelineWaiter* first_ POLDER_GUARDED_BY(mutex_) = nullptr;
 };
 
-} // namespace polder::devices
+}  // namespace polder::devices

@@ -29,7 +29,7 @@ enum class Helping : uint8_t { any_thread, workers_only };
 
 // One compute unit: where its worker runs.
 struct WorkerPlace {
-    int cpu = -1;       // the OS's number; -1: anywhere
+    int cpu = -1;  // the OS's number; -1: anywhere
     uint32_t node = 0;  // NUMA domain, numbered from 0 within the pool
 };
 
@@ -39,7 +39,7 @@ struct WorkerPoolOptions {
     enum class Binding : uint8_t { none, to_place, to_all_places } binding = Binding::none;
     Helping helping = Helping::any_thread;
     LocalMemory* local_memory = nullptr;  // null: the heap
-    void (*enter_thread)() = nullptr;     // called first in each worker
+    void (*enter_thread)() = nullptr;  // called first in each worker
 };
 
 class Worker;
@@ -154,4 +154,4 @@ private:
     WorkerPool* pool_;
 };
 
-} // namespace polder::devices
+}  // namespace polder::devices

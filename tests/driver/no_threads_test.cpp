@@ -16,7 +16,8 @@ std::atomic<bool> refuse_threads{false};
 } // namespace
 
 // Takes the place of the C library's function in this program.
-extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) {
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
+                              void* argument) {
     if (refuse_threads.load())
         return EAGAIN;
     using Function = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
