@@ -1,64 +1,230 @@
+// The thread and the task that crash_guard.h describes.
+//
+// The task is a process of its own to the kernel. What keeps it from being noticed:
+// - It is made without an exit signal, so that the application gets no SIGCHLD for it and its wait() does not see it.
+// - All signals but those of faults are blocked in it: a terminal's Ctrl-C is the application's.
+// - It ends with the thread that made it (PR_SET_PDEATHSIG), so also with the process.
+// - It registers the thread's area for restartable sequences: allocators that keep memory per processor rely on it.
+// Handlers are set by the system call itself: libraries that interpose sigaction keep tables in memory, which is shared.
+// A handler never returns; it leaves its reason in memory and ends the task.
 #include "crash_guard.h"
 
-#include <base/mutex.h>
+#include "compiler_stack.h"
 
-#include <llvm/Support/CrashRecoveryContext.h>
+#include <base/log.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
 #include <llvm/Support/ErrorHandling.h>
 #include <mutex>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/rseq.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace polder::compiler {
 namespace {
 
-thread_local std::string fatal_message;
+#if defined(__SANITIZE_THREAD__)
+constexpr bool has_tasks = false;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+constexpr bool has_tasks = false;
+#else
+constexpr bool has_tasks = true;
+#endif
+#else
+constexpr bool has_tasks = true;
+#endif
 
-// LLVM ends the process when this returns.
+// Valgrind ends a program that makes such a task. It names its own libraries in the variable.
+bool is_under_valgrind() {
+    const char* preloaded = std::getenv("LD_PRELOAD");
+    return preloaded != nullptr && std::strstr(preloaded, "vgpreload_") != nullptr;
+}
+
+// One guarded piece: written by the task, read by its thread when the task has ended.
+struct Piece {
+    const std::function<void()>* work = nullptr;
+    CompilerStack stack;
+    bool has_returned = false;
+    std::exception_ptr exception;
+    int signal = 0;
+    bool is_stack_full = false;
+    std::array<char, 1024> fatal_message{};
+    pid_t process = 0;  // the application's
+};
+
+// The piece that this thread (or the task on it) runs.
+thread_local Piece* current = nullptr;
+
+[[noreturn]] void end_task(int status) {
+    for (;;)
+        syscall(SYS_exit_group, status);
+}
+
+// LLVM ends the process when this returns, which it does for other users of the same LLVM.
 void on_fatal_error(void*, const char* reason, bool) {
-    fatal_message = reason != nullptr ? reason : "";
-    if (llvm::CrashRecoveryContext* context = llvm::CrashRecoveryContext::GetCurrent())
-        context->HandleExit(70);
+    if (current == nullptr || getpid() == current->process)
+        return;
+    if (reason != nullptr)
+        std::strncpy(current->fatal_message.data(), reason, current->fatal_message.size() - 1);
+    end_task(1);
 }
 
-void install_fatal_error_handler() {
+void on_out_of_memory(void*, const char*, bool) { on_fatal_error(nullptr, "out of memory", false); }
+
+void install_error_handlers() {
     static std::once_flag once;
-    std::call_once(once, [] { llvm::install_fatal_error_handler(on_fatal_error); });
+    std::call_once(once, [] {
+        llvm::install_fatal_error_handler(on_fatal_error);
+        llvm::install_bad_alloc_error_handler(on_out_of_memory);
+    });
 }
 
-// Leaked: compilations may still run while the process exits.
-struct Users {
-    Mutex mutex;
-    int count POLDER_GUARDED_BY(mutex) = 0;
-};
-Users& users() {
-    static auto* const instance = new Users;
-    return *instance;
+// Clang starts threads in the task when its own measure of the stack is full: those have no piece.
+void on_fault(int signal, siginfo_t* info, void*) {
+    if (current != nullptr) {
+        current->signal = signal;
+        current->is_stack_full = signal == SIGSEGV && current->stack.is_in_guard(info->si_addr);
+    }
+    end_task(1);
 }
 
-class SignalHandlers {
-public:
-    SignalHandlers() {
-        Lock lock(users().mutex);
-        if (users().count++ == 0)
-            llvm::CrashRecoveryContext::Enable();
-    }
-    ~SignalHandlers() {
-        Lock lock(users().mutex);
-        if (--users().count == 0)
-            llvm::CrashRecoveryContext::Disable();
-    }
-    SignalHandlers(const SignalHandlers&) = delete;
-    SignalHandlers& operator=(const SignalHandlers&) = delete;
+constexpr std::array fault_signals{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+
+// What the system call takes; the C library's structure differs.
+struct KernelSigaction {
+    void (*handler)(int, siginfo_t*, void*);
+    unsigned long flags;
+    void (*restorer)();
+    unsigned long mask;
 };
+
+void set_handlers(const CompilerStack& stack) {
+    stack_t place{};
+    place.ss_sp = stack.signal_stack();
+    place.ss_size = CompilerStack::signal_stack_bytes;
+    sigaltstack(&place, nullptr);
+    constexpr unsigned long has_restorer = 0x04000000;
+    KernelSigaction action{on_fault, SA_SIGINFO | SA_ONSTACK | has_restorer, [] { end_task(1); }, ~0UL};
+    unsigned long unblocked = 0;
+    for (const int signal : fault_signals) {
+        syscall(SYS_rt_sigaction, signal, &action, nullptr, sizeof action.mask);
+        unblocked |= 1UL << (signal - 1);
+    }
+    syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &unblocked, nullptr, sizeof unblocked);
+}
+
+void register_restartable_sequences() {
+#ifdef RSEQ_SIG
+    if (__rseq_size != 0)
+        syscall(SYS_rseq, static_cast<char*>(__builtin_thread_pointer()) + __rseq_offset, std::max(__rseq_size, 32U), 0,
+                RSEQ_SIG);
+#endif
+}
+
+void run(Piece& piece) {
+    try {
+        (*piece.work)();
+    } catch (...) {
+        piece.exception = std::current_exception();
+    }
+    piece.has_returned = true;
+}
+
+int task(void* argument) {
+    auto& piece = *static_cast<Piece*>(argument);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != piece.process)
+        end_task(1);
+    register_restartable_sequences();
+    set_handlers(piece.stack);
+    run(piece);
+    end_task(0);
+}
+
+// False when no task could be made, or when it got a copy of our memory instead of sharing it.
+bool run_in_task(Piece& piece) {
+    // Below this function's frame, with room for what the kernel and the C library do on this thread meanwhile.
+    constexpr size_t room = 64 << 10;
+    char* const top = static_cast<char*>(__builtin_frame_address(0)) - room;
+    void* const aligned = top - reinterpret_cast<uintptr_t>(top) % 64;
+    constexpr int shared = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SYSVSEM;
+    const pid_t made = clone(task, aligned, shared, &piece);
+    if (made < 0)
+        return false;
+    int status = 0;
+    while (syscall(SYS_wait4, made, &status, __WALL, nullptr) < 0 && errno == EINTR) {
+    }
+    return piece.has_returned || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
+
+void* thread(void* argument) {
+    auto& piece = *static_cast<Piece*>(argument);
+    current = &piece;
+    if (!has_tasks || is_under_valgrind() || !run_in_task(piece))
+        run(piece);
+    return nullptr;
+}
+
+// Runs `piece` on a thread with its stack, all signals blocked. False when there can be none.
+bool run_on_thread(Piece& piece) {
+    pthread_attr_t attributes;
+    if (!piece.stack || pthread_attr_init(&attributes) != 0)
+        return false;
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_t made{};
+    bool is_made = pthread_attr_setstack(&attributes, piece.stack.stack(), piece.stack.stack_bytes()) == 0;
+    if (is_made) {
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        is_made = pthread_create(&made, &attributes, thread, &piece) == 0;
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    }
+    pthread_attr_destroy(&attributes);
+    return is_made && pthread_join(made, nullptr) == 0;
+}
+
+std::string message_of(const Piece& piece) {
+    if (piece.is_stack_full)
+        return "the program is nested too deeply: the compiler's stack of " +
+               std::to_string(piece.stack.stack_bytes() >> 20) + " MiB is full";
+    std::string text = "internal compiler error";
+    if (piece.fatal_message[0] != 0)
+        text += std::string{": "} + piece.fatal_message.data();
+    else if (piece.signal != 0)
+        text += ": signal " + std::to_string(piece.signal);
+    return text;
+}
 
 } // namespace
 
 std::optional<std::string> run_guarded(const std::function<void()>& work) {
-    install_fatal_error_handler();
-    SignalHandlers handlers;
-    fatal_message.clear();
-    llvm::CrashRecoveryContext context;
-    if (context.RunSafely(work))
+    install_error_handlers();
+    if (current != nullptr) {
+        work();
         return std::nullopt;
-    return "internal compiler error" + (fatal_message.empty() ? "" : ": " + fatal_message);
+    }
+    Piece piece;
+    piece.work = &work;
+    piece.process = getpid();
+    if (!run_on_thread(piece)) {
+        POLDER_LOG(compiler, "no thread can be made: the compiler runs unprotected on the %s", "calling thread");
+        run(piece);
+    }
+    if (piece.exception)
+        std::rethrow_exception(piece.exception);
+    return piece.has_returned ? std::nullopt : std::optional{message_of(piece)};
 }
 
 } // namespace polder::compiler

@@ -1,5 +1,5 @@
-// While one lives, what its thread allocates is no leak to the leak sanitizer. For LLVM's fatal errors: they are left by
-// longjmp, past the destructors of what LLVM held.
+// While one lives, what its thread allocates is no leak to the leak sanitizer. For LLVM's fatal errors: they
+// end the guarded piece without the destructors of what LLVM held.
 #pragma once
 
 // There only in sanitized programs.

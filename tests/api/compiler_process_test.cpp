@@ -1,0 +1,162 @@
+// What a build changes of the process that it runs in: nothing. Signal handlers stay the application's, and source that is
+// too much for the compiler is a build log and no crash.
+#include "support/fixture.h"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <functional>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace polder::test {
+namespace {
+
+std::string repeated(const std::string& text, int times) {
+    std::string all;
+    for (int i = 0; i < times; ++i)
+        all += text;
+    return all;
+}
+
+// Handlers as garbage collectors have them: a page is protected, and whoever touches it comes by here.
+struct FaultingPage {
+    static inline std::atomic<char*> page;
+    static inline std::atomic<size_t> page_bytes;
+    static inline std::atomic<int> faults;
+    static inline std::atomic<int> strange;
+
+    static void handler(int, siginfo_t* info, void*) {
+        faults++;
+        if (info->si_code != SEGV_ACCERR || info->si_addr != page.load() + 16)
+            strange++;
+        mprotect(page, page_bytes, PROT_READ | PROT_WRITE);
+    }
+
+    FaultingPage() {
+        page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+        page = static_cast<char*>(
+            mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        faults = 0;
+        strange = 0;
+        struct sigaction action{};
+        action.sa_sigaction = handler;
+        action.sa_flags = SA_SIGINFO;
+        sigaction(SIGSEGV, &action, &before_);
+    }
+    ~FaultingPage() {
+        sigaction(SIGSEGV, &before_, nullptr);
+        munmap(page, page_bytes);
+    }
+    FaultingPage(const FaultingPage&) = delete;
+    FaultingPage& operator=(const FaultingPage&) = delete;
+
+    static void touch() {
+        mprotect(page, page_bytes, PROT_NONE);
+        static_cast<volatile char*>(page.load())[16] = 1;
+    }
+
+private:
+    struct sigaction before_{};
+};
+
+using Handlers = std::array<struct sigaction, 32>;
+
+Handlers handlers() {
+    Handlers all{};
+    for (int signal = 1; signal < 32; ++signal)
+        sigaction(signal, nullptr, &all[static_cast<size_t>(signal)]);
+    return all;
+}
+
+bool is_same(const Handlers& one, const Handlers& other) {
+    for (size_t i = 0; i < one.size(); ++i)
+        if (one[i].sa_handler != other[i].sa_handler || one[i].sa_flags != other[i].sa_flags)
+            return false;
+    return true;
+}
+
+class CompilerProcess : public ContextTest {
+protected:
+    // Builds and launches a program that no cache knows.
+    void build_and_launch() {
+        static int serial = 0;
+        const std::string number = std::to_string(getpid() * 1000 + serial++);
+        const OwnedProgram program = build("kernel void k(global int* a) { a[get_global_id(0)] = " + number + "; }");
+        const OwnedKernel kernel = make_kernel(program, "k");
+        const OwnedMem buffer = make_buffer(sizeof(cl_int));
+        ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer.in()), CL_SUCCESS);
+        const size_t one = 1;
+        ASSERT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &one, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
+        EXPECT_EQ(std::to_string(read<cl_int>(buffer, 1)[0]), number);
+    }
+
+    // Runs `other` on a thread, again and again, while programs are built.
+    void build_beside(const std::function<void()>& other) {
+        std::atomic<bool> is_over{false};
+        std::thread thread([&] {
+            while (!is_over)
+                other();
+        });
+        for (int i = 0; i < 8; ++i)
+            build_and_launch();
+        is_over = true;
+        thread.join();
+    }
+
+    // Built or refused with a log; afterwards the compiler works.
+    void expect_built_or_refused(const std::string& source) {
+        const OwnedProgram program = from_source(source);
+        const cl_int error = clBuildProgram(program, 0, nullptr, "-cl-opt-disable", nullptr, nullptr);
+        if (error != CL_SUCCESS) {
+            EXPECT_EQ(error, CL_BUILD_PROGRAM_FAILURE);
+            EXPECT_NE(build_log(program).find("error"), std::string::npos) << build_log(program);
+        }
+        build_and_launch();
+    }
+};
+
+TEST_F(CompilerProcess, AnotherThreadsFaults_ReachItsHandlerUnchanged) {
+    const FaultingPage page;
+    build_beside([] { FaultingPage::touch(); });
+    EXPECT_GT(FaultingPage::faults, 0);
+    EXPECT_EQ(FaultingPage::strange, 0) << "of " << FaultingPage::faults;
+}
+
+TEST_F(CompilerProcess, SignalHandlers_AreTheApplicationsAllTheTime) {
+    const Handlers before = handlers();
+    std::atomic<int> changes{0};
+    build_beside([&] { changes += is_same(handlers(), before) ? 0 : 1; });
+    EXPECT_EQ(changes, 0);
+}
+
+TEST_F(CompilerProcess, NoChildOfTheApplication_IsSeen) {
+    std::atomic<int> children{0};
+    build_beside([&] { children += waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD ? 0 : 1; });
+    EXPECT_EQ(children, 0);
+}
+
+TEST_F(CompilerProcess, NestedParentheses_AreNoCrash) {
+    expect_built_or_refused("kernel void k(global int* a) { *a = " + repeated("(", 2040) + "1" + repeated(")", 2040) +
+                            "; }");
+}
+
+TEST_F(CompilerProcess, AVeryLongSum_IsNoCrash) {
+    expect_built_or_refused("kernel void k(global int* a) { *a = a[1]" + repeated("+a[2]", 60000) + "; }");
+}
+
+TEST_F(CompilerProcess, DeepIfs_AreNoCrash) {
+    expect_built_or_refused("kernel void k(global int* a) { " + repeated("if (a[1]) ", 5000) + "*a = 1; }");
+}
+
+TEST_F(CompilerProcess, LongChainsOfElseIf_AreNoCrash) {
+    expect_built_or_refused("kernel void k(global int* a) { " + repeated("if (a[1] == *a) *a += 2; else ", 3000) +
+                            "*a = 1; }");
+}
+
+} // namespace
+} // namespace polder::test
