@@ -34,4 +34,4 @@ private:
     size_t stack_bytes_ = 0;
 };
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

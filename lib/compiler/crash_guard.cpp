@@ -207,7 +207,7 @@ std::string message_of(const Piece& piece) {
     return text;
 }
 
-} // namespace
+}  // namespace
 
 std::optional<std::string> run_guarded(const std::function<void()>& work) {
     install_error_handlers();
@@ -227,4 +227,4 @@ std::optional<std::string> run_guarded(const std::function<void()>& work) {
     return piece.has_returned ? std::nullopt : std::optional{message_of(piece)};
 }
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

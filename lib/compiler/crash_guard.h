@@ -27,4 +27,4 @@ namespace polder::compiler {
 // Empty when `work` returned; otherwise what failed, for the build log.
 [[nodiscard]] std::optional<std::string> run_guarded(const std::function<void()>& work);
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

@@ -7,7 +7,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <functional>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <thread>
@@ -39,8 +41,8 @@ struct FaultingPage {
 
     FaultingPage() {
         page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-        page = static_cast<char*>(
-            mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        page =
+            static_cast<char*>(mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
         faults = 0;
         strange = 0;
         struct sigaction action{};
@@ -140,6 +142,36 @@ TEST_F(CompilerProcess, NoChildOfTheApplication_IsSeen) {
     EXPECT_EQ(children, 0);
 }
 
+// Bytes that the process has allocated and not freed.
+size_t allocated_bytes() {
+    const struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+// Memory of this process: address space of which any page was touched.
+size_t resident_bytes() {
+    std::ifstream file("/proc/self/statm");
+    size_t pages = 0;
+    file >> pages >> pages;
+    return pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+TEST_F(CompilerProcess, AProgramThatIsReleased_LeavesNothing) {
+    constexpr int rounds = 100;
+    for (int i = 0; i < 30; ++i)
+        build_and_launch();
+    const size_t allocated = allocated_bytes();
+    const size_t resident = resident_bytes();
+    for (int i = 0; i < rounds; ++i)
+        build_and_launch();
+    const auto growth = [](size_t before, size_t after) {
+        return (static_cast<double>(after) - static_cast<double>(before)) / rounds;
+    };
+    RecordProperty("allocated per round", std::to_string(growth(allocated, allocated_bytes())));
+    EXPECT_LT(growth(allocated, allocated_bytes()), 100);
+    EXPECT_LT(growth(resident, resident_bytes()), 4096);
+}
+
 TEST_F(CompilerProcess, NestedParentheses_AreNoCrash) {
     expect_built_or_refused("kernel void k(global int* a) { *a = " + repeated("(", 2040) + "1" + repeated(")", 2040) +
                             "; }");
@@ -158,5 +190,5 @@ TEST_F(CompilerProcess, LongChainsOfElseIf_AreNoCrash) {
                             "*a = 1; }");
 }
 
-} // namespace
-} // namespace polder::test
+}  // namespace
+}  // namespace polder::test

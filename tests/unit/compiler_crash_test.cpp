@@ -89,7 +89,12 @@ TEST(CompilerCrash, WorkOnManyThreads_HasEachItsOwnResult) {
     for (int i = 0; i < 8; ++i)
         threads.emplace_back([i, &right] {
             for (int round = 0; round < 20; ++round)
-                right += run_guarded([i] { if (i % 2 == 1) std::abort(); }).has_value() == (i % 2 == 1) ? 1 : 0;
+                right += run_guarded([i] {
+                             if (i % 2 == 1)
+                                 std::abort();
+                         }).has_value() == (i % 2 == 1)
+                             ? 1
+                             : 0;
         });
     for (std::thread& thread : threads)
         thread.join();

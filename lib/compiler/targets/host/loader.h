@@ -1,8 +1,8 @@
-// Puts object code into memory and makes it callable (LLVM's ORC, without its platform support).
+// Puts object code into memory and makes it callable (LLVM's JITLink, without ORC around it).
 //
-// One ORC session serves the process and is never destroyed, so that code may still run while the process
-// exits; each object has its own JITDylib, and goes when its LoadedObject does. Objects see a short list of
-// symbols and nothing else of the process. Any thread.
+// An object owns its memory and gives it back when it is destroyed; nothing is kept between objects. Objects see a short
+// list of symbols (runtime_symbols.h) and nothing else of the process. Those with debug information are announced to
+// debuggers. Any thread.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@ public:
     [[nodiscard]] virtual void* address() const = 0;
 };
 
-// Loads the ELF file `object`; its symbol `entry` is what address() answers. out_of_resources when a symbol
-// is missing or there is no memory.
+// Loads the ELF file `object`; address() returns its symbol `entry`. out_of_resources when a symbol is missing, when there
+// is no memory, or when LLVM fails.
 [[nodiscard]] Result<std::unique_ptr<LoadedObject>> load_object(std::string_view object, const std::string& entry);
 
-} // namespace polder::compiler
+}  // namespace polder::compiler
