@@ -104,7 +104,7 @@ protected:
             while (!is_over)
                 other();
         });
-        for (int i = 0; i < 8; ++i)
+        for (int i = 0; i < 5; ++i)
             build_and_launch();
         is_over = true;
         thread.join();
@@ -157,8 +157,8 @@ size_t resident_bytes() {
 }
 
 TEST_F(CompilerProcess, AProgramThatIsReleased_LeavesNothing) {
-    constexpr int rounds = 100;
-    for (int i = 0; i < 30; ++i)
+    constexpr int rounds = 60;
+    for (int i = 0; i < 20; ++i)
         build_and_launch();
     const size_t allocated = allocated_bytes();
     const size_t resident = resident_bytes();
@@ -178,15 +178,15 @@ TEST_F(CompilerProcess, NestedParentheses_AreNoCrash) {
 }
 
 TEST_F(CompilerProcess, AVeryLongSum_IsNoCrash) {
-    expect_built_or_refused("kernel void k(global int* a) { *a = a[1]" + repeated("+a[2]", 60000) + "; }");
+    expect_built_or_refused("kernel void k(global int* a) { *a = a[1]" + repeated("+a[2]", 30000) + "; }");
 }
 
 TEST_F(CompilerProcess, DeepIfs_AreNoCrash) {
-    expect_built_or_refused("kernel void k(global int* a) { " + repeated("if (a[1]) ", 5000) + "*a = 1; }");
+    expect_built_or_refused("kernel void k(global int* a) { " + repeated("if (a[1]) ", 2000) + "*a = 1; }");
 }
 
 TEST_F(CompilerProcess, LongChainsOfElseIf_AreNoCrash) {
-    expect_built_or_refused("kernel void k(global int* a) { " + repeated("if (a[1] == *a) *a += 2; else ", 3000) +
+    expect_built_or_refused("kernel void k(global int* a) { " + repeated("if (a[1] == *a) *a += 2; else ", 1500) +
                             "*a = 1; }");
 }
 
