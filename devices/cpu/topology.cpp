@@ -41,6 +41,7 @@ uint32_t leading_number(std::string_view text) {
 
 void read_cpuinfo(ProcessorFacts& facts) {
     std::ifstream file("/proc/cpuinfo");
+    std::string numbers;
     for (std::string line; std::getline(file, line) && !line.empty();) {
         const size_t colon = line.find(':');
         if (colon == std::string::npos)
@@ -49,11 +50,16 @@ void read_cpuinfo(ProcessorFacts& facts) {
         const std::string value = trimmed(line.substr(colon + 1));
         if (key == "model name")
             facts.name = value;
+        else if (key == "cpu family" || key == "model" || key == "stepping")
+            numbers += (numbers.empty() ? "" : ", ") + key.substr(key.rfind(' ') + 1) + " " + value;
         else if (key == "vendor_id")
             facts.vendor = value;
         else if (key == "cpu MHz")
             facts.clock_mhz = leading_number(value);
     }
+    // Virtual machines call different processors by one name, such as "AMD EPYC".
+    if (!facts.name.empty() && !numbers.empty())
+        facts.name += " (" + numbers + ")";
 }
 
 uint64_t parse_cache_size(std::string_view text) {

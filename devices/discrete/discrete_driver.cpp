@@ -13,9 +13,9 @@ constexpr uint64_t local_memory_bytes = uint64_t{64} * 1024;
 // Local memory for as many threads as may run work-groups; most of it is never touched.
 constexpr uint64_t local_region_bytes = local_memory_bytes * 1024;
 
-driver::DeviceInfo device_info(SpaceId space, const Parameters& parameters, uint32_t compute_units) {
+driver::DeviceInfo device_info(uint32_t index, SpaceId space, const Parameters& parameters, uint32_t compute_units) {
     driver::DeviceInfo info;
-    info.name = "discrete";
+    info.name = "discrete" + std::to_string(index);  // as in POCL_DISCRETE<index>_PARAMETERS
     info.vendor = "Polder";
     info.driver_version = POLDER_VERSION;
     info.type = driver::DeviceType::accelerator;
@@ -47,7 +47,7 @@ class DiscreteDriver final : public driver::Driver {
             peers_->add(space, arena);
         }
         std::vector<int> processors = devices::usable_processors();
-        driver::DeviceInfo info = device_info(space, parameters, static_cast<uint32_t>(processors.size()));
+        driver::DeviceInfo info = device_info(index, space, parameters, static_cast<uint32_t>(processors.size()));
         info.memory_bytes = arena->size().value;
         auto device = std::make_unique<DiscreteDevice>(std::move(info), std::move(shared), std::move(processors));
         POLDER_TRY(device->start());

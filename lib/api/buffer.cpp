@@ -141,10 +141,10 @@ CL_API_ENTRY cl_int CL_API_CALL clSetMemObjectDestructorCallback(cl_mem object,
                                                                  void* user_data) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(checked, from_handle<MemObject>(object));
+        // CL_INVALID_VALUE: pfn_notify is null.
         if (!pfn_notify)
             return fail(Status::invalid_value);
-        checked->add_destructor(pfn_notify, user_data);
-        return {};
+        return checked->add_destructor(pfn_notify, user_data);
     });
 }
 

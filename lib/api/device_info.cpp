@@ -1,5 +1,6 @@
 #include "device_info.h"
 
+#include <base/build_id.h>
 #include <base/options.h>
 #include <runtime/extensions.h>
 #include <runtime/platform.h>
@@ -43,7 +44,10 @@ cl_uint vector_width(const Device& device, uint32_t element_bytes) {
 }
 
 std::string driver_version(const Device& device) {
-    return options::driver_version_override().value_or(device.info().driver_version);
+    if (const auto version = options::driver_version_override())
+        return *version;
+    // Programs keep binaries under name and version of a device, so that the version has to tell one build from another.
+    return device.info().driver_version + " build " + std::string(build_id());
 }
 
 cl_uint vendor_id(const Device& device) {

@@ -137,11 +137,11 @@ Result<void*> map(const EnqueueEdge& edge, cl_mem handle, Blocking blocking, cl_
     POLDER_ASSIGN(access, check_map_flags(*buffer, flags));
     POLDER_TRY(reserve_map(edge, *buffer));
     std::byte* const pointer = buffer->storage().map_address() + range.begin;
-    const MemObject::Map entry{pointer, StorageRect::of(range), access};
-    POLDER_TRY(buffer->add_map(entry));
-    auto enqueued = edge.enqueue(CL_COMMAND_MAP_BUFFER, MapCommand(share(buffer), entry.rect, access), blocking);
+    // CL_INVALID_OPERATION: the bytes are mapped for writing already.
+    POLDER_ASSIGN(record, buffer->add_map(pointer, StorageRect::of(range), access));
+    auto enqueued = edge.enqueue(CL_COMMAND_MAP_BUFFER, MapCommand(share(buffer), record), blocking);
     if (!enqueued) {
-        static_cast<void>(buffer->take_map(pointer));
+        buffer->cancel_map(*record);
         return fail(enqueued.error());
     }
     return pointer;
@@ -151,13 +151,13 @@ Result<void> unmap(const EnqueueEdge& edge, cl_mem handle, const void* pointer) 
     POLDER_ASSIGN(buffer, from_handle<MemObject>(handle));
     if (&buffer->context() != &edge.context())
         return fail(Status::invalid_context);
-    const auto mapped = buffer->take_map(pointer);
-    if (!mapped)
+    // CL_INVALID_VALUE: mapped_ptr is not the pointer of a map of this buffer.
+    const Ref<MapRecord> record = buffer->take_map(pointer);
+    if (!record)
         return fail(Status::invalid_value);
-    auto enqueued =
-        edge.enqueue(CL_COMMAND_UNMAP_MEM_OBJECT, UnmapCommand(share(buffer), mapped->rect, mapped->access));
+    auto enqueued = edge.enqueue(CL_COMMAND_UNMAP_MEM_OBJECT, UnmapCommand(share(buffer), record));
     if (!enqueued)
-        buffer->return_map(*mapped);
+        buffer->return_map(record);
     return enqueued;
 }
 

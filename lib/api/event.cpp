@@ -140,8 +140,7 @@ CL_API_ENTRY cl_int CL_API_CALL clSetEventCallback(cl_event event, cl_int comman
         if (!pfn_notify || !known_type)
             return fail(Status::invalid_value);
         const auto keep = Ref<Event>::share(checked);
-        keep->add_callback(command_exec_callback_type, pfn_notify, user_data);
-        return {};
+        return keep->add_callback(command_exec_callback_type, pfn_notify, user_data);
     });
 }
 

@@ -25,7 +25,8 @@ Result<void*> svm_alloc(cl_context handle, cl_svm_mem_flags flags, size_t size, 
         return fail(Status::invalid_value);
     if (!context->has_svm())
         return fail(Status::invalid_operation);
-    if (size == 0 || size > context->max_allocation_bytes())
+    // CL_INVALID_BUFFER_SIZE: size is 0, or greater than CL_DEVICE_MAX_MEM_ALLOC_SIZE of any device in the context.
+    if (size == 0 || size > context->max_svm_allocation_bytes())
         return fail(Status::invalid_buffer_size);
     if (alignment && (!std::has_single_bit(alignment) || alignment > max_type_alignment))
         return fail(Status::invalid_value);

@@ -46,6 +46,8 @@ public:
 
     [[nodiscard]] Ledger& ledger() override { return ledger_; }
     [[nodiscard]] SpaceImpl& space(SpaceId id) const { return *mover_.space(id); }
+    // Guards the residency of every storage.
+    [[nodiscard]] Mutex& mutex() { return mutex_; }
 
 private:
     friend class Acquisition;

@@ -1,4 +1,3 @@
-#include "deferred_destruction.h"
 #include "domain_impl.h"
 #include "storage_impl.h"
 
@@ -66,6 +65,15 @@ void StorageImpl::add_replica(const Replica& replica) {
     replica_spaces_.fetch_or(SpaceSet{replica.space}.bits, std::memory_order_release);
 }
 
+void StorageImpl::run_when_idle(ByteRange range, CompletionCallback callback) {
+    WaitList waits;
+    {
+        const Lock lock{domain_.mutex()};
+        residency_.all_waits(range, waits);
+    }
+    run_when_complete(waits.view(), callback);
+}
+
 bool StorageImpl::validate() const {
     bool valid = residency_.validate();
     residency_.visit({0, size().value}, [&](ByteRange, const RangeState& state) {
@@ -96,7 +104,7 @@ void StorageImpl::give_back() {
     POLDER_LOG(memory, "storage %llu: destroyed%s", static_cast<unsigned long long>(number()),
                all.empty() ? "" : ", work in flight");
     if (destroyed_.function)
-        defer_destruction({destroyed_.function, destroyed_.data}, all.view());
+        run_when_complete(all.view(), destroyed_);
 }
 
 } // namespace polder::memory

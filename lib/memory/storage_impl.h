@@ -30,7 +30,8 @@ public:
     [[nodiscard]] ByteCount size() const override { return residency_.size(); }
     [[nodiscard]] Domain& domain() const override;
     [[nodiscard]] std::byte* map_address() const override { return map_address_.load(std::memory_order_acquire); }
-    void on_destroyed(void (*function)(void* data), void* data) override { destroyed_ = {function, data}; }
+    void on_destroyed(CompletionCallback callback) override { destroyed_ = callback; }
+    void run_when_idle(ByteRange range, CompletionCallback callback) override;
     [[nodiscard]] bool validate() const override;
 
     // For messages: counts the storages that have been spoken of.
@@ -76,10 +77,6 @@ private:
         DeviceAddress address;
         std::optional<Block> block;  // none: the application's memory
     };
-    struct Callback {
-        void (*function)(void* data) = nullptr;
-        void* data = nullptr;
-    };
     void add_replica(const Replica& replica);
     void give_back();
 
@@ -91,7 +88,7 @@ private:
     std::atomic<uint64_t> turns_taken_{0};     // likewise
     std::atomic<std::byte*> map_address_{nullptr};
     SpaceId map_place_ = host_space;
-    Callback destroyed_;
+    CompletionCallback destroyed_;
 };
 
 } // namespace polder::memory

@@ -32,6 +32,19 @@ std::string device_text(cl_device_id device, cl_device_info name) {
     return text.empty() ? "" : text.data();
 }
 
+// Programs tell devices apart, and keep what they have compiled for one, by its name and version.
+TEST_F(Devices, NamesTellDevicesAndProcessorsApart) {
+    std::vector<std::string> names;
+    for (const cl_device_id device : devices) {
+        names.push_back(device_text(device, CL_DEVICE_NAME));
+        const std::string version = device_text(device, CL_DRIVER_VERSION);
+        EXPECT_NE(version.find(" build "), std::string::npos) << version;
+    }
+    EXPECT_NE(names[0].find("model "), std::string::npos) << names[0];
+    std::ranges::sort(names);
+    EXPECT_EQ(std::ranges::adjacent_find(names), names.end()) << names.back();
+}
+
 TEST_F(Devices, IdsReportEveryBadArgument) {
     cl_device_id found = nullptr;
     cl_uint count = 0;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <string>
+#include <sys/resource.h>
 
 namespace polder::test {
 namespace {
@@ -58,6 +59,44 @@ TEST(EnvironmentDeathTest, NoDeviceOnlyCompiles_WhichIsSaid) {
         },
         testing::ExitedWithCode(7), "warning: POCL_OFFLINE_COMPILE");
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// `ulimit -v`, which sanitizers do not survive.
+class LittleAddressSpaceDeathTest : public testing::TestWithParam<rlim_t> {};
+
+// Answers 7 when a CPU device computes and compiles within `mib` of address space, otherwise the step that failed.
+int use_cpu_within(rlim_t mib) {
+    const rlimit limit{mib << 20, mib << 20};
+    setrlimit(RLIMIT_AS, &limit);
+    setenv("POCL_DEVICES", "cpu discrete", 1);
+    setenv("POCL_DISCRETE0_PARAMETERS", "memory=1G", 1);
+    cl_platform_id platform = nullptr;
+    if (clGetPlatformIDs(1, &platform, nullptr) != CL_SUCCESS)
+        return 1;
+    cl_device_id device = nullptr;
+    if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_CPU, 1, &device, nullptr) != CL_SUCCESS)
+        return 2;
+    const cl_context context = clCreateContext(nullptr, 1, &device, nullptr, nullptr, nullptr);
+    const cl_command_queue queue = clCreateCommandQueueWithProperties(context, device, nullptr, nullptr);
+    const cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, 1 << 20, nullptr, nullptr);
+    const cl_int one = 1;
+    cl_int first = 0;
+    if (clEnqueueFillBuffer(queue, buffer, &one, 4, 0, 1 << 20, 0, nullptr, nullptr) != CL_SUCCESS)
+        return 3;
+    if (clEnqueueReadBuffer(queue, buffer, CL_TRUE, 64, 4, &first, 0, nullptr, nullptr) != CL_SUCCESS || first != 1)
+        return 4;
+    const char* source = "kernel void put(global int* p) { p[get_global_id(0)] = 3; }";
+    const cl_program program = clCreateProgramWithSource(context, 1, &source, nullptr, nullptr);
+    return clBuildProgram(program, 0, nullptr, "", nullptr, nullptr) == CL_SUCCESS ? 7 : 5;
+}
+
+TEST_P(LittleAddressSpaceDeathTest, LeavesOutTheDevicesThatDoNotFit) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(std::exit(use_cpu_within(GetParam())), testing::ExitedWithCode(7), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(MiB, LittleAddressSpaceDeathTest, testing::Values(2500, 3000, 3500));
+#endif
 
 } // namespace
 } // namespace polder::test

@@ -53,6 +53,79 @@ TEST_F(Maps, SeveralMapsAtOnceAreEachUnmapped) {
     EXPECT_EQ(values[3072], 1);
 }
 
+// The bytes were never brought to the host, so the map ends with its command: nothing stays registered, nothing can be
+// published.
+TEST_F(Maps, AMapBehindAFailedEventMapsNothing) {
+    for (cl_device_id device : devices) {
+        OwnedQueue on = make_queue(device);
+        OwnedMem buffer = make_buffer(4096);
+        write(buffer, std::vector<uint8_t>(4096, 7), on);
+        const OwnedEvent gate = make_user_event();
+        OwnedEvent mapped;
+        cl_int error = CL_INVALID_VALUE;
+        void* const pointer =
+            clEnqueueMapBuffer(on, buffer, CL_FALSE, CL_MAP_WRITE, 0, 4096, 1, gate.in(), mapped.out(), &error);
+        ASSERT_EQ(error, CL_SUCCESS);
+        // Of two unmap commands, one is enqueued before the map has failed.
+        OwnedEvent unmapped;
+        ASSERT_EQ(clEnqueueUnmapMemObject(on, buffer, pointer, 0, nullptr, unmapped.out()), CL_SUCCESS);
+        ASSERT_EQ(clSetUserEventStatus(gate, -1), CL_SUCCESS);
+        EXPECT_EQ(clWaitForEvents(1, mapped.in()), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+        EXPECT_EQ(clWaitForEvents(1, unmapped.in()), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+        EXPECT_EQ(clEnqueueUnmapMemObject(on, buffer, pointer, 0, nullptr, nullptr), CL_INVALID_VALUE);
+        EXPECT_EQ(mem_info<cl_uint>(buffer, CL_MEM_MAP_COUNT), 0u);
+        EXPECT_EQ(read<uint8_t>(buffer, 4096, on), std::vector<uint8_t>(4096, 7));
+        void* const again =
+            clEnqueueMapBuffer(on, buffer, CL_TRUE, CL_MAP_WRITE, 0, 4096, 0, nullptr, nullptr, &error);
+        ASSERT_EQ(error, CL_SUCCESS);
+        EXPECT_EQ(clEnqueueUnmapMemObject(on, buffer, again, 0, nullptr, nullptr), CL_SUCCESS);
+        EXPECT_EQ(clFinish(on), CL_SUCCESS);
+    }
+}
+
+TEST_F(Maps, AnUnmapBehindAFailedEventLeavesTheBytesMapped) {
+    for (cl_device_id device : devices) {
+        OwnedQueue on = make_queue(device);
+        OwnedMem buffer = make_buffer(4096);
+        write(buffer, std::vector<uint8_t>(4096, 8), on);
+        cl_int error = CL_INVALID_VALUE;
+        auto* const bytes = static_cast<uint8_t*>(
+            clEnqueueMapBuffer(on, buffer, CL_TRUE, CL_MAP_WRITE, 0, 4096, 0, nullptr, nullptr, &error));
+        ASSERT_EQ(error, CL_SUCCESS);
+        std::memset(bytes, 101, 4096);
+        const OwnedEvent gate = make_user_event();
+        OwnedEvent unmapped;
+        ASSERT_EQ(clEnqueueUnmapMemObject(on, buffer, bytes, 1, gate.in(), unmapped.out()), CL_SUCCESS);
+        ASSERT_EQ(clSetUserEventStatus(gate, -1), CL_SUCCESS);
+        EXPECT_EQ(clWaitForEvents(1, unmapped.in()), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+        EXPECT_EQ(mem_info<cl_uint>(buffer, CL_MEM_MAP_COUNT), 1u);
+        EXPECT_EQ(clEnqueueUnmapMemObject(on, buffer, bytes, 0, nullptr, nullptr), CL_SUCCESS);
+        EXPECT_EQ(read<uint8_t>(buffer, 4096, on), std::vector<uint8_t>(4096, 101));
+    }
+}
+
+TEST_F(Maps, OfTwoMapsOfOnePointerTheFirstUnmapPublishesWhatWasWritten) {
+    for (cl_device_id device : devices) {
+        OwnedQueue on = make_queue(device);
+        OwnedMem buffer = make_buffer(100);
+        write(buffer, std::vector<uint8_t>(100, 1), on);
+        cl_int error = CL_INVALID_VALUE;
+        auto* const bytes = static_cast<uint8_t*>(
+            clEnqueueMapBuffer(on, buffer, CL_TRUE, CL_MAP_WRITE, 0, 100, 0, nullptr, nullptr, &error));
+        ASSERT_EQ(error, CL_SUCCESS);
+        ASSERT_EQ(clEnqueueMapBuffer(on, buffer, CL_TRUE, CL_MAP_READ, 0, 50, 0, nullptr, nullptr, &error), bytes);
+        std::memset(bytes, 2, 100);
+        EXPECT_EQ(clEnqueueUnmapMemObject(on, buffer, bytes, 0, nullptr, nullptr), CL_SUCCESS);
+        // A copy reads the device's own bytes, where it has the newest.
+        OwnedMem copy = make_buffer(100);
+        EXPECT_EQ(clEnqueueCopyBuffer(on, buffer, copy, 0, 0, 100, 0, nullptr, nullptr), CL_SUCCESS);
+        EXPECT_EQ(read<uint8_t>(copy, 100, on), std::vector<uint8_t>(100, 2));
+        EXPECT_EQ(clEnqueueUnmapMemObject(on, buffer, bytes, 0, nullptr, nullptr), CL_SUCCESS);
+        EXPECT_EQ(read<uint8_t>(buffer, 100, on), std::vector<uint8_t>(100, 2));
+        EXPECT_EQ(clEnqueueUnmapMemObject(on, buffer, bytes, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    }
+}
+
 TEST_F(Maps, MapArgumentsAreChecked) {
     OwnedMem buffer = make_buffer(64);
     cl_int error = CL_SUCCESS;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <sys/wait.h>
@@ -353,6 +354,35 @@ TEST_F(Programs, DamagedBinariesAreRefused) {
     }
     EXPECT_EQ(from_binary(std::vector<unsigned char>(4096, 0x7f), &status, &error), nullptr);
     EXPECT_EQ(error, CL_INVALID_BINARY);
+}
+
+// Intact but for its origin: programs may keep binaries over an update of Polder.
+TEST_F(Programs, BinariesOfAnotherBuildAreRefused) {
+    OwnedProgram program = build(good_source);
+    std::vector<unsigned char> bytes = binaries(program)[0];
+    const auto seal = [&] {  // the checksum at the end, FNV-1a
+        uint64_t hash = 0xcbf29ce484222325;
+        for (size_t i = 0; i + sizeof hash < bytes.size(); ++i)
+            hash = (hash ^ bytes[i]) * 0x100000001b3;
+        std::memcpy(bytes.data() + bytes.size() - sizeof hash, &hash, sizeof hash);
+    };
+    cl_int status = CL_INVALID_VALUE, error = CL_INVALID_VALUE;
+    seal();
+    EXPECT_NE(OwnedProgram(from_binary(bytes, &status, &error)), nullptr);
+    EXPECT_EQ(error, CL_SUCCESS);
+    // CL_DRIVER_VERSION names the build, and so does the binary.
+    std::string version(256, '\0');
+    size_t size = 0;
+    ASSERT_EQ(clGetDeviceInfo(devices[0], CL_DRIVER_VERSION, version.size(), version.data(), &size), CL_SUCCESS);
+    version.resize(size - 1);
+    const std::string id = version.substr(version.rfind(' ') + 1);
+    ASSERT_EQ(id.size(), 16u) << version;
+    EXPECT_EQ(std::string(bytes.begin() + 16, bytes.begin() + 32), id);
+    bytes[16] ^= 1;
+    seal();
+    EXPECT_EQ(from_binary(bytes, &status, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_BINARY);
+    EXPECT_EQ(status, CL_INVALID_BINARY);
 }
 
 TEST_F(Programs, LoadingBinariesReportsEveryBadArgument) {

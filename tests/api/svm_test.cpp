@@ -2,6 +2,7 @@
 
 #include <CL/cl_ext.h>
 #include <atomic>
+#include <algorithm>
 #include <cstring>
 
 namespace polder::test {
@@ -108,6 +109,19 @@ TEST_F(Svm, BufferOverSvmMemorySaysSo) {
     cl_bool uses_svm = CL_FALSE;
     ASSERT_EQ(clGetMemObjectInfo(buffer, CL_MEM_USES_SVM_POINTER, sizeof uses_svm, &uses_svm, nullptr), CL_SUCCESS);
     EXPECT_EQ(uses_svm, cl_bool{CL_TRUE});
+}
+
+TEST_F(Svm, NoAllocationExceedsTheLimitOfAnyDevice) {
+    cl_ulong smallest = ~cl_ulong{0};
+    for (const cl_device_id device : devices) {
+        cl_ulong limit = 0;
+        ASSERT_EQ(clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof limit, &limit, nullptr), CL_SUCCESS);
+        smallest = std::min(smallest, limit);
+    }
+    void* const fits = clSVMAlloc(context, 0, size_t{1} << 20, 0);
+    EXPECT_NE(fits, nullptr);
+    clSVMFree(context, fits);
+    EXPECT_EQ(clSVMAlloc(context, 0, smallest + 1, 0), nullptr);
 }
 
 TEST_F(Svm, DevicesWithMemoryOfTheirOwnRefuse) {

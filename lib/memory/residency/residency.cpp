@@ -47,8 +47,8 @@ void Residency::hidden_write_waits(ByteRange range, SpaceId space, WaitList& wai
     visit(range, [&](ByteRange, const RangeState& state) { state.touches.collect(space, any_touch, waits); });
 }
 
-void Residency::all_waits(WaitList& waits) const {
-    visit({0, size().value}, [&](ByteRange, const RangeState& state) {
+void Residency::all_waits(ByteRange range, WaitList& waits) const {
+    visit(range, [&](ByteRange, const RangeState& state) {
         for (const Touch& touch : state.touches.view())
             waits.add(touch.when());
     });

@@ -60,8 +60,9 @@ public:
     void hidden_write_waits(ByteRange range, SpaceId space, WaitList& waits) const;
     // By whoever wants the memory in `space` for something else.
     void all_waits(SpaceId space, WaitList& waits) const { hidden_write_waits({0, size().value}, space, waits); }
-    // By whoever wants the storage gone.
-    void all_waits(WaitList& waits) const;
+    // By whoever wants nothing to work on `range` any more, or on the storage.
+    void all_waits(ByteRange range, WaitList& waits) const;
+    void all_waits(WaitList& waits) const { all_waits({0, size().value}, waits); }
 
     // All at once for a command in `space` whose bytes are in place: adds its waits and answers the newest version in
     // `range`. Nothing, with some waits added perhaps, when bytes are missing.

@@ -28,12 +28,16 @@ Result<Timepoint> FillCommand::submit(Queue& queue, const Execution& execution) 
     return queue.context().domain().fill(execution, to_->storage(), range_, pattern_.bytes());
 }
 
-template <auto step>
-Result<Timepoint> MappingCommand<step>::submit(Queue& queue, const Execution& execution) {
-    return (queue.context().domain().*step)(execution, object_->storage(), rect_, access_);
+Result<Timepoint> MapCommand::submit(Queue& queue, const Execution& execution) {
+    return queue.context().domain().map(execution, object_->storage(), record_->rect, record_->access);
 }
-template class MappingCommand<&memory::Domain::map>;
-template class MappingCommand<&memory::Domain::unmap>;
+
+Result<Timepoint> UnmapCommand::submit(Queue& queue, const Execution& execution) {
+    // The host never had the bytes, so there is nothing to publish.
+    if (record_->has_failed())
+        return fail(Status::exec_status_error_for_events_in_wait_list, "the map command failed");
+    return queue.context().domain().unmap(execution, object_->storage(), record_->rect, record_->access);
+}
 
 Result<Timepoint> MigrateCommand::submit(Queue& queue, const Execution& execution) {
     std::vector<memory::Use> uses;

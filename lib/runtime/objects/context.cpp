@@ -50,6 +50,13 @@ bool Context::has(const Device& device) const {
                        [&](const Ref<Device>& mine) { return mine.get() == &device; });
 }
 
+uint64_t Context::max_svm_allocation_bytes() const {
+    uint64_t smallest = ~uint64_t{0};
+    for (const Ref<Device>& device : devices_)
+        smallest = std::min(smallest, runtime::max_allocation_bytes(*device));
+    return smallest;
+}
+
 bool Context::has_svm() const {
     return std::any_of(devices_.begin(), devices_.end(), [](const Ref<Device>& d) { return d->has_svm(); });
 }

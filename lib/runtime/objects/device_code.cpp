@@ -39,7 +39,7 @@ std::vector<std::byte> relocated(const compiler::ProgramVariables& variables, co
 
 DeviceCode::DeviceCode(Device& device, std::shared_ptr<compiler::Executable> executable,
                        std::shared_ptr<const compiler::Module> module)
-    : device_(device.driver()), space_(device.space()), executable_(std::move(executable)), module_(std::move(module)) {
+    : root_(device.root()), device_(device.driver()), space_(device.space()), executable_(std::move(executable)), module_(std::move(module)) {
 }
 
 DeviceCode::~DeviceCode() {
@@ -138,13 +138,15 @@ Result<void> DeviceCode::fill_variables(const memory::Block& block) {
         std::ranges::copy(image, block.address.host());
         return {};
     }
-    POLDER_ASSIGN(queue, device_.create_queue(driver::QueueRole::transfer_in));
+    // Driver queues are never destroyed, because timepoints name them.
+    POLDER_ASSIGN(queue, root_.take_queue());
     using Place = driver::CopyOperation::Place;
     const driver::Timepoint done = queue->copy(
         {{Place::host, DeviceAddress::of(image.data()), {}}, {Place::device, block.address, {}}, {image.size(), 1, 1}},
         {});
     queue->wait(done.value);
     const Status status = queue->status(done.value);
+    root_.give_queue(queue);
     if (status != Status::success)
         return fail(status);
     return {};

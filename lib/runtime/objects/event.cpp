@@ -1,7 +1,7 @@
+#include <base/completion.h>
 #include <runtime/context.h>
 #include <runtime/event.h>
 #include <runtime/queue.h>
-#include <runtime/watcher.h>
 
 #include <algorithm>
 #include <iterator>
@@ -48,7 +48,7 @@ void Event::leave_pending(State state, std::vector<Ref<Dependent>>& ready) {
         run_callbacks(CL_COMPLETE);
     } else {
         run_callbacks(CL_SUBMITTED);
-        watch(Ref<Event>::share(this));
+        run_callbacks_when_complete();
     }
 }
 
@@ -95,29 +95,32 @@ void Event::wait() {
         timepoint_.queue->wait(timepoint_.value);
 }
 
-void Event::add_callback(cl_int status, Callback function, void* user) {
+Result<void> Event::add_callback(cl_int status, Callback function, void* user) {
+    POLDER_TRY(start_callback_thread());
     {
         Lock lock(mutex_);
         callbacks_.push_back({status, function, user});
-        // A user event is submitted from the beginning. All else leave_pending will see.
+        // A user event is submitted from the beginning. leave_pending calls all others.
         if (is_pending() && !(is_user() && status == CL_SUBMITTED))
-            return;
+            return {};
     }
     if (is_failed()) {
         run_callbacks(CL_COMPLETE);
-        return;
+        return {};
     }
     run_callbacks(CL_SUBMITTED);
-    if (is_pending())
-        return;
-    if (timepoint_.queue)
-        timepoint_.queue->flush();
-    watch(Ref<Event>::share(this));
+    if (!is_pending())
+        run_callbacks_when_complete();
+    return {};
 }
 
-void Event::run_completion_callbacks() {
-    run_callbacks(CL_RUNNING);
-    run_callbacks(CL_COMPLETE);
+void Event::run_callbacks_when_complete() {
+    const auto run = [](void* data) {
+        const auto event = Ref<Event>::adopt(static_cast<Event*>(data));
+        event->run_callbacks(CL_RUNNING);
+        event->run_callbacks(CL_COMPLETE);
+    };
+    run_when_complete({&timepoint_, 1}, {run, Ref<Event>::share(this).detach()});
 }
 
 // Statuses count down from CL_QUEUED (3) to CL_COMPLETE (0): what waits for `reached` or an earlier one is due. Each

@@ -1,7 +1,9 @@
 #include <base/thread_free_list.h>
 #include <runtime/handle.h>
 
+#include <algorithm>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 namespace polder::runtime {
 
@@ -9,11 +11,21 @@ const void* icd_dispatch = nullptr;
 
 namespace {
 
-constexpr uint64_t max_cells = uint64_t{1} << 25;
+constexpr uint64_t cells_max = uint64_t{1} << 25;
+
+// How many cells to reserve: all, or as many as fit into a sixteenth of the process's address space where that is limited
+// (ulimit -v).
+uint64_t cells_to_reserve() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return cells_max;
+    return std::min<uint64_t>(cells_max, limit.rlim_cur / 16 / sizeof(HandleCell));
+}
 
 } // namespace
 
 constinit std::atomic<HandleCell*> HandleHeap::cells_{nullptr};
+constinit uint64_t HandleHeap::reserved_ = 0;
 constinit std::atomic<uint64_t> HandleHeap::used_{0};
 constinit std::atomic<uint64_t> HandleHeap::free_head_{0};
 
@@ -30,8 +42,10 @@ struct HandleHeap::FreeCells {
 
 bool HandleHeap::reserve() {
     static HandleCell* const memory = [] {
-        void* const cells = ::mmap(nullptr, max_cells * sizeof(HandleCell), PROT_READ | PROT_WRITE,
+        const uint64_t count = cells_to_reserve();
+        void* const cells = ::mmap(nullptr, count * sizeof(HandleCell), PROT_READ | PROT_WRITE,
                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        reserved_ = cells == MAP_FAILED ? 0 : count;
         return cells == MAP_FAILED ? nullptr : static_cast<HandleCell*>(cells);
     }();
     cells_.store(memory, std::memory_order_release);
@@ -43,7 +57,7 @@ HandleCell* HandleHeap::take_fresh() {
         return nullptr;
     uint64_t index = used_.load(std::memory_order_relaxed);
     do {
-        if (index == max_cells)
+        if (index == reserved_)
             return nullptr;
     } while (!used_.compare_exchange_weak(index, index + 1, std::memory_order_release, std::memory_order_relaxed));
     return cells_.load(std::memory_order_relaxed) + index;

@@ -1,15 +1,27 @@
-#include <memory/collect.h>
 #include <runtime/mem_object.h>
-#include <runtime/watcher.h>
 
 #include <algorithm>
 
 namespace polder::runtime {
 namespace {
 
-struct Destruction {
-    cl_mem object;
-    std::vector<std::pair<MemObject::Destructor, void*>> callbacks;  // in order of registration
+// Maps of buffers are one row.
+ByteRange bytes_of(const memory::StorageRect& rect) {
+    return ByteRange::at(rect.offset, ByteCount{rect.shape.row_bytes});
+}
+
+bool write_the_same(const memory::StorageRect& rect, memory::MapAccess access, const MapRecord& other) {
+    return access != memory::MapAccess::read && other.writes() && bytes_of(rect).overlaps(bytes_of(other.rect));
+}
+
+} // namespace
+
+// The application's destructor callbacks of one memory object. The object makes it with the first callback and gives
+// it to the completion callback that calls them.
+struct MemObject::Destruction {
+    cl_mem object = nullptr;
+    std::vector<std::pair<Destructor, void*>> callbacks;  // in order of registration
+    Ref<MemObject> parent;                                // a parent's callbacks come after those of its sub-buffers
 
     static void run(void* data) {
         const std::unique_ptr<Destruction> self(static_cast<Destruction*>(data));
@@ -18,18 +30,6 @@ struct Destruction {
             callback->first(self->object, callback->second);
     }
 };
-
-// Maps of buffers are one row.
-ByteRange bytes_of(const memory::StorageRect& rect) {
-    return ByteRange::at(rect.offset, ByteCount{rect.shape.row_bytes});
-}
-
-bool write_the_same(const MemObject::Map& a, const MemObject::Map& b) {
-    return a.access != memory::MapAccess::read && b.access != memory::MapAccess::read &&
-           bytes_of(a.rect).overlaps(bytes_of(b.rect));
-}
-
-} // namespace
 
 MemObject::MemObject(Ref<Context> context, Ref<MemObject> parent, Ref<memory::Storage> storage, cl_mem_flags flags,
                      ByteRange range, void* host_pointer, std::vector<cl_mem_properties> properties)
@@ -58,48 +58,61 @@ Result<Ref<MemObject>> MemObject::create_sub_buffer(Ref<MemObject> parent, cl_me
 }
 
 MemObject::~MemObject() {
-    if (destructors_.empty())
+    if (!destruction_) [[likely]]
         return;
-    auto destruction = std::make_unique<Destruction>();
+    Destruction* const destruction = destruction_.release();
     destruction->object = static_cast<cl_mem>(handle());
-    for (const DestructorCallback& callback : destructors_)
-        destruction->callbacks.emplace_back(callback.function, callback.user);
-    if (parent_) {  // the bytes live on in the parent
-        Destruction::run(destruction.release());
-        return;
+    const CompletionCallback callback{Destruction::run, destruction};
+    if (parent_) {  // the storage lives on
+        destruction->parent = std::move(parent_);
+        storage_->run_when_idle(range_, callback);
+    } else {
+        storage_->on_destroyed(callback);
     }
-    storage_->on_destroyed(Destruction::run, destruction.release());
-    storage_ = nullptr;
-    watch_destructions();
 }
 
-void MemObject::add_destructor(Destructor function, void* user) {
+Result<void> MemObject::add_destructor(Destructor function, void* user) {
+    POLDER_TRY(start_callback_thread());
     Lock lock(mutex_);
-    destructors_.push_back({function, user});
-}
-
-Result<void> MemObject::add_map(const Map& map) {
-    Lock lock(mutex_);
-    if (std::ranges::any_of(maps_, [&](const Map& other) { return write_the_same(map, other); }))
-        return fail(Status::invalid_operation);
-    maps_.push_back(map);
+    if (!destruction_)
+        destruction_ = std::make_unique<Destruction>();
+    destruction_->callbacks.emplace_back(function, user);
     return {};
 }
 
-void MemObject::return_map(const Map& map) {
+Result<Ref<MapRecord>> MemObject::add_map(std::byte* pointer, const memory::StorageRect& rect,
+                                          memory::MapAccess access) {
+    auto record = make_ref<MapRecord>(pointer, rect, access);
     Lock lock(mutex_);
-    maps_.push_back(map);
+    if (std::ranges::any_of(maps_, [&](const auto& other) { return write_the_same(rect, access, *other); }))
+        return fail(Status::invalid_operation);
+    maps_.push_back(record);
+    return record;
 }
 
-std::optional<MemObject::Map> MemObject::take_map(const void* pointer) {
+void MemObject::cancel_map(MapRecord& record) {
     Lock lock(mutex_);
-    const auto found =
-        std::find_if(maps_.rbegin(), maps_.rend(), [&](const Map& map) { return map.pointer == pointer; });
-    if (found == maps_.rend())
-        return std::nullopt;
-    const Map map = *found;
-    maps_.erase(std::next(found).base());
-    return map;
+    record.has_failed_.store(true, std::memory_order_release);
+    std::erase_if(maps_, [&](const auto& known) { return known.get() == &record; });
+}
+
+void MemObject::return_map(Ref<MapRecord> record) {
+    Lock lock(mutex_);
+    if (!record->has_failed())
+        maps_.push_back(std::move(record));
+}
+
+Ref<MapRecord> MemObject::take_map(const void* pointer) {
+    Lock lock(mutex_);
+    auto found = maps_.end();
+    for (auto map = maps_.begin(); map != maps_.end(); ++map)
+        if ((*map)->pointer == pointer && (found == maps_.end() || (*map)->writes() || !(*found)->writes()))
+            found = map;
+    if (found == maps_.end())
+        return nullptr;
+    Ref<MapRecord> record = std::move(*found);
+    maps_.erase(found);
+    return record;
 }
 
 uint32_t MemObject::map_count() const {

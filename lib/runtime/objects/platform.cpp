@@ -5,6 +5,7 @@
 #include <runtime/platform.h>
 
 #include <map>
+#include <sys/mman.h>
 #include <thread>
 
 namespace polder::runtime {
@@ -32,6 +33,18 @@ const devices::DriverEntry* find_driver(std::string_view name) {
     return nullptr;
 }
 
+// Whether the process has the address space that the other devices, the compiler and host memory need. It has not when
+// `ulimit -v` is small and a device has reserved most of it for its own memory.
+bool has_room_for_the_rest() {
+    constexpr size_t needed_bytes = size_t{512} << 20;
+    void* const probe =
+        ::mmap(nullptr, needed_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (probe == MAP_FAILED)
+        return false;
+    ::munmap(probe, needed_bytes);
+    return true;
+}
+
 void report_unknown(std::string_view name) {
     std::string known;
     for (const devices::DriverEntry& entry : devices::all_drivers())
@@ -55,9 +68,9 @@ Platform::Platform() {
         tell_live_objects_on_sigusr2();
     if (options::offline_compile())
         log::line(log::Category::warning, "POCL_OFFLINE_COMPILE: no driver has devices that can only compile");
+    static_cast<void>(expose(kind));
     open_devices();
     make_spaces_and_devices();
-    static_cast<void>(expose(kind));
 }
 
 void Platform::open_devices() {
@@ -103,8 +116,15 @@ void Platform::open(driver::Driver& driver, uint32_t first, uint32_t count) {
                       std::string(device.error().detail()).c_str());
             continue;
         }
-        if (!(*device)->info().space.is_host())
+        if (!(*device)->info().space.is_host()) {
+            if (!has_room_for_the_rest()) {
+                log::line(log::Category::error,
+                          "device %.*s%u is left out: with its memory, the process has too little address space left",
+                          static_cast<int>(driver.name().size()), driver.name().data(), index);
+                continue;
+            }
             ++next_space_;
+        }
         opened_.push_back({device->release(), std::string(driver.name())});
     }
 }

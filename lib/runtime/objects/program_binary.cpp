@@ -2,28 +2,39 @@
 //   0  8  "POLDER\r\n"
 //   8  4  version of this form
 //  12  4  1 when launches may have work-groups of different sizes
-//  16  8  length of the options
-//  24  8  length of the module
-//  32     options, module (compiler::Module::serialize)
+//  16 16  build_id() of the Polder that made it, zeros behind a shorter one
+//  32  8  length of the options
+//  40  8  length of the module
+//  48     options, module (compiler::Module::serialize)
 //  end 8  FNV-1a of all that stands before
+#include <base/build_id.h>
 #include <runtime/program.h>
 
+#include <array>
 #include <cstring>
 
 namespace polder::runtime {
 namespace {
 
 constexpr char magic[8] = {'P', 'O', 'L', 'D', 'E', 'R', '\r', '\n'};
-constexpr uint32_t form_version = 1;
+constexpr uint32_t form_version = 2;
 
 struct Header {
     char magic[8];
     uint32_t version;
     uint32_t work_groups;
+    char build[16];
     uint64_t options_bytes;
     uint64_t module_bytes;
 };
-static_assert(sizeof(Header) == 32);
+static_assert(sizeof(Header) == 48);
+
+using BuildField = std::array<char, 16>;
+BuildField this_build() {
+    BuildField field{};
+    build_id().copy(field.data(), field.size());
+    return field;
+}
 
 uint64_t checksum(std::span<const std::byte> bytes) {
     uint64_t hash = 0xcbf29ce484222325;
@@ -41,8 +52,9 @@ void append(std::vector<std::byte>& bytes, const void* data, size_t size) {
 
 std::vector<std::byte> to_binary(const BuiltModule& built) {
     const std::vector<std::byte> module = built.module->serialize();
-    Header header{{}, form_version, static_cast<uint32_t>(built.work_groups), built.options.size(), module.size()};
+    Header header{{}, form_version, static_cast<uint32_t>(built.work_groups), {}, built.options.size(), module.size()};
     std::memcpy(header.magic, magic, sizeof magic);
+    std::memcpy(header.build, this_build().data(), sizeof header.build);
     std::vector<std::byte> bytes;
     bytes.reserve(sizeof header + built.options.size() + module.size() + sizeof(uint64_t));
     append(bytes, &header, sizeof header);
@@ -63,6 +75,8 @@ Result<BuiltModule> from_binary(std::span<const std::byte> bytes) {
         return fail(Status::invalid_binary, "the binary is not one of Polder");
     if (header.version != form_version || header.work_groups > 1)
         return fail(Status::invalid_binary, "the binary is of another version of Polder");
+    if (std::memcmp(header.build, this_build().data(), sizeof header.build) != 0)
+        return fail(Status::invalid_binary, "the binary is of another build of Polder");
     const uint64_t body_bytes = bytes.size() - sizeof header - sizeof sum;
     if (header.options_bytes > body_bytes || header.module_bytes != body_bytes - header.options_bytes)
         return fail(Status::invalid_binary, "the binary is cut off");

@@ -9,6 +9,9 @@ namespace {
 // How many driver queues an out-of-order queue spreads its commands over.
 constexpr size_t lanes_max = 4;
 
+// What one submission keeps alive at most: the code or the call, and the times of profiling.
+constexpr size_t kept_by_a_submission = 2;
+
 // Objects of queues that are gone but whose work is not: kept until their timepoints are complete.
 struct Orphans {
     struct Entry {
@@ -73,7 +76,6 @@ public:
         const bool failed =
             std::any_of(explicit_.begin(), explicit_.end(), [](const Ref<Event>& e) { return e->is_failed(); });
         if (failed) {
-            command_->abandon();
             finish_with(fail(Status::exec_status_error_for_events_in_wait_list), ready);
             return;
         }
@@ -91,6 +93,8 @@ private:
     }
 
     void finish_with(Result<driver::Timepoint> result, std::vector<Ref<Dependent>>& ready) {
+        if (!result)
+            command_->abandon();
         command_.reset();
         explicit_.clear();
         implicit_.clear();
@@ -279,12 +283,26 @@ Result<driver::Timepoint> Queue::submit_locked(Command& command, std::vector<dri
     if (times)
         times->submit_ns = device_->driver().now_ns();
     const memory::Execution execution{*lane.queue, space(), waits, times ? &times->operation : nullptr};
-    POLDER_ASSIGN(timepoint, command.submit(*this, execution));
-    if (timepoint.queue == lane.queue)
-        lane.last = timepoint;
+    reserve_kept_locked();
+    const Result<driver::Timepoint> submitted = command.submit(*this, execution);
+    // A command that fails may have submitted some of its operations.
+    const driver::Timepoint end = submitted ? *submitted : lane.queue->marker({});
+    if (end.queue == lane.queue)
+        lane.last = end;
     if (times)  // the driver writes them
-        keep_alive(*times, timepoint);
-    return timepoint;
+        keep_alive(*times, end);
+    return submitted;
+}
+
+// Makes room for what one submission keeps alive, so that nothing can fail once the driver has it. Amortised: complete
+// entries are dropped each time the list has doubled since the last time.
+void Queue::reserve_kept_locked() {
+    if (kept_.size() >= sweep_at_) {
+        std::erase_if(kept_, [](const Kept& kept) { return kept.until.is_complete(); });
+        sweep_at_ = std::max<size_t>(16, 2 * kept_.size());
+    }
+    if (kept_.capacity() - kept_.size() < kept_by_a_submission) [[unlikely]]
+        kept_.reserve(std::max(2 * kept_.size(), kept_.size() + kept_by_a_submission));
 }
 
 Queue::Lane& Queue::choose_lane(std::span<const driver::Timepoint> waits) {
@@ -302,11 +320,6 @@ void Queue::keep_alive(const RefCounted& object, driver::Timepoint until) {
     if (!kept_.empty() && kept_.back().object.get() == &object && kept_.back().until.queue == until.queue) {
         kept_.back().until = until;
         return;
-    }
-    // Amortised: the list is swept each time it has doubled since the last sweep.
-    if (kept_.size() >= sweep_at_) {
-        std::erase_if(kept_, [](const Kept& kept) { return kept.until.is_complete(); });
-        sweep_at_ = std::max<size_t>(16, 2 * kept_.size());
     }
     kept_.push_back({until, Ref<const RefCounted>::share(&object)});
 }

@@ -5,6 +5,7 @@
 // Any thread may call any function; state changes happen under the domain's lock.
 #pragma once
 
+#include <base/completion.h>
 #include <base/ref.h>
 
 #include <memory>
@@ -34,9 +35,11 @@ public:
     // Where the host sees mapped bytes: application memory if given, else the replica in host memory.
     // Only valid after Domain::reserve_map.
     [[nodiscard]] virtual std::byte* map_address() const = 0;
-    // Calls `function(data)` once, on an unspecified thread, when the storage is gone and no device works
-    // on its memory any more. Used for destructor callbacks and to know when application memory is free.
-    virtual void on_destroyed(void (*function)(void* data), void* data) = 0;
+    // Calls `callback` when the storage is destroyed and no device works on its memory any more (base/completion.h). For
+    // destructor callbacks and to know when application memory is free.
+    virtual void on_destroyed(CompletionCallback callback) = 0;
+    // Likewise when the work on the bytes of `range` that was submitted before this call is complete.
+    virtual void run_when_idle(ByteRange range, CompletionCallback callback) = 0;
     // Checks every invariant of the residency; for tests.
     [[nodiscard]] virtual bool validate() const = 0;
 };

@@ -74,21 +74,29 @@ private:
     FillPattern pattern_;
 };
 
-// Mapping and unmapping: `step` is what the memory layer does then.
-template <auto step>
-class MappingCommand final : public Command {
+class MapCommand final : public Command {
 public:
-    MappingCommand(Ref<MemObject> object, const memory::StorageRect& rect, memory::MapAccess access)
-        : object_(std::move(object)), rect_(rect), access_(access) {}
+    MapCommand(Ref<MemObject> object, Ref<MapRecord> record)
+        : object_(std::move(object)), record_(std::move(record)) {}
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+    void abandon() override { object_->cancel_map(*record_); }
 
 private:
     Ref<MemObject> object_;
-    memory::StorageRect rect_;
-    memory::MapAccess access_;
+    Ref<MapRecord> record_;
 };
-using MapCommand = MappingCommand<&memory::Domain::map>;
-using UnmapCommand = MappingCommand<&memory::Domain::unmap>;
+
+class UnmapCommand final : public Command {
+public:
+    UnmapCommand(Ref<MemObject> object, Ref<MapRecord> record)
+        : object_(std::move(object)), record_(std::move(record)) {}
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+    void abandon() override { object_->return_map(record_); }
+
+private:
+    Ref<MemObject> object_;
+    Ref<MapRecord> record_;
+};
 
 class MigrateCommand final : public Command {
 public:

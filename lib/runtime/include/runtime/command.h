@@ -22,7 +22,8 @@ public:
     [[nodiscard]] virtual Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) = 0;
     // Called once when the command outlives the enqueuing call: takes references to what it has borrowed.
     virtual void keep() {}
-    // Called instead of submit when the command fails before: gives back what enqueue reserved.
+    // Called once when a command that had to wait fails, instead of submit or after it failed: gives back what the enqueue
+    // call took. When the enqueue call itself fails, that call gives it back.
     virtual void abandon() {}
 };
 

@@ -36,6 +36,8 @@ public:
 
     // The largest allocation that any device of the context accepts.
     [[nodiscard]] uint64_t max_allocation_bytes() const { return max_allocation_bytes_; }
+    // The largest allocation that all devices of the context accept.
+    [[nodiscard]] uint64_t max_svm_allocation_bytes() const;
     // The smallest base address alignment, in bytes, of the devices: what a sub-buffer's origin needs.
     [[nodiscard]] uint64_t min_base_alignment() const;
 

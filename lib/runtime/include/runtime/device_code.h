@@ -62,9 +62,9 @@ private:
                                                            const std::optional<compiler::WorkGroups>& groups);
     [[nodiscard]] Result<void> fill_variables(const memory::Block& block);
 
-    // A sub-device's memory is its root's; neither is destroyed.
+    Device& root_;  // never destroyed
     driver::Device& device_;
-    memory::Space& space_;
+    memory::Space& space_;  // the root's
     std::shared_ptr<compiler::Executable> executable_;
     std::shared_ptr<const compiler::Module> module_;
     Mutex mutex_;

@@ -4,7 +4,7 @@
 // timepoint; running and complete are read from the driver's timeline) or failed (a negative status).
 // Every command that has to wait has one; others only when the application asked for one.
 //
-// Any thread may call any function. Callbacks run unlocked, on the thread that noticed.
+// Any thread may call any function.
 #pragma once
 
 #include <base/mutex.h>
@@ -72,7 +72,9 @@ public:
     void wait();
 
     // CL_SUBMITTED, CL_RUNNING or CL_COMPLETE; `function` is called with that status, or the error.
-    void add_callback(cl_int status, Callback function, void* user);
+    // Callbacks run without locks: on the thread that noticed the status, or on the callback thread (base/completion.h).
+    // out_of_resources when there can be no callback thread.
+    [[nodiscard]] Result<void> add_callback(cl_int status, Callback function, void* user);
 
     // Times of profiling in nanoseconds; null without profiling. Counted apart from the event, as the queue keeps them
     // for the driver that writes them, and the event keeps the queue.
@@ -83,9 +85,6 @@ public:
     };
     [[nodiscard]] Times* times() const { return times_.get(); }
 
-    // Called by the watcher when the timepoint is complete.
-    void run_completion_callbacks();
-
 private:
     enum class State : uint8_t { pending, submitted, failed };
     struct CallbackEntry {
@@ -95,6 +94,7 @@ private:
     };
     void leave_pending(State state, std::vector<Ref<Dependent>>& ready);
     void run_callbacks(cl_int reached);
+    void run_callbacks_when_complete();
 
     Ref<Context> context_;
     Ref<Queue> queue_;

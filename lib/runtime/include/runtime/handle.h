@@ -48,7 +48,7 @@ extern const void* icd_dispatch;
 
 class HandleHeap {
 public:
-    // Null when all cells (2^25) are in use or memory is exhausted.
+    // Null when all cells (2^25, fewer where address space is limited) are in use or memory is exhausted.
     static HandleCell* allocate(Kind kind, Object* object);
     static void free(HandleCell* cell);
     // Null for null, foreign and released handles and those of another kind.
@@ -80,6 +80,7 @@ private:
 
     // Null until the first cell is handed out; then never changed.
     static constinit std::atomic<HandleCell*> cells_;
+    static constinit uint64_t reserved_;                // cells there is address space for; set before cells_
     static constinit std::atomic<uint64_t> used_;       // cells ever handed out
     static constinit std::atomic<uint64_t> free_head_;  // (counter << 32) | (index + 1)
 };

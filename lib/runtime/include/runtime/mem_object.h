@@ -7,10 +7,29 @@
 #include <memory/storage.h>
 #include <runtime/context.h>
 
-#include <optional>
+#include <atomic>
+#include <memory>
 #include <vector>
 
 namespace polder::runtime {
+
+// One map of a buffer: from clEnqueueMapBuffer until the unmap command has been submitted.
+class MapRecord final : public RefCounted {
+public:
+    MapRecord(std::byte* address, const memory::StorageRect& bytes, memory::MapAccess how)
+        : pointer(address), rect(bytes), access(how) {}
+    std::byte* const pointer;
+    const memory::StorageRect rect;
+    const memory::MapAccess access;
+
+    [[nodiscard]] bool writes() const { return access != memory::MapAccess::read; }
+    // The map command failed: the host never had the bytes.
+    [[nodiscard]] bool has_failed() const { return has_failed_.load(std::memory_order_acquire); }
+
+private:
+    friend class MemObject;
+    std::atomic<bool> has_failed_{false};
+};
 
 class MemObject final : public Object, public Recycled<MemObject> {
 public:
@@ -36,30 +55,28 @@ public:
     [[nodiscard]] ByteRange range() const { return range_; }
     [[nodiscard]] uint64_t origin() const { return range_.begin; }
 
-    void add_destructor(Destructor function, void* user);
+    // Calls `function` when the object is destroyed and the commands that use it are complete, on the callback thread
+    // (base/completion.h) or on the thread that releases it. out_of_resources when there can be no callback thread.
+    [[nodiscard]] Result<void> add_destructor(Destructor function, void* user);
 
-    // Maps the application holds: clEnqueueUnmapMemObject finds what the pointer maps.
-    struct Map {
-        std::byte* pointer;
-        memory::StorageRect rect;
-        memory::MapAccess access;
-    };
+    // The maps that the application holds. clEnqueueMapBuffer adds a record, clEnqueueUnmapMemObject takes it.
     // invalid_operation when bytes that are mapped for writing would be mapped for writing again.
-    [[nodiscard]] Result<void> add_map(const Map& map);
-    // Takes back what take_map answered.
-    void return_map(const Map& map);
-    // Removes and answers one map with this pointer; null when there is none.
-    [[nodiscard]] std::optional<Map> take_map(const void* pointer);
+    [[nodiscard]] Result<Ref<MapRecord>> add_map(std::byte* pointer, const memory::StorageRect& rect,
+                                                 memory::MapAccess access);
+    // The map command failed: its record is removed, and an unmap command that has taken it fails.
+    void cancel_map(MapRecord& record);
+    // The unmap command that took the record failed: the bytes are still mapped, unless mapping them failed too.
+    void return_map(Ref<MapRecord> record);
+    // Removes and returns one record of a map at `pointer`; null when there is none. Of several, the newest that writes:
+    // what the host wrote becomes visible no later than the application expects.
+    [[nodiscard]] Ref<MapRecord> take_map(const void* pointer);
     [[nodiscard]] uint32_t map_count() const;
 
 private:
     MemObject(Ref<Context> context, Ref<MemObject> parent, Ref<memory::Storage> storage, cl_mem_flags flags,
               ByteRange range, void* host_pointer, std::vector<cl_mem_properties> properties);
 
-    struct DestructorCallback {
-        Destructor function;
-        void* user;
-    };
+    struct Destruction;
 
     Ref<Context> context_;
     Ref<MemObject> parent_;
@@ -69,8 +86,8 @@ private:
     void* host_pointer_;
     std::vector<cl_mem_properties> properties_;
     mutable Mutex mutex_;
-    std::vector<Map> maps_ POLDER_GUARDED_BY(mutex_);
-    std::vector<DestructorCallback> destructors_ POLDER_GUARDED_BY(mutex_);
+    std::vector<Ref<MapRecord>> maps_ POLDER_GUARDED_BY(mutex_);
+    std::unique_ptr<Destruction> destruction_ POLDER_GUARDED_BY(mutex_);  // null: no callbacks
 };
 
 } // namespace polder::runtime

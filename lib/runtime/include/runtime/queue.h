@@ -89,6 +89,7 @@ private:
         POLDER_EXCLUDES(mutex_);
     Result<driver::Timepoint> submit_locked(Command& command, std::vector<driver::Timepoint>& waits, Event* event)
         POLDER_REQUIRES(mutex_);
+    void reserve_kept_locked() POLDER_REQUIRES(mutex_);
     Lane& choose_lane(std::span<const driver::Timepoint> waits) POLDER_REQUIRES(mutex_);
     // Whether something was enqueued that is not submitted.
     bool has_pending_locked() POLDER_REQUIRES(mutex_);

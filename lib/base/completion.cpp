@@ -1,0 +1,214 @@
+#include <base/completion.h>
+#include <base/fork.h>
+#include <base/mutex.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <new>
+#include <queue>
+#include <system_error>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace polder {
+namespace {
+
+using std::chrono::microseconds;
+constexpr microseconds shortest_pause{10};
+constexpr microseconds longest_pause{1000};
+
+bool is_complete(driver::Waits after) {
+    return std::ranges::all_of(after, [](driver::Timepoint point) { return point.is_complete(); });
+}
+
+struct Entry {
+    std::vector<driver::Timepoint> after;  // its front is the timepoint that the entry is listed under
+    CompletionCallback callback;
+    uint64_t number = 0;    // counts the entries, in order of registration
+    Entry* next = nullptr;  // of those that are due
+
+    // Drops what is complete. True when nothing is left.
+    [[nodiscard]] bool is_due() {
+        std::erase_if(after, [](driver::Timepoint point) { return point.is_complete(); });
+        return after.empty();
+    }
+    void run() const {
+        for (const driver::Timepoint& point : after)  // only when there was no memory to list it again
+            point.queue->wait(point.value);
+        callback.function(callback.data);
+    }
+};
+
+// Makes a heap whose top is the earliest.
+struct IsLater {
+    bool operator()(const Entry* a, const Entry* b) const {
+        const uint64_t a_value = a->after.front().value, b_value = b->after.front().value;
+        return a_value != b_value ? a_value > b_value : a->number > b->number;
+    }
+};
+using EntryHeap = std::priority_queue<Entry*, std::vector<Entry*>, IsLater>;
+
+// The order is that of appending. Owns its entries.
+class EntryList {
+public:
+    EntryList() = default;
+    EntryList(EntryList&& other) noexcept : first_(std::exchange(other.first_, nullptr)) {
+        last_ = first_ ? other.last_ : &first_;
+    }
+    EntryList& operator=(EntryList&&) = delete;
+    ~EntryList() {
+        while (take_first())
+            ;
+    }
+    void append(Entry* entry) {
+        *last_ = entry;
+        last_ = &entry->next;
+    }
+    [[nodiscard]] bool empty() const { return !first_; }
+    [[nodiscard]] std::unique_ptr<Entry> take_first() {
+        std::unique_ptr<Entry> entry(first_);
+        if (entry)
+            first_ = entry->next;
+        return entry;
+    }
+
+private:
+    Entry* first_ = nullptr;
+    Entry** last_ = &first_;
+};
+
+class CallbackThread final : public ForkParticipant {
+public:
+    // Never destroyed: callbacks may come until the process ends.
+    static CallbackThread& get() {
+        static auto* const instance = new CallbackThread;
+        return *instance;
+    }
+
+    [[nodiscard]] Result<void> start() {
+        const Lock lock(mutex_);
+        if (is_started_)
+            return {};
+        try {
+            std::thread([this] { run(); }).detach();
+        } catch (const std::system_error& error) {
+            return fail(Status::out_of_resources, std::string("no callback thread: ") + error.what());
+        }
+        is_started_ = true;
+        return {};
+    }
+
+    void add(std::unique_ptr<Entry> entry) {
+        {
+            const Lock lock(mutex_);
+            entry->number = ++last_number_;
+            list_locked(entry.get());
+            static_cast<void>(entry.release());
+            ++unfinished_;
+        }
+        changed_.notify_one();
+    }
+
+    void lock_for_fork() override POLDER_NO_THREAD_SAFETY_ANALYSIS { mutex_.lock(); }
+    void unlock_after_fork() override POLDER_NO_THREAD_SAFETY_ANALYSIS { mutex_.unlock(); }
+    [[nodiscard]] bool is_quiet() const override POLDER_NO_THREAD_SAFETY_ANALYSIS { return unfinished_ == 0; }
+    void forget_threads() override POLDER_NO_THREAD_SAFETY_ANALYSIS {
+        is_started_ = false;
+        new (&changed_) ConditionVariable;  // the thread that is gone may have waited on the old one
+        by_queue_.clear();
+        unfinished_ = 0;
+    }
+
+private:
+    void list_locked(Entry* entry) POLDER_REQUIRES(mutex_) { by_queue_[entry->after.front().queue].push(entry); }
+
+    // Takes out what is complete.
+    [[nodiscard]] EntryList take_due_locked() POLDER_REQUIRES(mutex_) {
+        EntryList due, elsewhere;  // complete on one queue, but not yet on another
+        for (auto at = by_queue_.begin(); at != by_queue_.end();) {
+            auto& [queue, entries] = *at;
+            const uint64_t completed = queue->completed();
+            while (!entries.empty() && entries.top()->after.front().value <= completed) {
+                Entry* const entry = entries.top();
+                entries.pop();
+                (entry->is_due() ? due : elsewhere).append(entry);
+            }
+            at = entries.empty() ? by_queue_.erase(at) : std::next(at);
+        }
+        while (std::unique_ptr<Entry> entry = elsewhere.take_first()) {
+            entry->next = nullptr;
+            try {
+                list_locked(entry.get());
+                static_cast<void>(entry.release());
+            } catch (const std::bad_alloc&) {
+                due.append(entry.release());  // waits when it is run
+            }
+        }
+        return due;
+    }
+
+    // Blocks until something is due.
+    [[nodiscard]] EntryList wait_for_due() {
+        const Lock lock(mutex_);
+        microseconds pause = shortest_pause;
+        for (uint64_t known = last_number_;;) {
+            EntryList due = take_due_locked();
+            if (!due.empty())
+                return due;
+            if (by_queue_.empty())
+                changed_.wait(mutex_);
+            else
+                changed_.wait_for(mutex_, pause);
+            pause = std::min(2 * pause, longest_pause);
+            if (std::exchange(known, last_number_) != last_number_)
+                pause = shortest_pause;
+        }
+    }
+
+    void run() {
+        for (;;) {
+            EntryList due = wait_for_due();
+            while (const std::unique_ptr<Entry> entry = due.take_first()) {
+                entry->run();
+                const Lock lock(mutex_);
+                --unfinished_;
+            }
+        }
+    }
+
+    Mutex mutex_;
+    ConditionVariable changed_;
+    bool is_started_ POLDER_GUARDED_BY(mutex_) = false;
+    uint64_t last_number_ POLDER_GUARDED_BY(mutex_) = 0;
+    size_t unfinished_ POLDER_GUARDED_BY(mutex_) = 0;  // entries whose function has not returned
+    std::unordered_map<driver::Queue*, EntryHeap> by_queue_ POLDER_GUARDED_BY(mutex_);
+    ForkMembership fork_membership_{*this};
+};
+
+} // namespace
+
+Result<void> start_callback_thread() { return CallbackThread::get().start(); }
+
+void run_when_complete(driver::Waits after, CompletionCallback callback) noexcept {
+    if (!is_complete(after)) {
+        try {
+            auto entry = std::make_unique<Entry>(Entry{{after.begin(), after.end()}, callback});
+            if (!entry->is_due() && start_callback_thread()) {
+                for (const driver::Timepoint& point : entry->after)
+                    point.queue->flush();
+                CallbackThread::get().add(std::move(entry));
+                return;
+            }
+        } catch (const std::bad_alloc&) {  // the calling thread waits
+        }
+        for (const driver::Timepoint& point : after)
+            if (point.queue)
+                point.queue->wait(point.value);
+    }
+    callback.function(callback.data);
+}
+
+} // namespace polder

@@ -1,0 +1,214 @@
+// The one thread that calls completion callbacks: how many threads there are, in which order callbacks come, and what is
+// reported when no thread can be made.
+#include "support/fixture.h"
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <dlfcn.h>
+#include <fstream>
+#include <future>
+#include <pthread.h>
+#include <string>
+#include <thread>
+
+namespace {
+std::atomic<bool> no_threads{false};
+}
+
+// Stands before the C library's: the process is out of threads while `no_threads` is set.
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
+                              void* data) noexcept {
+    if (no_threads)
+        return EAGAIN;
+    using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+    static const auto create = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
+    return create(thread, attributes, run, data);
+}
+
+namespace polder::test {
+namespace {
+
+int thread_count() {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+        if (line.starts_with("Threads:"))
+            return std::stoi(line.substr(8));
+    return 0;
+}
+
+bool becomes(const std::atomic<int>& counter, int value) {
+    for (int i = 0; i < 3000 && counter != value; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return counter == value;
+}
+
+void CL_CALLBACK count_event(cl_event, cl_int, void* counter) { ++*static_cast<std::atomic<int>*>(counter); }
+void CL_CALLBACK count_buffer(cl_mem, void* counter) { ++*static_cast<std::atomic<int>*>(counter); }
+
+class CallbackThread : public ContextTest {
+protected:
+    // A command in execution until `open` is called.
+    struct Gate {
+        std::promise<void> opened;
+        std::atomic<bool> is_open{false};
+        OwnedQueue on;
+        OwnedEvent event;
+
+        void open() {
+            if (!is_open.exchange(true))
+                opened.set_value();
+        }
+        ~Gate() {
+            open();
+            clFinish(on);
+        }
+        static void CL_CALLBACK wait(void* data) { (*static_cast<Gate**>(data))->opened.get_future().wait(); }
+    };
+    void close(Gate& gate) {
+        gate.on = make_queue(devices[0]);
+        Gate* pointer = &gate;
+        ASSERT_EQ(clEnqueueNativeKernel(gate.on, Gate::wait, &pointer, sizeof pointer, 0, nullptr, nullptr, 0, nullptr,
+                                        gate.event.out()),
+                  CL_SUCCESS);
+        ASSERT_EQ(clFlush(gate.on), CL_SUCCESS);
+    }
+    OwnedEvent fill(cl_command_queue on, cl_mem buffer, const OwnedEvent* after) {
+        const cl_int one = 1;
+        OwnedEvent filled;
+        EXPECT_EQ(clEnqueueFillBuffer(on, buffer, &one, 4, 0, 64, after ? 1 : 0, after ? after->in() : nullptr,
+                                      filled.out()),
+                  CL_SUCCESS);
+        return filled;
+    }
+};
+
+// First, because the thread is started once in a process.
+TEST_F(CallbackThread, RegistrationFailsWhenThereCanBeNoThread) {
+    std::atomic<int> calls{0};
+    const OwnedEvent event = make_user_event();
+    OwnedMem buffer = make_buffer(64);
+    no_threads = true;
+    EXPECT_EQ(clSetEventCallback(event, CL_COMPLETE, count_event, &calls), CL_OUT_OF_RESOURCES);
+    EXPECT_EQ(clSetMemObjectDestructorCallback(buffer, count_buffer, &calls), CL_OUT_OF_RESOURCES);
+    no_threads = false;
+    ASSERT_EQ(clSetEventCallback(event, CL_COMPLETE, count_event, &calls), CL_SUCCESS);
+    ASSERT_EQ(clSetMemObjectDestructorCallback(buffer, count_buffer, &calls), CL_SUCCESS);
+    no_threads = true;
+    EXPECT_EQ(clSetUserEventStatus(event, CL_COMPLETE), CL_SUCCESS);
+    buffer.reset();
+    EXPECT_TRUE(becomes(calls, 2));
+    no_threads = false;
+}
+
+TEST_F(CallbackThread, IsTheOnlyOneForManyQueuesAndReleases) {
+    constexpr int count = 100;
+    std::atomic<int> events{0}, buffers{0};
+    std::vector<OwnedQueue> queues;
+    std::vector<OwnedMem> filled;
+    std::vector<OwnedEvent> fills;
+    Gate gate;
+    close(gate);
+    for (int i = 0; i < count; ++i) {
+        queues.push_back(make_queue(devices[static_cast<size_t>(i) % devices.size()]));
+        filled.push_back(make_buffer(64));
+        fills.push_back(fill(queues.back(), filled.back(), &gate.event));
+    }
+    const int before = thread_count();
+    for (const OwnedEvent& event : fills)
+        ASSERT_EQ(clSetEventCallback(event, CL_COMPLETE, count_event, &events), CL_SUCCESS);
+    for (OwnedMem& buffer : filled) {
+        ASSERT_EQ(clSetMemObjectDestructorCallback(buffer, count_buffer, &buffers), CL_SUCCESS);
+        buffer.reset();
+    }
+    EXPECT_LT(thread_count(), before + count / 5);  // devices may start their workers now
+    EXPECT_EQ(events, 0);
+    EXPECT_EQ(buffers, 0);
+    gate.open();
+    EXPECT_TRUE(becomes(events, count));
+    EXPECT_TRUE(becomes(buffers, count));
+}
+
+TEST_F(CallbackThread, CallsInOrderOfCompletion) {
+    for (const cl_device_id device : devices) {
+        std::atomic<int> late{0}, early{0}, destroyed{0};
+        OwnedQueue first = make_queue(device), second = make_queue(device);
+        OwnedMem held = make_buffer(64), buffer = make_buffer(64);
+        Gate gate;
+        close(gate);
+        const OwnedEvent waits = fill(first, held, &gate.event);
+        ASSERT_EQ(clSetMemObjectDestructorCallback(held, count_buffer, &late), CL_SUCCESS);
+        ASSERT_EQ(clSetEventCallback(waits, CL_COMPLETE, count_event, &late), CL_SUCCESS);
+        held.reset();
+        const OwnedEvent runs = fill(second, buffer, nullptr);
+        ASSERT_EQ(clSetMemObjectDestructorCallback(buffer, count_buffer, &destroyed), CL_SUCCESS);
+        ASSERT_EQ(clSetEventCallback(runs, CL_COMPLETE, count_event, &early), CL_SUCCESS);
+        buffer.reset();
+        EXPECT_TRUE(becomes(early, 1));
+        EXPECT_TRUE(becomes(destroyed, 1));
+        EXPECT_EQ(late, 0);
+        gate.open();
+        EXPECT_TRUE(becomes(late, 2));
+    }
+}
+
+// Of one queue: as its commands complete, whatever the order of registration.
+TEST_F(CallbackThread, CallsThoseOfOneQueueInItsOrder) {
+    struct Record {
+        std::vector<int>* order;
+        std::atomic<int>* calls;
+        int number;
+        static void CL_CALLBACK note(cl_event, cl_int, void* data) {
+            const auto* record = static_cast<Record*>(data);
+            record->order->push_back(record->number);
+            ++*record->calls;
+        }
+    };
+    constexpr int count = 20;
+    std::vector<int> order, expected;
+    std::atomic<int> calls{0};
+    OwnedMem buffer = make_buffer(64);
+    Gate gate;
+    close(gate);
+    OwnedQueue on = make_queue(devices.back());
+    std::vector<OwnedEvent> events;
+    std::vector<Record> records;
+    for (int i = 0; i < count; ++i) {
+        events.push_back(fill(on, buffer, &gate.event));
+        records.push_back({&order, &calls, i});
+        expected.push_back(i);
+    }
+    for (size_t i = count; i-- > 0;)
+        ASSERT_EQ(clSetEventCallback(events[i], CL_COMPLETE, Record::note, &records[i]), CL_SUCCESS);
+    gate.open();
+    ASSERT_TRUE(becomes(calls, count));
+    EXPECT_EQ(order, expected);
+}
+
+TEST_F(CallbackThread, CallsForASubBufferWhenItsCommandsAreComplete) {
+    for (const cl_device_id device : devices) {
+        std::atomic<int> of_sub{0}, of_parent{0};
+        OwnedQueue on = make_queue(device);
+        OwnedMem parent = make_buffer(1 << 16);
+        const cl_buffer_region region{1 << 12, 64};
+        cl_int error = CL_INVALID_VALUE;
+        OwnedMem sub = clCreateSubBuffer(parent, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+        ASSERT_EQ(error, CL_SUCCESS);
+        ASSERT_EQ(clSetMemObjectDestructorCallback(sub, count_buffer, &of_sub), CL_SUCCESS);
+        ASSERT_EQ(clSetMemObjectDestructorCallback(parent, count_buffer, &of_parent), CL_SUCCESS);
+        Gate gate;
+        close(gate);
+        const OwnedEvent filled = fill(on, sub, &gate.event);
+        sub.reset();
+        parent.reset();
+        EXPECT_EQ(clFlush(on), CL_SUCCESS);
+        EXPECT_EQ(of_sub, 0);
+        EXPECT_EQ(of_parent, 0);
+        gate.open();
+        EXPECT_TRUE(becomes(of_parent, 1));
+        EXPECT_EQ(of_sub, 1);
+    }
+}
+
+} // namespace
+} // namespace polder::test
