@@ -274,7 +274,7 @@ const Query partition_queries[] = {
 const std::span<const Query> tables[] = {identity_queries, compute_queries, memory_queries,
                                          queue_queries,    absent_queries,  partition_queries};
 
-} // namespace
+}  // namespace
 
 cl_device_type device_type(const Device& device) {
     switch (device.info().type) {
@@ -292,4 +292,4 @@ Result<void> answer_device(const Device& device, cl_device_info name, const Info
     return fail(Status::invalid_value);
 }
 
-} // namespace polder::api
+}  // namespace polder::api

@@ -122,8 +122,8 @@ Result<void> enqueue_svm_migrate(const EnqueueEdge& edge, cl_uint count, const v
     return edge.enqueue(CL_COMMAND_SVM_MIGRATE_MEM, MarkerCommand{});
 }
 
-} // namespace
-} // namespace polder::api
+}  // namespace
+}  // namespace polder::api
 
 using namespace polder::api;
 

@@ -48,8 +48,8 @@ int visit(dl_phdr_info* object, size_t, void* found) {
     bool is_ours = false;
     for (int i = 0; i < object->dlpi_phnum; ++i) {
         const ElfW(Phdr) & segment = object->dlpi_phdr[i];
-        is_ours = is_ours ||
-                  (segment.p_type == PT_LOAD && here - (object->dlpi_addr + segment.p_vaddr) < segment.p_memsz);
+        is_ours =
+            is_ours || (segment.p_type == PT_LOAD && here - (object->dlpi_addr + segment.p_vaddr) < segment.p_memsz);
     }
     if (!is_ours)
         return 0;

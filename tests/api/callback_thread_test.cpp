@@ -76,9 +76,9 @@ protected:
     OwnedEvent fill(cl_command_queue on, cl_mem buffer, const OwnedEvent* after) {
         const cl_int one = 1;
         OwnedEvent filled;
-        EXPECT_EQ(clEnqueueFillBuffer(on, buffer, &one, 4, 0, 64, after ? 1 : 0, after ? after->in() : nullptr,
-                                      filled.out()),
-                  CL_SUCCESS);
+        EXPECT_EQ(
+            clEnqueueFillBuffer(on, buffer, &one, 4, 0, 64, after ? 1 : 0, after ? after->in() : nullptr, filled.out()),
+            CL_SUCCESS);
         return filled;
     }
 };
@@ -210,5 +210,5 @@ TEST_F(CallbackThread, CallsForASubBufferWhenItsCommandsAreComplete) {
     }
 }
 
-} // namespace
-} // namespace polder::test
+}  // namespace
+}  // namespace polder::test

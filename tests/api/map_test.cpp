@@ -75,8 +75,7 @@ TEST_F(Maps, AMapBehindAFailedEventMapsNothing) {
         EXPECT_EQ(clEnqueueUnmapMemObject(on, buffer, pointer, 0, nullptr, nullptr), CL_INVALID_VALUE);
         EXPECT_EQ(mem_info<cl_uint>(buffer, CL_MEM_MAP_COUNT), 0u);
         EXPECT_EQ(read<uint8_t>(buffer, 4096, on), std::vector<uint8_t>(4096, 7));
-        void* const again =
-            clEnqueueMapBuffer(on, buffer, CL_TRUE, CL_MAP_WRITE, 0, 4096, 0, nullptr, nullptr, &error);
+        void* const again = clEnqueueMapBuffer(on, buffer, CL_TRUE, CL_MAP_WRITE, 0, 4096, 0, nullptr, nullptr, &error);
         ASSERT_EQ(error, CL_SUCCESS);
         EXPECT_EQ(clEnqueueUnmapMemObject(on, buffer, again, 0, nullptr, nullptr), CL_SUCCESS);
         EXPECT_EQ(clFinish(on), CL_SUCCESS);

@@ -1,8 +1,8 @@
 #include "support/fixture.h"
 
 #include <CL/cl_ext.h>
-#include <atomic>
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 namespace polder::test {

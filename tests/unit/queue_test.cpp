@@ -55,5 +55,5 @@ TEST_F(QueueTest, TimesOfACommandThatFailedHalfwayLiveUntilTheDriverHasWrittenTh
         EXPECT_EQ(std::memcmp(block.get(), pattern.data(), pattern.size()), 0);
 }
 
-} // namespace
-} // namespace polder::runtime
+}  // namespace
+}  // namespace polder::runtime

@@ -1,7 +1,6 @@
 // The domain over devices stepped by hand: contents, order and exact bytes moved.
 #include "support/memory_world.h"
 
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>

@@ -39,8 +39,8 @@ std::vector<std::byte> relocated(const compiler::ProgramVariables& variables, co
 
 DeviceCode::DeviceCode(Device& device, std::shared_ptr<compiler::Executable> executable,
                        std::shared_ptr<const compiler::Module> module)
-    : root_(device.root()), device_(device.driver()), space_(device.space()), executable_(std::move(executable)), module_(std::move(module)) {
-}
+    : root_(device.root()), device_(device.driver()), space_(device.space()), executable_(std::move(executable)),
+      module_(std::move(module)) {}
 
 DeviceCode::~DeviceCode() {
     const Lock lock(mutex_);

@@ -22,7 +22,7 @@ uint64_t cells_to_reserve() {
     return std::min<uint64_t>(cells_max, limit.rlim_cur / 16 / sizeof(HandleCell));
 }
 
-} // namespace
+}  // namespace
 
 constinit std::atomic<HandleCell*> HandleHeap::cells_{nullptr};
 constinit uint64_t HandleHeap::reserved_ = 0;
@@ -146,4 +146,4 @@ bool Object::release_api() {
     return true;
 }
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

@@ -37,8 +37,7 @@ const devices::DriverEntry* find_driver(std::string_view name) {
 // `ulimit -v` is small and a device has reserved most of it for its own memory.
 bool has_room_for_the_rest() {
     constexpr size_t needed_bytes = size_t{512} << 20;
-    void* const probe =
-        ::mmap(nullptr, needed_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const probe = ::mmap(nullptr, needed_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (probe == MAP_FAILED)
         return false;
     ::munmap(probe, needed_bytes);

@@ -29,4 +29,4 @@ struct CompletionCallback {
 // made, or no memory, the calling thread waits for the timepoints and calls the function itself.
 void run_when_complete(driver::Waits after, CompletionCallback callback) noexcept;
 
-} // namespace polder
+}  // namespace polder

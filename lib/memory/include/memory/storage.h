@@ -44,4 +44,4 @@ public:
     [[nodiscard]] virtual bool validate() const = 0;
 };
 
-} // namespace polder::memory
+}  // namespace polder::memory

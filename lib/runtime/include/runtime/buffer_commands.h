@@ -76,8 +76,7 @@ private:
 
 class MapCommand final : public Command {
 public:
-    MapCommand(Ref<MemObject> object, Ref<MapRecord> record)
-        : object_(std::move(object)), record_(std::move(record)) {}
+    MapCommand(Ref<MemObject> object, Ref<MapRecord> record) : object_(std::move(object)), record_(std::move(record)) {}
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
     void abandon() override { object_->cancel_map(*record_); }
 

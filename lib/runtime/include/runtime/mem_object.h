@@ -90,4 +90,4 @@ private:
     std::unique_ptr<Destruction> destruction_ POLDER_GUARDED_BY(mutex_);  // null: no callbacks
 };
 
-} // namespace polder::runtime
+}  // namespace polder::runtime
