@@ -1,8 +1,10 @@
 #include <charconv>
+#include <clocale>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <kernel/printf.h>
+#include <locale.h>  // newlocale, uselocale
 
 namespace polder::kernel {
 namespace {
@@ -160,6 +162,23 @@ std::string c_format(const Conversion& conversion, const char* c_length) {
     return text + c_length + conversion.letter;
 }
 
+// C's printf follows the thread's locale ("1,5"); OpenCL's does not. Changes this thread's alone, and puts it back.
+class CLocale {
+public:
+    CLocale() : before_(uselocale(c_locale())) {}
+    ~CLocale() { uselocale(before_); }
+    CLocale(const CLocale&) = delete;
+    CLocale& operator=(const CLocale&) = delete;
+
+private:
+    // Never freed: kernels may print while the process exits. Zero, which changes nothing, when there is no memory.
+    static locale_t c_locale() {
+        static const locale_t instance = newlocale(LC_ALL_MASK, "C", nullptr);
+        return instance;
+    }
+    locale_t before_;
+};
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 template <class T>
@@ -271,6 +290,7 @@ bool append_conversion(std::string& out, const Conversion& conversion, Arguments
 } // namespace
 
 std::optional<std::string> format_text(std::string_view format, std::span<const std::byte> argument_bytes) {
+    const CLocale locale;
     std::string out;
     Scanner scanner{format};
     Arguments arguments{argument_bytes};

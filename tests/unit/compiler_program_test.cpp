@@ -229,6 +229,39 @@ TEST(CompilerLink, UndefinedSymbol_IsNamed) {
     EXPECT_TRUE(contains(program.log, "absent_function")) << program.log;
 }
 
+TEST(CompilerLink, AnUndefinedFunction_IsNamedWithItsLine) {
+    const Outcome built = build("int elsewhere(int);\n"
+                                "kernel void k(global int* a) {\n"
+                                "    *a = elsewhere(1);\n"
+                                "}\n");
+    EXPECT_EQ(built.status, Status::build_program_failure);
+    EXPECT_NE(built.log.find("program.cl:3:10: error: undefined symbol 'elsewhere'"), std::string::npos) << built.log;
+}
+
+TEST(CompilerLink, ABuiltInOfAFeatureThatIsMissing_IsNamedWithItsLineAndFeature) {
+    const Outcome built = build("\n"
+                                "uint __attribute__((overloadable)) intel_sub_group_shuffle_x(uint);\n"
+                                "kernel void k(global uint* a) {\n"
+                                "    a[0] = intel_sub_group_shuffle_x(a[1]);\n"
+                                "    a[1] = intel_sub_group_shuffle_x(a[2]);\n"
+                                "}\n");
+    EXPECT_EQ(built.status, Status::build_program_failure);
+    for (const char* place :
+         {"program.cl:4:12: error: 'intel_sub_group_shuffle_x(unsigned int)' needs an extension of",
+          "program.cl:5:12: error: 'intel_sub_group_shuffle_x(unsigned int)' needs an extension of"})
+        EXPECT_NE(built.log.find(place), std::string::npos) << built.log;
+}
+
+TEST(CompilerLink, InlineAssembly_IsAnErrorWithItsLine) {
+    const Outcome built = build("void f(global int* a) {\n"
+                                "    __asm__ volatile(\"mov.u32 %0, %%laneid;\" : \"=r\"(*a));\n"
+                                "}\n"
+                                "kernel void k(global int* a) { f(a); }\n");
+    EXPECT_EQ(built.status, Status::build_program_failure);
+    EXPECT_NE(built.log.find("program.cl:2:5: error: inline assembly is not supported"), std::string::npos)
+        << built.log;
+}
+
 TEST(CompilerLink, SymbolDefinedTwice_IsNamed) {
     const Outcome one = compile_object("int twin(int x) { return x; }");
     const Outcome two = compile_object("int twin(int x) { return -x; }");

@@ -1,6 +1,9 @@
 // The formatter behind OpenCL C's printf, against the C library's own.
+#include <clocale>
 #include <cmath>
 #include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <kernel/printf.h>
@@ -159,6 +162,33 @@ TEST(Printf, MoreConversionsThanArguments_FailInsteadOfReadingBeyond) {
     EXPECT_EQ(Packed{}.add(1).text("%d %d"), "<failed>");
     EXPECT_EQ(Packed{}.add(1).text("%v8hld"), "<failed>");
     EXPECT_EQ(Packed{}.add("one").text("%s %s"), "<failed>");
+}
+
+// A locale whose decimal point is a comma, made for the test; empty when the system cannot make one.
+std::string comma_locale() {
+    const std::string place = testing::TempDir() + "polder-locales";
+    const std::string make =
+        "mkdir -p " + place + " && localedef --no-archive -i de_DE -f UTF-8 " + place + "/de_DE.UTF-8 >/dev/null 2>&1";
+    // A fixed command. NOLINTNEXTLINE(bugprone-command-processor)
+    if (std::system(make.c_str()) != 0)
+        return {};
+    setenv("LOCPATH", place.c_str(), 1);
+    return "de_DE.UTF-8";
+}
+
+TEST(Printf, TheApplicationsLocale_ChangesNothing) {
+    const std::string name = comma_locale();
+    if (name.empty() || std::setlocale(LC_ALL, name.c_str()) == nullptr)
+        GTEST_SKIP() << "no locale with a decimal comma";
+    char own[8];
+    std::snprintf(own, sizeof own, "%.1f", 1.5);
+    const std::string kernels = Packed{}.add(1.5).text("%.1f");
+    char own_after[8];
+    std::snprintf(own_after, sizeof own_after, "%.1f", 1.5);
+    std::setlocale(LC_ALL, "C");
+    EXPECT_STREQ(own, "1,5");
+    EXPECT_EQ(kernels, "1.5");
+    EXPECT_STREQ(own_after, "1,5");
 }
 
 TEST(Printf, CallFromAKernel_PrintsOnceAndReturnsZero) {

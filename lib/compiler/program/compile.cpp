@@ -7,6 +7,7 @@
 #include "frontend/clang/frontend_cache.h"
 #include "module.h"
 #include "paths.h"
+#include "unsupported_code.h"
 
 #include <base/log.h>
 #include <compiler/compiler.h>
@@ -15,6 +16,16 @@
 
 namespace polder::compiler {
 namespace {
+
+// Compiles once more, with debug information, for the lines of what the link may have to report.
+void find_lines(llvm::Module& module, const CompileInput& input, BuildOptions options, llvm::LLVMContext& context) {
+    if (options.has_debug_information)
+        return keep_lines(module, module);
+    options.has_debug_information = true;
+    std::string same_log;
+    if (const auto same = run_frontend(input, options, context, same_log))
+        keep_lines(module, *same->module);
+}
 
 Result<std::shared_ptr<const Module>> compile_parsed(const CompileInput& input, const BuildOptions& options,
                                                      std::string& log) {
@@ -28,6 +39,8 @@ Result<std::shared_ptr<const Module>> compile_parsed(const CompileInput& input, 
     auto frontend = run_frontend(input, options, context, log);
     if (!frontend)
         return fail(frontend.error());
+    if (may_be_unsupported(*frontend->module))
+        find_lines(*frontend->module, input, options, context);
     CompiledModule::Parts parts;
     parts.kind = ModuleKind::compiled_object;
     parts.bitcode = write_bitcode(*frontend->module);

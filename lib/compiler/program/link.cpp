@@ -8,17 +8,16 @@
 #include "builtins/builtins.h"
 #include "crash_guard.h"
 #include "diagnostics.h"
-#include "intrinsics.h"
 #include "kernel_info.h"
 #include "module.h"
 #include "printf_lowering.h"
 #include "program_variables.h"
 #include "targets/host/global_ids.h"
 #include "targets/host/retarget.h"
+#include "unsupported_code.h"
 
 #include <compiler/compiler.h>
 
-#include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/Linker/Linker.h>
 #include <llvm/Transforms/IPO/FunctionAttrs.h>
@@ -45,30 +44,6 @@ Result<std::unique_ptr<llvm::Module>> combine(const LinkInput& input, llvm::LLVM
             return fail(Status::link_program_failure);
     }
     return whole;
-}
-
-std::string readable(const llvm::GlobalValue& symbol) {
-    const std::string name = symbol.getName().str();
-    const std::string demangled = llvm::demangle(name);
-    return demangled == name ? "'" + name + "'" : "'" + demangled + "' (" + name + ")";
-}
-
-// Names every symbol that is used and has no definition.
-Result<void> check_defined(const llvm::Module& module, std::string& log) {
-    bool is_complete = true;
-    const auto check = [&](const llvm::GlobalValue& symbol) {
-        const std::string_view name{symbol.getName()};
-        if (!symbol.isDeclaration() || symbol.use_empty() || symbol.getName().starts_with("llvm.") ||
-            is_work_group_leaf(name) || name == "polder_printf")
-            return;
-        log += "error: undefined symbol " + readable(symbol) + "\n";
-        is_complete = false;
-    };
-    for (const llvm::Function& function : module)
-        check(function);
-    for (const llvm::GlobalVariable& variable : module.globals())
-        check(variable);
-    return is_complete ? Result<void>{} : fail(Status::link_program_failure);
 }
 
 void clean_up(llvm::Module& module) {
@@ -100,7 +75,7 @@ Result<CompiledModule::Parts> make_executable(llvm::Module& module, std::string&
         return fail(variables.error());
     lower_printf(module);
     POLDER_TRY((*builtins)->link_into(module));
-    POLDER_TRY(check_defined(module, log));
+    POLDER_TRY(check_supported(module, log));
     clean_up(module);
     CompiledModule::Parts parts;
     parts.kind = ModuleKind::executable;
