@@ -212,7 +212,12 @@ TEST(CompilerExecution, InlineFunctionsAndOnesNamedLikeTheCLibrarys_AreTheProgra
 
 // LLVM reports what its code generator cannot do, and would end the process.
 TEST(CompilerExecution, WhatTheCodeGeneratorRefuses_IsAnError) {
-    const Outcome built = build("kernel void k(global int* a) { __asm__(\"no such instruction\"); a[0] = 1; }");
+    // Without instructions, but more values than the processor has registers.
+    std::string outputs;
+    for (int i = 0; i < 24; ++i)
+        outputs += std::string{i == 0 ? "" : ", "} + "\"=&r\"(x[" + std::to_string(i) + "])";
+    const Outcome built = build("kernel void k(global int* a) { int x[24]; __asm__ volatile(\"\" : " + outputs +
+                                "); for (int i = 0; i < 24; ++i) a[i] = x[i]; }");
     ASSERT_EQ(built.status, Status::success) << built.log;
     auto executable = Executable::open(built.module, target());
     const polder::test::LeaksAllowed leaks_allowed;
