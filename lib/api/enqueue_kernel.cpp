@@ -179,7 +179,7 @@ Result<void> enqueue_launch(const EnqueueEdge& edge, const Kernel& kernel, cl_co
     POLDER_TRY(reserve_buffers(queue, *on, *arguments, buffers));
     POLDER_ASSIGN(variables, on->code->program_variables());
     return edge.enqueue(type, runtime::LaunchCommand{
-                                  {on->code.get(), code, on->info, variables}, range, *arguments, std::move(buffers)});
+                                  {on->keeper.get(), code, on->info, variables}, range, *arguments, std::move(buffers)});
 }
 
 struct NativeArguments {

@@ -51,7 +51,7 @@ uint64_t local_bytes_used(const LoadedCode& code, const KernelArguments& argumen
 }
 
 void LaunchCommand::keep() {
-    kept_.push_back(Ref<const RefCounted>::share(code_.device_code));
+    kept_.push_back(Ref<const RefCounted>::share(code_.keeper));
     kept_.push_back(Ref<const RefCounted>::share(arguments_));
     buffers_.add_references(kept_);
 }
@@ -82,7 +82,7 @@ Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Exec
         done = launch(execution, acquisition.waits(), block.values());
         acquisition.commit(done);
     }
-    queue.keep_alive(*code_.device_code, done);
+    queue.keep_alive(*code_.keeper, done);
     return done;
 }
 

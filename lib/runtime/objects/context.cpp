@@ -34,7 +34,8 @@ Ref<Context> Context::create(std::vector<Ref<Device>> devices, std::vector<cl_co
 
 Context::Context(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties, Notify callback,
                  void* user)
-    : devices_(std::move(devices)), max_allocation_bytes_(largest_allocation(devices_)),
+    : references_(ScatteredReferences::create(this, [](void* self) { delete static_cast<Context*>(self); })),
+      devices_(std::move(devices)), max_allocation_bytes_(largest_allocation(devices_)),
       properties_(std::move(properties)), notify_(callback), notify_user_(user),
       domain_(memory::Domain::create(spaces_of(devices_))),
       svm_(std::make_unique<SvmHeap>(*Platform::get().spaces().front())) {}
@@ -43,6 +44,7 @@ Context::~Context() {
     // Last registered first, as the specification says; the handle is still valid then.
     for (auto callback = destructors_.rbegin(); callback != destructors_.rend(); ++callback)
         callback->function(static_cast<cl_context>(handle()), callback->user);
+    references_.recycle();
 }
 
 bool Context::has(const Device& device) const {

@@ -98,6 +98,7 @@ Result<const LoadedCode*> DeviceCode::general(Entry& entry) {
 
 Result<const LoadedCode*> DeviceCode::add_special(Entry& entry, const compiler::WorkGroups& groups) {
     POLDER_ASSIGN(code, load(*entry.info, groups));
+    code->is_for_one_size = true;
     return entry.specials.emplace_back(Special{groups, std::move(code)}).code.get();
 }
 

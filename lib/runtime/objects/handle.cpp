@@ -13,6 +13,9 @@ namespace {
 
 constexpr uint64_t cells_max = uint64_t{1} << 25;
 
+// How many cells a thread takes at once, so that the cells of two threads share no cache line and threads seldom meet.
+constexpr uint64_t fresh_cells = 16;
+
 // How many cells to reserve: all, or as many as fit into a sixteenth of the process's address space where that is limited
 // (ulimit -v).
 uint64_t cells_to_reserve() {
@@ -27,7 +30,7 @@ uint64_t cells_to_reserve() {
 constinit std::atomic<HandleCell*> HandleHeap::cells_{nullptr};
 constinit uint64_t HandleHeap::reserved_ = 0;
 constinit std::atomic<uint64_t> HandleHeap::used_{0};
-constinit std::atomic<uint64_t> HandleHeap::free_head_{0};
+alignas(64) constinit std::atomic<uint64_t> HandleHeap::free_head_{0};
 
 // For those that the calling thread has freed last: linked like the shared stack.
 struct HandleHeap::FreeCells {
@@ -57,10 +60,14 @@ HandleCell* HandleHeap::take_fresh() {
         return nullptr;
     uint64_t index = used_.load(std::memory_order_relaxed);
     do {
-        if (index == reserved_)
+        if (index + fresh_cells > reserved_)
             return nullptr;
-    } while (!used_.compare_exchange_weak(index, index + 1, std::memory_order_release, std::memory_order_relaxed));
-    return cells_.load(std::memory_order_relaxed) + index;
+    } while (!used_.compare_exchange_weak(index, index + fresh_cells, std::memory_order_release,
+                                          std::memory_order_relaxed));
+    HandleCell* const first = cells_.load(std::memory_order_relaxed) + index;
+    for (uint64_t i = fresh_cells; i-- > 1;)
+        ThreadFreeList<FreeCells>::push(FreeCells::link(first[i]));
+    return first;
 }
 
 // The head carries a counter beside the index so that a compare-and-swap cannot mistake a stack that was changed in
@@ -122,6 +129,8 @@ Object::~Object() {
 
 void* Object::expose(Kind kind) {
     cell_ = HandleHeap::allocate(kind, this);
+    if (cell_)
+        on_exposed();
     return cell_;
 }
 
@@ -130,7 +139,7 @@ uint32_t Object::api_references() const { return cell_ ? cell_->api_references.l
 void Object::retain_api() {
     // A count of zero held no internal reference: see release_api.
     if (cell_->api_references.fetch_add(1, std::memory_order_relaxed) == 0)
-        retain();
+        retain_for_handle();
 }
 
 bool Object::release_api() {
@@ -139,10 +148,8 @@ bool Object::release_api() {
         if (count == 0)
             return false;
     } while (!cell_->api_references.compare_exchange_weak(count, count - 1, std::memory_order_acq_rel));
-    if (count == 1) {
-        on_api_released();
-        release();
-    }
+    if (count == 1)
+        release_for_handle();
     return true;
 }
 

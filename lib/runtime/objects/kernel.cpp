@@ -61,7 +61,8 @@ uint64_t items_of(const Size3& size) { return size[0] * size[1] * size[2]; }
 } // namespace
 
 Kernel::Kernel(Ref<Program> program, std::vector<KernelOnDevice> on_devices, Ref<KernelArguments> arguments)
-    : program_(std::move(program)), on_devices_(std::move(on_devices)), arguments_(std::move(arguments)) {
+    : program_(std::move(program)), on_devices_(std::move(on_devices)), arguments_(std::move(arguments)),
+      last_codes_(on_devices_.size()) {
     program_->attach_kernel();
 }
 
@@ -80,7 +81,7 @@ Result<Ref<Kernel>> Kernel::create(Ref<Program> program, std::string_view name) 
             continue;
         if (!on_devices.empty() && !same_definition(*info, *on_devices.front().info))
             return fail(Status::invalid_kernel_definition);
-        on_devices.push_back({device, std::move(code), info, program->work_groups(*device)});
+        on_devices.emplace_back(device, std::move(code), info, program->work_groups(*device));
     }
     if (!has_executable)
         return fail(Status::invalid_program_executable);
@@ -97,7 +98,12 @@ Result<Ref<Kernel>> Kernel::create(Ref<Program> program, std::string_view name) 
     return Ref<Kernel>::adopt(new Kernel(std::move(program), std::move(on_devices), std::move(arguments)));
 }
 
-Ref<Kernel> Kernel::clone() const { return Ref<Kernel>::adopt(new Kernel(program_, on_devices_, arguments_)); }
+Ref<Kernel> Kernel::clone() const {
+    std::vector<KernelOnDevice> on_devices;
+    for (const KernelOnDevice& on : on_devices_)
+        on_devices.emplace_back(on.device, on.code, on.info, on.work_groups);
+    return Ref<Kernel>::adopt(new Kernel(program_, std::move(on_devices), arguments_));
+}
 
 const KernelOnDevice* Kernel::on(const Device& device) const {
     for (const Device* d = &device; d; d = d->parent())
@@ -116,13 +122,42 @@ Size3 Kernel::choose(LocalSizeRules::Shape shape, const Device& device, const Lo
     return last.local;
 }
 
+Kernel::LastCode& Kernel::last_code(const KernelOnDevice& on) const {
+    return last_codes_[static_cast<size_t>(&on - on_devices_.data())];
+}
+
+Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on) const {
+    {
+        const Lock lock(mutex_);
+        if (const LoadedCode* const known = last_code(on).general)
+            return known;
+    }
+    POLDER_ASSIGN(loaded, on.code->kernel(*on.info));  // may compile: without the kernel's lock
+    const Lock lock(mutex_);
+    last_code(on).general = loaded;
+    return loaded;
+}
+
 Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const Size3& global, const Size3& local) const {
     using Ends = compiler::WorkGroups::Ends;
     // Most launches end here, without divisions.
     if (!on.info->reqd_work_group_size && !compiler::is_worth_specialising({local, Ends::ragged}))
         return code(on);
     const bool is_whole = global[0] % local[0] == 0 && global[1] % local[1] == 0 && global[2] % local[2] == 0;
-    return on.code->kernel(*on.info, {local, is_whole ? Ends::whole : Ends::ragged}, global[0] * global[1] * global[2]);
+    const compiler::WorkGroups groups{local, is_whole ? Ends::whole : Ends::ragged};
+    {
+        const Lock lock(mutex_);
+        if (const LastCode& last = last_code(on); last.special && last.groups == groups)
+            return last.special;
+    }
+    POLDER_ASSIGN(loaded, on.code->kernel(*on.info, groups, global[0] * global[1] * global[2]));
+    // Code for any size is asked for again: the program counts for what it has no code of its own.
+    if (loaded->is_for_one_size) {
+        const Lock lock(mutex_);
+        last_code(on).groups = groups;
+        last_code(on).special = loaded;
+    }
+    return loaded;
 }
 
 Result<Size3> Kernel::suggest_local_size(const KernelOnDevice& on, const Device& device, const Size3& global) const {

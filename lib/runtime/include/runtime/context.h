@@ -5,6 +5,7 @@
 #include <base/mutex.h>
 #include <memory/domain.h>
 #include <runtime/device.h>
+#include <runtime/scattered_references.h>
 
 #include <span>
 #include <string_view>
@@ -26,6 +27,11 @@ public:
     static Ref<Context> create(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties,
                                Notify notify, void* user);
     ~Context() override;
+
+    // Ref<Context> counts here, not in RefCounted: see scattered_references.h. So a Ref<Context> must never be converted
+    // to a Ref of a base class.
+    void retain() const { references_.take(); }
+    void release() const { references_.give_up(); }
 
     [[nodiscard]] std::span<const Ref<Device>> devices() const { return devices_; }
     [[nodiscard]] bool has(const Device& device) const;
@@ -57,11 +63,19 @@ public:
 private:
     Context(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties, Notify notify, void* user);
 
+    void on_exposed() override { references_.set_mode(ScatteredReferences::Mode::scattered); }
+    void retain_for_handle() override { retain(); }
+    void release_for_handle() override {
+        references_.set_mode(ScatteredReferences::Mode::summed);
+        release();
+    }
+
     struct DestructorCallback {
         Destructor function;
         void* user;
     };
 
+    ScatteredReferences& references_;
     const std::vector<Ref<Device>> devices_;
     const uint64_t max_allocation_bytes_;
     std::vector<cl_context_properties> properties_;

@@ -19,6 +19,7 @@ struct LoadedCode {
     std::unique_ptr<driver::LoadedKernel> loaded;
     // Where addresses stand within the packed arguments.
     std::vector<uint32_t> pointer_offsets;
+    bool is_for_one_size = false;  // of work-groups
 };
 
 class DeviceCode final : public RefCounted {

@@ -82,7 +82,8 @@ private:
     static constinit std::atomic<HandleCell*> cells_;
     static constinit uint64_t reserved_;                // cells there is address space for; set before cells_
     static constinit std::atomic<uint64_t> used_;       // cells ever handed out
-    static constinit std::atomic<uint64_t> free_head_;  // (counter << 32) | (index + 1)
+    // (counter << 32) | (index + 1). On a cache line of its own: threads write it, while all check handles against the others.
+    alignas(64) static constinit std::atomic<uint64_t> free_head_;
 };
 
 // Base of everything an application can hold.
@@ -101,8 +102,12 @@ public:
     [[nodiscard]] bool release_api();
 
 private:
-    // Called when the API's count has dropped to zero, before the reference it held is given up.
-    virtual void on_api_released() {}
+    // The reference that the API's count holds while it is above zero: taken when the count leaves zero again, given up when
+    // it has dropped to zero.
+    virtual void retain_for_handle() { retain(); }
+    virtual void release_for_handle() { release(); }
+    // The API's count holds the caller's reference from now on.
+    virtual void on_exposed() {}
 
     HandleCell* cell_ = nullptr;
 };

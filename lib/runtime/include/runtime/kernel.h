@@ -38,12 +38,24 @@ struct KernelArguments final : RefCounted {
     uint32_t unset_count = 0;
 };
 
+// Keeps the code of one kernel object alive while it executes. Each kernel object has its own, so that threads which launch
+// kernels of one program change no common count.
+struct CodeKeeper final : RefCounted {
+    explicit CodeKeeper(Ref<DeviceCode> kept) : code(std::move(kept)) {}
+    const Ref<DeviceCode> code;
+};
+
 // A kernel on one device that its program was built for.
 struct KernelOnDevice {
+    KernelOnDevice(Ref<Device> of_device, Ref<DeviceCode> of_code, const compiler::KernelInfo* of_kernel,
+                   BuiltModule::WorkGroups groups)
+        : device(std::move(of_device)), code(std::move(of_code)), info(of_kernel), work_groups(groups),
+          keeper(make_ref<CodeKeeper>(code)) {}
     Ref<Device> device;
     Ref<DeviceCode> code;
     const compiler::KernelInfo* info = nullptr;
     BuiltModule::WorkGroups work_groups = BuiltModule::WorkGroups::uniform;
+    Ref<CodeKeeper> keeper;
 };
 
 class Kernel final : public Object {
@@ -66,7 +78,7 @@ public:
     // Null when there is no executable for the device or one that it is a part of.
     [[nodiscard]] const KernelOnDevice* on(const Device& device) const;
     // Machine code for any launch, or for one in groups of `local`; compiled at first request.
-    [[nodiscard]] Result<const LoadedCode*> code(const KernelOnDevice& on) const { return on.code->kernel(*on.info); }
+    [[nodiscard]] Result<const LoadedCode*> code(const KernelOnDevice& on) const;
     [[nodiscard]] Result<const LoadedCode*> code(const KernelOnDevice& on, const Size3& global,
                                                  const Size3& local) const;
     // The work-group size for a launch of `global` work-items that names none.
@@ -92,6 +104,14 @@ private:
     [[nodiscard]] Size3 choose(LocalSizeRules::Shape shape, const Device& device, const LoadedCode& code,
                                const Size3& global) const;
 
+    // What the last launch on a device found out, so that a repeated launch does not lock what the program's kernels share.
+    struct LastCode {
+        const LoadedCode* general = nullptr;
+        compiler::WorkGroups groups;  // of `special`
+        const LoadedCode* special = nullptr;
+    };
+    [[nodiscard]] LastCode& last_code(const KernelOnDevice& on) const POLDER_REQUIRES(mutex_);
+
     struct Choice {
         const Device* device = nullptr;
         Size3 global{};
@@ -102,6 +122,7 @@ private:
     const std::vector<KernelOnDevice> on_devices_;
     Ref<KernelArguments> arguments_;
     mutable Mutex mutex_;
+    mutable std::vector<LastCode> last_codes_ POLDER_GUARDED_BY(mutex_);  // one for each of on_devices_
     // A kernel's other choices are all of one shape.
     mutable Choice last_seen_ POLDER_GUARDED_BY(mutex_);
     mutable Choice last_unseen_ POLDER_GUARDED_BY(mutex_);

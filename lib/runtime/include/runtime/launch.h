@@ -46,9 +46,9 @@ struct NdRange {
     Size3 local{1, 1, 1};
 };
 
-// What a launch executes. `code` is kept by `device_code`.
+// What a launch executes. `keeper` keeps `code` alive.
 struct LaunchCode {
-    DeviceCode* device_code = nullptr;
+    CodeKeeper* keeper = nullptr;
     const LoadedCode* code = nullptr;
     const compiler::KernelInfo* info = nullptr;
     DeviceAddress program_variables;

@@ -1,0 +1,70 @@
+// ScatteredReferences: a reference count that threads change without a shared cache line, for contexts: every buffer,
+// queue and event holds a reference to one.
+//
+// The count is scattered over shards; each thread has one, and with more threads than shards some share. A shard counts
+// the references taken and the references given up, which only grow. While the application holds the handle, nobody needs
+// to know the sum. Without a handle (`Mode::summed`), whoever gives up a reference adds up the shards: first all that
+// were given up, then all that were taken. A reference that was alive between the two sums was taken before the second and
+// not given up before the first, so equal sums mean that none was alive then, and none can be taken any more.
+// The scheme is that of percpu_ref in the Linux kernel, with the sums of a read indicator in place of its grace period.
+//
+// Giving up a reference and leaving `Mode::scattered` are Dekker's handshake: each writes (a counter, the mode) and then
+// reads what the other writes, sequentially consistent. So either the sum contains what was given up, or the thread that
+// gave it up adds up again.
+//
+// Counters are never freed, only used for another object: a thread that has given up the last reference but one may
+// still read the mode after another thread has destroyed the object. It then adds up the counters of the next object,
+// which does no harm.
+// Any thread may call any function while it holds a reference.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace polder::runtime {
+
+class ScatteredReferences {
+public:
+    enum class Mode : uint8_t { scattered, summed };
+    using Destroy = void (*)(void* object);
+
+    // Counters with one reference, in Mode::summed; `destroy(object)` is called once when none is left. The object calls
+    // `recycle` in the end.
+    [[nodiscard]] static ScatteredReferences& create(void* object, Destroy destroy);
+    void recycle();
+
+    void take() { shard().taken.fetch_add(1, std::memory_order_relaxed); }
+    void give_up() {
+        shard().given_up.fetch_add(1, std::memory_order_seq_cst);
+        if (mode_.load(std::memory_order_seq_cst) == Mode::summed) [[unlikely]]
+            destroy_if_unreferenced();
+    }
+    // The caller holds a reference.
+    void set_mode(Mode mode) { mode_.store(mode, std::memory_order_seq_cst); }
+
+private:
+    ScatteredReferences() = default;
+    void destroy_if_unreferenced();
+    [[nodiscard]] bool is_unreferenced() const;
+
+    struct alignas(64) Shard {
+        std::atomic<uint64_t> taken{0};
+        std::atomic<uint64_t> given_up{0};
+    };
+    static constexpr uint32_t shard_count = 32;
+    // 0: not chosen yet.
+    [[gnu::tls_model("initial-exec")]] static inline constinit thread_local uint32_t chosen_shard_ = 0;
+    [[gnu::cold]] static uint32_t choose_shard();
+    [[nodiscard]] Shard& shard() {
+        const uint32_t chosen = chosen_shard_ ? chosen_shard_ : choose_shard();
+        return shards_[chosen - 1];
+    }
+
+    Shard shards_[shard_count];
+    alignas(64) std::atomic<Mode> mode_{Mode::summed};
+    void* object_ = nullptr;             // null once it is to be destroyed; with the rest under a lock of the process
+    Destroy destroy_ = nullptr;
+    ScatteredReferences* next_ = nullptr;  // of those that no object uses
+};
+
+} // namespace polder::runtime
