@@ -30,7 +30,7 @@ Result<Ref<MemObject>> create_buffer(cl_context context_handle, const cl_mem_pro
             return fail(Status::invalid_buffer_size);
     if (!(flags & device_access))
         flags |= CL_MEM_READ_WRITE;
-    return context->told(
+    return context->reported(
         MemObject::create_buffer(Ref<Context>::share(context), flags, size, host_ptr,
                                  properties ? std::vector<cl_mem_properties>{0} : std::vector<cl_mem_properties>{}));
 }

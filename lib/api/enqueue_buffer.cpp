@@ -47,16 +47,6 @@ Result<void> check_host_writes(const MemObject& buffer) {
     return {};
 }
 
-// Memory for what the command is going to touch, or the report why there is none.
-Result<void> reserve(const EnqueueEdge& edge, const MemObject& buffer, SpaceId space) {
-    return edge.context().told(edge.context().domain().reserve(buffer.storage(), space));
-}
-
-// Likewise where the host sees it.
-Result<void> reserve_map(const EnqueueEdge& edge, const MemObject& buffer) {
-    return edge.context().told(edge.context().domain().reserve_map(buffer.storage()));
-}
-
 Ref<MemObject> share(MemObject* object) { return Ref<MemObject>::share(object); }
 
 struct HostRows {
@@ -84,7 +74,6 @@ Result<void> write(const EnqueueEdge& edge, MemObject* buffer, const StorageRect
     POLDER_TRY(check_host_writes(*buffer));
     if (rect.shape.row_bytes == 0)
         return edge.enqueue(type, MarkerCommand{}, blocking);
-    POLDER_TRY(reserve(edge, *buffer, edge.queue().space()));
     return edge.enqueue(type, WriteCommand(share(buffer), rect, from.first, from.layout), blocking);
 }
 
@@ -94,7 +83,6 @@ Result<void> copy(const EnqueueEdge& edge, MemObject* from, const StorageRect& f
         return edge.enqueue(type, MarkerCommand{});
     if (&from->storage() == &to->storage() && rects_overlap(from_rect, to_rect))
         return fail(Status::mem_copy_overlap);
-    POLDER_TRY(reserve(edge, *to, edge.queue().space()));
     return edge.enqueue(type, CopyCommand(share(from), from_rect, share(to), to_rect));
 }
 
@@ -107,7 +95,6 @@ Result<void> fill(const EnqueueEdge& edge, cl_mem handle, const void* pattern, s
         return fail(Status::invalid_value);
     if (size == 0)
         return edge.enqueue(CL_COMMAND_FILL_BUFFER, MarkerCommand{});
-    POLDER_TRY(reserve(edge, *buffer, edge.queue().space()));
     return edge.enqueue(CL_COMMAND_FILL_BUFFER,
                         FillCommand(share(buffer), range, {static_cast<const std::byte*>(pattern), pattern_size}));
 }
@@ -135,13 +122,13 @@ Result<void*> map(const EnqueueEdge& edge, cl_mem handle, Blocking blocking, cl_
     if (size == 0)
         return fail(Status::invalid_value);
     POLDER_ASSIGN(access, check_map_flags(*buffer, flags));
-    POLDER_TRY(reserve_map(edge, *buffer));
-    std::byte* const pointer = buffer->storage().map_address() + range.begin;
-    // CL_INVALID_OPERATION: the bytes are mapped for writing already.
-    POLDER_ASSIGN(record, buffer->add_map(pointer, StorageRect::of(range), access));
-    auto enqueued = edge.enqueue(CL_COMMAND_MAP_BUFFER, MapCommand(share(buffer), record), blocking);
+    // CL_INVALID_OPERATION: bytes of the region are mapped for writing already, and would be again.
+    POLDER_ASSIGN(command, MapCommand::create(share(buffer), range, access));
+    std::byte* const pointer = command.pointer();
+    const MapCommand registered = command;  // `command` is moved from when it has to wait
+    auto enqueued = edge.enqueue(CL_COMMAND_MAP_BUFFER, std::move(command), blocking);
     if (!enqueued) {
-        buffer->cancel_map(*record);
+        registered.abandon();
         return fail(enqueued.error());
     }
     return pointer;
@@ -168,7 +155,6 @@ Result<void> migrate(const EnqueueEdge& edge, cl_uint count, const cl_mem* list,
     std::vector<Ref<MemObject>> objects;
     for (cl_uint i = 0; i < count; ++i) {
         POLDER_ASSIGN(buffer, check_buffer(edge, list[i]));
-        POLDER_TRY(target.is_host() ? reserve_map(edge, *buffer) : reserve(edge, *buffer, target));
         objects.push_back(share(buffer));
     }
     using Content = memory::Domain::Content;

@@ -111,8 +111,8 @@ Result<MemObject*> named_buffer(const Queue& queue, const KernelOnDevice& on, co
     return fail(Status::invalid_kernel_args, text);
 }
 
-// The kernel's buffers as they are now, each with memory where the queue's device computes.
-Result<void> reserve_buffers(const Queue& queue, const KernelOnDevice& on, const KernelArguments& arguments,
+// The kernel's buffers as they are now.
+Result<void> find_buffers(const Queue& queue, const KernelOnDevice& on, const KernelArguments& arguments,
                              BufferList& buffers) {
     const driver::DeviceInfo& device = queue.device().info();
     for (size_t i = 0; i < buffers.size(); ++i) {
@@ -126,9 +126,6 @@ Result<void> reserve_buffers(const Queue& queue, const KernelOnDevice& on, const
         if (buffer->origin() % device.base_address_alignment != 0)
             return fail(Status::misaligned_sub_buffer_offset);
         buffers[i] = buffer;
-        if (on.info->arguments[pointer.index].access == Access::none)
-            continue;
-        POLDER_TRY(queue.context().told(queue.context().domain().reserve(buffer->storage(), queue.space())));
     }
     return {};
 }
@@ -176,7 +173,7 @@ Result<void> enqueue_launch(const EnqueueEdge& edge, const Kernel& kernel, cl_co
     if (runtime::local_bytes_used(*code, *arguments) > queue.device().info().local_memory_bytes)
         return fail(Status::out_of_resources, "the kernel's local memory exceeds CL_DEVICE_LOCAL_MEM_SIZE");
     BufferList buffers(arguments->pointers.size());
-    POLDER_TRY(reserve_buffers(queue, *on, *arguments, buffers));
+    POLDER_TRY(find_buffers(queue, *on, *arguments, buffers));
     POLDER_ASSIGN(variables, on->code->program_variables());
     return edge.enqueue(type, runtime::LaunchCommand{
                                   {on->keeper.get(), code, on->info, variables}, range, *arguments, std::move(buffers)});
@@ -221,7 +218,6 @@ Result<BufferList> native_buffers(const Queue& queue, const NativeArguments& giv
         if (&buffer->context() != &queue.context())
             return fail(Status::invalid_context);
         buffers[i] = buffer;
-        POLDER_TRY(queue.context().told(queue.context().domain().reserve(buffer->storage(), host_space)));
     }
     return buffers;
 }

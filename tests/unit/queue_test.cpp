@@ -16,7 +16,7 @@ namespace {
 // Submits one operation, which blocks until the gate opens, and then fails, as a command does whose second part is refused.
 struct HalfwayCommand final : Command {
     explicit HalfwayCommand(std::promise<void>& opened) : gate(&opened) {}
-    Result<driver::Timepoint> submit(Queue&, const memory::Execution& execution) override {
+    Result<driver::Timepoint> submit(Queue&, const memory::Execution& execution) const override {
         static_cast<void>(execution.queue.call(
             {[](void* data) { static_cast<std::promise<void>*>(data)->get_future().wait(); }, gate},
             {execution.waits, execution.times}));

@@ -8,15 +8,23 @@ namespace polder::runtime {
 using driver::Timepoint;
 using memory::Execution;
 
-Result<Timepoint> ReadCommand::submit(Queue& queue, const Execution& execution) {
+Result<Timepoint> ReadCommand::submit(Queue& queue, const Execution& execution) const {
     return queue.context().domain().read(execution, from_->storage(), rect_, to_, to_layout_);
 }
 
-Result<Timepoint> WriteCommand::submit(Queue& queue, const Execution& execution) {
+Result<void> WriteCommand::reserve(const Queue& queue) const {
+    return queue.context().domain().reserve(to_->storage(), queue.space());
+}
+
+Result<Timepoint> WriteCommand::submit(Queue& queue, const Execution& execution) const {
     return queue.context().domain().write(execution, to_->storage(), rect_, from_, from_layout_);
 }
 
-Result<Timepoint> CopyCommand::submit(Queue& queue, const Execution& execution) {
+Result<void> CopyCommand::reserve(const Queue& queue) const {
+    return queue.context().domain().reserve(to_->storage(), queue.space());
+}
+
+Result<Timepoint> CopyCommand::submit(Queue& queue, const Execution& execution) const {
     return queue.context().domain().copy(execution, from_->storage(), from_rect_, to_->storage(), to_rect_);
 }
 
@@ -24,22 +32,42 @@ FillPattern::FillPattern(std::span<const std::byte> pattern) : size_(pattern.siz
     std::ranges::copy(pattern, bytes_.begin());
 }
 
-Result<Timepoint> FillCommand::submit(Queue& queue, const Execution& execution) {
+Result<void> FillCommand::reserve(const Queue& queue) const {
+    return queue.context().domain().reserve(to_->storage(), queue.space());
+}
+
+Result<Timepoint> FillCommand::submit(Queue& queue, const Execution& execution) const {
     return queue.context().domain().fill(execution, to_->storage(), range_, pattern_.bytes());
 }
 
-Result<Timepoint> MapCommand::submit(Queue& queue, const Execution& execution) {
+Result<MapCommand> MapCommand::create(Ref<MemObject> object, ByteRange range, memory::MapAccess access) {
+    memory::Storage& storage = object->storage();
+    POLDER_TRY(object->context().reported(object->context().domain().reserve_map(storage)));
+    POLDER_ASSIGN(record,
+                  object->add_map(storage.map_address() + range.begin, memory::StorageRect::of(range), access));
+    return MapCommand(std::move(object), std::move(record));
+}
+
+Result<Timepoint> MapCommand::submit(Queue& queue, const Execution& execution) const {
     return queue.context().domain().map(execution, object_->storage(), record_->rect, record_->access);
 }
 
-Result<Timepoint> UnmapCommand::submit(Queue& queue, const Execution& execution) {
+Result<Timepoint> UnmapCommand::submit(Queue& queue, const Execution& execution) const {
     // The host never had the bytes, so there is nothing to publish.
     if (record_->has_failed())
         return fail(Status::exec_status_error_for_events_in_wait_list, "the map command failed");
     return queue.context().domain().unmap(execution, object_->storage(), record_->rect, record_->access);
 }
 
-Result<Timepoint> MigrateCommand::submit(Queue& queue, const Execution& execution) {
+Result<void> MigrateCommand::reserve(const Queue& queue) const {
+    memory::Domain& domain = queue.context().domain();
+    for (const Ref<MemObject>& object : objects_)
+        POLDER_TRY(target_.is_host() ? domain.reserve_map(object->storage())
+                                     : domain.reserve(object->storage(), target_));
+    return {};
+}
+
+Result<Timepoint> MigrateCommand::submit(Queue& queue, const Execution& execution) const {
     std::vector<memory::Use> uses;
     uses.reserve(objects_.size());
     for (const Ref<MemObject>& object : objects_)
@@ -47,11 +75,11 @@ Result<Timepoint> MigrateCommand::submit(Queue& queue, const Execution& executio
     return queue.context().domain().migrate(execution, uses, target_, content_);
 }
 
-Result<Timepoint> MarkerCommand::submit(Queue&, const Execution& execution) {
+Result<Timepoint> MarkerCommand::submit(Queue&, const Execution& execution) const {
     return execution.queue.marker({execution.waits, execution.times});
 }
 
-Result<Timepoint> HostCopyCommand::submit(Queue&, const Execution& execution) {
+Result<Timepoint> HostCopyCommand::submit(Queue&, const Execution& execution) const {
     if (size_.value == 0)
         return execution.queue.marker({execution.waits, execution.times});
     using Place = driver::CopyOperation::Place;
@@ -60,14 +88,14 @@ Result<Timepoint> HostCopyCommand::submit(Queue&, const Execution& execution) {
     return execution.queue.copy(copy, {execution.waits, execution.times});
 }
 
-Result<Timepoint> HostFillCommand::submit(Queue&, const Execution& execution) {
+Result<Timepoint> HostFillCommand::submit(Queue&, const Execution& execution) const {
     if (size_.value == 0)
         return execution.queue.marker({execution.waits, execution.times});
     const driver::FillOperation fill{DeviceAddress::of(to_), size_.value, pattern_.bytes()};
     return execution.queue.fill(fill, {execution.waits, execution.times});
 }
 
-Result<Timepoint> HostCallCommand::submit(Queue&, const Execution& execution) {
+Result<Timepoint> HostCallCommand::submit(Queue&, const Execution& execution) const {
     return execution.queue.call({function_, data_}, {execution.waits, execution.times});
 }
 

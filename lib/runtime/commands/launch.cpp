@@ -10,7 +10,7 @@ namespace {
 
 constexpr Alignment local_alignment{local_memory_alignment};
 
-// Room for `size` values: on the stack when they are few. They have no value yet.
+// Uninitialized room for `size` values: on the stack when they are few.
 template <class T, size_t few>
     requires std::is_trivially_copyable_v<T>
 class Scratch {
@@ -32,7 +32,7 @@ void put_address(std::span<std::byte> block, size_t offset, DeviceAddress addres
     std::memcpy(block.data() + offset, &address.value, sizeof address.value);
 }
 
-// Gives each __local argument its place behind the kernel's own local memory. Answers where the last one ends.
+// Gives each __local argument its place behind the kernel's own local memory. Returns where the last one ends.
 uint64_t place_locals(const LoadedCode& code, const KernelArguments& arguments, std::span<std::byte> block) {
     uint64_t end = code.compiled->local_bytes;
     for (const KernelArguments::Local& local : arguments.locals) {
@@ -56,7 +56,14 @@ void LaunchCommand::keep() {
     buffers_.add_references(kept_);
 }
 
-Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Execution& execution) {
+Result<void> LaunchCommand::reserve(const Queue& queue) const {
+    for (size_t i = 0; i < buffers_.size(); ++i)
+        if (buffers_[i] && code_.info->arguments[arguments_->pointers[i].index].access != Access::none)
+            POLDER_TRY(queue.context().domain().reserve(buffers_[i]->storage(), queue.space()));
+    return {};
+}
+
+Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Execution& execution) const {
     const std::vector<KernelArguments::Pointer>& pointers = arguments_->pointers;
     const Scratch<std::byte, 512> block(arguments_->packed.size());
     std::ranges::copy(arguments_->packed, block.values().begin());
@@ -102,29 +109,28 @@ driver::Timepoint LaunchCommand::launch(const memory::Execution& execution, driv
     return execution.queue.launch(operation, {waits, execution.times});
 }
 
-// What the driver calls: alive until it has.
-struct NativeCommand::Call final : RefCounted {
-    Call(NativeFunction native, std::vector<std::byte> block) : function(native), arguments(std::move(block)) {}
+// One submission of a native kernel; the queue keeps it until the driver has called it.
+struct NativeCall final : RefCounted {
+    NativeCall(NativeFunction native, std::vector<std::byte> block) : function(native), arguments(std::move(block)) {}
     NativeFunction function;
     std::vector<std::byte> arguments;
     static void run(void* data) {
-        auto* const call = static_cast<Call*>(data);
+        auto* const call = static_cast<NativeCall*>(data);
         call->function(call->arguments.empty() ? nullptr : call->arguments.data());
     }
 };
 
-NativeCommand::NativeCommand(NativeFunction function, std::vector<std::byte> arguments, BufferList buffers,
-                             std::vector<size_t> offsets)
-    : call_(make_ref<Call>(function, std::move(arguments))), buffers_(std::move(buffers)),
-      offsets_(std::move(offsets)) {}
+Result<void> NativeCommand::reserve(const Queue& queue) const {
+    for (size_t i = 0; i < buffers_.size(); ++i)
+        POLDER_TRY(queue.context().domain().reserve(buffers_[i]->storage(), host_space));
+    return {};
+}
 
-NativeCommand::NativeCommand(NativeCommand&& other) noexcept = default;
-NativeCommand::~NativeCommand() = default;
-
-Result<driver::Timepoint> NativeCommand::submit(Queue& queue, const memory::Execution& execution) {
+Result<driver::Timepoint> NativeCommand::submit(Queue& queue, const memory::Execution& execution) const {
+    const auto call = make_ref<NativeCall>(function_, arguments_);
     driver::Timepoint done;
     if (buffers_.size() == 0) {
-        done = execution.queue.call({&Call::run, call_.get()}, {execution.waits, execution.times});
+        done = execution.queue.call({&NativeCall::run, call.get()}, {execution.waits, execution.times});
     } else {
         // The function runs on the host and sees its memory, wherever the device computes.
         const memory::Execution on_host{execution.queue, host_space, execution.waits, execution.times};
@@ -133,11 +139,11 @@ Result<driver::Timepoint> NativeCommand::submit(Queue& queue, const memory::Exec
             uses.values()[i] = {&buffers_[i]->storage(), buffers_[i]->range(), Access::read_write};
         POLDER_ASSIGN(acquisition, queue.context().domain().acquire(on_host, uses.values()));
         for (size_t i = 0; i < buffers_.size(); ++i)
-            put_address(call_->arguments, offsets_[i], acquisition.address(i));
-        done = execution.queue.call({&Call::run, call_.get()}, {acquisition.waits(), execution.times});
+            put_address(call->arguments, offsets_[i], acquisition.address(i));
+        done = execution.queue.call({&NativeCall::run, call.get()}, {acquisition.waits(), execution.times});
         acquisition.commit(done);
     }
-    queue.keep_alive(*call_, done);
+    queue.keep_alive(*call, done);
     return done;
 }
 

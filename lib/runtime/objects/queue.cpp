@@ -187,6 +187,7 @@ void Queue::pass_barrier_locked() {
 }
 
 Result<Ref<Event>> Queue::enqueue_command(const EnqueueRequest& request, Command& command, MoveToHeap move) {
+    POLDER_TRY(context_->reported(command.reserve(*this)));
     bool must_wait = false;
     bool failed = false;
     for (const Event* event : request.wait_list) {
@@ -267,7 +268,7 @@ void Queue::hold_back_locked(const EnqueueRequest& request, bool joins_all, std:
     pending->armed(ready);
 }
 
-Result<driver::Timepoint> Queue::submit_pending(Command& command, std::vector<driver::Timepoint>& waits, Event& event) {
+Result<driver::Timepoint> Queue::submit_pending(const Command& command, std::vector<driver::Timepoint>& waits, Event& event) {
     Lock lock(mutex_);
     POLDER_ASSIGN(timepoint, submit_locked(command, waits, &event));
     if (is_flushed_ahead_ && timepoint.queue)
@@ -275,7 +276,7 @@ Result<driver::Timepoint> Queue::submit_pending(Command& command, std::vector<dr
     return timepoint;
 }
 
-Result<driver::Timepoint> Queue::submit_locked(Command& command, std::vector<driver::Timepoint>& waits, Event* event) {
+Result<driver::Timepoint> Queue::submit_locked(const Command& command, std::vector<driver::Timepoint>& waits, Event* event) {
     Lane& lane = choose_lane(waits);
     // Order within a driver queue is implied.
     std::erase_if(waits, [&](driver::Timepoint t) { return t.queue == lane.queue; });

@@ -1,5 +1,5 @@
-// The commands on buffers: each freezes what the application asked for and calls the memory layer when it is
-// submitted. Ranges are within the storage (a sub-buffer's origin is already added).
+// The commands on buffers. Each calls the memory layer when it is submitted. Ranges are within the storage: the origin of a
+// sub-buffer is added already.
 #pragma once
 
 #include <runtime/command.h>
@@ -14,7 +14,7 @@ class ReadCommand final : public Command {
 public:
     ReadCommand(Ref<MemObject> from, const memory::StorageRect& rect, std::byte* to, driver::RectLayout to_layout)
         : from_(std::move(from)), rect_(rect), to_(to), to_layout_(to_layout) {}
-    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
 
 private:
     Ref<MemObject> from_;
@@ -28,7 +28,8 @@ public:
     WriteCommand(Ref<MemObject> to, const memory::StorageRect& rect, const std::byte* from,
                  driver::RectLayout from_layout)
         : to_(std::move(to)), rect_(rect), from_(from), from_layout_(from_layout) {}
-    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+    Result<void> reserve(const Queue& queue) const override;
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
 
 private:
     Ref<MemObject> to_;
@@ -42,7 +43,8 @@ public:
     CopyCommand(Ref<MemObject> from, const memory::StorageRect& from_rect, Ref<MemObject> to,
                 const memory::StorageRect& to_rect)
         : from_(std::move(from)), from_rect_(from_rect), to_(std::move(to)), to_rect_(to_rect) {}
-    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+    Result<void> reserve(const Queue& queue) const override;
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
 
 private:
     Ref<MemObject> from_;
@@ -66,7 +68,8 @@ class FillCommand final : public Command {
 public:
     FillCommand(Ref<MemObject> to, ByteRange range, std::span<const std::byte> pattern)
         : to_(std::move(to)), range_(range), pattern_(pattern) {}
-    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+    Result<void> reserve(const Queue& queue) const override;
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
 
 private:
     Ref<MemObject> to_;
@@ -74,23 +77,33 @@ private:
     FillPattern pattern_;
 };
 
+// Runs once: clEnqueueMapBuffer has registered a map of the application.
 class MapCommand final : public Command {
 public:
-    MapCommand(Ref<MemObject> object, Ref<MapRecord> record) : object_(std::move(object)), record_(std::move(record)) {}
-    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
-    void abandon() override { object_->cancel_map(*record_); }
+    // Reserves the place where the host sees the bytes, because clEnqueueMapBuffer returns its address, and registers the
+    // map. mem_object_allocation_failure; invalid_operation when bytes would be mapped for writing twice.
+    static Result<MapCommand> create(Ref<MemObject> object, ByteRange range, memory::MapAccess access);
+    [[nodiscard]] std::byte* pointer() const { return record_->pointer; }
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    // The map is not registered any more.
+    void abandon() const override { object_->cancel_map(*record_); }
 
 private:
+    MapCommand(Ref<MemObject> object, Ref<MapRecord> record)
+        : object_(std::move(object)), record_(std::move(record)) {}
+
     Ref<MemObject> object_;
     Ref<MapRecord> record_;
 };
 
+// Runs once: clEnqueueUnmapMemObject has taken the record of a map of the application.
 class UnmapCommand final : public Command {
 public:
     UnmapCommand(Ref<MemObject> object, Ref<MapRecord> record)
         : object_(std::move(object)), record_(std::move(record)) {}
-    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
-    void abandon() override { object_->return_map(record_); }
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    // The bytes are still mapped.
+    void abandon() const override { object_->return_map(record_); }
 
 private:
     Ref<MemObject> object_;
@@ -101,7 +114,8 @@ class MigrateCommand final : public Command {
 public:
     MigrateCommand(std::vector<Ref<MemObject>> objects, SpaceId target, memory::Domain::Content content)
         : objects_(std::move(objects)), target_(target), content_(content) {}
-    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+    Result<void> reserve(const Queue& queue) const override;
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
 
 private:
     std::vector<Ref<MemObject>> objects_;
@@ -112,14 +126,14 @@ private:
 // Markers, barriers, and SVM commands that only have to be ordered.
 class MarkerCommand final : public Command {
 public:
-    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
 };
 
 // Between two places of host memory: clEnqueueSVMMemcpy.
 class HostCopyCommand final : public Command {
 public:
     HostCopyCommand(std::byte* to, const std::byte* from, ByteCount size) : to_(to), from_(from), size_(size) {}
-    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
 
 private:
     std::byte* to_;
@@ -132,7 +146,7 @@ class HostFillCommand final : public Command {
 public:
     HostFillCommand(std::byte* to, ByteCount size, std::span<const std::byte> pattern)
         : to_(to), size_(size), pattern_(pattern) {}
-    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
 
 private:
     std::byte* to_;
@@ -140,14 +154,14 @@ private:
     FillPattern pattern_;
 };
 
-// Calls a function of the host, on a thread that may block: clEnqueueSVMFree, native kernels.
+// Calls a function of the host, on a thread that may block: clEnqueueSVMFree. Runs once, because the function frees its data.
 class HostCallCommand final : public Command {
 public:
     // `function(data)` is called once, and has to free `data`; `discard(data)` instead when the command fails.
     HostCallCommand(void (*function)(void*), void (*discard)(void*), void* data)
         : function_(function), discard_(discard), data_(data) {}
-    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
-    void abandon() override { discard_(data_); }
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    void abandon() const override { discard_(data_); }
 
 private:
     void (*function_)(void*);

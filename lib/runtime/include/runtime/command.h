@@ -1,9 +1,10 @@
-// Command: what was enqueued, frozen, until its dependencies are submitted.
+// Command: an immutable description of what was enqueued. Submitting it is the queue's part: where, after what, with which
+// event (memory::Execution, and PendingCommand in queue.cpp). A description may therefore be submitted any number of times;
+// those that run once by their meaning (maps, unmaps, calls of the host) say so.
 //
-// A command that can be submitted at once never leaves the enqueuing thread's stack; one that has to wait is
-// moved to the heap as part of a PendingCommand (see queue.h). What it needs until it is submitted, the application
-// keeps while the enqueuing call runs; a command that has to wait longer is told to `keep` it. The memory layer and the
-// queue keep alive what executes.
+// A description borrows the buffers, arguments and code that it names: the application keeps them while the enqueue call
+// runs. A command that can be submitted at once never leaves the enqueuing thread's stack. One that has to wait is moved
+// to the heap and takes references (`keep`). The memory layer and the queue keep alive what executes.
 #pragma once
 
 #include <memory/domain.h>
@@ -18,13 +19,20 @@ class Queue;
 class Command {
 public:
     virtual ~Command() = default;
-    // Called once, with the queue's lock held, when every dependency has a timepoint.
-    [[nodiscard]] virtual Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) = 0;
-    // Called once when the command outlives the enqueuing call: takes references to what it has borrowed.
+    // Called by the enqueue call, without locks: makes sure that there is memory for everything that the command touches
+    // where `queue` computes. mem_object_allocation_failure otherwise.
+    [[nodiscard]] virtual Result<void> reserve(const Queue& queue) const {
+        static_cast<void>(queue);
+        return {};
+    }
+    // Submits the command once, with the queue's lock held, when every dependency has a timepoint. Returns the timepoint
+    // of its completion.
+    [[nodiscard]] virtual Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const = 0;
+    // Called once when the command outlives the enqueue call: takes references to what it has borrowed.
     virtual void keep() {}
-    // Called once when a command that had to wait fails, instead of submit or after it failed: gives back what the enqueue
-    // call took. When the enqueue call itself fails, that call gives it back.
-    virtual void abandon() {}
+    // Called once when a command that had to wait fails, before it is submitted or when submitting it fails: undoes what the
+    // enqueue call did. When the enqueue call itself fails, that call undoes it.
+    virtual void abandon() const {}
 };
 
 }  // namespace polder::runtime

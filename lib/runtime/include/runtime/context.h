@@ -47,13 +47,13 @@ public:
     // The smallest base address alignment, in bytes, of the devices: what a sub-buffer's origin needs.
     [[nodiscard]] uint64_t min_base_alignment() const;
 
-    // Tells the application (pfn_notify) of its own mistake; POCL_DEBUG=api tells of the failing call.
+    // Reports a mistake of the application to it (pfn_notify). POCL_DEBUG=api reports the failing call.
     void notify(std::string_view text) const;
-    // Tells the application and, always, the user: memory that there is not.
+    // Reports to the application and, always, on stderr: out of memory.
     void notify_user(std::string_view text) const;
-    // `result` as it is, told like that when it is a failure.
+    // Reports a failed result with notify_user, then returns it.
     template <class T>
-    [[nodiscard]] Result<T> told(Result<T> result) const {
+    [[nodiscard]] Result<T> reported(Result<T> result) const {
         if (!result)
             notify_user(result.error().detail());
         return result;

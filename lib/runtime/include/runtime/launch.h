@@ -1,7 +1,7 @@
 // The commands that execute code: a kernel launch, and a native kernel.
 //
-// A launch freezes the kernel's arguments and, when it has to wait, keeps their buffers until it is submitted; from then
-// on the memory layer keeps what is in use, and the queue keeps the code. A repeated launch that can be submitted at once takes no
+// A launch that has to wait keeps the kernel's arguments and their buffers until it is submitted. From then on the memory
+// layer keeps the memory in use, and the queue keeps the code. A repeated launch that can be submitted at once allocates no
 // memory from the heap.
 #pragma once
 
@@ -15,8 +15,7 @@
 
 namespace polder::runtime {
 
-// The buffers of a command, which keeps them or not (Command::keep); null where there is none. Few of them stand in the
-// command itself.
+// The buffers of a command; null where an argument has none. Up to eight are stored in the command itself.
 class BufferList {
 public:
     explicit BufferList(size_t size) : size_(size) {
@@ -60,7 +59,8 @@ public:
     LaunchCommand(const LaunchCode& code, const NdRange& range, const KernelArguments& arguments, BufferList buffers)
         : code_(code), range_(range), arguments_(&arguments), buffers_(std::move(buffers)) {}
 
-    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+    Result<void> reserve(const Queue& queue) const override;
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
     void keep() override;
 
 private:
@@ -74,25 +74,27 @@ private:
     std::vector<Ref<const RefCounted>> kept_;
 };
 
-// Where a kernel's __local arguments begin and end within the local memory of a work-group, in bytes.
+// The bytes of local memory that a work-group needs: the kernel's own and its __local arguments.
 [[nodiscard]] uint64_t local_bytes_used(const LoadedCode& code, const KernelArguments& arguments);
 
 using NativeFunction = void(CL_CALLBACK*)(void* arguments);
 
 class NativeCommand final : public Command {
 public:
-    // `arguments` is the application's block, copied; the address of buffers[i] is put at offsets[i] of it.
+    // `arguments` is the application's block, copied; the address of buffers[i] is put at offsets[i] of the copy that each
+    // submission makes of it.
     NativeCommand(NativeFunction function, std::vector<std::byte> arguments, BufferList buffers,
-                  std::vector<size_t> offsets);
-    NativeCommand(NativeCommand&& other) noexcept;
-    ~NativeCommand() override;
+                  std::vector<size_t> offsets)
+        : function_(function), arguments_(std::move(arguments)), buffers_(std::move(buffers)),
+          offsets_(std::move(offsets)) {}
 
-    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) override;
+    Result<void> reserve(const Queue& queue) const override;
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
     void keep() override { buffers_.add_references(kept_); }
 
 private:
-    struct Call;
-    Ref<Call> call_;
+    NativeFunction function_;
+    std::vector<std::byte> arguments_;
     BufferList buffers_;
     std::vector<size_t> offsets_;
     std::vector<Ref<const RefCounted>> kept_;

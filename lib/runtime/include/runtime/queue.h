@@ -45,8 +45,9 @@ public:
     [[nodiscard]] cl_command_queue_properties properties() const { return properties_; }
     [[nodiscard]] const std::vector<cl_queue_properties>& property_list() const { return property_list_; }
 
-    // Enqueues a command: submits it now, or when what it waits for is submitted. The event is null unless asked
-    // for (or the command has to wait). Errors are those of an immediate submission.
+    // Enqueues a command: reserves its memory, and submits it now or when everything that it waits for is submitted. The
+    // event is null unless asked for (or the command has to wait). Errors are those of reserving and of an immediate
+    // submission.
     template <std::derived_from<Command> T>
     [[nodiscard]] Result<Ref<Event>> enqueue(const EnqueueRequest& request, T&& command) {
         return enqueue_command(request, command, [](Command& c) -> std::unique_ptr<Command> {
@@ -80,14 +81,15 @@ private:
     Queue(Ref<Context> context, Ref<Device> device, cl_command_queue_properties properties,
           std::vector<cl_queue_properties> property_list);
 
-    Result<Ref<Event>> enqueue_command(const EnqueueRequest& request, Command& command, MoveToHeap move);
+    Result<Ref<Event>> enqueue_command(const EnqueueRequest& request, Command& command, MoveToHeap move)
+        POLDER_EXCLUDES(mutex_);
     Ref<Event> make_event(cl_command_type type);
     void add_order_waits_locked(bool joins_all, std::vector<driver::Timepoint>& waits) POLDER_REQUIRES(mutex_);
     void hold_back_locked(const EnqueueRequest& request, bool joins_all, std::unique_ptr<Command> command,
                           const Ref<Event>& event, std::vector<Ref<Dependent>>& ready) POLDER_REQUIRES(mutex_);
-    Result<driver::Timepoint> submit_pending(Command& command, std::vector<driver::Timepoint>& waits, Event& event)
+    Result<driver::Timepoint> submit_pending(const Command& command, std::vector<driver::Timepoint>& waits, Event& event)
         POLDER_EXCLUDES(mutex_);
-    Result<driver::Timepoint> submit_locked(Command& command, std::vector<driver::Timepoint>& waits, Event* event)
+    Result<driver::Timepoint> submit_locked(const Command& command, std::vector<driver::Timepoint>& waits, Event* event)
         POLDER_REQUIRES(mutex_);
     void reserve_kept_locked() POLDER_REQUIRES(mutex_);
     Lane& choose_lane(std::span<const driver::Timepoint> waits) POLDER_REQUIRES(mutex_);
