@@ -14,17 +14,18 @@ namespace {
 Result<Ref<MemObject>> create_buffer(cl_context context_handle, const cl_mem_properties* properties, cl_mem_flags flags,
                                      size_t size, void* host_ptr) {
     POLDER_ASSIGN(context, from_handle<Context>(context_handle));
-    // No property is defined for buffers; an empty list is fine.
+    // CL_INVALID_PROPERTY: properties is not empty; no property is defined for buffers.
     if (properties && properties[0] != 0)
         return fail(Status::invalid_property);
     POLDER_TRY(check_flags(flags));
+    // CL_INVALID_BUFFER_SIZE: size is 0, or greater than CL_DEVICE_MAX_MEM_ALLOC_SIZE of all devices in the context.
     if (size == 0 || size > context->max_allocation_bytes())
         return fail(Status::invalid_buffer_size);
-    // A host pointer is needed exactly when the flags speak of one.
+    // CL_INVALID_HOST_PTR: host_ptr is null and the flags ask for one, or the other way round.
     const bool needs_pointer = flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR);
     if (needs_pointer != (host_ptr != nullptr))
         return fail(Status::invalid_host_ptr);
-    // A buffer made in an SVM allocation cannot reach behind its end.
+    // CL_INVALID_BUFFER_SIZE: host_ptr is in an SVM allocation, and size reaches behind its end.
     if (needs_pointer)
         if (const auto place = context->svm().find(host_ptr); place && size > place->size())
             return fail(Status::invalid_buffer_size);
@@ -38,8 +39,10 @@ Result<Ref<MemObject>> create_buffer(cl_context context_handle, const cl_mem_pro
 // What a sub-buffer may not claim beyond its parent, and what it takes over when it claims nothing.
 Result<cl_mem_flags> sub_buffer_flags(cl_mem_flags parent, cl_mem_flags flags) {
     POLDER_TRY(check_flags(flags));
+    // CL_INVALID_VALUE: flags name a use of host_ptr.
     if (flags & host_pointer_use)
         return fail(Status::invalid_value);
+    // CL_INVALID_VALUE: flags allow an access that the parent forbids.
     if ((parent & CL_MEM_WRITE_ONLY) && (flags & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY)))
         return fail(Status::invalid_value);
     if ((parent & CL_MEM_READ_ONLY) && (flags & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY)))
@@ -60,18 +63,21 @@ Result<cl_mem_flags> sub_buffer_flags(cl_mem_flags parent, cl_mem_flags flags) {
 Result<Ref<MemObject>> create_sub_buffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type type,
                                          const void* info) {
     POLDER_ASSIGN(parent, from_handle<MemObject>(buffer));
-    // A sub-buffer has no sub-buffers.
+    // CL_INVALID_MEM_OBJECT: buffer is a sub-buffer.
     if (parent->parent())
         return fail(Status::invalid_mem_object);
     POLDER_ASSIGN(all_flags, sub_buffer_flags(parent->flags(), flags));
+    // CL_INVALID_VALUE: buffer_create_type is unknown, or buffer_create_info is null.
     if (type != CL_BUFFER_CREATE_TYPE_REGION || !info)
         return fail(Status::invalid_value);
     const auto region = *static_cast<const cl_buffer_region*>(info);
+    // CL_INVALID_BUFFER_SIZE: the size of the region is 0.
     if (region.size == 0)
         return fail(Status::invalid_buffer_size);
+    // CL_INVALID_VALUE: the region is out of the bounds of buffer.
     if (region.origin > parent->size() || region.size > parent->size() - region.origin)
         return fail(Status::invalid_value);
-    // At least one device of the context must be able to use the origin.
+    // CL_MISALIGNED_SUB_BUFFER_OFFSET: the origin is aligned for no device of the context.
     if (region.origin % parent->context().min_base_alignment() != 0)
         return fail(Status::misaligned_sub_buffer_offset);
     return MemObject::create_sub_buffer(Ref<MemObject>::share(parent), all_flags,

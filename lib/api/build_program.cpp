@@ -29,15 +29,16 @@ struct HeaderList {
 };
 
 Result<std::vector<compiler::NamedSource>> headers_of(const Program& program, const HeaderList& given) {
-    // The count, the programs and the names must agree.
+    // CL_INVALID_VALUE: the number, the programs and the names of the headers do not agree.
     if ((given.count == 0) != (given.programs == nullptr) || (given.count == 0) != (given.names == nullptr))
         return fail(Status::invalid_value);
     std::vector<compiler::NamedSource> headers;
     for (cl_uint i = 0; i < given.count; ++i) {
         POLDER_ASSIGN(header, from_handle<Program>(given.programs[i]));
+        // CL_INVALID_VALUE: the name of a header is null.
         if (!given.names[i])
             return fail(Status::invalid_value);
-        // Headers of another context.
+        // CL_INVALID_CONTEXT: a header is of another context.
         if (&header->context() != &program.context())
             return fail(Status::invalid_context);
         headers.push_back({given.names[i], header->source()});
@@ -46,13 +47,13 @@ Result<std::vector<compiler::NamedSource>> headers_of(const Program& program, co
 }
 
 Result<std::vector<Ref<Program>>> linked_programs(const Context& context, cl_uint count, const cl_program* list) {
-    // Nothing to link.
+    // CL_INVALID_VALUE: num_input_programs is 0 or input_programs is null.
     if (count == 0 || !list)
         return fail(Status::invalid_value);
     std::vector<Ref<Program>> programs;
     for (cl_uint i = 0; i < count; ++i) {
         POLDER_ASSIGN(program, from_handle<Program>(list[i]));
-        // Programs of another context.
+        // CL_INVALID_CONTEXT: an input program is of another context.
         if (&program->context() != &context)
             return fail(Status::invalid_context);
         programs.push_back(Ref<Program>::share(program));
@@ -118,12 +119,13 @@ CL_API_ENTRY cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint num_d
         POLDER_ASSIGN(object, from_handle<Program>(program));
         POLDER_ASSIGN(listed, device_list(object->devices(), num_devices, list, AbsentList::all));
         std::vector<Ref<Device>> devices = with_parts(object->devices(), listed);
+        // CL_INVALID_VALUE: pfn_notify is null and user_data is not.
         if (!is_valid({pfn_notify, user_data}))
             return fail(Status::invalid_value);
-        // Neither source nor binary, but linked.
+        // CL_INVALID_OPERATION: the program was linked, so that it has neither source nor a loaded binary.
         if (object->origin() == Program::Origin::linked)
             return fail(Status::invalid_operation);
-        // Devices for which no executable binary has been loaded.
+        // CL_INVALID_BINARY: no executable binary was loaded for a listed device.
         if (object->origin() == Program::Origin::binary && !has_binaries(*object, devices))
             return fail(Status::invalid_binary);
         return object->build({.step = Step::build,
@@ -143,9 +145,10 @@ CL_API_ENTRY cl_int CL_API_CALL clCompileProgram(cl_program program, cl_uint num
         POLDER_ASSIGN(object, from_handle<Program>(program));
         POLDER_ASSIGN(listed, device_list(object->devices(), num_devices, list, AbsentList::all));
         POLDER_ASSIGN(headers, headers_of(*object, {num_input_headers, input_headers, header_include_names}));
+        // CL_INVALID_VALUE: pfn_notify is null and user_data is not.
         if (!is_valid({pfn_notify, user_data}))
             return fail(Status::invalid_value);
-        // No source to compile.
+        // CL_INVALID_OPERATION: the program has no source.
         if (object->origin() != Program::Origin::source)
             return fail(Status::invalid_operation);
         return object->build({.step = Step::compile,
@@ -167,6 +170,7 @@ CL_API_ENTRY cl_program CL_API_CALL clLinkProgram(cl_context context, cl_uint nu
         POLDER_ASSIGN(owner, from_handle<Context>(context));
         POLDER_ASSIGN(listed, device_list(owner->devices(), num_devices, list, AbsentList::all));
         POLDER_ASSIGN(programs, linked_programs(*owner, num_input_programs, input_programs));
+        // CL_INVALID_VALUE: pfn_notify is null and user_data is not.
         if (!is_valid({pfn_notify, user_data}))
             return fail(Status::invalid_value);
         POLDER_ASSIGN(devices, linkable_devices(programs, listed));

@@ -22,6 +22,7 @@ Result<std::vector<cl_context_properties>> check_properties(const cl_context_pro
     bool has_sync = false;
     for (; *list != 0; list += 2) {
         if (list[0] == CL_CONTEXT_PLATFORM) {
+            // CL_INVALID_PROPERTY: a property is named twice, is unknown or has an unknown value.
             if (std::exchange(has_platform, true))
                 return fail(Status::invalid_property);
             POLDER_TRY(from_handle<Platform>(reinterpret_cast<const void*>(list[1])));
@@ -40,13 +41,14 @@ Result<std::vector<cl_context_properties>> check_properties(const cl_context_pro
 Result<cl_context> create_context(const cl_context_properties* list, std::vector<Ref<Device>> devices,
                                   Context::Notify notify, void* user_data) {
     POLDER_ASSIGN(properties, check_properties(list));
-    // A user argument without a callback makes no sense.
+    // CL_INVALID_VALUE: pfn_notify is null and user_data is not.
     if (!notify && user_data)
         return fail(Status::invalid_value);
     return expose<cl_context>(Context::create(std::move(devices), std::move(properties), notify, user_data));
 }
 
 Result<std::vector<Ref<Device>>> check_devices(cl_uint count, const cl_device_id* list) {
+    // CL_INVALID_VALUE: devices is null or num_devices is 0.
     if (!list || count == 0)
         return fail(Status::invalid_value);
     std::vector<Ref<Device>> devices;
@@ -96,6 +98,7 @@ CL_API_ENTRY cl_context CL_API_CALL clCreateContextFromType(const cl_context_pro
                                                             void* user_data, cl_int* errcode_ret) {
     return create<cl_context>(errcode_ret, [&]() -> Result<cl_context> {
         POLDER_ASSIGN(devices, select_devices(device_type));
+        // CL_DEVICE_NOT_FOUND: the platform has no device of device_type.
         if (devices.empty())
             return fail(Status::device_not_found);
         return create_context(properties, std::move(devices), pfn_notify, user_data);
@@ -122,6 +125,7 @@ CL_API_ENTRY cl_int CL_API_CALL clSetContextDestructorCallback(cl_context contex
                                                                void* user_data) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(checked, from_handle<Context>(context));
+        // CL_INVALID_VALUE: pfn_notify is null.
         if (!pfn_notify)
             return fail(Status::invalid_value);
         checked->add_destructor(pfn_notify, user_data);

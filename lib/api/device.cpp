@@ -25,7 +25,7 @@ namespace polder::api {
 Result<std::vector<Ref<Device>>> select_devices(cl_device_type type) {
     constexpr cl_device_type known = CL_DEVICE_TYPE_DEFAULT | CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU |
                                      CL_DEVICE_TYPE_ACCELERATOR | CL_DEVICE_TYPE_CUSTOM;
-    // A type with unknown bits, or none.
+    // CL_INVALID_DEVICE_TYPE: device_type has unknown bits, or none.
     if (type != CL_DEVICE_TYPE_ALL && (type == 0 || (type & ~known)))
         return fail(Status::invalid_device_type);
     const std::span<const Ref<Device>> all = Platform::get().devices();
@@ -47,11 +47,12 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id platform, cl_devic
         if (platform)
             POLDER_TRY(from_handle<Platform>(platform));
         POLDER_ASSIGN(selected, select_devices(device_type));
-        // Room for no device, or no room for anything.
+        // CL_INVALID_VALUE: num_entries is 0 and devices is not null, or devices and num_devices are null.
         if ((devices && num_entries == 0) || (!devices && !num_devices))
             return fail(Status::invalid_value);
         if (num_devices)
             *num_devices = static_cast<cl_uint>(selected.size());
+        // CL_DEVICE_NOT_FOUND: the platform has no device of device_type.
         if (selected.empty())
             return fail(Status::device_not_found);
         for (size_t i = 0; devices && i < std::min<size_t>(selected.size(), num_entries); ++i)
@@ -74,7 +75,7 @@ CL_API_ENTRY cl_int CL_API_CALL clCreateSubDevices(cl_device_id in_device,
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(parent, from_handle<Device>(in_device));
         POLDER_ASSIGN(plan, plan_sub_devices(*parent, properties));
-        // Room for fewer sub-devices than the partition has.
+        // CL_INVALID_VALUE: num_devices is less than the number of sub-devices.
         if (out_devices && num_devices < plan.compute_units.size())
             return fail(Status::invalid_value);
         if (out_devices) {
@@ -116,6 +117,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceAndHostTimer(cl_device_id device, cl_
                                                         cl_ulong* host_timestamp) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(now_ns, timestamp(device));
+        // CL_INVALID_VALUE: a place for a timestamp is null.
         if (!device_timestamp || !host_timestamp)
             return fail(Status::invalid_value);
         *device_timestamp = *host_timestamp = now_ns;
@@ -126,6 +128,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceAndHostTimer(cl_device_id device, cl_
 CL_API_ENTRY cl_int CL_API_CALL clGetHostTimer(cl_device_id device, cl_ulong* host_timestamp) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(now_ns, timestamp(device));
+        // CL_INVALID_VALUE: host_timestamp is null.
         if (!host_timestamp)
             return fail(Status::invalid_value);
         *host_timestamp = now_ns;

@@ -13,13 +13,13 @@ enum class Blocking : uint8_t { no, yes };
 
 inline Blocking blocking_if(cl_bool blocking) { return blocking ? Blocking::yes : Blocking::no; }
 
-class EnqueueEdge {
+class EnqueueCall {
 public:
     // invalid_command_queue, invalid_event_wait_list, invalid_context.
-    static Result<EnqueueEdge> check(cl_command_queue handle, cl_uint count, const cl_event* list, cl_event* event) {
+    static Result<EnqueueCall> check(cl_command_queue handle, cl_uint count, const cl_event* list, cl_event* event) {
         POLDER_ASSIGN(queue, from_handle<runtime::Queue>(handle));
         POLDER_ASSIGN(events, wait_list(queue->context(), count, list));
-        return EnqueueEdge{*queue, std::move(events), event};
+        return EnqueueCall{*queue, std::move(events), event};
     }
 
     [[nodiscard]] runtime::Queue& queue() const { return *queue_; }
@@ -43,7 +43,7 @@ public:
     }
 
 private:
-    EnqueueEdge(runtime::Queue& queue, WaitList events, cl_event* event_place)
+    EnqueueCall(runtime::Queue& queue, WaitList events, cl_event* event_place)
         : queue_(&queue), events_(std::move(events)), event_place_(event_place) {}
 
     runtime::Queue* queue_;

@@ -12,18 +12,20 @@ using memory::StorageRect;
 namespace polder::api {
 namespace {
 
-// A buffer as an argument of a command on `edge`'s queue.
-Result<MemObject*> check_buffer(const EnqueueEdge& edge, cl_mem handle) {
+// A buffer as an argument of a command on `call`'s queue.
+Result<MemObject*> check_buffer(const EnqueueCall& call, cl_mem handle) {
     POLDER_ASSIGN(buffer, from_handle<MemObject>(handle));
-    if (&buffer->context() != &edge.context())
+    // CL_INVALID_CONTEXT: buffer and queue are of different contexts.
+    if (&buffer->context() != &call.context())
         return fail(Status::invalid_context);
-    // A sub-buffer must begin where this device can begin to access.
-    if (buffer->parent() && buffer->origin() % edge.queue().device().info().base_address_alignment != 0)
+    // CL_MISALIGNED_SUB_BUFFER_OFFSET: the origin of the sub-buffer is not aligned for the device of the queue.
+    if (buffer->parent() && buffer->origin() % call.queue().device().info().base_address_alignment != 0)
         return fail(Status::misaligned_sub_buffer_offset);
     return buffer;
 }
 
 Result<ByteRange> check_range(const MemObject& buffer, uint64_t offset, uint64_t size) {
+    // CL_INVALID_VALUE: the region is out of the bounds of buffer.
     if (offset > buffer.size() || size > buffer.size() - offset)
         return fail(Status::invalid_value);
     return ByteRange::at(buffer.origin() + offset, ByteCount{size});
@@ -36,12 +38,14 @@ Result<StorageRect> check_buffer_rect(const MemObject& buffer, const RectArgumen
 }
 
 Result<void> check_host_reads(const MemObject& buffer) {
+    // CL_INVALID_OPERATION: the buffer was created with CL_MEM_HOST_WRITE_ONLY or CL_MEM_HOST_NO_ACCESS.
     if (buffer.flags() & (CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS))
         return fail(Status::invalid_operation);
     return {};
 }
 
 Result<void> check_host_writes(const MemObject& buffer) {
+    // CL_INVALID_OPERATION: the buffer was created with CL_MEM_HOST_READ_ONLY or CL_MEM_HOST_NO_ACCESS.
     if (buffer.flags() & (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS))
         return fail(Status::invalid_operation);
     return {};
@@ -55,53 +59,56 @@ struct HostRows {
 };
 
 Result<HostRows> check_host_rect(void* pointer, const RectArguments& arguments, const size_t* region) {
+    // CL_INVALID_VALUE: ptr is null.
     if (!pointer)
         return fail(Status::invalid_value);
     POLDER_ASSIGN(rect, check_rect(arguments, region, ~uint64_t{0}));
     return HostRows{static_cast<std::byte*>(pointer) + rect.offset, rect.layout};
 }
 
-Result<void> read(const EnqueueEdge& edge, MemObject* buffer, const StorageRect& rect, HostRows to,
+Result<void> read(const EnqueueCall& call, MemObject* buffer, const StorageRect& rect, HostRows to,
                   cl_command_type type, Blocking blocking) {
     POLDER_TRY(check_host_reads(*buffer));
     if (rect.shape.row_bytes == 0)
-        return edge.enqueue(type, MarkerCommand{}, blocking);
-    return edge.enqueue(type, ReadCommand(share(buffer), rect, to.first, to.layout), blocking);
+        return call.enqueue(type, MarkerCommand{}, blocking);
+    return call.enqueue(type, ReadCommand(share(buffer), rect, to.first, to.layout), blocking);
 }
 
-Result<void> write(const EnqueueEdge& edge, MemObject* buffer, const StorageRect& rect, HostRows from,
+Result<void> write(const EnqueueCall& call, MemObject* buffer, const StorageRect& rect, HostRows from,
                    cl_command_type type, Blocking blocking) {
     POLDER_TRY(check_host_writes(*buffer));
     if (rect.shape.row_bytes == 0)
-        return edge.enqueue(type, MarkerCommand{}, blocking);
-    return edge.enqueue(type, WriteCommand(share(buffer), rect, from.first, from.layout), blocking);
+        return call.enqueue(type, MarkerCommand{}, blocking);
+    return call.enqueue(type, WriteCommand(share(buffer), rect, from.first, from.layout), blocking);
 }
 
-Result<void> copy(const EnqueueEdge& edge, MemObject* from, const StorageRect& from_rect, MemObject* to,
+Result<void> copy(const EnqueueCall& call, MemObject* from, const StorageRect& from_rect, MemObject* to,
                   const StorageRect& to_rect, cl_command_type type) {
     if (from_rect.shape.row_bytes == 0)
-        return edge.enqueue(type, MarkerCommand{});
+        return call.enqueue(type, MarkerCommand{});
+    // CL_MEM_COPY_OVERLAP: the regions overlap within one buffer.
     if (&from->storage() == &to->storage() && rects_overlap(from_rect, to_rect))
         return fail(Status::mem_copy_overlap);
-    return edge.enqueue(type, CopyCommand(share(from), from_rect, share(to), to_rect));
+    return call.enqueue(type, CopyCommand(share(from), from_rect, share(to), to_rect));
 }
 
-Result<void> fill(const EnqueueEdge& edge, cl_mem handle, const void* pattern, size_t pattern_size, size_t offset,
+Result<void> fill(const EnqueueCall& call, cl_mem handle, const void* pattern, size_t pattern_size, size_t offset,
                   size_t size) {
-    POLDER_ASSIGN(buffer, check_buffer(edge, handle));
+    POLDER_ASSIGN(buffer, check_buffer(call, handle));
     POLDER_TRY(check_pattern(pattern, pattern_size));
     POLDER_ASSIGN(range, check_range(*buffer, offset, size));
+    // CL_INVALID_VALUE: offset or size is not a multiple of pattern_size.
     if (offset % pattern_size != 0 || size % pattern_size != 0)
         return fail(Status::invalid_value);
     if (size == 0)
-        return edge.enqueue(CL_COMMAND_FILL_BUFFER, MarkerCommand{});
-    return edge.enqueue(CL_COMMAND_FILL_BUFFER,
+        return call.enqueue(CL_COMMAND_FILL_BUFFER, MarkerCommand{});
+    return call.enqueue(CL_COMMAND_FILL_BUFFER,
                         FillCommand(share(buffer), range, {static_cast<const std::byte*>(pattern), pattern_size}));
 }
 
 Result<memory::MapAccess> check_map_flags(const MemObject& buffer, cl_map_flags flags) {
     constexpr cl_map_flags known = CL_MAP_READ | CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
-    // Invalidation excludes the other two.
+    // CL_INVALID_VALUE: map_flags are unknown, or CL_MAP_WRITE_INVALIDATE_REGION is combined with another.
     if ((flags & ~known) || ((flags & CL_MAP_WRITE_INVALIDATE_REGION) && (flags & (CL_MAP_READ | CL_MAP_WRITE))))
         return fail(Status::invalid_value);
     if (flags & CL_MAP_READ)
@@ -115,10 +122,11 @@ Result<memory::MapAccess> check_map_flags(const MemObject& buffer, cl_map_flags 
     return memory::MapAccess::read;
 }
 
-Result<void*> map(const EnqueueEdge& edge, cl_mem handle, Blocking blocking, cl_map_flags flags, size_t offset,
+Result<void*> map(const EnqueueCall& call, cl_mem handle, Blocking blocking, cl_map_flags flags, size_t offset,
                   size_t size) {
-    POLDER_ASSIGN(buffer, check_buffer(edge, handle));
+    POLDER_ASSIGN(buffer, check_buffer(call, handle));
     POLDER_ASSIGN(range, check_range(*buffer, offset, size));
+    // CL_INVALID_VALUE: size is 0.
     if (size == 0)
         return fail(Status::invalid_value);
     POLDER_ASSIGN(access, check_map_flags(*buffer, flags));
@@ -126,7 +134,7 @@ Result<void*> map(const EnqueueEdge& edge, cl_mem handle, Blocking blocking, cl_
     POLDER_ASSIGN(command, MapCommand::create(share(buffer), range, access));
     std::byte* const pointer = command.pointer();
     const MapCommand registered = command;  // `command` is moved from when it has to wait
-    auto enqueued = edge.enqueue(CL_COMMAND_MAP_BUFFER, std::move(command), blocking);
+    auto enqueued = call.enqueue(CL_COMMAND_MAP_BUFFER, std::move(command), blocking);
     if (!enqueued) {
         registered.abandon();
         return fail(enqueued.error());
@@ -134,32 +142,34 @@ Result<void*> map(const EnqueueEdge& edge, cl_mem handle, Blocking blocking, cl_
     return pointer;
 }
 
-Result<void> unmap(const EnqueueEdge& edge, cl_mem handle, const void* pointer) {
+Result<void> unmap(const EnqueueCall& call, cl_mem handle, const void* pointer) {
     POLDER_ASSIGN(buffer, from_handle<MemObject>(handle));
-    if (&buffer->context() != &edge.context())
+    // CL_INVALID_CONTEXT: memobj and queue are of different contexts.
+    if (&buffer->context() != &call.context())
         return fail(Status::invalid_context);
     // CL_INVALID_VALUE: mapped_ptr is not the pointer of a map of this buffer.
     const Ref<MapRecord> record = buffer->take_map(pointer);
     if (!record)
         return fail(Status::invalid_value);
-    auto enqueued = edge.enqueue(CL_COMMAND_UNMAP_MEM_OBJECT, UnmapCommand(share(buffer), record));
+    auto enqueued = call.enqueue(CL_COMMAND_UNMAP_MEM_OBJECT, UnmapCommand(share(buffer), record));
     if (!enqueued)
         buffer->return_map(record);
     return enqueued;
 }
 
-Result<void> migrate(const EnqueueEdge& edge, cl_uint count, const cl_mem* list, cl_mem_migration_flags flags) {
+Result<void> migrate(const EnqueueCall& call, cl_uint count, const cl_mem* list, cl_mem_migration_flags flags) {
+    // CL_INVALID_VALUE: num_mem_objects is 0, mem_objects is null, or flags are unknown.
     if (count == 0 || !list || (flags & ~(CL_MIGRATE_MEM_OBJECT_HOST | CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED)))
         return fail(Status::invalid_value);
-    const SpaceId target = flags & CL_MIGRATE_MEM_OBJECT_HOST ? host_space : edge.queue().space();
+    const SpaceId target = flags & CL_MIGRATE_MEM_OBJECT_HOST ? host_space : call.queue().space();
     std::vector<Ref<MemObject>> objects;
     for (cl_uint i = 0; i < count; ++i) {
-        POLDER_ASSIGN(buffer, check_buffer(edge, list[i]));
+        POLDER_ASSIGN(buffer, check_buffer(call, list[i]));
         objects.push_back(share(buffer));
     }
     using Content = memory::Domain::Content;
     const Content content = flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED ? Content::undefined : Content::kept;
-    return edge.enqueue(CL_COMMAND_MIGRATE_MEM_OBJECTS, MigrateCommand(std::move(objects), target, content));
+    return call.enqueue(CL_COMMAND_MIGRATE_MEM_OBJECTS, MigrateCommand(std::move(objects), target, content));
 }
 
 } // namespace
@@ -171,12 +181,13 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue queue, cl_m
                                                     size_t offset, size_t size, void* ptr, cl_uint num_events,
                                                     const cl_event* list, cl_event* event) {
     return entry([&]() -> Result<void> {
-        POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
-        POLDER_ASSIGN(from, check_buffer(edge, buffer));
+        POLDER_ASSIGN(call, EnqueueCall::check(queue, num_events, list, event));
+        POLDER_ASSIGN(from, check_buffer(call, buffer));
         POLDER_ASSIGN(range, check_range(*from, offset, size));
+        // CL_INVALID_VALUE: ptr is null.
         if (!ptr)
             return fail(Status::invalid_value);
-        return read(edge, from, StorageRect::of(range), {static_cast<std::byte*>(ptr), {}}, CL_COMMAND_READ_BUFFER,
+        return read(call, from, StorageRect::of(range), {static_cast<std::byte*>(ptr), {}}, CL_COMMAND_READ_BUFFER,
                     blocking_if(blocking));
     });
 }
@@ -185,12 +196,13 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBuffer(cl_command_queue queue, cl_
                                                      size_t offset, size_t size, const void* ptr, cl_uint num_events,
                                                      const cl_event* list, cl_event* event) {
     return entry([&]() -> Result<void> {
-        POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
-        POLDER_ASSIGN(to, check_buffer(edge, buffer));
+        POLDER_ASSIGN(call, EnqueueCall::check(queue, num_events, list, event));
+        POLDER_ASSIGN(to, check_buffer(call, buffer));
         POLDER_ASSIGN(range, check_range(*to, offset, size));
+        // CL_INVALID_VALUE: ptr is null.
         if (!ptr)
             return fail(Status::invalid_value);
-        return write(edge, to, StorageRect::of(range), {static_cast<std::byte*>(const_cast<void*>(ptr)), {}},
+        return write(call, to, StorageRect::of(range), {static_cast<std::byte*>(const_cast<void*>(ptr)), {}},
                      CL_COMMAND_WRITE_BUFFER, blocking_if(blocking));
     });
 }
@@ -202,11 +214,11 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBufferRect(cl_command_queue queue, 
                                                         size_t host_slice_pitch, void* ptr, cl_uint num_events,
                                                         const cl_event* list, cl_event* event) {
     return entry([&]() -> Result<void> {
-        POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
-        POLDER_ASSIGN(from, check_buffer(edge, buffer));
+        POLDER_ASSIGN(call, EnqueueCall::check(queue, num_events, list, event));
+        POLDER_ASSIGN(from, check_buffer(call, buffer));
         POLDER_ASSIGN(rect, check_buffer_rect(*from, {buffer_origin, buffer_row_pitch, buffer_slice_pitch}, region));
         POLDER_ASSIGN(host, check_host_rect(ptr, {host_origin, host_row_pitch, host_slice_pitch}, region));
-        return read(edge, from, rect, host, CL_COMMAND_READ_BUFFER_RECT, blocking_if(blocking));
+        return read(call, from, rect, host, CL_COMMAND_READ_BUFFER_RECT, blocking_if(blocking));
     });
 }
 
@@ -217,12 +229,12 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBufferRect(cl_command_queue queue,
                                                          size_t host_slice_pitch, const void* ptr, cl_uint num_events,
                                                          const cl_event* list, cl_event* event) {
     return entry([&]() -> Result<void> {
-        POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
-        POLDER_ASSIGN(to, check_buffer(edge, buffer));
+        POLDER_ASSIGN(call, EnqueueCall::check(queue, num_events, list, event));
+        POLDER_ASSIGN(to, check_buffer(call, buffer));
         POLDER_ASSIGN(rect, check_buffer_rect(*to, {buffer_origin, buffer_row_pitch, buffer_slice_pitch}, region));
         POLDER_ASSIGN(host,
                       check_host_rect(const_cast<void*>(ptr), {host_origin, host_row_pitch, host_slice_pitch}, region));
-        return write(edge, to, rect, host, CL_COMMAND_WRITE_BUFFER_RECT, blocking_if(blocking));
+        return write(call, to, rect, host, CL_COMMAND_WRITE_BUFFER_RECT, blocking_if(blocking));
     });
 }
 
@@ -230,12 +242,12 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBuffer(cl_command_queue queue, cl_m
                                                     size_t src_offset, size_t dst_offset, size_t size,
                                                     cl_uint num_events, const cl_event* list, cl_event* event) {
     return entry([&]() -> Result<void> {
-        POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
-        POLDER_ASSIGN(from, check_buffer(edge, src_buffer));
-        POLDER_ASSIGN(to, check_buffer(edge, dst_buffer));
+        POLDER_ASSIGN(call, EnqueueCall::check(queue, num_events, list, event));
+        POLDER_ASSIGN(from, check_buffer(call, src_buffer));
+        POLDER_ASSIGN(to, check_buffer(call, dst_buffer));
         POLDER_ASSIGN(from_range, check_range(*from, src_offset, size));
         POLDER_ASSIGN(to_range, check_range(*to, dst_offset, size));
-        return copy(edge, from, StorageRect::of(from_range), to, StorageRect::of(to_range), CL_COMMAND_COPY_BUFFER);
+        return copy(call, from, StorageRect::of(from_range), to, StorageRect::of(to_range), CL_COMMAND_COPY_BUFFER);
     });
 }
 
@@ -246,16 +258,16 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBufferRect(cl_command_queue queue, 
                                                         size_t dst_slice_pitch, cl_uint num_events,
                                                         const cl_event* list, cl_event* event) {
     return entry([&]() -> Result<void> {
-        POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
-        POLDER_ASSIGN(from, check_buffer(edge, src_buffer));
-        POLDER_ASSIGN(to, check_buffer(edge, dst_buffer));
+        POLDER_ASSIGN(call, EnqueueCall::check(queue, num_events, list, event));
+        POLDER_ASSIGN(from, check_buffer(call, src_buffer));
+        POLDER_ASSIGN(to, check_buffer(call, dst_buffer));
         POLDER_ASSIGN(from_rect, check_buffer_rect(*from, {src_origin, src_row_pitch, src_slice_pitch}, region));
         POLDER_ASSIGN(to_rect, check_buffer_rect(*to, {dst_origin, dst_row_pitch, dst_slice_pitch}, region));
-        // Within one buffer both sides must have the same pitches.
+        // CL_INVALID_VALUE: src_buffer and dst_buffer are the same, and the pitches are not.
         if (from == to && (from_rect.layout.row_pitch != to_rect.layout.row_pitch ||
                            from_rect.layout.slice_pitch != to_rect.layout.slice_pitch))
             return fail(Status::invalid_value);
-        return copy(edge, from, from_rect, to, to_rect, CL_COMMAND_COPY_BUFFER_RECT);
+        return copy(call, from, from_rect, to, to_rect, CL_COMMAND_COPY_BUFFER_RECT);
     });
 }
 
@@ -263,8 +275,8 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueFillBuffer(cl_command_queue queue, cl_m
                                                     size_t pattern_size, size_t offset, size_t size, cl_uint num_events,
                                                     const cl_event* list, cl_event* event) {
     return entry([&]() -> Result<void> {
-        POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
-        return fill(edge, buffer, pattern, pattern_size, offset, size);
+        POLDER_ASSIGN(call, EnqueueCall::check(queue, num_events, list, event));
+        return fill(call, buffer, pattern, pattern_size, offset, size);
     });
 }
 
@@ -273,16 +285,16 @@ CL_API_ENTRY void* CL_API_CALL clEnqueueMapBuffer(cl_command_queue queue, cl_mem
                                                   cl_uint num_events, const cl_event* list, cl_event* event,
                                                   cl_int* errcode_ret) {
     return create<void*>(errcode_ret, [&]() -> Result<void*> {
-        POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
-        return map(edge, buffer, blocking_if(blocking), map_flags, offset, size);
+        POLDER_ASSIGN(call, EnqueueCall::check(queue, num_events, list, event));
+        return map(call, buffer, blocking_if(blocking), map_flags, offset, size);
     });
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem object, void* mapped_ptr,
                                                         cl_uint num_events, const cl_event* list, cl_event* event) {
     return entry([&]() -> Result<void> {
-        POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
-        return unmap(edge, object, mapped_ptr);
+        POLDER_ASSIGN(call, EnqueueCall::check(queue, num_events, list, event));
+        return unmap(call, object, mapped_ptr);
     });
 }
 
@@ -290,7 +302,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueMigrateMemObjects(cl_command_queue queu
                                                            const cl_mem* mem_objects, cl_mem_migration_flags flags,
                                                            cl_uint num_events, const cl_event* list, cl_event* event) {
     return entry([&]() -> Result<void> {
-        POLDER_ASSIGN(edge, EnqueueEdge::check(queue, num_events, list, event));
-        return migrate(edge, num_mem_objects, mem_objects, flags);
+        POLDER_ASSIGN(call, EnqueueCall::check(queue, num_events, list, event));
+        return migrate(call, num_mem_objects, mem_objects, flags);
     });
 }

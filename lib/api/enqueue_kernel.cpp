@@ -38,7 +38,7 @@ Result<void> set_global_range(const SizeArrays& sizes, NdRange& range) {
     for (cl_uint d = 0; d < sizes.work_dim; ++d) {
         range.global[d] = sizes.global[d];
         range.offset[d] = sizes.offset ? sizes.offset[d] : 0;
-        // The last global id has no number.
+        // CL_INVALID_GLOBAL_OFFSET: offset + size exceeds size_t.
         if (range.global[d] > SIZE_MAX - range.offset[d])
             return fail(Status::invalid_global_offset);
     }
@@ -55,7 +55,7 @@ Result<void> check_total(const NdRange& range) {
 }
 
 Result<void> check_required_size(const KernelOnDevice& on, const NdRange& range) {
-    // A size other than that of reqd_work_group_size.
+    // CL_INVALID_WORK_GROUP_SIZE: local_work_size is not that of reqd_work_group_size.
     if (on.info->reqd_work_group_size && *on.info->reqd_work_group_size != range.local)
         return fail(Status::invalid_work_group_size);
     return {};
@@ -64,17 +64,18 @@ Result<void> check_required_size(const KernelOnDevice& on, const NdRange& range)
 Result<void> check_local_size(const KernelOnDevice& on, const driver::DeviceInfo& device, const NdRange& range) {
     uint64_t items = 1;
     for (cl_uint d = 0; d < range.work_dim; ++d) {
-        // No work-items in a work-group.
+        // CL_INVALID_WORK_GROUP_SIZE: a local_work_size is 0.
         if (range.local[d] == 0)
             return fail(Status::invalid_work_group_size);
-        // More than the device has in this dimension.
+        // CL_INVALID_WORK_ITEM_SIZE: a local_work_size exceeds CL_DEVICE_MAX_WORK_ITEM_SIZES.
         if (range.local[d] > device.max_work_item_sizes[d])
             return fail(Status::invalid_work_item_size);
         items *= range.local[d];
-        // More than the device has in all.
+        // CL_INVALID_WORK_GROUP_SIZE: the work-group exceeds CL_DEVICE_MAX_WORK_GROUP_SIZE.
         if (items > device.max_work_group_size)
             return fail(Status::invalid_work_group_size);
-        // Groups of different sizes, where all must have the same.
+        // CL_INVALID_WORK_GROUP_SIZE: global_work_size is not a multiple of local_work_size, and the program needs it
+        // to be.
         if (on.work_groups == runtime::BuiltModule::WorkGroups::uniform && range.global[d] % range.local[d] != 0)
             return fail(Status::invalid_work_group_size);
     }
@@ -122,7 +123,7 @@ Result<void> find_buffers(const Queue& queue, const KernelOnDevice& on, const Ke
         POLDER_ASSIGN(buffer, named_buffer(queue, on, pointer));
         if (!buffer)
             continue;
-        // A sub-buffer that begins where this device's buffers cannot.
+        // CL_MISALIGNED_SUB_BUFFER_OFFSET: the origin of a sub-buffer is not aligned for the device of the queue.
         if (buffer->origin() % device.base_address_alignment != 0)
             return fail(Status::misaligned_sub_buffer_offset);
         buffers[i] = buffer;
@@ -131,7 +132,7 @@ Result<void> find_buffers(const Queue& queue, const KernelOnDevice& on, const Ke
 }
 
 Result<void> check_svm(const Device& device, const KernelArguments& arguments) {
-    // SVM pointers for a device that cannot follow them.
+    // CL_INVALID_OPERATION: an argument is an SVM pointer, and the device has no SVM.
     if (!device.has_svm())
         for (const KernelArguments::Pointer& pointer : arguments.pointers)
             if (pointer.svm)
@@ -141,41 +142,41 @@ Result<void> check_svm(const Device& device, const KernelArguments& arguments) {
 
 Result<const KernelOnDevice*> executable_on(const Kernel& kernel, const Queue& queue) {
     const KernelOnDevice* const on = kernel.on(queue.device());
-    // No executable for this device.
+    // CL_INVALID_PROGRAM_EXECUTABLE: the program has no executable for the device of the queue.
     if (!on)
         return fail(Status::invalid_program_executable);
     return on;
 }
 
-Result<void> enqueue_launch(const EnqueueEdge& edge, const Kernel& kernel, cl_command_type type,
+Result<void> enqueue_launch(const EnqueueCall& call, const Kernel& kernel, cl_command_type type,
                             const SizeArrays& sizes) {
-    Queue& queue = edge.queue();
+    Queue& queue = call.queue();
     POLDER_ASSIGN(on, executable_on(kernel, queue));
-    // Queue and kernel of different contexts.
+    // CL_INVALID_CONTEXT: kernel and queue are of different contexts.
     if (&kernel.context() != &queue.context())
         return fail(Status::invalid_context);
     const Ref<KernelArguments>& arguments = kernel.arguments();
-    // Arguments that have never been set.
+    // CL_INVALID_KERNEL_ARGS: an argument has not been set.
     if (arguments->unset_count)
         return fail(Status::invalid_kernel_args);
-    // No dimension, or more than three.
+    // CL_INVALID_WORK_DIMENSION: work_dim is not 1, 2 or 3.
     if (sizes.work_dim < 1 || sizes.work_dim > 3)
         return fail(Status::invalid_work_dimension);
     if (is_empty(sizes))
-        return edge.enqueue(type, runtime::MarkerCommand{});
+        return call.enqueue(type, runtime::MarkerCommand{});
     NdRange range;
     POLDER_TRY(set_range(kernel, *on, queue.device(), sizes, range));
     POLDER_TRY(check_svm(queue.device(), *arguments));
     POLDER_ASSIGN(local, kernel.best_local_size(*on, queue.device(), range.global, range.local));
     range.local = local;
     POLDER_ASSIGN(code, kernel.code(*on, range.global, range.local));
-    // More local memory than a work-group can have.
+    // CL_OUT_OF_RESOURCES: a work-group needs more than CL_DEVICE_LOCAL_MEM_SIZE.
     if (runtime::local_bytes_used(*code, *arguments) > queue.device().info().local_memory_bytes)
         return fail(Status::out_of_resources, "the kernel's local memory exceeds CL_DEVICE_LOCAL_MEM_SIZE");
     BufferList buffers(arguments->pointers.size());
     POLDER_TRY(find_buffers(queue, *on, *arguments, buffers));
     POLDER_ASSIGN(variables, on->code->program_variables());
-    return edge.enqueue(type, runtime::LaunchCommand{
+    return call.enqueue(type, runtime::LaunchCommand{
                                   {on->keeper.get(), code, on->info, variables}, range, *arguments, std::move(buffers)});
 }
 
@@ -188,10 +189,10 @@ struct NativeArguments {
 };
 
 Result<void> check_native(const NativeArguments& given) {
-    // A block without a size, a size without a block, buffers without a block.
+    // CL_INVALID_VALUE: args and cb_args do not agree, or there are buffers and no args.
     if ((given.block == nullptr) != (given.size == 0) || (!given.block && given.count > 0))
         return fail(Status::invalid_value);
-    // Buffers and their places must agree with their number.
+    // CL_INVALID_VALUE: num_mem_objects, mem_list and args_mem_loc do not agree.
     if ((given.count == 0) != (given.buffers == nullptr) || (given.count == 0) != (given.places == nullptr))
         return fail(Status::invalid_value);
     return {};
@@ -203,6 +204,7 @@ Result<std::vector<size_t>> native_offsets(const NativeArguments& given) {
     for (cl_uint i = 0; i < given.count; ++i) {
         const uintptr_t begin = reinterpret_cast<uintptr_t>(given.block);
         const uintptr_t place = reinterpret_cast<uintptr_t>(given.places[i]);
+        // CL_INVALID_VALUE: an entry of args_mem_loc does not point into args.
         if (place < begin || given.size < sizeof(void*) || place - begin > given.size - sizeof(void*))
             return fail(Status::invalid_value);
         offsets.push_back(place - begin);
@@ -214,7 +216,7 @@ Result<BufferList> native_buffers(const Queue& queue, const NativeArguments& giv
     BufferList buffers(given.count);
     for (cl_uint i = 0; i < given.count; ++i) {
         POLDER_ASSIGN(buffer, from_handle<MemObject>(given.buffers[i]));
-        // A buffer of another context.
+        // CL_INVALID_CONTEXT: a buffer and the queue are of different contexts.
         if (&buffer->context() != &queue.context())
             return fail(Status::invalid_context);
         buffers[i] = buffer;
@@ -230,9 +232,9 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueNDRangeKernel(cl_command_queue command_
                                                        cl_uint num_events_in_wait_list, const cl_event* event_wait_list,
                                                        cl_event* event) {
     return entry([&]() -> Result<void> {
-        POLDER_ASSIGN(edge, EnqueueEdge::check(command_queue, num_events_in_wait_list, event_wait_list, event));
+        POLDER_ASSIGN(call, EnqueueCall::check(command_queue, num_events_in_wait_list, event_wait_list, event));
         POLDER_ASSIGN(object, from_handle<Kernel>(kernel));
-        return enqueue_launch(edge, *object, CL_COMMAND_NDRANGE_KERNEL,
+        return enqueue_launch(call, *object, CL_COMMAND_NDRANGE_KERNEL,
                               {work_dim, global_work_offset, global_work_size, local_work_size});
     });
 }
@@ -241,10 +243,10 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueTask(cl_command_queue command_queue, cl
                                               cl_uint num_events_in_wait_list, const cl_event* event_wait_list,
                                               cl_event* event) {
     return entry([&]() -> Result<void> {
-        POLDER_ASSIGN(edge, EnqueueEdge::check(command_queue, num_events_in_wait_list, event_wait_list, event));
+        POLDER_ASSIGN(call, EnqueueCall::check(command_queue, num_events_in_wait_list, event_wait_list, event));
         POLDER_ASSIGN(object, from_handle<Kernel>(kernel));
         const size_t one = 1;
-        return enqueue_launch(edge, *object, CL_COMMAND_TASK, {1, nullptr, &one, &one});
+        return enqueue_launch(call, *object, CL_COMMAND_TASK, {1, nullptr, &one, &one});
     });
 }
 
@@ -254,17 +256,19 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueNativeKernel(cl_command_queue command_q
                                                       const void** args_mem_loc, cl_uint num_events_in_wait_list,
                                                       const cl_event* event_wait_list, cl_event* event) {
     return entry([&]() -> Result<void> {
-        POLDER_ASSIGN(edge, EnqueueEdge::check(command_queue, num_events_in_wait_list, event_wait_list, event));
+        POLDER_ASSIGN(call, EnqueueCall::check(command_queue, num_events_in_wait_list, event_wait_list, event));
+        // CL_INVALID_VALUE: user_func is null.
         if (!user_func)
             return fail(Status::invalid_value);
         const NativeArguments given{args, cb_args, num_mem_objects, mem_list, args_mem_loc};
         POLDER_TRY(check_native(given));
-        if (!edge.queue().device().info().native_kernels)
+        // CL_INVALID_OPERATION: the device cannot execute native kernels.
+        if (!call.queue().device().info().native_kernels)
             return fail(Status::invalid_operation);
         POLDER_ASSIGN(offsets, native_offsets(given));
-        POLDER_ASSIGN(buffers, native_buffers(edge.queue(), given));
+        POLDER_ASSIGN(buffers, native_buffers(call.queue(), given));
         const auto* const block = static_cast<const std::byte*>(args);
-        return edge.enqueue(CL_COMMAND_NATIVE_KERNEL,
+        return call.enqueue(CL_COMMAND_NATIVE_KERNEL,
                             runtime::NativeCommand{user_func, std::vector<std::byte>(block, block + cb_args),
                                                    std::move(buffers), std::move(offsets)});
     });
@@ -278,16 +282,20 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSizeKHR(cl_command_
         POLDER_ASSIGN(queue, from_handle<Queue>(command_queue));
         POLDER_ASSIGN(object, from_handle<Kernel>(kernel));
         POLDER_ASSIGN(on, executable_on(*object, *queue));
+        // CL_INVALID_CONTEXT: kernel and queue are of different contexts.
         if (&object->context() != &queue->context())
             return fail(Status::invalid_context);
+        // CL_INVALID_KERNEL_ARGS: an argument has not been set.
         if (object->arguments()->unset_count)
             return fail(Status::invalid_kernel_args);
+        // CL_INVALID_WORK_DIMENSION: work_dim is not 1, 2 or 3.
         if (work_dim < 1 || work_dim > 3)
             return fail(Status::invalid_work_dimension);
         const SizeArrays sizes{work_dim, global_work_offset, global_work_size, nullptr};
-        // There is no size to suggest for no work-items.
+        // CL_INVALID_GLOBAL_WORK_SIZE: a global size is 0, so that there is no size to suggest.
         if (is_empty(sizes))
             return fail(Status::invalid_global_work_size);
+        // CL_INVALID_VALUE: suggested_local_work_size is null.
         if (!suggested_local_work_size)
             return fail(Status::invalid_value);
         POLDER_TRY(check_svm(queue->device(), *object->arguments()));

@@ -54,11 +54,11 @@ Result<WaitList> checked_events(cl_uint count, const cl_event* list, Status inva
 }
 
 Result<WaitList> wait_list(const runtime::Context& context, cl_uint count, const cl_event* list) {
-    // A list without a count, or a count without a list.
+    // CL_INVALID_EVENT_WAIT_LIST: num_events_in_wait_list and event_wait_list do not agree.
     if ((count == 0) != (list == nullptr))
         return fail(Status::invalid_event_wait_list);
     POLDER_ASSIGN(events, checked_events(count, list, Status::invalid_event_wait_list));
-    // Events of another context than the queue's.
+    // CL_INVALID_CONTEXT: an event and the queue are of different contexts.
     for (const runtime::Event* event : events.events())
         if (&event->context() != &context)
             return fail(Status::invalid_context);

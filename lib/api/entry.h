@@ -1,4 +1,4 @@
-// The C edge: what every entry point is made of.
+// What every entry point of the C API is made of.
 //
 //   CL_API_ENTRY cl_int CL_API_CALL clFlush(cl_command_queue command_queue) {
 //       return entry([&]() -> Result<void> {
@@ -9,7 +9,7 @@
 //   }
 //
 // `entry` turns a Result and std::bad_alloc into a cl_int, `create` into a handle and an errcode_ret. Nothing is
-// thrown across the C API. `Info` answers the clGet*Info queries, `wait_list` checks event wait lists.
+// thrown across the C API. `Info` returns the values of clGet*Info queries, `wait_list` checks event wait lists.
 #pragma once
 
 #include "entry_points.h"
@@ -33,17 +33,17 @@ namespace polder::api {
 
 using runtime::from_handle;
 
-// Tells POCL_DEBUG=api which call failed and why, and answers with the code.
+// Reports under POCL_DEBUG=api which call failed and why. Returns the code.
 [[nodiscard]] cl_int report(const Error& error, const char* function);
 
-// The answer of every call in a process that was forked with work in flight; says so once.
+// What every call returns in a process that was forked with work in flight. Reports it once.
 [[nodiscard]] cl_int report_cut_off(const char* function);
 
-// `body` answers Result<void>. `function` is the name of the entry point that calls this.
+// `body` returns Result<void>. `function` is the name of the entry point that calls this.
 template <class Body>
 [[nodiscard]] cl_int entry(Body&& body, const char* function = __builtin_FUNCTION()) noexcept {
     const fork_state::Inside inside;
-    // Whatever would be called may wait for threads that are gone.
+    // The body may wait for threads that the child does not have.
     if (inside.is_cut_off()) [[unlikely]]
         return report_cut_off(function);
     try {
@@ -56,7 +56,7 @@ template <class Body>
     }
 }
 
-// `body` answers Result<T>, where T converts to a handle or pointer and null means failure.
+// `body` returns Result<T>, where T converts to a handle or pointer and null means failure.
 template <class T, class Body>
 [[nodiscard]] T create(cl_int* errcode_ret, Body&& body, const char* function = __builtin_FUNCTION()) noexcept {
     T value{};
@@ -89,9 +89,8 @@ template <class Handle, class T>
     return object ? static_cast<Handle>(object->handle()) : nullptr;
 }
 
-// clRetain* and clRelease* of one kind of object. One release too many finds no reference and is an invalid handle. An
-// object without references that others keep (the context of a queue) gets its first again: the application may have
-// found it by a query.
+// clRetain* and clRelease* of one kind of object. A handle whose count is zero cannot be released. It can be retained while
+// another object keeps it (a queue its context): the application may have found it by a query.
 template <class T>
 [[nodiscard]] Result<void> retain(const void* handle) {
     POLDER_ASSIGN(object, from_handle<T>(handle));
@@ -106,14 +105,14 @@ template <class T>
     return {};
 }
 
-// Where a clGet*Info query puts its answer.
+// Where a clGet*Info query puts its value.
 class Info {
 public:
     Info(size_t param_value_size, void* param_value, size_t* param_value_size_ret)
         : capacity_(param_value_size), value_(param_value), size_ret_(param_value_size_ret) {}
 
     [[nodiscard]] Result<void> bytes(const void* data, size_t size) const {
-        // Too small a place for the answer.
+        // CL_INVALID_VALUE: param_value_size is less than the size of the answer.
         if (value_ && capacity_ < size)
             return fail(Status::invalid_value);
         if (value_ && size)

@@ -35,7 +35,7 @@ Result<void> get_event_info(cl_event handle, cl_event_info name, const Info& inf
 
 Result<void> get_profiling_info(cl_event handle, cl_profiling_info name, const Info& info) {
     POLDER_ASSIGN(event, from_handle<Event>(handle));
-    // Only complete commands of queues with profiling have times.
+    // CL_PROFILING_INFO_NOT_AVAILABLE: the queue has no profiling, or the command is not complete.
     const Event::Times* times = event->times();
     if (!times || event->status() != CL_COMPLETE)
         return fail(Status::profiling_info_not_available);
@@ -52,9 +52,11 @@ Result<void> get_profiling_info(cl_event handle, cl_profiling_info name, const I
 }
 
 Result<void> wait_for_events(cl_uint count, const cl_event* list) {
+    // CL_INVALID_VALUE: num_events is 0 or event_list is null.
     if (count == 0 || !list)
         return fail(Status::invalid_value);
     POLDER_ASSIGN(events, checked_events(count, list, Status::invalid_event));
+    // CL_INVALID_CONTEXT: the events are of different contexts.
     for (const Event* event : events.events())
         if (&event->context() != &events.events().front()->context())
             return fail(Status::invalid_context);
@@ -67,6 +69,7 @@ Result<void> wait_for_events(cl_uint count, const cl_event* list) {
         event->wait();
         failed |= event->status() < 0;
     }
+    // CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST: the execution status of an event is negative.
     if (failed)
         return fail(Status::exec_status_error_for_events_in_wait_list);
     return {};
@@ -74,8 +77,8 @@ Result<void> wait_for_events(cl_uint count, const cl_event* list) {
 
 Result<void> enqueue_marker(cl_command_queue queue, cl_uint count, const cl_event* list, cl_event* event,
                             cl_command_type type, EnqueueRequest::Ordering ordering) {
-    POLDER_ASSIGN(edge, EnqueueEdge::check(queue, count, list, event));
-    return edge.enqueue(type, MarkerCommand{}, Blocking::no, ordering);
+    POLDER_ASSIGN(call, EnqueueCall::check(queue, count, list, event));
+    return call.enqueue(type, MarkerCommand{}, Blocking::no, ordering);
 }
 
 } // namespace
@@ -95,8 +98,10 @@ CL_API_ENTRY cl_event CL_API_CALL clCreateUserEvent(cl_context context, cl_int* 
 CL_API_ENTRY cl_int CL_API_CALL clSetUserEventStatus(cl_event event, cl_int execution_status) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(checked, from_handle<Event>(event));
+        // CL_INVALID_EVENT: event is not a user event.
         if (!checked->is_user())
             return fail(Status::invalid_event);
+        // CL_INVALID_VALUE: execution_status is neither CL_COMPLETE nor negative.
         if (execution_status > CL_COMPLETE)
             return fail(Status::invalid_value);
         // The application may release its last reference from a callback.
@@ -137,6 +142,7 @@ CL_API_ENTRY cl_int CL_API_CALL clSetEventCallback(cl_event event, cl_int comman
         POLDER_ASSIGN(checked, from_handle<Event>(event));
         const bool known_type = command_exec_callback_type == CL_SUBMITTED ||
                                 command_exec_callback_type == CL_RUNNING || command_exec_callback_type == CL_COMPLETE;
+        // CL_INVALID_VALUE: pfn_notify is null, or the status is not CL_SUBMITTED, CL_RUNNING or CL_COMPLETE.
         if (!pfn_notify || !known_type)
             return fail(Status::invalid_value);
         const auto keep = Ref<Event>::share(checked);
@@ -159,6 +165,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueBarrierWithWaitList(cl_command_queue qu
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueMarker(cl_command_queue queue, cl_event* event) {
     return entry([&]() -> Result<void> {
         POLDER_TRY(from_handle<Queue>(queue));
+        // CL_INVALID_VALUE: event is null.
         if (!event)
             return fail(Status::invalid_value);
         return enqueue_marker(queue, 0, nullptr, event, CL_COMMAND_MARKER, Ordering::marker);
@@ -169,6 +176,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWaitForEvents(cl_command_queue queue, c
                                                        const cl_event* list) {
     return entry([&]() -> Result<void> {
         POLDER_TRY(from_handle<Queue>(queue));
+        // CL_INVALID_VALUE: num_events is 0 or event_list is null.
         if (num_events == 0 || !list)
             return fail(Status::invalid_value);
         POLDER_TRY(checked_events(num_events, list, Status::invalid_event));

@@ -23,14 +23,14 @@ bool any_svm(const runtime::Context& context) {
 Result<void> set_buffer(Kernel& kernel, cl_uint index, size_t size, const void* value) {
     cl_mem buffer = nullptr;
     if (value) {
-        // Not the size of a memory object's handle.
+        // CL_INVALID_ARG_SIZE: arg_size is not sizeof(cl_mem).
         if (size != sizeof buffer)
             return fail(Status::invalid_arg_size);
         std::memcpy(&buffer, value, sizeof buffer);
     }
     if (buffer) {
         POLDER_ASSIGN(object, from_handle<MemObject>(buffer));
-        // A buffer of another context.
+        // CL_INVALID_CONTEXT: the buffer is of another context.
         if (&object->context() != &kernel.context())
             return fail(Status::invalid_context);
     }
@@ -39,9 +39,10 @@ Result<void> set_buffer(Kernel& kernel, cl_uint index, size_t size, const void* 
 }
 
 Result<void> set_local(Kernel& kernel, cl_uint index, size_t size, const void* value) {
-    // Local memory without a size, or with contents.
+    // CL_INVALID_ARG_SIZE: a __local argument has no size.
     if (size == 0)
         return fail(Status::invalid_arg_size);
+    // CL_INVALID_ARG_VALUE: arg_value of a __local argument is not null.
     if (value)
         return fail(Status::invalid_arg_value);
     kernel.set_local(index, size);
@@ -49,8 +50,10 @@ Result<void> set_local(Kernel& kernel, cl_uint index, size_t size, const void* v
 }
 
 Result<void> set_value(Kernel& kernel, cl_uint index, size_t size, const void* value) {
+    // CL_INVALID_ARG_SIZE: arg_size is not the size of the argument's type.
     if (size != kernel.info().arguments[index].size)
         return fail(Status::invalid_arg_size);
+    // CL_INVALID_ARG_VALUE: arg_value is null.
     if (!value)
         return fail(Status::invalid_arg_value);
     kernel.set_value(index, value);
@@ -58,6 +61,7 @@ Result<void> set_value(Kernel& kernel, cl_uint index, size_t size, const void* v
 }
 
 Result<void> set_argument(Kernel& kernel, cl_uint index, size_t size, const void* value) {
+    // CL_INVALID_ARG_INDEX: the kernel has no argument arg_index.
     if (index >= kernel.info().arguments.size())
         return fail(Status::invalid_arg_index);
     switch (kernel.info().arguments[index].kind) {
@@ -65,7 +69,7 @@ Result<void> set_argument(Kernel& kernel, cl_uint index, size_t size, const void
     case ArgumentKind::constant_pointer: return set_buffer(kernel, index, size, value);
     case ArgumentKind::local_pointer: return set_local(kernel, index, size, value);
     case ArgumentKind::value: return set_value(kernel, index, size, value);
-    // There are no samplers, images or pipes that the value could be.
+    // CL_INVALID_SAMPLER, CL_INVALID_MEM_OBJECT: there are no samplers, images or pipes that arg_value could be.
     case ArgumentKind::sampler:
         return fail(size == sizeof(cl_sampler) ? Status::invalid_sampler : Status::invalid_arg_size);
     default: return fail(Status::invalid_mem_object);
@@ -73,12 +77,14 @@ Result<void> set_argument(Kernel& kernel, cl_uint index, size_t size, const void
 }
 
 Result<void> set_svm_pointer(Kernel& kernel, cl_uint index, const void* value) {
+    // CL_INVALID_OPERATION: no device of the context has SVM.
     if (!any_svm(kernel.context()))
         return fail(Status::invalid_operation);
+    // CL_INVALID_ARG_INDEX: the kernel has no argument arg_index.
     if (index >= kernel.info().arguments.size())
         return fail(Status::invalid_arg_index);
     const ArgumentKind kind = kernel.info().arguments[index].kind;
-    // Not a pointer to global or constant memory. Any address will do: system allocations are shared too.
+    // CL_INVALID_ARG_VALUE: not a pointer to global or constant memory. Every address is one of shared system memory.
     if (kind != ArgumentKind::global_pointer && kind != ArgumentKind::constant_pointer)
         return fail(Status::invalid_arg_value);
     kernel.set_svm_pointer(index, value);
@@ -87,15 +93,18 @@ Result<void> set_svm_pointer(Kernel& kernel, cl_uint index, const void* value) {
 
 // Devices that have SVM compute in host memory and see all of it: nothing has to be remembered.
 Result<void> check_exec_info(const Kernel& kernel, cl_kernel_exec_info name, size_t size, const void* value) {
+    // CL_INVALID_VALUE: param_value is null.
     if (!value && size > 0)
         return fail(Status::invalid_value);
     switch (name) {
     case CL_KERNEL_EXEC_INFO_SVM_PTRS:
+        // CL_INVALID_OPERATION: no device of the context has SVM.
         if (!any_svm(kernel.context()))
             return fail(Status::invalid_operation);
-        // A part of a pointer.
+        // CL_INVALID_VALUE: param_value_size is not a number of pointers.
         return size % sizeof(void*) ? fail(Status::invalid_value) : Result<void>{};
     case CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM: {
+        // CL_INVALID_VALUE: param_value_size is not sizeof(cl_bool).
         if (size != sizeof(cl_bool))
             return fail(Status::invalid_value);
         cl_bool may_use = CL_FALSE;
@@ -132,6 +141,7 @@ Result<void> create_all(Program& program, cl_kernel* kernels) {
 CL_API_ENTRY cl_kernel CL_API_CALL clCreateKernel(cl_program program, const char* kernel_name, cl_int* errcode_ret) {
     return create<cl_kernel>(errcode_ret, [&]() -> Result<cl_kernel> {
         POLDER_ASSIGN(object, from_handle<Program>(program));
+        // CL_INVALID_VALUE: kernel_name is null.
         if (!kernel_name)
             return fail(Status::invalid_value);
         POLDER_ASSIGN(kernel, Kernel::create(Ref<Program>::share(object), kernel_name));
@@ -144,10 +154,11 @@ CL_API_ENTRY cl_int CL_API_CALL clCreateKernelsInProgram(cl_program program, cl_
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(object, from_handle<Program>(program));
         const std::shared_ptr<const runtime::BuiltModule> built = object->any_executable();
+        // CL_INVALID_PROGRAM_EXECUTABLE: the program has no executable for any device.
         if (!built)
             return fail(Status::invalid_program_executable);
         const size_t count = built->module->kernels().size();
-        // Room for fewer kernels than there are.
+        // CL_INVALID_VALUE: num_kernels is less than the number of kernels in the program.
         if (kernels && num_kernels < count)
             return fail(Status::invalid_value);
         if (kernels)

@@ -34,7 +34,7 @@ Result<KernelAndDevice> kernel_on_device(cl_kernel kernel_handle, cl_device_id h
         return fail(Status::invalid_device);
     }
     const KernelOnDevice* const on = kernel->on(*device);
-    // Not a device of the kernel's program.
+    // CL_INVALID_DEVICE: device is not one of the kernel's program.
     if (!on)
         return fail(Status::invalid_device);
     return KernelAndDevice{kernel, device, on};
@@ -124,6 +124,7 @@ struct SubGroupInput {
 // The work-group size that the queries for an ND-range are given: its product.
 Result<size_t> input_group_size(const SubGroupInput& input) {
     const size_t dimensions = input.size / sizeof(size_t);
+    // CL_INVALID_VALUE: input_value is not a size of one to three dimensions.
     if (!input.value || input.size % sizeof(size_t) || dimensions < 1 || dimensions > 3)
         return fail(Status::invalid_value);
     size_t product = 1;
@@ -140,11 +141,13 @@ bool needs_two_dimensions(const KernelOnDevice& on) {
 
 // One sub-group is a work-group of any size, but the answer has one dimension; more sub-groups than one cannot be had.
 Result<void> answer_local_size(const KernelAndDevice& target, const SubGroupInput& input, const Info& info) {
+    // CL_INVALID_VALUE: input_value is not a number of sub-groups.
     if (!input.value || input.size != sizeof(size_t))
         return fail(Status::invalid_value);
     // The place says how many dimensions are wanted.
     std::array<size_t, 3> local{0, 0, 0};
     const size_t dimensions = info.place() ? std::min(info.capacity() / sizeof(size_t), local.size()) : local.size();
+    // CL_INVALID_VALUE: param_value has no room for one dimension.
     if (dimensions < 1)
         return fail(Status::invalid_value);
     if (*static_cast<const size_t*>(input.value) == 1 && !needs_two_dimensions(*target.on))
@@ -183,9 +186,10 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelArgInfo(cl_kernel kernel, cl_uint arg
                                                    size_t* param_value_size_ret) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(object, from_handle<Kernel>(kernel));
+        // CL_INVALID_ARG_INDEX: the kernel has no argument arg_index.
         if (arg_index >= object->info().arguments.size())
             return fail(Status::invalid_arg_index);
-        // Argument information is available only if the program was built with -cl-kernel-arg-info.
+        // CL_KERNEL_ARG_INFO_NOT_AVAILABLE: the program was built without -cl-kernel-arg-info.
         if (!object->info().has_argument_info)
             return fail(Status::kernel_arg_info_not_available);
         return answer_argument(object->info().arguments[arg_index], param_name,

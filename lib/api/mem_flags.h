@@ -15,9 +15,11 @@ inline constexpr cl_mem_flags host_access = CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST
 
 // Of buffers, and of images that are asked for.
 [[nodiscard]] inline Result<void> check_flags(cl_mem_flags flags) {
+    // CL_INVALID_VALUE: flags are unknown.
     if (flags & ~(device_access | host_pointer_use | host_access))
         return fail(Status::invalid_value);
-    // Mutually exclusive: the three device accesses; the three host accesses; USE_HOST_PTR and the other two.
+    // CL_INVALID_VALUE: flags exclude each other: device accesses, host accesses, USE_HOST_PTR and the other host
+    // pointers.
     if (!at_most_one(flags & device_access) || !at_most_one(flags & host_access))
         return fail(Status::invalid_value);
     if ((flags & CL_MEM_USE_HOST_PTR) && (flags & (CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)))

@@ -39,7 +39,7 @@ Result<Platform*> platform_or_default(cl_platform_id platform) {
 CL_API_ENTRY cl_int CL_API_CALL clGetPlatformIDs(cl_uint num_entries, cl_platform_id* platforms,
                                                  cl_uint* num_platforms) {
     return entry([&]() -> Result<void> {
-        // Room for no platform, or no room for anything.
+        // CL_INVALID_VALUE: num_entries is 0 and platforms is not null, or platforms and num_platforms are null.
         if ((platforms && num_entries == 0) || (!platforms && !num_platforms))
             return fail(Status::invalid_value);
         Platform& platform = Platform::get();

@@ -13,7 +13,7 @@ using runtime::Program;
 namespace {
 
 Result<std::string> joined_source(cl_uint count, const char** strings, const size_t* lengths) {
-    // No strings at all, or one of them missing.
+    // CL_INVALID_VALUE: count is 0, or strings or an entry of it is null.
     if (count == 0 || !strings)
         return fail(Status::invalid_value);
     std::string source;
@@ -77,6 +77,7 @@ Result<void> answer_binary_sizes(const Program& program, const Info& info) {
 Result<void> answer_binaries(const Program& program, const Info& info) {
     const std::vector<std::vector<std::byte>> binaries = binaries_of(program);
     const size_t size = binaries.size() * sizeof(unsigned char*);
+    // CL_INVALID_VALUE: param_value_size is less than the size of the answer.
     if (info.place() && info.capacity() < size)
         return fail(Status::invalid_value);
     if (auto* const places = static_cast<unsigned char**>(info.place()))
@@ -98,6 +99,7 @@ Result<void> answer_devices(const Program& program, const Info& info) {
 // The queries that need an executable for at least one device.
 Result<void> answer_executable(const Program& program, cl_program_info name, const Info& info) {
     const std::shared_ptr<const runtime::BuiltModule> built = program.any_executable();
+    // CL_INVALID_PROGRAM_EXECUTABLE: the program has no executable for any device.
     if (!built)
         return fail(Status::invalid_program_executable);
     std::string names;
@@ -179,7 +181,7 @@ CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithBinary(cl_context context
     return create<cl_program>(errcode_ret, [&]() -> Result<cl_program> {
         POLDER_ASSIGN(owner, from_handle<Context>(context));
         POLDER_ASSIGN(program, program_with_devices(*owner, num_devices, list));
-        // No lengths, or no binaries.
+        // CL_INVALID_VALUE: lengths or binaries is null.
         if (!lengths || !binaries)
             return fail(Status::invalid_value);
         POLDER_TRY(load_binaries(*program, num_devices, list, {lengths, binaries, binary_status}));
@@ -193,7 +195,7 @@ CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithBuiltInKernels(cl_context
     return create<cl_program>(errcode_ret, [&]() -> Result<cl_program> {
         POLDER_ASSIGN(owner, from_handle<Context>(context));
         POLDER_TRY(program_with_devices(*owner, num_devices, list));
-        // No names, or names that no device has: there are no built-in kernels.
+        // CL_INVALID_VALUE: kernel_names is null or names kernels that no device has: there are no built-in kernels.
         static_cast<void>(kernel_names);
         return fail(Status::invalid_value);
     });
@@ -220,6 +222,7 @@ CL_API_ENTRY cl_int CL_API_CALL clSetProgramReleaseCallback(cl_program program,
                                                             void(CL_CALLBACK* pfn_notify)(cl_program, void*), void*) {
     return entry([&]() -> Result<void> {
         POLDER_TRY(from_handle<Program>(program));
+        // CL_INVALID_VALUE: pfn_notify is null.
         if (!pfn_notify)
             return fail(Status::invalid_value);
         // No device has destructors of program-scope variables.
@@ -250,6 +253,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetProgramBuildInfo(cl_program program, cl_dev
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(object, from_handle<Program>(program));
         POLDER_ASSIGN(on, from_handle<Device>(device));
+        // CL_INVALID_DEVICE: device is not one of the program.
         if (!object->has(*on))
             return fail(Status::invalid_device);
         return answer_build(object->device_build(*on), param_name,

@@ -22,15 +22,16 @@ struct Properties {
 enum class SizeGiven : uint8_t { no, yes };
 
 Result<void> check_bits(cl_command_queue_properties bits, SizeGiven size) {
+    // CL_INVALID_VALUE: a property is unknown.
     if (bits & ~known_properties)
         return fail(Status::invalid_value);
     const bool on_device = bits & CL_QUEUE_ON_DEVICE;
-    // A queue on the host has no size and is no default; one on the device is out of order.
+    // CL_INVALID_VALUE: a queue on the host has a size or is a default; a queue on the device is in order.
     if (!on_device && (size == SizeGiven::yes || (bits & CL_QUEUE_ON_DEVICE_DEFAULT)))
         return fail(Status::invalid_value);
     if (on_device && !(bits & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE))
         return fail(Status::invalid_value);
-    // Queues on the device are optional in OpenCL 3.0 and no device here has them.
+    // CL_INVALID_QUEUE_PROPERTIES: no device has queues on the device, which OpenCL 3.0 makes optional.
     if (on_device)
         return fail(Status::invalid_queue_properties);
     return {};
@@ -59,7 +60,7 @@ Result<cl_command_queue> create_queue(cl_context context_handle, cl_device_id de
                                       const Result<Properties>& properties) {
     POLDER_ASSIGN(context, from_handle<Context>(context_handle));
     POLDER_ASSIGN(device, from_handle<Device>(device_handle));
-    // The device must be one of the context's.
+    // CL_INVALID_DEVICE: device is not one of the context.
     if (!context->has(*device))
         return fail(Status::invalid_device);
     if (!properties)
@@ -93,7 +94,7 @@ CL_API_ENTRY cl_command_queue CL_API_CALL clCreateCommandQueue(cl_context contex
                                                                cl_int* errcode_ret) {
     return create<cl_command_queue>(errcode_ret, [&] {
         const auto check = [&]() -> Result<Properties> {
-            // CL_QUEUE_ON_DEVICE came later than this entry point.
+            // CL_INVALID_VALUE: a property is unknown to this function; CL_QUEUE_ON_DEVICE is newer.
             if (properties & ~host_queue_properties)
                 return fail(Status::invalid_value);
             return Properties{properties, {}};
@@ -139,9 +140,10 @@ CL_API_ENTRY cl_int CL_API_CALL clSetDefaultDeviceCommandQueue(cl_context contex
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(checked_context, from_handle<Context>(context));
         POLDER_ASSIGN(checked_device, from_handle<Device>(device));
+        // CL_INVALID_DEVICE: device is not one of the context.
         if (!checked_context->has(*checked_device))
             return fail(Status::invalid_device);
-        // No device has queues of its own, which is the answer to no queue too.
+        // CL_INVALID_OPERATION: no device has queues on the device.
         if (queue)
             POLDER_TRY(from_handle<Queue>(queue));
         return fail(Status::invalid_operation);

@@ -37,17 +37,20 @@ bool rows_meet(int64_t offset, int64_t row_pitch, int64_t rows, int64_t row_byte
 } // namespace
 
 Result<memory::StorageRect> check_rect(const RectArguments& arguments, const size_t* region, uint64_t limit) {
+    // CL_INVALID_VALUE: origin or region is null, or an extent of region is 0.
     if (!arguments.origin || !region || region[0] == 0 || region[1] == 0 || region[2] == 0)
         return fail(Status::invalid_value);
     memory::StorageRect rect;
     rect.shape = {region[0], region[1], region[2]};
     rect.layout.row_pitch = arguments.row_pitch ? arguments.row_pitch : region[0];
+    // CL_INVALID_VALUE: the row pitch is less than region[0].
     if (rect.layout.row_pitch < region[0])
         return fail(Status::invalid_value);
     uint64_t tight_slice = 0;
     if (!multiply(region[1], rect.layout.row_pitch, tight_slice))
         return fail(Status::invalid_value);
     rect.layout.slice_pitch = arguments.slice_pitch ? arguments.slice_pitch : tight_slice;
+    // CL_INVALID_VALUE: the slice pitch is less than a slice, or not a multiple of the row pitch.
     if (rect.layout.slice_pitch < tight_slice || rect.layout.slice_pitch % rect.layout.row_pitch != 0)
         return fail(Status::invalid_value);
     uint64_t last_row = 0;
@@ -56,6 +59,7 @@ Result<memory::StorageRect> check_rect(const RectArguments& arguments, const siz
     const bool fits = position(rect, origin[0], origin[1], origin[2], rect.offset) &&
                       position(rect, 0, region[1] - 1, region[2] - 1, last_row) && add(rect.offset, last_row, end) &&
                       add(end, region[0], end) && end <= limit;
+    // CL_INVALID_VALUE: the region is out of the bounds of the buffer.
     if (!fits)
         return fail(Status::invalid_value);
     return rect;

@@ -46,7 +46,7 @@ private:
     size_t size_ = 0;
 };
 
-extern "C" void tell_live_objects(int) {
+extern "C" void report_live_objects(int) {
     const int error = errno;
     Line line;
     line.add("polder: alive: ");
@@ -62,16 +62,16 @@ extern "C" void tell_live_objects(int) {
         is_first = false;
     }
     line.add(is_first ? "nothing\n" : "\n");
-    // Nobody to tell when it fails.
+    // A failure cannot be reported.
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.text().data(), line.text().size());
     errno = error;
 }
 
 } // namespace
 
-void tell_live_objects_on_sigusr2() {
+void report_live_objects_on_sigusr2() {
     struct sigaction action = {};
-    action.sa_handler = tell_live_objects;
+    action.sa_handler = report_live_objects;
     action.sa_flags = SA_RESTART;
     ::sigaction(SIGUSR2, &action, nullptr);
 }

@@ -64,7 +64,7 @@ Platform::Platform() {
     if (const uint32_t delay_s = options::startup_delay_s())
         std::this_thread::sleep_for(std::chrono::seconds(delay_s));
     if (options::sigusr2_handler())
-        tell_live_objects_on_sigusr2();
+        report_live_objects_on_sigusr2();
     if (options::offline_compile())
         log::line(log::Category::warning, "POCL_OFFLINE_COMPILE: no driver has devices that can only compile");
     static_cast<void>(expose(kind));

@@ -23,13 +23,13 @@ class Context;
 class Queue;
 class Event;
 
-// Whoever has to be told when an event leaves `pending`.
+// Is called when an event leaves `pending`.
 class Dependent : public RefCounted {
 public:
-    // Called once per event it was added to, unlocked. `failed` tells whether the event failed. What becomes
-    // ready through this goes onto `ready`, so that long chains are resolved without recursion.
+    // Called once per event it was added to, without locks. `failed`: the event failed. Appends to `ready` what becomes ready by
+    // this, so that long chains are resolved without recursion.
     virtual void on_resolved(bool failed, std::vector<Ref<Dependent>>& ready) = 0;
-    // Does what became ready; resolving its own event may append to `ready`.
+    // Runs what became ready. Resolving its own event may append to `ready`.
     virtual void run(std::vector<Ref<Dependent>>& ready) = 0;
 };
 
@@ -65,7 +65,7 @@ public:
     // For user events: invalid_operation when set before. Runs what became ready.
     [[nodiscard]] Result<void> set_user_status(cl_int status);
 
-    // True when `dependent` will be told; false when the event is not pending any more.
+    // True when `dependent` will be called; false when the event is not pending any more.
     [[nodiscard]] bool add_dependent(Ref<Dependent> dependent);
 
     // Blocks until complete or failed; flushes what it waits for.
@@ -76,8 +76,8 @@ public:
     // out_of_resources when there can be no callback thread.
     [[nodiscard]] Result<void> add_callback(cl_int status, Callback function, void* user);
 
-    // Times of profiling in nanoseconds; null without profiling. Counted apart from the event, as the queue keeps them
-    // for the driver that writes them, and the event keeps the queue.
+    // Profiling times in nanoseconds; null without profiling. An object of their own, because the queue keeps them for the
+    // driver that writes them, and the event keeps the queue.
     struct Times final : RefCounted {
         uint64_t queued_ns = 0;
         uint64_t submit_ns = 0;
