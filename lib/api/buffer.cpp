@@ -112,8 +112,8 @@ Result<void> get_mem_info(cl_mem handle, cl_mem_info name, const Info& info) {
     }
 }
 
-} // namespace
-} // namespace polder::api
+}  // namespace
+}  // namespace polder::api
 
 using namespace polder::api;
 

@@ -114,7 +114,7 @@ Result<MemObject*> named_buffer(const Queue& queue, const KernelOnDevice& on, co
 
 // The kernel's buffers as they are now.
 Result<void> find_buffers(const Queue& queue, const KernelOnDevice& on, const KernelArguments& arguments,
-                             BufferList& buffers) {
+                          BufferList& buffers) {
     const driver::DeviceInfo& device = queue.device().info();
     for (size_t i = 0; i < buffers.size(); ++i) {
         const KernelArguments::Pointer& pointer = arguments.pointers[i];
@@ -176,8 +176,9 @@ Result<void> enqueue_launch(const EnqueueCall& call, const Kernel& kernel, cl_co
     BufferList buffers(arguments->pointers.size());
     POLDER_TRY(find_buffers(queue, *on, *arguments, buffers));
     POLDER_ASSIGN(variables, on->code->program_variables());
-    return call.enqueue(type, runtime::LaunchCommand{
-                                  {on->keeper.get(), code, on->info, variables}, range, *arguments, std::move(buffers)});
+    return call.enqueue(
+        type,
+        runtime::LaunchCommand{{on->keeper.get(), code, on->info, variables}, range, *arguments, std::move(buffers)});
 }
 
 struct NativeArguments {
@@ -224,7 +225,7 @@ Result<BufferList> native_buffers(const Queue& queue, const NativeArguments& giv
     return buffers;
 }
 
-} // namespace
+}  // namespace
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueNDRangeKernel(cl_command_queue command_queue, cl_kernel kernel,
                                                        cl_uint work_dim, const size_t* global_work_offset,

@@ -171,4 +171,4 @@ private:
 // Gives the command's event to the application, when it asked for one.
 [[nodiscard]] Result<void> give_event(Ref<runtime::Event> event, cl_event* place);
 
-} // namespace polder::api
+}  // namespace polder::api

@@ -136,7 +136,7 @@ Result<void> create_all(Program& program, cl_kernel* kernels) {
     return {};
 }
 
-} // namespace
+}  // namespace
 
 CL_API_ENTRY cl_kernel CL_API_CALL clCreateKernel(cl_program program, const char* kernel_name, cl_int* errcode_ret) {
     return create<cl_kernel>(errcode_ret, [&]() -> Result<cl_kernel> {

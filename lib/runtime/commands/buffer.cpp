@@ -43,8 +43,7 @@ Result<Timepoint> FillCommand::submit(Queue& queue, const Execution& execution) 
 Result<MapCommand> MapCommand::create(Ref<MemObject> object, ByteRange range, memory::MapAccess access) {
     memory::Storage& storage = object->storage();
     POLDER_TRY(object->context().reported(object->context().domain().reserve_map(storage)));
-    POLDER_ASSIGN(record,
-                  object->add_map(storage.map_address() + range.begin, memory::StorageRect::of(range), access));
+    POLDER_ASSIGN(record, object->add_map(storage.map_address() + range.begin, memory::StorageRect::of(range), access));
     return MapCommand(std::move(object), std::move(record));
 }
 

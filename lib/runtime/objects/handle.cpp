@@ -62,8 +62,8 @@ HandleCell* HandleHeap::take_fresh() {
     do {
         if (index + fresh_cells > reserved_)
             return nullptr;
-    } while (!used_.compare_exchange_weak(index, index + fresh_cells, std::memory_order_release,
-                                          std::memory_order_relaxed));
+    } while (
+        !used_.compare_exchange_weak(index, index + fresh_cells, std::memory_order_release, std::memory_order_relaxed));
     HandleCell* const first = cells_.load(std::memory_order_relaxed) + index;
     for (uint64_t i = fresh_cells; i-- > 1;)
         ThreadFreeList<FreeCells>::push(FreeCells::link(first[i]));

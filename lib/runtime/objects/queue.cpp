@@ -268,7 +268,8 @@ void Queue::hold_back_locked(const EnqueueRequest& request, bool joins_all, std:
     pending->armed(ready);
 }
 
-Result<driver::Timepoint> Queue::submit_pending(const Command& command, std::vector<driver::Timepoint>& waits, Event& event) {
+Result<driver::Timepoint> Queue::submit_pending(const Command& command, std::vector<driver::Timepoint>& waits,
+                                                Event& event) {
     Lock lock(mutex_);
     POLDER_ASSIGN(timepoint, submit_locked(command, waits, &event));
     if (is_flushed_ahead_ && timepoint.queue)
@@ -276,7 +277,8 @@ Result<driver::Timepoint> Queue::submit_pending(const Command& command, std::vec
     return timepoint;
 }
 
-Result<driver::Timepoint> Queue::submit_locked(const Command& command, std::vector<driver::Timepoint>& waits, Event* event) {
+Result<driver::Timepoint> Queue::submit_locked(const Command& command, std::vector<driver::Timepoint>& waits,
+                                               Event* event) {
     Lane& lane = choose_lane(waits);
     // Order within a driver queue is implied.
     std::erase_if(waits, [&](driver::Timepoint t) { return t.queue == lane.queue; });

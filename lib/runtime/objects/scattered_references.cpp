@@ -19,7 +19,7 @@ Shared& shared() {
 
 std::atomic<uint32_t> next_shard{0};
 
-} // namespace
+}  // namespace
 
 uint32_t ScatteredReferences::choose_shard() {
     return chosen_shard_ = next_shard.fetch_add(1, std::memory_order_relaxed) % shard_count + 1;
@@ -72,4 +72,4 @@ void ScatteredReferences::destroy_if_unreferenced() {
         destroy_(object);
 }
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

@@ -89,8 +89,7 @@ public:
     void abandon() const override { object_->cancel_map(*record_); }
 
 private:
-    MapCommand(Ref<MemObject> object, Ref<MapRecord> record)
-        : object_(std::move(object)), record_(std::move(record)) {}
+    MapCommand(Ref<MemObject> object, Ref<MapRecord> record) : object_(std::move(object)), record_(std::move(record)) {}
 
     Ref<MemObject> object_;
     Ref<MapRecord> record_;
@@ -169,4 +168,4 @@ private:
     void* data_;
 };
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

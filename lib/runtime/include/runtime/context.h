@@ -92,4 +92,4 @@ private:
 // CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE of one device, in bytes.
 [[nodiscard]] uint64_t max_constant_bytes(const Device& device);
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

@@ -123,4 +123,4 @@ template <class T>
     return static_cast<T*>(cell->object);
 }
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

@@ -8,4 +8,4 @@ namespace polder::runtime {
 // nothing but what a signal handler may call; objects that other threads make or release meanwhile may be missed.
 void report_live_objects_on_sigusr2();
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

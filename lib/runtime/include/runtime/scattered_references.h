@@ -62,9 +62,9 @@ private:
 
     Shard shards_[shard_count];
     alignas(64) std::atomic<Mode> mode_{Mode::summed};
-    void* object_ = nullptr;             // null once it is to be destroyed; with the rest under a lock of the process
+    void* object_ = nullptr;  // null once it is to be destroyed; with the rest under a lock of the process
     Destroy destroy_ = nullptr;
     ScatteredReferences* next_ = nullptr;  // of those that no object uses
 };
 
-} // namespace polder::runtime
+}  // namespace polder::runtime
