@@ -1,0 +1,79 @@
+// PendingCommand: the state of waiting of one command whose dependencies have no timepoints yet.
+//
+// It counts the events that are still pending. When none is left it submits the command, or fails with
+// exec_status_error_for_events_in_wait_list when an event of the wait list has failed. Included by the queue's sources only.
+#pragma once
+
+#include "merge_waits.h"
+
+#include <runtime/queue.h>
+
+#include <algorithm>
+
+namespace polder::runtime {
+
+class Queue::PendingCommand final : public Dependent {
+public:
+    PendingCommand(Ref<Queue> queue, std::unique_ptr<Command> command, Ref<Event> event)
+        : queue_(std::move(queue)), command_(std::move(command)), event_(std::move(event)) {}
+
+    // Failures of explicit dependencies make the command fail; implicit ones (queue order) only order.
+    enum class Dependency : uint8_t { explicit_, implicit };
+
+    void depend_on(Event& event, Dependency dependency) {
+        (dependency == Dependency::explicit_ ? explicit_ : implicit_).push_back(Ref<Event>::share(&event));
+        unresolved_.fetch_add(1, std::memory_order_relaxed);
+        if (!event.add_dependent(Ref<Dependent>::share(this)))
+            unresolved_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    void wait_for(driver::Timepoint timepoint) { add_wait(waits_, timepoint); }
+
+    // Called once by enqueue after the last depend_on.
+    void armed(std::vector<Ref<Dependent>>& ready) { count_down(ready); }
+
+    void on_resolved(bool, std::vector<Ref<Dependent>>& ready) override { count_down(ready); }
+
+    void run(std::vector<Ref<Dependent>>& ready) override {
+        const bool failed =
+            std::any_of(explicit_.begin(), explicit_.end(), [](const Ref<Event>& e) { return e->is_failed(); });
+        if (failed) {
+            finish_with(fail(Status::exec_status_error_for_events_in_wait_list), ready);
+            return;
+        }
+        for (const auto* list : {&explicit_, &implicit_})
+            for (const Ref<Event>& event : *list)
+                if (event->is_submitted())
+                    add_wait(waits_, event->timepoint());
+        finish_with(queue_->submit_pending(*command_, waits_, *event_), ready);
+    }
+
+private:
+    void count_down(std::vector<Ref<Dependent>>& ready) {
+        if (unresolved_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+            ready.push_back(Ref<Dependent>::share(this));
+    }
+
+    void finish_with(Result<driver::Timepoint> result, std::vector<Ref<Dependent>>& ready) {
+        if (!result)
+            command_->abandon();
+        command_.reset();
+        explicit_.clear();
+        implicit_.clear();
+        if (result)
+            event_->resolve(*result, ready);
+        else
+            event_->fail(static_cast<cl_int>(result.error().status()), ready);
+        queue_->note_resolved();
+        queue_ = nullptr;
+    }
+
+    Ref<Queue> queue_;
+    std::unique_ptr<Command> command_;
+    Ref<Event> event_;
+    std::vector<Ref<Event>> explicit_;
+    std::vector<Ref<Event>> implicit_;
+    std::vector<driver::Timepoint> waits_;
+    std::atomic<uint32_t> unresolved_{1};  // one for enqueue itself
+};
+
+}  // namespace polder::runtime
