@@ -52,7 +52,7 @@ driver::DeviceInfo device_info(const ProcessorFacts& facts, uint32_t compute_uni
     std::fill(std::begin(info.max_work_item_sizes), std::end(info.max_work_item_sizes), info.max_work_group_size);
     info.memory_bytes = memory_bytes();
     info.global_cache = facts.last_level_cache;
-    info.local_memory_bytes = local_memory_bytes(facts);
+    info.code.local_memory_bytes = local_memory_bytes(facts);
     info.preferred_vector_bytes = devices::vector_register_bytes();
     return info;
 }

@@ -15,7 +15,6 @@
 #include <map>
 #include <memory>
 #include <polder/driver.h>
-#include <polder/kernel_addresses.h>
 
 namespace polder::discrete {
 
@@ -51,6 +50,7 @@ public:
     create_sub_device(std::span<const uint32_t> compute_units) override;
     [[nodiscard]] DeviceAddress kernel_address(DeviceAddress address) const override;
     [[nodiscard]] driver::PeerCopy* peer_copy() override { return shared_.peers ? this : nullptr; }
+    [[nodiscard]] const driver::KernelAddresses* kernel_addresses() const override { return this; }
 
     [[nodiscard]] bool reaches(SpaceId space) const override;
     [[nodiscard]] driver::Timepoint copy(driver::Queue& queue, SpaceId from_space, DeviceAddress from, DeviceAddress to,

@@ -26,7 +26,7 @@ driver::DeviceInfo device_info(uint32_t index, SpaceId space, const Parameters& 
         info.max_work_group_size = *limit;
     std::fill(std::begin(info.max_work_item_sizes), std::end(info.max_work_item_sizes), info.max_work_group_size);
     info.memory_bytes = parameters.memory_bytes;
-    info.local_memory_bytes = local_memory_bytes;
+    info.code.local_memory_bytes = local_memory_bytes;
     info.local_memory_is_dedicated = true;
     info.preferred_vector_bytes = devices::vector_register_bytes();
     // A native kernel could not touch the buffers it is given.

@@ -4,8 +4,8 @@
 
 namespace polder::devices {
 
-Result<std::unique_ptr<driver::LoadedKernel>> HostDevice::load(const driver::KernelImage& image) {
-    return HostKernel::load(image);
+Result<std::unique_ptr<driver::LoadedKernel>> HostDevice::load(const driver::KernelCode& code) {
+    return HostKernel::load(std::get<driver::HostCode>(code));
 }
 
 uint64_t HostDevice::now_ns() const { return devices::now_ns(); }

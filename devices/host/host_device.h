@@ -12,7 +12,7 @@ namespace polder::devices {
 class HostDevice : public driver::Device {
 public:
     [[nodiscard]] const driver::DeviceInfo& info() const final { return info_; }
-    [[nodiscard]] Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::KernelImage& image) final;
+    [[nodiscard]] Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::KernelCode& code) final;
     [[nodiscard]] uint64_t now_ns() const final;
 
 protected:

@@ -3,14 +3,14 @@
 
 namespace polder::devices {
 
-Result<std::unique_ptr<driver::LoadedKernel>> HostKernel::load(const driver::KernelImage& image) {
+Result<std::unique_ptr<driver::LoadedKernel>> HostKernel::load(const driver::HostCode& code) {
     // What the executor itself needs above a work-group function.
     constexpr uint64_t own_stack_bytes = uint64_t{256} << 10;
-    if (image.stack_bytes + own_stack_bytes > WorkerPool::stack_bytes)
+    if (code.stack_bytes + own_stack_bytes > WorkerPool::stack_bytes)
         return fail(Status::out_of_resources,
-                    "the kernel needs " + std::to_string(image.stack_bytes) + " bytes of stack, at most " +
+                    "the kernel needs " + std::to_string(code.stack_bytes) + " bytes of stack, at most " +
                         std::to_string(WorkerPool::stack_bytes - own_stack_bytes) + " are there");
-    return std::make_unique<HostKernel>(image);
+    return std::make_unique<HostKernel>(code);
 }
 
 } // namespace polder::devices

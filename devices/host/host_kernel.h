@@ -10,12 +10,16 @@ namespace polder::devices {
 
 class HostKernel final : public driver::LoadedKernel {
 public:
-    explicit HostKernel(const driver::KernelImage& loaded) : image(loaded) {}
+    explicit HostKernel(const driver::HostCode& loaded)
+        : LoadedKernel({.local_bytes = loaded.local_bytes,
+                        .private_bytes_per_work_item = loaded.private_bytes_per_work_item,
+                        .preferred_multiple = loaded.preferred_multiple}),
+          code(loaded) {}
 
-    // Refuses what the workers' stacks cannot run.
-    [[nodiscard]] static Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::KernelImage& image);
+    // out_of_resources when the workers' stacks are too small.
+    [[nodiscard]] static Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::HostCode& code);
 
-    const driver::KernelImage image;
+    const driver::HostCode code;
 
     // Moving average of nanoseconds for one work-item on one thread; 0 before the first launch.
     [[nodiscard]] float item_ns() const { return item_ns_.load(std::memory_order_relaxed); }

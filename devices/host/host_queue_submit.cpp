@@ -137,9 +137,9 @@ driver::Timepoint HostQueue::launch(const driver::LaunchOperation& operation, co
     context.print = print_text;
     context.print_user = &record.printed;
 
-    record.local_bytes = record.kernel->image.local_bytes + operation.local_argument_bytes;
+    record.local_bytes = record.kernel->code.local_bytes + operation.local_argument_bytes;
     context.local_bytes = static_cast<uint32_t>(record.local_bytes);
-    record.scratch_bytes = record.kernel->image.scratch_bytes_per_work_item * record.items_per_group + 4096;
+    record.scratch_bytes = record.kernel->code.scratch_bytes_per_work_item * record.items_per_group + 4096;
     return publish(is_large(record) ? Weight::large : Weight::small);
 }
 

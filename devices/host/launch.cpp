@@ -34,7 +34,7 @@ struct GroupId {
 
 void run_groups(void* context, UnitRange groups, Workspace& workspace) {
     const auto& launch = *static_cast<const LaunchRecord*>(context);
-    const WorkGroupFunction function = launch.kernel->image.function;
+    const WorkGroupFunction function = launch.kernel->code.function;
     GroupId group(groups.begin, launch.context.num_groups);
     for (uint64_t i = groups.begin; i < groups.end; ++i) {
         function(launch.arguments, &launch.context, group.id, workspace.local(), workspace.scratch());

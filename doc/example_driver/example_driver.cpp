@@ -75,8 +75,12 @@ private:
 // --- kernels ---
 
 struct ExampleKernel final : driver::LoadedKernel {
-    explicit ExampleKernel(const driver::KernelImage& loaded) : image(loaded) {}
-    const driver::KernelImage image;
+    explicit ExampleKernel(const driver::HostCode& loaded)
+        : LoadedKernel({.local_bytes = loaded.local_bytes,
+                        .private_bytes_per_work_item = loaded.private_bytes_per_work_item,
+                        .preferred_multiple = loaded.preferred_multiple}),
+          code(loaded) {}
+    const driver::HostCode code;
 };
 
 // Memory for one work-group at a time, aligned as the calling convention demands.
@@ -120,14 +124,14 @@ struct Launch {
             context.num_groups[d] = (context.global_size[d] + context.local_size[d] - 1) / context.local_size[d];
             items_per_group *= context.local_size[d];
         }
-        context.local_bytes = static_cast<uint32_t>(kernel->image.local_bytes + operation.local_argument_bytes);
+        context.local_bytes = static_cast<uint32_t>(kernel->code.local_bytes + operation.local_argument_bytes);
         context.program_variables = memory.resolve(operation.program_variables);
         context.print = print;
     }
 
     void run() const {
         const AlignedBytes local(context.local_bytes);
-        const AlignedBytes scratch(kernel->image.scratch_bytes_per_work_item * items_per_group + 4096);
+        const AlignedBytes scratch(kernel->code.scratch_bytes_per_work_item * items_per_group + 4096);
         // Arguments may be loaded with vector instructions.
         const AlignedBytes aligned_arguments(arguments.size());
         if (!arguments.empty())
@@ -136,7 +140,7 @@ struct Launch {
         for (group[2] = 0; group[2] < context.num_groups[2]; ++group[2])
             for (group[1] = 0; group[1] < context.num_groups[1]; ++group[1])
                 for (group[0] = 0; group[0] < context.num_groups[0]; ++group[0])
-                    kernel->image.function(aligned_arguments.get(), &context, group, local.get(), scratch.get());
+                    kernel->code.function(aligned_arguments.get(), &context, group, local.get(), scratch.get());
         std::fflush(stdout);
     }
 };
@@ -270,7 +274,7 @@ public:
         info_.type = driver::DeviceType::accelerator;
         info_.space = space;
         info_.memory_bytes = memory_bytes;
-        info_.local_memory_bytes = local_memory_bytes;
+        info_.code.local_memory_bytes = local_memory_bytes;
         info_.local_memory_is_dedicated = true;
         info_.native_kernels = false;  // they could not touch its memory
     }
@@ -282,10 +286,12 @@ public:
     [[nodiscard]] Result<std::unique_ptr<driver::Queue>> create_queue(driver::QueueRole) override {
         return std::make_unique<ExampleQueue>(memory_);
     }
-    [[nodiscard]] Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::KernelImage& image) override {
-        if (image.stack_bytes > kernel_stack_bytes)
+    [[nodiscard]] Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::KernelCode& code) override {
+        // The only format that info().code asks for.
+        const auto& host_code = std::get<driver::HostCode>(code);
+        if (host_code.stack_bytes > kernel_stack_bytes)
             return fail(Status::out_of_resources);
-        return std::make_unique<ExampleKernel>(image);
+        return std::make_unique<ExampleKernel>(host_code);
     }
     [[nodiscard]] Result<std::unique_ptr<driver::Device>> create_sub_device(std::span<const uint32_t>) override {
         return fail(Status::device_partition_failed);  // never asked: max_sub_devices is 0

@@ -21,7 +21,7 @@
 
 #include <atomic>
 #include <memory>
-#include <polder/kernel_abi.h>
+#include <polder/code.h>
 #include <polder/result.h>
 #include <polder/types.h>
 #include <span>
@@ -105,7 +105,12 @@ struct FillOperation {
 // Loaded machine code of one kernel on one device. Kept alive by the caller until completion.
 class LoadedKernel {
 public:
+    explicit LoadedKernel(const KernelLimits& limits) : limits_(limits) {}
     virtual ~LoadedKernel() = default;
+    [[nodiscard]] const KernelLimits& limits() const { return limits_; }
+
+private:
+    const KernelLimits limits_;
 };
 
 struct LaunchOperation {
@@ -178,6 +183,15 @@ public:
                                          uint64_t size, const Submission& submission) = 0;
 };
 
+// Optional: kernels see other addresses than the runtime. The driver translates the arguments of a launch itself; this is
+// for pointers that are stored in memory.
+class KernelAddresses {
+public:
+    virtual ~KernelAddresses() = default;
+    // What a kernel has to be given for `address`, which is one of this device's memory.
+    [[nodiscard]] virtual DeviceAddress kernel_address(DeviceAddress address) const = 0;
+};
+
 enum class DeviceType : uint8_t { cpu, gpu, accelerator };
 // What a queue is for; a driver may use it to choose an engine or a priority.
 enum class QueueRole : uint8_t { compute, transfer_in, transfer_out };
@@ -210,22 +224,13 @@ struct DeviceInfo {
     // How much of it to reserve at first; later regions double. 0: everything at once.
     uint64_t region_bytes = 0;
     CacheInfo global_cache;
-    uint64_t local_memory_bytes = 0;
     bool local_memory_is_dedicated = false;
     uint32_t preferred_vector_bytes = 16;
     uint64_t base_address_alignment = 128;
     uint64_t timer_resolution_ns = 1;
-    bool executes_on_host = true;  // LoadedKernel is made from a WorkGroupFunction
+    CodeTarget code;  // the code that load() takes
     // SVM is offered when the device computes in host memory (space 0).
     bool native_kernels = true;
-};
-
-// A kernel as the compiler made it, for devices with `executes_on_host`.
-struct KernelImage {
-    WorkGroupFunction function = nullptr;
-    uint64_t local_bytes = 0;
-    uint64_t scratch_bytes_per_work_item = 0;
-    uint64_t stack_bytes = 0;
 };
 
 class Device {
@@ -243,7 +248,9 @@ public:
     [[nodiscard]] virtual ByteCount available_memory() const = 0;
 
     [[nodiscard]] virtual Result<std::unique_ptr<Queue>> create_queue(QueueRole role) = 0;
-    [[nodiscard]] virtual Result<std::unique_ptr<LoadedKernel>> load(const KernelImage& image) = 0;
+    // `code` is of the format that info().code names. out_of_resources with a reason as detail when the device cannot
+    // execute it (too much stack, a vendor's compiler that refuses it).
+    [[nodiscard]] virtual Result<std::unique_ptr<LoadedKernel>> load(const KernelCode& code) = 0;
 
     // A device that uses only `compute_units` of this one; same memory. Only called when
     // info().max_sub_devices > 1. The indices are distinct and below info().compute_units.
@@ -258,6 +265,7 @@ public:
     [[nodiscard]] virtual uint64_t now_ns() const = 0;
 
     [[nodiscard]] virtual PeerCopy* peer_copy() { return nullptr; }
+    [[nodiscard]] virtual const KernelAddresses* kernel_addresses() const { return nullptr; }
 };
 
 // One kind of device. Registered by its folder's `make_<name>_driver()` in devices/drivers.h.

@@ -170,8 +170,12 @@ Result<void> enqueue_launch(const EnqueueCall& call, const Kernel& kernel, cl_co
     POLDER_ASSIGN(local, kernel.best_local_size(*on, queue.device(), range.global, range.local));
     range.local = local;
     POLDER_ASSIGN(code, kernel.code(*on, range.global, range.local));
+    // CL_INVALID_WORK_GROUP_SIZE: more work-items than CL_KERNEL_WORK_GROUP_SIZE, which the kernel's registers may limit.
+    if (range.local[0] * range.local[1] * range.local[2] >
+        code->group_size_max(queue.device().info().max_work_group_size))
+        return fail(Status::invalid_work_group_size);
     // CL_OUT_OF_RESOURCES: a work-group needs more than CL_DEVICE_LOCAL_MEM_SIZE.
-    if (runtime::local_bytes_used(*code, *arguments) > queue.device().info().local_memory_bytes)
+    if (runtime::local_bytes_used(*code, *arguments) > queue.device().info().code.local_memory_bytes)
         return fail(Status::out_of_resources, "the kernel's local memory exceeds CL_DEVICE_LOCAL_MEM_SIZE");
     BufferList buffers(arguments->pointers.size());
     POLDER_TRY(find_buffers(queue, *on, *arguments, buffers));

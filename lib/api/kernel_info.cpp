@@ -87,16 +87,24 @@ Result<void> answer_argument(const KernelArgument& argument, cl_kernel_arg_info 
     }
 }
 
-size_t group_size_max(const KernelAndDevice& target) {
-    const auto& required = target.on->info->reqd_work_group_size;
-    const uint64_t device_max = target.device->info().max_work_group_size;
-    return required ? (*required)[0] * (*required)[1] * (*required)[2] : device_max;
+Result<size_t> group_size_max(const KernelAndDevice& target) {
+    if (const auto& required = target.on->info->reqd_work_group_size)
+        return (*required)[0] * (*required)[1] * (*required)[2];
+    const driver::DeviceInfo& device = target.device->info();
+    // Host functions run groups of any size; elsewhere a kernel's registers may limit them.
+    if (device.code.format == driver::CodeFormat::host_function)
+        return device.max_work_group_size;
+    POLDER_ASSIGN(code, target.kernel->code(*target.on));
+    return code->group_size_max(device.max_work_group_size);
 }
 
 Result<void> answer_work_group(const KernelAndDevice& target, cl_kernel_work_group_info name, const Info& info) {
     // The queries that need no machine code come first.
     switch (name) {
-    case CL_KERNEL_WORK_GROUP_SIZE: return info.value<size_t>(group_size_max(target));
+    case CL_KERNEL_WORK_GROUP_SIZE: {
+        POLDER_ASSIGN(size, group_size_max(target));
+        return info.value<size_t>(size);
+    }
     case CL_KERNEL_COMPILE_WORK_GROUP_SIZE: {
         const runtime::Size3 size = target.on->info->reqd_work_group_size.value_or(runtime::Size3{0, 0, 0});
         return info.value(std::array<size_t, 3>{size[0], size[1], size[2]});
@@ -111,8 +119,8 @@ Result<void> answer_work_group(const KernelAndDevice& target, cl_kernel_work_gro
     switch (name) {
     case CL_KERNEL_LOCAL_MEM_SIZE:
         return info.value<cl_ulong>(runtime::local_bytes_used(*code, *target.kernel->arguments()));
-    case CL_KERNEL_PRIVATE_MEM_SIZE: return info.value<cl_ulong>(code->compiled->private_bytes_per_work_item);
-    default: return info.value<size_t>(std::max<uint64_t>(code->compiled->preferred_multiple, 1));
+    case CL_KERNEL_PRIVATE_MEM_SIZE: return info.value<cl_ulong>(code->limits().private_bytes_per_work_item);
+    default: return info.value<size_t>(code->limits().preferred_multiple);
     }
 }
 
@@ -150,8 +158,10 @@ Result<void> answer_local_size(const KernelAndDevice& target, const SubGroupInpu
     // CL_INVALID_VALUE: param_value has no room for one dimension.
     if (dimensions < 1)
         return fail(Status::invalid_value);
-    if (*static_cast<const size_t*>(input.value) == 1 && !needs_two_dimensions(*target.on))
-        local = {group_size_max(target), 1, 1};
+    if (*static_cast<const size_t*>(input.value) == 1 && !needs_two_dimensions(*target.on)) {
+        POLDER_ASSIGN(size, group_size_max(target));
+        local = {size, 1, 1};
+    }
     return info.array(std::span<const size_t>(local).first(dimensions));
 }
 

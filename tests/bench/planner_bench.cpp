@@ -49,7 +49,7 @@ public:
     Result<std::unique_ptr<driver::Queue>> create_queue(driver::QueueRole) override {
         return std::make_unique<CountingQueue>();
     }
-    Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::KernelImage&) override {
+    Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::KernelCode&) override {
         return fail(Status::invalid_operation);
     }
     Result<std::unique_ptr<driver::Device>> create_sub_device(std::span<const uint32_t>) override {

@@ -90,8 +90,8 @@ protected:
         EXPECT_TRUE(queue.has_value());
         return std::move(*queue);
     }
-    [[nodiscard]] std::unique_ptr<driver::LoadedKernel> load(const driver::KernelImage& image) {
-        auto kernel = device_->load(image);
+    [[nodiscard]] std::unique_ptr<driver::LoadedKernel> load(const driver::HostCode& code) {
+        auto kernel = device_->load(code);
         EXPECT_TRUE(kernel.has_value());
         return std::move(*kernel);
     }

@@ -185,8 +185,19 @@ TEST_P(DriverConformance, KernelsWithLargePrivateArraysRunFromSmallThreads) {
         EXPECT_EQ(sum, (DeepStack::stack_bytes - 65536 + 4095) / 4096);
 }
 
+TEST_P(DriverConformance, LoadedKernel_HasTheLimitsOfItsCode) {
+    const auto kernel = load({.function = CountVisits::run,
+                              .local_bytes = 384,
+                              .private_bytes_per_work_item = 48,
+                              .preferred_multiple = 16});
+    EXPECT_EQ(kernel->limits().local_bytes, 384u);
+    EXPECT_EQ(kernel->limits().private_bytes_per_work_item, 48u);
+    EXPECT_EQ(kernel->limits().preferred_multiple, 16u);
+    EXPECT_EQ(kernel->limits().max_work_group_size, 0u);
+}
+
 TEST_P(DriverConformance, AKernelThatNoStackHoldsIsRefused) {
-    const auto kernel = device().load({.function = DeepStack::run, .stack_bytes = uint64_t{1} << 40});
+    const auto kernel = device().load(driver::HostCode{.function = DeepStack::run, .stack_bytes = uint64_t{1} << 40});
     ASSERT_FALSE(kernel.has_value());
     EXPECT_EQ(kernel.error().status(), Status::out_of_resources);
 }
@@ -262,7 +273,7 @@ TEST_P(DriverConformance, SubDevicesComputeInTheSameMemory) {
     const auto parent_queue = make_queue();
     const std::array<std::byte, 1> zero{};
     const std::array cleared{parent_queue->fill({memory.at(), count * 4, zero}, {})};
-    auto kernel = (*sub_device)->load({.function = CountVisits::run});
+    auto kernel = (*sub_device)->load(driver::HostCode{.function = CountVisits::run});
     ASSERT_TRUE(kernel.has_value());
     const CountVisits arguments{memory.at().value};
     driver::LaunchOperation operation = launch_of(**kernel, arguments);
@@ -282,7 +293,7 @@ TEST_P(DriverConformance, TheDeviceDescribesItself) {
     EXPECT_GE(info.compute_units, 1u);
     EXPECT_GE(info.max_work_group_size, 1u);
     EXPECT_GT(info.memory_bytes, 0u);
-    EXPECT_GE(info.local_memory_bytes, 32u * 1024);
+    EXPECT_GE(info.code.local_memory_bytes, 32u * 1024);
     EXPECT_TRUE(info.space.is_host() || info.space == SpaceId{1});
     for (const driver::AffinityDomain& domain : device().affinity_domains()) {
         EXPECT_GT(domain.groups.size(), 1u);

@@ -12,7 +12,7 @@ namespace polder::compiler::test {
 
 inline Target target() {
     Target target;
-    target.local_memory_bytes = 1 << 20;
+    target.code.local_memory_bytes = 1 << 20;
     target.max_work_group_size = 4096;
     target.extensions = {"cl_khr_fp64", "cl_khr_byte_addressable_store", "cl_khr_global_int32_base_atomics",
                          "cl_khr_int64_base_atomics"};

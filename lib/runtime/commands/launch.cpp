@@ -34,7 +34,7 @@ void put_address(std::span<std::byte> block, size_t offset, DeviceAddress addres
 
 // Gives each __local argument its place behind the kernel's own local memory. Returns where the last one ends.
 uint64_t place_locals(const LoadedCode& code, const KernelArguments& arguments, std::span<std::byte> block) {
-    uint64_t end = code.compiled->local_bytes;
+    uint64_t end = code.limits().local_bytes;
     for (const KernelArguments::Local& local : arguments.locals) {
         const uint64_t begin = local_alignment.round_up(end);
         if (!block.empty())
@@ -104,7 +104,7 @@ driver::Timepoint LaunchCommand::launch(const memory::Execution& execution, driv
     std::ranges::copy(range_.local, operation.local_size);
     operation.arguments = arguments;
     operation.pointer_offsets = code_.code->pointer_offsets;
-    operation.local_argument_bytes = local_end - code_.code->compiled->local_bytes;
+    operation.local_argument_bytes = local_end - code_.code->limits().local_bytes;
     operation.program_variables = code_.program_variables;
     return execution.queue.launch(operation, {waits, execution.times});
 }

@@ -10,7 +10,7 @@ namespace {
 
 compiler::Target describe_target(const driver::DeviceInfo& info) {
     compiler::Target target;
-    target.local_memory_bytes = info.local_memory_bytes;
+    target.code = info.code;
     target.max_work_group_size = info.max_work_group_size;
     for (const Extension& extension : extensions())
         if (extension.owner == Extension::Owner::both)
@@ -30,7 +30,7 @@ const compiler::Target* shared_target(compiler::Target target) {
 
     const Lock lock(targets.mutex);
     for (const auto& known : targets.list)
-        if (known->local_memory_bytes == target.local_memory_bytes &&
+        if (known->code == target.code &&
             known->max_work_group_size == target.max_work_group_size)
             return known.get();
     targets.list.push_back(std::make_unique<const compiler::Target>(std::move(target)));

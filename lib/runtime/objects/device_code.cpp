@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <polder/kernel_addresses.h>
 
 namespace polder::runtime {
 namespace {
@@ -23,7 +22,7 @@ bool holds_address(const compiler::KernelArgument& argument) {
 // The initial contents with the addresses that depend on where the variables are.
 std::vector<std::byte> relocated(const compiler::ProgramVariables& variables, const driver::Device& device,
                                  DeviceAddress base) {
-    if (const auto* kernels_see = dynamic_cast<const driver::KernelAddresses*>(&device))
+    if (const auto* kernels_see = device.kernel_addresses())
         base = kernels_see->kernel_address(base);
     std::vector<std::byte> image = variables.image;
     for (const uint64_t at : variables.relocations) {
@@ -105,10 +104,14 @@ Result<const LoadedCode*> DeviceCode::add_special(Entry& entry, const compiler::
 Result<std::unique_ptr<LoadedCode>> DeviceCode::load(const compiler::KernelInfo& info,
                                                      const std::optional<compiler::WorkGroups>& groups) {
     POLDER_ASSIGN(compiled, executable_->function(info.name, groups));
-    POLDER_ASSIGN(loaded, device_.load({compiled->function, compiled->local_bytes,
-                                        compiled->scratch_bytes_per_work_item, compiled->stack_bytes}));
+    POLDER_ASSIGN(loaded, device_.load(driver::HostCode{
+                              .function = compiled->function,
+                              .local_bytes = compiled->local_bytes,
+                              .scratch_bytes_per_work_item = compiled->scratch_bytes_per_work_item,
+                              .stack_bytes = compiled->stack_bytes,
+                              .private_bytes_per_work_item = compiled->private_bytes_per_work_item,
+                              .preferred_multiple = std::max<uint64_t>(compiled->preferred_multiple, 1)}));
     auto code = std::make_unique<LoadedCode>();
-    code->compiled = compiled;
     code->loaded = std::move(loaded);
     for (const compiler::KernelArgument& argument : info.arguments)
         if (holds_address(argument))

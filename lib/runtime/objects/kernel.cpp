@@ -46,9 +46,9 @@ Ref<KernelArguments> unset_arguments(const KernelInfo& info) {
 
 LocalSizeRules rules_for(LocalSizeRules::Shape shape, const Device& device, const LoadedCode& code) {
     const driver::DeviceInfo& info = device.info();
-    return {.group_max = info.max_work_group_size,
+    return {.group_max = code.group_size_max(info.max_work_group_size),
             .item_max = std::to_array(info.max_work_item_sizes),
-            .preferred_multiple = std::max<uint64_t>(code.compiled->preferred_multiple, 1),
+            .preferred_multiple = code.limits().preferred_multiple,
             .compute_units = info.compute_units,
             .shape = shape};
 }
@@ -174,7 +174,7 @@ Result<Size3> Kernel::best_local_size(const KernelOnDevice& on, const Device& de
     if (on.info->sees_work_groups || on.info->reqd_work_group_size || is_one_group)
         return local;
     POLDER_ASSIGN(loaded, code(on));
-    if (local[0] >= loaded->compiled->preferred_multiple && items_of(local) >= items_worth_a_group)
+    if (local[0] >= loaded->limits().preferred_multiple && items_of(local) >= items_worth_a_group)
         return local;
     const Size3 better = choose(LocalSizeRules::Shape::unseen, device, *loaded, global);
     // Fewer groups than compute units are no gain when each work-item has much to do.

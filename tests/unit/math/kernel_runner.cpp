@@ -26,7 +26,7 @@ Memory allocate(uint64_t bytes) {
 
 compiler::Target target() {
     compiler::Target result;
-    result.local_memory_bytes = 1 << 20;
+    result.code.local_memory_bytes = 1 << 20;
     result.max_work_group_size = 4096;
     result.extensions = {"cl_khr_fp64",
                          "cl_khr_int64_base_atomics",

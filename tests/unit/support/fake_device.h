@@ -128,7 +128,7 @@ public:
     [[nodiscard]] Result<std::unique_ptr<driver::Queue>> create_queue(driver::QueueRole) override {
         return std::make_unique<FakeQueue>(world_, *this);
     }
-    [[nodiscard]] Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::KernelImage&) override {
+    [[nodiscard]] Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::KernelCode&) override {
         return fail(Status::invalid_operation);
     }
     [[nodiscard]] Result<std::unique_ptr<driver::Device>> create_sub_device(std::span<const uint32_t>) override {

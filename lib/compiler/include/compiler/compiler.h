@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <polder/kernel_abi.h>
+#include <polder/code.h>
 #include <polder/result.h>
 #include <polder/types.h>
 #include <span>
@@ -29,9 +29,9 @@
 
 namespace polder::compiler {
 
-// What source is compiled for. Devices that execute kernels on the host share one Target.
+// What source is compiled for. Devices with equal Targets share builds.
 struct Target {
-    uint64_t local_memory_bytes = 0;      // limit for __local variables, checked at kernel compilation
+    driver::CodeTarget code;
     uint64_t max_work_group_size = 0;     // for __opencl_c_* and diagnostics
     std::vector<std::string> extensions;  // cl_khr_*, as the device reports them (clang -cl-ext, macros)
     std::vector<std::string> features;    // __opencl_c_*, as the device reports them

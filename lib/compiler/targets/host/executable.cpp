@@ -68,7 +68,7 @@ Result<KernelObject> make_object(const KernelRequest& request) {
 class JitExecutable final : public Executable {
 public:
     JitExecutable(std::shared_ptr<const Module> module, const Target& target)
-        : module_(std::move(module)), local_memory_bytes_(target.local_memory_bytes) {}
+        : module_(std::move(module)), local_memory_bytes_(target.code.local_memory_bytes) {}
 
     Result<const CompiledKernel*> function(std::string_view name, const std::optional<WorkGroups>& groups) override {
         const KernelInfo* kernel = find(name);

@@ -8,6 +8,7 @@
 #include <memory/space.h>
 #include <runtime/device.h>
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -15,11 +16,16 @@ namespace polder::runtime {
 
 // One version of a kernel as machine code on one device. Valid as long as its DeviceCode.
 struct LoadedCode {
-    const compiler::CompiledKernel* compiled = nullptr;
     std::unique_ptr<driver::LoadedKernel> loaded;
     // Where addresses stand within the packed arguments.
     std::vector<uint32_t> pointer_offsets;
     bool is_for_one_size = false;  // of work-groups
+
+    [[nodiscard]] const driver::KernelLimits& limits() const { return loaded->limits(); }
+    // The most work-items of a work-group on a device that allows `device_max`.
+    [[nodiscard]] uint64_t group_size_max(uint64_t device_max) const {
+        return limits().max_work_group_size ? std::min(limits().max_work_group_size, device_max) : device_max;
+    }
 };
 
 class DeviceCode final : public RefCounted {

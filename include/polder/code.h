@@ -1,0 +1,88 @@
+// Code of kernels on its way from the compiler to a driver: which code a device takes (CodeTarget), one kernel's code
+// (KernelCode), and what is known of it once it is loaded (KernelLimits).
+//
+// The compiler makes code for each distinct CodeTarget of a context's devices. LLVM stays in lib/compiler, a vendor's
+// compiler (CUDA's for PTX, another OpenCL's for SPIR-V or source) in the driver.
+//
+// Plain data. Sizes are in bytes.
+#pragma once
+
+#include <cstdint>
+#include <polder/kernel_abi.h>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace polder::driver {
+
+enum class CodeFormat : uint8_t {
+    host_function,  // a work-group function in this process (kernel_abi.h)
+    ptx,            // NVIDIA's assembly text (ptx_abi.h)
+    spirv,          // a SPIR-V module
+    opencl_c,       // source, for a driver that compiles it
+};
+
+// What the compiler must know of a device to make code for it. Devices with equal targets share their code.
+struct CodeTarget {
+    CodeFormat format = CodeFormat::host_function;
+    // PTX: "sm_90". Host functions: empty, the processor that this process runs on.
+    std::string processor;
+    // Work-items of a sub-group; 0: the compiler chooses.
+    uint32_t sub_group_size = 0;
+    // What a work-group may use at most. A kernel whose own variables need more is not built.
+    uint64_t local_memory_bytes = 0;
+
+    friend bool operator==(const CodeTarget&, const CodeTarget&) = default;
+};
+
+// A work-group function, for devices that execute on the host.
+struct HostCode {
+    WorkGroupFunction function = nullptr;
+    uint64_t local_bytes = 0;  // the kernel's own __local variables
+    uint64_t scratch_bytes_per_work_item = 0;
+    uint64_t stack_bytes = 0;
+    uint64_t private_bytes_per_work_item = 0;
+    uint64_t preferred_multiple = 1;  // the vector width
+};
+
+// One parameter of a kernel, for drivers that set them one by one.
+struct KernelParameter {
+    enum class Kind : uint8_t { value, global_pointer, constant_pointer, local_pointer } kind = Kind::value;
+    uint32_t offset = 0;  // within the packed arguments
+    uint32_t size = 0;
+};
+
+// Receives one finished printf text, which is not null-terminated.
+using PrintText = void (*)(void* user, const char* text, size_t size);
+// Formats what kernels left in a printf ring (ptx_abi.h): `records` are the bytes behind the ring's header.
+using PrintRing = void (*)(std::span<const std::byte> records, PrintText print, void* user);
+
+// Text or binary code with the kernel's name in it. What the members point to is valid during Device::load only.
+struct TargetCode {
+    CodeFormat format = CodeFormat::ptx;
+    std::string_view code;
+    std::string entry;  // the name of the kernel in `code`
+    std::span<const KernelParameter> parameters;
+    uint32_t arguments_size = 0;  // of the packed arguments, without the hidden ones
+    uint64_t local_bytes = 0;     // the kernel's own __local variables
+    // How many of `local_bytes` the code expects in the local memory that the driver gives to each work-group, in front
+    // of the __local arguments. The rest is reserved by the code itself.
+    uint64_t dynamic_local_bytes = 0;
+    // Set when the kernel prints: its launches need a ring.
+    PrintRing print = nullptr;
+    uint64_t preferred_multiple = 1;  // work-items of a sub-group
+};
+
+using KernelCode = std::variant<HostCode, TargetCode>;
+
+// What one kernel, loaded on one device, needs and can do.
+struct KernelLimits {
+    uint64_t max_work_group_size = 0;  // 0: as many work-items as the device allows
+    uint64_t local_bytes = 0;          // the kernel's own __local variables
+    uint64_t private_bytes_per_work_item = 0;
+    uint32_t registers_per_work_item = 0;  // 0: not known
+    uint64_t preferred_multiple = 1;       // CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE
+};
+
+} // namespace polder::driver
