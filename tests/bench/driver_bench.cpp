@@ -19,8 +19,8 @@ public:
         device_ = *driver_->open(0, host_space, {});
         queue_ = *device_->create_queue(driver::QueueRole::compute);
         other_ = *device_->create_queue(driver::QueueRole::compute);
-        kernel_ = *device_->load(
-            {.function = [](const std::byte*, const LaunchContext*, const uint64_t*, std::byte*, std::byte*) {}});
+        kernel_ = *device_->load(driver::HostCode{
+            .function = [](const std::byte*, const LaunchContext*, const uint64_t*, std::byte*, std::byte*) {}});
     }
     [[nodiscard]] driver::Queue& queue() { return *queue_; }
     [[nodiscard]] driver::Queue& other() { return *other_; }
