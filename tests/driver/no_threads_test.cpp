@@ -127,7 +127,7 @@ TEST_F(NoThreads, FlushAloneExecutes) {
 }
 
 TEST_F(NoThreads, AKernelThatNeedsMoreStackThanThereIsFails) {
-    const auto kernel = *cpu_->load({.function = DeepStack::run, .stack_bytes = 14 << 20});
+    const auto kernel = *cpu_->load(driver::HostCode{.function = DeepStack::run, .stack_bytes = 14 << 20});
     const auto queue = queue_of(*cpu_);
     const DeviceBytes out(*cpu_, 64);
     const DeepStack arguments{out.at().value};
