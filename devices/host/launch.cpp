@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <host/clock.h>
+#include <host/fault_report.h>
 #include <host/host_kernel.h>
 #include <host/launch.h>
 #include <host/print.h>
@@ -36,10 +37,13 @@ void run_groups(void* context, UnitRange groups, Workspace& workspace) {
     const auto& launch = *static_cast<const LaunchRecord*>(context);
     const WorkGroupFunction function = launch.kernel->code.function;
     GroupId group(groups.begin, launch.context.num_groups);
+    fault_report::prepare_thread();
+    running_groups = {launch.kernel, group.id};
     for (uint64_t i = groups.begin; i < groups.end; ++i) {
         function(launch.arguments, &launch.context, group.id, workspace.local(), workspace.scratch());
         group.advance(launch.context.num_groups);
     }
+    running_groups.kernel = nullptr;
 }
 
 Workspace::Growth prepare(void* context, Workspace& workspace) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <host/fault_report.h>
 #include <host/pool_registry.h>
 #include <host/worker_pool.h>
 #include <thread>
@@ -62,6 +63,7 @@ WorkerPool::WorkerPool(WorkerPoolOptions options) : options_(std::move(options))
     // With one processor, spinning only keeps the awaited thread from running.
     spins_ = std::thread::hardware_concurrency() > 1 ? 300 : 0;
     PoolRegistry::add(*this);
+    fault_report::install_when_debugging();
 }
 
 WorkerPool::~WorkerPool() {

@@ -44,6 +44,7 @@ struct HostCode {
     uint64_t stack_bytes = 0;
     uint64_t private_bytes_per_work_item = 0;
     uint64_t preferred_multiple = 1;  // the vector width
+    std::string name;                 // of the kernel, for messages
 };
 
 // One parameter of a kernel, for drivers that set them one by one.

@@ -19,6 +19,7 @@
 // any time.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <polder/code.h>
@@ -156,18 +157,30 @@ public:
 
     // The timeline. A driver publishes with release order, so that whoever has seen a value also sees
     // what the operations up to it have written.
-    [[nodiscard]] uint64_t completed() const { return completed_.load(std::memory_order_acquire); }
-    // The newest operation that has begun to execute; at least `completed()`.
-    [[nodiscard]] uint64_t started() const { return started_.load(std::memory_order_acquire); }
+    [[nodiscard]] uint64_t completed() const { return counter_->load(std::memory_order_acquire); }
+    // The newest operation that is known to have begun to execute; at least `completed()`.
+    [[nodiscard]] uint64_t started() const {
+        return std::max(started_.load(std::memory_order_acquire), completed());
+    }
     // Status::success, or why the operation that completed with `value` failed (device lost, ...).
     [[nodiscard]] virtual Status status(uint64_t value) const {
         static_cast<void>(value);
         return Status::success;
     }
 
+    // The word that `completed` reads, for a queue that stands in front of this one.
+    [[nodiscard]] const std::atomic<uint64_t>& counter() const { return *counter_; }
+
 protected:
+    // For timelines that a device writes: `counter` is the word to read instead of `completed_`, and lives as long as the queue.
+    // Not while another thread uses the queue.
+    void publish_at(const std::atomic<uint64_t>& counter) { counter_ = &counter; }
+
     std::atomic<uint64_t> completed_{0};
     std::atomic<uint64_t> started_{0};
+
+private:
+    const std::atomic<uint64_t>* counter_ = &completed_;
 };
 
 inline bool Timepoint::is_complete() const { return queue == nullptr || queue->completed() >= value; }
@@ -181,6 +194,17 @@ public:
     // Copies `size` bytes on `queue` (one of this device's).
     [[nodiscard]] virtual Timepoint copy(Queue& queue, SpaceId from_space, DeviceAddress from, DeviceAddress to,
                                          uint64_t size, const Submission& submission) = 0;
+};
+
+// Optional: host memory that the device reads and writes directly, so that copies from and to it need no staging. Pinning
+// costs about 0.1 ms for each MiB: for memory that is used again and again, once, and never for one copy.
+class HostRegions {
+public:
+    virtual ~HostRegions() = default;
+    // `region` begins and ends at pages and does not overlap another one. Fails when the system refuses to pin so much.
+    [[nodiscard]] virtual Result<void> add(std::span<std::byte> region) = 0;
+    // A region that was added; no operation uses it any more.
+    virtual void remove(std::span<std::byte> region) = 0;
 };
 
 // Optional: kernels see other addresses than the runtime. The driver translates the arguments of a launch itself; this is
@@ -265,6 +289,7 @@ public:
     [[nodiscard]] virtual uint64_t now_ns() const = 0;
 
     [[nodiscard]] virtual PeerCopy* peer_copy() { return nullptr; }
+    [[nodiscard]] virtual HostRegions* host_regions() { return nullptr; }
     [[nodiscard]] virtual const KernelAddresses* kernel_addresses() const { return nullptr; }
 };
 

@@ -20,7 +20,11 @@ struct DriverUnderTest {
     std::string name;
     std::unique_ptr<driver::Driver> (*make)();
     std::string parameters;  // as in POCL_<NAME><i>_PARAMETERS
+    // Makes code of the device's format; null for devices that execute host functions.
+    enum class Prints : uint8_t { no, yes };
+    driver::KernelCode (*code_of)(const driver::HostCode& code, Prints prints) = nullptr;
 };
+using Prints = DriverUnderTest::Prints;
 
 inline std::ostream& operator<<(std::ostream& out, const DriverUnderTest& driver) { return out << driver.name; }
 
@@ -90,8 +94,12 @@ protected:
         EXPECT_TRUE(queue.has_value());
         return std::move(*queue);
     }
-    [[nodiscard]] std::unique_ptr<driver::LoadedKernel> load(const driver::HostCode& code) {
-        auto kernel = device_->load(code);
+    [[nodiscard]] static bool executes_on_host() { return GetParam().code_of == nullptr; }
+    [[nodiscard]] static driver::KernelCode code_of(const driver::HostCode& code, Prints prints = Prints::no) {
+        return executes_on_host() ? code : GetParam().code_of(code, prints);
+    }
+    [[nodiscard]] std::unique_ptr<driver::LoadedKernel> load(const driver::HostCode& code, Prints prints = Prints::no) {
+        auto kernel = device_->load(code_of(code, prints));
         EXPECT_TRUE(kernel.has_value());
         return std::move(*kernel);
     }

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <host/host_queue.h>
+#include <host/launch.h>
 #include <host/operation_log.h>
 #include <host/parallel_task.h>
 #include <host/processors.h>
@@ -89,6 +90,28 @@ TEST(ParallelTask, AThreadOfALaneBeginsInItsOwn) {
     Workspace workspace(heap_local_memory());
     task.work(workspace, 1, nullptr);
     EXPECT_EQ(order, (std::vector<uint64_t>{2, 3, 0, 1}));
+}
+
+TEST(LaunchWidth, AThreadForEachFiveMicrosecondsOfWorkWhateverTheProcessorHas) {
+    constexpr float group_ns = 15.0f;
+    EXPECT_EQ(threads_that_pay(group_ns, 1000, 1), 1u);
+    EXPECT_EQ(threads_that_pay(group_ns, 1000, 4), 3u);
+    EXPECT_EQ(threads_that_pay(group_ns, 1000, 16), 3u);
+    EXPECT_EQ(threads_that_pay(group_ns, 1000, 256), 3u);
+    EXPECT_EQ(threads_that_pay(group_ns, 100, 16), 1u);
+    EXPECT_EQ(threads_that_pay(group_ns, 1'000'000, 16), 16u);
+}
+
+TEST(LaunchWidth, GrowsWithTheWorkAndNeverBeyondTheGroups) {
+    uint32_t before = 1;
+    for (uint64_t groups = 1; groups < 1'000'000; groups = groups * 3 / 2 + 1) {
+        const uint32_t threads = threads_that_pay(100.0f, groups, 16);
+        EXPECT_GE(threads, before);
+        before = threads;
+    }
+    EXPECT_EQ(threads_that_pay(1e9f, 3, 16), 3u);
+    // Unknown: everybody.
+    EXPECT_EQ(threads_that_pay(0, 100, 16), 16u);
 }
 
 TEST(AddressWindow, MovesWhatLiesWithinAndNothingElse) {

@@ -186,6 +186,8 @@ TEST_P(DriverConformance, KernelsWithLargePrivateArraysRunFromSmallThreads) {
 }
 
 TEST_P(DriverConformance, LoadedKernel_HasTheLimitsOfItsCode) {
+    if (!executes_on_host())
+        GTEST_SKIP() << "only the device knows them";
     const auto kernel = load({.function = CountVisits::run,
                               .local_bytes = 384,
                               .private_bytes_per_work_item = 48,
@@ -197,6 +199,8 @@ TEST_P(DriverConformance, LoadedKernel_HasTheLimitsOfItsCode) {
 }
 
 TEST_P(DriverConformance, AKernelThatNoStackHoldsIsRefused) {
+    if (!executes_on_host())
+        GTEST_SKIP() << "has no stack of the host";
     const auto kernel = device().load(driver::HostCode{.function = DeepStack::run, .stack_bytes = uint64_t{1} << 40});
     ASSERT_FALSE(kernel.has_value());
     EXPECT_EQ(kernel.error().status(), Status::out_of_resources);
@@ -208,7 +212,7 @@ TEST_P(DriverConformance, PrintedTextsComeOutWholeBeforeTheLaunchIsComplete) {
         const std::string text = "group " + std::to_string(group[0]) + "\n";
         context->print(context->print_user, text.data(), text.size());
     };
-    const auto kernel = load({.function = print});
+    const auto kernel = load({.function = print}, Prints::yes);
     const auto queue = make_queue();
     driver::LaunchOperation operation;
     operation.kernel = kernel.get();
@@ -273,7 +277,7 @@ TEST_P(DriverConformance, SubDevicesComputeInTheSameMemory) {
     const auto parent_queue = make_queue();
     const std::array<std::byte, 1> zero{};
     const std::array cleared{parent_queue->fill({memory.at(), count * 4, zero}, {})};
-    auto kernel = (*sub_device)->load(driver::HostCode{.function = CountVisits::run});
+    auto kernel = (*sub_device)->load(code_of({.function = CountVisits::run}));
     ASSERT_TRUE(kernel.has_value());
     const CountVisits arguments{memory.at().value};
     driver::LaunchOperation operation = launch_of(**kernel, arguments);

@@ -18,8 +18,11 @@ protected:
         add(example::make_driver());
     }
     void add(std::unique_ptr<driver::Driver> driver) {
+        auto device = driver->open(0, SpaceId{static_cast<uint32_t>(drivers_.size() + 1)}, "memory=64M");
+        if (!device)
+            return;  // hardware that is not here
         drivers_.push_back(std::move(driver));
-        devices_.push_back(*drivers_.back()->open(0, SpaceId{static_cast<uint32_t>(drivers_.size())}, "memory=64M"));
+        devices_.push_back(std::move(*device));
         queues_.push_back(*devices_.back()->create_queue(driver::QueueRole::compute));
         queues_.push_back(*devices_.back()->create_queue(driver::QueueRole::transfer_out));
     }
@@ -61,8 +64,8 @@ TEST_F(SeveralDrivers, FlushAloneCarriesAChainThroughAllQueues) {
 
 TEST_F(SeveralDrivers, BlockedQueuesOfEveryDriverLeaveTheOthersGoing) {
     // Each driver's first queue waits for a gate on another driver's second queue.
-    std::array<Gate, 3> gates;
-    ASSERT_EQ(queues_.size(), 2 * gates.size());
+    std::vector<Gate> gates(devices_.size());
+    ASSERT_GE(gates.size(), 3u);
     for (size_t i = 0; i < gates.size(); ++i) {
         const std::array waits{queues_[2 * i + 1]->call({Gate::pass, &gates[i]}, {})};
         auto& waiting = *queues_[(2 * i + 2) % queues_.size()];

@@ -110,7 +110,8 @@ Result<std::unique_ptr<LoadedCode>> DeviceCode::load(const compiler::KernelInfo&
                               .scratch_bytes_per_work_item = compiled->scratch_bytes_per_work_item,
                               .stack_bytes = compiled->stack_bytes,
                               .private_bytes_per_work_item = compiled->private_bytes_per_work_item,
-                              .preferred_multiple = std::max<uint64_t>(compiled->preferred_multiple, 1)}));
+                              .preferred_multiple = std::max<uint64_t>(compiled->preferred_multiple, 1),
+                              .name = info.name}));
     auto code = std::make_unique<LoadedCode>();
     code->loaded = std::move(loaded);
     for (const compiler::KernelArgument& argument : info.arguments)

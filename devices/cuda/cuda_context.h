@@ -1,0 +1,73 @@
+// CudaContext: one GPU's primary context, which PyTorch and the CUDA runtime share, and what is known of the GPU.
+//
+// Owned by its device. A thread that calls the CUDA API for the GPU holds a Current, which puts the application's own
+// context back afterwards. Once the GPU is lost (a kernel trapped, the hardware failed, the process forked) it stays so.
+// Any thread.
+#pragma once
+
+#include <atomic>
+#include <cuda/cuda_api.h>
+#include <string>
+
+namespace polder::cuda {
+
+struct GpuFacts {
+    std::string name;
+    int compute_major = 0;
+    int compute_minor = 0;
+    uint32_t multiprocessors = 0;
+    uint32_t clock_mhz = 0;
+    uint32_t warp_size = 32;
+    uint64_t max_threads_per_block = 0;
+    uint64_t max_block[3] = {};
+    uint64_t max_grid[3] = {};
+    uint64_t shared_bytes = 0;  // for one block, with the opt-in
+    uint64_t l2_bytes = 0;
+    uint64_t memory_bytes = 0;
+};
+
+class CudaContext {
+public:
+    [[nodiscard]] static Result<std::unique_ptr<CudaContext>> open(const CudaApi& api, int ordinal);
+    CudaContext(const CudaContext&) = delete;
+    CudaContext& operator=(const CudaContext&) = delete;
+    ~CudaContext();
+
+    const CudaApi& api;
+    const Device device;
+    const Context handle;
+    const GpuFacts facts;
+
+    class Current {
+    public:
+        explicit Current(const CudaContext& context) : context_(context) {
+            context_.api.context_get_current(&before_);
+            if (before_ != context_.handle)
+                context_.api.context_set_current(context_.handle);
+        }
+        Current(const Current&) = delete;
+        Current& operator=(const Current&) = delete;
+        ~Current() {
+            if (before_ != context_.handle)
+                context_.api.context_set_current(before_);
+        }
+
+    private:
+        const CudaContext& context_;
+        Context before_ = nullptr;
+    };
+
+    [[nodiscard]] bool is_lost() const { return is_lost_.load(std::memory_order_relaxed); }
+    // Reports the first loss.
+    void lose(const char* what, Code code);
+    // In the child of a fork: CUDA does not work there, and nothing of it may be touched.
+    void lose_in_child() { is_lost_.store(true, std::memory_order_relaxed); }
+
+private:
+    CudaContext(const CudaApi& functions, Device number, Context context, GpuFacts known)
+        : api(functions), device(number), handle(context), facts(std::move(known)) {}
+
+    std::atomic<bool> is_lost_{false};
+};
+
+} // namespace polder::cuda

@@ -1,0 +1,121 @@
+#include <algorithm>
+#include <cuda/cuda_device.h>
+#include <cuda/cuda_queue.h>
+#include <host/clock.h>
+
+namespace polder::cuda {
+namespace {
+
+constexpr uint32_t nvidia_vendor_id = 0x10de;
+
+driver::DeviceInfo info_of(const CudaContext& context, SpaceId space) {
+    const GpuFacts& gpu = context.facts;
+    int version = 0;
+    context.api.driver_version(&version);
+    driver::DeviceInfo info;
+    info.name = gpu.name;
+    info.vendor = "NVIDIA Corporation";
+    info.vendor_id = nvidia_vendor_id;
+    info.driver_version =
+        POLDER_VERSION " (CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10) + ")";
+    info.type = driver::DeviceType::gpu;
+    info.space = space;
+    info.compute_units = gpu.multiprocessors;
+    info.clock_mhz = gpu.clock_mhz;
+    info.max_work_group_size = gpu.max_threads_per_block;
+    for (int d = 0; d < 3; ++d)
+        info.max_work_item_sizes[d] = std::min(gpu.max_block[d], gpu.max_threads_per_block);
+    info.memory_bytes = gpu.memory_bytes;
+    // Mapping memory costs 1 to 10 ms for each GiB: large steps, but not all of a GPU that others use, too.
+    info.region_bytes = std::min<uint64_t>(uint64_t{1} << 30, gpu.memory_bytes / 16);
+    info.global_cache = {128, gpu.l2_bytes};
+    info.local_memory_is_dedicated = true;
+    info.base_address_alignment = 512;
+    info.timer_resolution_ns = 1000;
+    info.native_kernels = false;
+    info.code.format = driver::CodeFormat::ptx;
+    info.code.processor = "sm_" + std::to_string(gpu.compute_major) + std::to_string(gpu.compute_minor);
+    info.code.sub_group_size = gpu.warp_size;
+    info.code.local_memory_bytes = gpu.shared_bytes;
+    return info;
+}
+
+} // namespace
+
+// --- peers ---
+
+void Peers::add(CudaDevice& device) {
+    Lock lock(mutex_);
+    for (CudaDevice* const other : devices_) {
+        const auto connect = [](CudaDevice& from, CudaDevice& to) {
+            int can = 0;
+            const CudaApi& api = from.context_->api;
+            if (api.device_can_access_peer(&can, from.context_->device, to.context_->device) == code_success && can)
+                to.memory_->grant_to(from.context_->device);
+        };
+        connect(device, *other);
+        connect(*other, device);
+    }
+    devices_.push_back(&device);
+}
+
+void Peers::remove(CudaDevice& device) {
+    Lock lock(mutex_);
+    std::erase(devices_, &device);
+}
+
+bool Peers::reaches(const CudaDevice& device, SpaceId space) const {
+    Lock lock(mutex_);
+    for (const CudaDevice* const other : devices_) {
+        if (other == &device || other->info_.space != space)
+            continue;
+        int can = 0;
+        return device.context_->api.device_can_access_peer(&can, device.context_->device, other->context_->device) ==
+                   code_success &&
+               can;
+    }
+    return false;
+}
+
+// --- the device ---
+
+Result<std::unique_ptr<driver::Device>> CudaDevice::open(const CudaApi& api, int ordinal, SpaceId space,
+                                                         std::shared_ptr<Peers> peers) {
+    POLDER_ASSIGN(context, CudaContext::open(api, ordinal));
+    POLDER_ASSIGN(memory, CudaMemory::create(*context));
+    std::unique_ptr<CudaDevice> device(
+        new CudaDevice(std::move(context), std::move(memory), space, std::move(peers)));
+    device->peers_->add(*device);
+    return device;
+}
+
+CudaDevice::CudaDevice(std::unique_ptr<CudaContext> context, std::unique_ptr<CudaMemory> memory, SpaceId space,
+                       std::shared_ptr<Peers> peers)
+    : context_(std::move(context)), memory_(std::move(memory)), peers_(std::move(peers)),
+      info_(info_of(*context_, space)) {}
+
+CudaDevice::~CudaDevice() { peers_->remove(*this); }
+
+Result<std::unique_ptr<driver::Queue>> CudaDevice::create_queue(driver::QueueRole) {
+    return CudaQueue::create({*context_, staging_, regions_});
+}
+
+Result<std::unique_ptr<driver::LoadedKernel>> CudaDevice::load(const driver::KernelCode& code) {
+    const auto* const ptx = std::get_if<driver::TargetCode>(&code);
+    if (!ptx || ptx->format != driver::CodeFormat::ptx)
+        return fail(Status::out_of_resources, info_.name + " executes PTX only");
+    return CudaKernel::load(*context_, modules_, *ptx);
+}
+
+Result<std::unique_ptr<driver::Device>> CudaDevice::create_sub_device(std::span<const uint32_t>) {
+    return fail(Status::device_partition_failed);  // max_sub_devices is 0
+}
+
+uint64_t CudaDevice::now_ns() const { return devices::now_ns(); }
+
+driver::Timepoint CudaDevice::copy(driver::Queue& queue, SpaceId, DeviceAddress from, DeviceAddress to, uint64_t size,
+                                   const driver::Submission& submission) {
+    return static_cast<CudaQueue&>(queue).copy_from_peer(from.value, to.value, size, submission);
+}
+
+} // namespace polder::cuda

@@ -1,0 +1,71 @@
+// CudaDevice: one NVIDIA GPU. See cuda_queue.h for how it executes and cuda_memory.h for its memory.
+//
+// GPUs of this driver copy directly from each other's memory where the hardware lets them. Any thread.
+#pragma once
+
+#include <base/mutex.h>
+
+#include <cuda/cuda_kernel.h>
+#include <cuda/cuda_memory.h>
+#include <cuda/pinned_memory.h>
+#include <memory>
+#include <polder/driver.h>
+#include <vector>
+
+namespace polder::cuda {
+
+class CudaDevice;
+
+// The open GPUs of a driver, in the order of their opening.
+class Peers {
+public:
+    // Gives `device` and those before it access to each other's memory, where the hardware allows it.
+    void add(CudaDevice& device);
+    void remove(CudaDevice& device);
+    [[nodiscard]] bool reaches(const CudaDevice& device, SpaceId space) const;
+
+private:
+    mutable Mutex mutex_;
+    std::vector<CudaDevice*> devices_ POLDER_GUARDED_BY(mutex_);
+};
+
+class CudaDevice final : public driver::Device, public driver::PeerCopy, public driver::HostRegions {
+public:
+    [[nodiscard]] static Result<std::unique_ptr<driver::Device>> open(const CudaApi& api, int ordinal, SpaceId space,
+                                                                      std::shared_ptr<Peers> peers);
+    ~CudaDevice() override;
+
+    [[nodiscard]] const driver::DeviceInfo& info() const override { return info_; }
+    [[nodiscard]] Result<driver::Memory> reserve_memory(ByteCount size) override { return memory_->reserve(size); }
+    void release_memory(driver::Memory memory) override { memory_->release(memory); }
+    [[nodiscard]] ByteCount available_memory() const override { return memory_->available(); }
+    [[nodiscard]] Result<std::unique_ptr<driver::Queue>> create_queue(driver::QueueRole role) override;
+    [[nodiscard]] Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::KernelCode& code) override;
+    [[nodiscard]] Result<std::unique_ptr<driver::Device>>
+    create_sub_device(std::span<const uint32_t> compute_units) override;
+    [[nodiscard]] uint64_t now_ns() const override;
+
+    [[nodiscard]] driver::PeerCopy* peer_copy() override { return this; }
+    [[nodiscard]] bool reaches(SpaceId space) const override { return peers_->reaches(*this, space); }
+    [[nodiscard]] driver::Timepoint copy(driver::Queue& queue, SpaceId from_space, DeviceAddress from, DeviceAddress to,
+                                         uint64_t size, const driver::Submission& submission) override;
+
+    [[nodiscard]] driver::HostRegions* host_regions() override { return this; }
+    [[nodiscard]] Result<void> add(std::span<std::byte> region) override { return regions_.add(region); }
+    void remove(std::span<std::byte> region) override { regions_.remove(region); }
+
+private:
+    friend class Peers;
+    CudaDevice(std::unique_ptr<CudaContext> context, std::unique_ptr<CudaMemory> memory, SpaceId space,
+               std::shared_ptr<Peers> peers);
+
+    const std::unique_ptr<CudaContext> context_;
+    const std::unique_ptr<CudaMemory> memory_;
+    const std::shared_ptr<Peers> peers_;
+    StagingPool staging_{*context_};
+    PinnedRegions regions_{*context_};
+    ModuleCache modules_;
+    const driver::DeviceInfo info_;
+};
+
+} // namespace polder::cuda

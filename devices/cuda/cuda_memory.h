@@ -1,0 +1,51 @@
+// CudaMemory: the memory of one GPU. Addresses are reserved once, twice as many as there are bytes; physical memory is
+// created and mapped into them for each region that the memory layer asks for, in multiples of the GPU's granularity
+// (2 MiB), and is accessible to this GPU and to its peers.
+//
+// Creating, mapping and granting access cost milliseconds: regions are large and rare. Any thread.
+#pragma once
+
+#include <base/mutex.h>
+#include <bufalloc/region_allocator.h>
+
+#include <cuda/cuda_context.h>
+#include <map>
+#include <polder/driver.h>
+#include <vector>
+
+namespace polder::cuda {
+
+class CudaMemory {
+public:
+    [[nodiscard]] static Result<std::unique_ptr<CudaMemory>> create(CudaContext& context);
+    CudaMemory(const CudaMemory&) = delete;
+    CudaMemory& operator=(const CudaMemory&) = delete;
+    ~CudaMemory();
+
+    [[nodiscard]] Result<driver::Memory> reserve(ByteCount size);
+    void release(driver::Memory memory);
+    // What the GPU reports as free: other processes and other libraries count.
+    [[nodiscard]] ByteCount available() const;
+    // Lets `peer` access what is mapped now and later.
+    void grant_to(Device peer);
+
+private:
+    struct Region {
+        RegionAllocator::Block block;
+        MemoryHandle handle;
+    };
+    CudaMemory(CudaContext& context, DevicePointer base, uint64_t size, uint64_t granularity);
+    [[nodiscard]] Result<MemoryHandle> map(DevicePointer address, uint64_t size) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] Code grant(DevicePointer address, uint64_t size) POLDER_REQUIRES(mutex_);
+
+    CudaContext& context_;
+    const DevicePointer base_;
+    const uint64_t size_;
+    const Alignment granularity_;
+    mutable Mutex mutex_;
+    RegionAllocator addresses_ POLDER_GUARDED_BY(mutex_);
+    std::map<DevicePointer, Region> regions_ POLDER_GUARDED_BY(mutex_);
+    std::vector<Device> readers_ POLDER_GUARDED_BY(mutex_);  // this GPU and its peers
+};
+
+} // namespace polder::cuda

@@ -1,0 +1,234 @@
+// The half of CudaQueue that gives operations to the stream, and reads the times of those that have executed.
+#include <algorithm>
+#include <cstring>
+#include <cuda/copy_pieces.h>
+#include <cuda/cuda_queue.h>
+#include <host/clock.h>
+
+namespace polder::cuda {
+namespace {
+
+// The GPU publishes its progress at least this often.
+constexpr uint64_t counter_interval = 64;
+// Distances between events are floats in milliseconds: within this, they are exact to 60 ns.
+constexpr float reference_distance_max_ms = 1000;
+
+uint64_t as_ns(float ms) { return static_cast<uint64_t>(std::max(0.0f, ms) * 1e6); }
+
+// How many bytes at the pattern's beginning it repeats.
+size_t period_of(const std::vector<std::byte>& pattern) {
+    for (size_t period = 1; period < pattern.size(); period *= 2)
+        if (std::memcmp(pattern.data(), pattern.data() + period, pattern.size() - period) == 0)
+            return period;
+    return pattern.size();
+}
+
+template <class Word>
+Word word_at(const std::vector<std::byte>& bytes, size_t offset) {
+    Word word;
+    std::memcpy(&word, bytes.data() + offset, sizeof word);
+    return word;
+}
+
+} // namespace
+
+bool CudaQueue::is_pageable(const driver::CopyOperation& copy) const {
+    using Place = driver::CopyOperation::Place;
+    const auto pageable = [&](const driver::CopyOperation::End& end) {
+        const uint64_t bytes = (copy.shape.slices - 1) * end.layout.slice_pitch +
+                               (copy.shape.rows - 1) * end.layout.row_pitch + copy.shape.row_bytes;
+        return end.place == Place::host && !services_.regions.contain(end.address.host(), bytes);
+    };
+    return pageable(copy.from) || pageable(copy.to);
+}
+
+bool CudaQueue::needs_host(const Operation& operation) const {
+    using Place = driver::CopyOperation::Place;
+    if (std::holds_alternative<driver::HostOperation>(operation.work))
+        return true;
+    if (const auto* const launch = std::get_if<LaunchWork>(&operation.work))
+        return launch->kernel->print() != nullptr;
+    const auto* const copy = std::get_if<driver::CopyOperation>(&operation.work);
+    return copy && ((copy->from.place == Place::host && copy->to.place == Place::host) || is_pageable(*copy));
+}
+
+// The CUDA context is current.
+void CudaQueue::push(Operation& operation) {
+    Flight flight{operation.value, nullptr, nullptr, operation.times};
+    Code code = code_success;
+    for (const Event event : operation.events)
+        if (code == code_success)
+            code = context_.api.stream_wait_event(stream_, event, 0);
+    const bool is_flight = operation.times || !flights_.empty();
+    if (is_flight)
+        begin_flight(flight);
+    if (code == code_success)
+        code = push_work(operation);
+    pushed_ = operation.value;
+    if (const auto* const copy = std::get_if<driver::CopyOperation>(&operation.work))
+        if (copy->to.place == driver::CopyOperation::Place::host)
+            host_written_ = operation.value;
+    if (is_flight)
+        end_flight(flight);
+    note(operation.value, code, "a command of the queue");
+    if (pushed_ - written_ >= counter_interval)
+        write_counter();
+}
+
+Code CudaQueue::push_work(Operation& operation) {
+    const CudaApi& api = context_.api;
+    if (auto* const launch = std::get_if<LaunchWork>(&operation.work))
+        return launch->kernel->launch(stream_, launch->parameter, launch->dynamic_bytes);
+    if (const auto* const copy = std::get_if<driver::CopyOperation>(&operation.work))
+        return push_copy(*copy);
+    if (const auto* const fill = std::get_if<FillWork>(&operation.work))
+        return push_fill(*fill);
+    if (const auto* const peer = std::get_if<PeerCopyWork>(&operation.work))
+        return api.copy_within(peer->to, peer->from, peer->size, stream_);
+    return code_success;
+}
+
+Code CudaQueue::push_copy(const driver::CopyOperation& copy) {
+    using Place = driver::CopyOperation::Place;
+    // Without a limit, a piece is a whole slice.
+    return for_each_piece(copy, std::numeric_limits<uint64_t>::max(), code_success, [&](const CopyPiece& piece) {
+        const DeviceAddress from = copy.from.address.plus(piece.from_offset);
+        const DeviceAddress to = copy.to.address.plus(piece.to_offset);
+        if (piece.rows == 1) {
+            if (copy.from.place == Place::host)
+                return context_.api.copy_in(to.value, from.host(), piece.row_bytes, stream_);
+            if (copy.to.place == Place::host)
+                return context_.api.copy_out(to.host(), from.value, piece.row_bytes, stream_);
+            return context_.api.copy_within(to.value, from.value, piece.row_bytes, stream_);
+        }
+        Copy3D rows;
+        const auto describe = [&piece](CopyEnd3D& end, const driver::CopyOperation::End& of, DeviceAddress address) {
+            end.type = of.place == Place::host ? memory_of_host : memory_of_device;
+            end.host = of.place == Place::host ? address.host() : nullptr;
+            end.device = of.place == Place::host ? 0 : address.value;
+            end.pitch = of.layout.row_pitch;
+            end.height = piece.rows;
+        };
+        describe(rows.from, copy.from, from);
+        describe(rows.to, copy.to, to);
+        rows.width_bytes = piece.row_bytes;
+        rows.height = piece.rows;
+        rows.depth = 1;
+        return context_.api.copy_3d(&rows, stream_);
+    });
+}
+
+// CUDA fills with 1, 2 or 4 bytes. A longer pattern is written once, then doubled by copies.
+Code CudaQueue::push_fill(const FillWork& fill) {
+    const CudaApi& api = context_.api;
+    const size_t period = period_of(fill.pattern);
+    if (period == 1)
+        return api.fill_8(fill.to, std::to_integer<unsigned char>(fill.pattern[0]), fill.size, stream_);
+    if (period == 2)
+        return api.fill_16(fill.to, word_at<unsigned short>(fill.pattern, 0), fill.size / 2, stream_);
+    if (period == 4)
+        return api.fill_32(fill.to, word_at<unsigned>(fill.pattern, 0), fill.size / 4, stream_);
+    Code code = code_success;
+    for (size_t offset = 0; offset < period && code == code_success; offset += 4)
+        code = api.fill_32(fill.to + offset, word_at<unsigned>(fill.pattern, offset), 1, stream_);
+    for (uint64_t filled = period; filled < fill.size && code == code_success; filled *= 2)
+        code = api.copy_within(fill.to + filled, fill.to, std::min(filled, fill.size - filled), stream_);
+    return code;
+}
+
+// --- publishing ---
+
+void CudaQueue::write_counter() {
+    if (written_ == pushed_ || !flights_.empty() || context_.is_lost())
+        return;
+    const CudaContext::Current current(context_);
+    const uint64_t value = pushed_;
+    if (const Code code = context_.api.stream_write_value(stream_, counter_->address(), value, 0))
+        return note(value, code, "cuStreamWriteValue64");
+    written_ = value;
+}
+
+Event CudaQueue::take_event() {
+    Event event = nullptr;
+    if (!events_.empty()) {
+        event = events_.back();
+        events_.pop_back();
+    } else if (context_.api.event_create(&event, event_default) != code_success) {
+        event = nullptr;
+    }
+    return event;
+}
+
+void CudaQueue::begin_flight(Flight& flight) {
+    // What was pushed before is published by the GPU.
+    write_counter();
+    if (flight.times) {
+        flight.start = take_event();
+        if (flight.start)
+            context_.api.event_record(flight.start, stream_);
+    }
+    flight.end = take_event();
+}
+
+void CudaQueue::end_flight(const Flight& flight) {
+    if (flight.end)
+        note(flight.value, context_.api.event_record(flight.end, stream_), "cuEventRecord");
+    if (!context_.is_lost())
+        flights_.push_back(flight);
+}
+
+// Publishes the flights that have ended.
+void CudaQueue::retire() {
+    if (flights_.empty())
+        return;
+    const CudaContext::Current current(context_);
+    while (!flights_.empty()) {
+        const Flight flight = flights_.front();
+        // Without an event for it, the whole stream must be done.
+        const Code code = flight.end ? context_.api.event_query(flight.end) : context_.api.stream_query(stream_);
+        if (code == code_not_ready)
+            return;
+        if (code != code_success) {
+            note(flight.value, code, "a command of the queue");
+            if (context_.is_lost())
+                return;
+        }
+        if (flight.times)
+            read_times(flight);
+        flights_.pop_front();
+        written_ = std::max(written_, flight.value);
+        word_->store(flight.value, std::memory_order_release);
+        for (const Event event : {flight.start, flight.end})
+            if (event && event != reference_)
+                events_.push_back(event);
+    }
+}
+
+// Events have distances, not times. The first one ended now, as far as the host knows; later ones are counted from it.
+void CudaQueue::read_times(const Flight& flight) {
+    const CudaApi& api = context_.api;
+    const uint64_t now_ns = devices::now_ns();
+    float duration_ms = 0;
+    if (!flight.start || !flight.end || api.event_elapsed_ms(&duration_ms, flight.start, flight.end) != code_success)
+        duration_ms = 0;
+    const uint64_t duration_ns = as_ns(duration_ms);
+    uint64_t end_ns = now_ns;
+    float distance_ms = 0;
+    if (reference_ && flight.end && api.event_elapsed_ms(&distance_ms, reference_, flight.end) == code_success &&
+        distance_ms < reference_distance_max_ms)
+        end_ns = std::min(now_ns, reference_ns_ + as_ns(distance_ms));
+    // In order, whatever rounding says.
+    uint64_t start_ns = end_ns - std::min(duration_ns, end_ns);
+    start_ns = std::max(start_ns, reference_ns_);
+    end_ns = std::max(end_ns, start_ns);
+    flight.times->start(start_ns);
+    flight.times->end(end_ns);
+    if (flight.end) {
+        if (reference_)
+            events_.push_back(reference_);
+        reference_ = flight.end;
+    }
+    reference_ns_ = end_ns;
+}
+
+} // namespace polder::cuda

@@ -1,0 +1,237 @@
+// What the CUDA driver promises beyond the interface, over a fake libcuda: it never hands pageable memory to asynchronous
+// copies (the fake refuses that), errors and losses are reported, peers, pinned regions, forks, streams in order.
+#include "conformance.h"
+#include "kernels.h"
+
+#include <devices/drivers.h>
+#include <fake_kernels.h>
+
+#include <array>
+#include <cstdlib>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace polder::conformance {
+namespace {
+
+class CudaDriver : public testing::Test {
+protected:
+    void SetUp() override {
+        for (const devices::DriverEntry& entry : devices::all_drivers())
+            if (entry.name == "cuda")
+                driver_ = entry.make();
+        fail_next_ = fake_cuda::find<fake_cuda::FailNext>("fake_cuda_fail_next");
+        calls_ = fake_cuda::find<fake_cuda::CountCalls>("fake_cuda_calls");
+        ASSERT_NE(fail_next_, nullptr) << "this is not the fake libcuda";
+        auto opened = driver_->open(0, SpaceId{1}, "");
+        ASSERT_TRUE(opened.has_value()) << opened.error().detail();
+        device_ = std::move(*opened);
+    }
+    [[nodiscard]] std::unique_ptr<driver::Queue> make_queue() {
+        return *device_->create_queue(driver::QueueRole::compute);
+    }
+    static Timepoint upload(driver::Queue& queue, DeviceAddress to, const Bytes& from) {
+        return queue.copy({host_end(from.data()), device_end(to), {from.size(), 1, 1}}, {});
+    }
+    static Timepoint download(driver::Queue& queue, Bytes& to, DeviceAddress from) {
+        return queue.copy({device_end(from), host_end(to.data()), {to.size(), 1, 1}}, {});
+    }
+
+    std::unique_ptr<driver::Driver> driver_;
+    std::unique_ptr<driver::Device> device_;
+    fake_cuda::FailNext fail_next_ = nullptr;
+    fake_cuda::CountCalls calls_ = nullptr;
+};
+
+TEST_F(CudaDriver, ThereAreAsManyDevicesAsTheLibraryLists) {
+    EXPECT_EQ(driver_->count(), 2u);
+    const auto none = driver_->open(2, SpaceId{3}, "");
+    ASSERT_FALSE(none.has_value());
+    EXPECT_EQ(none.error().status(), Status::device_not_found);
+}
+
+TEST_F(CudaDriver, TheDeviceTakesPtxForItsProcessor) {
+    EXPECT_EQ(device_->info().code.format, driver::CodeFormat::ptx);
+    EXPECT_EQ(device_->info().code.processor, "sm_90");
+    EXPECT_EQ(device_->info().code.sub_group_size, 32u);
+    const auto refused = device_->load(driver::HostCode{});
+    EXPECT_FALSE(refused.has_value());
+}
+
+TEST_F(CudaDriver, CodeThatCudaRefusesFailsWithItsLog) {
+    driver::TargetCode code;
+    code.code = "nonsense";
+    code.entry = "kernel";
+    const auto refused = device_->load(code);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_NE(refused.error().detail().find("ptxas error: no entry"), std::string_view::npos);
+    EXPECT_NE(refused.error().detail().find("CUDA_ERROR_INVALID_PTX"), std::string_view::npos);
+}
+
+TEST_F(CudaDriver, ARegionThatIsPinnedNeedsNoStaging) {
+    driver::HostRegions* const regions = device_->host_regions();
+    ASSERT_NE(regions, nullptr);
+    constexpr uint64_t size = 1 << 20;
+    Bytes memory = random_bytes(size, 4);
+    ASSERT_TRUE(regions->add(memory).has_value());
+    const auto queue = make_queue();
+    const DeviceBytes there(*device_, size);
+    const uint64_t staging_before = calls_("cuMemHostAlloc");
+    const Bytes expected = memory;
+    static_cast<void>(upload(*queue, there.at(), memory));
+    queue->wait(1);
+    std::fill(memory.begin(), memory.end(), std::byte{0});
+    queue->wait(download(*queue, memory, there.at()).value);
+    EXPECT_EQ(memory, expected);
+    EXPECT_EQ(calls_("cuMemHostAlloc"), staging_before);
+    regions->remove(memory);
+    // Pageable again: staged.
+    queue->wait(upload(*queue, there.at(), memory).value);
+    EXPECT_GT(calls_("cuMemHostAlloc"), staging_before);
+    EXPECT_FALSE(regions->add({memory.data(), 0}).has_value() && regions->add({memory.data(), 0}).has_value());
+}
+
+TEST_F(CudaDriver, WaitsBetweenItsQueuesAreEvents) {
+    const auto first = make_queue();
+    const auto second = make_queue();
+    const uint64_t before = calls_("cuStreamWaitEvent");
+    const auto kernel = *device_->load(fake_cuda::code_of({.function = CountVisits::run}));
+    const DeviceBytes out(*device_, 4);
+    const std::array<std::byte, 4> zero{};
+    const CountVisits arguments{out.at().value};
+    const driver::LaunchOperation operation = launch_of(*kernel, arguments);
+    Timepoint last = first->fill({out.at(), 4, zero}, {});
+    constexpr uint32_t launches = 200;
+    for (uint32_t i = 0; i < launches; ++i) {
+        const std::array waits{last};
+        last = (i % 2 ? first : second)->launch(operation, {waits});
+    }
+    last.queue->wait(last.value);
+    uint32_t visits = 0;
+    last.queue->wait(
+        last.queue->copy({device_end(out.at()), host_end(&visits), {4, 1, 1}}, {}).value);
+    EXPECT_EQ(visits, launches);
+    EXPECT_GT(calls_("cuStreamWaitEvent"), before);
+}
+
+TEST_F(CudaDriver, TheGpuWritesTheTimelineSeldom) {
+    const auto queue = make_queue();
+    const uint64_t before = calls_("cuStreamWriteValue64_v2");
+    for (int i = 0; i < 1000; ++i)
+        static_cast<void>(queue->marker({}));
+    queue->wait(1000);
+    EXPECT_EQ(queue->completed(), 1000u);
+    EXPECT_LE(calls_("cuStreamWriteValue64_v2") - before, 20u);
+}
+
+TEST_F(CudaDriver, ACommandThatIsRefusedFailsAloneAndTheQueueGoesOn) {
+    const auto queue = make_queue();
+    const auto kernel = *device_->load(fake_cuda::code_of({.function = CountVisits::run}));
+    const DeviceBytes out(*device_, 4);
+    const CountVisits arguments{out.at().value};
+    const Timepoint before = queue->marker({});
+    fail_next_("cuLaunchKernel", 701);  // too many resources requested
+    const Timepoint refused = queue->launch(launch_of(*kernel, arguments), {});
+    const Timepoint after = queue->marker({});
+    queue->wait(after.value);
+    EXPECT_EQ(queue->status(before.value), Status::success);
+    EXPECT_EQ(queue->status(refused.value), Status::out_of_resources);
+    EXPECT_EQ(queue->status(after.value), Status::success);
+}
+
+TEST_F(CudaDriver, NoMemoryToPinIsAnErrorOfTheCopyOrWaitedFor) {
+    const auto queue = make_queue();
+    const DeviceBytes there(*device_, 100);
+    const Bytes in = random_bytes(100, 1);
+    fail_next_("cuMemHostAlloc", 2);
+    queue->wait(upload(*queue, there.at(), in).value);
+    Bytes out(100);
+    queue->wait(download(*queue, out, there.at()).value);
+    EXPECT_EQ(in, out);
+}
+
+TEST_F(CudaDriver, MemoryThatCannotBeMappedIsNotReserved) {
+    const ByteCount before = device_->available_memory();
+    fail_next_("cuMemSetAccess", 2);
+    EXPECT_FALSE(device_->reserve_memory(ByteCount{1}).has_value());
+    fail_next_("cuMemCreate", 2);
+    EXPECT_FALSE(device_->reserve_memory(ByteCount{1}).has_value());
+    EXPECT_EQ(device_->available_memory(), before);
+}
+
+TEST_F(CudaDriver, CommandsThatWaitForTheHostLeaveOtherQueuesGoing) {
+    const auto blocked = make_queue();
+    const auto waiting = make_queue();
+    const auto free_queue = make_queue();
+    Gate gate;
+    const std::array waits{blocked->call({Gate::pass, &gate}, {})};
+    const Timepoint behind = waiting->marker({waits});
+    waiting->flush();
+    blocked->flush();
+    gate.wait_until_reached();
+    free_queue->wait(free_queue->marker({}).value);
+    EXPECT_FALSE(behind.is_complete());
+    gate.open();
+    waiting->wait(behind.value);
+}
+
+TEST_F(CudaDriver, ALostGpuFailsWhatWaitsAndWhatComesLater) {
+    const auto device = std::move(*driver_->open(1, SpaceId{2}, ""));
+    const auto queue = *device->create_queue(driver::QueueRole::compute);
+    const Timepoint good = queue->marker({});
+    queue->wait(good.value);
+    testing::internal::CaptureStderr();
+    fake_cuda::find<fake_cuda::LoseDevice>("fake_cuda_lose_device")(1);
+    const Timepoint lost = queue->marker({});
+    queue->flush();
+    queue->wait(lost.value);
+    EXPECT_TRUE(lost.is_complete());
+    const Timepoint later = queue->marker({});
+    queue->wait(later.value);
+    EXPECT_EQ(queue->status(good.value), Status::success);
+    EXPECT_EQ(queue->status(lost.value), Status::out_of_resources);
+    EXPECT_EQ(queue->status(later.value), Status::out_of_resources);
+    EXPECT_FALSE(device->create_queue(driver::QueueRole::compute).has_value());
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("Fake GPU 1 is lost"), std::string::npos);
+    // The other one goes on.
+    const auto other = make_queue();
+    other->wait(other->marker({}).value);
+    EXPECT_EQ(other->status(1), Status::success);
+}
+
+TEST_F(CudaDriver, InTheChildOfAForkEverythingFailsAndNothingHangs) {
+    const auto queue = make_queue();
+    queue->wait(queue->marker({}).value);
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        const Timepoint point = queue->marker({});
+        queue->flush();
+        queue->wait(point.value);
+        _exit(queue->status(point.value) == Status::out_of_resources ? 3 : 4);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 3);
+    queue->wait(queue->marker({}).value);
+    EXPECT_EQ(queue->status(2), Status::success);
+}
+
+TEST(CudaLibrary, WithoutItThereAreNoDevices) {
+    // The loader has read LD_LIBRARY_PATH already, so this takes a new process.
+    if (!std::getenv("POLDER_TEST_WITHOUT_CUDA")) {
+        const std::string command = "POLDER_TEST_WITHOUT_CUDA=1 LD_LIBRARY_PATH=/nonexistent POCL_DEBUG=driver /proc/" +
+                                    std::to_string(getpid()) +
+                                    "/exe --gtest_filter=CudaLibrary.* 2>&1 | grep -c 'no CUDA device: ' >/dev/null";
+        EXPECT_EQ(std::system(command.c_str()), 0);
+        return;
+    }
+    for (const devices::DriverEntry& entry : devices::all_drivers())
+        if (entry.name == "cuda") {
+            EXPECT_EQ(entry.make()->count(), 0u);
+        }
+}
+
+} // namespace
+} // namespace polder::conformance

@@ -1,0 +1,28 @@
+// A libcuda.so.1 that executes on the host, for tests of the CUDA driver without a GPU.
+//
+// It implements the functions that devices/cuda uses: streams are threads, device memory is host memory that is
+// inaccessible until it is mapped and access is granted, kernels are registered work-group functions that are found by their
+// entry name. It refuses what the real library refuses or what the driver promises not to do: calls without a current
+// context, asynchronous copies from or to host memory that is not pinned, memory beyond the GPU's.
+//
+// These functions steer it; tests find them with dlsym. Environment: FAKE_CUDA_DEVICES (2), FAKE_CUDA_MEMORY in MiB (256).
+#pragma once
+
+#include <cstdint>
+#include <polder/kernel_abi.h>
+
+namespace polder::fake_cuda {
+
+struct Kernel {
+    WorkGroupFunction function;
+    uint64_t local_bytes;
+    uint64_t scratch_bytes_per_work_item;
+};
+
+// extern "C" names and types.
+using RegisterKernel = void (*)(const char* entry, const Kernel* kernel);  // fake_cuda_register_kernel
+using FailNext = void (*)(const char* function, int code);                 // fake_cuda_fail_next: its next call fails
+using LoseDevice = void (*)(int device);                                   // fake_cuda_lose_device: as after a trap
+using CountCalls = uint64_t (*)(const char* function);                     // fake_cuda_calls
+
+} // namespace polder::fake_cuda
