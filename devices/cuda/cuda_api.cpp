@@ -31,7 +31,8 @@ Result<std::unique_ptr<const CudaApi>> CudaApi::load(const char* library) {
     POLDER_CUDA_TRY(*api, driver_version(&version), "cuDriverGetVersion");
     if (version < oldest_version)
         return fail(Status::device_not_found, "the NVIDIA driver supports CUDA " + std::to_string(version / 1000) +
-                                                  "." + std::to_string(version % 1000 / 10) + ", at least 11.7 is needed");
+                                                  "." + std::to_string(version % 1000 / 10) +
+                                                  ", at least 11.7 is needed");
     return api;
 }
 

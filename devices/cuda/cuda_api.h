@@ -34,7 +34,7 @@ enum Code : int {
 enum Attribute : int {
     attribute_max_threads_per_block = 1,
     attribute_max_block_dim_x = 2,  // y and z follow
-    attribute_max_grid_dim_x = 5,   // y and z follow
+    attribute_max_grid_dim_x = 5,  // y and z follow
     attribute_max_shared_memory_per_block = 8,
     attribute_warp_size = 10,
     attribute_clock_rate_khz = 13,
@@ -171,7 +171,7 @@ struct CudaApi {
     [[nodiscard]] Error error(Code code, const char* what) const;
 };
 
-} // namespace polder::cuda
+}  // namespace polder::cuda
 
 // Returns the error of a call of the CUDA API from the enclosing function, or goes on.
 #define POLDER_CUDA_TRY(api, call, what)                                                                               \

@@ -27,8 +27,8 @@ Result<GpuFacts> facts_of(const CudaApi& api, Device device) {
         facts.max_block[d] = ask(attribute_max_block_dim_x + d);
         facts.max_grid[d] = ask(attribute_max_grid_dim_x + d);
     }
-    facts.shared_bytes = std::max(ask(attribute_max_shared_memory_per_block),
-                                  ask(attribute_max_shared_memory_per_block_optin));
+    facts.shared_bytes =
+        std::max(ask(attribute_max_shared_memory_per_block), ask(attribute_max_shared_memory_per_block_optin));
     facts.l2_bytes = ask(attribute_l2_cache_bytes);
     const bool has_virtual_memory = ask(attribute_virtual_memory_management) != 0;
     const bool has_stream_writes = ask(attribute_64_bit_stream_memory_operations) != 0;
@@ -40,7 +40,8 @@ Result<GpuFacts> facts_of(const CudaApi& api, Device device) {
     if (facts.compute_major < 7)
         return fail(Status::device_not_found, facts.name + " is older than compute capability 7.0");
     if (!has_virtual_memory || !has_stream_writes)
-        return fail(Status::device_not_found, facts.name + ": the driver lacks virtual memory or stream memory operations");
+        return fail(Status::device_not_found,
+                    facts.name + ": the driver lacks virtual memory or stream memory operations");
     return facts;
 }
 

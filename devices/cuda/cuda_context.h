@@ -70,4 +70,4 @@ private:
     std::atomic<bool> is_lost_{false};
 };
 
-} // namespace polder::cuda
+}  // namespace polder::cuda

@@ -83,8 +83,7 @@ Result<std::unique_ptr<driver::Device>> CudaDevice::open(const CudaApi& api, int
                                                          std::shared_ptr<Peers> peers) {
     POLDER_ASSIGN(context, CudaContext::open(api, ordinal));
     POLDER_ASSIGN(memory, CudaMemory::create(*context));
-    std::unique_ptr<CudaDevice> device(
-        new CudaDevice(std::move(context), std::move(memory), space, std::move(peers)));
+    std::unique_ptr<CudaDevice> device(new CudaDevice(std::move(context), std::move(memory), space, std::move(peers)));
     device->peers_->add(*device);
     return device;
 }

@@ -52,10 +52,9 @@ Result<std::unique_ptr<driver::LoadedKernel>> CudaKernel::load(CudaContext& cont
     };
     const uint64_t static_bytes = ask(function_shared_bytes);
     if (static_bytes + code.dynamic_local_bytes > context.facts.shared_bytes)
-        return fail(Status::out_of_resources, "the kernel needs " +
-                                                  std::to_string(static_bytes + code.dynamic_local_bytes) +
-                                                  " bytes of local memory, the GPU has " +
-                                                  std::to_string(context.facts.shared_bytes));
+        return fail(Status::out_of_resources,
+                    "the kernel needs " + std::to_string(static_bytes + code.dynamic_local_bytes) +
+                        " bytes of local memory, the GPU has " + std::to_string(context.facts.shared_bytes));
     // More than 48 KiB must be asked for.
     const auto dynamic_max = static_cast<int>(context.facts.shared_bytes - static_bytes);
     POLDER_CUDA_TRY(api, function_set_attribute(function, function_max_dynamic_shared_bytes, dynamic_max),
@@ -91,8 +90,8 @@ std::vector<std::byte> CudaKernel::parameter_of(const driver::LaunchOperation& o
 
 void CudaKernel::set_print_ring(std::vector<std::byte>& parameter, DevicePointer ring) const {
     const uint64_t address = ring;
-    std::memcpy(parameter.data() + ptx_hidden_offset(arguments_size_) + offsetof(PtxHiddenArguments, print_ring), &address,
-                sizeof address);
+    std::memcpy(parameter.data() + ptx_hidden_offset(arguments_size_) + offsetof(PtxHiddenArguments, print_ring),
+                &address, sizeof address);
 }
 
 Code CudaKernel::launch(Stream stream, std::vector<std::byte>& parameter, uint64_t dynamic_bytes) const {
@@ -113,10 +112,9 @@ Code CudaKernel::launch(Stream stream, std::vector<std::byte>& parameter, uint64
                 for (int d = 0; d < 3; ++d)
                     hidden.group_offset[d] = static_cast<uint32_t>(first[d]);
                 std::memcpy(place, &hidden, sizeof hidden);
-                const Code code = context_.api.launch(
-                    function_, count_from(0, x), count_from(1, y), count_from(2, z), hidden.local_size[0],
-                    hidden.local_size[1], hidden.local_size[2], static_cast<unsigned>(dynamic_bytes), stream, nullptr,
-                    extra);
+                const Code code = context_.api.launch(function_, count_from(0, x), count_from(1, y), count_from(2, z),
+                                                      hidden.local_size[0], hidden.local_size[1], hidden.local_size[2],
+                                                      static_cast<unsigned>(dynamic_bytes), stream, nullptr, extra);
                 if (code != code_success)
                     return code;
             }

@@ -17,7 +17,12 @@ bool is_fatal(Code code) {
     case 702:  // launch timeout
     case 709:  // context is destroyed
     case 710:  // assert
-    case 714: case 715: case 716: case 717: case 718: case 719:  // stack, instruction, alignment, address space, pc, launch
+    case 714:
+    case 715:
+    case 716:
+    case 717:
+    case 718:
+    case 719:  // stack, instruction, alignment, address space, pc, launch
     case 999: return true;
     default: return false;
     }
@@ -171,10 +176,10 @@ driver::Timepoint CudaQueue::copy_from_peer(DevicePointer from, DevicePointer to
 }
 
 driver::Timepoint CudaQueue::fill(const driver::FillOperation& operation, const driver::Submission& submission) {
-    return submit({.work = FillWork{operation.address.value,
-                                    operation.size,
-                                    {operation.pattern.begin(), operation.pattern.end()}}},
-                  submission);
+    return submit(
+        {.work =
+             FillWork{operation.address.value, operation.size, {operation.pattern.begin(), operation.pattern.end()}}},
+        submission);
 }
 
 driver::Timepoint CudaQueue::launch(const driver::LaunchOperation& operation, const driver::Submission& submission) {
@@ -264,4 +269,4 @@ void CudaQueue::abandon() {
     changed_.notify_all();
 }
 
-} // namespace polder::cuda
+}  // namespace polder::cuda

@@ -118,7 +118,7 @@ private:
     uint64_t submitted_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t pushed_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t written_ POLDER_GUARDED_BY(mutex_) = 0;  // a value that the GPU or the host will publish
-    uint64_t wanted_ POLDER_GUARDED_BY(mutex_) = 0;   // flushed: the queue's thread works up to here
+    uint64_t wanted_ POLDER_GUARDED_BY(mutex_) = 0;  // flushed: the queue's thread works up to here
     uint64_t host_written_ POLDER_GUARDED_BY(mutex_) = 0;  // the newest pushed operation that writes host memory
     const Event tail_;
     uint64_t tail_value_ POLDER_GUARDED_BY(mutex_) = 0;
@@ -139,4 +139,4 @@ private:
     ForkMembership fork_membership_{*this};
 };
 
-} // namespace polder::cuda
+}  // namespace polder::cuda

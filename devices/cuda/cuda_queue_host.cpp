@@ -233,8 +233,8 @@ Code CudaQueue::copy_out_staged(const driver::CopyOperation& copy) {
                 parallel_copy(to + piece.to_offset, chunk.memory, piece.row_bytes);
             else
                 for (uint64_t y = 0; y < piece.rows; ++y)
-                    std::memcpy(to + piece.to_offset + y * copy.to.layout.row_pitch,
-                                chunk.memory + y * piece.row_bytes, piece.row_bytes);
+                    std::memcpy(to + piece.to_offset + y * copy.to.layout.row_pitch, chunk.memory + y * piece.row_bytes,
+                                piece.row_bytes);
         }
         services_.staging.give_back(chunk);
     };
@@ -296,8 +296,8 @@ Code CudaQueue::execute_printing(LaunchWork& launch) {
     PtxPrintRing after;
     std::memcpy(&after, print_ring_, sizeof after);
     const auto print = [](void*, const char* text, size_t size) { std::fwrite(text, 1, size, stdout); };
-    launch.kernel->print()(std::span<const std::byte>(print_ring_ + sizeof header, std::min(after.used, after.capacity)),
-                           print, nullptr);
+    launch.kernel->print()(
+        std::span<const std::byte>(print_ring_ + sizeof header, std::min(after.used, after.capacity)), print, nullptr);
     std::fflush(stdout);
     return code_success;
 }

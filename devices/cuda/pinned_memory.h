@@ -88,4 +88,4 @@ private:
     const DevicePointer address_;
 };
 
-} // namespace polder::cuda
+}  // namespace polder::cuda

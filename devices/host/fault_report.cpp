@@ -118,7 +118,7 @@ void install() {
     for (size_t i = 0; i < faults.size(); ++i) {
         struct sigaction& before = actions_before[i];
         ::sigaction(faults[i].signal, nullptr, &before);
-        struct sigaction ours {};
+        struct sigaction ours{};
         ours.sa_sigaction = on_fault;
         // An application's handler finds the mask and the stack that it asked for.
         ours.sa_mask = before.sa_mask;

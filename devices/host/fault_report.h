@@ -30,5 +30,5 @@ inline void prepare_thread() {
         prepare_thread_slowly();
 }
 
-} // namespace fault_report
-} // namespace polder::devices
+}  // namespace fault_report
+}  // namespace polder::devices

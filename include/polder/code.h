@@ -80,10 +80,10 @@ using KernelCode = std::variant<HostCode, TargetCode>;
 // What one kernel, loaded on one device, needs and can do.
 struct KernelLimits {
     uint64_t max_work_group_size = 0;  // 0: as many work-items as the device allows
-    uint64_t local_bytes = 0;          // the kernel's own __local variables
+    uint64_t local_bytes = 0;  // the kernel's own __local variables
     uint64_t private_bytes_per_work_item = 0;
     uint32_t registers_per_work_item = 0;  // 0: not known
-    uint64_t preferred_multiple = 1;       // CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE
+    uint64_t preferred_multiple = 1;  // CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE
 };
 
-} // namespace polder::driver
+}  // namespace polder::driver

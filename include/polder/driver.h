@@ -159,9 +159,7 @@ public:
     // what the operations up to it have written.
     [[nodiscard]] uint64_t completed() const { return counter_->load(std::memory_order_acquire); }
     // The newest operation that is known to have begun to execute; at least `completed()`.
-    [[nodiscard]] uint64_t started() const {
-        return std::max(started_.load(std::memory_order_acquire), completed());
-    }
+    [[nodiscard]] uint64_t started() const { return std::max(started_.load(std::memory_order_acquire), completed()); }
     // Status::success, or why the operation that completed with `value` failed (device lost, ...).
     [[nodiscard]] virtual Status status(uint64_t value) const {
         static_cast<void>(value);
@@ -244,7 +242,7 @@ struct DeviceInfo {
     uint32_t clock_mhz = 0;
     uint64_t max_work_group_size = 4096;
     uint64_t max_work_item_sizes[3] = {4096, 4096, 4096};
-    uint64_t memory_bytes = 0;      // total of the device's memory
+    uint64_t memory_bytes = 0;  // total of the device's memory
     // How much of it to reserve at first; later regions double. 0: everything at once.
     uint64_t region_bytes = 0;
     CacheInfo global_cache;
@@ -307,4 +305,4 @@ public:
                                                                std::string_view parameters) = 0;
 };
 
-} // namespace polder::driver
+}  // namespace polder::driver

@@ -33,10 +33,10 @@ struct PtxHiddenArguments {
     uint64_t global_offset[3];
     uint64_t global_size[3];
     uint64_t program_variables;  // address of the program-scope variables; 0 when the program has none
-    uint64_t print_ring;         // address of a PtxPrintRing; 0 when the kernel does not print
-    uint32_t local_size[3];      // of a whole work-group
-    uint32_t num_groups[3];      // of the whole range, rounded up
-    uint32_t group_offset[3];    // the first group of this grid
+    uint64_t print_ring;  // address of a PtxPrintRing; 0 when the kernel does not print
+    uint32_t local_size[3];  // of a whole work-group
+    uint32_t num_groups[3];  // of the whole range, rounded up
+    uint32_t group_offset[3];  // the first group of this grid
     uint32_t work_dim;
 };
 static_assert(sizeof(PtxHiddenArguments) == 104);
@@ -52,7 +52,7 @@ constexpr uint32_t ptx_parameter_bytes(uint32_t arguments_size) {
 // The header of a printf ring. A record is reserved by adding its size to `used`; one that does not fit is dropped, and
 // printf returns -1.
 struct PtxPrintRing {
-    uint64_t used;      // bytes that kernels asked for; may exceed `capacity`
+    uint64_t used;  // bytes that kernels asked for; may exceed `capacity`
     uint64_t capacity;  // bytes behind this header
 };
 static_assert(sizeof(PtxPrintRing) == 16);
@@ -68,4 +68,4 @@ struct PtxPrintRecord {
 };
 static_assert(sizeof(PtxPrintRecord) == 16);
 
-} // namespace polder
+}  // namespace polder

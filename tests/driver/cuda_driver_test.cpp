@@ -4,10 +4,10 @@
 #include "kernels.h"
 
 #include <devices/drivers.h>
-#include <fake_kernels.h>
 
 #include <array>
 #include <cstdlib>
+#include <fake_kernels.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -108,8 +108,7 @@ TEST_F(CudaDriver, WaitsBetweenItsQueuesAreEvents) {
     }
     last.queue->wait(last.value);
     uint32_t visits = 0;
-    last.queue->wait(
-        last.queue->copy({device_end(out.at()), host_end(&visits), {4, 1, 1}}, {}).value);
+    last.queue->wait(last.queue->copy({device_end(out.at()), host_end(&visits), {4, 1, 1}}, {}).value);
     EXPECT_EQ(visits, launches);
     EXPECT_GT(calls_("cuStreamWaitEvent"), before);
 }
@@ -233,5 +232,5 @@ TEST(CudaLibrary, WithoutItThereAreNoDevices) {
         }
 }
 
-} // namespace
-} // namespace polder::conformance
+}  // namespace
+}  // namespace polder::conformance

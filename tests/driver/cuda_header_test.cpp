@@ -60,6 +60,6 @@ static_assert(sizeof(Copy3D) == sizeof(CUDA_MEMCPY3D) &&
               offsetof(Copy3D, to) == offsetof(CUDA_MEMCPY3D, dstXInBytes) &&
               offsetof(Copy3D, width_bytes) == offsetof(CUDA_MEMCPY3D, WidthInBytes));
 
-} // namespace polder::cuda
+}  // namespace polder::cuda
 
 int main() { return 0; }

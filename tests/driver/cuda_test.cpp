@@ -2,6 +2,7 @@
 #include "conformance.h"
 
 #include <devices/drivers.h>
+
 #include <fake_kernels.h>
 
 namespace polder::conformance {

@@ -57,38 +57,41 @@ protected:
 
 TEST_F(KernelFaultDeathTest, ALineNamesTheKernelAndTheGroup) {
     EXPECT_DEATH(run(write_through_null, 5),
-                 is_debugging() ? "polder: error: SIGSEGV at address 0x0 in kernel \"faulty\", work-group .3, 0, 0." : "");
+                 is_debugging() ? "polder: error: SIGSEGV at address 0x0 in kernel \"faulty\", work-group .3, 0, 0."
+                                : "");
 }
 
 TEST_F(KernelFaultDeathTest, AlsoWhenTheStackIsUsedUp) {
     // One group runs on the thread that waits, several on workers.
     for (const uint64_t groups : {1u, 4u})
-        EXPECT_DEATH(run(recurse_without_end, groups), is_debugging() ? "SIGSEGV at address .* in kernel \"faulty\"" : "");
+        EXPECT_DEATH(run(recurse_without_end, groups),
+                     is_debugging() ? "SIGSEGV at address .* in kernel \"faulty\"" : "");
 }
 
 TEST_F(KernelFaultDeathTest, TheApplicationsHandlerRunsAfterTheLine) {
     const auto with_handler = [] {
-        struct sigaction action {};
+        struct sigaction action{};
         action.sa_sigaction = applications_handler;
         action.sa_flags = SA_SIGINFO;
         sigaction(SIGSEGV, &action, nullptr);
         run(write_through_null, 5);
     };
     EXPECT_EXIT(with_handler(), testing::ExitedWithCode(9),
-                is_debugging() ? "in kernel \"faulty\"(.|\n)*the application's own handler" : "the application's own handler");
+                is_debugging() ? "in kernel \"faulty\"(.|\n)*the application's own handler"
+                               : "the application's own handler");
 }
 
 TEST_F(KernelFaultDeathTest, WithoutDebuggingNoHandlerIsInstalled) {
     const auto look = [] {
-        struct sigaction before {};
+        struct sigaction before{};
         sigaction(SIGSEGV, nullptr, &before);
         run([](const std::byte*, const LaunchContext*, const uint64_t*, std::byte*, std::byte*) {}, 5);
-        struct sigaction after {};
+        struct sigaction after{};
         sigaction(SIGSEGV, nullptr, &after);
         std::_Exit(before.sa_handler == after.sa_handler ? 1 : 2);
     };
     EXPECT_EXIT(look(), testing::ExitedWithCode(is_debugging() ? 2 : 1), "");
 }
 
-} // namespace
-} // namespace polder::conformance
+}  // namespace
+}  // namespace polder::conformance

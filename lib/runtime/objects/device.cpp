@@ -30,8 +30,7 @@ const compiler::Target* shared_target(compiler::Target target) {
 
     const Lock lock(targets.mutex);
     for (const auto& known : targets.list)
-        if (known->code == target.code &&
-            known->max_work_group_size == target.max_work_group_size)
+        if (known->code == target.code && known->max_work_group_size == target.max_work_group_size)
             return known.get();
     targets.list.push_back(std::make_unique<const compiler::Target>(std::move(target)));
     return targets.list.back().get();

@@ -104,14 +104,14 @@ Result<const LoadedCode*> DeviceCode::add_special(Entry& entry, const compiler::
 Result<std::unique_ptr<LoadedCode>> DeviceCode::load(const compiler::KernelInfo& info,
                                                      const std::optional<compiler::WorkGroups>& groups) {
     POLDER_ASSIGN(compiled, executable_->function(info.name, groups));
-    POLDER_ASSIGN(loaded, device_.load(driver::HostCode{
-                              .function = compiled->function,
-                              .local_bytes = compiled->local_bytes,
-                              .scratch_bytes_per_work_item = compiled->scratch_bytes_per_work_item,
-                              .stack_bytes = compiled->stack_bytes,
-                              .private_bytes_per_work_item = compiled->private_bytes_per_work_item,
-                              .preferred_multiple = std::max<uint64_t>(compiled->preferred_multiple, 1),
-                              .name = info.name}));
+    POLDER_ASSIGN(
+        loaded, device_.load(driver::HostCode{.function = compiled->function,
+                                              .local_bytes = compiled->local_bytes,
+                                              .scratch_bytes_per_work_item = compiled->scratch_bytes_per_work_item,
+                                              .stack_bytes = compiled->stack_bytes,
+                                              .private_bytes_per_work_item = compiled->private_bytes_per_work_item,
+                                              .preferred_multiple = std::max<uint64_t>(compiled->preferred_multiple, 1),
+                                              .name = info.name}));
     auto code = std::make_unique<LoadedCode>();
     code->loaded = std::move(loaded);
     for (const compiler::KernelArgument& argument : info.arguments)

@@ -248,11 +248,11 @@ EXPORT Code cuMemGetAllocationGranularity(size_t* size, const AllocationProperti
     *size = granularity;
     return code_success;
 }
-EXPORT Code cuMemAddressReserve(DevicePointer* address, size_t size, size_t alignment, DevicePointer, unsigned long long) {
+EXPORT Code cuMemAddressReserve(DevicePointer* address, size_t size, size_t alignment, DevicePointer,
+                                unsigned long long) {
     ENTER("cuMemAddressReserve");
     NEEDS_CONTEXT();
-    void* const memory =
-        mmap(nullptr, size + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const memory = mmap(nullptr, size + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return code_out_of_memory;
     const auto begin = reinterpret_cast<uintptr_t>(memory);
