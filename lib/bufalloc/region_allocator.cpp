@@ -73,7 +73,8 @@ ByteCount RegionAllocator::largest_free() const {
         return ByteCount{largest};
     const uint32_t level = static_cast<uint32_t>(std::bit_width(levels_with_blocks_)) - 1;
     const uint32_t bin = level * bins_per_level + static_cast<uint32_t>(std::bit_width(bins_with_blocks_[level])) - 1;
-    for (Index index = bins_[bin].head; index != none; index = nodes_[index].next_free)
+    // No block is larger than the bin's bound, so that equal blocks are not all looked at.
+    for (Index index = bins_[bin].head; index != none && largest < bins_[bin].bound; index = nodes_[index].next_free)
         largest = std::max(largest, nodes_[index].size);
     return ByteCount{largest};
 }

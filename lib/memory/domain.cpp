@@ -2,11 +2,39 @@
 
 #include <base/log.h>
 
+#include <algorithm>
+#include <deque>
+
 namespace polder::memory {
 namespace {
 
 // For printf.
 unsigned long long llu(uint64_t number) { return number; }
+
+// Leases on their way to their storages: those that do not arrive go back to the pool.
+class LeaseGroup {
+public:
+    LeaseGroup(BlockPool& pool, size_t count) : pool_(pool), many_(count > 1 ? count : 0), count_(count) {}
+    ~LeaseGroup() {
+        for (; first_ < count_; ++first_)
+            pool_.free(first().block, first().after.view());
+    }
+    LeaseGroup(const LeaseGroup&) = delete;
+    LeaseGroup& operator=(const LeaseGroup&) = delete;
+
+    [[nodiscard]] std::span<Lease> all() { return many_.empty() ? std::span{&one_, 1} : std::span{many_}; }
+    [[nodiscard]] const Lease& first() { return all()[first_]; }
+    void pop() { ++first_; }
+    // There are none.
+    void release() { first_ = count_; }
+
+private:
+    BlockPool& pool_;
+    Lease one_;
+    std::vector<Lease> many_;
+    const size_t count_;
+    size_t first_ = 0;
+};
 
 } // namespace
 
@@ -14,23 +42,76 @@ std::unique_ptr<Domain> Domain::create(std::span<Space* const> spaces) { return 
 
 // --- reserving ---
 
-// Without the domain's lock while it looks for memory: a full pool waits for work in flight, and what other threads do
-// must go on meanwhile.
-Result<void> DomainImpl::reserve(Storage& storage, SpaceId space) {
+Result<void> DomainImpl::reserve(Storage& storage, SpaceId space, const driver::Queue* queue) {
     StorageImpl& owner = impl(storage);
     if (owner.has_replica(space)) [[likely]]
         return {};
-    return reserve_now(owner, space);
+    return reserve_now(owner, space, {LeaseTerms::Consumer::device, queue});
 }
 
-[[gnu::noinline]] Result<void> DomainImpl::reserve_now(StorageImpl& storage, SpaceId space) {
-    const StorageImpl::Turn turn{storage, space};
-    if (storage.has_replica(space))  // somebody else had the turn before
+Result<void> DomainImpl::reserve(std::span<Storage* const> storages, SpaceId space, const driver::Queue* queue) {
+    std::vector<StorageImpl*> missing;
+    for (Storage* storage : storages)
+        if (!impl(*storage).has_replica(space))
+            missing.push_back(&impl(*storage));
+    if (missing.empty())
         return {};
+    // Turns are taken in one order, so that two commands never wait for each other.
+    std::sort(missing.begin(), missing.end());
+    missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+    return reserve_now(missing, space, {LeaseTerms::Consumer::device, queue});
+}
+
+bool DomainImpl::is_reserved(const Storage& storage, SpaceId space) const {
+    return static_cast<const StorageImpl&>(storage).has_replica(space);
+}
+
+Result<void> DomainImpl::reserve_for_host(StorageImpl& storage) {
+    return reserve_now(storage, host_space, {LeaseTerms::Consumer::host});
+}
+
+[[gnu::noinline]] Result<void> DomainImpl::reserve_now(StorageImpl& storage, SpaceId space, const LeaseTerms& terms) {
+    const StorageImpl::Turn turn{storage, space};
+    if (storage.has_replica(space))  // another thread had the turn before
+        return {};
+    StorageImpl* const one = &storage;
+    return lease({&one, 1}, space, terms);
+}
+
+Result<void> DomainImpl::reserve_now(std::span<StorageImpl* const> storages, SpaceId space, const LeaseTerms& terms) {
+    std::deque<StorageImpl::Turn> turns;
+    std::vector<StorageImpl*> missing;
+    for (StorageImpl* storage : storages) {
+        turns.emplace_back(*storage, space);
+        if (!storage->has_replica(space))
+            missing.push_back(storage);
+    }
+    return missing.empty() ? Result<void>{} : lease(missing, space, terms);
+}
+
+// Without the domain's lock while it looks for memory: a full pool waits for work in flight, and what other threads do
+// must go on meanwhile.
+Result<void> DomainImpl::lease(std::span<StorageImpl* const> storages, SpaceId space, const LeaseTerms& terms) {
     POLDER_TRY(reserve_staging(space));
-    POLDER_ASSIGN(block, allocate(storage, space));
+    SmallVector<LeaseRequest, 1> requests;
+    for (const StorageImpl* storage : storages)
+        requests.push_back({storage->size(), block_alignment});
+    BlockPool& pool = mover_.space(space)->pool();
+    LeaseGroup leased{pool, storages.size()};
+    if (Result<void> result = pool.lease(requests.view(), terms, leased.all()); !result) {
+        POLDER_LOG(memory, "storage %llu%s: no memory in space %u: %.*s", llu(storages[0]->number()),
+                   storages.size() > 1 ? " and others" : "", space.value,
+                   static_cast<int>(result.error().detail().size()), result.error().detail().data());
+        leased.release();
+        return result;
+    }
     const Lock lock{mutex_};
-    storage.add_block(space, block);
+    for (StorageImpl* storage : storages) {
+        storage->add_block(space, leased.first());
+        POLDER_LOG(memory, "storage %llu: %llu bytes allocated in space %u at 0x%llx", llu(storage->number()),
+                   llu(storage->size().value), space.value, llu(leased.first().block.address.value));
+        leased.pop();
+    }
     return {};
 }
 
@@ -54,17 +135,8 @@ Result<void> DomainImpl::reserve_staging(SpaceId space) {
     return {};
 }
 
-Result<void> DomainImpl::reserve_map(Storage& storage) { return reserve(storage, impl(storage).map_place()); }
-
-Result<Block> DomainImpl::allocate(const StorageImpl& storage, SpaceId space) const {
-    Result<Block> block = mover_.space(space)->pool().allocate(storage.size(), block_alignment);
-    if (block)
-        POLDER_LOG(memory, "storage %llu: %llu bytes allocated in space %u at 0x%llx", llu(storage.number()),
-                   llu(storage.size().value), space.value, llu(block->address.value));
-    else
-        POLDER_LOG(memory, "storage %llu: no memory in space %u: %.*s", llu(storage.number()), space.value,
-                   static_cast<int>(block.error().detail().size()), block.error().detail().data());
-    return block;
+Result<void> DomainImpl::reserve_map(Storage& storage) {
+    return reserve(storage, impl(storage).map_place(), nullptr);
 }
 
 // --- transfers ---
@@ -108,7 +180,7 @@ Result<void> DomainImpl::bring(StorageImpl& storage, const StorageRect& rect, Sp
 POLDER_THREAD_ANNOTATION(no_thread_safety_analysis)  // the Acquisition takes the lock along
 Result<Acquisition> DomainImpl::acquire(const Execution& execution, std::span<const Use> uses) {
     for (const Use& use : uses)
-        POLDER_TRY(reserve(*use.storage, execution.space));
+        POLDER_TRY(reserve(*use.storage, execution.space, &execution.queue));
     mutex_.lock();
     Result<void> prepared = prepare(execution, uses);
     if (!prepared) {

@@ -74,7 +74,7 @@ Result<driver::Timepoint> DomainImpl::read(const Execution& execution, Storage& 
 
 Result<driver::Timepoint> DomainImpl::write(const Execution& execution, Storage& to, const StorageRect& rect,
                                             const std::byte* from, driver::RectLayout from_layout) {
-    POLDER_TRY(reserve(to, execution.space));
+    POLDER_TRY(reserve(to, execution.space, &execution.queue));
     const Lock lock{mutex_};
     StorageImpl& storage = impl(to);
     Residency& residency = storage.residency();
@@ -97,7 +97,7 @@ Result<driver::Timepoint> DomainImpl::write(const Execution& execution, Storage&
 
 Result<driver::Timepoint> DomainImpl::copy(const Execution& execution, Storage& from, const StorageRect& from_rect,
                                            Storage& to, const StorageRect& to_rect) {
-    POLDER_TRY(reserve(to, execution.space));
+    POLDER_TRY(reserve(to, execution.space, &execution.queue));
     const Lock lock{mutex_};
     StorageImpl& source = impl(from);
     StorageImpl& target = impl(to);
@@ -126,7 +126,7 @@ Result<driver::Timepoint> DomainImpl::copy(const Execution& execution, Storage& 
 
 Result<driver::Timepoint> DomainImpl::fill(const Execution& execution, Storage& to, ByteRange range,
                                            std::span<const std::byte> pattern) {
-    POLDER_TRY(reserve(to, execution.space));
+    POLDER_TRY(reserve(to, execution.space, &execution.queue));
     const Lock lock{mutex_};
     StorageImpl& storage = impl(to);
     Residency& residency = storage.residency();

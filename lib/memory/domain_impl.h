@@ -24,7 +24,12 @@ class DomainImpl final : public Domain {
 public:
     explicit DomainImpl(std::span<Space* const> spaces) : mover_(spaces) {}
 
-    [[nodiscard]] Result<void> reserve(Storage& storage, SpaceId space) override;
+    [[nodiscard]] Result<void> reserve(Storage& storage, SpaceId space, const driver::Queue* queue) override;
+    [[nodiscard]] Result<void> reserve(std::span<Storage* const> storages, SpaceId space,
+                                       const driver::Queue* queue) override;
+    [[nodiscard]] bool is_reserved(const Storage& storage, SpaceId space) const override;
+    // Host memory that the calling thread is about to write.
+    [[nodiscard]] Result<void> reserve_for_host(StorageImpl& storage) POLDER_EXCLUDES(mutex_);
     [[nodiscard]] Result<void> reserve_map(Storage& storage) override;
 
     [[nodiscard]] Result<Acquisition> acquire(const Execution& execution, std::span<const Use> uses) override;
@@ -65,9 +70,13 @@ private:
 
     // --- shared by all commands; domain.cpp ---
     // May wait for work in flight, so never called under the lock.
-    [[nodiscard]] Result<void> reserve_now(StorageImpl& storage, SpaceId space) POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] Result<void> reserve_now(std::span<StorageImpl* const> storages, SpaceId space,
+                                           const LeaseTerms& terms) POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] Result<void> reserve_now(StorageImpl& storage, SpaceId space, const LeaseTerms& terms)
+        POLDER_EXCLUDES(mutex_);
     [[nodiscard]] Result<void> reserve_staging(SpaceId space) POLDER_EXCLUDES(mutex_);
-    [[nodiscard]] Result<Block> allocate(const StorageImpl& storage, SpaceId space) const;
+    [[nodiscard]] Result<void> lease(std::span<StorageImpl* const> storages, SpaceId space, const LeaseTerms& terms)
+        POLDER_EXCLUDES(mutex_);
     // Brings what `plan` asks for to `target`, and commits it.
     [[nodiscard]] Result<void> transfer(const Plan& plan, std::span<const LaunchUse> uses, SpaceId target)
         POLDER_REQUIRES(mutex_);

@@ -73,7 +73,7 @@ Result<driver::Timepoint> DomainImpl::unmap(const Execution& execution, Storage&
 Result<driver::Timepoint> DomainImpl::migrate(const Execution& execution, std::span<const Use> ranges, SpaceId target,
                                               Content content) {
     for (const Use& use : ranges)
-        POLDER_TRY(target.is_host() ? reserve_map(*use.storage) : reserve(*use.storage, target));
+        POLDER_TRY(target.is_host() ? reserve_map(*use.storage) : reserve(*use.storage, target, &execution.queue));
     const Lock lock{mutex_};
     Sequence sequence{execution};
     for (const Use& use : ranges) {

@@ -19,7 +19,7 @@ Result<Ref<Storage>> Storage::create(Domain& domain, ByteCount size, const Stora
     if (options.application_memory)
         storage->add_application_memory(options.application_memory);
     if (options.initial_contents) {
-        POLDER_TRY(domain.reserve(*storage, host_space));
+        POLDER_TRY(static_cast<DomainImpl&>(domain).reserve_for_host(*storage));
         std::memcpy(storage->address(host_space).host(), options.initial_contents, size.value);
         storage->write_initially(host_space);
     }
@@ -56,7 +56,10 @@ void StorageImpl::add_application_memory(std::byte* memory) {
     write_initially(map_place_);
 }
 
-void StorageImpl::add_block(SpaceId space, const Block& block) { add_replica({space, block.address, block}); }
+void StorageImpl::add_block(SpaceId space, const Lease& lease) {
+    residency_.begin_in(space, lease.after.view());
+    add_replica({space, lease.block.address, lease.block});
+}
 
 void StorageImpl::add_replica(const Replica& replica) {
     replicas_.push_back(replica);

@@ -64,7 +64,8 @@ public:
         const uint64_t bit_;
     };
 
-    void add_block(SpaceId space, const Block& block);
+    // The storage's memory in `space`, used from when Lease::after is complete. std::bad_alloc leaves it to the caller.
+    void add_block(SpaceId space, const Lease& lease);
     void add_application_memory(std::byte* memory);
     void write_initially(SpaceId space) {
         const ByteRange all{0, size().value};

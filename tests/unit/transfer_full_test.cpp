@@ -46,7 +46,7 @@ private:
     bool went_on_ = false;
 };
 
-// All of a device's 4096 bytes, which come back when a kernel has ended.
+// All of a device's 4096 bytes, which a kernel still uses.
 void fill_memory_until_passed(MemoryWorld& world, Gate& gate) {
     const auto released = world.storage(4096);
     ASSERT_TRUE(world.domain->reserve(*released, SpaceId{1}));
@@ -54,18 +54,25 @@ void fill_memory_until_passed(MemoryWorld& world, Gate& gate) {
                  [&](const auto&) { gate.pass_when_another_thread_can_fill(); });
 }
 
+// The host copies initial contents itself, so it has to wait for memory that a kernel uses.
 TEST(TransferFull, WhileOneThreadWaitsForMemory_OthersGoOn) {
-    MemoryWorld world{{.memory_bytes = 4096}};
-    const auto wanted = world.storage(4096);
+    MemoryWorld world{{}};
     Gate gate{world};
-    fill_memory_until_passed(world, gate);
-    EXPECT_TRUE(world.domain->reserve(*wanted, SpaceId{1}));
+    {
+        const auto released = world.storage(4096);
+        ASSERT_TRUE(world.domain->reserve(*released, host_space));
+        world.space(0).pool().set_limit(world.space(0).pool().statistics().live);
+        world.kernel(world.on(0), {{released.get(), {0, 4096}, Access::read_write}},
+                     [&](const auto&) { gate.pass_when_another_thread_can_fill(); });
+    }
+    const auto contents = pattern(4096, 1);
+    EXPECT_TRUE(Storage::create(*world.domain, ByteCount{4096}, {.initial_contents = contents.data()}));
     EXPECT_TRUE(gate.passed());
     world.world.run();
 }
 
-// Commands whose memory was not reserved: they find it before they take the lock.
-TEST(TransferFull, WhileACommandWaitsForMemory_OthersGoOn) {
+// Memory that a kernel still uses is the next command's at once: the command waits on its device, not the thread.
+TEST(TransferFull, CommandWhoseMemoryIsStillInUseIsSubmittedAtOnce) {
     using Command = std::function<bool(MemoryWorld&, Storage&)>;
     const std::byte bytes[4096] = {};
     const StorageRect all = StorageRect::of({0, 4096});
@@ -93,9 +100,11 @@ TEST(TransferFull, WhileACommandWaitsForMemory_OthersGoOn) {
         const auto wanted = world.storage(4096);
         Gate gate{world};
         fill_memory_until_passed(world, gate);
+        const size_t executed = world.world.operations_executed();
         EXPECT_TRUE(command(world, *wanted));
-        EXPECT_TRUE(gate.passed());
+        EXPECT_EQ(world.world.operations_executed(), executed);
         world.world.run();
+        EXPECT_TRUE(gate.passed());
     }
 }
 
@@ -152,6 +161,48 @@ TEST(TransferFull, TransfersThatShareTheStagingReserveDoNotMix) {
         for (uint32_t i = 0; i < 3; ++i)
             EXPECT_EQ(seen[i], contents[i]) << "storage " << i << ", seed " << seed;
         EXPECT_EQ(world.space(0).pool().statistics().live_peak, live);
+    }
+}
+
+TEST(TransferFull, CommandWhoseMemoryDoesNotFitTakesNone) {
+    MemoryWorld world{{.memory_bytes = 1 << 20}};
+    const Ref<Storage> large[] = {world.storage(700 << 10), world.storage(700 << 10)};
+    Storage* const both[] = {large[0].get(), large[1].get(), large[0].get()};
+    EXPECT_FALSE(world.domain->reserve(both, SpaceId{1}));
+    EXPECT_EQ(world.space(1).pool().statistics().live_blocks, 0u);
+    EXPECT_FALSE(world.domain->is_reserved(*large[0], SpaceId{1}));
+    EXPECT_TRUE(world.domain->reserve(*large[1], SpaceId{1}));
+    const Ref<Storage> small = world.storage(64 << 10);
+    Storage* const fit[] = {small.get(), large[1].get(), small.get()};
+    EXPECT_TRUE(world.domain->reserve(fit, SpaceId{1}));
+    EXPECT_EQ(world.space(1).pool().statistics().live_blocks, 2u);
+}
+
+// The memory of a released storage is used again by another one while a kernel still writes it.
+TEST(TransferFull, MemoryIsUsedAgainInTheOrderOfTheQueue) {
+    for (const uint32_t queue_number : {0u, 1u}) {
+        MemoryWorld world{{.memory_bytes = 1 << 20}};
+        constexpr uint64_t size = 768 << 10;
+        const auto fill = [&](uint32_t number, std::byte value) {
+            const Ref<Storage> storage = world.storage(size);
+            ASSERT_TRUE(world.domain->reserve(*storage, SpaceId{1}, &world.queue(1, number)));
+            world.kernel(world.on(1, {}, number), {{storage.get(), {0, size}, Access::overwrite}},
+                         [=](const auto& at) { std::fill_n(at[0], size, value); });
+        };
+        fill(0, std::byte{1});
+        const size_t executed = world.world.operations_executed();
+        const Ref<Storage> last = world.storage(size);
+        ASSERT_TRUE(world.domain->reserve(*last, SpaceId{1}, &world.queue(1, queue_number)));
+        std::vector<std::byte> seen;
+        const auto on = world.on(1, {}, queue_number);
+        const driver::Timepoint written =
+            world.kernel(on, {{last.get(), {0, size}, Access::overwrite}},
+                         [=](const auto& at) { std::fill_n(at[0], size, std::byte{2}); });
+        world.kernel(world.on(1, {&written, 1}, 0), {{last.get(), {0, size}, Access::read}},
+                     [&](const auto& at) { seen.assign(at[0], at[0] + size); });
+        EXPECT_EQ(world.world.operations_executed(), executed);  // nobody waited
+        world.world.run();
+        EXPECT_EQ(seen, std::vector<std::byte>(size, std::byte{2}));
     }
 }
 

@@ -91,6 +91,15 @@ void Residency::commit_write(std::span<const ByteRange> ranges, SpaceId space, V
     sweep_sometimes();
 }
 
+void Residency::begin_in(SpaceId space, driver::Waits after) {
+    if (after.empty())
+        return;
+    map_.sweep([&](ByteRange, RangeState& state) {
+        for (const driver::Timepoint& point : after)
+            state.touches.add(space, TouchKind::hidden_write, point);
+    });
+}
+
 void Residency::drop(SpaceId space) {
     map_.sweep([&](ByteRange, RangeState& state) {
         assert(!(state.holders == SpaceSet{space}));

@@ -82,6 +82,8 @@ public:
     void commit_read(std::span<const ByteRange> ranges, SpaceId space, TouchKind kind, driver::Timepoint done);
     // A user's operation that writes in `space`: the bytes become `next`, held there alone.
     void commit_write(std::span<const ByteRange> ranges, SpaceId space, Version next, driver::Timepoint done);
+    // The memory in `space` is new to the storage: what still uses it for something else is complete at `after`.
+    void begin_in(SpaceId space, driver::Waits after);
     // `space` holds nothing any more. Only when it is the only holder of no range.
     void drop(SpaceId space);
 

@@ -39,14 +39,22 @@ Result<Staging::Slots> Staging::take(uint64_t bytes) {
     slots.slot_bytes = slot_alignment.round_up(slots.chunk_bytes);
     slots.count =
         static_cast<uint32_t>(std::min<uint64_t>(slots_max, (bytes + slots.chunk_bytes - 1) / slots.chunk_bytes));
-    Result<Block> block = pool_->allocate(ByteCount{slots.count * slots.slot_bytes}, slot_alignment, WhenFull::fail);
-    if (block) {
-        slots.block = *block;
-        slots.base = block->address;
+    Result<Lease> leased = pool_->lease({ByteCount{slots.count * slots.slot_bytes}, slot_alignment},
+                                        {LeaseTerms::Consumer::device, nullptr, WhenFull::fail});
+    // A slot waits for one timepoint, so that memory that still has several uses goes back.
+    if (leased && leased->after.size() > 1 && reserve_) {
+        pool_->free(leased->block, leased->after.view());
+        leased = fail(Status::mem_object_allocation_failure);
+    }
+    if (leased) {
+        for (const driver::Timepoint& point : leased->after)
+            slots.emptied.fill(point);
+        slots.block = leased->block;
+        slots.base = leased->block.address;
         return slots;
     }
     if (!reserve_)
-        return fail(std::move(block).error());
+        return fail(std::move(leased).error());
     POLDER_LOG(memory, "staging goes through the reserve: no room for %llu bytes of it",
                static_cast<unsigned long long>(slots.count * slots.slot_bytes));
     slots.base = reserve_->address;

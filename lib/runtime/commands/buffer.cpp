@@ -13,7 +13,7 @@ Result<Timepoint> ReadCommand::submit(Queue& queue, const Execution& execution) 
 }
 
 Result<void> WriteCommand::reserve(const Queue& queue) const {
-    return queue.context().domain().reserve(to_->storage(), queue.space());
+    return queue.context().domain().reserve(to_->storage(), queue.space(), queue.only_lane());
 }
 
 Result<Timepoint> WriteCommand::submit(Queue& queue, const Execution& execution) const {
@@ -21,7 +21,7 @@ Result<Timepoint> WriteCommand::submit(Queue& queue, const Execution& execution)
 }
 
 Result<void> CopyCommand::reserve(const Queue& queue) const {
-    return queue.context().domain().reserve(to_->storage(), queue.space());
+    return queue.context().domain().reserve(to_->storage(), queue.space(), queue.only_lane());
 }
 
 Result<Timepoint> CopyCommand::submit(Queue& queue, const Execution& execution) const {
@@ -33,7 +33,7 @@ FillPattern::FillPattern(std::span<const std::byte> pattern) : size_(pattern.siz
 }
 
 Result<void> FillCommand::reserve(const Queue& queue) const {
-    return queue.context().domain().reserve(to_->storage(), queue.space());
+    return queue.context().domain().reserve(to_->storage(), queue.space(), queue.only_lane());
 }
 
 Result<Timepoint> FillCommand::submit(Queue& queue, const Execution& execution) const {
@@ -60,10 +60,15 @@ Result<Timepoint> UnmapCommand::submit(Queue& queue, const Execution& execution)
 
 Result<void> MigrateCommand::reserve(const Queue& queue) const {
     memory::Domain& domain = queue.context().domain();
+    if (target_.is_host()) {
+        for (const Ref<MemObject>& object : objects_)
+            POLDER_TRY(domain.reserve_map(object->storage()));
+        return {};
+    }
+    std::vector<memory::Storage*> storages;
     for (const Ref<MemObject>& object : objects_)
-        POLDER_TRY(target_.is_host() ? domain.reserve_map(object->storage())
-                                     : domain.reserve(object->storage(), target_));
-    return {};
+        storages.push_back(&object->storage());
+    return domain.reserve(storages, target_, queue.only_lane());
 }
 
 Result<Timepoint> MigrateCommand::submit(Queue& queue, const Execution& execution) const {

@@ -56,11 +56,17 @@ void LaunchCommand::keep() {
     buffers_.add_references(kept_);
 }
 
+// Memory for all buffers of a command or for none. Most commands find that all have some.
 Result<void> LaunchCommand::reserve(const Queue& queue) const {
+    memory::Domain& domain = queue.context().domain();
+    SmallVector<memory::Storage*, 8> missing;
     for (size_t i = 0; i < buffers_.size(); ++i)
-        if (buffers_[i] && code_.info->arguments[arguments_->pointers[i].index].access != Access::none)
-            POLDER_TRY(queue.context().domain().reserve(buffers_[i]->storage(), queue.space()));
-    return {};
+        if (buffers_[i] && code_.info->arguments[arguments_->pointers[i].index].access != Access::none &&
+            !domain.is_reserved(buffers_[i]->storage(), queue.space())) [[unlikely]]
+            missing.push_back(&buffers_[i]->storage());
+    if (missing.empty()) [[likely]]
+        return {};
+    return domain.reserve(missing.view(), queue.space(), queue.only_lane());
 }
 
 Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Execution& execution) const {
@@ -121,9 +127,10 @@ struct NativeCall final : RefCounted {
 };
 
 Result<void> NativeCommand::reserve(const Queue& queue) const {
+    SmallVector<memory::Storage*, 8> storages;
     for (size_t i = 0; i < buffers_.size(); ++i)
-        POLDER_TRY(queue.context().domain().reserve(buffers_[i]->storage(), host_space));
-    return {};
+        storages.push_back(&buffers_[i]->storage());
+    return queue.context().domain().reserve(storages.view(), host_space, queue.only_lane());
 }
 
 Result<driver::Timepoint> NativeCommand::submit(Queue& queue, const memory::Execution& execution) const {

@@ -31,6 +31,7 @@
 #include <cstdint>
 #include <optional>
 #include <polder/types.h>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -89,6 +90,11 @@ public:
     template <class Visitor>
     void for_each_free(ByteCount size_min, Visitor&& visitor) const;
 
+    // Allocates up to places.size() free blocks of at least `size_min` bytes whole, those for which wanted(ByteRange)
+    // returns true, and returns how many. Linear in the free blocks of that size.
+    template <class Wanted>
+    [[nodiscard]] size_t take_free(ByteCount size_min, std::span<Block> places, Wanted&& wanted);
+
     // Checks every invariant; linear in the number of blocks. For tests.
     [[nodiscard]] bool validate() const;
 
@@ -139,6 +145,8 @@ private:
     [[nodiscard]] Index find_in_bins(uint32_t first, uint32_t last, const Request& request);
     [[nodiscard]] Block carve(Index index, const Request& request);
 
+    template <class Visitor>
+    void for_each_free_node(ByteCount size_min, Visitor&& visitor) const;
     [[nodiscard]] bool is_free(Index index) const { return nodes_[index].next_free != used_mark; }
     [[nodiscard]] Index insert_left_of(Index index, uint64_t size);
     void remove_left_of(Index index);
@@ -179,13 +187,35 @@ private:
 };
 
 template <class Visitor>
-void RegionAllocator::for_each_free(ByteCount size_min, Visitor&& visitor) const {
-    if (const Node& node = nodes_[open_]; open_ != none && node.size >= size_min.value)
-        visitor(ByteRange::at(node.offset, ByteCount{node.size}));
+void RegionAllocator::for_each_free_node(ByteCount size_min, Visitor&& visitor) const {
+    if (open_ != none && nodes_[open_].size >= size_min.value)
+        visitor(open_);
     for (uint32_t bin = next_nonempty_bin(bin_of(size_min.value)); bin < bin_count; bin = next_nonempty_bin(bin + 1))
         for (Index index = bins_[bin].head; index != none; index = nodes_[index].next_free)
-            if (const Node& node = nodes_[index]; node.size >= size_min.value)
-                visitor(ByteRange::at(node.offset, ByteCount{node.size}));
+            if (nodes_[index].size >= size_min.value)
+                visitor(index);
+}
+
+template <class Visitor>
+void RegionAllocator::for_each_free(ByteCount size_min, Visitor&& visitor) const {
+    for_each_free_node(size_min, [&](Index index) {
+        visitor(ByteRange::at(nodes_[index].offset, ByteCount{nodes_[index].size}));
+    });
+}
+
+template <class Wanted>
+size_t RegionAllocator::take_free(ByteCount size_min, std::span<Block> places, Wanted&& wanted) {
+    size_t count = 0;
+    for_each_free_node(size_min, [&](Index index) {
+        const ByteRange range = ByteRange::at(nodes_[index].offset, ByteCount{nodes_[index].size});
+        if (count < places.size() && wanted(range))
+            places[count++] = {range.begin, ByteCount{range.size()}, index};
+    });
+    if (count != 0 && spare_nodes_ < 2)
+        add_nodes();
+    for (Block& place : places.first(count))
+        place = carve(place.node, {place.size.value, granularity_});
+    return count;
 }
 
 } // namespace polder

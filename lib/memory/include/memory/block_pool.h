@@ -1,56 +1,50 @@
-// The pool of one memory space: gives out blocks of it, carved by bufalloc out of large regions, and takes
-// them back once the work that uses them is complete.
+// The pool of one memory space: gives out blocks, carved by bufalloc out of large regions, and takes them back.
 //
-// A freed block waits ("deferred") for its timepoints before it is used again. When there is no room, allocate
-// climbs a ladder, and reports every rung when the last one fails:
-//   1. take back the deferred blocks whose timepoints are complete, search every region thoroughly;
-//   2. reserve another region;
+// Memory is stream-ordered (see lease.h). A freed block that commands in flight still use is *pending*: a consumer on
+// the same queue takes it at once, everyone else when its timepoints are complete. When there is no room, a request
+// waits for its turn and climbs a ladder; the last rung's failure reports all of them:
+//   1. take back the pending blocks that are complete, search every region thoroughly;
+//   2. reserve another region (a device's consumer first takes a pending block of another queue when much is pending);
 //   3. give unused regions back to the source and reserve one that is large enough ("trim");
-//   4. wait for deferred blocks, the oldest first, trying again after each (WhenFull::wait only).
+//   4. for a consumer on a device: merge pending blocks and free memory; the consumer's queue waits for them;
+//   5. wait for pending blocks, the oldest first, trying again after each (WhenFull::wait only).
+// Requests on the ladder are served first come, first served, and nobody passes them: what a request waits for was
+// freed before or is being used by others now, so that it ends.
 //
 // Memory that costs the system something while it is free (RegionSource::discards) is kept up to
 // Options::cache_max bytes, at times half as much more, so that a program that creates and releases large buffers
 // meets warm pages. Beyond that everything free goes back but the block that was freed last.
 //
-// Bounds: allocate and free are O(1) and make no system call while a region has room; free sorts a block among
-// those deferred on the same queue, O(1) when they come in order of their values. Threads: any function, any thread;
-// a device's timeline is waited for without the lock. Sizes are bytes, exact.
+// Bounds: lease and free are O(1) and make no system call while a region has room and the cache is not exceeded; free
+// needs no memory. Threads: any thread may call any function. No system call and no wait happens under the pool's
+// lock. Sizes are bytes, exact.
 #pragma once
 
 #include <base/mutex.h>
 #include <bufalloc/region_allocator.h>
+#include <memory/lease.h>
+#include <memory/pending_blocks.h>
 #include <memory/region_source.h>
+#include <memory/turns.h>
 
-#include <deque>
+#include <array>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <polder/driver.h>
 #include <polder/result.h>
 #include <polder/types.h>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace polder::memory {
 
-// A used block. Whoever allocated it gives it back to the same pool, once.
-struct Block {
-    DeviceAddress address;
-    ByteCount size;  // as asked for
-    uint32_t region = 0;
-    RegionAllocator::Block place;
-};
-
-enum class WhenFull : uint8_t {
-    wait,  // for work in flight whose memory has been freed
-    fail,
-};
-
 class BlockPool {
 public:
     struct Options {
         SpaceId space;  // for messages; host memory is poisoned for the address sanitizer while free
-        // Blocks in use and deferred together never exceed it.
+        // Blocks in use and pending together never exceed it.
         ByteCount limit{std::numeric_limits<uint64_t>::max()};
         ByteCount cache_max{uint64_t{256} << 20};
         Alignment granularity{128};
@@ -60,7 +54,7 @@ public:
         ByteCount reserved;      // in regions
         ByteCount live;          // in blocks not freed yet
         ByteCount live_peak;
-        ByteCount deferred;      // freed, waiting for their timepoints
+        ByteCount deferred;      // pending: freed, while commands in flight use them
         ByteCount free;          // in regions
         ByteCount largest_free;  // one block within a region
         ByteCount cached;        // free in regions but still backed by the system; 0 unless the source discards
@@ -80,12 +74,17 @@ public:
     [[nodiscard]] static std::unique_ptr<BlockPool> of_host();
     [[nodiscard]] static std::unique_ptr<BlockPool> of(driver::Device& device);
 
-    // A size of 0 counts as 1. mem_object_allocation_failure with a report of all rungs when there is no room.
+    // All of the requests or none; leases[i] is for requests[i]. mem_object_allocation_failure with a report of all rungs
+    // when there is no room.
+    [[nodiscard]] Result<void> lease(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
+                                     std::span<Lease> leases);
+    [[nodiscard]] Result<Lease> lease(const LeaseRequest& request, const LeaseTerms& terms);
+    // A block that is ready now.
     [[nodiscard]] Result<Block> allocate(ByteCount size, Alignment alignment, WhenFull when_full = WhenFull::wait);
     // The block may be used again when all of `after` is complete.
-    void free(const Block& block, driver::Waits after);
+    void free(const Block& block, driver::Waits after) noexcept;
 
-    // Takes back deferred blocks whose timepoints are complete.
+    // Takes back pending blocks whose timepoints are complete.
     void drain();
     // Drains, and gives all unused memory back to the source.
     void trim();
@@ -101,21 +100,13 @@ public:
 
 private:
     struct Region;
-    struct Deferred {
-        Block block;
-        uint64_t value = 0;                        // of the queue it stands at
-        uint64_t number = 0;                       // order of being freed
-        std::vector<driver::Timepoint> afterwards;  // what it waits for next
-    };
-    // In ascending order of their values.
-    struct DeferredQueue {
-        driver::Queue* queue = nullptr;
-        std::deque<Deferred> blocks;
-    };
+    // Regions that have left the pool: given back to the source without the lock.
+    using RegionList = std::unique_ptr<Region>;
     struct Request {
         ByteCount asked;
         ByteCount size;  // with what the sanitizer needs behind it
         Alignment alignment;
+        LeaseTerms terms;
     };
     // What the rungs of one failing allocation have done.
     struct Ladder {
@@ -123,53 +114,68 @@ private:
         uint64_t trimmed_bytes = 0;
         std::string source_said;
     };
+    using Search = RegionAllocator::Search;
 
-    [[nodiscard]] std::optional<Block> try_quickly(const Request& request) POLDER_REQUIRES(mutex_);
-    [[nodiscard]] std::optional<Block> try_hard(const Request& request, Ladder& ladder) POLDER_REQUIRES(mutex_);
-    [[nodiscard]] std::optional<Block> try_regions(const Request& request, RegionAllocator::Search search)
+    [[nodiscard]] Request full(const LeaseRequest& request, const LeaseTerms& terms) const;
+    [[nodiscard]] bool lease_quickly(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
+                                     std::span<Lease> leases);
+    [[nodiscard]] Result<void> lease_by_ladder(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
+                                               std::span<Lease> leases);
+    // Having the turn.
+    [[nodiscard]] Result<Lease> climb(const Request& request);
+
+    // --- places for a block ---
+    [[nodiscard]] std::optional<Lease> try_pool(const Request& request, Search search) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] std::optional<Lease> try_region(uint32_t index, const Request& request, Search search)
         POLDER_REQUIRES(mutex_);
-    [[nodiscard]] std::optional<Block> try_region(uint32_t index, const Request& request,
-                                                  RegionAllocator::Search search) POLDER_REQUIRES(mutex_);
-    [[nodiscard]] Result<Block> allocate_by_ladder(const Request& request, WhenFull when_full);
+    [[nodiscard]] std::optional<Lease> reuse_of_queue(const Request& request) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] std::optional<Lease> reuse_of_any_queue(const Request& request) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] std::optional<Lease> merge_pending(const Request& request) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool within_limit(ByteCount size) const POLDER_REQUIRES(mutex_);
-    [[nodiscard]] std::optional<Block> grow(const Request& request, Ladder& ladder) POLDER_REQUIRES(mutex_);
-    [[nodiscard]] std::optional<Block> grow_by(ByteCount size, const Request& request, Ladder& ladder)
-        POLDER_REQUIRES(mutex_);
+    void count_live(uint64_t bytes) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] Lease reused(const Request& request, Lease lease) POLDER_REQUIRES(mutex_);
+
+    // --- regions; having the turn, without the lock ---
+    [[nodiscard]] std::optional<Lease> grow(const Request& request, Ladder& ladder) POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] std::optional<Lease> grow_by(ByteCount size, const Request& request, Ladder& ladder)
+        POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] std::optional<Lease> regroup(const Request& request, Ladder& ladder) POLDER_EXCLUDES(mutex_);
     [[nodiscard]] uint32_t add_region(driver::Memory memory) POLDER_REQUIRES(mutex_);
-    void remove_region(uint32_t index) POLDER_REQUIRES(mutex_);
-    [[nodiscard]] std::optional<Block> regroup(const Request& request, Ladder& ladder) POLDER_REQUIRES(mutex_);
-    uint64_t remove_unused_regions() POLDER_REQUIRES(mutex_);
+    void remove_region(uint32_t index, RegionList& removed) POLDER_REQUIRES(mutex_);
+    uint64_t remove_unused_regions(const Block* keep, RegionList& removed) POLDER_REQUIRES(mutex_);
+    void give_to_source(RegionList removed);
 
-    void defer(Deferred entry, driver::Timepoint until) POLDER_REQUIRES(mutex_);
+    // --- freeing ---
+    void give_up(const Block& block, Timepoints&& after) noexcept POLDER_REQUIRES(mutex_);
     void drain_at_most(uint32_t count) POLDER_REQUIRES(mutex_);
-    void advance(Deferred entry) POLDER_REQUIRES(mutex_);
-    [[nodiscard]] std::optional<driver::Timepoint> oldest_deferred() const POLDER_REQUIRES(mutex_);
-
+    void drain_all() POLDER_EXCLUDES(mutex_);
     void take_back(const Block& block) POLDER_REQUIRES(mutex_);
     [[nodiscard]] uint64_t cache_allowed() const POLDER_REQUIRES(mutex_);
-    void purge(const Block* keep) POLDER_REQUIRES(mutex_);
-    void purge_region(Region& region, ByteRange keep) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] bool must_purge() const POLDER_REQUIRES(mutex_);
+    struct Claims;
+    void purge(const Block* keep) noexcept POLDER_EXCLUDES(mutex_);
+    void purge_in_turn(const Block* keep) POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] bool claim_dirty(Claims& claims) POLDER_EXCLUDES(mutex_);
+    void return_clean(const Claims& claims) POLDER_EXCLUDES(mutex_);
 
-    [[nodiscard]] Statistics count() const POLDER_REQUIRES(mutex_);
-    [[nodiscard]] std::string report(const Request& request, const Ladder& ladder) const POLDER_REQUIRES(mutex_);
+    [[nodiscard]] std::string report(const Request& request, const Ladder& ladder) const;
 
     const std::unique_ptr<RegionSource> source_;
     const Options options_;
     const bool poisons_;
     const bool discards_;
 
+    Turns turns_;
     mutable Mutex mutex_;
     // By index as in Block::region; null where a region has been given back.
     std::vector<std::unique_ptr<Region>> regions_ POLDER_GUARDED_BY(mutex_);
-    std::vector<DeferredQueue> deferred_ POLDER_GUARDED_BY(mutex_);
+    PendingBlocks pending_ POLDER_GUARDED_BY(mutex_);
     uint64_t limit_ POLDER_GUARDED_BY(mutex_);
     uint64_t reserved_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t live_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t live_peak_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t live_blocks_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t deferred_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
-    uint64_t deferred_blocks_ POLDER_GUARDED_BY(mutex_) = 0;
-    uint64_t deferred_number_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t cached_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t cached_after_purge_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
 };

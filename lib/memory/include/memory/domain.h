@@ -89,7 +89,13 @@ public:
     // Makes sure that `storage` has memory in `space`; a no-op when it has.
     // mem_object_allocation_failure with a report (asked, free, largest free, live) otherwise. The first time that bytes
     // could have to go from this device to another through host memory, also reserves 1 MiB there for them.
-    [[nodiscard]] virtual Result<void> reserve(Storage& storage, SpaceId space) = 0;
+    // `queue` is that of the command, if it is known: memory that only this queue still uses is used again at once.
+    [[nodiscard]] virtual Result<void> reserve(Storage& storage, SpaceId space,
+                                               const driver::Queue* queue = nullptr) = 0;
+    // All of them or none: what one command uses.
+    [[nodiscard]] virtual Result<void> reserve(std::span<Storage* const> storages, SpaceId space,
+                                               const driver::Queue* queue = nullptr) = 0;
+    [[nodiscard]] virtual bool is_reserved(const Storage& storage, SpaceId space) const = 0;
     // Likewise for the place where the host sees mapped bytes.
     [[nodiscard]] virtual Result<void> reserve_map(Storage& storage) = 0;
 

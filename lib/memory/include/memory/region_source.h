@@ -1,6 +1,6 @@
 // Where a pool's regions come from: the operating system (host memory) or a device.
 //
-// Owned by one BlockPool, which serialises all calls. Sizes are bytes.
+// Owned by one allocator. Any thread may call any function: no lock of the allocator is held meanwhile. Sizes are bytes.
 #pragma once
 
 #include <polder/driver.h>

@@ -40,6 +40,10 @@ public:
     [[nodiscard]] Context& context() const { return *context_; }
     [[nodiscard]] Device& device() const { return *device_; }
     [[nodiscard]] SpaceId space() const { return device_->space_id(); }
+    // The one driver queue that executes all commands; null for an out-of-order queue. It never changes.
+    [[nodiscard]] const driver::Queue* only_lane() const POLDER_NO_THREAD_SAFETY_ANALYSIS {
+        return lanes_.size() == 1 ? lanes_.front().queue : nullptr;
+    }
     [[nodiscard]] bool is_out_of_order() const { return properties_ & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE; }
     [[nodiscard]] bool has_profiling() const { return properties_ & CL_QUEUE_PROFILING_ENABLE; }
     [[nodiscard]] cl_command_queue_properties properties() const { return properties_; }

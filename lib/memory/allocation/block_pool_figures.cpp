@@ -1,0 +1,109 @@
+// What a BlockPool tells about itself: statistics, the report of a failure, and its invariants.
+#include "block_pool_region.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdarg>
+#include <cstdio>
+
+namespace polder::memory {
+namespace {
+
+[[gnu::format(printf, 1, 2)]] std::string text(const char* format, ...) {
+    char buffer[768];
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(buffer, sizeof buffer, format, arguments);
+    va_end(arguments);
+    return buffer;
+}
+
+} // namespace
+
+void BlockPool::set_limit(ByteCount limit) {
+    Lock lock(mutex_);
+    limit_ = limit.value;
+}
+
+ByteCount BlockPool::limit() const {
+    Lock lock(mutex_);
+    return ByteCount{limit_};
+}
+
+// Region by region, so that nobody waits for the lock until all of them are counted.
+BlockPool::Statistics BlockPool::statistics() const {
+    Statistics sum;
+    size_t regions = 0;
+    {
+        Lock lock(mutex_);
+        sum.reserved = ByteCount{reserved_bytes_};
+        sum.live = ByteCount{live_bytes_};
+        sum.live_peak = ByteCount{live_peak_bytes_};
+        sum.deferred = ByteCount{deferred_bytes_};
+        sum.cached = ByteCount{cached_bytes_};
+        sum.live_blocks = live_blocks_;
+        sum.deferred_blocks = pending_.size();
+        regions = regions_.size();
+    }
+    for (size_t index = 0; index < regions; ++index) {
+        Lock lock(mutex_);
+        if (!regions_[index])
+            continue;
+        const RegionAllocator::Statistics of_region = regions_[index]->allocator.statistics();
+        sum.free.value += of_region.free.value;
+        sum.largest_free = std::max(sum.largest_free, of_region.largest_free);
+        sum.free_blocks += of_region.free_blocks;
+        ++sum.regions;
+    }
+    return sum;
+}
+
+ByteCount BlockPool::free_bytes() const {
+    const uint64_t available = source_->available().value;
+    Lock lock(mutex_);
+    // Where free memory has no backing, only what the system still has can really be used.
+    const uint64_t free = reserved_bytes_ - live_bytes_ - deferred_bytes_;
+    const uint64_t in_pool = (discards_ ? cached_bytes_ : free) + deferred_bytes_;
+    return ByteCount{std::min(in_pool + available, limit_ - std::min(limit_, live_bytes_))};
+}
+
+std::string BlockPool::report(const Request& request, const Ladder& ladder) const {
+    const Statistics now = statistics();
+    const uint64_t limit_bytes = limit().value;
+    const std::string limit = limit_bytes == UINT64_MAX ? "no limit" : text("limit %" PRIu64, limit_bytes);
+    std::string told =
+        text("out of memory in space %u: asked for %" PRIu64 " bytes (alignment %" PRIu64 "); free %" PRIu64
+             ", largest free block %" PRIu64 ", live %" PRIu64 " in %" PRIu64 " blocks, deferred %" PRIu64
+             ", reserved %" PRIu64 " in %" PRIu64 " regions, %s, source has %" PRIu64,
+             options_.space.value, request.asked.value, request.alignment.value, now.free.value, now.largest_free.value,
+             now.live.value, now.live_blocks, now.deferred.value, now.reserved.value, now.regions, limit.c_str(),
+             source_->available().value);
+    told += text("; drained, waited for %" PRIu64 " deferred blocks, trimmed %" PRIu64 " bytes", ladder.waited,
+                 ladder.trimmed_bytes);
+    const uint64_t held = now.live.value + now.deferred.value;
+    if (request.size < request.asked || limit_bytes < held || request.size.value > limit_bytes - held)
+        told += "; the limit does not allow more";
+    else if (!ladder.source_said.empty())
+        told += "; the source says: " + ladder.source_said;
+    return told;
+}
+
+bool BlockPool::validate() const {
+    Lock lock(mutex_);
+    uint64_t reserved = 0, used = 0, cached = 0, pending = 0;
+    for (const auto& region : regions_) {
+        if (!region)
+            continue;
+        if (!region->allocator.validate())
+            return false;
+        const auto statistics = region->allocator.statistics();
+        reserved += region->memory.size;
+        pending += region->pending_bytes;
+        used += statistics.capacity.value - statistics.free.value;
+        cached += discards_ ? region->cached() : 0;
+    }
+    return reserved == reserved_bytes_ && used == live_bytes_ + deferred_bytes_ && cached == cached_bytes_ &&
+           pending == deferred_bytes_ && pending_.validate();
+}
+
+} // namespace polder::memory

@@ -1,0 +1,66 @@
+// One region of a BlockPool: contiguous memory of the source, and what is known about its free parts.
+#pragma once
+
+#include "residency/range_set.h"
+
+#include <memory/block_pool.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace polder::memory {
+
+struct BlockPool::Region {
+    // Free bytes that a command in flight still uses.
+    struct Unready {
+        ByteRange range;
+        driver::Timepoint until;
+    };
+
+    Region(driver::Memory reserved, Alignment granularity)
+        : memory(reserved), allocator({reserved.address, ByteCount{reserved.size}, granularity}) {}
+
+    [[nodiscard]] uint64_t cached() const { return allocator.free_bytes().value - clean.size_bytes(); }
+    [[nodiscard]] driver::Memory part(ByteRange range) const {
+        return {memory.address.plus(range.begin), range.size()};
+    }
+    // No block in it, and nothing in flight.
+    [[nodiscard]] bool is_unused() {
+        if (!allocator.is_unused())
+            return false;
+        forget_ready();
+        return unready.empty();
+    }
+    void forget_ready() {
+        std::erase_if(unready, [](const Unready& part) { return part.until.is_complete(); });
+    }
+    // Moves what is in flight in `range` to `lease`. std::bad_alloc leaves everything as it was.
+    void take_unready(ByteRange range, Lease& lease) {
+        if (unready.empty()) [[likely]]
+            return;
+        forget_ready();
+        std::vector<Unready> rest;
+        for (const Unready& part : unready) {
+            if (!part.range.overlaps(range)) {
+                rest.push_back(part);
+                continue;
+            }
+            lease.after.push_back(part.until);
+            if (part.range.begin < range.begin)
+                rest.push_back({{part.range.begin, range.begin}, part.until});
+            if (part.range.end > range.end)
+                rest.push_back({{range.end, part.range.end}, part.until});
+        }
+        unready.swap(rest);
+    }
+
+    driver::Memory memory;
+    RegionAllocator allocator;
+    // Free bytes that the system does not back with memory. Stays empty unless the source discards.
+    RangeSet clean;
+    std::vector<Unready> unready;
+    uint64_t pending_bytes = 0;
+    std::unique_ptr<Region> next_removed;
+};
+
+} // namespace polder::memory

@@ -1,0 +1,250 @@
+// The regions of a BlockPool: reserving them, giving them back, and giving the system the pages of what is free.
+// Every call to the source is made without the pool's lock, by the thread that has the turn.
+#include "block_pool_region.h"
+#include "poison.h"
+
+#include <base/log.h>
+
+#include <algorithm>
+#include <array>
+#include <cinttypes>
+#include <new>
+#include <utility>
+
+namespace polder::memory {
+namespace {
+
+// Smaller free ranges are not worth a system call.
+constexpr ByteCount purged_at_least{uint64_t{64} << 10};
+
+// Parts of `range` before and behind `hole`.
+std::pair<ByteRange, ByteRange> around(ByteRange range, ByteRange hole) {
+    if (!range.overlaps(hole))
+        return {range, {}};
+    const ByteRange inner = range.intersect(hole);
+    return {{range.begin, inner.begin}, {inner.end, range.end}};
+}
+
+} // namespace
+
+// Reserves as much as the source likes, else all that it has, else what the block needs.
+std::optional<Lease> BlockPool::grow(const Request& request, Ladder& ladder) {
+    uint64_t reserved = 0;
+    {
+        Lock lock(mutex_);
+        reserved = reserved_bytes_;
+    }
+    const uint64_t least = std::max<uint64_t>(request.size.value, 1);
+    const uint64_t alignment = std::max(request.alignment, options_.granularity).value;
+    const uint64_t with_padding = least + (alignment - options_.granularity.value);
+    const uint64_t enough = std::max(least, with_padding);  // when the sum does not overflow
+    const uint64_t preferred = source_->preferred_size(ByteCount{enough}, ByteCount{reserved}).value;
+    const uint64_t all = std::clamp(source_->available().value, enough, preferred);
+    uint64_t tried = 0;
+    for (const uint64_t size : {preferred, all, enough, least, std::max(least, least + alignment)})
+        if (std::exchange(tried, size) != size)
+            if (auto leased = grow_by(ByteCount{size}, request, ladder))
+                return leased;
+    return std::nullopt;
+}
+
+std::optional<Lease> BlockPool::grow_by(ByteCount size, const Request& request, Ladder& ladder) {
+    const auto memory = source_->reserve(size);
+    if (!memory) {
+        ladder.source_said = memory.error().detail();
+        return std::nullopt;
+    }
+    RegionList removed;
+    std::optional<Lease> leased;
+    {
+        Lock lock(mutex_);
+        const uint32_t index = add_region(*memory);
+        leased = try_region(index, request, Search::thorough);
+        if (!leased)  // large enough, but no address in it has the alignment
+            remove_region(index, removed);
+    }
+    give_to_source(std::move(removed));
+    return leased;
+}
+
+uint32_t BlockPool::add_region(driver::Memory memory) {
+    auto region = std::make_unique<Region>(memory, options_.granularity);
+    reserved_bytes_ += memory.size;
+    if (discards_)
+        region->allocator.for_each_free(ByteCount{1}, [&](ByteRange range) { region->clean.insert(range); });
+    if (poisons_)
+        poison(memory.address, ByteCount{memory.size});
+    POLDER_LOG(memory, "space %u: reserve a region of %" PRIu64 " bytes at 0x%" PRIx64, options_.space.value,
+               memory.size, memory.address.value);
+    const auto hole = std::find(regions_.begin(), regions_.end(), nullptr);
+    const auto index = static_cast<uint32_t>(hole - regions_.begin());
+    if (hole == regions_.end())
+        regions_.push_back(std::move(region));
+    else
+        *hole = std::move(region);
+    return index;
+}
+
+void BlockPool::remove_region(uint32_t index, RegionList& removed) {
+    std::unique_ptr<Region> region = std::move(regions_[index]);
+    if (discards_)
+        cached_bytes_ -= region->cached();
+    reserved_bytes_ -= region->memory.size;
+    if (poisons_)
+        unpoison(region->memory.address, ByteCount{region->memory.size});
+    POLDER_LOG(memory, "space %u: give back a region of %" PRIu64 " bytes at 0x%" PRIx64, options_.space.value,
+               region->memory.size, region->memory.address.value);
+    region->next_removed = std::move(removed);
+    removed = std::move(region);
+}
+
+// Without the lock: a system call, or the driver's.
+void BlockPool::give_to_source(RegionList removed) {
+    while (removed) {
+        source_->release(removed->memory);
+        removed = std::move(removed->next_removed);
+    }
+}
+
+uint64_t BlockPool::remove_unused_regions(const Block* keep, RegionList& removed) {
+    const uint64_t before = reserved_bytes_;
+    for (uint32_t index = 0; index < regions_.size(); ++index)
+        if (regions_[index] && !(keep && keep->region == index) && regions_[index]->is_unused())
+            remove_region(index, removed);
+    return before - reserved_bytes_;
+}
+
+// Makes one region out of several unused ones, when that may help.
+std::optional<Lease> BlockPool::regroup(const Request& request, Ladder& ladder) {
+    const uint64_t available = source_->available().value;
+    RegionList removed;
+    {
+        Lock lock(mutex_);
+        uint64_t unused = 0;
+        for (const auto& region : regions_)
+            if (region && region->memory.size < request.size.value && region->is_unused())
+                unused += region->memory.size;
+        if (unused == 0 || unused + available < request.size.value)
+            return std::nullopt;
+        ladder.trimmed_bytes += remove_unused_regions(nullptr, removed);
+    }
+    give_to_source(std::move(removed));
+    return grow(request, ladder);
+}
+
+// ---- what is given back to the system ----
+
+uint64_t BlockPool::cache_allowed() const {
+    const uint64_t held = std::min(limit_, live_bytes_ + deferred_bytes_);
+    return std::min(options_.cache_max.value, limit_ - held);
+}
+
+bool BlockPool::must_purge() const {
+    if (!discards_)
+        return false;
+    const uint64_t allowed = cache_allowed();
+    return cached_bytes_ > allowed && cached_bytes_ > cached_after_purge_bytes_ + allowed / 2;
+}
+
+// Free blocks with pages behind them, taken out of their region while the system takes the pages back.
+struct BlockPool::Claims {
+    Region* region = nullptr;  // stays: it has blocks
+    std::array<RegionAllocator::Block, 64> places;
+    size_t count = 0;
+    std::vector<ByteRange> warm;  // parts of them that the system backs
+    const Block* keep = nullptr;
+    uint32_t region_index = 0;
+
+    // Calls f(ByteRange) for the parts of a free block that are worth a system call.
+    template <class F>
+    void for_each_part(ByteRange range, F&& f) const {
+        const ByteRange kept = keep && keep->region == region_index ? keep->place.range() : ByteRange{};
+        const auto [before, behind] = around(range, kept);
+        for (const ByteRange part : {before, behind})
+            if (part.size() >= purged_at_least.value)
+                f(part);
+    }
+    // Notes the pages of a free block that the system still backs; false when there are none.
+    [[nodiscard]] bool note_warm(ByteRange range) {
+        const size_t before = warm.size();
+        for_each_part(range, [&](ByteRange part) {
+            region->clean.for_each_missing(part, [&](ByteRange missing) { warm.push_back(missing); });
+        });
+        return warm.size() != before;
+    }
+};
+
+// Gives all that is free back to the system but the block that was freed last, which is the likeliest to be used
+// again, and small ranges. Half of the cache's size must be freed before the next purge, which pays for this one.
+// Leaves it to a later call when a request has the turn, and ends early when there is no memory for its notes.
+void BlockPool::purge(const Block* keep) noexcept {
+    if (!turns_.try_enter_quietly())
+        return;
+    try {
+        purge_in_turn(keep);
+    } catch (const std::bad_alloc&) {
+        POLDER_LOG(memory, "space %u: free pages are kept for lack of host memory", options_.space.value);
+    }
+    turns_.leave_quietly();
+}
+
+void BlockPool::purge_in_turn(const Block* keep) {
+    RegionList removed;
+    Claims claims;
+    size_t regions = 0;
+    {
+        Lock lock(mutex_);
+        claims.keep = keep && keep->place.size.value <= cache_allowed() ? keep : nullptr;
+        remove_unused_regions(claims.keep, removed);
+        regions = regions_.size();
+    }
+    give_to_source(std::move(removed));
+    for (claims.region_index = 0; claims.region_index < regions; ++claims.region_index)
+        while (claim_dirty(claims)) {
+            for (const ByteRange range : claims.warm)
+                source_->discard(claims.region->part(range));
+            return_clean(claims);
+        }
+    Lock lock(mutex_);
+    cached_after_purge_bytes_ = cached_bytes_;
+}
+
+bool BlockPool::claim_dirty(Claims& claims) {
+    Lock lock(mutex_);
+    claims.region = regions_[claims.region_index].get();
+    if (!claims.region)
+        return false;
+    claims.warm.clear();
+    claims.count = claims.region->allocator.take_free(purged_at_least, claims.places,
+                                                      [&](ByteRange range) { return claims.note_warm(range); });
+    return claims.count != 0;
+}
+
+void BlockPool::return_clean(const Claims& claims) {
+    Lock lock(mutex_);
+    Region& region = *claims.region;
+    for (const RegionAllocator::Block& place : std::span{claims.places}.first(claims.count))
+        region.allocator.free(place);
+    for (const RegionAllocator::Block& place : std::span{claims.places}.first(claims.count))
+        claims.for_each_part(place.range(), [&](ByteRange part) {
+            const uint64_t before = region.clean.size_bytes();
+            region.clean.insert(part);
+            cached_bytes_ -= region.clean.size_bytes() - before;
+        });
+}
+
+void BlockPool::trim() {
+    drain_all();
+    turns_.enter_quietly();
+    RegionList removed;
+    {
+        Lock lock(mutex_);
+        remove_unused_regions(nullptr, removed);
+    }
+    give_to_source(std::move(removed));
+    if (discards_)
+        purge_in_turn(nullptr);
+    turns_.leave_quietly();
+}
+
+} // namespace polder::memory

@@ -1,0 +1,71 @@
+// Turns: one thread at a time, first come first served.
+//
+// A mutex makes no promise about order, so that a thread that comes back again and again can keep others out. Here each
+// thread draws a number and waits until it is called. `requested` lets others see that somebody waits or has the turn.
+// Any thread may call any function; a thread leaves only after it has entered.
+#pragma once
+
+#include <base/mutex.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace polder::memory {
+
+class Turns {
+public:
+    // For a request: others see it in requested() until it leaves.
+    void enter() {
+        requests_.fetch_add(1, std::memory_order_relaxed);
+        Lock lock(mutex_);
+        const uint64_t number = next_++;
+        while (called_ != number)
+            changed_.wait(mutex_);
+    }
+    void leave() {
+        requests_.fetch_sub(1, std::memory_order_relaxed);
+        call_next();
+    }
+    // For a request that must not wait; false when it is somebody else's turn.
+    [[nodiscard]] bool try_enter() {
+        if (!try_enter_quietly())
+            return false;
+        requests_.fetch_add(1, std::memory_order_relaxed);
+        return true;
+    }
+
+    // For housekeeping, which keeps requests from their turn but is none.
+    void enter_quietly() {
+        Lock lock(mutex_);
+        const uint64_t number = next_++;
+        while (called_ != number)
+            changed_.wait(mutex_);
+    }
+    [[nodiscard]] bool try_enter_quietly() {
+        Lock lock(mutex_);
+        if (called_ != next_)
+            return false;
+        ++next_;
+        return true;
+    }
+    void leave_quietly() { call_next(); }
+
+    [[nodiscard]] bool requested() const { return requests_.load(std::memory_order_relaxed) != 0; }
+
+private:
+    void call_next() {
+        {
+            Lock lock(mutex_);
+            ++called_;
+        }
+        changed_.notify_all();
+    }
+
+    Mutex mutex_;
+    ConditionVariable changed_;
+    uint64_t next_ POLDER_GUARDED_BY(mutex_) = 0;    // number of the next thread to come
+    uint64_t called_ POLDER_GUARDED_BY(mutex_) = 0;  // number whose turn it is
+    std::atomic<uint32_t> requests_{0};
+};
+
+} // namespace polder::memory

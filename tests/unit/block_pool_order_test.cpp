@@ -1,0 +1,279 @@
+// Who gets memory when, and what a pool does without its lock and without host memory.
+#include "support/no_memory.h"
+#include "support/pool_fixture.h"
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace polder::memory {
+namespace {
+
+using namespace test;
+
+constexpr LeaseTerms on_device{LeaseTerms::Consumer::device};
+
+// A thread that allocates and frees small blocks without end must not take what another one waits for.
+TEST(BlockPool, RequestThatWaitsIsServedBeforeLaterOnes) {
+    const Fixture fixture{{.capacity = 8 * MiB, .region = 8 * MiB}};
+    FakeQueue queue;
+    uint64_t value = 0;
+    const auto churn = [&](uint64_t rounds) {
+        for (uint64_t i = 0; i < rounds; ++i) {
+            const auto block = fixture.pool->allocate(ByteCount{MiB}, aligned, WhenFull::fail);
+            if (!block)
+                return false;
+            const driver::Timepoint after[] = {queue.at(++value)};
+            fixture.pool->free(*block, after);
+        }
+        return true;
+    };
+    ASSERT_TRUE(churn(8));
+    // Without turns, others would take what the wait gives back.
+    queue.on_wait = [&] {
+        queue.complete(queue.waited.back());
+        if (queue.waited.size() < 100)
+            static_cast<void>(churn(1));
+    };
+    static_cast<void>(fixture.take(6 * MiB));
+    EXPECT_EQ(queue.waited, (std::vector<uint64_t>{1, 2, 3, 4, 5, 6}));
+    EXPECT_TRUE(fixture.pool->validate());
+}
+
+TEST(BlockPool, RequestsThatWaitAreServedInTheOrderInWhichTheyCame) {
+    const Fixture fixture{{.capacity = 4 * MiB, .region = 4 * MiB}};
+    FakeQueue queue;
+    for (uint64_t value = 1; value <= 4; ++value) {
+        const driver::Timepoint after[] = {queue.at(value)};
+        fixture.pool->free(fixture.take(MiB), after);
+    }
+    std::thread other;
+    std::atomic<bool> started{false};
+    std::atomic<bool> served{false};
+    queue.on_wait = [&] {
+        if (!other.joinable())
+            other = std::thread([&] {
+                started = true;
+                EXPECT_TRUE(fixture.pool->allocate(ByteCount{MiB}, aligned));
+                served = true;
+            });
+        while (!started)
+            std::this_thread::yield();
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        EXPECT_FALSE(served);
+    };
+    static_cast<void>(fixture.take(3 * MiB));
+    EXPECT_EQ(queue.waited, (std::vector<uint64_t>{1, 2, 3}));
+    other.join();
+    EXPECT_TRUE(served);
+}
+
+TEST(BlockPool, GroupOfRequestsGetsAllOrNothing) {
+    const Fixture fixture{{.capacity = 64 * MiB, .region = 64 * MiB}};
+    const LeaseRequest too_much[] = {{ByteCount{40 * MiB}, aligned}, {ByteCount{40 * MiB}, aligned}};
+    Lease leases[2];
+    const auto refused = fixture.pool->lease(too_much, on_device, leases);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().status(), Status::mem_object_allocation_failure);
+    EXPECT_EQ(fixture.pool->statistics().live, ByteCount{0});
+    const LeaseRequest fits[] = {{ByteCount{40 * MiB}, aligned}, {ByteCount{24 * MiB}, aligned}};
+    ASSERT_TRUE(fixture.pool->lease(fits, on_device, leases));
+    EXPECT_EQ(fixture.pool->statistics().live, ByteCount{64 * MiB});
+    for (const Lease& leased : leases)
+        fixture.pool->free(leased.block, {});
+    EXPECT_TRUE(fixture.pool->validate());
+}
+
+// Two groups of which only one fits: never half of each.
+TEST(BlockPool, ConcurrentGroupsDoNotHoldAPartEach) {
+    const Fixture fixture{{.capacity = 4 * MiB, .region = 4 * MiB}};
+    std::atomic<int> granted{0};
+    std::atomic<int> refused{0};
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < 2; ++thread)
+        threads.emplace_back([&] {
+            const LeaseRequest pair[] = {{ByteCount{2 * MiB}, aligned}, {ByteCount{2 * MiB}, aligned}};
+            for (int round = 0; round < 2000; ++round) {
+                Lease leases[2];
+                if (!fixture.pool->lease(pair, on_device, leases)) {
+                    ++refused;
+                    continue;
+                }
+                ++granted;
+                EXPECT_EQ(fixture.pool->statistics().live, ByteCount{4 * MiB});
+                for (const Lease& leased : leases)
+                    fixture.pool->free(leased.block, {});
+            }
+        });
+    for (auto& thread : threads)
+        thread.join();
+    EXPECT_EQ(granted + refused, 4000);
+    EXPECT_GT(granted, 0);
+    EXPECT_EQ(fixture.pool->statistics().live, ByteCount{0});
+    EXPECT_TRUE(fixture.pool->validate());
+}
+
+TEST(BlockPool, FreeingNeedsNoHostMemory) {
+    const Fixture fixture{{.region = 64 * MiB}};
+    constexpr size_t count = 3000;
+    std::vector<FakeQueue> queues(20);
+    std::vector<Block> blocks;
+    for (size_t i = 0; i < count; ++i)
+        blocks.push_back(fixture.take(KiB));
+    polder::test::no_memory = true;
+    for (size_t i = 0; i < count; ++i) {
+        const driver::Timepoint after[] = {queues[i % 20].at(1 + i), queues[(i + 1) % 20].at(1 + i)};
+        fixture.pool->free(blocks[i], after);
+    }
+    polder::test::no_memory = false;
+    EXPECT_TRUE(fixture.pool->validate());
+    EXPECT_EQ(fixture.pool->statistics().deferred_blocks, count);
+    for (FakeQueue& queue : queues) {
+        EXPECT_TRUE(queue.waited.empty());
+        queue.complete(count);
+    }
+    fixture.pool->drain();
+    EXPECT_EQ(fixture.pool->statistics().deferred_blocks, 0u);
+    EXPECT_EQ(fixture.pool->statistics().free, ByteCount{64 * MiB});
+    EXPECT_TRUE(fixture.pool->validate());
+}
+
+TEST(BlockPool, FreeingAfterWorkOfVeryManyQueuesNeedsNoHostMemory) {
+    const Fixture fixture{{.region = MiB}};
+    std::vector<FakeQueue> queues(50);
+    std::vector<driver::Timepoint> after;
+    for (FakeQueue& queue : queues) {
+        after.push_back(queue.at(1));
+        queue.waited.reserve(1);
+    }
+    const Block block = fixture.take(MiB);
+    polder::test::no_memory = true;
+    fixture.pool->free(block, after);
+    polder::test::no_memory = false;
+    for (FakeQueue& queue : queues)
+        queue.complete(1);
+    EXPECT_EQ(fixture.take(MiB).address, block.address);
+}
+
+// The system's functions may take milliseconds: other threads use the pool meanwhile.
+TEST(BlockPool, SourceIsCalledWithoutThePoolsLock) {
+    const Fixture fixture{{.region = 8 * MiB, .discards = true}, {.cache_max = ByteCount{2 * MiB}}};
+    std::set<std::string> seen;
+    std::vector<std::future<void>> visitors;
+    bool in_call = false;
+    fixture.source->on_call = [&](const char* function) {
+        if (std::exchange(in_call, true))
+            return;
+        visitors.push_back(std::async(std::launch::async, [&] { static_cast<void>(fixture.pool->limit()); }));
+        EXPECT_EQ(visitors.back().wait_for(std::chrono::seconds(2)), std::future_status::ready) << function;
+        seen.insert(function);
+        in_call = false;
+    };
+    std::vector<Block> blocks;
+    for (int i = 0; i < 12; ++i)
+        blocks.push_back(fixture.take(MiB));
+    static_cast<void>(fixture.pool->free_bytes());
+    for (int i = 1; i < 12; ++i)
+        fixture.pool->free(blocks[i], {});
+    fixture.pool->trim();
+    static_cast<void>(fixture.refusal(uint64_t{1} << 40));
+    fixture.pool->free(blocks[0], {});
+    fixture.pool->trim();
+    EXPECT_THAT(seen, testing::UnorderedElementsAre("available", "discard", "release", "reserve"));
+    fixture.source->on_call = nullptr;
+}
+
+// ---- memory in the order of queues ----
+
+TEST(BlockPoolLease, SameQueueUsesAPendingBlockAgainAtOnce) {
+    const Fixture fixture{{.capacity = 256 * MiB, .region = 256 * MiB}};
+    FakeQueue queue;
+    DeviceAddress first;
+    for (uint64_t round = 1; round <= 10'000; ++round) {
+        const auto leased = fixture.pool->lease({ByteCount{64 * MiB}, aligned},
+                                                {LeaseTerms::Consumer::device, &queue});
+        ASSERT_TRUE(leased);
+        if (round == 1)
+            first = leased->block.address;
+        ASSERT_EQ(leased->block.address, first);
+        ASSERT_EQ(leased->after.size(), round == 1 ? 0u : 1u);
+        const driver::Timepoint after[] = {queue.at(round)};
+        fixture.pool->free(leased->block, after);
+    }
+    EXPECT_TRUE(queue.waited.empty());
+    EXPECT_EQ(fixture.pool->statistics().live_peak, ByteCount{64 * MiB});
+    EXPECT_TRUE(fixture.pool->validate());
+}
+
+TEST(BlockPoolLease, OtherQueueWaitsOnItsDeviceWhenThereIsNothingElse) {
+    const Fixture fixture{{.capacity = 64 * MiB, .region = 64 * MiB}};
+    FakeQueue first, second;
+    const driver::Timepoint after[] = {first.at(7)};
+    fixture.pool->free(fixture.take(64 * MiB), after);
+    const auto leased =
+        fixture.pool->lease({ByteCount{64 * MiB}, aligned}, {LeaseTerms::Consumer::device, &second});
+    ASSERT_TRUE(leased);
+    ASSERT_EQ(leased->after.size(), 1u);
+    EXPECT_EQ(leased->after[0], first.at(7));
+    EXPECT_TRUE(first.waited.empty());
+}
+
+TEST(BlockPoolLease, OtherQueueTakesReadyMemoryFirst) {
+    const Fixture fixture{{.capacity = 128 * MiB, .region = 128 * MiB}};
+    FakeQueue first, second;
+    const driver::Timepoint after[] = {first.at(7)};
+    fixture.pool->free(fixture.take(64 * MiB), after);
+    const auto leased =
+        fixture.pool->lease({ByteCount{64 * MiB}, aligned}, {LeaseTerms::Consumer::device, &second});
+    ASSERT_TRUE(leased);
+    EXPECT_TRUE(leased->after.empty());
+}
+
+TEST(BlockPoolLease, PendingNeighboursAreMergedForALargerBlock) {
+    const Fixture fixture{{.capacity = 4 * MiB, .region = 4 * MiB}};
+    FakeQueue a, b;
+    std::vector<Block> blocks;
+    for (int i = 0; i < 4; ++i)
+        blocks.push_back(fixture.take(MiB));
+    for (uint64_t i = 0; i < 4; ++i) {
+        const driver::Timepoint after[] = {(i % 2 ? a : b).at(i + 1)};
+        fixture.pool->free(blocks[i], after);
+    }
+    const auto leased = fixture.pool->lease({ByteCount{3 * MiB}, aligned}, on_device);
+    ASSERT_TRUE(leased);
+    EXPECT_EQ(leased->after.size(), 3u);
+    EXPECT_TRUE(a.waited.empty() && b.waited.empty());
+    EXPECT_TRUE(fixture.pool->validate());
+    // The rest still has its use: the host waits for it.
+    const uint64_t other = leased->block.place.offset == 0 ? 4 : 1;
+    FakeQueue& user = other % 2 == 0 ? a : b;
+    static_cast<void>(fixture.take(MiB));
+    EXPECT_EQ(user.waited, (std::vector<uint64_t>{other}));
+    // A region with work in flight stays, even when it is empty.
+    fixture.pool->free(leased->block, leased->after.view());
+}
+
+TEST(BlockPoolLease, RegionWithWorkInFlightIsNotGivenBack) {
+    const Fixture fixture{{.capacity = 4 * MiB, .region = 4 * MiB}};
+    FakeQueue queue;
+    const driver::Timepoint after[] = {queue.at(1)};
+    fixture.pool->free(fixture.take(2 * MiB), after);
+    fixture.pool->free(fixture.take(2 * MiB), after);
+    const auto leased = fixture.pool->lease({ByteCount{3 * MiB}, aligned}, on_device);
+    ASSERT_TRUE(leased);
+    fixture.pool->free(leased->block, {});
+    fixture.pool->trim();
+    EXPECT_EQ(fixture.source->releases, 0);
+    queue.complete(1);
+    fixture.pool->trim();
+    EXPECT_EQ(fixture.source->releases, 1);
+}
+
+} // namespace
+} // namespace polder::memory

@@ -1,0 +1,125 @@
+// A pool over made-up memory and queues that move when a test says so.
+#pragma once
+
+#include <memory/block_pool.h>
+
+#include <algorithm>
+#include <functional>
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace polder::memory::test {
+
+inline constexpr uint64_t KiB = 1024;
+inline constexpr uint64_t MiB = 1024 * KiB;
+inline constexpr Alignment aligned{128};
+
+// Hands out ranges of a made-up address space; nothing stands behind them.
+class FakeSource final : public RegionSource {
+public:
+    struct Behaviour {
+        uint64_t capacity = 1024 * MiB;
+        uint64_t region = 0;  // preferred; 0: just what is needed
+        bool discards = false;
+        uint64_t first_address = uint64_t{1} << 40;
+    };
+    explicit FakeSource(const Behaviour& behaviour) : behaviour_(behaviour), next_(behaviour.first_address) {}
+
+    Result<driver::Memory> reserve(ByteCount size) override {
+        called("reserve");
+        ++reserves;
+        if (size > available())
+            return fail(Status::mem_object_allocation_failure, "the device is full");
+        const driver::Memory memory{DeviceAddress{next_}, size.value};
+        next_ += size.value + MiB;
+        reserved += size.value;
+        return memory;
+    }
+    void release(driver::Memory memory) override {
+        called("release");
+        ++releases;
+        reserved -= memory.size;
+    }
+    ByteCount preferred_size(ByteCount needed, ByteCount) const override {
+        return std::max(needed, ByteCount{behaviour_.region});
+    }
+    ByteCount available() const override {
+        called("available");
+        return ByteCount{behaviour_.capacity - reserved};
+    }
+    void discard(driver::Memory range) override {
+        called("discard");
+        discarded += range.size;
+    }
+    bool discards() const override { return behaviour_.discards; }
+
+    // Called with the function's name.
+    std::function<void(const char*)> on_call;
+    void called(const char* function) const {
+        if (on_call)
+            on_call(function);
+    }
+
+    uint64_t reserved = 0;
+    uint64_t discarded = 0;
+    int reserves = 0;
+    int releases = 0;
+
+private:
+    Behaviour behaviour_;
+    uint64_t next_;
+};
+
+// A timeline that moves when told, or when waited for.
+class FakeQueue final : public driver::Queue {
+public:
+    driver::Timepoint at(uint64_t value) { return {this, value}; }
+    void complete(uint64_t value) { completed_.store(value, std::memory_order_release); }
+    std::vector<uint64_t> waited;
+
+    driver::Timepoint copy(const driver::CopyOperation&, const driver::Submission&) override { return {}; }
+    driver::Timepoint fill(const driver::FillOperation&, const driver::Submission&) override { return {}; }
+    driver::Timepoint launch(const driver::LaunchOperation&, const driver::Submission&) override { return {}; }
+    driver::Timepoint call(const driver::HostOperation&, const driver::Submission&) override { return {}; }
+    driver::Timepoint marker(const driver::Submission&) override { return {}; }
+    void flush() override {}
+    // Called by wait() before it returns.
+    std::function<void()> on_wait;
+    void wait(uint64_t value) override {
+        waited.push_back(value);
+        if (on_wait)
+            on_wait();
+        if (completed() < value)
+            complete(value);
+    }
+};
+
+// A pool over a fake source of space 1, which the tests look at.
+struct Fixture {
+    explicit Fixture(const FakeSource::Behaviour& behaviour, BlockPool::Options options = {}) {
+        options.space = SpaceId{1};
+        auto made = std::make_unique<FakeSource>(behaviour);
+        source = made.get();
+        pool = std::make_unique<BlockPool>(std::move(made), options);
+    }
+    [[nodiscard]] Block take(uint64_t size) const {
+        auto block = pool->allocate(ByteCount{size}, aligned);
+        EXPECT_TRUE(block) << size;
+        return block ? *block : Block{};
+    }
+    [[nodiscard]] std::string refusal(uint64_t size, WhenFull when_full = WhenFull::wait) const {
+        const auto block = pool->allocate(ByteCount{size}, aligned, when_full);
+        EXPECT_FALSE(block);
+        if (block)
+            return "";
+        EXPECT_EQ(block.error().status(), Status::mem_object_allocation_failure);
+        return std::string(block.error().detail());
+    }
+
+    FakeSource* source = nullptr;
+    std::unique_ptr<BlockPool> pool;
+};
+
+} // namespace polder::memory::test
