@@ -135,9 +135,7 @@ Result<void> DomainImpl::reserve_staging(SpaceId space) {
     return {};
 }
 
-Result<void> DomainImpl::reserve_map(Storage& storage) {
-    return reserve(storage, impl(storage).map_place(), nullptr);
-}
+Result<void> DomainImpl::reserve_map(Storage& storage) { return reserve(storage, impl(storage).map_place(), nullptr); }
 
 // --- transfers ---
 

@@ -86,10 +86,10 @@ private:
     Residency residency_;
     SmallVector<Replica, 1> replicas_;
     std::atomic<uint64_t> replica_spaces_{0};  // as SpaceSet::bits
-    std::atomic<uint64_t> turns_taken_{0};     // likewise
+    std::atomic<uint64_t> turns_taken_{0};  // likewise
     std::atomic<std::byte*> map_address_{nullptr};
     SpaceId map_place_ = host_space;
     CompletionCallback destroyed_;
 };
 
-} // namespace polder::memory
+}  // namespace polder::memory

@@ -64,9 +64,9 @@ protected:
 
     void check(cl_command_queue on, cl_mem results, size_t first, size_t step) {
         std::vector<cl_int> seen(rounds);
-        ASSERT_EQ(clEnqueueReadBuffer(on, results, CL_TRUE, 0, rounds * sizeof(cl_int), seen.data(), 0, nullptr,
-                                      nullptr),
-                  CL_SUCCESS);
+        ASSERT_EQ(
+            clEnqueueReadBuffer(on, results, CL_TRUE, 0, rounds * sizeof(cl_int), seen.data(), 0, nullptr, nullptr),
+            CL_SUCCESS);
         for (size_t number = first; number < rounds; number += step)
             ASSERT_EQ(seen[number], static_cast<cl_int>(items * number)) << number;
     }

@@ -189,6 +189,112 @@ TEST(BlockPool, SourceIsCalledWithoutThePoolsLock) {
     fixture.source->on_call = nullptr;
 }
 
+// ---- threads, and the size of pages ----
+
+TEST(BlockPool, ThreadsThatMeetKeepSmallBlocksOfTheirOwn_AndFiguresStayExact) {
+    const Fixture fixture{{.capacity = 16 * MiB, .region = 16 * MiB}};
+    // Until they meet at the lock: on a machine with one processor that takes a while.
+    std::atomic<bool> wrong{false};
+    std::vector<std::thread> threads;
+    for (uint64_t seed = 0; seed < 8; ++seed)
+        threads.emplace_back([&, seed] {
+            std::vector<Block> mine;
+            for (uint64_t step = 0; step < 20'000; ++step) {
+                const uint64_t size = 1 + (step * 7919 + seed * 104'729) % (16 * KiB);
+                const auto block = fixture.pool->allocate(ByteCount{size}, aligned);
+                if (!block || block->place.size.value < size || !aligned.divides(block->address.value)) {
+                    wrong = true;
+                    return;
+                }
+                mine.push_back(*block);
+                if (mine.size() == 4) {
+                    for (const Block& each : mine)
+                        fixture.pool->free(each, {});
+                    mine.clear();
+                }
+            }
+            for (const Block& each : mine)
+                fixture.pool->free(each, {});
+        });
+    for (auto& thread : threads)
+        thread.join();
+    EXPECT_FALSE(wrong);
+    const BlockPool::Statistics now = fixture.pool->statistics();
+    EXPECT_EQ(now.live, ByteCount{0});
+    EXPECT_EQ(now.live_blocks, 0u);
+    EXPECT_EQ(now.free, ByteCount{16 * MiB});
+    EXPECT_EQ(now.allocations, 160'000u);
+    EXPECT_EQ(now.frees, 160'000u);
+    EXPECT_TRUE(fixture.pool->validate());
+    // What the threads keep is there for a request that needs it.
+    static_cast<void>(fixture.take(16 * MiB));
+}
+
+TEST(FrontCache, GivesTheNewestFittingBlock_AndMakesRoomForNewerOnes) {
+    FrontCache cache;
+    EXPECT_FALSE(cache.is_on());
+    for (int i = 0; i < 100; ++i)
+        cache.note_contention();
+    ASSERT_TRUE(cache.is_on());
+    FrontCache::Surplus surplus;
+    std::set<uint64_t> given_back;
+    for (uint64_t i = 0; i < 20; ++i) {
+        surplus.count = 0;
+        cache.put({DeviceAddress{i}, ByteCount{i}, 0, {i, ByteCount{KiB}, 0}}, surplus);
+        for (const Block& block : surplus.view())
+            given_back.insert(block.address.value);
+    }
+    EXPECT_EQ(given_back, (std::set<uint64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+    EXPECT_EQ(cache.held().blocks, 12u);
+    EXPECT_EQ(cache.held().bytes, 12 * KiB);
+    const auto even = [](const Block& block) { return block.address.value % 2 == 0; };
+    EXPECT_EQ(cache.take(even)->address.value, 18u);
+    EXPECT_EQ(cache.take(even)->address.value, 16u);
+    EXPECT_EQ(cache.take([](const Block&) { return true; })->address.value, 19u);
+    EXPECT_FALSE(cache.take([](const Block& block) { return block.address.value == 3; }));
+    uint64_t flushed = 0;
+    cache.flush([&](std::span<const Block> blocks) { flushed += blocks.size(); });
+    EXPECT_EQ(flushed, 9u);
+    EXPECT_EQ(cache.held().blocks, 0u);
+}
+
+// A system with large pages clears a whole one for the first byte that is used of it.
+TEST(BlockPool, OnlyLargeBlocksWithoutPagesAreToldToTheSource) {
+    const Fixture fixture{{.region = 64 * MiB, .discards = true}};
+    for (int i = 0; i < 100; ++i)
+        static_cast<void>(fixture.take(34 * KiB));
+    EXPECT_EQ(fixture.source->prepared, 0u);
+    const Block large = fixture.take(16 * MiB);
+    EXPECT_EQ(fixture.source->prepared, 16 * MiB);
+    fixture.pool->free(large, {});
+    static_cast<void>(fixture.take(16 * MiB));  // its pages are still there
+    EXPECT_EQ(fixture.source->prepared, 16 * MiB);
+}
+
+TEST(BlockPool, StatisticsCountAllocationsRetriesAndFailures_AndPeaksBeginAgain) {
+    const Fixture fixture{{.capacity = 8 * MiB, .region = 4 * MiB}};
+    FakeQueue queue;
+    const Block block = fixture.take(3 * MiB);
+    fixture.pool->free(fixture.take(MiB), {});
+    EXPECT_EQ(fixture.pool->statistics().inactive_split, ByteCount{MiB});
+    const driver::Timepoint after[] = {queue.at(1)};
+    fixture.pool->free(block, after);
+    static_cast<void>(fixture.refusal(9 * MiB));
+    const Block all = fixture.take(8 * MiB);
+    const BlockPool::Statistics now = fixture.pool->statistics();
+    EXPECT_EQ(now.allocations, 3u);
+    EXPECT_EQ(now.frees, 2u);
+    EXPECT_EQ(now.out_of_memory, 1u);
+    EXPECT_EQ(now.hits, 1u);
+    EXPECT_EQ(now.reserved_peak, ByteCount{8 * MiB});
+    EXPECT_EQ(now.live_peak, ByteCount{8 * MiB});
+    fixture.pool->free(all, {});
+    fixture.pool->trim();
+    fixture.pool->reset_peaks();
+    EXPECT_EQ(fixture.pool->statistics().live_peak, ByteCount{0});
+    EXPECT_EQ(fixture.pool->statistics().reserved_peak, ByteCount{0});
+}
+
 // ---- memory in the order of queues ----
 
 TEST(BlockPoolLease, SameQueueUsesAPendingBlockAgainAtOnce) {
@@ -196,8 +302,7 @@ TEST(BlockPoolLease, SameQueueUsesAPendingBlockAgainAtOnce) {
     FakeQueue queue;
     DeviceAddress first;
     for (uint64_t round = 1; round <= 10'000; ++round) {
-        const auto leased = fixture.pool->lease({ByteCount{64 * MiB}, aligned},
-                                                {LeaseTerms::Consumer::device, &queue});
+        const auto leased = fixture.pool->lease({ByteCount{64 * MiB}, aligned}, {LeaseTerms::Consumer::device, &queue});
         ASSERT_TRUE(leased);
         if (round == 1)
             first = leased->block.address;
@@ -216,8 +321,7 @@ TEST(BlockPoolLease, OtherQueueWaitsOnItsDeviceWhenThereIsNothingElse) {
     FakeQueue first, second;
     const driver::Timepoint after[] = {first.at(7)};
     fixture.pool->free(fixture.take(64 * MiB), after);
-    const auto leased =
-        fixture.pool->lease({ByteCount{64 * MiB}, aligned}, {LeaseTerms::Consumer::device, &second});
+    const auto leased = fixture.pool->lease({ByteCount{64 * MiB}, aligned}, {LeaseTerms::Consumer::device, &second});
     ASSERT_TRUE(leased);
     ASSERT_EQ(leased->after.size(), 1u);
     EXPECT_EQ(leased->after[0], first.at(7));
@@ -229,8 +333,7 @@ TEST(BlockPoolLease, OtherQueueTakesReadyMemoryFirst) {
     FakeQueue first, second;
     const driver::Timepoint after[] = {first.at(7)};
     fixture.pool->free(fixture.take(64 * MiB), after);
-    const auto leased =
-        fixture.pool->lease({ByteCount{64 * MiB}, aligned}, {LeaseTerms::Consumer::device, &second});
+    const auto leased = fixture.pool->lease({ByteCount{64 * MiB}, aligned}, {LeaseTerms::Consumer::device, &second});
     ASSERT_TRUE(leased);
     EXPECT_TRUE(leased->after.empty());
 }

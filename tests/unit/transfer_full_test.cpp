@@ -195,9 +195,8 @@ TEST(TransferFull, MemoryIsUsedAgainInTheOrderOfTheQueue) {
         ASSERT_TRUE(world.domain->reserve(*last, SpaceId{1}, &world.queue(1, queue_number)));
         std::vector<std::byte> seen;
         const auto on = world.on(1, {}, queue_number);
-        const driver::Timepoint written =
-            world.kernel(on, {{last.get(), {0, size}, Access::overwrite}},
-                         [=](const auto& at) { std::fill_n(at[0], size, std::byte{2}); });
+        const driver::Timepoint written = world.kernel(on, {{last.get(), {0, size}, Access::overwrite}},
+                                                       [=](const auto& at) { std::fill_n(at[0], size, std::byte{2}); });
         world.kernel(world.on(1, {&written, 1}, 0), {{last.get(), {0, size}, Access::read}},
                      [&](const auto& at) { seen.assign(at[0], at[0] + size); });
         EXPECT_EQ(world.world.operations_executed(), executed);  // nobody waited

@@ -16,6 +16,8 @@ namespace {
 
 // Behind each block, so that an overrun does not reach the next one.
 constexpr uint64_t red_zone_bytes = 128;
+// Smaller ranges without pages are not spoken of.
+constexpr uint64_t fresh_bytes_min = uint64_t{4} << 20;
 // Blocks taken back by one ordinary allocation; more come back than are ever taken.
 constexpr uint32_t drained_at_most = 32;
 
@@ -59,27 +61,40 @@ std::unique_ptr<BlockPool> BlockPool::of(driver::Device& device) {
 
 // ---- leasing ----
 
+// The pool's lock, which notes when another thread has it.
+class POLDER_THREAD_ANNOTATION(scoped_lockable) BlockPool::NotingLock {
+public:
+    explicit NotingLock(BlockPool& pool) POLDER_THREAD_ANNOTATION(acquire_capability(pool.mutex_))
+        : mutex_(pool.mutex_) {
+        if (mutex_.try_lock()) [[likely]]
+            return;
+        pool.front_.note_contention();
+        mutex_.lock();
+    }
+    ~NotingLock() POLDER_THREAD_ANNOTATION(release_capability()) { mutex_.unlock(); }
+    NotingLock(const NotingLock&) = delete;
+    NotingLock& operator=(const NotingLock&) = delete;
+
+private:
+    Mutex& mutex_;
+};
+
 BlockPool::Request BlockPool::full(const LeaseRequest& request, const LeaseTerms& terms) const {
     const uint64_t behind = poisons_ ? red_zone_bytes : 0;
     return {request.size, ByteCount{request.size.value + behind}, request.alignment, terms};
 }
 
-Result<Block> BlockPool::allocate(ByteCount size, Alignment alignment, WhenFull when_full) {
-    POLDER_ASSIGN(leased, lease({size, alignment}, {LeaseTerms::Consumer::host, nullptr, when_full}));
-    return leased.block;
-}
-
-Result<Lease> BlockPool::lease(const LeaseRequest& request, const LeaseTerms& terms) {
-    Lease leased;
-    POLDER_TRY(lease({&request, 1}, terms, {&leased, 1}));
-    return leased;
-}
-
 Result<void> BlockPool::lease(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
                               std::span<Lease> leases) {
     assert(requests.size() == leases.size());
-    if (turns_.requested() || !lease_quickly(requests, terms, leases))
+    const bool in_turn = !turns_.requested();
+    if (in_turn && requests.size() == 1 && front_.is_on() && lease_from_front(requests[0], leases[0]))
+        return {};
+    if (!in_turn || !lease_quickly(requests, terms, leases))
         POLDER_TRY(lease_by_ladder(requests, terms, leases));
+    for (Lease& leased : leases)
+        if (std::exchange(leased.is_fresh, false)) [[unlikely]]
+            source_->prepare({leased.block.address, leased.block.place.size.value});
     if (terms.consumer == LeaseTerms::Consumer::device) [[likely]]
         return {};
     for (Lease& leased : leases) {
@@ -90,18 +105,30 @@ Result<void> BlockPool::lease(std::span<const LeaseRequest> requests, const Leas
     return {};
 }
 
+bool BlockPool::lease_from_front(const LeaseRequest& request, Lease& leased) {
+    if (request.size.value > FrontCache::block_bytes_max)
+        return false;
+    const auto block = front_.take([&](const Block& held) {
+        return fits_well(held, ByteCount{std::max<uint64_t>(request.size.value, 1)}, request.alignment);
+    });
+    if (!block)
+        return false;
+    leased.block = *block;
+    leased.block.size = request.size;
+    leased.after.clear();
+    POLDER_LOG(memory, "space %u: allocate %" PRIu64 " bytes at 0x%" PRIx64, options_.space.value, request.size.value,
+               block->address.value);
+    return true;
+}
+
 // Under one lock, so that two groups of requests never hold a part each.
 bool BlockPool::lease_quickly(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
                               std::span<Lease> leases) {
-    Lock lock(mutex_);
+    NotingLock lock(*this);
     drain_at_most(drained_at_most);
     size_t done = 0;
-    for (; done < requests.size(); ++done) {
-        auto leased = try_pool(full(requests[done], terms), Search::quick);
-        if (!leased)
-            break;
-        leases[done] = std::move(*leased);
-    }
+    while (done < requests.size() && try_pool(full(requests[done], terms), Search::quick, leases[done]))
+        ++done;
     if (done == requests.size()) [[likely]]
         return true;
     for (Lease& leased : leases.first(done))
@@ -120,42 +147,34 @@ Result<void> BlockPool::lease_by_ladder(std::span<const LeaseRequest> requests, 
         ~Leave() { turns.leave(); }
     } leave{turns_};
     for (size_t done = 0; done < requests.size(); ++done) {
-        Result<Lease> leased = climb(full(requests[done], terms));
-        if (!leased) {
+        if (Result<void> result = climb(full(requests[done], terms), leases[done]); !result) {
             for (const Lease& gained : leases.first(done))
                 free(gained.block, gained.after.view());
-            return fail(std::move(leased).error());
+            return result;
         }
-        leases[done] = std::move(*leased);
     }
     return {};
 }
 
-Result<Lease> BlockPool::climb(const Request& request) {
+Result<void> BlockPool::climb(const Request& request, Lease& leased) {
+    flush_front();
     for (Ladder ladder;; ++ladder.waited) {
         drain_all();
         bool allowed = false;
-        bool much_pending = false;
         {
             Lock lock(mutex_);
             allowed = request.size >= request.asked && within_limit(request.size);
-            much_pending = deferred_bytes_ >= options_.cache_max.value;
-            if (auto leased = try_pool(request, Search::thorough))
-                return std::move(*leased);
-            if (much_pending || !allowed)
-                if (auto leased = reuse_of_any_queue(request))
-                    return std::move(*leased);
+            const bool much_pending = deferred_bytes_ >= options_.cache_max.value;
+            if (try_pool(request, Search::thorough, leased) ||
+                ((much_pending || !allowed) && reuse_of_any_queue(request, leased)))
+                return {};
         }
         if (allowed) {
-            if (auto leased = grow(request, ladder))
-                return std::move(*leased);
-            if (auto leased = regroup(request, ladder))
-                return std::move(*leased);
+            if (grow(request, ladder, leased) || regroup(request, ladder, leased))
+                return {};
             Lock lock(mutex_);
-            if (auto leased = reuse_of_any_queue(request))
-                return std::move(*leased);
-            if (auto leased = merge_pending(request))
-                return std::move(*leased);
+            if (reuse_of_any_queue(request, leased) || merge_pending(request, leased))
+                return {};
         }
         std::optional<driver::Timepoint> pending;
         if (request.terms.when_full == WhenFull::wait) {
@@ -163,27 +182,34 @@ Result<Lease> BlockPool::climb(const Request& request) {
             pending = pending_.oldest();
         }
         if (!pending) {
+            {
+                Lock lock(mutex_);
+                ++out_of_memory_;
+            }
             std::string text = report(request, ladder);
             POLDER_LOG(memory, "%s", text.c_str());
             return fail(Status::mem_object_allocation_failure, std::move(text));
         }
         pending->queue->wait(pending->value);
+        if (ladder.waited == 0) {
+            Lock lock(mutex_);
+            ++retries_;
+        }
     }
 }
 
 // ---- places for a block ----
 
-std::optional<Lease> BlockPool::try_pool(const Request& request, Search search) {
-    if (auto leased = reuse_of_queue(request))
-        return leased;
+bool BlockPool::try_pool(const Request& request, Search search, Lease& leased) {
+    if (pending_.size() != 0 && reuse_of_queue(request, leased))
+        return true;
     if (request.size < request.asked || !within_limit(request.size))
-        return std::nullopt;
+        return false;
     // Older regions first, so that newer ones fall empty and can be given back.
     for (uint32_t index = 0; index < regions_.size(); ++index)
-        if (regions_[index])
-            if (auto leased = try_region(index, request, search))
-                return leased;
-    return std::nullopt;
+        if (regions_[index] && try_region(index, request, search, leased))
+            return true;
+    return false;
 }
 
 bool BlockPool::within_limit(ByteCount size) const {
@@ -195,20 +221,25 @@ void BlockPool::count_live(uint64_t bytes) {
     live_bytes_ += bytes;
     live_peak_bytes_ = std::max(live_peak_bytes_, live_bytes_);
     ++live_blocks_;
+    ++allocations_;
 }
 
-std::optional<Lease> BlockPool::try_region(uint32_t index, const Request& request, Search search) {
+bool BlockPool::try_region(uint32_t index, const Request& request, Search search, Lease& leased) {
     Region& region = *regions_[index];
     pending_.provide(live_blocks_ + pending_.size() + 1);
     const auto place = region.allocator.allocate(request.size, request.alignment, search);
     if (!place)
-        return std::nullopt;
+        return false;
     const uint64_t bytes = place->size.value;
-    Lease leased;
+    leased.after.clear();
+    leased.is_fresh = false;
     try {
         region.take_unready(place->range(), leased);
-        if (discards_)
-            cached_bytes_ -= bytes - region.clean.erase(place->range());
+        if (discards_) {
+            const uint64_t fresh = region.clean.erase(place->range());
+            cached_bytes_ -= bytes - fresh;
+            leased.is_fresh = fresh >= fresh_bytes_min;
+        }
     } catch (const std::bad_alloc&) {
         region.allocator.free(*place);
         throw;
@@ -217,51 +248,52 @@ std::optional<Lease> BlockPool::try_region(uint32_t index, const Request& reques
     leased.block = {region.memory.address.plus(place->offset), request.asked, index, *place};
     if (poisons_)
         unpoison(leased.block.address, leased.block.size);
-    POLDER_LOG(memory, "space %u: allocate %" PRIu64 " bytes at 0x%" PRIx64, options_.space.value,
-               request.asked.value, leased.block.address.value);
-    return leased;
+    POLDER_LOG(memory, "space %u: allocate %" PRIu64 " bytes at 0x%" PRIx64, options_.space.value, request.asked.value,
+               leased.block.address.value);
+    return true;
 }
 
 // What only this queue still uses is its next command's without any wait.
-std::optional<Lease> BlockPool::reuse_of_queue(const Request& request) {
-    if (request.terms.consumer == LeaseTerms::Consumer::host || !request.terms.queue || pending_.size() == 0)
-        return std::nullopt;
-    auto leased = pending_.take_of(request.terms.queue, [&](const Block& block) {
-        return fits_well(block, request.size, request.alignment);
-    });
-    if (leased)
-        return reused(request, std::move(*leased));
-    return std::nullopt;
+bool BlockPool::reuse_of_queue(const Request& request, Lease& leased) {
+    if (request.terms.consumer == LeaseTerms::Consumer::host || !request.terms.queue)
+        return false;
+    auto found = pending_.take_of(
+        request.terms.queue, [&](const Block& block) { return fits_well(block, request.size, request.alignment); });
+    if (!found)
+        return false;
+    leased = std::move(*found);
+    reuse(request, leased);
+    return true;
 }
 
-std::optional<Lease> BlockPool::reuse_of_any_queue(const Request& request) {
+bool BlockPool::reuse_of_any_queue(const Request& request, Lease& leased) {
     if (request.terms.consumer == LeaseTerms::Consumer::host)
-        return std::nullopt;
-    auto leased = pending_.take_any([&](const Block& block) {
-        return fits_well(block, request.size, request.alignment);
-    });
-    if (leased)
-        return reused(request, std::move(*leased));
-    return std::nullopt;
+        return false;
+    auto found =
+        pending_.take_any([&](const Block& block) { return fits_well(block, request.size, request.alignment); });
+    if (!found)
+        return false;
+    leased = std::move(*found);
+    reuse(request, leased);
+    return true;
 }
 
-Lease BlockPool::reused(const Request& request, Lease lease) {
-    const uint64_t bytes = lease.block.place.size.value;
+void BlockPool::reuse(const Request& request, Lease& leased) {
+    const uint64_t bytes = leased.block.place.size.value;
     deferred_bytes_ -= bytes;
-    regions_[lease.block.region]->pending_bytes -= bytes;
+    regions_[leased.block.region]->pending_bytes -= bytes;
     count_live(bytes);
-    lease.block.size = request.asked;
+    leased.block.size = request.asked;
     if (poisons_)
-        unpoison(lease.block.address, lease.block.size);
+        unpoison(leased.block.address, leased.block.size);
     POLDER_LOG(memory, "space %u: allocate %" PRIu64 " bytes at 0x%" PRIx64 ", in use until %zu commands are complete",
-               options_.space.value, request.asked.value, lease.block.address.value, size_t{lease.after.size()});
-    return lease;
+               options_.space.value, request.asked.value, leased.block.address.value, size_t{leased.after.size()});
 }
 
 // Turns the pending blocks of a region into free memory that is not ready, when that makes room.
-std::optional<Lease> BlockPool::merge_pending(const Request& request) {
+bool BlockPool::merge_pending(const Request& request, Lease& leased) {
     if (request.terms.consumer == LeaseTerms::Consumer::host)
-        return std::nullopt;
+        return false;
     for (uint32_t index = 0; index < regions_.size(); ++index) {
         Region* region = regions_[index].get();
         if (!region || region->pending_bytes == 0 ||
@@ -280,10 +312,10 @@ std::optional<Lease> BlockPool::merge_pending(const Request& request) {
                               if (discards_)
                                   cached_bytes_ += range.size();
                           });
-        if (auto leased = try_region(index, request, Search::thorough))
-            return leased;
+        if (try_region(index, request, Search::thorough, leased))
+            return true;
     }
-    return std::nullopt;
+    return false;
 }
 
 // ---- freeing ----
@@ -301,14 +333,38 @@ void BlockPool::free(const Block& block, driver::Waits after) noexcept {
             point.queue->wait(point.value);
         }
     }
+    if (incomplete.empty() && front_.is_on() && free_to_front(block))
+        return;
     bool purges = false;
     {
-        Lock lock(mutex_);
+        NotingLock lock(*this);
         give_up(block, std::move(incomplete));
         purges = must_purge();
     }
     if (purges) [[unlikely]]
         purge(&block);
+}
+
+bool BlockPool::free_to_front(const Block& block) noexcept {
+    if (poisons_ || turns_.requested() || block.place.size.value > FrontCache::block_bytes_max)
+        return false;
+    FrontCache::Surplus surplus;
+    front_.put(block, surplus);
+    if (surplus.count == 0) [[likely]]
+        return true;
+    Lock lock(mutex_);
+    for (const Block& spare : surplus.view())
+        give_up(spare, {});
+    return true;
+}
+
+// Blocks that are free but in nobody's list go back to their regions.
+void BlockPool::flush_front() noexcept {
+    front_.flush([this](std::span<const Block> blocks) {
+        Lock lock(mutex_);
+        for (const Block& block : blocks)
+            give_up(block, {});
+    });
 }
 
 void BlockPool::give_up(const Block& block, Timepoints&& after) noexcept {
@@ -343,6 +399,7 @@ void BlockPool::drain_all() {
 }
 
 void BlockPool::drain() {
+    flush_front();
     drain_all();
     bool purges = false;
     {

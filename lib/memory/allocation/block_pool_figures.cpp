@@ -34,14 +34,21 @@ ByteCount BlockPool::limit() const {
 BlockPool::Statistics BlockPool::statistics() const {
     Statistics sum;
     size_t regions = 0;
+    const FrontCache::Held front = front_.held();
     {
         Lock lock(mutex_);
+        sum.reserved_peak = ByteCount{reserved_peak_bytes_};
+        sum.allocations = allocations_ + front.hits;
+        sum.frees = sum.allocations - (live_blocks_ - std::min(live_blocks_, front.blocks));
+        sum.hits = sum.allocations - std::min(sum.allocations, reserves_);
+        sum.retries = retries_;
+        sum.out_of_memory = out_of_memory_;
         sum.reserved = ByteCount{reserved_bytes_};
-        sum.live = ByteCount{live_bytes_};
+        sum.live = ByteCount{live_bytes_ - std::min(live_bytes_, front.bytes)};
         sum.live_peak = ByteCount{live_peak_bytes_};
         sum.deferred = ByteCount{deferred_bytes_};
         sum.cached = ByteCount{cached_bytes_};
-        sum.live_blocks = live_blocks_;
+        sum.live_blocks = live_blocks_ - std::min(live_blocks_, front.blocks);
         sum.deferred_blocks = pending_.size();
         regions = regions_.size();
     }
@@ -51,11 +58,22 @@ BlockPool::Statistics BlockPool::statistics() const {
             continue;
         const RegionAllocator::Statistics of_region = regions_[index]->allocator.statistics();
         sum.free.value += of_region.free.value;
+        if (of_region.used_blocks != 0)
+            sum.inactive_split.value += of_region.free.value;
         sum.largest_free = std::max(sum.largest_free, of_region.largest_free);
         sum.free_blocks += of_region.free_blocks;
         ++sum.regions;
     }
+    sum.free.value += front.bytes;
+    sum.free_blocks += front.blocks;
+    sum.inactive_split.value += front.bytes;
     return sum;
+}
+
+void BlockPool::reset_peaks() {
+    Lock lock(mutex_);
+    live_peak_bytes_ = live_bytes_;
+    reserved_peak_bytes_ = reserved_bytes_;
 }
 
 ByteCount BlockPool::free_bytes() const {

@@ -28,7 +28,7 @@ std::pair<ByteRange, ByteRange> around(ByteRange range, ByteRange hole) {
 } // namespace
 
 // Reserves as much as the source likes, else all that it has, else what the block needs.
-std::optional<Lease> BlockPool::grow(const Request& request, Ladder& ladder) {
+bool BlockPool::grow(const Request& request, Ladder& ladder, Lease& leased) {
     uint64_t reserved = 0;
     {
         Lock lock(mutex_);
@@ -42,34 +42,35 @@ std::optional<Lease> BlockPool::grow(const Request& request, Ladder& ladder) {
     const uint64_t all = std::clamp(source_->available().value, enough, preferred);
     uint64_t tried = 0;
     for (const uint64_t size : {preferred, all, enough, least, std::max(least, least + alignment)})
-        if (std::exchange(tried, size) != size)
-            if (auto leased = grow_by(ByteCount{size}, request, ladder))
-                return leased;
-    return std::nullopt;
+        if (std::exchange(tried, size) != size && grow_by(ByteCount{size}, request, ladder, leased))
+            return true;
+    return false;
 }
 
-std::optional<Lease> BlockPool::grow_by(ByteCount size, const Request& request, Ladder& ladder) {
+bool BlockPool::grow_by(ByteCount size, const Request& request, Ladder& ladder, Lease& leased) {
     const auto memory = source_->reserve(size);
     if (!memory) {
         ladder.source_said = memory.error().detail();
-        return std::nullopt;
+        return false;
     }
     RegionList removed;
-    std::optional<Lease> leased;
+    bool done = false;
     {
         Lock lock(mutex_);
+        ++reserves_;
         const uint32_t index = add_region(*memory);
-        leased = try_region(index, request, Search::thorough);
-        if (!leased)  // large enough, but no address in it has the alignment
+        done = try_region(index, request, Search::thorough, leased);
+        if (!done)  // large enough, but no address in it has the alignment
             remove_region(index, removed);
     }
     give_to_source(std::move(removed));
-    return leased;
+    return done;
 }
 
 uint32_t BlockPool::add_region(driver::Memory memory) {
     auto region = std::make_unique<Region>(memory, options_.granularity);
     reserved_bytes_ += memory.size;
+    reserved_peak_bytes_ = std::max(reserved_peak_bytes_, reserved_bytes_);
     if (discards_)
         region->allocator.for_each_free(ByteCount{1}, [&](ByteRange range) { region->clean.insert(range); });
     if (poisons_)
@@ -115,7 +116,7 @@ uint64_t BlockPool::remove_unused_regions(const Block* keep, RegionList& removed
 }
 
 // Makes one region out of several unused ones, when that may help.
-std::optional<Lease> BlockPool::regroup(const Request& request, Ladder& ladder) {
+bool BlockPool::regroup(const Request& request, Ladder& ladder, Lease& leased) {
     const uint64_t available = source_->available().value;
     RegionList removed;
     {
@@ -125,11 +126,11 @@ std::optional<Lease> BlockPool::regroup(const Request& request, Ladder& ladder) 
             if (region && region->memory.size < request.size.value && region->is_unused())
                 unused += region->memory.size;
         if (unused == 0 || unused + available < request.size.value)
-            return std::nullopt;
+            return false;
         ladder.trimmed_bytes += remove_unused_regions(nullptr, removed);
     }
     give_to_source(std::move(removed));
-    return grow(request, ladder);
+    return grow(request, ladder, leased);
 }
 
 // ---- what is given back to the system ----
@@ -234,6 +235,7 @@ void BlockPool::return_clean(const Claims& claims) {
 }
 
 void BlockPool::trim() {
+    flush_front();
     drain_all();
     turns_.enter_quietly();
     RegionList removed;

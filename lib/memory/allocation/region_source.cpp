@@ -15,6 +15,8 @@ namespace {
 constexpr uint64_t MiB = uint64_t{1} << 20;
 constexpr Alignment huge_page{2 * MiB};
 constexpr uint64_t first_region_bytes = 64 * MiB;
+// Blocks from here on are taken to be used in large parts.
+constexpr uint64_t large_block_bytes = 8 * MiB;
 
 uint64_t page_bytes() {
     static const uint64_t bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
@@ -55,7 +57,6 @@ Result<driver::Memory> HostRegionSource::reserve(ByteCount size) {
         munmap(mapped, begin - first);
     if (const uint64_t behind = first + mapped_bytes - (begin + bytes); behind > 0)
         munmap(DeviceAddress{begin + bytes}.host(), behind);
-    madvise(DeviceAddress{begin}.host(), bytes, MADV_HUGEPAGE);  // advice: may fail
     return driver::Memory{DeviceAddress{begin}, bytes};
 }
 
@@ -76,6 +77,13 @@ void HostRegionSource::discard(driver::Memory range) {
     const uint64_t end = (range.address.value + range.size) & ~(page.value - 1);
     if (begin < end)
         madvise(DeviceAddress{begin}.host(), end - begin, MADV_DONTNEED);
+}
+
+void HostRegionSource::prepare(driver::Memory range) {
+    const uint64_t begin = huge_page.round_up(range.address.value);
+    const uint64_t end = (range.address.value + range.size) & ~(huge_page.value - 1);
+    if (begin < end && end - begin >= large_block_bytes - huge_page.value)
+        madvise(DeviceAddress{begin}.host(), end - begin, MADV_HUGEPAGE);  // advice: may fail
 }
 
 ByteCount HostRegionSource::total() {

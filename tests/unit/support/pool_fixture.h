@@ -53,6 +53,7 @@ public:
         called("discard");
         discarded += range.size;
     }
+    void prepare(driver::Memory range) override { prepared += range.size; }
     bool discards() const override { return behaviour_.discards; }
 
     // Called with the function's name.
@@ -64,6 +65,7 @@ public:
 
     uint64_t reserved = 0;
     uint64_t discarded = 0;
+    uint64_t prepared = 0;
     int reserves = 0;
     int releases = 0;
 

@@ -119,7 +119,7 @@ private:
         Index head = none;
     };
     struct Request {
-        uint64_t size = 0;       // a multiple of the granularity, not 0
+        uint64_t size = 0;  // a multiple of the granularity, not 0
         uint64_t alignment = 1;  // at least the granularity
     };
 
@@ -167,9 +167,9 @@ private:
     [[nodiscard]] bool validate_bin(uint32_t bin, Census& census) const;
 
     std::vector<Node> nodes_;  // the edge first
-    Index spare_ = none;       // list of nodes that describe nothing
+    Index spare_ = none;  // list of nodes that describe nothing
     uint32_t spare_nodes_ = 0;
-    Index open_ = none;        // the free block that is in no bin
+    Index open_ = none;  // the free block that is in no bin
 
     uint64_t base_;
     uint64_t granularity_;
@@ -198,9 +198,8 @@ void RegionAllocator::for_each_free_node(ByteCount size_min, Visitor&& visitor) 
 
 template <class Visitor>
 void RegionAllocator::for_each_free(ByteCount size_min, Visitor&& visitor) const {
-    for_each_free_node(size_min, [&](Index index) {
-        visitor(ByteRange::at(nodes_[index].offset, ByteCount{nodes_[index].size}));
-    });
+    for_each_free_node(
+        size_min, [&](Index index) { visitor(ByteRange::at(nodes_[index].offset, ByteCount{nodes_[index].size})); });
 }
 
 template <class Wanted>
@@ -218,4 +217,4 @@ size_t RegionAllocator::take_free(ByteCount size_min, std::span<Block> places, W
     return count;
 }
 
-} // namespace polder
+}  // namespace polder

@@ -15,6 +15,8 @@
 // Options::cache_max bytes, at times half as much more, so that a program that creates and releases large buffers
 // meets warm pages. Beyond that everything free goes back but the block that was freed last.
 //
+// Small blocks go through a front cache once threads meet at the pool's lock (front_cache.h).
+//
 // Bounds: lease and free are O(1) and make no system call while a region has room and the cache is not exceeded; free
 // needs no memory. Threads: any thread may call any function. No system call and no wait happens under the pool's
 // lock. Sizes are bytes, exact.
@@ -22,6 +24,8 @@
 
 #include <base/mutex.h>
 #include <bufalloc/region_allocator.h>
+#include <memory/allocator.h>
+#include <memory/front_cache.h>
 #include <memory/lease.h>
 #include <memory/pending_blocks.h>
 #include <memory/region_source.h>
@@ -40,7 +44,7 @@
 
 namespace polder::memory {
 
-class BlockPool {
+class BlockPool final : public Allocator {
 public:
     struct Options {
         SpaceId space;  // for messages; host memory is poisoned for the address sanitizer while free
@@ -50,23 +54,9 @@ public:
         Alignment granularity{128};
     };
 
-    struct Statistics {
-        ByteCount reserved;      // in regions
-        ByteCount live;          // in blocks not freed yet
-        ByteCount live_peak;
-        ByteCount deferred;      // pending: freed, while commands in flight use them
-        ByteCount free;          // in regions
-        ByteCount largest_free;  // one block within a region
-        ByteCount cached;        // free in regions but still backed by the system; 0 unless the source discards
-        uint64_t live_blocks = 0;
-        uint64_t deferred_blocks = 0;
-        uint64_t free_blocks = 0;
-        uint64_t regions = 0;
-    };
-
     BlockPool(std::unique_ptr<RegionSource> source, const Options& options);
     // No block is in use, by a program or a device. Returns all regions.
-    ~BlockPool();
+    ~BlockPool() override;
     BlockPool(const BlockPool&) = delete;
     BlockPool& operator=(const BlockPool&) = delete;
 
@@ -74,29 +64,19 @@ public:
     [[nodiscard]] static std::unique_ptr<BlockPool> of_host();
     [[nodiscard]] static std::unique_ptr<BlockPool> of(driver::Device& device);
 
-    // All of the requests or none; leases[i] is for requests[i]. mem_object_allocation_failure with a report of all rungs
-    // when there is no room.
+    using Allocator::lease;
     [[nodiscard]] Result<void> lease(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
-                                     std::span<Lease> leases);
-    [[nodiscard]] Result<Lease> lease(const LeaseRequest& request, const LeaseTerms& terms);
-    // A block that is ready now.
-    [[nodiscard]] Result<Block> allocate(ByteCount size, Alignment alignment, WhenFull when_full = WhenFull::wait);
-    // The block may be used again when all of `after` is complete.
-    void free(const Block& block, driver::Waits after) noexcept;
+                                     std::span<Lease> leases) override;
+    void free(const Block& block, driver::Waits after) noexcept override;
+    void drain() override;
+    void trim() override;
 
-    // Takes back pending blocks whose timepoints are complete.
-    void drain();
-    // Drains, and gives all unused memory back to the source.
-    void trim();
-
-    void set_limit(ByteCount limit);
-    [[nodiscard]] ByteCount limit() const;
-    [[nodiscard]] Statistics statistics() const;
-    // An honest figure of what new blocks could still get, all together, once deferred ones are back.
-    [[nodiscard]] ByteCount free_bytes() const;
-
-    // Checks every invariant; for tests.
-    [[nodiscard]] bool validate() const;
+    void set_limit(ByteCount limit) override;
+    [[nodiscard]] ByteCount limit() const override;
+    [[nodiscard]] Statistics statistics() const override;
+    void reset_peaks() override;
+    [[nodiscard]] ByteCount free_bytes() const override;
+    [[nodiscard]] bool validate() const override;
 
 private:
     struct Region;
@@ -117,35 +97,39 @@ private:
     using Search = RegionAllocator::Search;
 
     [[nodiscard]] Request full(const LeaseRequest& request, const LeaseTerms& terms) const;
+    [[nodiscard]] bool lease_from_front(const LeaseRequest& request, Lease& leased);
     [[nodiscard]] bool lease_quickly(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
                                      std::span<Lease> leases);
     [[nodiscard]] Result<void> lease_by_ladder(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
                                                std::span<Lease> leases);
     // Having the turn.
-    [[nodiscard]] Result<Lease> climb(const Request& request);
+    [[nodiscard]] Result<void> climb(const Request& request, Lease& leased);
 
-    // --- places for a block ---
-    [[nodiscard]] std::optional<Lease> try_pool(const Request& request, Search search) POLDER_REQUIRES(mutex_);
-    [[nodiscard]] std::optional<Lease> try_region(uint32_t index, const Request& request, Search search)
+    // --- places for a block; false: there is none ---
+    [[nodiscard]] bool try_pool(const Request& request, Search search, Lease& leased) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] bool try_region(uint32_t index, const Request& request, Search search, Lease& leased)
         POLDER_REQUIRES(mutex_);
-    [[nodiscard]] std::optional<Lease> reuse_of_queue(const Request& request) POLDER_REQUIRES(mutex_);
-    [[nodiscard]] std::optional<Lease> reuse_of_any_queue(const Request& request) POLDER_REQUIRES(mutex_);
-    [[nodiscard]] std::optional<Lease> merge_pending(const Request& request) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] bool reuse_of_queue(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] bool reuse_of_any_queue(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] bool merge_pending(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool within_limit(ByteCount size) const POLDER_REQUIRES(mutex_);
     void count_live(uint64_t bytes) POLDER_REQUIRES(mutex_);
-    [[nodiscard]] Lease reused(const Request& request, Lease lease) POLDER_REQUIRES(mutex_);
+    void reuse(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
 
     // --- regions; having the turn, without the lock ---
-    [[nodiscard]] std::optional<Lease> grow(const Request& request, Ladder& ladder) POLDER_EXCLUDES(mutex_);
-    [[nodiscard]] std::optional<Lease> grow_by(ByteCount size, const Request& request, Ladder& ladder)
+    [[nodiscard]] bool grow(const Request& request, Ladder& ladder, Lease& leased) POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] bool grow_by(ByteCount size, const Request& request, Ladder& ladder, Lease& leased)
         POLDER_EXCLUDES(mutex_);
-    [[nodiscard]] std::optional<Lease> regroup(const Request& request, Ladder& ladder) POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] bool regroup(const Request& request, Ladder& ladder, Lease& leased) POLDER_EXCLUDES(mutex_);
     [[nodiscard]] uint32_t add_region(driver::Memory memory) POLDER_REQUIRES(mutex_);
     void remove_region(uint32_t index, RegionList& removed) POLDER_REQUIRES(mutex_);
     uint64_t remove_unused_regions(const Block* keep, RegionList& removed) POLDER_REQUIRES(mutex_);
     void give_to_source(RegionList removed);
 
     // --- freeing ---
+    [[nodiscard]] bool free_to_front(const Block& block) noexcept POLDER_EXCLUDES(mutex_);
+    void flush_front() noexcept POLDER_EXCLUDES(mutex_);
+    class NotingLock;
     void give_up(const Block& block, Timepoints&& after) noexcept POLDER_REQUIRES(mutex_);
     void drain_at_most(uint32_t count) POLDER_REQUIRES(mutex_);
     void drain_all() POLDER_EXCLUDES(mutex_);
@@ -165,6 +149,7 @@ private:
     const bool poisons_;
     const bool discards_;
 
+    FrontCache front_;
     Turns turns_;
     mutable Mutex mutex_;
     // By index as in Block::region; null where a region has been given back.
@@ -172,11 +157,16 @@ private:
     PendingBlocks pending_ POLDER_GUARDED_BY(mutex_);
     uint64_t limit_ POLDER_GUARDED_BY(mutex_);
     uint64_t reserved_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
-    uint64_t live_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
+    uint64_t reserved_peak_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
+    uint64_t live_bytes_ POLDER_GUARDED_BY(mutex_) = 0;  // including the front cache's
     uint64_t live_peak_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t live_blocks_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t deferred_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t cached_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
+    uint64_t allocations_ POLDER_GUARDED_BY(mutex_) = 0;  // but the front cache's
+    uint64_t reserves_ POLDER_GUARDED_BY(mutex_) = 0;
+    uint64_t retries_ POLDER_GUARDED_BY(mutex_) = 0;
+    uint64_t out_of_memory_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t cached_after_purge_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
 };
 

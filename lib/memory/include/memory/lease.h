@@ -30,6 +30,8 @@ struct Lease {
     Block block;
     // The first use of the block waits for these. Empty when the block is ready.
     Timepoints after;
+    // The system does not back its pages yet.
+    bool is_fresh = false;
 };
 
 struct LeaseRequest {

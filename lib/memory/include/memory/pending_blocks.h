@@ -21,8 +21,8 @@ public:
     struct Entry {
         Block block;
         driver::Timepoint until;
-        Timepoints afterwards;   // what it waits for next
-        uint64_t number = 0;     // order of being freed
+        Timepoints afterwards;  // what it waits for next
+        uint64_t number = 0;  // order of being freed
         Entry* previous = nullptr;
         Entry* next = nullptr;
     };
@@ -59,7 +59,7 @@ public:
 
 private:
     static constexpr uint32_t looked_at_max = 8;  // blocks of one queue
-    static constexpr uint64_t first_chunk = 64;   // entries
+    static constexpr uint64_t first_chunk = 64;  // entries
 
     struct List {
         const driver::Queue* queue = nullptr;  // none: a list for all queues without one, in no order
@@ -84,7 +84,7 @@ private:
     std::vector<List> lists_;
     List others_;
     std::vector<Chunk> chunks_;  // each larger than the one before
-    Entry* spare_ = nullptr;     // linked by next
+    Entry* spare_ = nullptr;  // linked by next
     uint64_t capacity_ = 0;
     uint64_t size_ = 0;
     uint64_t last_number_ = 0;
@@ -177,4 +177,4 @@ void PendingBlocks::take_all(Wanted&& wanted, Visitor&& visitor) {
     take_from(others_);
 }
 
-} // namespace polder::memory
+}  // namespace polder::memory

@@ -26,13 +26,15 @@ public:
     // The contents of this range, which lies in reserved memory, are not needed any more. Only called
     // when `discards`.
     virtual void discard(driver::Memory range) { static_cast<void>(range); }
+    // A block of its own begins in this range, which has no pages yet: the source may choose their size.
+    virtual void prepare(driver::Memory range) { static_cast<void>(range); }
     // True when discarding, and releasing, gives memory back to others at once, so that a pool
     // should not keep much that is free.
     [[nodiscard]] virtual bool discards() const { return false; }
 };
 
 // Anonymous memory of this process; regions double from 64 MiB on. Pages are not counted against the system's
-// memory before they are written (MAP_NORESERVE), and are huge where the system allows.
+// memory before they are written (MAP_NORESERVE), and are large in large blocks where the system allows.
 class HostRegionSource final : public RegionSource {
 public:
     [[nodiscard]] Result<driver::Memory> reserve(ByteCount size) override;
@@ -41,6 +43,8 @@ public:
     // What the system says it could give without swapping; reads /proc/meminfo.
     [[nodiscard]] ByteCount available() const override;
     void discard(driver::Memory range) override;
+    // Large pages for large blocks alone: a small block would have a whole one cleared for a few bytes.
+    void prepare(driver::Memory range) override;
     [[nodiscard]] bool discards() const override { return true; }
 
     // Physical memory of the machine.
@@ -63,4 +67,4 @@ private:
     driver::Device& device_;
 };
 
-} // namespace polder::memory
+}  // namespace polder::memory

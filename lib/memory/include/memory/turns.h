@@ -63,9 +63,9 @@ private:
 
     Mutex mutex_;
     ConditionVariable changed_;
-    uint64_t next_ POLDER_GUARDED_BY(mutex_) = 0;    // number of the next thread to come
+    uint64_t next_ POLDER_GUARDED_BY(mutex_) = 0;  // number of the next thread to come
     uint64_t called_ POLDER_GUARDED_BY(mutex_) = 0;  // number whose turn it is
     std::atomic<uint32_t> requests_{0};
 };
 
-} // namespace polder::memory
+}  // namespace polder::memory

@@ -1,0 +1,79 @@
+// Allocator: the memory of one space, handed out in blocks. What every policy offers.
+//
+// BlockPool carves blocks out of large regions. An allocator hands out leases (lease.h) and serves requests that have to
+// wait first come, first served. Any thread may call any function. Sizes are bytes.
+#pragma once
+
+#include <memory/lease.h>
+
+#include <memory>
+#include <polder/driver.h>
+#include <polder/result.h>
+#include <polder/types.h>
+#include <span>
+
+namespace polder::memory {
+
+class Allocator {
+public:
+    struct Statistics {
+        ByteCount reserved;  // from the system or the device
+        ByteCount reserved_peak;
+        ByteCount live;  // in blocks not freed yet
+        ByteCount live_peak;
+        ByteCount deferred;  // pending: freed, while commands in flight use them
+        ByteCount free;  // reserved, in no block
+        ByteCount largest_free;  // one block without reserving more
+        ByteCount inactive_split;  // free, beside blocks in use: cannot be given back
+        ByteCount cached;  // free but still backed by the system; 0 unless the source discards
+        uint64_t live_blocks = 0;
+        uint64_t deferred_blocks = 0;
+        uint64_t free_blocks = 0;
+        uint64_t regions = 0;
+        // Since the allocator was made.
+        uint64_t allocations = 0;
+        uint64_t frees = 0;
+        uint64_t retries = 0;  // allocations that had memory given back or waited for before they succeeded
+        uint64_t out_of_memory = 0;  // allocations that failed
+        uint64_t hits = 0;  // allocations that reserved nothing
+    };
+
+    virtual ~Allocator() = default;
+
+    // All of the requests or none; leases[i] is for requests[i]. mem_object_allocation_failure with a report of all rungs
+    // when there is no room.
+    [[nodiscard]] virtual Result<void> lease(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
+                                             std::span<Lease> leases) = 0;
+    [[nodiscard]] Result<Lease> lease(const LeaseRequest& request, const LeaseTerms& terms) {
+        Lease leased;
+        POLDER_TRY(lease({&request, 1}, terms, {&leased, 1}));
+        return leased;
+    }
+    // A block that is ready now.
+    [[nodiscard]] Result<Block> allocate(ByteCount size, Alignment alignment, WhenFull when_full = WhenFull::wait) {
+        const LeaseRequest request{size, alignment};
+        Lease leased;
+        POLDER_TRY(lease({&request, 1}, {LeaseTerms::Consumer::host, nullptr, when_full}, {&leased, 1}));
+        return leased.block;
+    }
+    // The block may be used again when all of `after` is complete. Needs no host memory.
+    virtual void free(const Block& block, driver::Waits after) noexcept = 0;
+
+    // Takes back pending blocks whose timepoints are complete.
+    virtual void drain() = 0;
+    // Drains, and gives all unused memory back to the source.
+    virtual void trim() = 0;
+
+    // Bounds what is in use, and what is pending.
+    virtual void set_limit(ByteCount limit) = 0;
+    [[nodiscard]] virtual ByteCount limit() const = 0;
+    [[nodiscard]] virtual Statistics statistics() const = 0;
+    // Peaks begin again at what is so now.
+    virtual void reset_peaks() = 0;
+    // An honest figure of what new blocks could still get, all together, once pending ones are back.
+    [[nodiscard]] virtual ByteCount free_bytes() const = 0;
+    // Checks every invariant; for tests.
+    [[nodiscard]] virtual bool validate() const = 0;
+};
+
+}  // namespace polder::memory

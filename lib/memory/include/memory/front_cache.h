@@ -1,0 +1,123 @@
+// FrontCache: free small blocks that a thread uses again without the pool's lock.
+//
+// Threads are spread over shards, each with a lock of its own in cache lines of its own, so that threads on different
+// shards share nothing. A shard keeps a few blocks, newest last, all of them ready. It is used from when threads
+// have met at the pool's lock a few times: programs of one thread keep the pool's exact figures and its packing.
+//
+// take and put are O(blocks of one shard). Any thread may call any function.
+#pragma once
+
+#include <base/mutex.h>
+#include <memory/lease.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+
+namespace polder::memory {
+
+class FrontCache {
+public:
+    static constexpr uint64_t block_bytes_max = uint64_t{64} << 10;
+
+    [[nodiscard]] bool is_on() const { return shards_.load(std::memory_order_acquire) != nullptr; }
+    // A thread has found the pool's lock taken.
+    void note_contention() noexcept {
+        if (is_on() || contentions_.fetch_add(1, std::memory_order_relaxed) != contentions_tolerated)
+            return;
+        owned_.reset(new (std::nothrow) Shards);
+        shards_.store(owned_.get(), std::memory_order_release);
+    }
+
+    // The newest block of this thread's shard that satisfies fits(const Block&).
+    template <class Fits>
+    [[nodiscard]] std::optional<Block> take(Fits&& fits) {
+        Shard& shard = mine();
+        Lock lock(shard.mutex);
+        for (uint32_t index = shard.count; index-- > 0;) {
+            if (!fits(shard.blocks[index]))
+                continue;
+            const Block block = shard.blocks[index];
+            ++shard.hits;
+            for (--shard.count; index < shard.count; ++index)
+                shard.blocks[index] = shard.blocks[index + 1];
+            return block;
+        }
+        return std::nullopt;
+    }
+
+    // Blocks that had to make room for a newer one, to be given back to the pool.
+    struct Surplus {
+        std::array<Block, 8> blocks;
+        uint32_t count = 0;
+        [[nodiscard]] std::span<const Block> view() const { return std::span{blocks}.first(count); }
+    };
+    void put(const Block& block, Surplus& surplus) noexcept {
+        Shard& shard = mine();
+        Lock lock(shard.mutex);
+        if (shard.count == shard.blocks.size()) {
+            surplus.count = static_cast<uint32_t>(surplus.blocks.size());
+            for (uint32_t index = 0; index < shard.count; ++index)
+                (index < surplus.count ? surplus.blocks[index] : shard.blocks[index - surplus.count]) =
+                    shard.blocks[index];
+            shard.count -= surplus.count;
+        }
+        shard.blocks[shard.count++] = block;
+    }
+
+    // Calls f(std::span<const Block>) with the blocks of every shard, which then has none.
+    template <class F>
+    void flush(F&& f) {
+        Shards* const all = shards_.load(std::memory_order_acquire);
+        if (!all)
+            return;
+        for (Shard& shard : *all) {
+            Lock lock(shard.mutex);
+            f(std::span<const Block>{shard.blocks.data(), shard.count});
+            shard.count = 0;
+        }
+    }
+    struct Held {
+        uint64_t bytes = 0;
+        uint64_t blocks = 0;
+        uint64_t hits = 0;  // blocks taken since the beginning
+    };
+    [[nodiscard]] Held held() const {
+        Held sum;
+        if (Shards* const all = shards_.load(std::memory_order_acquire))
+            for (Shard& shard : *all) {
+                Lock lock(shard.mutex);
+                sum.blocks += shard.count;
+                sum.hits += shard.hits;
+                for (uint32_t index = 0; index < shard.count; ++index)
+                    sum.bytes += shard.blocks[index].place.size.value;
+            }
+        return sum;
+    }
+
+private:
+    static constexpr uint32_t contentions_tolerated = 32;
+    static constexpr uint32_t shard_count = 32;
+    struct alignas(128) Shard {
+        Mutex mutex;
+        uint32_t count = 0;
+        uint64_t hits = 0;
+        std::array<Block, 16> blocks;
+    };
+    using Shards = std::array<Shard, shard_count>;
+
+    [[nodiscard]] Shard& mine() {
+        static std::atomic<uint32_t> threads{0};
+        thread_local const uint32_t number = threads.fetch_add(1, std::memory_order_relaxed) % shard_count;
+        return (*shards_.load(std::memory_order_acquire))[number];
+    }
+
+    std::atomic<uint32_t> contentions_{0};
+    std::atomic<Shards*> shards_{nullptr};
+    std::unique_ptr<Shards> owned_;
+};
+
+} // namespace polder::memory
