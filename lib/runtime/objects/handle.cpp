@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t cells_max = uint64_t{1} << 25;
 
-// How many cells a thread takes at once, so that the cells of two threads share no cache line and threads seldom meet.
+// How many cells a thread takes at once, so that threads seldom meet.
 constexpr uint64_t fresh_cells = 16;
 
 // How many cells to reserve: all, or as many as fit into a sixteenth of the process's address space where that is limited

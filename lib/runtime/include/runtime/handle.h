@@ -35,7 +35,8 @@ enum class Kind : uint32_t {
 
 class Object;
 
-struct alignas(32) HandleCell {
+// A cache line each: threads count references in cells that lie side by side.
+struct alignas(64) HandleCell {
     const void* dispatch;
     std::atomic<Kind> kind;
     std::atomic<uint32_t> api_references;
