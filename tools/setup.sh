@@ -11,7 +11,7 @@ llvm=$(<"$source_dir/.llvm-version")
 packages_to_build=(
     g++ pkg-config meson ninja-build ccache
     "clang-$llvm" "llvm-$llvm-dev" "libclang-$llvm-dev" "libclang-cpp$llvm-dev" "libclc-$llvm" "libclc-$llvm-dev"
-    libhwloc-dev libexpected-dev libpng-dev zlib1g-dev
+    spirv-headers spirv-tools libhwloc-dev libexpected-dev libpng-dev zlib1g-dev
     opencl-headers opencl-clhpp-headers ocl-icd-libopencl1 ocl-icd-opencl-dev)
 
 # What the tests need besides.

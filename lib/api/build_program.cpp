@@ -41,7 +41,7 @@ Result<std::vector<compiler::NamedSource>> headers_of(const Program& program, co
         // CL_INVALID_CONTEXT: a header is of another context.
         if (&header->context() != &program.context())
             return fail(Status::invalid_context);
-        headers.push_back({given.names[i], header->source()});
+        headers.push_back({given.names[i], std::string{header->source()}});
     }
     return headers;
 }
@@ -148,8 +148,8 @@ CL_API_ENTRY cl_int CL_API_CALL clCompileProgram(cl_program program, cl_uint num
         // CL_INVALID_VALUE: pfn_notify is null and user_data is not.
         if (!is_valid({pfn_notify, user_data}))
             return fail(Status::invalid_value);
-        // CL_INVALID_OPERATION: the program has no source.
-        if (object->origin() != Program::Origin::source)
+        // CL_INVALID_OPERATION: neither source nor intermediate language to compile.
+        if (object->origin() != Program::Origin::source && object->origin() != Program::Origin::il)
             return fail(Status::invalid_operation);
         return object->build({.step = Step::compile,
                               .devices = with_parts(object->devices(), listed),

@@ -129,8 +129,8 @@ const Query identity_queries[] = {
     POLDER_VALUE(CL_DEVICE_LINKER_AVAILABLE, cl_bool, CL_TRUE)
     POLDER_STRING(CL_DEVICE_BUILT_IN_KERNELS, "")
     POLDER_ARRAY(CL_DEVICE_BUILT_IN_KERNELS_WITH_VERSION, std::span<const cl_name_version>{})
-    POLDER_STRING(CL_DEVICE_IL_VERSION, "")
-    POLDER_ARRAY(CL_DEVICE_ILS_WITH_VERSION, std::span<const cl_name_version>{})
+    POLDER_STRING(CL_DEVICE_IL_VERSION, runtime::il_names())
+    POLDER_ARRAY(CL_DEVICE_ILS_WITH_VERSION, runtime::il_versions())
     {CL_DEVICE_UUID_KHR, [](const Device& device, const Info& info) { return info.value(uuid_of(device_identity(device))); }},
     {CL_DRIVER_UUID_KHR, [](const Device& device, const Info& info) { return info.value(uuid_of(driver_version(device))); }},
     POLDER_VALUE(CL_DEVICE_LUID_VALID_KHR, cl_bool, CL_FALSE)

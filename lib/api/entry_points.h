@@ -173,6 +173,7 @@
 #define POLDER_EXTENSION_FUNCTIONS(X)                                                                                  \
     X(clIcdGetPlatformIDsKHR)                                                                                          \
     X(clCreateCommandQueueWithPropertiesKHR)                                                                           \
+    X(clCreateProgramWithILKHR)                                                                                        \
     X(clGetKernelSuggestedLocalWorkSizeKHR)                                                                            \
     X(clGetMemorySpacesPOLDER)                                                                                         \
     X(clGetMemoryTransfersPOLDER)

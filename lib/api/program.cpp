@@ -121,8 +121,8 @@ Result<void> answer_program(const Program& program, cl_program_info name, const 
     case CL_PROGRAM_NUM_DEVICES: return info.value(static_cast<cl_uint>(program.devices().size()));
     case CL_PROGRAM_DEVICES: return answer_devices(program, info);
     case CL_PROGRAM_SOURCE: return info.string(program.source());
-    // No program is made from an intermediate language.
-    case CL_PROGRAM_IL: return info.bytes(nullptr, 0);
+    // Nothing where the program was not made from an intermediate language.
+    case CL_PROGRAM_IL: return info.bytes(program.il().data(), program.il().size());
     case CL_PROGRAM_BINARY_SIZES: return answer_binary_sizes(program, info);
     case CL_PROGRAM_BINARIES: return answer_binaries(program, info);
     case CL_PROGRAM_NUM_KERNELS:
@@ -201,13 +201,26 @@ CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithBuiltInKernels(cl_context
     });
 }
 
-CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithIL(cl_context context, const void*, size_t,
+CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithIL(cl_context context, const void* il, size_t length,
                                                           cl_int* errcode_ret) {
     return create<cl_program>(errcode_ret, [&]() -> Result<cl_program> {
-        POLDER_TRY(from_handle<Context>(context));
-        // No device of any context takes an intermediate language.
-        return fail(Status::invalid_operation);
+        POLDER_ASSIGN(owner, from_handle<Context>(context));
+        // CL_INVALID_VALUE: no module, or bytes that are not in the form of one.
+        if (!il || length == 0)
+            return fail(Status::invalid_value);
+        POLDER_ASSIGN(constants, compiler::inspect_spirv({static_cast<const std::byte*>(il), length}));
+        const std::span<const Ref<Device>> devices = owner->devices();
+        auto program = make_ref<Program>(Ref<Context>::share(owner),
+                                         std::vector<Ref<Device>>(devices.begin(), devices.end()), Program::Origin::il,
+                                         std::string(static_cast<const char*>(il), length));
+        program->set_constants(std::move(constants));
+        return expose<cl_program>(std::move(program));
     });
+}
+
+CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithILKHR(cl_context context, const void* il, size_t length,
+                                                             cl_int* errcode_ret) {
+    return clCreateProgramWithIL(context, il, length, errcode_ret);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clRetainProgram(cl_program program) {
@@ -230,11 +243,17 @@ CL_API_ENTRY cl_int CL_API_CALL clSetProgramReleaseCallback(cl_program program,
     });
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clSetProgramSpecializationConstant(cl_program program, cl_uint, size_t, const void*) {
+CL_API_ENTRY cl_int CL_API_CALL clSetProgramSpecializationConstant(cl_program program, cl_uint spec_id,
+                                                                   size_t spec_size, const void* spec_value) {
     return entry([&]() -> Result<void> {
-        POLDER_TRY(from_handle<Program>(program));
-        // No device takes an intermediate language.
-        return fail(Status::invalid_operation);
+        POLDER_ASSIGN(object, from_handle<Program>(program));
+        // CL_INVALID_PROGRAM: not made from an intermediate language.
+        if (object->origin() != Program::Origin::il)
+            return fail(Status::invalid_program);
+        // CL_INVALID_VALUE: no value, or one of another size than the constant's.
+        if (!spec_value)
+            return fail(Status::invalid_value);
+        return object->specialize(spec_id, {static_cast<const std::byte*>(spec_value), spec_size});
     });
 }
 

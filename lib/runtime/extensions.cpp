@@ -1,5 +1,7 @@
 #include <runtime/extensions.h>
 
+#include <compiler/spirv.h>
+
 #include <cstring>
 
 namespace polder::runtime {
@@ -20,6 +22,7 @@ constexpr Extension extension_table[] = {
     {"cl_khr_global_int32_base_atomics", v1, both, "OpenCL 1.0's atomics on global 32-bit integers."},
     {"cl_khr_global_int32_extended_atomics", v1, both, "Their minimum, maximum and bit operations."},
     {"cl_khr_icd", v1, platform, "Loading through an installable client driver loader."},
+    {"cl_khr_il_program", v1, both, "Programs from SPIR-V."},
     {"cl_khr_int64_base_atomics", v1, both, "Atomics on 64-bit integers."},
     {"cl_khr_int64_extended_atomics", v1, both, "Their minimum, maximum and bit operations."},
     {"cl_khr_integer_dot_product", CL_MAKE_VERSION(2, 0, 0), both, "Dot products of four 8-bit integers."},
@@ -83,6 +86,23 @@ std::vector<cl_name_version> feature_versions() {
     std::vector<cl_name_version> list;
     for (const Feature& feature : feature_table)
         list.push_back(name_version(feature.name, CL_MAKE_VERSION(3, 0, 0)));
+    return list;
+}
+
+std::string il_names() {
+    std::string text;
+    for (const cl_name_version& il : il_versions())
+        text.append(text.empty() ? "" : " ")
+            .append(il.name)
+            .append("_" + std::to_string(CL_VERSION_MAJOR(il.version)) + "." +
+                    std::to_string(CL_VERSION_MINOR(il.version)));
+    return text;
+}
+
+std::vector<cl_name_version> il_versions() {
+    std::vector<cl_name_version> list;
+    for (uint32_t minor = compiler::spirv_minor_version_max + 1; minor-- > 0;)
+        list.push_back(name_version("SPIR-V", CL_MAKE_VERSION(1, minor, 0)));
     return list;
 }
 

@@ -126,8 +126,6 @@ TEST_F(Devices, ImagesAndPipesAreConsistentlyAbsent) {
         EXPECT_EQ(device_value<cl_uint>(device, CL_DEVICE_MAX_SAMPLERS), 0u);
         EXPECT_EQ(device_value<cl_bool>(device, CL_DEVICE_PIPE_SUPPORT), cl_bool{CL_FALSE});
         EXPECT_EQ(device_value<cl_uint>(device, CL_DEVICE_MAX_PIPE_ARGS), 0u);
-        EXPECT_EQ(device_text(device, CL_DEVICE_IL_VERSION), "");
-        EXPECT_TRUE(device_list<cl_name_version>(device, CL_DEVICE_ILS_WITH_VERSION).empty());
     }
 }
 

@@ -40,7 +40,7 @@ TEST_F(Programs, SourceIsTheStringsPutTogether) {
 TEST_F(Programs, ThoseOfNoLanguageAndNoBuiltInKernelsAreRefused) {
     cl_int error = CL_SUCCESS;
     EXPECT_EQ(clCreateProgramWithIL(context, "x", 1, &error), nullptr);
-    EXPECT_EQ(error, CL_INVALID_OPERATION);
+    EXPECT_EQ(error, CL_INVALID_VALUE);
     EXPECT_EQ(clCreateProgramWithIL(foreign_handle<cl_context>(context), "x", 1, &error), nullptr);
     EXPECT_EQ(error, CL_INVALID_CONTEXT);
     EXPECT_EQ(clCreateProgramWithBuiltInKernels(context, 1, devices.data(), "no.such", &error), nullptr);

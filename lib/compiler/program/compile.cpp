@@ -5,6 +5,7 @@
 #include "debug_source.h"
 #include "frontend/clang/frontend.h"
 #include "frontend/clang/frontend_cache.h"
+#include "frontend/spirv/frontend.h"
 #include "module.h"
 #include "paths.h"
 #include "unsupported_code.h"
@@ -27,19 +28,25 @@ void find_lines(llvm::Module& module, const CompileInput& input, BuildOptions op
         keep_lines(module, *same->module);
 }
 
+Result<FrontendResult> read_spirv(const CompileInput& input, llvm::LLVMContext& context, std::string& log) {
+    POLDER_ASSIGN(module, run_spirv_frontend(input, context, log));
+    return FrontendResult{std::move(module)};
+}
+
 Result<std::shared_ptr<const Module>> compile_parsed(const CompileInput& input, const BuildOptions& options,
                                                      std::string& log) {
-    if (options.has_debug_information)
+    if (options.has_debug_information && input.language == CompileInput::Language::opencl_c)
         keep_debug_source(input.source);
     const std::string key = frontend_cache_key(input, options);
     if (auto cached = load_frontend_result(key))
         return std::move(*cached);
 
     llvm::LLVMContext context;
-    auto frontend = run_frontend(input, options, context, log);
+    auto frontend = input.language == CompileInput::Language::spirv ? read_spirv(input, context, log)
+                                                                   : run_frontend(input, options, context, log);
     if (!frontend)
         return fail(frontend.error());
-    if (may_be_unsupported(*frontend->module))
+    if (input.language == CompileInput::Language::opencl_c && may_be_unsupported(*frontend->module))
         find_lines(*frontend->module, input, options, context);
     CompiledModule::Parts parts;
     parts.kind = ModuleKind::compiled_object;
@@ -65,7 +72,7 @@ Result<std::shared_ptr<const Module>> compile(const CompileInput& input, std::st
         log += std::string{options.error().detail()} + "\n";
         return fail(options.error());
     }
-    if (paths().resource_directory.empty()) {
+    if (paths().resource_directory.empty() && input.language == CompileInput::Language::opencl_c) {
         log += paths().problem;
         return fail(failure_of(input, Status::compile_program_failure), paths().problem);
     }

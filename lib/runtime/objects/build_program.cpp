@@ -107,7 +107,8 @@ compiler::OptionStage stage_of(BuildRequest::Step step) {
 } // namespace
 
 bool Program::has_valid_options(const BuildRequest& request) const {
-    const bool are_used = request.step != BuildRequest::Step::build || origin_ == Origin::source;
+    const bool are_used =
+        request.step != BuildRequest::Step::build || origin_ == Origin::source || origin_ == Origin::il;
     return !are_used || compiler::check_options(request.options, stage_of(request.step)).has_value();
 }
 
@@ -195,7 +196,7 @@ Result<BuiltModule> Program::make_module(const BuildRequest& request, const Devi
     Result<BuiltModule> made = fail(Status::invalid_program);
     if (request.step == BuildRequest::Step::link)
         made = link_inputs(request, device, log);
-    else if (origin_ != Origin::source)
+    else if (origin_ != Origin::source && origin_ != Origin::il)
         made = reuse_binary(request, device);
     else
         made = compile_source(request, device, log);
@@ -204,10 +205,24 @@ Result<BuiltModule> Program::make_module(const BuildRequest& request, const Devi
     return made;
 }
 
+compiler::CompileInput Program::compile_input(const BuildRequest& request, const Device& device) const {
+    compiler::CompileInput input{.source = source_,
+                                 .headers = request.headers,
+                                 .options = request.options,
+                                 .target = device.target(),
+                                 .is_build = request.step == BuildRequest::Step::build};
+    if (origin_ == Origin::il) {
+        input.language = compiler::CompileInput::Language::spirv;
+        const Lock lock(mutex_);
+        for (const auto& [id, bytes] : specialization_)
+            input.specialization.push_back({id, bytes});
+    }
+    return input;
+}
+
 Result<BuiltModule> Program::compile_source(const BuildRequest& request, const Device& device, std::string& log) {
     const bool is_build = request.step == BuildRequest::Step::build;
-    POLDER_ASSIGN(compiled,
-                  compiler::compile({source_, request.headers, request.options, device.target(), is_build}, log));
+    POLDER_ASSIGN(compiled, compiler::compile(compile_input(request, device), log));
     const WorkGroups work_groups = work_groups_of(request.options);
     if (!is_build)
         return BuiltModule{std::move(compiled), request.options, work_groups};

@@ -29,6 +29,17 @@ void Program::set_binary(const Device& device, BuiltModule built) {
     builds_[place_of(device)].built = std::make_shared<const BuiltModule>(std::move(built));
 }
 
+Result<void> Program::specialize(uint32_t id, std::span<const std::byte> value) {
+    const auto found = std::ranges::find(constants_, id, &compiler::SpecializationConstant::id);
+    if (found == constants_.end())
+        return fail(Status::invalid_spec_id);
+    if (found->bytes != value.size())
+        return fail(Status::invalid_value);
+    const Lock lock(mutex_);
+    specialization_[id].assign(value.begin(), value.end());
+    return {};
+}
+
 DeviceBuild Program::device_build(const Device& device) const {
     const Lock lock(mutex_);
     return builds_[place_of(device)];

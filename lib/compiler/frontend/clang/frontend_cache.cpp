@@ -13,6 +13,15 @@ std::string frontend_cache_key(const CompileInput& input, const BuildOptions& op
         parts.push_back(header.text);
     }
     parts.insert(parts.end(), arguments.begin(), arguments.end());
+    std::vector<std::string> numbers;
+    if (input.language == CompileInput::Language::spirv)
+        parts[0] = "spirv";
+    for (const SpecializationValue& value : input.specialization) {
+        numbers.push_back(std::to_string(value.id) + "=");
+        for (const std::byte byte : value.bytes)
+            numbers.back() += std::to_string(std::to_integer<int>(byte)) + ",";
+    }
+    parts.insert(parts.end(), numbers.begin(), numbers.end());
     return cache_key(parts);
 }
 

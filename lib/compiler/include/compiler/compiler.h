@@ -1,4 +1,4 @@
-// The compiler as the runtime sees it: OpenCL C in, work-group functions out. No LLVM type appears
+// The compiler as the runtime sees it: OpenCL C or SPIR-V in, work-group functions out. No LLVM type appears
 // here; LLVM is included by the sources of this folder alone.
 //
 // Life of a program:
@@ -102,12 +102,20 @@ struct NamedSource {
     std::string text;
 };
 
+// The value that an application gives a specialization constant of SPIR-V.
+struct SpecializationValue {
+    uint32_t id = 0;
+    std::vector<std::byte> bytes;
+};
+
 struct CompileInput {
-    std::string source;
+    std::string source;  // the module's bytes, for SPIR-V
     std::vector<NamedSource> headers;
     std::string options;  // the application's, unparsed
     Target target;
     bool is_build = false;  // clBuildProgram: linker options are allowed too; errors are build_program_failure
+    enum class Language : uint8_t { opencl_c, spirv } language = Language::opencl_c;
+    std::vector<SpecializationValue> specialization;
 };
 
 struct LinkInput {

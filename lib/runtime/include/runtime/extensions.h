@@ -35,6 +35,10 @@ struct Feature {
 [[nodiscard]] std::vector<cl_name_version> device_extension_versions();
 [[nodiscard]] std::vector<cl_name_version> feature_versions();
 
+// The intermediate languages that programs are made from, newest first: "SPIR-V_1.6 …".
+[[nodiscard]] std::string il_names();
+[[nodiscard]] std::vector<cl_name_version> il_versions();
+
 [[nodiscard]] cl_name_version name_version(std::string_view name, cl_version version);
 
 } // namespace polder::runtime

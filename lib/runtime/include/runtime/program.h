@@ -1,13 +1,15 @@
-// Program: source, binaries or linked objects, and per device what became of it.
+// Program: source, a module in an intermediate language, binaries or linked objects, and per device what became of it.
 //
 // Devices with the same compiler target share one build. With a callback of the application a build runs on a
 // thread of its own; the process's end waits for it. Any thread may call any function; callbacks run unlocked.
 #pragma once
 
+#include <compiler/spirv.h>
 #include <runtime/context.h>
 #include <runtime/device_code.h>
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -56,7 +58,7 @@ public:
     static constexpr Kind kind = Kind::program;
     static constexpr Status invalid = Status::invalid_program;
 
-    enum class Origin : uint8_t { source, binary, linked };
+    enum class Origin : uint8_t { source, binary, linked, il };
     using Destructor = void(CL_CALLBACK*)(cl_program program, void* user);
 
     Program(Ref<Context> context, std::vector<Ref<Device>> devices, Origin origin, std::string source);
@@ -66,7 +68,15 @@ public:
     [[nodiscard]] std::span<const Ref<Device>> devices() const { return devices_; }
     [[nodiscard]] bool has(const Device& device) const { return index_of(device).has_value(); }
     [[nodiscard]] Origin origin() const { return origin_; }
-    [[nodiscard]] const std::string& source() const { return source_; }
+    [[nodiscard]] std::string_view source() const { return origin_ == Origin::il ? std::string_view{} : source_; }
+    // The module in an intermediate language, if the program was made of one.
+    [[nodiscard]] std::string_view il() const { return origin_ == Origin::il ? source_ : std::string_view{}; }
+
+    // For programs made from an intermediate language: the values of their specialization constants, for builds that
+    // begin later.
+    void set_constants(std::vector<compiler::SpecializationConstant> constants) { constants_ = std::move(constants); }
+    // invalid_spec_id, or invalid_value for a value of another size.
+    [[nodiscard]] Result<void> specialize(uint32_t id, std::span<const std::byte> value);
 
     // For programs made from binaries.
     void set_binary(const Device& device, BuiltModule built);
@@ -100,6 +110,7 @@ private:
     [[nodiscard]] Result<BuiltModule> make_module(const BuildRequest& request, const Device& device, std::string& log);
     [[nodiscard]] Result<BuiltModule> compile_source(const BuildRequest& request, const Device& device,
                                                      std::string& log);
+    [[nodiscard]] compiler::CompileInput compile_input(const BuildRequest& request, const Device& device) const;
     [[nodiscard]] Result<BuiltModule> link_inputs(const BuildRequest& request, const Device& device, std::string& log);
     [[nodiscard]] Result<BuiltModule> reuse_binary(const BuildRequest& request, const Device& device);
     void finish(const Device& device, DeviceBuild build);
@@ -107,10 +118,12 @@ private:
     Ref<Context> context_;
     const std::vector<Ref<Device>> devices_;
     const Origin origin_;
-    const std::string source_;
+    const std::string source_;  // of Origin::il: the module's bytes
+    std::vector<compiler::SpecializationConstant> constants_;  // set before the program has a handle
     std::atomic<uint32_t> kernels_{0};
     mutable Mutex mutex_;
     std::vector<DeviceBuild> builds_ POLDER_GUARDED_BY(mutex_);  // one per device
+    std::map<uint32_t, std::vector<std::byte>> specialization_ POLDER_GUARDED_BY(mutex_);
 };
 
 } // namespace polder::runtime

@@ -1,0 +1,184 @@
+// Kernels' metadata: Clang's forms (kernel_arg_…, reqd_work_group_size, vec_type_hint), read by program/kernel_info.cpp.
+#include "functions.h"
+#include "mangling.h"
+
+#include <llvm/IR/Constants.h>
+
+namespace polder::compiler::spirv {
+namespace {
+
+using llvm::Metadata;
+using Numbers = llvm::SmallVector<uint32_t, 3>;
+
+Metadata* number(llvm::LLVMContext& context, uint32_t value) {
+    return llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), value));
+}
+
+void set_numbers(llvm::Function& kernel, const char* kind, llvm::ArrayRef<uint32_t> values) {
+    llvm::SmallVector<Metadata*, 8> operands;
+    for (const uint32_t value : values)
+        operands.push_back(number(kernel.getContext(), value));
+    kernel.setMetadata(kind, llvm::MDNode::get(kernel.getContext(), operands));
+}
+
+void set_strings(llvm::Function& kernel, const char* kind, llvm::ArrayRef<std::string> values) {
+    llvm::SmallVector<Metadata*, 8> operands;
+    for (const std::string& value : values)
+        operands.push_back(llvm::MDString::get(kernel.getContext(), value));
+    kernel.setMetadata(kind, llvm::MDNode::get(kernel.getContext(), operands));
+}
+
+// "float*,uint4,": what LLVM and its translator keep of the source's types.
+std::vector<std::string> split_types(const std::string& text) {
+    std::vector<std::string> types;
+    std::string type;
+    for (const char character : text)
+        if (character == ',')
+            types.push_back(std::exchange(type, {}));
+        else
+            type += character;
+    if (!type.empty())
+        types.push_back(type);
+    return types;
+}
+
+// The three numbers of a mode, literals or constants; nothing, and refused, where there are none.
+std::optional<Numbers> sizes(Translation& translation, const Instruction& head, const ExecutionMode& mode) {
+    Numbers numbers;
+    for (const uint32_t operand : mode.operands) {
+        const auto value = mode.are_ids ? translation.integer(operand) : std::optional<uint64_t>{operand};
+        if (!value || *value > UINT32_MAX) {
+            translation.refuse(head, "a size among the execution modes is not a constant");
+            return std::nullopt;
+        }
+        numbers.push_back(static_cast<uint32_t>(*value));
+    }
+    return numbers;
+}
+
+// SPIR-V specification 3.6, Vec Type Hint: the element's type in the low half, the number of elements in the high one.
+void set_vector_hint(llvm::Function& kernel, uint32_t hint) {
+    llvm::LLVMContext& context = kernel.getContext();
+    llvm::Type* const elements[] = {llvm::Type::getInt8Ty(context),   llvm::Type::getInt16Ty(context),
+                                    llvm::Type::getInt32Ty(context),  llvm::Type::getInt64Ty(context),
+                                    llvm::Type::getHalfTy(context),   llvm::Type::getFloatTy(context),
+                                    llvm::Type::getDoubleTy(context)};
+    const uint32_t element = hint & 0xffff;
+    const uint32_t count = hint >> 16;
+    if (element >= std::size(elements) || count > 16)
+        return;
+    llvm::Type* type = elements[element];
+    if (count > 1)
+        type = llvm::FixedVectorType::get(type, count);
+    kernel.setMetadata("vec_type_hint",
+                       llvm::MDNode::get(context, {llvm::ConstantAsMetadata::get(llvm::UndefValue::get(type)),
+                                                   number(context, 1)}));
+}
+
+void apply_mode(Translation& translation, const Instruction& head, llvm::Function& kernel, const ExecutionMode& mode) {
+    const auto set_size = [&](const char* kind, size_t count) {
+        const auto numbers = sizes(translation, head, mode);
+        if (numbers && numbers->size() == count)
+            set_numbers(kernel, kind, *numbers);
+    };
+    switch (mode.kind) {
+    case spv::ExecutionModeLocalSize:
+    case spv::ExecutionModeLocalSizeId: return set_size("reqd_work_group_size", 3);
+    case spv::ExecutionModeLocalSizeHint:
+    case spv::ExecutionModeLocalSizeHintId: return set_size("work_group_size_hint", 3);
+    case spv::ExecutionModeSubgroupSize: return set_size("intel_reqd_sub_group_size", 1);
+    case spv::ExecutionModeVecTypeHint:
+        return set_vector_hint(kernel, mode.operands.empty() ? 0 : mode.operands.front());
+    // Asked elsewhere, or what the host does anyway.
+    case spv::ExecutionModeContractionOff:
+    case spv::ExecutionModeDenormPreserve:
+    case spv::ExecutionModeSignedZeroInfNanPreserve:
+    case spv::ExecutionModeRoundingModeRTE: return;
+    default: translation.refuse(head, "execution mode " + std::to_string(mode.kind) + " is not supported");
+    }
+}
+
+// A constant decorated as the built-in WorkgroupSize is that of all kernels, before any mode.
+void apply_constant_size(Translation& translation, llvm::Function& kernel) {
+    for (const Instruction& instruction : translation.binary().instructions()) {
+        const auto decoration = translation.annotations().decoration(instruction.result, spv::DecorationBuiltIn);
+        auto* constant = llvm::dyn_cast_or_null<llvm::Constant>(translation.known_value(instruction.result));
+        if (instruction.result == 0 || !decoration || decoration->operand(0) != spv::BuiltInWorkgroupSize ||
+            constant == nullptr || llvm::isa<llvm::GlobalValue>(constant))
+            continue;
+        Numbers numbers;
+        for (unsigned i = 0; i < 3; ++i)
+            if (const auto* size = llvm::dyn_cast_or_null<llvm::ConstantInt>(constant->getAggregateElement(i)))
+                numbers.push_back(static_cast<uint32_t>(size->getZExtValue()));
+        if (numbers.size() == 3)
+            set_numbers(kernel, "reqd_work_group_size", numbers);
+    }
+}
+
+// Parameters as the runtime sees them: addresses in memory that the host knows, or bytes.
+bool is_parameter(const llvm::Argument& argument) {
+    if (!argument.getType()->isPointerTy())
+        return argument.getType()->isSized();
+    const unsigned space = argument.getType()->getPointerAddressSpace();
+    return argument.hasByValAttr() ? space == 0 : space >= 1 && space <= 3;
+}
+
+std::string type_name(Translation& translation, uint32_t type) {
+    const Type& of = translation.types().get(type);
+    switch (of.kind) {
+    case spv::OpTypeInt:
+    case spv::OpTypeFloat:
+    case spv::OpTypeVector: return opencl_name(translation.types(), type, Sign::is_signed);
+    case spv::OpTypePointer: return type_name(translation, of.element).append("*");
+    default: return "structure";
+    }
+}
+
+std::string qualifiers(Translation& translation, uint32_t id) {
+    const Annotations& annotations = translation.annotations();
+    std::string text;
+    const auto add = [&](bool has_it, const char* word) {
+        if (has_it)
+            text += (text.empty() ? "" : " ") + std::string{word};
+    };
+    add(annotations.has_function_attribute(id, spv::FunctionParameterAttributeNoAlias), "restrict");
+    add(annotations.has_function_attribute(id, spv::FunctionParameterAttributeNoWrite), "const");
+    add(annotations.has(id, spv::DecorationVolatile), "volatile");
+    return text;
+}
+
+} // namespace
+
+void describe_kernel(Translation& translation, const Instruction& head, llvm::Function& kernel,
+                     std::span<const uint32_t> parameters) {
+    Numbers spaces;
+    std::vector<std::string> access, types, names, all_qualifiers;
+    for (const llvm::Argument& argument : kernel.args()) {
+        const uint32_t id = parameters[argument.getArgNo()];
+        if (!is_parameter(argument))
+            return translation.refuse(head, "parameter " + std::to_string(argument.getArgNo()) +
+                                                " is of a type that a kernel's parameter cannot have");
+        const bool is_pointer = argument.getType()->isPointerTy();
+        spaces.push_back(is_pointer ? argument.getType()->getPointerAddressSpace() : 0);
+        access.emplace_back("none");
+        types.push_back(type_name(translation, translation.type_of(id)));
+        names.push_back(translation.annotations().name(id));
+        all_qualifiers.push_back(qualifiers(translation, id));
+    }
+    set_numbers(kernel, "kernel_arg_addr_space", spaces);
+    set_strings(kernel, "kernel_arg_access_qual", access);
+    set_strings(kernel, "kernel_arg_base_type", types);
+    set_strings(kernel, "kernel_arg_type_qual", all_qualifiers);
+    // The types of the source, if they were kept; with them, clGetKernelArgInfo can answer.
+    if (const auto kept = translation.annotations().string_with_prefix("kernel_arg_type." + kernel.getName().str() + "."))
+        if (std::vector<std::string> of_source = split_types(*kept); of_source.size() == types.size()) {
+            types = std::move(of_source);
+            set_strings(kernel, "kernel_arg_name", names);
+        }
+    set_strings(kernel, "kernel_arg_type", types);
+    for (const ExecutionMode& mode : translation.annotations().execution_modes(head.result))
+        apply_mode(translation, head, kernel, mode);
+    apply_constant_size(translation, kernel);
+}
+
+} // namespace polder::compiler::spirv

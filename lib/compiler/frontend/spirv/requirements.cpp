@@ -1,0 +1,131 @@
+#include "requirements.h"
+
+#include <algorithm>
+#include <array>
+
+namespace polder::compiler::spirv {
+namespace {
+
+// A capability, and the device's extension or feature that it follows from; empty: every device has it.
+struct Capability {
+    spv::Capability capability;
+    std::string_view needs;
+};
+
+constexpr std::array capabilities{
+    Capability{spv::CapabilityAddresses, ""},
+    Capability{spv::CapabilityLinkage, ""},
+    Capability{spv::CapabilityKernel, ""},
+    Capability{spv::CapabilityVector16, ""},
+    Capability{spv::CapabilityFloat16Buffer, ""},
+    // LLVM's backend declares it for vload_half and vstore_half, which every device has.
+    Capability{spv::CapabilityFloat16, ""},
+    Capability{spv::CapabilityFloat64, "cl_khr_fp64"},
+    Capability{spv::CapabilityInt64, ""},
+    Capability{spv::CapabilityInt64Atomics, "cl_khr_int64_base_atomics"},
+    Capability{spv::CapabilityInt16, ""},
+    Capability{spv::CapabilityInt8, ""},
+    Capability{spv::CapabilityGroups, ""},
+    Capability{spv::CapabilityGenericPointer, "__opencl_c_generic_address_space"},
+    Capability{spv::CapabilitySubgroupDispatch, "cl_khr_subgroups"},
+    Capability{spv::CapabilityDenormPreserve, ""},
+    Capability{spv::CapabilitySignedZeroInfNanPreserve, ""},
+    Capability{spv::CapabilityRoundingModeRTE, ""},
+    Capability{spv::CapabilityExpectAssumeKHR, "cl_khr_expect_assume"},
+    Capability{spv::CapabilityBitInstructions, "cl_khr_extended_bit_ops"},
+    Capability{spv::CapabilityDotProduct, "cl_khr_integer_dot_product"},
+    Capability{spv::CapabilityDotProductInputAll, "cl_khr_integer_dot_product"},
+    Capability{spv::CapabilityDotProductInput4x8Bit, "cl_khr_integer_dot_product"},
+    Capability{spv::CapabilityDotProductInput4x8BitPacked, "cl_khr_integer_dot_product"},
+    Capability{spv::CapabilityAtomicFloat32AddEXT, "cl_ext_float_atomics"},
+    Capability{spv::CapabilityAtomicFloat64AddEXT, "cl_ext_float_atomics"},
+    Capability{spv::CapabilityAtomicFloat32MinMaxEXT, "cl_ext_float_atomics"},
+    Capability{spv::CapabilityAtomicFloat64MinMaxEXT, "cl_ext_float_atomics"},
+    Capability{spv::CapabilityOptNoneINTEL, ""},
+    Capability{spv::CapabilityFPFastMathModeINTEL, ""},
+    Capability{spv::CapabilityMemoryAccessAliasingINTEL, ""},
+    Capability{spv::CapabilityGroupNonUniform, "cl_khr_subgroup_non_uniform_vote"},
+    Capability{spv::CapabilityGroupNonUniformVote, "cl_khr_subgroup_non_uniform_vote"},
+    Capability{spv::CapabilityGroupNonUniformArithmetic, "cl_khr_subgroup_non_uniform_arithmetic"},
+    Capability{spv::CapabilityGroupNonUniformBallot, "cl_khr_subgroup_ballot"},
+    Capability{spv::CapabilityGroupNonUniformShuffle, "cl_khr_subgroup_shuffle"},
+    Capability{spv::CapabilityGroupNonUniformShuffleRelative, "cl_khr_subgroup_shuffle_relative"},
+    Capability{spv::CapabilityGroupNonUniformClustered, "cl_khr_subgroup_clustered_reduce"},
+    Capability{spv::CapabilityGroupNonUniformRotateKHR, "cl_khr_subgroup_rotate"},
+};
+
+// Extensions that add nothing but capabilities (checked above), decorations that may be ignored, or instructions
+// that are translated.
+constexpr std::array<std::string_view, 15> extensions{
+    "SPV_KHR_no_integer_wrap_decoration", "SPV_KHR_linkonce_odr",        "SPV_KHR_expect_assume",
+    "SPV_KHR_float_controls",             "SPV_KHR_bit_instructions",    "SPV_KHR_integer_dot_product",
+    "SPV_KHR_subgroup_rotate",            "SPV_KHR_non_semantic_info",   "SPV_EXT_shader_atomic_float_add",
+    "SPV_INTEL_optnone",                  "SPV_EXT_relaxed_printf_string_address_space",
+    "SPV_EXT_shader_atomic_float_min_max", "SPV_INTEL_fp_fast_math_mode", "SPV_INTEL_memory_access_aliasing",
+    "SPV_KHR_16bit_storage"};
+
+bool has(const Target& target, std::string_view name) {
+    return name.empty() ||
+           std::find(target.extensions.begin(), target.extensions.end(), name) != target.extensions.end() ||
+           std::find(target.features.begin(), target.features.end(), name) != target.features.end();
+}
+
+// The reason why the capability is not there; empty when it is.
+std::string missing_capability(uint32_t number, const Target& target) {
+    const auto found = std::find_if(capabilities.begin(), capabilities.end(), [&](const Capability& each) {
+        return static_cast<uint32_t>(each.capability) == number;
+    });
+    if (found == capabilities.end())
+        return "the capability " + std::to_string(number) + " is not supported";
+    if (!has(target, found->needs))
+        return "the capability " + std::to_string(number) + " needs " + std::string{found->needs} +
+               ", which the device does not have";
+    return {};
+}
+
+std::string missing_model(const Instruction& instruction) {
+    if (instruction.operand(0) != spv::AddressingModelPhysical64)
+        return "the addressing model must be Physical64: the device's addresses have 64 bits";
+    return instruction.operand(1) == spv::MemoryModelOpenCL ? "" : "the memory model must be OpenCL";
+}
+
+std::string missing_extension(const std::string& name) {
+    const bool is_known = std::find(extensions.begin(), extensions.end(), name) != extensions.end();
+    return is_known ? "" : "the extension " + name + " is not supported";
+}
+
+std::string missing_instruction_set(const std::string& name) {
+    const bool is_known = name == "OpenCL.std" || name == "OpenCL.DebugInfo.100" || name.starts_with("NonSemantic.");
+    return is_known ? "" : "the instruction set " + name + " is not supported";
+}
+
+std::string missing(const Instruction& instruction, const Target& target) {
+    switch (instruction.opcode) {
+    case spv::OpCapability: return missing_capability(instruction.operand(0), target);
+    case spv::OpMemoryModel: return missing_model(instruction);
+    case spv::OpExtension: return missing_extension(instruction.text(0));
+    case spv::OpExtInstImport: return missing_instruction_set(instruction.text(0));
+    case spv::OpEntryPoint:
+        return instruction.operand(0) == spv::ExecutionModelKernel ? "" : "the execution model must be Kernel";
+    default: return {};
+    }
+}
+
+} // namespace
+
+Result<void> check_requirements(const Binary& binary, const Target& target, std::string& log) {
+    bool is_complete = true;
+    for (const Instruction& instruction : binary.instructions()) {
+        if (instruction.opcode == spv::OpFunction)
+            break;
+        const std::string why = missing(instruction, target);
+        if (why.empty())
+            continue;
+        log += "error: SPIR-V, instruction " + std::to_string(instruction.number) + ", " +
+               name_of(instruction.opcode) + ": " + why + "\n";
+        is_complete = false;
+    }
+    return is_complete ? Result<void>{} : fail(Status::compile_program_failure);
+}
+
+} // namespace polder::compiler::spirv

@@ -1,0 +1,7 @@
+// Khronos's SPIR-V headers, with the function that tells which instructions have a result and a type.
+#pragma once
+
+#ifndef SPV_ENABLE_UTILITY_CODE
+#define SPV_ENABLE_UTILITY_CODE
+#endif
+#include <spirv/unified1/spirv.hpp>

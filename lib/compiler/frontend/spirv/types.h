@@ -1,0 +1,56 @@
+// The types of a module: what SPIR-V says of each, and LLVM's type for it.
+//
+// Built once from valid instructions, then constant. Nesting is bounded by the specification's own limit (2.17), and no
+// type is larger than memory, so that LLVM's sizes cannot overflow. Lives as long as the LLVMContext at most.
+#pragma once
+
+#include "binary.h"
+
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/IR/DerivedTypes.h>
+
+namespace polder::compiler::spirv {
+
+struct Type {
+    spv::Op kind = spv::OpNop;  // OpType…; OpNop: unknown
+    uint32_t width = 0;         // bits of an integer or float
+    uint32_t element = 0;       // of a vector, array or pointer; the return type of a function
+    uint64_t count = 0;         // elements of a vector or array
+    spv::StorageClass storage = spv::StorageClassFunction;  // of a pointer
+    std::vector<uint32_t> members;   // of a structure; the parameters of a function
+    std::vector<uint32_t> literals;  // of an image: all its operands
+    uint32_t depth = 0;
+    llvm::Type* llvm = nullptr;
+};
+
+// LLVM's address space for spir64; nothing for a storage class that kernels do not have.
+[[nodiscard]] std::optional<unsigned> address_space(spv::StorageClass storage);
+
+class Types {
+public:
+    explicit Types(llvm::LLVMContext& context) : context_(context) {}
+
+    // Fails with the reason when the type is not one of OpenCL's. `length` is that of an array.
+    [[nodiscard]] Result<void> add(const Instruction& instruction, uint64_t length, bool is_packed,
+                                   const std::string& name);
+    void add_forward_pointer(uint32_t id, spv::StorageClass storage);
+
+    [[nodiscard]] bool has(uint32_t id) const { return types_.contains(id); }
+    // A type of kind OpNop when there is none of that id.
+    [[nodiscard]] const Type& get(uint32_t id) const;
+    [[nodiscard]] llvm::Type* llvm(uint32_t id) const { return get(id).llvm; }
+
+private:
+    [[nodiscard]] Result<void> make(const Instruction& instruction, Type& type, uint64_t length);
+    [[nodiscard]] Result<void> make_scalar(Type& type);
+    [[nodiscard]] Result<void> make_array(Type& type);
+    [[nodiscard]] Result<void> make_structure(const Instruction& instruction, Type& type, bool is_packed,
+                                              const std::string& name);
+    [[nodiscard]] Result<void> make_pointer(Type& type);
+    [[nodiscard]] Result<void> make_function(const Instruction& instruction, Type& type);
+
+    llvm::LLVMContext& context_;
+    llvm::DenseMap<uint32_t, Type> types_;
+};
+
+} // namespace polder::compiler::spirv

@@ -1,0 +1,85 @@
+// LLVM's SPIR-V backend emits some instructions that the specification does not allow and every consumer accepts:
+//   printf with a pointer to the whole format string instead of one to its first character;
+//   OpAny and OpAll of vectors of integers;
+//   OpConstantNull as the index of a structure's member, where only OpConstant is allowed.
+// The validator is shown a copy in which these are replaced, instruction by instruction, by what it accepts: undefined
+// values, and constants. The translation checks the originals itself.
+#include "validation.h"
+
+#include <map>
+#include <set>
+#include <spirv-tools/libspirv.hpp>
+#include <spirv/unified1/OpenCL.std.h>
+
+namespace polder::compiler::spirv {
+namespace {
+
+constexpr size_t header_words = 5;
+
+class LenientCopy {
+public:
+    explicit LenientCopy(const Binary& binary) {
+        words_.assign(binary.words().begin(), binary.words().begin() + header_words);
+        for (const Instruction& instruction : binary.instructions())
+            add(instruction, binary.words());
+    }
+    [[nodiscard]] const std::vector<uint32_t>& words() const { return words_; }
+
+private:
+    void put(spv::Op opcode, std::initializer_list<uint32_t> operands) {
+        words_.push_back(static_cast<uint32_t>(operands.size() + 1) << spv::WordCountShift | opcode);
+        words_.insert(words_.end(), operands);
+    }
+
+    void add(const Instruction& instruction, const std::vector<uint32_t>& words) {
+        note(instruction);
+        if (is_printf(instruction) || instruction.opcode == spv::OpAny || instruction.opcode == spv::OpAll)
+            return put(spv::OpUndef, {instruction.type, instruction.result});
+        const auto width = integer_widths_.find(instruction.type);
+        if (instruction.opcode == spv::OpConstantNull && width != integer_widths_.end()) {
+            if (width->second > 32)
+                return put(spv::OpConstant, {instruction.type, instruction.result, 0, 0});
+            return put(spv::OpConstant, {instruction.type, instruction.result, 0});
+        }
+        const size_t leading = size_t{1} + (instruction.type != 0 ? 1 : 0) + (instruction.result != 0 ? 1 : 0);
+        const auto begin = words.begin() + (instruction.operands.data() - words.data()) -
+                           static_cast<std::ptrdiff_t>(leading);
+        words_.insert(words_.end(), begin, begin + static_cast<std::ptrdiff_t>(leading + instruction.operands.size()));
+    }
+
+    void note(const Instruction& instruction) {
+        if (instruction.opcode == spv::OpExtInstImport && instruction.text(0) == "OpenCL.std")
+            opencl_sets_.insert(instruction.result);
+        if (instruction.opcode == spv::OpTypeInt)
+            integer_widths_[instruction.result] = instruction.operand(0);
+    }
+
+    [[nodiscard]] bool is_printf(const Instruction& instruction) const {
+        return instruction.opcode == spv::OpExtInst && instruction.operand(1) == OpenCLLIB::Printf &&
+               opencl_sets_.contains(instruction.operand(0));
+    }
+
+    std::vector<uint32_t> words_;
+    std::set<uint32_t> opencl_sets_;
+    std::map<uint32_t, uint32_t> integer_widths_;
+};
+
+} // namespace
+
+Result<void> validate(const Binary& binary, std::string& log) {
+    spvtools::SpirvTools reporting(SPV_ENV_UNIVERSAL_1_6);
+    if (!reporting.IsValid())
+        return fail(Status::out_of_host_memory);
+    reporting.SetMessageConsumer([&](spv_message_level_t level, const char*, const spv_position_t& at, const char* text) {
+        if (level <= SPV_MSG_ERROR)
+            log += "error: SPIR-V, instruction " + std::to_string(at.index) + ": " + text + "\n";
+    });
+    const LenientCopy copy(binary);
+    if (reporting.Validate(copy.words().data(), copy.words().size(), spvtools::ValidatorOptions{}))
+        return {};
+    if (log.empty())
+        log += "error: SPIR-V: the module is not valid\n";
+    return fail(Status::compile_program_failure);
+}
+
+} // namespace polder::compiler::spirv
