@@ -431,7 +431,7 @@ TEST_F(Programs, ReleaseCallbackAndConstantsAreRefused) {
     EXPECT_EQ(clSetProgramReleaseCallback(program, nullptr, nullptr), CL_INVALID_VALUE);
     EXPECT_EQ(clSetProgramReleaseCallback(program, callback, nullptr), CL_INVALID_OPERATION);
     const cl_int value = 1;
-    EXPECT_EQ(clSetProgramSpecializationConstant(program, 0, sizeof value, &value), CL_INVALID_OPERATION);
+    EXPECT_EQ(clSetProgramSpecializationConstant(program, 0, sizeof value, &value), CL_INVALID_PROGRAM);
     EXPECT_EQ(clSetProgramSpecializationConstant(foreign_handle<cl_program>(context), 0, sizeof value, &value),
               CL_INVALID_PROGRAM);
 }
