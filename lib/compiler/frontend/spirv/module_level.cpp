@@ -138,7 +138,7 @@ private:
 
     [[nodiscard]] llvm::Type* data_type(const Instruction& instruction) {
         llvm::Type* type = types().llvm(instruction.type);
-        const bool is_data = type != nullptr && !type->isVoidTy() && !type->isFunctionTy();
+        const bool is_data = type != nullptr && !type->isVoidTy() && !type->isFunctionTy() && type->isSized();
         if (!is_data)
             refuse(instruction, "the type has no values");
         return is_data ? type : nullptr;

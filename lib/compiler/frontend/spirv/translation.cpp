@@ -45,8 +45,11 @@ void Translation::define(uint32_t id, uint32_t type, llvm::Value* value) {
 }
 
 llvm::Value* Translation::value(const Instruction& user, uint32_t id) {
-    if (llvm::Value* known = values_.lookup(id))
+    if (llvm::Value* known = values_.lookup(id)) {
+        if (llvm::isa<llvm::Function>(known))
+            refuse(user, "pointers to functions are not supported");
         return known;
+    }
     if (const auto found = stand_ins_.find(id); found != stand_ins_.end())
         return found->second;
     llvm::Type* type = types_.llvm(type_of(id));

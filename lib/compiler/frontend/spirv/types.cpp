@@ -63,8 +63,19 @@ Result<void> Types::add(const Instruction& instruction, uint64_t length, bool is
         POLDER_TRY(make_structure(instruction, type, is_packed, name));
     else
         POLDER_TRY(make(instruction, type, length));
+    if (type.kind == spv::OpTypePointer && points_to(type, instruction.result))
+        return fail(refuse("the pointer points to itself, or through too many pointers"));
     types_[instruction.result] = std::move(type);
     return {};
+}
+
+// Only a pointer to a structure may be declared before what it points to, but that is not known until here.
+bool Types::points_to(const Type& pointer, uint32_t id) const {
+    uint32_t steps = 0;
+    for (uint32_t at = pointer.element; get(at).kind == spv::OpTypePointer; at = get(at).element)
+        if (at == id || ++steps > depth_max)
+            return true;
+    return false;
 }
 
 Result<void> Types::make(const Instruction& instruction, Type& type, uint64_t length) {

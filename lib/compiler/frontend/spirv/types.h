@@ -47,6 +47,8 @@ private:
     [[nodiscard]] Result<void> make_structure(const Instruction& instruction, Type& type, bool is_packed,
                                               const std::string& name);
     [[nodiscard]] Result<void> make_pointer(Type& type);
+    // Whether the pointer leads, through pointers alone, to the type `id`, or nowhere in sight.
+    [[nodiscard]] bool points_to(const Type& pointer, uint32_t id) const;
     [[nodiscard]] Result<void> make_function(const Instruction& instruction, Type& type);
 
     llvm::LLVMContext& context_;
