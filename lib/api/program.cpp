@@ -210,9 +210,9 @@ CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithIL(cl_context context, co
             return fail(Status::invalid_value);
         POLDER_ASSIGN(constants, compiler::inspect_spirv({static_cast<const std::byte*>(il), length}));
         const std::span<const Ref<Device>> devices = owner->devices();
-        auto program = make_ref<Program>(Ref<Context>::share(owner),
-                                         std::vector<Ref<Device>>(devices.begin(), devices.end()), Program::Origin::il,
-                                         std::string(static_cast<const char*>(il), length));
+        auto program =
+            make_ref<Program>(Ref<Context>::share(owner), std::vector<Ref<Device>>(devices.begin(), devices.end()),
+                              Program::Origin::il, std::string(static_cast<const char*>(il), length));
         program->set_constants(std::move(constants));
         return expose<cl_program>(std::move(program));
     });

@@ -1,6 +1,5 @@
-#include <runtime/extensions.h>
-
 #include <compiler/spirv.h>
+#include <runtime/extensions.h>
 
 #include <cstring>
 

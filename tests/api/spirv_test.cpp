@@ -44,8 +44,8 @@ protected:
         OwnedKernel kernel = clCreateKernel(program, name, &error);
         EXPECT_EQ(error, CL_SUCCESS) << name;
         std::vector<cl_uint> output(4096, 0xa5a5a5a5u);
-        OwnedMem in = make_buffer(input.size() * 4, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
-                                  const_cast<cl_uint*>(input.data()));
+        OwnedMem in =
+            make_buffer(input.size() * 4, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, const_cast<cl_uint*>(input.data()));
         OwnedMem out = make_buffer(output.size() * 4, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, output.data());
         EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), in.in()), CL_SUCCESS);
         EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(cl_mem), out.in()), CL_SUCCESS);
@@ -83,8 +83,8 @@ TEST_F(Spirv, KernelsComputeTheSameBitsFromSourceAndFromClangsModules) {
     OwnedProgram source = build(file(POLDER_TEST_KERNELS), "-cl-std=CL3.0");
     for (const char* module : {"kernels-1.0-O0", "kernels-1.4-O2", "kernels-1.6-O2"}) {
         OwnedProgram program = build_il(module_file(module));
-        for (const char* kernel : {"integers", "integer_functions", "floats", "math", "conversions", "vectors", "structures",
-                                   "control", "work_items", "local_memory", "atomics", "collectives"}) {
+        for (const char* kernel : {"integers", "integer_functions", "floats", "math", "conversions", "vectors",
+                                   "structures", "control", "work_items", "local_memory", "atomics", "collectives"}) {
             const std::vector<cl_uint> expected = run(source, kernel, input);
             const std::vector<cl_uint> found = run(program, kernel, input);
             size_t differences = 0;
@@ -114,8 +114,7 @@ TEST_F(Spirv, SpecializationConstantsHaveTheirValuesUntilTheApplicationSetsOther
     EXPECT_EQ(clSetProgramSpecializationConstant(program, 10, sizeof real, &real), CL_SUCCESS);
     EXPECT_EQ(clSetProgramSpecializationConstant(program, 11, sizeof small, &small), CL_SUCCESS);
     ASSERT_EQ(clBuildProgram(program, 0, nullptr, "", nullptr, nullptr), CL_SUCCESS) << build_log(program);
-    EXPECT_EQ(run_one(program, "constants", 0, 6),
-              (std::vector<cl_uint>{7, 1, 0xbf800000, 1705032704, 0xfffffffe, 2}));
+    EXPECT_EQ(run_one(program, "constants", 0, 6), (std::vector<cl_uint>{7, 1, 0xbf800000, 1705032704, 0xfffffffe, 2}));
 
     EXPECT_EQ(clSetProgramSpecializationConstant(program, 77, sizeof number, &number), CL_INVALID_SPEC_ID);
     EXPECT_EQ(clSetProgramSpecializationConstant(program, 7, 8, &wide), CL_INVALID_VALUE);
@@ -127,8 +126,8 @@ TEST_F(Spirv, SpecializationConstantsHaveTheirValuesUntilTheApplicationSetsOther
 TEST_F(Spirv, ModulesLinkWithEachOtherAndWithSource) {
     OwnedProgram user = from_il(module_file("user")), library = from_il(module_file("library"));
     OwnedProgram source = from_source("uint halve(uint x) { return x / 2; }");
-    for (const cl_program program : {static_cast<cl_program>(user), static_cast<cl_program>(library),
-                                     static_cast<cl_program>(source)})
+    for (const cl_program program :
+         {static_cast<cl_program>(user), static_cast<cl_program>(library), static_cast<cl_program>(source)})
         ASSERT_EQ(clCompileProgram(program, 0, nullptr, "", 0, nullptr, nullptr, nullptr, nullptr), CL_SUCCESS)
             << build_log(program);
     const cl_program parts[] = {user, library, source};
@@ -229,5 +228,5 @@ TEST_F(Spirv, DamagedModulesGiveAnErrorAndALog) {
     }
 }
 
-} // namespace
-} // namespace polder::test
+}  // namespace
+}  // namespace polder::test

@@ -15,10 +15,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     CompileInput input;
     input.source.assign(reinterpret_cast<const char*>(data), size);
     input.language = CompileInput::Language::spirv;
-    input.target.extensions = {"cl_khr_fp64",          "cl_khr_fp16",
-                               "cl_khr_subgroups",     "cl_khr_int64_base_atomics",
-                               "cl_khr_expect_assume", "cl_khr_extended_bit_ops",
-                               "cl_khr_subgroup_ballot", "cl_khr_integer_dot_product"};
+    input.target.extensions = {"cl_khr_fp64",
+                               "cl_khr_fp16",
+                               "cl_khr_subgroups",
+                               "cl_khr_int64_base_atomics",
+                               "cl_khr_expect_assume",
+                               "cl_khr_extended_bit_ops",
+                               "cl_khr_subgroup_ballot",
+                               "cl_khr_integer_dot_product"};
     input.target.features = {"__opencl_c_generic_address_space"};
     llvm::LLVMContext context;
     std::string log;

@@ -55,8 +55,9 @@ TEST_F(Mangling, PointersHaveTheirAddressSpace) {
               "_Z5fractDv4_fPU3AS1S_");
     EXPECT_EQ(name("vload4").add_code("m").add_const_pointer(pointer(spv::StorageClassGeneric, float_)).text(),
               "_Z6vload4mPU3AS4Kf");
-    EXPECT_EQ(name("vload_half").add_code("m").add_const_pointer(pointer(spv::StorageClassCrossWorkgroup, half_)).text(),
-              "_Z10vload_halfmPU3AS1KDh");
+    EXPECT_EQ(
+        name("vload_half").add_code("m").add_const_pointer(pointer(spv::StorageClassCrossWorkgroup, half_)).text(),
+        "_Z10vload_halfmPU3AS1KDh");
     EXPECT_EQ(name("async_work_group_copy")
                   .add(pointer(spv::StorageClassWorkgroup, float_))
                   .add_const_pointer(pointer(spv::StorageClassCrossWorkgroup, float_))

@@ -43,7 +43,7 @@ Result<std::shared_ptr<const Module>> compile_parsed(const CompileInput& input, 
 
     llvm::LLVMContext context;
     auto frontend = input.language == CompileInput::Language::spirv ? read_spirv(input, context, log)
-                                                                   : run_frontend(input, options, context, log);
+                                                                    : run_frontend(input, options, context, log);
     if (!frontend)
         return fail(frontend.error());
     if (input.language == CompileInput::Language::opencl_c && may_be_unsupported(*frontend->module))

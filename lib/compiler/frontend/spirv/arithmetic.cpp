@@ -17,11 +17,11 @@ struct BinaryOperation {
 };
 
 constexpr std::array binary_operations{
-    BinaryOperation{spv::OpIAdd, BinaryOps::Add},   BinaryOperation{spv::OpISub, BinaryOps::Sub},
-    BinaryOperation{spv::OpIMul, BinaryOps::Mul},   BinaryOperation{spv::OpUDiv, BinaryOps::UDiv},
-    BinaryOperation{spv::OpSDiv, BinaryOps::SDiv},  BinaryOperation{spv::OpUMod, BinaryOps::URem},
-    BinaryOperation{spv::OpSRem, BinaryOps::SRem},  BinaryOperation{spv::OpFAdd, BinaryOps::FAdd},
-    BinaryOperation{spv::OpFSub, BinaryOps::FSub},  BinaryOperation{spv::OpFMul, BinaryOps::FMul},
+    BinaryOperation{spv::OpIAdd, BinaryOps::Add},  BinaryOperation{spv::OpISub, BinaryOps::Sub},
+    BinaryOperation{spv::OpIMul, BinaryOps::Mul},  BinaryOperation{spv::OpUDiv, BinaryOps::UDiv},
+    BinaryOperation{spv::OpSDiv, BinaryOps::SDiv}, BinaryOperation{spv::OpUMod, BinaryOps::URem},
+    BinaryOperation{spv::OpSRem, BinaryOps::SRem}, BinaryOperation{spv::OpFAdd, BinaryOps::FAdd},
+    BinaryOperation{spv::OpFSub, BinaryOps::FSub}, BinaryOperation{spv::OpFMul, BinaryOps::FMul},
     BinaryOperation{spv::OpFDiv, BinaryOps::FDiv},
 };
 
@@ -73,8 +73,7 @@ Value* signed_modulo(Builder& builder, Value* x, Value* y) {
 
 // LLVM's frem is left to fmod: the library's, for every width and vector.
 Value* float_remainder(Body& body, const Instruction& instruction) {
-    const std::string name =
-        MangledName("fmod", body.types()).add(instruction.type).add(instruction.type).text();
+    const std::string name = MangledName("fmod", body.types()).add(instruction.type).add(instruction.type).text();
     return body.call(name, body.result_type(instruction), {body.value(instruction, 0), body.value(instruction, 1)},
                      Effect::none);
 }
@@ -141,8 +140,7 @@ Value* extended_product(Body& body, const Instruction& instruction) {
     };
     Value* product = builder.CreateMul(extend(x), extend(y));
     Value* high = builder.CreateLShr(product, llvm::ConstantInt::get(wide, width));
-    return pair(body, instruction, builder.CreateTrunc(product, x->getType()),
-                builder.CreateTrunc(high, x->getType()));
+    return pair(body, instruction, builder.CreateTrunc(product, x->getType()), builder.CreateTrunc(high, x->getType()));
 }
 
 // The value for an opcode that the table does not have; null: none of this family.
@@ -172,9 +170,10 @@ Value* other(Body& body, const Instruction& instruction) {
 bool emit_arithmetic(Body& body, const Instruction& instruction) {
     const auto found = std::find_if(binary_operations.begin(), binary_operations.end(),
                                     [&](const BinaryOperation& each) { return each.opcode == instruction.opcode; });
-    Value* value = found == binary_operations.end()
-                       ? other(body, instruction)
-                       : body.builder().CreateBinOp(found->llvm, body.value(instruction, 0), body.value(instruction, 1));
+    Value* value =
+        found == binary_operations.end()
+            ? other(body, instruction)
+            : body.builder().CreateBinOp(found->llvm, body.value(instruction, 0), body.value(instruction, 1));
     if (value == nullptr)
         return false;
     body.define(instruction, with_flags(body, instruction, value));

@@ -83,9 +83,8 @@ void update(Body& body, const Instruction& instruction, const Update& row) {
                                                                                 : body.value(instruction, 3);
     if (!is_right || operand->getType() != type)
         return body.refuse(instruction, "the operand is not of the object's type");
-    body.define(instruction,
-                body.builder().CreateAtomicRMW(row.operation, body.value(instruction, 0), operand, natural(type),
-                                               ordering(body, instruction, 2)));
+    body.define(instruction, body.builder().CreateAtomicRMW(row.operation, body.value(instruction, 0), operand,
+                                                            natural(type), ordering(body, instruction, 2)));
 }
 
 void compare_and_exchange(Body& body, const Instruction& instruction) {
@@ -98,8 +97,7 @@ void compare_and_exchange(Body& body, const Instruction& instruction) {
     if (!type->isIntegerTy() || value->getType() != type || comparator->getType() != type)
         return body.refuse(instruction, "the operands are not of the object's type");
     Value* both = builder.CreateAtomicCmpXchg(body.value(instruction, 0), comparator, value, natural(type),
-                                              ordering(body, instruction, 2),
-                                              for_load(ordering(body, instruction, 3)));
+                                              ordering(body, instruction, 2), for_load(ordering(body, instruction, 3)));
     body.define(instruction, builder.CreateExtractValue(both, {0}));
 }
 

@@ -18,7 +18,8 @@ Value* shift(Body& body, const Instruction& instruction, llvm::Instruction::Bina
     }
     Value* shifted =
         body.builder().CreateBinOp(operation, base, body.builder().CreateZExtOrTrunc(amount, base->getType()));
-    if (auto* made = llvm::dyn_cast<llvm::Instruction>(shifted); operation == llvm::Instruction::Shl && made != nullptr) {
+    if (auto* made = llvm::dyn_cast<llvm::Instruction>(shifted);
+        operation == llvm::Instruction::Shl && made != nullptr) {
         made->setHasNoSignedWrap(body.annotations().has(instruction.result, spv::DecorationNoSignedWrap));
         made->setHasNoUnsignedWrap(body.annotations().has(instruction.result, spv::DecorationNoUnsignedWrap));
     }

@@ -110,8 +110,8 @@ llvm::Value* Body::read_builtin_variable(Builder& builder, const Instruction& in
     const std::string name = MangledName(found->function, types()).add_code("j").text();
     llvm::Value* all = llvm::PoisonValue::get(wanted);
     for (unsigned i = 0; i < vector->getNumElements(); ++i) {
-        llvm::Value* one = translation_.call_builtin(builder, name, builder.getInt64Ty(), {builder.getInt32(i)},
-                                                     Effect::none);
+        llvm::Value* one =
+            translation_.call_builtin(builder, name, builder.getInt64Ty(), {builder.getInt32(i)}, Effect::none);
         all = builder.CreateInsertElement(all, builder.CreateZExtOrTrunc(one, vector->getElementType()), i);
     }
     return all;
@@ -130,8 +130,7 @@ llvm::Value* Body::address_of_builtin_variable(const Instruction& instruction, u
     llvm::BasicBlock& entry = function_.getEntryBlock();
     Builder at_entry(&entry, entry.getFirstInsertionPt());
     place = at_entry.CreateAlloca(types().llvm(type));
-    at_entry.CreateStore(
-        read_builtin_variable(at_entry, instruction, *translation_.builtin_variable(id), type), place);
+    at_entry.CreateStore(read_builtin_variable(at_entry, instruction, *translation_.builtin_variable(id), type), place);
     return place;
 }
 

@@ -35,9 +35,7 @@ public:
     [[nodiscard]] uint32_t type_of(const Instruction& instruction, size_t index) {
         return translation_.type_of(instruction.operand(index));
     }
-    [[nodiscard]] llvm::Type* result_type(const Instruction& instruction) {
-        return types().llvm(instruction.type);
-    }
+    [[nodiscard]] llvm::Type* result_type(const Instruction& instruction) { return types().llvm(instruction.type); }
     [[nodiscard]] std::optional<uint64_t> integer(const Instruction& instruction, size_t index) {
         return translation_.integer(instruction.operand(index));
     }
@@ -81,4 +79,4 @@ bool emit_extended(Body& body, const Instruction& instruction);
 [[nodiscard]] llvm::Value* opencl_scope(Body& body, const Instruction& instruction, size_t index);
 [[nodiscard]] llvm::Value* opencl_fence_flags(Body& body, const Instruction& instruction, size_t index);
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

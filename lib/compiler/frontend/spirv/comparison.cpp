@@ -51,9 +51,9 @@ constexpr std::array comparisons{
 Value* compare(Body& body, const Instruction& instruction, CmpInst::Predicate predicate) {
     Value* x = body.value(instruction, 0);
     Value* y = body.value(instruction, 1);
-    const bool fits = CmpInst::isFPPredicate(predicate) ? x->getType()->isFPOrFPVectorTy()
-                                                        : x->getType()->isIntOrIntVectorTy() ||
-                                                              x->getType()->isPtrOrPtrVectorTy();
+    const bool fits = CmpInst::isFPPredicate(predicate)
+                          ? x->getType()->isFPOrFPVectorTy()
+                          : x->getType()->isIntOrIntVectorTy() || x->getType()->isPtrOrPtrVectorTy();
     if (!fits || x->getType() != y->getType()) {
         body.refuse(instruction, "the operands cannot be compared");
         return llvm::PoisonValue::get(body.result_type(instruction));
@@ -125,8 +125,7 @@ Value* other(Body& body, const Instruction& instruction) {
 bool emit_comparison(Body& body, const Instruction& instruction) {
     const auto found = std::find_if(comparisons.begin(), comparisons.end(),
                                     [&](const Comparison& each) { return each.opcode == instruction.opcode; });
-    Value* value = found == comparisons.end() ? other(body, instruction)
-                                              : compare(body, instruction, found->predicate);
+    Value* value = found == comparisons.end() ? other(body, instruction) : compare(body, instruction, found->predicate);
     if (value == nullptr)
         return false;
     body.define(instruction, value);

@@ -55,9 +55,8 @@ Value* insert_at(Builder& builder, Value* composite, Value* element, Path path) 
 
 Value* insert(Body& body, const Instruction& instruction) {
     Value* composite = body.value(instruction, 1);
-    Value* changed =
-        insert_at(body.builder(), composite, body.value(instruction, 0),
-                  instruction.operands.subspan(std::min<size_t>(2, instruction.operands.size())));
+    Value* changed = insert_at(body.builder(), composite, body.value(instruction, 0),
+                               instruction.operands.subspan(std::min<size_t>(2, instruction.operands.size())));
     if (changed == nullptr) {
         body.refuse(instruction, "the indexes lead to no element of the object's type");
         return composite;

@@ -35,7 +35,7 @@ llvm::Constant* fold(llvm::BasicBlock& block, llvm::Value* value) {
     return llvm::dyn_cast<llvm::Constant>(value);
 }
 
-} // namespace
+}  // namespace
 
 void define_constant_operation(Translation& translation, const Instruction& instruction) {
     if (instruction.operands.empty() || translation.types().llvm(instruction.type) == nullptr)
@@ -60,4 +60,4 @@ void define_constant_operation(Translation& translation, const Instruction& inst
     scratch->eraseFromParent();
 }
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

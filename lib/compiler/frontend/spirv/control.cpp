@@ -34,12 +34,12 @@ void branch_on_condition(Body& body, const Instruction& instruction) {
     Value* condition = body.value(instruction, 0);
     if (!condition->getType()->isIntegerTy(1))
         return body.refuse(instruction, "the condition is not a truth value");
-    llvm::BranchInst* branch = body.builder().CreateCondBr(condition, body.block(instruction.operand(1)),
-                                                           body.block(instruction.operand(2)));
+    llvm::BranchInst* branch =
+        body.builder().CreateCondBr(condition, body.block(instruction.operand(1)), body.block(instruction.operand(2)));
     if (instruction.operands.size() == 5 && (instruction.operand(3) != 0 || instruction.operand(4) != 0))
-        branch->setMetadata(llvm::LLVMContext::MD_prof,
-                            llvm::MDBuilder(branch->getContext())
-                                .createBranchWeights(instruction.operand(3), instruction.operand(4)));
+        branch->setMetadata(
+            llvm::LLVMContext::MD_prof,
+            llvm::MDBuilder(branch->getContext()).createBranchWeights(instruction.operand(3), instruction.operand(4)));
 }
 
 // Literals have the width of the selector, the smaller ones a word each.
@@ -56,8 +56,8 @@ void branch_on_value(Body& body, const Instruction& instruction) {
         uint64_t literal = instruction.operand(i);
         if (literal_words == 2)
             literal |= uint64_t{instruction.operand(i + 1)} << 32;
-        auto* value = llvm::ConstantInt::get(body.function().getContext(),
-                                             llvm::APInt(64, literal).trunc(type->getBitWidth()));
+        auto* value =
+            llvm::ConstantInt::get(body.function().getContext(), llvm::APInt(64, literal).trunc(type->getBitWidth()));
         branch->addCase(value, body.block(instruction.operand(i + literal_words)));
     }
 }

@@ -15,7 +15,7 @@ using CastOps = llvm::Instruction::CastOps;
 
 struct Conversion {
     spv::Op opcode;
-    CastOps widening;   // also where the direction does not matter
+    CastOps widening;  // also where the direction does not matter
     CastOps narrowing;
     Sign from, to;
     enum class Saturation : uint8_t { as_decorated, always } saturation;
@@ -55,11 +55,9 @@ Value* convert(Body& body, const Instruction& instruction, const Conversion& con
     Value* from = body.value(instruction, 0);
     llvm::Type* type = body.result_type(instruction);
     if (!suffix.empty()) {
-        const std::string name =
-            "convert_" + opencl_name(body.types(), instruction.type, conversion.to) + suffix;
-        return body.call(
-            MangledName(name, body.types()).add(body.type_of(instruction, 0), conversion.from).text(), type, {from},
-            Effect::none);
+        const std::string name = "convert_" + opencl_name(body.types(), instruction.type, conversion.to) + suffix;
+        return body.call(MangledName(name, body.types()).add(body.type_of(instruction, 0), conversion.from).text(),
+                         type, {from}, Effect::none);
     }
     if (from->getType() == type)
         return from;
@@ -84,8 +82,8 @@ Value* bitcast(Body& body, const Instruction& instruction) {
     if (was_pointer && is_pointer)
         return builder.CreateAddrSpaceCast(from, type);
     if (was_pointer)
-        return builder.CreateBitCast(builder.CreatePtrToInt(from, from->getType()->getWithNewType(builder.getInt64Ty())),
-                                     type);
+        return builder.CreateBitCast(
+            builder.CreatePtrToInt(from, from->getType()->getWithNewType(builder.getInt64Ty())), type);
     if (is_pointer)
         return builder.CreateIntToPtr(builder.CreateBitCast(from, type->getWithNewType(builder.getInt64Ty())), type);
     if (!llvm::CastInst::castIsValid(CastOps::BitCast, from->getType(), type)) {
@@ -123,8 +121,9 @@ Value* cast_explicitly(Body& body, const Instruction& instruction) {
 
 // OpenCL C's flags, which are bits 8 and 9 of SPIR-V's memory semantics.
 Value* memory_semantics(Body& body, const Instruction& instruction) {
-    Value* flags = body.call(MangledName("get_fence", body.types()).add_void_pointer(body.type_of(instruction, 0)).text(),
-                             body.builder().getInt32Ty(), {body.value(instruction, 0)}, Effect::any);
+    Value* flags =
+        body.call(MangledName("get_fence", body.types()).add_void_pointer(body.type_of(instruction, 0)).text(),
+                  body.builder().getInt32Ty(), {body.value(instruction, 0)}, Effect::any);
     return body.builder().CreateShl(flags, 8);
 }
 
@@ -154,17 +153,16 @@ Value* other(Body& body, const Instruction& instruction) {
     }
 }
 
-} // namespace
+}  // namespace
 
 bool emit_conversion(Body& body, const Instruction& instruction) {
     const auto found = std::find_if(conversions.begin(), conversions.end(),
                                     [&](const Conversion& each) { return each.opcode == instruction.opcode; });
-    Value* value =
-        found == conversions.end() ? other(body, instruction) : convert(body, instruction, *found);
+    Value* value = found == conversions.end() ? other(body, instruction) : convert(body, instruction, *found);
     if (value == nullptr)
         return false;
     body.define(instruction, value);
     return true;
 }
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

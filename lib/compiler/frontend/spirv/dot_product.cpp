@@ -49,7 +49,7 @@ Value* saturate(Builder& builder, Value* wide, llvm::IntegerType& type, bool is_
                                          limit(llvm::APInt::getSignedMinValue(width).sext(bits)));
 }
 
-} // namespace
+}  // namespace
 
 bool emit_dot_product(Body& body, const Instruction& instruction) {
     if (!is_dot_product(instruction.opcode))
@@ -79,4 +79,4 @@ bool emit_dot_product(Body& body, const Instruction& instruction) {
     return true;
 }
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

@@ -269,7 +269,7 @@ void call_printf(Body& body, const Instruction& instruction) {
     body.define(instruction, call);
 }
 
-} // namespace
+}  // namespace
 
 bool emit_extended(Body& body, const Instruction& instruction) {
     if (instruction.opcode != spv::OpExtInst)
@@ -291,4 +291,4 @@ bool emit_extended(Body& body, const Instruction& instruction) {
     return true;
 }
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

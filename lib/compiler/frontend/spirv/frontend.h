@@ -16,4 +16,4 @@ namespace polder::compiler {
 [[nodiscard]] Result<std::unique_ptr<llvm::Module>> run_spirv_frontend(const CompileInput& input,
                                                                        llvm::LLVMContext& context, std::string& log);
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

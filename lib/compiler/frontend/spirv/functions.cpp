@@ -204,8 +204,8 @@ private:
     std::vector<FunctionCode> functions_;
 };
 
-} // namespace
+}  // namespace
 
 void define_functions(Translation& translation) { Functions{translation}.run(); }
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

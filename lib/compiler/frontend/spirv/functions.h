@@ -13,4 +13,4 @@ void define_functions(Translation& translation);
 void describe_kernel(Translation& translation, const Instruction& instruction, llvm::Function& kernel,
                      std::span<const uint32_t> parameters);
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

@@ -200,8 +200,10 @@ void call_sub_group_function(Body& body, const Instruction& instruction, const S
 }
 
 void barrier(Body& body, const Instruction& instruction) {
-    const std::string name =
-        MangledName(group_name(body, instruction, 0) + "_barrier", body.types()).add_code("j").add_named("memory_scope").text();
+    const std::string name = MangledName(group_name(body, instruction, 0) + "_barrier", body.types())
+                                 .add_code("j")
+                                 .add_named("memory_scope")
+                                 .text();
     body.call(name, body.builder().getVoidTy(),
               {opencl_fence_flags(body, instruction, 2), opencl_scope(body, instruction, 1)}, Effect::any);
 }
@@ -244,7 +246,7 @@ bool emit_from_tables(Body& body, const Instruction& instruction) {
     return false;
 }
 
-} // namespace
+}  // namespace
 
 Value* opencl_scope(Body& body, const Instruction& instruction, size_t index) {
     constexpr std::array<uint32_t, 5> scopes{3, 2, 1, 4, 0};  // of CrossDevice, Device, Workgroup, Subgroup, Invocation
@@ -276,4 +278,4 @@ bool emit_group(Body& body, const Instruction& instruction) {
     }
 }
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

@@ -59,9 +59,9 @@ std::optional<Numbers> sizes(Translation& translation, const Instruction& head, 
 // SPIR-V specification 3.6, Vec Type Hint: the element's type in the low half, the number of elements in the high one.
 void set_vector_hint(llvm::Function& kernel, uint32_t hint) {
     llvm::LLVMContext& context = kernel.getContext();
-    llvm::Type* const elements[] = {llvm::Type::getInt8Ty(context),   llvm::Type::getInt16Ty(context),
-                                    llvm::Type::getInt32Ty(context),  llvm::Type::getInt64Ty(context),
-                                    llvm::Type::getHalfTy(context),   llvm::Type::getFloatTy(context),
+    llvm::Type* const elements[] = {llvm::Type::getInt8Ty(context),  llvm::Type::getInt16Ty(context),
+                                    llvm::Type::getInt32Ty(context), llvm::Type::getInt64Ty(context),
+                                    llvm::Type::getHalfTy(context),  llvm::Type::getFloatTy(context),
                                     llvm::Type::getDoubleTy(context)};
     const uint32_t element = hint & 0xffff;
     const uint32_t count = hint >> 16;
@@ -70,9 +70,9 @@ void set_vector_hint(llvm::Function& kernel, uint32_t hint) {
     llvm::Type* type = elements[element];
     if (count > 1)
         type = llvm::FixedVectorType::get(type, count);
-    kernel.setMetadata("vec_type_hint",
-                       llvm::MDNode::get(context, {llvm::ConstantAsMetadata::get(llvm::UndefValue::get(type)),
-                                                   number(context, 1)}));
+    kernel.setMetadata(
+        "vec_type_hint",
+        llvm::MDNode::get(context, {llvm::ConstantAsMetadata::get(llvm::UndefValue::get(type)), number(context, 1)}));
 }
 
 void apply_mode(Translation& translation, const Instruction& head, llvm::Function& kernel, const ExecutionMode& mode) {
@@ -147,7 +147,7 @@ std::string qualifiers(Translation& translation, uint32_t id) {
     return text;
 }
 
-} // namespace
+}  // namespace
 
 void describe_kernel(Translation& translation, const Instruction& head, llvm::Function& kernel,
                      std::span<const uint32_t> parameters) {
@@ -170,7 +170,8 @@ void describe_kernel(Translation& translation, const Instruction& head, llvm::Fu
     set_strings(kernel, "kernel_arg_base_type", types);
     set_strings(kernel, "kernel_arg_type_qual", all_qualifiers);
     // The types of the source, if they were kept; with them, clGetKernelArgInfo can answer.
-    if (const auto kept = translation.annotations().string_with_prefix("kernel_arg_type." + kernel.getName().str() + "."))
+    if (const auto kept =
+            translation.annotations().string_with_prefix("kernel_arg_type." + kernel.getName().str() + "."))
         if (std::vector<std::string> of_source = split_types(*kept); of_source.size() == types.size()) {
             types = std::move(of_source);
             set_strings(kernel, "kernel_arg_name", names);
@@ -181,4 +182,4 @@ void describe_kernel(Translation& translation, const Instruction& head, llvm::Fu
     apply_constant_size(translation, kernel);
 }
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

@@ -48,8 +48,7 @@ std::string MangledName::qualifiers(const Type& pointer, std::string_view pointe
 
 std::string MangledName::full(const Type& type, Sign sign, std::string_view pointee_qualifiers) const {
     switch (type.kind) {
-    case spv::OpTypeVector:
-        return "Dv" + std::to_string(type.count) + "_" + full(types_.get(type.element), sign, {});
+    case spv::OpTypeVector: return "Dv" + std::to_string(type.count) + "_" + full(types_.get(type.element), sign, {});
     case spv::OpTypePointer:
         return "P" + qualifiers(type, pointee_qualifiers) + full(types_.get(type.element), sign, {});
     case spv::OpTypeEvent: return named("ocl_event");

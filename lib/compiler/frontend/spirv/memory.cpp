@@ -51,17 +51,16 @@ bool is_address(Body& body, const Instruction& instruction, size_t index) {
 
 void load(Body& body, const Instruction& instruction) {
     if (const auto builtin = body.translation().builtin_variable(instruction.operand(0))) {
-        body.define(instruction,
-                    body.read_builtin_variable(body.builder(), instruction, *builtin, instruction.type));
+        body.define(instruction, body.read_builtin_variable(body.builder(), instruction, *builtin, instruction.type));
         return;
     }
     llvm::Type* type = body.result_type(instruction);
     if (!is_address(body, instruction, 0) || !type->isSized())
         return body.refuse(instruction, "this cannot be loaded");
     const MemoryOperands operands = memory_operands(body, instruction, 1);
-    llvm::LoadInst* loaded = body.builder().CreateAlignedLoad(
-        type, body.value(instruction, 0), operands.alignment,
-        operands.is_volatile || is_volatile_pointer(body, instruction, 0));
+    llvm::LoadInst* loaded =
+        body.builder().CreateAlignedLoad(type, body.value(instruction, 0), operands.alignment,
+                                         operands.is_volatile || is_volatile_pointer(body, instruction, 0));
     if (operands.is_nontemporal)
         mark_nontemporal(body, *loaded);
     body.define(instruction, loaded);
@@ -72,9 +71,9 @@ void store(Body& body, const Instruction& instruction) {
     if (!is_address(body, instruction, 0) || !object->getType()->isSized())
         return body.refuse(instruction, "this cannot be stored");
     const MemoryOperands operands = memory_operands(body, instruction, 2);
-    llvm::StoreInst* stored = body.builder().CreateAlignedStore(
-        object, body.value(instruction, 0), operands.alignment,
-        operands.is_volatile || is_volatile_pointer(body, instruction, 0));
+    llvm::StoreInst* stored =
+        body.builder().CreateAlignedStore(object, body.value(instruction, 0), operands.alignment,
+                                          operands.is_volatile || is_volatile_pointer(body, instruction, 0));
     if (operands.is_nontemporal)
         mark_nontemporal(body, *stored);
 }
@@ -83,9 +82,8 @@ void copy(Body& body, const Instruction& instruction, Value* bytes, size_t opera
     if (!is_address(body, instruction, 0) || !is_address(body, instruction, 1))
         return;
     const MemoryOperands target = memory_operands(body, instruction, operands_at);
-    const MemoryOperands source = target.next < instruction.operands.size()
-                                      ? memory_operands(body, instruction, target.next)
-                                      : target;
+    const MemoryOperands source =
+        target.next < instruction.operands.size() ? memory_operands(body, instruction, target.next) : target;
     body.builder().CreateMemCpy(body.value(instruction, 0), target.alignment, body.value(instruction, 1),
                                 source.alignment, bytes, target.is_volatile || source.is_volatile);
 }
@@ -138,10 +136,10 @@ uint32_t step(Body& body, const Instruction& instruction, size_t index, uint32_t
 }
 
 void access(Body& body, const Instruction& instruction) {
-    const bool is_in_bounds = instruction.opcode == spv::OpInBoundsAccessChain ||
-                              instruction.opcode == spv::OpInBoundsPtrAccessChain;
-    const bool has_element = instruction.opcode == spv::OpPtrAccessChain ||
-                             instruction.opcode == spv::OpInBoundsPtrAccessChain;
+    const bool is_in_bounds =
+        instruction.opcode == spv::OpInBoundsAccessChain || instruction.opcode == spv::OpInBoundsPtrAccessChain;
+    const bool has_element =
+        instruction.opcode == spv::OpPtrAccessChain || instruction.opcode == spv::OpInBoundsPtrAccessChain;
     uint32_t type = body.types().get(body.type_of(instruction, 0)).element;
     llvm::Type* pointee = body.types().llvm(type);
     if (!is_address(body, instruction, 0) || pointee == nullptr || !pointee->isSized())
@@ -179,8 +177,8 @@ void size_of(Body& body, const Instruction& instruction) {
     if (type == nullptr || !type->isSized())
         return body.refuse(instruction, "the pointer points to nothing of a known size");
     const llvm::DataLayout& layout = body.function().getParent()->getDataLayout();
-    body.define(instruction, llvm::ConstantInt::get(body.result_type(instruction),
-                                                    layout.getTypeAllocSize(type).getFixedValue()));
+    body.define(instruction,
+                llvm::ConstantInt::get(body.result_type(instruction), layout.getTypeAllocSize(type).getFixedValue()));
 }
 
 } // namespace

@@ -19,8 +19,7 @@ public:
     void add(const Instruction& instruction) {
         switch (instruction.opcode) {
         case spv::OpTypeForwardPointer:
-            types().add_forward_pointer(instruction.operand(0),
-                                        static_cast<spv::StorageClass>(instruction.operand(1)));
+            types().add_forward_pointer(instruction.operand(0), static_cast<spv::StorageClass>(instruction.operand(1)));
             return;
         case spv::OpConstantTrue:
         case spv::OpConstantFalse:
@@ -96,8 +95,7 @@ private:
         if (type->isIntegerTy())
             translation_.define(instruction, llvm::ConstantInt::get(type, bits));
         else
-            translation_.define(instruction,
-                                llvm::ConstantFP::get(type, llvm::APFloat(type->getFltSemantics(), bits)));
+            translation_.define(instruction, llvm::ConstantFP::get(type, llvm::APFloat(type->getFltSemantics(), bits)));
     }
 
     // Null when the types of the constituents are not those of the members.
@@ -194,7 +192,8 @@ private:
             llvm::GlobalValue::NotThreadLocal, *address_space(pointer.storage));
         const auto alignment = translation_.annotations().decoration(instruction.result, spv::DecorationAlignment);
         const llvm::Align natural = translation_.module().getDataLayout().getABITypeAlign(type);
-        const bool is_aligned = alignment && llvm::isPowerOf2_32(alignment->operand(0)) && alignment->operand(0) <= 4096;
+        const bool is_aligned =
+            alignment && llvm::isPowerOf2_32(alignment->operand(0)) && alignment->operand(0) <= 4096;
         variable->setAlignment(is_aligned ? std::max(natural, llvm::Align(alignment->operand(0))) : natural);
         translation_.define(instruction, variable);
     }

@@ -56,13 +56,21 @@ constexpr std::array capabilities{
 
 // Extensions that add nothing but capabilities (checked above), decorations that may be ignored, or instructions
 // that are translated.
-constexpr std::array<std::string_view, 15> extensions{
-    "SPV_KHR_no_integer_wrap_decoration", "SPV_KHR_linkonce_odr",        "SPV_KHR_expect_assume",
-    "SPV_KHR_float_controls",             "SPV_KHR_bit_instructions",    "SPV_KHR_integer_dot_product",
-    "SPV_KHR_subgroup_rotate",            "SPV_KHR_non_semantic_info",   "SPV_EXT_shader_atomic_float_add",
-    "SPV_INTEL_optnone",                  "SPV_EXT_relaxed_printf_string_address_space",
-    "SPV_EXT_shader_atomic_float_min_max", "SPV_INTEL_fp_fast_math_mode", "SPV_INTEL_memory_access_aliasing",
-    "SPV_KHR_16bit_storage"};
+constexpr std::array<std::string_view, 15> extensions{"SPV_KHR_no_integer_wrap_decoration",
+                                                      "SPV_KHR_linkonce_odr",
+                                                      "SPV_KHR_expect_assume",
+                                                      "SPV_KHR_float_controls",
+                                                      "SPV_KHR_bit_instructions",
+                                                      "SPV_KHR_integer_dot_product",
+                                                      "SPV_KHR_subgroup_rotate",
+                                                      "SPV_KHR_non_semantic_info",
+                                                      "SPV_EXT_shader_atomic_float_add",
+                                                      "SPV_INTEL_optnone",
+                                                      "SPV_EXT_relaxed_printf_string_address_space",
+                                                      "SPV_EXT_shader_atomic_float_min_max",
+                                                      "SPV_INTEL_fp_fast_math_mode",
+                                                      "SPV_INTEL_memory_access_aliasing",
+                                                      "SPV_KHR_16bit_storage"};
 
 bool has(const Target& target, std::string_view name) {
     return name.empty() ||
@@ -121,8 +129,8 @@ Result<void> check_requirements(const Binary& binary, const Target& target, std:
         const std::string why = missing(instruction, target);
         if (why.empty())
             continue;
-        log += "error: SPIR-V, instruction " + std::to_string(instruction.number) + ", " +
-               name_of(instruction.opcode) + ": " + why + "\n";
+        log += "error: SPIR-V, instruction " + std::to_string(instruction.number) + ", " + name_of(instruction.opcode) +
+               ": " + why + "\n";
         is_complete = false;
     }
     return is_complete ? Result<void>{} : fail(Status::compile_program_failure);

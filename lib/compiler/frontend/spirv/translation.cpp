@@ -85,7 +85,8 @@ llvm::CallInst* Translation::call_builtin(Builder& builder, const std::string& m
     auto* type = llvm::FunctionType::get(result, parameters, false);
     llvm::FunctionCallee callee = module_.getOrInsertFunction(mangled_name, type);
     llvm::CallInst* call = builder.CreateCall(callee, arguments);
-    if (auto* function = llvm::dyn_cast<llvm::Function>(callee.getCallee()); function != nullptr && function->isDeclaration()) {
+    if (auto* function = llvm::dyn_cast<llvm::Function>(callee.getCallee());
+        function != nullptr && function->isDeclaration()) {
         function->setCallingConv(llvm::CallingConv::SPIR_FUNC);
         function->addFnAttr(llvm::Attribute::Convergent);
         function->addFnAttr(llvm::Attribute::NoUnwind);

@@ -139,7 +139,8 @@ Result<void> Types::make_structure(const Instruction& instruction, Type& type, b
         const Type& member = get(id);
         type.depth = std::max(type.depth, member.depth + 1);
         if (!is_data(member))
-            return fail(refuse("the type of member " + std::to_string(elements.size()) + " cannot be that of a member"));
+            return fail(
+                refuse("the type of member " + std::to_string(elements.size()) + " cannot be that of a member"));
         type.members.push_back(id);
         elements.push_back(member.llvm);
     }

@@ -13,11 +13,11 @@ namespace polder::compiler::spirv {
 
 struct Type {
     spv::Op kind = spv::OpNop;  // OpType…; OpNop: unknown
-    uint32_t width = 0;         // bits of an integer or float
-    uint32_t element = 0;       // of a vector, array or pointer; the return type of a function
-    uint64_t count = 0;         // elements of a vector or array
+    uint32_t width = 0;  // bits of an integer or float
+    uint32_t element = 0;  // of a vector, array or pointer; the return type of a function
+    uint64_t count = 0;  // elements of a vector or array
     spv::StorageClass storage = spv::StorageClassFunction;  // of a pointer
-    std::vector<uint32_t> members;   // of a structure; the parameters of a function
+    std::vector<uint32_t> members;  // of a structure; the parameters of a function
     std::vector<uint32_t> literals;  // of an image: all its operands
     uint32_t depth = 0;
     llvm::Type* llvm = nullptr;
@@ -55,4 +55,4 @@ private:
     llvm::DenseMap<uint32_t, Type> types_;
 };
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

@@ -42,8 +42,8 @@ private:
             return put(spv::OpConstant, {instruction.type, instruction.result, 0});
         }
         const size_t leading = size_t{1} + (instruction.type != 0 ? 1 : 0) + (instruction.result != 0 ? 1 : 0);
-        const auto begin = words.begin() + (instruction.operands.data() - words.data()) -
-                           static_cast<std::ptrdiff_t>(leading);
+        const auto begin =
+            words.begin() + (instruction.operands.data() - words.data()) - static_cast<std::ptrdiff_t>(leading);
         words_.insert(words_.end(), begin, begin + static_cast<std::ptrdiff_t>(leading + instruction.operands.size()));
     }
 
@@ -70,10 +70,11 @@ Result<void> validate(const Binary& binary, std::string& log) {
     spvtools::SpirvTools reporting(SPV_ENV_UNIVERSAL_1_6);
     if (!reporting.IsValid())
         return fail(Status::out_of_host_memory);
-    reporting.SetMessageConsumer([&](spv_message_level_t level, const char*, const spv_position_t& at, const char* text) {
-        if (level <= SPV_MSG_ERROR)
-            log += "error: SPIR-V, instruction " + std::to_string(at.index) + ": " + text + "\n";
-    });
+    reporting.SetMessageConsumer(
+        [&](spv_message_level_t level, const char*, const spv_position_t& at, const char* text) {
+            if (level <= SPV_MSG_ERROR)
+                log += "error: SPIR-V, instruction " + std::to_string(at.index) + ": " + text + "\n";
+        });
     const LenientCopy copy(binary);
     if (reporting.Validate(copy.words().data(), copy.words().size(), spvtools::ValidatorOptions{}))
         return {};

@@ -10,4 +10,4 @@ namespace polder::compiler::spirv {
 
 [[nodiscard]] Result<void> validate(const Binary& binary, std::string& log);
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

@@ -126,4 +126,4 @@ private:
     std::map<uint32_t, std::vector<std::byte>> specialization_ POLDER_GUARDED_BY(mutex_);
 };
 
-} // namespace polder::runtime
+}  // namespace polder::runtime
