@@ -1,0 +1,106 @@
+#include <algorithm>
+#include <checking/checking_driver.h>
+#include <checking/checking_queue.h>
+
+namespace polder::devices {
+namespace {
+
+class CheckedDevice final : public driver::Device, public driver::PeerCopy {
+public:
+    CheckedDevice(std::unique_ptr<driver::Device> device, std::shared_ptr<CheckedMemory> memory)
+        : device_(std::move(device)), memory_(std::move(memory)) {
+        if (!memory_)
+            memory_ = std::make_shared<CheckedMemory>(info());
+        must(!info().name.empty() && info().compute_units != 0 && info().max_work_group_size != 0,
+             "a device does not describe itself");
+    }
+
+    [[nodiscard]] const driver::DeviceInfo& info() const override { return device_->info(); }
+
+    [[nodiscard]] Result<driver::Memory> reserve_memory(ByteCount size) override {
+        must(size.value != 0, "reserve_memory of nothing");
+        must(!info().space.is_host(), "reserve_memory of a device that computes in host memory");
+        POLDER_ASSIGN(memory, device_->reserve_memory(size));
+        memory_->reserved(memory, size);
+        return memory;
+    }
+    void release_memory(driver::Memory memory) override {
+        memory_->released(memory);
+        device_->release_memory(memory);
+    }
+    [[nodiscard]] ByteCount available_memory() const override { return device_->available_memory(); }
+
+    [[nodiscard]] Result<std::unique_ptr<driver::Queue>> create_queue(driver::QueueRole role) override {
+        POLDER_ASSIGN(queue, device_->create_queue(role));
+        return std::make_unique<CheckedQueue>(std::move(queue), info(), memory_);
+    }
+    [[nodiscard]] Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::KernelCode& code) override {
+        const bool is_host_code = std::holds_alternative<driver::HostCode>(code);
+        must(is_host_code == (info().code.format == driver::CodeFormat::host_function), "code of another format");
+        POLDER_ASSIGN(kernel, device_->load(code));
+        must(kernel != nullptr, "load returned neither a kernel nor an error");
+        return kernel;
+    }
+    [[nodiscard]] Result<std::unique_ptr<driver::Device>>
+    create_sub_device(std::span<const uint32_t> compute_units) override {
+        must(info().max_sub_devices > 1, "a device that cannot be divided is divided");
+        std::vector<uint32_t> sorted(compute_units.begin(), compute_units.end());
+        std::sort(sorted.begin(), sorted.end());
+        must(!sorted.empty() && std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end() &&
+                 sorted.back() < info().compute_units,
+             "a sub-device's compute units");
+        POLDER_ASSIGN(device, device_->create_sub_device(compute_units));
+        must(device->info().space == info().space, "a sub-device has another memory");
+        return std::make_unique<CheckedDevice>(std::move(device), memory_);
+    }
+    [[nodiscard]] std::span<const driver::AffinityDomain> affinity_domains() override {
+        return device_->affinity_domains();
+    }
+    [[nodiscard]] uint64_t now_ns() const override { return device_->now_ns(); }
+
+    [[nodiscard]] driver::PeerCopy* peer_copy() override { return device_->peer_copy() ? this : nullptr; }
+    [[nodiscard]] driver::HostRegions* host_regions() override { return device_->host_regions(); }
+    [[nodiscard]] const driver::KernelAddresses* kernel_addresses() const override {
+        return device_->kernel_addresses();
+    }
+
+    [[nodiscard]] bool reaches(SpaceId space) const override { return device_->peer_copy()->reaches(space); }
+    [[nodiscard]] driver::Timepoint copy(driver::Queue& queue, SpaceId from_space, DeviceAddress from, DeviceAddress to,
+                                         uint64_t size, const driver::Submission& submission) override {
+        must(size != 0 && memory_->contains(to, size), "a peer copy leaves the memory that was reserved");
+        must(reaches(from_space), "a peer copy from a memory that is out of reach");
+        return static_cast<CheckedQueue&>(queue).pass_on(
+            submission, [&](driver::Queue& inner, const driver::Submission& unwrapped) {
+                return device_->peer_copy()->copy(inner, from_space, from, to, size, unwrapped);
+            });
+    }
+
+private:
+    const std::unique_ptr<driver::Device> device_;
+    std::shared_ptr<CheckedMemory> memory_;
+};
+
+class CheckingDriver final : public driver::Driver {
+public:
+    explicit CheckingDriver(std::unique_ptr<driver::Driver> driver) : driver_(std::move(driver)) {}
+
+    [[nodiscard]] std::string_view name() const override { return driver_->name(); }
+    [[nodiscard]] uint32_t count() const override { return driver_->count(); }
+    [[nodiscard]] Result<std::unique_ptr<driver::Device>> open(uint32_t index, SpaceId space,
+                                                               std::string_view parameters) override {
+        POLDER_ASSIGN(device, driver_->open(index, space, parameters));
+        must(device->info().space.is_host() || device->info().space == space, "a device has another memory space");
+        return std::make_unique<CheckedDevice>(std::move(device), nullptr);
+    }
+
+private:
+    const std::unique_ptr<driver::Driver> driver_;
+};
+
+} // namespace
+
+std::unique_ptr<driver::Driver> make_checking_driver(std::unique_ptr<driver::Driver> driver) {
+    return std::make_unique<CheckingDriver>(std::move(driver));
+}
+
+} // namespace polder::devices

@@ -1,0 +1,161 @@
+#include <bit>
+#include <checking/checking_queue.h>
+#include <cstdio>
+#include <typeinfo>
+
+namespace polder::devices {
+namespace {
+
+using Place = driver::CopyOperation::Place;
+
+uint64_t bytes_of(const driver::RectShape& shape, const driver::RectLayout& layout) {
+    return (shape.slices - 1) * layout.slice_pitch + (shape.rows - 1) * layout.row_pitch + shape.row_bytes;
+}
+
+// Tells the queue that the function has begun, which only this operation can tell.
+struct WatchedCall {
+    std::atomic<uint64_t>* started;
+    uint64_t value;
+    driver::HostOperation operation;
+
+    static void run(void* data) {
+        const std::unique_ptr<WatchedCall> me(static_cast<WatchedCall*>(data));
+        me->started->store(me->value, std::memory_order_release);
+        me->operation.function(me->operation.data);
+    }
+};
+
+} // namespace
+
+void report_violation(const char* what) {
+    std::fprintf(stderr, "polder: error: the driver interface's contract is violated: %s\n", what);
+    std::abort();
+}
+
+void CheckedMemory::reserved(const driver::Memory& memory, ByteCount asked) {
+    must(memory.size >= asked.value, "reserve_memory returned less than was asked for");
+    must(memory.address.value % alignment_ == 0, "reserve_memory returned memory that is not aligned");
+    Lock lock(mutex_);
+    const auto after = regions_.lower_bound(memory.address.value);
+    must(after == regions_.end() || memory.address.value + memory.size <= after->first,
+         "reserve_memory returned memory twice");
+    must(after == regions_.begin() || std::prev(after)->first + std::prev(after)->second <= memory.address.value,
+         "reserve_memory returned memory twice");
+    regions_[memory.address.value] = memory.size;
+}
+
+void CheckedMemory::released(const driver::Memory& memory) {
+    Lock lock(mutex_);
+    const auto found = regions_.find(memory.address.value);
+    must(found != regions_.end() && found->second == memory.size, "release_memory of memory that was not reserved");
+    regions_.erase(found);
+}
+
+bool CheckedMemory::contains(DeviceAddress address, uint64_t size) const {
+    if (is_host_)
+        return address.value != 0;
+    Lock lock(mutex_);
+    const auto after = regions_.upper_bound(address.value);
+    if (after == regions_.begin())
+        return false;
+    const auto& [begin, bytes] = *std::prev(after);
+    return address.value - begin <= bytes && size <= bytes - (address.value - begin);
+}
+
+CheckedQueue::CheckedQueue(std::unique_ptr<driver::Queue> queue, const driver::DeviceInfo& info,
+                           std::shared_ptr<const CheckedMemory> memory)
+    : queue_(std::move(queue)), info_(info), memory_(std::move(memory)) {
+    publish_at(queue_->counter());
+    must(completed() == 0 && queue_->started() == 0, "a new queue has a past");
+}
+
+CheckedQueue::~CheckedQueue() {
+    must(queue_->completed() == submitted_.load(), "a queue is destroyed while it has work");
+}
+
+std::vector<driver::Timepoint> CheckedQueue::unwrapped(driver::Waits waits) const {
+    std::vector<driver::Timepoint> all(waits.begin(), waits.end());
+    for (driver::Timepoint& wait : all)
+        if (wait.queue && typeid(*wait.queue) == typeid(CheckedQueue)) {
+            auto& queue = static_cast<CheckedQueue&>(*wait.queue);
+            must(wait.value <= queue.submitted(), "a wait names an operation that was not submitted before");
+            wait.queue = queue.queue_.get();
+        }
+    return all;
+}
+
+driver::Timepoint CheckedQueue::copy(const driver::CopyOperation& operation, const driver::Submission& submission) {
+    const driver::RectShape& shape = operation.shape;
+    must(shape.row_bytes != 0 && shape.rows != 0 && shape.slices != 0, "a copy of nothing");
+    for (const driver::CopyOperation::End* const end : {&operation.from, &operation.to}) {
+        must(shape.rows == 1 || end->layout.row_pitch >= shape.row_bytes, "a copy's rows overlap");
+        must(end->place == Place::host ? end->address.value != 0
+                                       : memory_->contains(end->address, bytes_of(shape, end->layout)),
+             "a copy leaves the memory that was reserved");
+    }
+    if (operation.from.place == operation.to.place && shape.rows == 1 && shape.slices == 1) {
+        const uint64_t from = operation.from.address.value;
+        const uint64_t to = operation.to.address.value;
+        must(from + shape.row_bytes <= to || to + shape.row_bytes <= from, "a copy's ranges overlap");
+    }
+    return pass_on(submission,
+                   [&](driver::Queue& queue, const driver::Submission& inner) { return queue.copy(operation, inner); });
+}
+
+driver::Timepoint CheckedQueue::fill(const driver::FillOperation& operation, const driver::Submission& submission) {
+    const size_t pattern = operation.pattern.size();
+    must(std::has_single_bit(pattern) && pattern <= driver::FillOperation::max_pattern_bytes, "a fill's pattern");
+    must(operation.size != 0 && operation.size % pattern == 0, "a fill's size is no multiple of its pattern's");
+    must(memory_->contains(operation.address, operation.size), "a fill leaves the memory that was reserved");
+    return pass_on(submission,
+                   [&](driver::Queue& queue, const driver::Submission& inner) { return queue.fill(operation, inner); });
+}
+
+driver::Timepoint CheckedQueue::launch(const driver::LaunchOperation& operation, const driver::Submission& submission) {
+    must(operation.kernel != nullptr, "a launch without a kernel");
+    must(operation.work_dim >= 1 && operation.work_dim <= 3, "a launch's dimensions");
+    uint64_t items = 1;
+    for (uint32_t d = 0; d < operation.work_dim; ++d) {
+        must(operation.global_size[d] != 0 && operation.local_size[d] != 0, "a launch of nothing");
+        must(operation.local_size[d] <= info_.max_work_item_sizes[d], "a work-group exceeds the device's limits");
+        items *= operation.local_size[d];
+    }
+    const uint64_t kernel_max = operation.kernel->limits().max_work_group_size;
+    must(items <= info_.max_work_group_size && (kernel_max == 0 || items <= kernel_max),
+         "a work-group exceeds the device's limits");
+    for (const uint32_t offset : operation.pointer_offsets)
+        must(offset + sizeof(uint64_t) <= operation.arguments.size(), "a pointer lies outside of the arguments");
+    must(operation.program_variables.value == 0 || memory_->contains(operation.program_variables, 1),
+         "program variables lie outside of the memory that was reserved");
+    return pass_on(submission, [&](driver::Queue& queue, const driver::Submission& inner) {
+        return queue.launch(operation, inner);
+    });
+}
+
+driver::Timepoint CheckedQueue::call(const driver::HostOperation& operation, const driver::Submission& submission) {
+    must(operation.function != nullptr, "a host operation without a function");
+    auto watched = std::make_unique<WatchedCall>(WatchedCall{&started_, submitted_.load() + 1, operation});
+    return pass_on(submission, [&](driver::Queue& queue, const driver::Submission& inner) {
+        // Released by the function, which may run at once.
+        return queue.call({WatchedCall::run, watched.release()}, inner);
+    });
+}
+
+driver::Timepoint CheckedQueue::marker(const driver::Submission& submission) {
+    return pass_on(submission,
+                   [](driver::Queue& queue, const driver::Submission& inner) { return queue.marker(inner); });
+}
+
+void CheckedQueue::wait(uint64_t value) {
+    must(value <= submitted_.load(), "a wait for an operation that was not submitted");
+    queue_->wait(value);
+    must(queue_->completed() >= value, "a driver's wait returned too early");
+    Lock lock(mutex_);
+    // The newest operation's alone: earlier ones may share theirs with it, and need not exist any more.
+    if (const auto newest = times_.find(value); newest != times_.end())
+        must(newest->second->start_ns.load() != 0 && newest->second->start_ns.load() <= newest->second->end_ns.load(),
+             "an operation is complete and its times are not written");
+    times_.erase(times_.begin(), times_.upper_bound(value));
+}
+
+} // namespace polder::devices

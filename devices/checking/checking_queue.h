@@ -1,0 +1,84 @@
+// CheckedQueue and what it needs to know of its device's memory. See checking_driver.h.
+#pragma once
+
+#include <base/mutex.h>
+
+#include <cstdlib>
+#include <map>
+#include <polder/driver.h>
+
+namespace polder::devices {
+
+[[noreturn]] void report_violation(const char* what);
+inline void must(bool holds, const char* what) {
+    if (!holds) [[unlikely]]
+        report_violation(what);
+}
+
+// The regions that a device has handed out. Shared with its sub-devices.
+class CheckedMemory {
+public:
+    explicit CheckedMemory(const driver::DeviceInfo& info)
+        : is_host_(info.space.is_host()), alignment_(info.base_address_alignment) {}
+
+    void reserved(const driver::Memory& memory, ByteCount asked);
+    void released(const driver::Memory& memory);
+    // True when the bytes lie within one region. Host memory is not known.
+    [[nodiscard]] bool contains(DeviceAddress address, uint64_t size) const;
+
+private:
+    const bool is_host_;
+    const uint64_t alignment_;
+    mutable Mutex mutex_;
+    std::map<uint64_t, uint64_t> regions_ POLDER_GUARDED_BY(mutex_);  // sizes by address
+};
+
+class CheckedQueue final : public driver::Queue {
+public:
+    CheckedQueue(std::unique_ptr<driver::Queue> queue, const driver::DeviceInfo& info,
+                 std::shared_ptr<const CheckedMemory> memory);
+    ~CheckedQueue() override;
+
+    driver::Timepoint copy(const driver::CopyOperation& operation, const driver::Submission& submission) override;
+    driver::Timepoint fill(const driver::FillOperation& operation, const driver::Submission& submission) override;
+    driver::Timepoint launch(const driver::LaunchOperation& operation, const driver::Submission& submission) override;
+    driver::Timepoint call(const driver::HostOperation& operation, const driver::Submission& submission) override;
+    driver::Timepoint marker(const driver::Submission& submission) override;
+    void flush() override { queue_->flush(); }
+    void wait(uint64_t value) override;
+    [[nodiscard]] Status status(uint64_t value) const override { return queue_->status(value); }
+
+    [[nodiscard]] uint64_t submitted() const { return submitted_.load(); }
+    // Checks the submission, has `submit(queue, submission)` make it on the queue behind this one, checks the answer.
+    template <class Submit>
+    driver::Timepoint pass_on(const driver::Submission& submission, Submit&& submit);
+
+private:
+    [[nodiscard]] std::vector<driver::Timepoint> unwrapped(driver::Waits waits) const;
+
+    const std::unique_ptr<driver::Queue> queue_;
+    const driver::DeviceInfo& info_;
+    const std::shared_ptr<const CheckedMemory> memory_;
+    std::atomic<uint64_t> submitted_{0};
+    std::atomic<bool> is_submitting_{false};
+    Mutex mutex_;
+    std::map<uint64_t, const driver::OperationTimes*> times_ POLDER_GUARDED_BY(mutex_);
+};
+
+template <class Submit>
+driver::Timepoint CheckedQueue::pass_on(const driver::Submission& submission, Submit&& submit) {
+    must(!is_submitting_.exchange(true), "two threads submit to one queue at once");
+    const std::vector<driver::Timepoint> waits = unwrapped(submission.waits);
+    const uint64_t expected = submitted_.load() + 1;
+    const driver::Timepoint point = submit(*queue_, driver::Submission{waits, submission.times});
+    must(point.queue == queue_.get() && point.value == expected, "a driver's timepoints do not count up by one");
+    if (submission.times) {
+        Lock lock(mutex_);
+        times_[expected] = submission.times;
+    }
+    submitted_.store(expected);
+    is_submitting_.store(false);
+    return {this, expected};
+}
+
+}  // namespace polder::devices
