@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <vector>
 
 namespace polder::memory {
 namespace {
@@ -14,7 +15,7 @@ unsigned long long llu(uint64_t number) { return number; }
 // Leases on their way to their storages: those that do not arrive go back to the pool.
 class LeaseGroup {
 public:
-    LeaseGroup(BlockPool& pool, size_t count) : pool_(pool), many_(count > 1 ? count : 0), count_(count) {}
+    LeaseGroup(BlockPool& pool, size_t count) : pool_(pool), many_(count > 1 ? count : 0), count_(count), first_(count) {}
     ~LeaseGroup() {
         for (; first_ < count_; ++first_)
             pool_.free(first().block, first().after.view());
@@ -25,20 +26,31 @@ public:
     [[nodiscard]] std::span<Lease> all() { return many_.empty() ? std::span{&one_, 1} : std::span{many_}; }
     [[nodiscard]] const Lease& first() { return all()[first_]; }
     void pop() { ++first_; }
-    // There are none.
-    void release() { first_ = count_; }
+    // The pool has filled all of them.
+    void begin() { first_ = 0; }
 
 private:
     BlockPool& pool_;
     Lease one_;
     std::vector<Lease> many_;
     const size_t count_;
-    size_t first_ = 0;
+    size_t first_;
 };
+
+std::vector<SpaceId> ids_of(std::span<Space* const> spaces) {
+    std::vector<SpaceId> ids{application_space};
+    for (const Space* space : spaces)
+        ids.push_back(space->id());
+    if (std::ranges::find(ids, host_space) == ids.end())
+        ids.push_back(host_space);
+    return ids;
+}
 
 } // namespace
 
 std::unique_ptr<Domain> Domain::create(std::span<Space* const> spaces) { return std::make_unique<DomainImpl>(spaces); }
+
+DomainImpl::DomainImpl(std::span<Space* const> spaces) : mover_(spaces), ledger_(ids_of(spaces)) {}
 
 // --- reserving ---
 
@@ -56,7 +68,7 @@ Result<void> DomainImpl::reserve(std::span<Storage* const> storages, SpaceId spa
             missing.push_back(&impl(*storage));
     if (missing.empty())
         return {};
-    // Turns are taken in one order, so that two commands never wait for each other.
+    // Guards are taken in one order, so that two commands never wait for each other.
     std::sort(missing.begin(), missing.end());
     missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
     return reserve_now(missing, space, {LeaseTerms::Consumer::device, queue});
@@ -71,26 +83,25 @@ Result<void> DomainImpl::reserve_for_host(StorageImpl& storage) {
 }
 
 [[gnu::noinline]] Result<void> DomainImpl::reserve_now(StorageImpl& storage, SpaceId space, const LeaseTerms& terms) {
-    const StorageImpl::Turn turn{storage, space};
-    if (storage.has_replica(space))  // another thread had the turn before
+    const StorageImpl::AllocationGuard allocating{storage, space};
+    if (storage.has_replica(space))  // another thread was first
         return {};
     StorageImpl* const one = &storage;
     return lease({&one, 1}, space, terms);
 }
 
 Result<void> DomainImpl::reserve_now(std::span<StorageImpl* const> storages, SpaceId space, const LeaseTerms& terms) {
-    std::deque<StorageImpl::Turn> turns;
+    std::deque<StorageImpl::AllocationGuard> allocating;
     std::vector<StorageImpl*> missing;
     for (StorageImpl* storage : storages) {
-        turns.emplace_back(*storage, space);
+        allocating.emplace_back(*storage, space);
         if (!storage->has_replica(space))
             missing.push_back(storage);
     }
     return missing.empty() ? Result<void>{} : lease(missing, space, terms);
 }
 
-// Without the domain's lock while it looks for memory: a full pool waits for work in flight, and what other threads do
-// must go on meanwhile.
+// No lock is held while the pool is asked: a full pool waits for work in flight, and other threads must go on meanwhile.
 Result<void> DomainImpl::lease(std::span<StorageImpl* const> storages, SpaceId space, const LeaseTerms& terms) {
     POLDER_TRY(reserve_staging(space));
     SmallVector<LeaseRequest, 1> requests;
@@ -102,11 +113,11 @@ Result<void> DomainImpl::lease(std::span<StorageImpl* const> storages, SpaceId s
         POLDER_LOG(memory, "storage %llu%s: no memory in space %u: %.*s", llu(storages[0]->number()),
                    storages.size() > 1 ? " and others" : "", space.value,
                    static_cast<int>(result.error().detail().size()), result.error().detail().data());
-        leased.release();
         return result;
     }
-    const Lock lock{mutex_};
+    leased.begin();
     for (StorageImpl* storage : storages) {
+        const StorageGuard guard{*storage};
         storage->add_block(space, leased.first());
         POLDER_LOG(memory, "storage %llu: %llu bytes allocated in space %u at 0x%llx", llu(storage->number()),
                    llu(storage->size().value), space.value, llu(leased.first().block.address.value));
@@ -121,16 +132,15 @@ Result<void> DomainImpl::reserve_staging(SpaceId space) {
     if (is_host_memory(space) || (spaces_used_.load(std::memory_order_relaxed) & used.bits) != 0)
         return {};
     {
-        const Lock lock{mutex_};
+        const Lock lock{staging_mutex_};
         used.bits |= spaces_used_.load(std::memory_order_relaxed);
         if (mover_.staging().has_reserve() || !mover_.topology().stages(used)) {
             spaces_used_.store(used.bits, std::memory_order_relaxed);
             return {};
         }
     }
-    POLDER_ASSIGN(block, mover_.staging().allocate_reserve());
-    const Lock lock{mutex_};
-    mover_.staging().give_reserve(block);
+    POLDER_TRY(mover_.staging().allocate_reserve());
+    const Lock lock{staging_mutex_};
     spaces_used_.fetch_or(used.bits, std::memory_order_relaxed);
     return {};
 }
@@ -139,118 +149,149 @@ Result<void> DomainImpl::reserve_map(Storage& storage) { return reserve(storage,
 
 // --- transfers ---
 
-Result<void> DomainImpl::transfer(const Plan& plan, std::span<const LaunchUse> uses, SpaceId target) {
-    for (const PlannedTransfer& planned : plan.transfers)
-        POLDER_TRY(transfer(*uses[planned.use].storage, StorageRect::of(planned.range), planned.from, target));
-    return {};
-}
+namespace {
 
-Result<void> DomainImpl::transfer(StorageImpl& storage, const StorageRect& rect, SpaceId from, SpaceId to) {
+// Commits what was submitted of a transfer when it fails halfway.
+class BrokenTransfer {
+public:
+    BrokenTransfer(Residency& residency, const Rows& rows, const Move& move, const Moved& moved)
+        : residency_(residency), rows_(rows), move_(move), moved_(moved) {}
+    BrokenTransfer(const BrokenTransfer&) = delete;
+    BrokenTransfer& operator=(const BrokenTransfer&) = delete;
+    ~BrokenTransfer() {
+        if (!complete_ && moved_.has_begun()) [[unlikely]]
+            residency_.commit_broken_transfer(rows_.view(),
+                                              {move_.from.space, move_.to.space, moved_.read, moved_.written});
+    }
+    void is_complete() { complete_ = true; }
+
+private:
+    Residency& residency_;
+    const Rows& rows_;
+    const Move& move_;
+    const Moved& moved_;
+    bool complete_ = false;
+};
+
+}  // namespace
+
+Result<Moved> DomainImpl::transfer(StorageImpl& storage, const StorageRect& rect, SpaceId from, SpaceId to,
+                                   StagingSlots* slots, driver::Timepoint after) {
     Residency& residency = storage.residency();
     const Rows rows = rows_of(rect);
     WaitList before_read;
     WaitList before_write;
+    before_write.add(after);
     for (const ByteRange& row : rows) {
         residency.hidden_read_waits(row, from, before_read);
         residency.hidden_write_waits(row, to, before_write);
     }
     const Move move{place_of(from, storage.address(from), rect), place_of(to, storage.address(to), rect), rect.shape};
-    POLDER_ASSIGN(moved, mover_.hidden(move, before_read, before_write));
+    Moved moved;
+    BrokenTransfer broken{residency, rows, move, moved};
+    POLDER_TRY(mover_.hidden(move, before_read, before_write, slots, moved));
+    broken.is_complete();
     residency.commit_transfer(rows.view(), {from, to, moved.read, moved.written});
-    const ByteCount bytes{bytes_of(rect.shape)};
-    ledger_.add(from, to, bytes, bytes);
+    ledger_.add_moved(from, to, ByteCount{bytes_of(rect.shape)});
     POLDER_LOG(memory, "storage %llu: transfer [%llu, %llu) from space %u to %u%s", llu(storage.number()),
                llu(rows[0].begin), llu(rows[rows.size() - 1].end), from.value, to.value,
                rows.size() > 1 ? ", some rows of it" : "");
-    return {};
+    return moved;
 }
 
-Result<void> DomainImpl::bring(StorageImpl& storage, const StorageRect& rect, SpaceId target) {
-    const RectParts parts = split_by_source(storage.residency(), rect, {mover_.topology(), target, target});
+Result<void> DomainImpl::make_resident(StorageImpl& storage, const StorageRect& rect, SpaceId target) {
+    const SourceChoice choice{mover_.topology(), target, target};
+    count_needed(storage.residency(), rows_of(rect), choice, HostPlaces::apart);
+    const RectParts parts = split_by_source(storage.residency(), rect, choice);
     for (const RectPart& part : parts)
         if (part.source != target)
             POLDER_TRY(transfer(storage, part_of(rect, part), part.source, target));
     return {};
 }
 
-// --- kernels ---
-
-POLDER_THREAD_ANNOTATION(no_thread_safety_analysis)  // the Acquisition takes the lock along
-Result<Acquisition> DomainImpl::acquire(const Execution& execution, std::span<const Use> uses) {
-    for (const Use& use : uses)
-        POLDER_TRY(reserve(*use.storage, execution.space, &execution.queue));
-    mutex_.lock();
-    Result<void> prepared = prepare(execution, uses);
-    if (!prepared) {
-        mutex_.unlock();
-        return fail(std::move(prepared).error());
-    }
-    return Acquisition{*this};
+void DomainImpl::count_needed(const Residency& residency, const Rows& rows, const SourceChoice& choice,
+                              HostPlaces places) noexcept {
+    for (const ByteRange& row : rows)
+        residency.visit(row, [&](ByteRange range, const RangeState& state) {
+            if (state.holders.empty() || state.holders.contains(choice.to))
+                return;
+            const SpaceId source = choice(state.holders);
+            if (places == HostPlaces::apart || mover_.topology().route(source, choice.to) != Route::within)
+                ledger_.add_needed(source, choice.to, ByteCount{range.size()});
+        });
 }
 
-Result<void> DomainImpl::prepare(const Execution& execution, std::span<const Use> uses) {
-    if (launch_.room.size() < uses.size()) [[unlikely]]
-        launch_.room.resize(uses.size());
-    launch_.uses = std::span{launch_.room}.first(uses.size());
-    launch_.space = execution.space;
-    launch_.waits.reset(&execution.queue);
-    launch_.waits.add(execution.waits);
-    bool in_place = true;
-    for (size_t i = 0; i < uses.size(); ++i) {
-        StorageImpl& storage = impl(*uses[i].storage);
-        LaunchUse& use = launch_.uses[i];
-        use = {&storage, uses[i].range, uses[i].access, {}, storage.address(execution.space).plus(uses[i].range.begin)};
-        if (!in_place)
-            continue;
-        const auto newest = storage.residency().use_in_place(use.range, execution.space, use.access, launch_.waits);
-        in_place = newest.has_value();
-        use.next = newest.value_or(Version{}).next();
+// --- long transfers ---
+
+bool DomainImpl::is_long(ByteRange range, SpaceId from, SpaceId to) const {
+    return mover_.topology().route(from, to) == Route::staged && Staging::chunk_bytes(range.size()) < range.size();
+}
+
+bool DomainImpl::has_long_transfer(StorageImpl& storage, ByteRange range, SpaceId target) const {
+    if (is_host_memory(target))
+        return false;
+    const StorageGuard guard{storage};
+    bool found = false;
+    storage.residency().visit(range, [&](ByteRange piece, const RangeState& state) {
+        found = found || (!state.holders.empty() && !state.holders.contains(target) &&
+                          is_long(piece, mover_.topology().best_source(state.holders, target), target));
+    });
+    return found;
+}
+
+Result<void> DomainImpl::transfer_in_chunks(const LongTransfer& transfer, SpaceId target) {
+    std::optional<StagingSlots> slots;
+    driver::Timepoint last;  // of the chunks so far
+    const ByteRange range = transfer.range;
+    for (uint64_t at = range.begin; at < range.end;) {
+        if (!slots) {
+            POLDER_ASSIGN(taken, mover_.staging().take(range.end - at));
+            slots.emplace(std::move(taken));
+        }
+        const ByteRange chunk{at, std::min(range.end, at + slots->chunk_bytes())};
+        if (slots->is_reserve()) {
+            // The reserve is a lock, and comes after the storages' locks.
+            slots.reset();
+        }
+        POLDER_TRY(
+            transfer_chunk(*transfer.storage, {range.begin, at}, chunk, target, slots ? &*slots : nullptr, last));
+        at = chunk.end;
+        StorageGuard::pass(*transfer.storage);
     }
-    if (!in_place)
-        return prepare_by_plan(execution);
-    POLDER_LOG(memory, "kernel on space %u: %zu uses in place", execution.space.value, launch_.uses.size());
     return {};
 }
 
-Result<void> DomainImpl::prepare_by_plan(const Execution& execution) {
-    launch_.planned.clear();
-    for (const LaunchUse& use : launch_.uses)
-        launch_.planned.push_back({&use.storage->residency(), use.range, use.access});
-    const Plan made = plan(launch_.planned, execution.space, mover_.topology());
-    POLDER_LOG(memory, "kernel on space %u: %zu uses, %u transfers, %u new versions", execution.space.value,
-               launch_.uses.size(), made.transfers.size(), made.versions.size());
-    for (const PlannedVersion& version : made.versions)
-        launch_.uses[version.use].next = version.next;
-    POLDER_TRY(transfer(made, launch_.uses, execution.space));
-    launch_.waits.reset(&execution.queue);
-    launch_.waits.add(execution.waits);
-    for (const LaunchUse& use : launch_.uses)
-        use.storage->residency().user_waits(use.range, execution.space, use.access, launch_.waits);
+// Another thread may have changed the storage since the last chunk, so each one is planned by itself. `done` is what the
+// chunks before have moved; its touches become those of this chunk as well, so that the pieces can be merged.
+Result<void> DomainImpl::transfer_chunk(StorageImpl& storage, ByteRange done, ByteRange chunk, SpaceId target,
+                                        StagingSlots* slots, driver::Timepoint& last) {
+    if (has_failed(last))
+        return fail(last.queue->status(last.value), "a transfer between two devices has failed");
+    const StorageGuard guard{storage};
+    Residency& residency = storage.residency();
+    residency.prepare({&chunk, 1}, 3);
+    struct Part {
+        ByteRange range;
+        SpaceId from;
+    };
+    SmallVector<Part, 4> parts;
+    residency.visit(chunk, [&](ByteRange range, const RangeState& state) {
+        if (state.holders.empty() || state.holders.contains(target))
+            return;
+        const SpaceId from = mover_.topology().best_source(state.holders, target);
+        if (mover_.topology().route(from, target) == Route::staged)
+            parts.push_back({range, from});
+    });
+    residency.prepare({&done, 1}, 2 * parts.size());
+    for (const Part& part : parts) {
+        POLDER_ASSIGN(moved, transfer(storage, StorageRect::of(part.range), part.from, target, slots, last));
+        residency.commit_broken_transfer({&done, 1}, {part.from, target, moved.read, moved.written});
+        ledger_.add_needed(part.from, target, ByteCount{part.range.size()});
+        last = moved.written;
+    }
+    const ByteRange all{done.begin, chunk.end};
+    residency.merge({&all, 1});
     return {};
 }
 
-void DomainImpl::commit_launch(driver::Timepoint done) {
-    for (const LaunchUse& use : launch_.uses) {
-        if (writes(use.access))
-            use.storage->residency().commit_write({&use.range, 1}, launch_.space, use.next, done);
-        else if (reads(use.access))
-            use.storage->residency().commit_read({&use.range, 1}, launch_.space, TouchKind::user_read, done);
-    }
-}
-
-POLDER_THREAD_ANNOTATION(no_thread_safety_analysis)
-driver::Waits Acquisition::waits() const { return domain_->launch_.waits.view(); }
-
-POLDER_THREAD_ANNOTATION(no_thread_safety_analysis)
-DeviceAddress Acquisition::address(size_t index) const { return domain_->launch_.uses[index].address; }
-
-POLDER_THREAD_ANNOTATION(no_thread_safety_analysis)
-void Acquisition::commit(driver::Timepoint done) {
-    domain_->commit_launch(done);
-    release();
-}
-
-POLDER_THREAD_ANNOTATION(no_thread_safety_analysis)
-void Acquisition::release() { std::exchange(domain_, nullptr)->mutex_.unlock(); }
-
-} // namespace polder::memory
+}  // namespace polder::memory

@@ -1,8 +1,10 @@
 // Commands that copy between a storage and the application's memory or another storage: read, write, copy, fill.
 #include "domain_impl.h"
+#include "residency/prepared.h"
 #include "transfer/sequence.h"
 
 #include <base/log.h>
+#include <base/scope_exit.h>
 
 namespace polder::memory {
 namespace {
@@ -27,44 +29,58 @@ void add_waits_to_overwrite(const Residency& residency, const Rows& rows, SpaceI
 
 } // namespace
 
-Result<void> DomainImpl::copy_part(Sequence& sequence, const Execution& execution, const CopyPart& part) {
+Result<void> DomainImpl::copy_part(Sequence& sequence, const Execution& execution, const CopyPart& part,
+                                   driver::Timepoint& done) {
     Residency& residency = part.storage.residency();
     const Rows rows = rows_of(part.rect);
     const SpaceId source = part.move.from.space;
+    const bool on_queue = mover_.is_possible_on_queue(source, part.move.to.space, execution.space);
     const WaitList before_read = waits_to_read(residency, rows, source, execution.space);
-    if (mover_.is_possible_on_queue(source, part.move.to.space, execution.space)) {
-        POLDER_ASSIGN(moved, mover_.on_queue(execution.queue, part.move, before_read.view(), sequence.next()));
-        sequence.submitted(moved.written);
+    Moved moved;
+    // Also when the part fails halfway.
+    const ScopeExit commit{[&]() noexcept {
+        if (!moved.has_begun())
+            return;
+        if (on_queue && moved.written.queue)
+            sequence.submitted(moved.written);
+        else if (!on_queue)
+            sequence.await(moved.written);
         const TouchKind kind = moved.read.queue == &execution.queue ? TouchKind::user_read : TouchKind::hidden_read;
         residency.commit_read(rows.view(), source, kind, moved.read);
+        done = moved.written;
+    }};
+    if (on_queue) {
+        POLDER_TRY(mover_.on_queue(execution.queue, part.move, before_read.view(), sequence.next(), moved));
     } else {
         WaitList before_write;
         before_write.add(sequence.begin());
-        POLDER_ASSIGN(moved, mover_.hidden(part.move, before_read, before_write));
-        sequence.await(moved.written);
-        residency.commit_read(rows.view(), source, TouchKind::hidden_read, moved.read);
+        sequence.prepare_to_await();
+        POLDER_TRY(mover_.hidden(part.move, before_read, before_write, nullptr, moved));
     }
-    const ByteCount bytes{bytes_of(part.rect.shape)};
     if (mover_.topology().route(source, part.move.to.space) != Route::within)
-        ledger_.add(source, part.move.to.space, bytes, bytes);
+        ledger_.add_moved(source, part.move.to.space, ByteCount{bytes_of(part.rect.shape)});
     return {};
 }
 
 // Bytes that several spaces hold are read where no link has to be crossed.
 Result<driver::Timepoint> DomainImpl::read(const Execution& execution, Storage& from, const StorageRect& rect,
                                            std::byte* to, driver::RectLayout to_layout) {
-    const Lock lock{mutex_};
-    StorageImpl& storage = impl(from);
     Sequence sequence{execution};
-    const RectParts parts =
-        split_by_source(storage.residency(), rect, {mover_.topology(), host_space, execution.space});
+    const StorageGuard guard{from};
+    StorageImpl& storage = impl(from);
+    const Rows rows = rows_of(rect);
+    const Prepared prepared{storage.residency(), rows, 1};
+    const SourceChoice choice{mover_.topology(), host_space, execution.space};
+    count_needed(storage.residency(), rows, choice, HostPlaces::alike);
+    const RectParts parts = split_by_source(storage.residency(), rect, choice);
     for (const RectPart& part : parts) {
         const StorageRect part_rect = part_of(rect, part);
         const DeviceAddress target = DeviceAddress::of(to).plus(part.x + row_offset(to_layout, part.y, part.z));
         const Move move{place_of(part.source, storage.address(part.source), part_rect),
                         {host_space, target, to_layout},
                         part.shape};
-        POLDER_TRY(copy_part(sequence, execution, {storage, part_rect, move}));
+        driver::Timepoint done;
+        POLDER_TRY(copy_part(sequence, execution, {storage, part_rect, move}, done));
     }
     POLDER_LOG(memory, "storage %llu: read of %llu bytes on space %u, in %u parts",
                static_cast<unsigned long long>(storage.number()), static_cast<unsigned long long>(bytes_of(rect.shape)),
@@ -75,46 +91,66 @@ Result<driver::Timepoint> DomainImpl::read(const Execution& execution, Storage& 
 Result<driver::Timepoint> DomainImpl::write(const Execution& execution, Storage& to, const StorageRect& rect,
                                             const std::byte* from, driver::RectLayout from_layout) {
     POLDER_TRY(reserve(to, execution.space, &execution.queue));
-    const Lock lock{mutex_};
+    const StorageGuard guard{to};
     StorageImpl& storage = impl(to);
     Residency& residency = storage.residency();
     const Rows rows = rows_of(rect);
-    Sequence sequence{execution};
-    add_waits_to_overwrite(residency, rows, execution.space, sequence.before());
+    const Prepared prepared{residency, rows, 1};
+    WaitList waits{&execution.queue};
+    waits.add(execution.waits);
+    add_waits_to_overwrite(residency, rows, execution.space, waits);
+    const Version version = next_version(residency, rows.view());
     const Move move{{host_space, DeviceAddress::of(from), from_layout},
                     place_of(execution.space, storage.address(execution.space), rect),
                     rect.shape};
-    POLDER_ASSIGN(moved, mover_.on_queue(execution.queue, move, {}, sequence.next()));
-    const ByteCount bytes{bytes_of(rect.shape)};
-    ledger_.add(host_space, execution.space, bytes, bytes);
-    const Version version = next_version(residency, rows.view());
+    Moved moved;
+    POLDER_TRY(mover_.on_queue(execution.queue, move, {}, {waits.view(), execution.times}, moved));
     residency.commit_write(rows.view(), execution.space, version, moved.written);
+    const ByteCount bytes{bytes_of(rect.shape)};
+    ledger_.add_moved(host_space, execution.space, bytes);
+    for (const ByteRange& row : rows)
+        ledger_.add_needed(host_space, execution.space, ByteCount{row.size()});
     POLDER_LOG(memory, "storage %llu: write of %llu bytes on space %u, version %llu",
                static_cast<unsigned long long>(storage.number()), static_cast<unsigned long long>(bytes.value),
                execution.space.value, static_cast<unsigned long long>(version.value));
     return moved.written;
 }
 
+// Each part of the target is committed as soon as it is submitted: a failure halfway leaves no operation unknown.
 Result<driver::Timepoint> DomainImpl::copy(const Execution& execution, Storage& from, const StorageRect& from_rect,
                                            Storage& to, const StorageRect& to_rect) {
     POLDER_TRY(reserve(to, execution.space, &execution.queue));
-    const Lock lock{mutex_};
+    Sequence sequence{execution};
+    const Use both[] = {{&from, {}}, {&to, {}}};
+    const StorageGuard guard{both};
     StorageImpl& source = impl(from);
     StorageImpl& target = impl(to);
     const Rows to_rows = rows_of(to_rect);
-    const DeviceAddress to_base = target.address(execution.space);
-    Sequence sequence{execution};
+    const Rows from_rows = rows_of(from_rect);
+    const Prepared from_prepared{source.residency(), from_rows, 1};
+    // A part is written on the command's queue or a hidden one, the whole is complete on the command's.
+    const Prepared to_prepared{target.residency(), to_rows, 3};
     add_waits_to_overwrite(target.residency(), to_rows, execution.space, sequence.before());
-    const RectParts parts =
-        split_by_source(source.residency(), from_rect, {mover_.topology(), execution.space, execution.space});
+    const Version version = next_version(target.residency(), to_rows.view());
+    const DeviceAddress to_base = target.address(execution.space);
+    const SourceChoice choice{mover_.topology(), execution.space, execution.space};
+    count_needed(source.residency(), from_rows, choice, HostPlaces::alike);
+    const RectParts parts = split_by_source(source.residency(), from_rect, choice);
     for (const RectPart& part : parts) {
         const StorageRect part_from = part_of(from_rect, part);
+        const StorageRect part_to = part_of(to_rect, part);
         const Move move{place_of(part.source, source.address(part.source), part_from),
-                        place_of(execution.space, to_base, part_of(to_rect, part)), part.shape};
-        POLDER_TRY(copy_part(sequence, execution, {source, part_from, move}));
+                        place_of(execution.space, to_base, part_to), part.shape};
+        const Rows written = rows_of(part_to);
+        target.residency().prepare(written.view(), 3);
+        driver::Timepoint done;
+        const ScopeExit commit{[&]() noexcept {
+            if (done.queue)
+                target.residency().commit_write(written.view(), execution.space, version, done);
+        }};
+        POLDER_TRY(copy_part(sequence, execution, {source, part_from, move}, done));
     }
     const driver::Timepoint done = sequence.finish();
-    const Version version = next_version(target.residency(), to_rows.view());
     target.residency().commit_write(to_rows.view(), execution.space, version, done);
     POLDER_LOG(memory, "storage %llu: copy of %llu bytes to storage %llu on space %u, version %llu, in %u parts",
                static_cast<unsigned long long>(source.number()),
@@ -127,15 +163,18 @@ Result<driver::Timepoint> DomainImpl::copy(const Execution& execution, Storage& 
 Result<driver::Timepoint> DomainImpl::fill(const Execution& execution, Storage& to, ByteRange range,
                                            std::span<const std::byte> pattern) {
     POLDER_TRY(reserve(to, execution.space, &execution.queue));
-    const Lock lock{mutex_};
+    const StorageGuard guard{to};
     StorageImpl& storage = impl(to);
     Residency& residency = storage.residency();
-    Sequence sequence{execution};
-    residency.user_waits(range, execution.space, Access::overwrite, sequence.before());
-    const driver::Timepoint done = execution.queue.fill(
-        {storage.address(execution.space).plus(range.begin), range.size(), pattern}, sequence.next());
+    residency.prepare({&range, 1}, 1);
+    WaitList waits{&execution.queue};
+    waits.add(execution.waits);
+    residency.user_waits(range, execution.space, Access::overwrite, waits);
     const Version version = next_version(residency, range);
+    const driver::Timepoint done = execution.queue.fill(
+        {storage.address(execution.space).plus(range.begin), range.size(), pattern}, {waits.view(), execution.times});
     residency.commit_write({&range, 1}, execution.space, version, done);
+    residency.merge({&range, 1});
     POLDER_LOG(memory, "storage %llu: fill of [%llu, %llu) on space %u, version %llu",
                static_cast<unsigned long long>(storage.number()), static_cast<unsigned long long>(range.begin),
                static_cast<unsigned long long>(range.end), execution.space.value,

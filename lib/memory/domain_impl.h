@@ -1,7 +1,8 @@
-// The Domain's one implementation. Every function plans, submits what has to move, submits the command, and commits,
-// all under the one lock.
+// The Domain's one implementation. Every function locks the storages of the command, plans, submits what has to move,
+// submits the command, and commits.
 //
-// domain.cpp has reserving and kernels, domain_copies.cpp the commands that copy, domain_maps.cpp maps and migration.
+// domain.cpp has reserving and transfers, domain_launch.cpp kernels, domain_copies.cpp the commands that copy,
+// domain_maps.cpp maps and migration.
 #pragma once
 
 #include "ledger_impl.h"
@@ -14,7 +15,6 @@
 #include <memory/domain.h>
 
 #include <atomic>
-#include <vector>
 
 namespace polder::memory {
 
@@ -22,17 +22,18 @@ class Sequence;
 
 class DomainImpl final : public Domain {
 public:
-    explicit DomainImpl(std::span<Space* const> spaces) : mover_(spaces) {}
+    explicit DomainImpl(std::span<Space* const> spaces);
 
     [[nodiscard]] Result<void> reserve(Storage& storage, SpaceId space, const driver::Queue* queue) override;
     [[nodiscard]] Result<void> reserve(std::span<Storage* const> storages, SpaceId space,
                                        const driver::Queue* queue) override;
     [[nodiscard]] bool is_reserved(const Storage& storage, SpaceId space) const override;
     // Host memory that the calling thread is about to write.
-    [[nodiscard]] Result<void> reserve_for_host(StorageImpl& storage) POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] Result<void> reserve_for_host(StorageImpl& storage);
     [[nodiscard]] Result<void> reserve_map(Storage& storage) override;
 
-    [[nodiscard]] Result<Acquisition> acquire(const Execution& execution, std::span<const Use> uses) override;
+    [[nodiscard]] Result<driver::Timepoint> launch(const Execution& execution, std::span<const Use> uses,
+                                                   SubmitLaunch submit) override;
     [[nodiscard]] Result<driver::Timepoint> read(const Execution& execution, Storage& from, const StorageRect& rect,
                                                  std::byte* to, driver::RectLayout to_layout) override;
     [[nodiscard]] Result<driver::Timepoint> write(const Execution& execution, Storage& to, const StorageRect& rect,
@@ -51,73 +52,64 @@ public:
 
     [[nodiscard]] Ledger& ledger() override { return ledger_; }
     [[nodiscard]] SpaceImpl& space(SpaceId id) const { return *mover_.space(id); }
-    // Guards the residency of every storage.
-    [[nodiscard]] Mutex& mutex() { return mutex_; }
 
 private:
-    friend class Acquisition;
-
-    // What a kernel does to one byte range, and what becomes of it.
-    struct LaunchUse {
-        StorageImpl* storage = nullptr;
-        ByteRange range;
-        Access access = Access::none;
-        Version next;  // of all its bytes, if it writes
-        DeviceAddress address;
-    };
+    struct LaunchPlan;
 
     static StorageImpl& impl(Storage& storage) { return static_cast<StorageImpl&>(storage); }
 
-    // --- shared by all commands; domain.cpp ---
-    // May wait for work in flight, so never called under the lock.
+    // --- reserving; domain.cpp. May wait for work in flight, so never under a storage's lock ---
     [[nodiscard]] Result<void> reserve_now(std::span<StorageImpl* const> storages, SpaceId space,
-                                           const LeaseTerms& terms) POLDER_EXCLUDES(mutex_);
-    [[nodiscard]] Result<void> reserve_now(StorageImpl& storage, SpaceId space, const LeaseTerms& terms)
-        POLDER_EXCLUDES(mutex_);
-    [[nodiscard]] Result<void> reserve_staging(SpaceId space) POLDER_EXCLUDES(mutex_);
-    [[nodiscard]] Result<void> lease(std::span<StorageImpl* const> storages, SpaceId space, const LeaseTerms& terms)
-        POLDER_EXCLUDES(mutex_);
-    // Brings what `plan` asks for to `target`, and commits it.
-    [[nodiscard]] Result<void> transfer(const Plan& plan, std::span<const LaunchUse> uses, SpaceId target)
-        POLDER_REQUIRES(mutex_);
-    // Copies `rect`, which `from` holds and `to` does not.
-    [[nodiscard]] Result<void> transfer(StorageImpl& storage, const StorageRect& rect, SpaceId from, SpaceId to)
-        POLDER_REQUIRES(mutex_);
-    // Brings what is stale of `rect` to `target`.
-    [[nodiscard]] Result<void> bring(StorageImpl& storage, const StorageRect& rect, SpaceId target)
-        POLDER_REQUIRES(mutex_);
+                                           const LeaseTerms& terms);
+    [[nodiscard]] Result<void> reserve_now(StorageImpl& storage, SpaceId space, const LeaseTerms& terms);
+    [[nodiscard]] Result<void> reserve_staging(SpaceId space);
+    [[nodiscard]] Result<void> lease(std::span<StorageImpl* const> storages, SpaceId space, const LeaseTerms& terms);
+
+    // --- transfers; domain.cpp ---
+    // Copies `rect`, which `from` holds and `to` does not, and commits that. The storage is locked, and its rows are
+    // prepared for two touches more. `slots` are for staging, or null. Writing waits for `after` as well.
+    [[nodiscard]] Result<Moved> transfer(StorageImpl& storage, const StorageRect& rect, SpaceId from, SpaceId to,
+                                         StagingSlots* slots = nullptr, driver::Timepoint after = {});
+    // Makes `target` a holder of what is stale of `rect` there. Likewise.
+    [[nodiscard]] Result<void> make_resident(StorageImpl& storage, const StorageRect& rect, SpaceId target);
+    // A staged transfer of more than one chunk.
+    struct LongTransfer {
+        StorageImpl* storage = nullptr;
+        ByteRange range;
+    };
+    // Makes `target` a holder of a range, chunk by chunk: the storage is locked for one chunk at a time, so that other
+    // threads can use it in between. For bytes that come to `target` by staging; others are left where they are.
+    [[nodiscard]] Result<void> transfer_in_chunks(const LongTransfer& transfer, SpaceId target);
+    [[nodiscard]] Result<void> transfer_chunk(StorageImpl& storage, ByteRange done, ByteRange chunk, SpaceId target,
+                                              StagingSlots* slots, driver::Timepoint& last);
+    [[nodiscard]] bool is_long(ByteRange range, SpaceId from, SpaceId to) const;
+    // Whether bytes of `range` come to `target` by a long transfer.
+    [[nodiscard]] bool has_long_transfer(StorageImpl& storage, ByteRange range, SpaceId target) const;
+    // Adds to the ledger what a perfect plan would copy of `rows`. Commands that copy read either place of the host where it
+    // is; a replica in one is made from the other.
+    enum class HostPlaces : uint8_t { alike, apart };
+    void count_needed(const Residency& residency, const Rows& rows, const SourceChoice& choice,
+                      HostPlaces places) noexcept;
 
     // --- commands that copy; domain_copies.cpp ---
     struct CopyPart {
         StorageImpl& storage;  // that is read
-        StorageRect rect;      // of it
+        StorageRect rect;  // of it
         Move move;
     };
-    // Copies one part on the command's queue or, where that cannot be, on a hidden one.
-    [[nodiscard]] Result<void> copy_part(Sequence& sequence, const Execution& execution, const CopyPart& part)
-        POLDER_REQUIRES(mutex_);
+    // Copies one part on the command's queue or, where that cannot be, on a hidden one. Commits the reading, and sets
+    // `done` to when the target is written.
+    [[nodiscard]] Result<void> copy_part(Sequence& sequence, const Execution& execution, const CopyPart& part,
+                                         driver::Timepoint& done);
 
-    // --- kernels ---
-    // Plans in one pass over the uses as long as nothing has to move, which is the common case.
-    [[nodiscard]] Result<void> prepare(const Execution& execution, std::span<const Use> uses) POLDER_REQUIRES(mutex_);
-    [[nodiscard]] Result<void> prepare_by_plan(const Execution& execution) POLDER_REQUIRES(mutex_);
-    void commit_launch(driver::Timepoint done) POLDER_REQUIRES(mutex_);
+    // --- kernels; domain_launch.cpp ---
+    [[nodiscard]] Result<void> prepare_by_plan(LaunchPlan& launch);
 
     Mover mover_;
-    // Devices' memories that storages have been given, as SpaceSet::bits. Written under the lock.
-    std::atomic<uint64_t> spaces_used_{0};
     LedgerImpl ledger_;
-    Mutex mutex_;
-
-    // The launch being planned: valid while an Acquisition holds the lock, kept to save allocations.
-    struct Launch {
-        SpaceId space;
-        WaitList waits;
-        std::span<LaunchUse> uses;  // the first of `room`
-        std::vector<LaunchUse> room;
-        std::vector<PlannedUse> planned;
-    };
-    Launch launch_ POLDER_GUARDED_BY(mutex_);
+    // Devices' memories that storages have been given, as SpaceSet::bits. Written under the mutex.
+    std::atomic<uint64_t> spaces_used_{0};
+    Mutex staging_mutex_;
 };
 
-} // namespace polder::memory
+}  // namespace polder::memory

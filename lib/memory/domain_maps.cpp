@@ -1,5 +1,6 @@
 // Commands that move bytes for what comes later: map, unmap, migrate.
 #include "domain_impl.h"
+#include "residency/prepared.h"
 #include "transfer/sequence.h"
 
 #include <base/log.h>
@@ -32,15 +33,16 @@ const char* name_of(MapAccess access) {
 Result<driver::Timepoint> DomainImpl::map(const Execution& execution, Storage& of, const StorageRect& rect,
                                           MapAccess access) {
     POLDER_TRY(reserve_map(of));
-    const Lock lock{mutex_};
+    const StorageGuard guard{of};
     StorageImpl& storage = impl(of);
     Residency& residency = storage.residency();
     const SpaceId place = storage.map_place();
     const Rows rows = rows_of(rect);
     POLDER_LOG(memory, "storage %llu: map of %llu bytes for %s", static_cast<unsigned long long>(storage.number()),
                static_cast<unsigned long long>(bytes_of(rect.shape)), name_of(access));
+    const Prepared prepared{residency, rows, 3};
     if (reads(access_of(access)))
-        POLDER_TRY(bring(storage, rect, place));
+        POLDER_TRY(make_resident(storage, rect, place));
     Sequence sequence{execution};
     for (const ByteRange& row : rows)
         residency.user_waits(row, place, access_of(access), sequence.before());
@@ -51,18 +53,19 @@ Result<driver::Timepoint> DomainImpl::map(const Execution& execution, Storage& o
 
 Result<driver::Timepoint> DomainImpl::unmap(const Execution& execution, Storage& of, const StorageRect& rect,
                                             MapAccess access) {
-    const Lock lock{mutex_};
+    const StorageGuard guard{of};
     StorageImpl& storage = impl(of);
     Residency& residency = storage.residency();
     const SpaceId place = storage.map_place();
-    const Rows rows = rows_of(rect);
     Sequence sequence{execution};
     if (!writes(access_of(access)))
         return sequence.finish();
+    const Rows rows = rows_of(rect);
+    const Prepared prepared{residency, rows, 1};
     for (const ByteRange& row : rows)
         residency.user_waits(row, place, Access::overwrite, sequence.before());
-    const driver::Timepoint done = sequence.finish();
     const Version version = next_version(residency, rows.view());
+    const driver::Timepoint done = sequence.finish();
     residency.commit_write(rows.view(), place, version, done);
     POLDER_LOG(memory, "storage %llu: unmap of %llu bytes after %s, version %llu",
                static_cast<unsigned long long>(storage.number()), static_cast<unsigned long long>(bytes_of(rect.shape)),
@@ -70,28 +73,40 @@ Result<driver::Timepoint> DomainImpl::unmap(const Execution& execution, Storage&
     return done;
 }
 
+namespace {
+
+SpaceId place_in(StorageImpl& storage, SpaceId target) { return target.is_host() ? storage.map_place() : target; }
+
+} // namespace
+
+// Long transfers go first, without the locks; what is left is done together.
 Result<driver::Timepoint> DomainImpl::migrate(const Execution& execution, std::span<const Use> ranges, SpaceId target,
                                               Content content) {
-    for (const Use& use : ranges)
+    for (const Use& use : ranges) {
         POLDER_TRY(target.is_host() ? reserve_map(*use.storage) : reserve(*use.storage, target, &execution.queue));
-    const Lock lock{mutex_};
+        if (content == Content::kept && has_long_transfer(impl(*use.storage), use.range, target))
+            POLDER_TRY(transfer_in_chunks({&impl(*use.storage), use.range}, target));
+    }
+    const StorageGuard guard{ranges};
     Sequence sequence{execution};
+    SmallVector<Version, 8> next;
     for (const Use& use : ranges) {
         StorageImpl& storage = impl(*use.storage);
-        const SpaceId place = target.is_host() ? storage.map_place() : target;
+        storage.residency().prepare({&use.range, 1}, 3);
+        const SpaceId place = place_in(storage, target);
         if (content == Content::kept)
-            POLDER_TRY(bring(storage, StorageRect::of(use.range), place));
+            POLDER_TRY(make_resident(storage, StorageRect::of(use.range), place));
         storage.residency().user_waits(use.range, place, content == Content::kept ? Access::read : Access::overwrite,
                                        sequence.before());
+        next.push_back(next_version(storage.residency(), use.range));
     }
     const driver::Timepoint done = sequence.finish();
-    if (content == Content::undefined) {
-        for (const Use& use : ranges) {
-            StorageImpl& storage = impl(*use.storage);
-            const SpaceId place = target.is_host() ? storage.map_place() : target;
-            storage.residency().commit_write({&use.range, 1}, place, next_version(storage.residency(), use.range),
-                                             done);
-        }
+    for (size_t i = 0; i < ranges.size(); ++i) {
+        StorageImpl& storage = impl(*ranges[i].storage);
+        const std::span<const ByteRange> range{&ranges[i].range, 1};
+        if (content == Content::undefined)
+            storage.residency().commit_write(range, place_in(storage, target), next[i], done);
+        storage.residency().merge(range);
     }
     POLDER_LOG(memory, "migration of %zu ranges to space %u%s", ranges.size(), target.value,
                content == Content::kept ? "" : ", contents undefined");

@@ -1,21 +1,49 @@
-// The ledger's one implementation.
+// The ledger's one implementation: a table of counters per pair of the domain's spaces, in a few copies so that threads
+// seldom share a cache line. The copies are added up when somebody asks.
 #pragma once
 
-#include <base/mutex.h>
 #include <memory/ledger.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <span>
 
 namespace polder::memory {
 
 class LedgerImpl final : public Ledger {
 public:
-    void add(SpaceId from, SpaceId to, ByteCount moved, ByteCount needed) override;
+    // Transfers between other spaces are never counted.
+    explicit LedgerImpl(std::span<const SpaceId> spaces);
+
+    // One transfer of `bytes`. Nothing when it stays in its memory.
+    void add_moved(SpaceId from, SpaceId to, ByteCount bytes) noexcept;
+    void add_needed(SpaceId from, SpaceId to, ByteCount bytes) noexcept;
+
     [[nodiscard]] std::vector<Entry> entries() const override;
     [[nodiscard]] uint64_t moved_bytes() const override;
+    [[nodiscard]] uint64_t needed_bytes() const override;
     void reset() override;
 
 private:
-    mutable Mutex mutex_;
-    std::vector<Entry> entries_ POLDER_GUARDED_BY(mutex_);  // a handful
+    static constexpr uint32_t copies = 4;
+    struct Counters {
+        std::atomic<uint64_t> transfers{0};
+        std::atomic<uint64_t> moved{0};
+        std::atomic<uint64_t> needed{0};
+    };
+    [[nodiscard]] size_t pair(SpaceId from, SpaceId to) const {
+        return size_t{index_[from.value]} * spaces_.size() + index_[to.value];
+    }
+    [[nodiscard]] Counters& mine(SpaceId from, SpaceId to) noexcept;
+    [[nodiscard]] Entry sum(SpaceId from, SpaceId to) const;
+    template <class F>
+    void for_each_pair(F&& f) const;
+
+    std::vector<SpaceId> spaces_;  // ascending
+    std::array<uint8_t, SpaceId::max_spaces> index_{};  // in spaces_
+    size_t stride_;  // counters in one copy, rounded up to whole cache lines
+    std::unique_ptr<Counters[]> counters_;
 };
 
-} // namespace polder::memory
+}  // namespace polder::memory

@@ -4,6 +4,7 @@
 #include <base/log.h>
 
 #include <cstring>
+#include <new>
 
 namespace polder::memory {
 namespace {
@@ -38,15 +39,15 @@ uint64_t StorageImpl::number() const {
     return number_.compare_exchange_strong(number, fresh, std::memory_order_relaxed) ? fresh : number;
 }
 
-StorageImpl::Turn::Turn(StorageImpl& storage, SpaceId space)
-    : taken_(storage.turns_taken_), bit_(SpaceSet{space}.bits) {
-    for (uint64_t before; (before = taken_.fetch_or(bit_, std::memory_order_acquire)) & bit_;)
-        taken_.wait(before, std::memory_order_relaxed);
+StorageImpl::AllocationGuard::AllocationGuard(StorageImpl& storage, SpaceId space)
+    : allocating_(storage.allocating_), bit_(SpaceSet{space}.bits) {
+    for (uint64_t before; (before = allocating_.fetch_or(bit_, std::memory_order_acquire)) & bit_;)
+        allocating_.wait(before, std::memory_order_relaxed);
 }
 
-StorageImpl::Turn::~Turn() {
-    taken_.fetch_and(~bit_, std::memory_order_release);
-    taken_.notify_all();
+StorageImpl::AllocationGuard::~AllocationGuard() {
+    allocating_.fetch_and(~bit_, std::memory_order_release);
+    allocating_.notify_all();
 }
 
 void StorageImpl::add_application_memory(std::byte* memory) {
@@ -57,6 +58,7 @@ void StorageImpl::add_application_memory(std::byte* memory) {
 }
 
 void StorageImpl::add_block(SpaceId space, const Lease& lease) {
+    replicas_.reserve(replicas_.size() + 1);
     residency_.begin_in(space, lease.after.view());
     add_replica({space, lease.block.address, lease.block});
 }
@@ -71,7 +73,7 @@ void StorageImpl::add_replica(const Replica& replica) {
 void StorageImpl::run_when_idle(ByteRange range, CompletionCallback callback) {
     WaitList waits;
     {
-        const Lock lock{domain_.mutex()};
+        const StorageGuard guard{*this};
         residency_.all_waits(range, waits);
     }
     run_when_complete(waits.view(), callback);
@@ -93,21 +95,40 @@ StorageImpl::~StorageImpl() {
     give_back();
 }
 
-// Memory goes back as soon as the work in flight there is done; the application hears of it when all of it is.
-void StorageImpl::give_back() {
-    WaitList all;
-    residency_.all_waits(all);
-    for (const Replica& replica : replicas_) {
-        if (!replica.block)
-            continue;
-        WaitList here;
-        residency_.all_waits(replica.space, here);
-        domain_.space(replica.space).pool().free(*replica.block, here.view());
+namespace {
+
+// Collects what is in flight with `collect`. When the host has no memory for the list, waits for all of it instead: a
+// destructor cannot fail.
+template <class Collect>
+void collect_or_wait(const Residency& residency, WaitList& waits, Collect&& collect) noexcept {
+    try {
+        collect(waits);
+    } catch (const std::bad_alloc&) {
+        waits.reset(nullptr);
+        residency.wait_for_all();
     }
+}
+
+} // namespace
+
+// Memory goes back as soon as the work in flight there is done; the application hears of it when all of it is.
+void StorageImpl::give_back() noexcept {
+    WaitList all;
+    collect_or_wait(residency_, all, [this](WaitList& waits) { residency_.all_waits(waits); });
+    for (const Replica& replica : replicas_)
+        give_back(replica);
     POLDER_LOG(memory, "storage %llu: destroyed%s", static_cast<unsigned long long>(number()),
                all.empty() ? "" : ", work in flight");
     if (destroyed_.function)
         run_when_complete(all.view(), destroyed_);
+}
+
+void StorageImpl::give_back(const Replica& replica) noexcept {
+    if (!replica.block)
+        return;
+    WaitList here;
+    collect_or_wait(residency_, here, [&](WaitList& waits) { residency_.all_waits(replica.space, waits); });
+    domain_.space(replica.space).pool().free(*replica.block, here.view());
 }
 
 } // namespace polder::memory

@@ -1,10 +1,11 @@
 // The Storage's one implementation: its residency, and its memory in every space that has been asked for any.
 //
-// Everything but the constants and the atomics is guarded by the domain's lock. The destructor needs no lock: nobody
-// else has a reference any more.
+// Everything but the constants and the atomics is guarded by the storage's lock (storage_guard.h). The destructor needs no
+// lock: nobody else has a reference any more.
 #pragma once
 
 #include "residency/residency.h"
+#include "storage_guard.h"
 
 #include <base/recycled.h>
 #include <memory/block_pool.h>
@@ -38,6 +39,7 @@ public:
     [[nodiscard]] uint64_t number() const;
     [[nodiscard]] Residency& residency() { return residency_; }
     [[nodiscard]] SpaceId map_place() const { return map_place_; }
+    [[nodiscard]] StorageLock& storage_lock() { return storage_lock_; }
 
     // Of its memory in `space`, which it has.
     [[nodiscard]] DeviceAddress address(SpaceId space) const {
@@ -47,20 +49,20 @@ public:
         assert(false && "no memory was reserved there");
         __builtin_unreachable();
     }
-    // Without the domain's lock.
+    // Without the storage's lock.
     [[nodiscard]] bool has_replica(SpaceId space) const {
         return (replica_spaces_.load(std::memory_order_acquire) >> space.value) & 1;
     }
-    // Whoever looks for memory in one space takes turns: so no storage is given memory twice. Waits for its turn.
-    class Turn {
+    // One thread at a time allocates a storage's memory in one space, so that it is allocated once. Other threads wait.
+    class AllocationGuard {
     public:
-        Turn(StorageImpl& storage, SpaceId space);
-        ~Turn();
-        Turn(const Turn&) = delete;
-        Turn& operator=(const Turn&) = delete;
+        AllocationGuard(StorageImpl& storage, SpaceId space);
+        ~AllocationGuard();
+        AllocationGuard(const AllocationGuard&) = delete;
+        AllocationGuard& operator=(const AllocationGuard&) = delete;
 
     private:
-        std::atomic<uint64_t>& taken_;
+        std::atomic<uint64_t>& allocating_;
         const uint64_t bit_;
     };
 
@@ -69,7 +71,7 @@ public:
     void add_application_memory(std::byte* memory);
     void write_initially(SpaceId space) {
         const ByteRange all{0, size().value};
-        residency_.commit_write({&all, 1}, space, Version{1}, {});
+        residency_.commit_write({&all, 1}, space, Version{1}, {});  // all: nothing to prepare
     }
 
 private:
@@ -79,14 +81,16 @@ private:
         std::optional<Block> block;  // none: the application's memory
     };
     void add_replica(const Replica& replica);
-    void give_back();
+    void give_back() noexcept;
+    void give_back(const Replica& replica) noexcept;
 
     DomainImpl& domain_;
+    StorageLock storage_lock_;
     mutable std::atomic<uint64_t> number_{0};  // 0: not asked for yet
     Residency residency_;
     SmallVector<Replica, 1> replicas_;
     std::atomic<uint64_t> replica_spaces_{0};  // as SpaceSet::bits
-    std::atomic<uint64_t> turns_taken_{0};  // likewise
+    std::atomic<uint64_t> allocating_{0};  // likewise
     std::atomic<std::byte*> map_address_{nullptr};
     SpaceId map_place_ = host_space;
     CompletionCallback destroyed_;

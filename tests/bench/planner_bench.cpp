@@ -72,9 +72,8 @@ struct Machine {
 
     [[nodiscard]] Execution on(CountingQueue& which) { return {which, SpaceId{1}, {}}; }
     void launch(CountingQueue& which, std::span<const Use> uses) {
-        auto acquisition = domain->acquire(on(which), uses);
-        benchmark::DoNotOptimize(acquisition->waits().size());
-        acquisition->commit(which.next());
+        benchmark::DoNotOptimize(domain->launch(
+            on(which), uses, [&](driver::Waits, std::span<const DeviceAddress>) { return which.next(); }));
     }
     [[nodiscard]] Ref<Storage> storage(uint64_t bytes) {
         return Storage::create(*domain, ByteCount{bytes}, {}).value();
@@ -150,8 +149,9 @@ void ping_pong_planning(benchmark::State& state) {
     const Use use{storage.get(), {0, 4096}, Access::read_write};
     for (auto _ : state) {
         for (uint32_t space : {0u, 1u}) {
-            auto acquisition = machine.domain->acquire({machine.queue, SpaceId{space}, {}}, {&use, 1});
-            acquisition->commit(machine.queue.next());
+            benchmark::DoNotOptimize(machine.domain->launch(
+                {machine.queue, SpaceId{space}, {}}, {&use, 1},
+                [&](driver::Waits, std::span<const DeviceAddress>) { return machine.queue.next(); }));
         }
     }
     state.SetItemsProcessed(2 * state.iterations());

@@ -11,10 +11,14 @@ constexpr SpaceId host{0}, a{1}, b{2};
 class Planner : public ::testing::Test {
 protected:
     void write(ByteRange range, SpaceId space) {
+        residency.prepare({&range, 1}, 1);
         residency.commit_write({&range, 1}, space, next_version(residency, range), {});
+        residency.merge({&range, 1});
     }
-    void bring(ByteRange range, SpaceId from, SpaceId to) {
+    void make_resident(ByteRange range, SpaceId from, SpaceId to) {
+        residency.prepare({&range, 1}, 2);
         residency.commit_transfer({&range, 1}, {from, to, {}, {}});
+        residency.merge({&range, 1});
     }
     [[nodiscard]] Plan planned(std::vector<PlannedUse> uses, SpaceId target) { return plan(uses, target, topology); }
     Residency residency{ByteCount{100}};
@@ -31,7 +35,7 @@ TEST_F(Planner, BytesInPlaceMoveNothing) {
 
 TEST_F(Planner, OnlyStaleBytesOfTheRangeMove) {
     write({0, 100}, a);
-    bring({0, 100}, a, b);
+    make_resident({0, 100}, a, b);
     write({40, 60}, a);
     const Plan result = planned({{&residency, {50, 100}, Access::read}}, b);
     ASSERT_EQ(result.transfers.size(), 1u);
@@ -43,7 +47,7 @@ TEST_F(Planner, OnlyStaleBytesOfTheRangeMove) {
 TEST_F(Planner, NeighboursFromOneSourceAreOneTransfer) {
     write({0, 50}, a);
     write({50, 100}, a);
-    bring({0, 50}, a, host);
+    make_resident({0, 50}, a, host);
     const Plan result = planned({{&residency, {0, 50}, Access::read}, {&residency, {50, 100}, Access::read}}, b);
     EXPECT_EQ(result.transfers.size(), 2u);
     const Plan whole = planned({{&residency, {0, 100}, Access::read}}, host);
@@ -53,7 +57,7 @@ TEST_F(Planner, NeighboursFromOneSourceAreOneTransfer) {
 
 TEST_F(Planner, HostIsPreferredToStagingAndAPeerToTheHost) {
     write({0, 100}, a);
-    bring({0, 100}, a, host);
+    make_resident({0, 100}, a, host);
     EXPECT_EQ(planned({{&residency, {0, 100}, Access::read}}, b).transfers[0].from, host);
     topology.add_peer(b, a);
     EXPECT_EQ(planned({{&residency, {0, 100}, Access::read}}, b).transfers[0].from, a);

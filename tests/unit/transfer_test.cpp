@@ -163,9 +163,7 @@ TEST_F(Transfer, CommandInPlaceWaitsForNothing) {
     const auto storage = world.storage(size);
     write(*storage, 1, whole, pattern(size, 1));
     const Use use{storage.get(), whole, Access::read_write};
-    auto acquisition = world.domain->acquire(world.on(1), {&use, 1});
-    ASSERT_TRUE(acquisition);
-    EXPECT_TRUE(acquisition->waits().empty());
+    EXPECT_TRUE(world.waits_of_kernel(world.on(1), use).empty());
 }
 
 TEST_F(Transfer, OtherQueueWaitsForAnIncomingTransferItDidNotStart) {
@@ -174,8 +172,7 @@ TEST_F(Transfer, OtherQueueWaitsForAnIncomingTransferItDidNotStart) {
     world.kernel(world.on(2, {&done, 1}), {{storage.get(), whole, Access::read}});
     world.moved();
     const Use use{storage.get(), whole, Access::read};
-    auto acquisition = world.domain->acquire(world.on(2, {}, 1), {&use, 1});
-    EXPECT_EQ(acquisition->waits().size(), 1u);
+    EXPECT_EQ(world.waits_of_kernel(world.on(2, {}, 1), use).size(), 1u);
     EXPECT_EQ(world.moved(), 0u);
 }
 
@@ -184,8 +181,7 @@ TEST_F(Transfer, WriterWaitsForATransferThatStillReads) {
     auto done = write(*storage, 1, whole, pattern(size, 1));
     world.kernel(world.on(2, {&done, 1}), {{storage.get(), whole, Access::read}});
     const Use use{storage.get(), whole, Access::overwrite};
-    auto acquisition = world.domain->acquire(world.on(1, {}, 1), {&use, 1});
-    EXPECT_EQ(acquisition->waits().size(), 1u);
+    EXPECT_EQ(world.waits_of_kernel(world.on(1, {}, 1), use).size(), 1u);
 }
 
 TEST_F(Transfer, MapIsZeroCopyWhereTheHostHoldsTheBytes) {

@@ -1,5 +1,9 @@
 #include "planner.h"
 
+#include <algorithm>
+#include <functional>
+#include <tuple>
+
 namespace polder::memory {
 namespace {
 
@@ -69,6 +73,47 @@ Plan plan(std::span<const PlannedUse> uses, SpaceId target, const Topology& topo
             result.versions.push_back({i, newest.next()});
     }
     return result;
+}
+
+SmallVector<NeededBytes, 4> needed_bytes(std::span<const PlannedUse> uses, SpaceId target, const Topology& topology) {
+    struct Stale {
+        const Residency* residency;
+        ByteRange range;
+        SpaceId from;
+    };
+    SmallVector<Stale, 8> all;
+    for (const PlannedUse& use : uses) {
+        if (!reads(use.access))
+            continue;
+        use.residency->visit(use.range, [&](ByteRange range, const RangeState& state) {
+            if (!state.holders.empty() && !state.holders.contains(target))
+                all.push_back({use.residency, range, topology.best_source(state.holders, target)});
+        });
+    }
+    std::sort(all.begin(), all.end(), [](const Stale& one, const Stale& other) {
+        return std::tie(one.residency, one.range.begin) < std::tie(other.residency, other.range.begin);
+    });
+    SmallVector<NeededBytes, 4> needed;
+    const Residency* residency = nullptr;
+    uint64_t counted_to = 0;  // of this residency
+    for (const Stale& stale : all) {
+        if (stale.residency != residency) {
+            residency = stale.residency;
+            counted_to = 0;
+        }
+        const uint64_t begin = std::max(counted_to, stale.range.begin);
+        if (begin >= stale.range.end)
+            continue;
+        counted_to = stale.range.end;
+        auto entry = std::find_if(needed.begin(), needed.end(),
+                                  [&](const NeededBytes& known) { return known.from == stale.from; });
+        if (entry == needed.end()) {
+            needed.push_back({stale.from, 0});
+            entry = needed.end() - 1;
+        }
+        entry->bytes += stale.range.end - begin;
+    }
+    return needed;
 }
 
 Version next_version(const Residency& residency, ByteRange range) { return next_version(residency, {&range, 1}); }

@@ -1,4 +1,4 @@
-// The planner: from what a command uses and where the bytes are now, what has to be moved and which versions
+// The planner: from what a command uses and where the bytes are now, it computes what has to be moved and which versions
 // come next. Pure: takes no lock, calls no driver, changes nothing; the caller executes the plan and then commits it.
 //
 // Minimal by construction: a byte is moved only if the command reads it and its newest version is not in the target,
@@ -31,13 +31,22 @@ struct PlannedVersion {
 
 struct Plan {
     SmallVector<PlannedTransfer, 4> transfers;  // to the target; pairwise disjoint
-    SmallVector<PlannedVersion, 8> versions;    // of the uses that write
+    SmallVector<PlannedVersion, 8> versions;  // of the uses that write
 };
 
 [[nodiscard]] Plan plan(std::span<const PlannedUse> uses, SpaceId target, const Topology& topology);
+
+// What a perfect plan would move: the bytes that the uses read and that `target` does not hold, each once, by the space
+// that they come from. Counted without looking at a plan, so that the ledger can compare the two.
+struct NeededBytes {
+    SpaceId from;
+    uint64_t bytes = 0;
+};
+[[nodiscard]] SmallVector<NeededBytes, 4> needed_bytes(std::span<const PlannedUse> uses, SpaceId target,
+                                                       const Topology& topology);
 
 // The version that `range` has after it was written once more.
 [[nodiscard]] Version next_version(const Residency& residency, ByteRange range);
 [[nodiscard]] Version next_version(const Residency& residency, std::span<const ByteRange> ranges);
 
-} // namespace polder::memory
+}  // namespace polder::memory

@@ -1,11 +1,16 @@
 // RangeMap: a state for every byte of [0, size), kept as few pieces as there are different states.
 //
 // A sorted array of pieces: finding one is a binary search, splitting and merging move what follows. Most maps
-// have one piece, which stands in the map itself: then nothing is searched or allocated. Updating many ranges at
-// once costs one pass over the pieces (rectangles have thousands of rows).
+// have one piece, which is stored in the map itself: then nothing is searched or allocated. Many ranges (the rows of a
+// rectangle) are prepared in one pass over the pieces.
 //
-// `State` offers `bool absorb(const State& next)`: true when the two are equal for every purpose; then this one now
-// stands for both. Not thread-safe; guarded by the domain's lock. Nothing fails but for std::bad_alloc.
+// A change has three steps, so that nothing can fail after a device operation was submitted:
+//   prepare  splits the pieces at the ends of the ranges; may throw std::bad_alloc, no byte's state changes
+//   apply    changes the states of prepared ranges; noexcept, keeps the pieces apart
+//   merge    joins equal neighbours; noexcept
+//
+// `State` offers `bool absorb(const State& next)`: true when the two are equal for every purpose; this state then
+// describes both pieces. Not thread-safe; the owner of the storage's lock calls it.
 #pragma once
 
 #include <algorithm>
@@ -25,6 +30,8 @@ public:
     [[nodiscard]] ByteCount size() const { return ByteCount{size_}; }
     [[nodiscard]] size_t pieces() const { return many_.empty() ? 1 : many_.size(); }
 
+    // False when the one piece is stored in the map itself: there is nothing to merge.
+    [[nodiscard]] bool is_split() const { return !many_.empty(); }
     // The one state of all bytes; null when there are several pieces.
     [[nodiscard]] const State* only() const { return many_.empty() ? &only_.state : nullptr; }
     // Likewise, to be changed, if `range` is all there is.
@@ -45,37 +52,70 @@ public:
             f(range_of(i).intersect(range), many_[i].state);
     }
 
-    // Calls f(ByteRange, State&) for every piece of `range`, split so that nothing outside it changes, then merges
-    // what became equal.
-    template <class F>
-    void update(ByteRange range, F&& f) {
+    // Splits the pieces so that one begins and one ends where each of `ranges` does. The ranges are sorted and disjoint.
+    void prepare(std::span<const ByteRange> ranges) {
+        if (ranges.size() > few_ranges) {
+            split_all(ranges);
+            return;
+        }
+        for (const ByteRange& range : ranges)
+            prepare(range);
+    }
+    void prepare(ByteRange range) {
         assert(range.end <= size_);
-        if (range.empty())
+        if (range.empty() || (many_.empty() && range.size() == size_)) [[likely]]
             return;
         if (many_.empty()) {
-            if (range.size() == size_) [[likely]] {
-                f(range, only_.state);
-                return;
-            }
-            many_.reserve(3);  // what one update makes of one piece
+            many_.reserve(3);  // the most pieces that one range makes of one
             many_.push_back(std::move(only_));
         }
-        const size_t first = split(range.begin);
-        const size_t past = range.end == end_of(first) ? first + 1 : boundary(range.end);
-        for (size_t i = first; i < past; ++i)
-            f(range_of(i), many_[i].state);
-        merge(first > 0 ? first - 1 : 0, std::min(past + 1, many_.size()));
+        split(range.begin);
+        if (range.end != size_)
+            split(range.end);
     }
 
-    // The same for many ranges, sorted and disjoint.
+    // Calls f(ByteRange, State&) for every piece of the prepared `range`, in order.
     template <class F>
-    void update(std::span<const ByteRange> ranges, F&& f) {
-        if (ranges.size() <= few_ranges) {
-            for (const ByteRange& range : ranges)
-                update(range, f);
+    void apply(ByteRange range, F&& f) {
+        if (range.empty())
+            return;
+        if (many_.empty()) [[likely]] {
+            assert(range.size() == size_);
+            f(range, only_.state);
             return;
         }
-        rebuild(ranges, f);
+        size_t i = find(range.begin);
+        assert(many_[i].begin == range.begin);
+        for (; i < many_.size() && many_[i].begin < range.end; ++i) {
+            assert(end_of(i) <= range.end);
+            f(range_of(i), many_[i].state);
+        }
+    }
+    template <class F>
+    void apply(std::span<const ByteRange> ranges, F&& f) {
+        for (const ByteRange& range : ranges)
+            apply(range, f);
+    }
+
+    // Merges equal neighbours from the one before the first range to the one after the last.
+    void merge(std::span<const ByteRange> ranges) noexcept {
+        if (many_.empty() || ranges.empty()) [[likely]]
+            return;
+        const size_t first = find(ranges.front().begin);
+        const size_t last = find(ranges.back().end - (ranges.back().empty() ? 0 : 1));
+        merge(first > 0 ? first - 1 : 0, std::min(last + 2, many_.size()));
+    }
+
+    // All three steps.
+    template <class F>
+    void update(std::span<const ByteRange> ranges, F&& f) {
+        prepare(ranges);
+        apply(ranges, f);
+        merge(ranges);
+    }
+    template <class F>
+    void update(ByteRange range, F&& f) {
+        update(std::span<const ByteRange>{&range, 1}, f);
     }
 
     // Calls f(ByteRange, State&) for every piece and merges what became equal.
@@ -121,21 +161,17 @@ private:
         return static_cast<size_t>(after - many_.begin()) - 1;
     }
 
-    // Makes a piece begin at `offset`, which is within the size, and answers its index.
-    size_t split(uint64_t offset) {
+    // Makes a piece begin at `offset`, which is less than the size.
+    void split(uint64_t offset) {
         const size_t index = find(offset);
         if (many_[index].begin == offset)
-            return index;
+            return;
         Piece right{offset, many_[index].state};
         many_.insert(many_.begin() + static_cast<ptrdiff_t>(index) + 1, std::move(right));
-        return index + 1;
     }
 
-    // Like split, but `offset` may be the size.
-    size_t boundary(uint64_t offset) { return offset == size_ ? many_.size() : split(offset); }
-
     // Merges equal neighbours among the pieces [first, past).
-    void merge(size_t first, size_t past) {
+    void merge(size_t first, size_t past) noexcept {
         size_t kept = first;
         for (size_t i = first + 1; i < past; ++i) {
             if (many_[kept].state.absorb(many_[i].state))
@@ -145,51 +181,44 @@ private:
         }
         if (kept + 1 < past)
             many_.erase(many_.begin() + static_cast<ptrdiff_t>(kept) + 1, many_.begin() + static_cast<ptrdiff_t>(past));
-        take_out_the_only_one();
+        keep_only_piece_inside();
     }
 
-    // The array keeps its memory: a map that was split once will be again.
-    void take_out_the_only_one() {
+    // The array keeps its memory: a map that was split once is likely to be split again.
+    void keep_only_piece_inside() noexcept {
         if (many_.size() != 1)
             return;
         only_ = std::move(many_.front());
         many_.clear();
     }
 
-    template <class F>
-    void rebuild(std::span<const ByteRange> ranges, F&& f) {
-        if (many_.empty())
-            many_.push_back(std::move(only_));
+    // Splits at the ends of many ranges in one pass.
+    void split_all(std::span<const ByteRange> ranges) {
+        const size_t pieces = many_.empty() ? 1 : many_.size();
         std::vector<Piece> result;
-        result.reserve(many_.size() + 2 * ranges.size());
-        const auto emit = [&](uint64_t begin, State state) {
-            if (result.empty() || !result.back().state.absorb(state))
-                result.push_back({begin, std::move(state)});
-        };
-        size_t next = 0;
-        for (size_t i = 0; i < many_.size(); ++i) {
-            const ByteRange piece = range_of(i);
-            for (uint64_t at = piece.begin; at < piece.end;) {
-                while (next < ranges.size() && ranges[next].end <= at)
-                    ++next;
-                const bool inside = next < ranges.size() && ranges[next].begin <= at;
-                const uint64_t until = next == ranges.size()
-                                           ? piece.end
-                                           : std::min(piece.end, inside ? ranges[next].end : ranges[next].begin);
-                State state = many_[i].state;
-                if (inside)
-                    f(ByteRange{at, until}, state);
-                emit(at, std::move(state));
-                at = until;
+        result.reserve(pieces + 2 * ranges.size());
+        size_t next = 0;  // the first range that does not end before the piece
+        for (size_t i = 0; i < pieces; ++i) {
+            const Piece& piece = many_.empty() ? only_ : many_[i];
+            const uint64_t end = many_.empty() ? size_ : end_of(i);
+            result.push_back(piece);
+            const auto cut = [&](uint64_t at) {
+                if (at > result.back().begin && at < end)
+                    result.push_back({at, piece.state});
+            };
+            for (; next < ranges.size() && ranges[next].begin < end; ++next) {
+                cut(ranges[next].begin);
+                cut(ranges[next].end);
+                if (ranges[next].end > end)
+                    break;  // also ends a later piece
             }
         }
         many_ = std::move(result);
-        take_out_the_only_one();
     }
 
     uint64_t size_;
-    Piece only_;               // valid while many_ is empty
-    std::vector<Piece> many_;  // several; one only when splitting it ran out of memory
+    Piece only_;  // valid while many_ is empty
+    std::vector<Piece> many_;  // several pieces; one while it is being split
 };
 
-} // namespace polder::memory
+}  // namespace polder::memory

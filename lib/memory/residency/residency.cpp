@@ -8,7 +8,7 @@ namespace {
 constexpr uint8_t user_wait_mask(Access access) {
     if (writes(access))
         return any_hidden;
-    return reads(access) ? static_cast<uint8_t>(TouchKind::hidden_write) : 0;
+    return reads(access) ? any_hidden_write : 0;
 }
 
 } // namespace
@@ -18,23 +18,43 @@ void Residency::user_waits(ByteRange range, SpaceId space, Access access, WaitLi
     visit(range, [&](ByteRange, const RangeState& state) { state.touches.collect(space, mask, waits); });
 }
 
-std::optional<Version> Residency::use_in_place(ByteRange range, SpaceId space, Access access, WaitList& waits) const {
-    const uint8_t mask = user_wait_mask(access);
-    const auto is_in_place = [&](const RangeState& state) {
-        return !reads(access) || state.holders.empty() || state.holders.contains(space);
-    };
-    if (const RangeState* state = map_.only()) [[likely]] {
-        if (!is_in_place(*state))
-            return std::nullopt;
-        state->touches.collect(space, mask, waits);
-        return state->version;
+void Residency::wait_for_all() const {
+    visit({0, size().value}, [&](ByteRange, const RangeState& state) {
+        for (const Touch& touch : state.touches.view())
+            touch.queue->wait(touch.value);
+    });
+}
+
+void Residency::prepare(std::span<const ByteRange> ranges, uint32_t touches) {
+    map_.prepare(ranges);
+    map_.apply(ranges, [&](ByteRange, RangeState& state) {
+        if (state.touches.has_transfers())
+            state.settle();
+        state.make_room(touches);
+    });
+}
+
+inline bool Residency::prepare_piece(RangeState& state, SpaceId space, Access access, uint32_t touches,
+                                     WaitList& waits) {
+    if (!state.touches.empty()) {
+        if (state.touches.has_transfers()) [[unlikely]]
+            state.settle();
+        state.touches.collect(space, user_wait_mask(access), waits);
+        state.make_room(touches);
     }
+    return !reads(access) || state.holders.empty() || state.holders.contains(space);
+}
+
+std::optional<Version> Residency::prepare_in_place(ByteRange range, SpaceId space, Access access, uint32_t touches,
+                                                   WaitList& waits) {
+    if (RangeState* const state = map_.only(range)) [[likely]]
+        return prepare_piece(*state, space, access, touches, waits) ? std::optional{state->version} : std::nullopt;
     bool in_place = true;
     Version newest;
-    visit(range, [&](ByteRange, const RangeState& state) {
-        in_place = in_place && is_in_place(state);
+    map_.prepare(range);
+    map_.apply(range, [&](ByteRange, RangeState& state) {
+        in_place &= prepare_piece(state, space, access, touches, waits);
         newest = std::max(newest, state.version);
-        state.touches.collect(space, mask, waits);
     });
     return in_place ? std::optional{newest} : std::nullopt;
 }
@@ -54,8 +74,13 @@ void Residency::all_waits(ByteRange range, WaitList& waits) const {
     });
 }
 
-void Residency::commit_transfer(std::span<const ByteRange> ranges, const Transferred& transfer) {
-    map_.update(ranges, [&](ByteRange, RangeState& state) {
+// A command that uses a whole storage of one piece is the common case.
+RangeState* Residency::only(std::span<const ByteRange> ranges) {
+    return ranges.size() == 1 ? map_.only(ranges.front()) : nullptr;
+}
+
+void Residency::commit_transfer(std::span<const ByteRange> ranges, const Transferred& transfer) noexcept {
+    map_.apply(ranges, [&](ByteRange, RangeState& state) {
         assert(state.holders.contains(transfer.from));
         state.holders.insert(transfer.to);
         // The transfer has waited for everything that touched the target's bytes.
@@ -63,40 +88,45 @@ void Residency::commit_transfer(std::span<const ByteRange> ranges, const Transfe
         state.touches.add(transfer.to, TouchKind::hidden_write, transfer.written);
         state.touches.add(transfer.from, TouchKind::hidden_read, transfer.read);
     });
-    sweep_sometimes();
 }
 
-// A command that uses a whole storage of one piece is the common case.
-RangeState* Residency::only(std::span<const ByteRange> ranges) {
-    return ranges.size() == 1 ? map_.only(ranges.front()) : nullptr;
+void Residency::commit_broken_transfer(std::span<const ByteRange> ranges, const Transferred& transfer) noexcept {
+    map_.apply(ranges, [&](ByteRange, RangeState& state) {
+        state.touches.add(transfer.to, TouchKind::hidden_write, transfer.written);
+        state.touches.add(transfer.from, TouchKind::hidden_read, transfer.read);
+    });
 }
 
-void Residency::commit_read(std::span<const ByteRange> ranges, SpaceId space, TouchKind kind, driver::Timepoint done) {
-    if (RangeState* state = only(ranges)) [[likely]] {
+void Residency::commit_read(std::span<const ByteRange> ranges, SpaceId space, TouchKind kind,
+                            driver::Timepoint done) noexcept {
+    if (RangeState* const state = only(ranges)) [[likely]] {
         state->touches.add(space, kind, done);
         return;
     }
-    if (done.is_complete())
-        return;
-    map_.update(ranges, [&](ByteRange, RangeState& state) { state.touches.add(space, kind, done); });
-    sweep_sometimes();
+    map_.apply(ranges, [&](ByteRange, RangeState& state) { state.touches.add(space, kind, done); });
 }
 
-void Residency::commit_write(std::span<const ByteRange> ranges, SpaceId space, Version next, driver::Timepoint done) {
-    if (RangeState* state = only(ranges)) [[likely]] {
+void Residency::commit_write(std::span<const ByteRange> ranges, SpaceId space, Version next,
+                             driver::Timepoint done) noexcept {
+    if (RangeState* const state = only(ranges)) [[likely]] {
         state->write(space, next, done);
         return;
     }
-    map_.update(ranges, [&](ByteRange, RangeState& state) { state.write(space, next, done); });
+    map_.apply(ranges, [&](ByteRange, RangeState& state) { state.write(space, next, done); });
+}
+
+void Residency::merge_pieces(std::span<const ByteRange> ranges) noexcept {
+    map_.merge(ranges);
     sweep_sometimes();
 }
 
 void Residency::begin_in(SpaceId space, driver::Waits after) {
     if (after.empty())
         return;
+    map_.sweep([&](ByteRange, RangeState& state) { state.make_room(static_cast<uint32_t>(after.size())); });
     map_.sweep([&](ByteRange, RangeState& state) {
         for (const driver::Timepoint& point : after)
-            state.touches.add(space, TouchKind::hidden_write, point);
+            state.touches.add(space, TouchKind::earlier, point);
     });
 }
 
@@ -125,10 +155,10 @@ bool Residency::validate() const {
 }
 
 // Touches of pieces that nobody uses any more keep neighbours apart: forget them when the map has doubled.
-void Residency::sweep_sometimes() {
+void Residency::sweep_sometimes() noexcept {
     if (map_.pieces() < sweep_at_) [[likely]]
         return;
-    map_.sweep([](ByteRange, RangeState& state) { state.touches.prune(); });
+    map_.sweep([](ByteRange, RangeState& state) { state.settle(); });
     sweep_at_ = std::max<size_t>(64, 2 * map_.pieces());
 }
 

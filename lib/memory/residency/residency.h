@@ -1,9 +1,10 @@
 // Residency: where the bytes of one storage are. The single source of truth for coherence.
 //
 // Per byte range: the newest version, the spaces that hold it, and what in flight touches the bytes in which space.
-// Parent and sub-buffers share it. The planner reads it; the mutating functions record what has been
-// submitted. Invariants: a range with a version above 0 has a holder, a range of version 0 (never
-// written, undefined content) has none. Not thread-safe: guarded by the domain's lock.
+// Parent and sub-buffers share it. The planner reads it. A command changes it in three steps: it prepares the ranges it
+// uses (which may run out of memory), submits its operations, and commits them (which cannot fail).
+// Invariants: a range with a version above 0 has a holder; a range of version 0 (never written, undefined content) has
+// none. Not thread-safe: guarded by the storage's lock (storage_guard.h).
 #pragma once
 
 #include "range_map.h"
@@ -31,10 +32,25 @@ struct RangeState {
         return true;
     }
     // A user's operation writes in `space`. Uses of one command may overlap; the version then grows once.
-    void write(SpaceId space, Version next, driver::Timepoint done) {
+    void write(SpaceId space, Version next, driver::Timepoint done) noexcept {
         version = std::max(version, next);
         holders = SpaceSet{space};
         touches.add(space, TouchKind::user_write, done);
+    }
+    // Forgets the touches that are complete. The target of a failed transfer is no holder, unless it became the only
+    // one by a later write.
+    void settle() noexcept {
+        touches.prune([this](SpaceId target) {
+            if (holders.count() > 1)
+                holders.erase(target);
+        });
+    }
+    // Afterwards `count` touches can be added without allocating.
+    void make_room(uint32_t count) {
+        if (touches.has_room(count)) [[likely]]
+            return;
+        settle();
+        touches.make_room(count);
     }
 };
 
@@ -63,13 +79,19 @@ public:
     // By whoever wants nothing to work on `range` any more, or on the storage.
     void all_waits(ByteRange range, WaitList& waits) const;
     void all_waits(WaitList& waits) const { all_waits({0, size().value}, waits); }
+    // Returns when everything in flight is complete. Allocates nothing.
+    void wait_for_all() const;
 
-    // All at once for a command in `space` whose bytes are in place: adds its waits and answers the newest version in
-    // `range`. Nothing, with some waits added perhaps, when bytes are missing.
-    [[nodiscard]] std::optional<Version> use_in_place(ByteRange range, SpaceId space, Access access,
-                                                      WaitList& waits) const;
+    // --- before submission: may throw std::bad_alloc; no byte's version or holders change, except that the target of a
+    // failed transfer is a holder no more ---
+    // Splits the pieces at the ends of `ranges` and makes room for `touches` commits on each byte.
+    void prepare(std::span<const ByteRange> ranges, uint32_t touches);
+    // The same for a command in `space` whose bytes are expected to be there: also adds what it must wait for, and
+    // returns the newest version in `range`; nothing, with some waits perhaps added, when bytes are missing.
+    [[nodiscard]] std::optional<Version> prepare_in_place(ByteRange range, SpaceId space, Access access,
+                                                          uint32_t touches, WaitList& waits);
 
-    // --- what has been submitted ---
+    // --- after submission: on prepared ranges ---
     // A hidden transfer: `to` holds the newest bytes from `written` on; the source is free from `read` on.
     struct Transferred {
         SpaceId from;
@@ -77,13 +99,24 @@ public:
         driver::Timepoint read;
         driver::Timepoint written;
     };
-    void commit_transfer(std::span<const ByteRange> ranges, const Transferred& transfer);
+    void commit_transfer(std::span<const ByteRange> ranges, const Transferred& transfer) noexcept;
+    // A transfer of which only a part was submitted: `to` does not hold the bytes.
+    void commit_broken_transfer(std::span<const ByteRange> ranges, const Transferred& transfer) noexcept;
     // An operation that reads in `space`.
-    void commit_read(std::span<const ByteRange> ranges, SpaceId space, TouchKind kind, driver::Timepoint done);
+    void commit_read(std::span<const ByteRange> ranges, SpaceId space, TouchKind kind, driver::Timepoint done) noexcept;
     // A user's operation that writes in `space`: the bytes become `next`, held there alone.
-    void commit_write(std::span<const ByteRange> ranges, SpaceId space, Version next, driver::Timepoint done);
-    // The memory in `space` is new to the storage: what still uses it for something else is complete at `after`.
+    void commit_write(std::span<const ByteRange> ranges, SpaceId space, Version next, driver::Timepoint done) noexcept;
+    // The memory in `space` is new to the storage: what still uses it for something else is complete at `after`. May throw
+    // std::bad_alloc; then nothing has changed.
     void begin_in(SpaceId space, driver::Waits after);
+    // False when merge has nothing to do.
+    [[nodiscard]] bool is_split() const { return map_.is_split(); }
+    // Merges equal neighbours around `ranges`, after the last commit of a command.
+    void merge(std::span<const ByteRange> ranges) noexcept {
+        if (map_.is_split()) [[unlikely]]
+            merge_pieces(ranges);
+    }
+
     // `space` holds nothing any more. Only when it is the only holder of no range.
     void drop(SpaceId space);
 
@@ -93,7 +126,11 @@ public:
 
 private:
     [[nodiscard]] RangeState* only(std::span<const ByteRange> ranges);
-    void sweep_sometimes();
+    // For one piece; false when bytes are missing.
+    [[nodiscard]] static bool prepare_piece(RangeState& state, SpaceId space, Access access, uint32_t touches,
+                                            WaitList& waits);
+    void merge_pieces(std::span<const ByteRange> ranges) noexcept;
+    void sweep_sometimes() noexcept;
 
     RangeMap<RangeState> map_;
     size_t sweep_at_ = 64;

@@ -1,5 +1,5 @@
 // What the residency remembers about commands in flight: wait lists, and the touches of a byte range.
-// Values without locks; used under the domain's lock.
+// Values without locks; the owner of the storage's lock uses them.
 #pragma once
 
 #include <base/small_vector.h>
@@ -8,6 +8,11 @@
 #include <polder/types.h>
 
 namespace polder::memory {
+
+// True when the operation is complete and has failed.
+[[nodiscard]] inline bool has_failed(driver::Timepoint point) {
+    return point.queue && point.is_complete() && point.queue->status(point.value) != Status::success;
+}
 
 // Timepoints to wait for: at most one per queue (the latest), none that is complete, none of the queue that waits
 // itself, because a queue executes in order.
@@ -34,6 +39,22 @@ public:
         for (const driver::Timepoint& point : points)
             add(point);
     }
+    // Afterwards `count` calls of add allocate nothing.
+    void make_room(uint32_t count) { list_.reserve(list_.size() + count); }
+    // Forgets what is complete.
+    void prune() {
+        for (uint32_t i = list_.size(); i-- > 0;)
+            if (list_[i].is_complete())
+                list_.erase_unordered(i);
+    }
+    // True when whatever waits for `others` also waits for everything in this list.
+    [[nodiscard]] bool is_implied_by(driver::Waits others) const {
+        return std::ranges::all_of(view(), [&](const driver::Timepoint& mine) {
+            return mine.is_complete() || std::ranges::any_of(others, [&](const driver::Timepoint& other) {
+                       return other.queue == mine.queue && other.value >= mine.value;
+                   });
+        });
+    }
     [[nodiscard]] driver::Waits view() const { return list_.view(); }
     [[nodiscard]] bool empty() const { return list_.empty(); }
 
@@ -43,11 +64,13 @@ private:
 };
 
 // How something in flight uses bytes in one space. `user` is an operation of the application, ordered against
-// others of its kind by the application's events; `hidden` is an operation that only this layer knows.
-enum class TouchKind : uint8_t { user_read = 1, user_write = 2, hidden_read = 4, hidden_write = 8 };
-inline constexpr uint8_t any_write = 2 | 8;
-inline constexpr uint8_t any_hidden = 4 | 8;
-inline constexpr uint8_t any_touch = 15;
+// others of its kind by the application's events; `hidden` is an operation that only this layer knows; `earlier` is one of
+// whoever had the memory before: it may write, and whether it fails does not matter here.
+enum class TouchKind : uint8_t { user_read = 1, user_write = 2, hidden_read = 4, hidden_write = 8, earlier = 16 };
+inline constexpr uint8_t any_write = 2 | 8 | 16;
+inline constexpr uint8_t any_hidden = 4 | 8 | 16;
+inline constexpr uint8_t any_hidden_write = 8 | 16;
+inline constexpr uint8_t any_touch = 31;
 
 struct Touch {
     driver::Queue* queue = nullptr;
@@ -62,23 +85,46 @@ struct Touch {
 // The touches of one byte range that may still be in flight; at most one per space, kind and queue.
 class Touches {
 public:
-    // Remembers one more, and forgets what is complete when there is not yet one of its kind.
-    void add(SpaceId space, TouchKind kind, driver::Timepoint when) {
+    Touches() = default;
+    // A copy has as much room as the original: splitting a prepared piece leaves two prepared pieces.
+    Touches(const Touches& other) {
+        list_.reserve(other.list_.capacity());
+        list_.append(other.list_.view());
+    }
+    Touches& operator=(const Touches& other) = delete;
+    Touches(Touches&&) noexcept = default;
+    Touches& operator=(Touches&&) noexcept = default;
+    ~Touches() = default;
+
+    [[nodiscard]] bool has_room(uint32_t count) const { return list_.size() + count <= list_.capacity(); }
+    // Afterwards `count` calls of add allocate nothing.
+    void make_room(uint32_t count) { list_.reserve(list_.size() + count); }
+    // Remembers one more touch. The caller has made room.
+    void add(SpaceId space, TouchKind kind, driver::Timepoint when) noexcept {
         for (Touch& touch : list_) {
             if (touch.queue == when.queue && touch.space == space && touch.kind == kind) {
                 touch.value = std::max(touch.value, when.value);
                 return;
             }
         }
-        add_new(space, kind, when);
+        // Whether a transfer has succeeded is asked later, so it is remembered even if it is complete.
+        if (when.queue && (kind == TouchKind::hidden_write || !when.is_complete()))
+            list_.push_back({when.queue, when.value, space, kind});
     }
-    void prune() {
-        for (uint32_t i = list_.size(); i-- > 0;)
-            if (list_[i].when().is_complete())
-                list_.erase_unordered(i);
+    // Forgets the touches that are complete. Calls failed(space) for each transfer among them that has failed.
+    template <class F>
+    void prune(F&& failed) noexcept {
+        for (uint32_t i = list_.size(); i-- > 0;) {
+            const Touch& touch = list_[i];
+            if (!touch.when().is_complete())
+                continue;
+            if (touch.kind == TouchKind::hidden_write && has_failed(touch.when()))
+                failed(touch.space);
+            list_.erase_unordered(i);
+        }
     }
-    // Forgets the touches in `space`: something that waited for all of them comes next.
-    void clear(SpaceId space) {
+    // Forgets the touches in `space`: an operation that waits for all of them comes next.
+    void clear(SpaceId space) noexcept {
         for (uint32_t i = list_.size(); i-- > 0;)
             if (list_[i].space == space)
                 list_.erase_unordered(i);
@@ -89,6 +135,10 @@ public:
             if (touch.space == space && (static_cast<uint8_t>(touch.kind) & mask) != 0)
                 waits.add(touch.when());
     }
+    // True when a transfer is among the touches.
+    [[nodiscard]] bool has_transfers() const {
+        return std::ranges::any_of(view(), [](const Touch& touch) { return touch.kind == TouchKind::hidden_write; });
+    }
     [[nodiscard]] bool empty() const { return list_.empty(); }
     [[nodiscard]] std::span<const Touch> view() const { return list_.view(); }
     friend bool operator==(const Touches& a, const Touches& b) {
@@ -96,12 +146,6 @@ public:
     }
 
 private:
-    [[gnu::noinline]] void add_new(SpaceId space, TouchKind kind, driver::Timepoint when) {
-        prune();
-        if (!when.is_complete())
-            list_.push_back({when.queue, when.value, space, kind});
-    }
-
     SmallVector<Touch, 3> list_;
 };
 

@@ -3,7 +3,11 @@
 // The first operation on the command's own queue waits for the command's dependencies, everything later follows in the
 // queue's order. Operations on hidden queues are kept between a marker before and a marker after them, so that
 // they too come after what precedes the command in its queue. All operations on the command's own queue share its times,
-// so that these tell of the whole. Lives for one call under the domain's lock.
+// so that these describe the whole command.
+//
+// Lives for one call. When the command fails after a part of it was submitted, the destructor waits for that part: it may
+// read or write the application's memory, and the command's times, which the application owns again after the failure. So a
+// Sequence is declared before the locks.
 #pragma once
 
 #include "residency/timeline.h"
@@ -18,39 +22,56 @@ public:
         : execution_(execution), first_(&execution.queue), last_(&execution.queue) {
         first_.add(execution.waits);
     }
+    Sequence(const Sequence&) = delete;
+    Sequence& operator=(const Sequence&) = delete;
+    ~Sequence() {
+        if (!finished_) [[unlikely]]
+            wait_for_parts();
+    }
 
     // What the whole command has to wait for, besides its events. Before the first operation.
     [[nodiscard]] WaitList& before() { return first_; }
 
-    // For the next operation on the command's queue; tell its timepoint to `submitted`.
+    // For the next operation on the command's queue; pass its timepoint to `submitted`.
     [[nodiscard]] driver::Submission next() const {
         return {begun() ? driver::Waits{} : first_.view(), execution_.times};
     }
-    void submitted(driver::Timepoint point) { newest_ = point; }
+    void submitted(driver::Timepoint point) noexcept { newest_ = point; }
     // The point that operations on hidden queues have to wait for.
     [[nodiscard]] driver::Timepoint begin() {
         if (!begun())
             newest_ = execution_.queue.marker({first_.view(), execution_.times});
         return newest_;
     }
+    // Makes room for one more `await`.
+    void prepare_to_await() { last_.make_room(1); }
     // The command is not complete before `point`.
-    void await(driver::Timepoint point) { last_.add(point); }
+    void await(driver::Timepoint point) noexcept { last_.add(point); }
     // The command's timepoint.
     [[nodiscard]] driver::Timepoint finish() {
         if (!begun())
             last_.add(first_.view());
         if (!begun() || !last_.empty())
             newest_ = execution_.queue.marker({last_.view(), execution_.times});
+        finished_ = true;
         return newest_;
     }
 
 private:
     [[nodiscard]] bool begun() const { return newest_.queue != nullptr; }
+    void wait_for_parts() const {
+        if (!begun())
+            return;
+        newest_.queue->wait(newest_.value);
+        for (const driver::Timepoint& point : last_.view())
+            point.queue->wait(point.value);
+    }
 
     const Execution& execution_;
     WaitList first_;
     WaitList last_;
     driver::Timepoint newest_;
+    bool finished_ = false;
 };
 
 }  // namespace polder::memory

@@ -59,90 +59,99 @@ Mover::Mover(std::span<Space* const> spaces) {
     }
 }
 
-Result<Moved> Mover::hidden(const Move& move, const WaitList& before_read, const WaitList& before_write) {
+Result<void> Mover::hidden(const Move& move, const WaitList& before_read, const WaitList& before_write,
+                           StagingSlots* slots, Moved& moved) {
     const Route route = topology_.route(move.from.space, move.to.space);
-    WaitList waits;
-    waits.add(before_write.view());
-    if (route != Route::staged)
-        waits.add(before_read.view());
-
+    WaitList all;
+    all.add(before_write.view());
+    all.add(before_read.view());
+    if (route == Route::staged) {
+        POLDER_ASSIGN(out, space(move.from.space)->transfers_out().lease(all.view(), slots ? slots->out : nullptr));
+        POLDER_ASSIGN(in, space(move.to.space)->transfers_in().lease(all.view(), slots ? slots->in : nullptr));
+        if (slots) {
+            slots->out = &out.queue();
+            slots->in = &in.queue();
+        }
+        return staged(move, before_read.view(), {out, in.queue(), &in}, {before_write.view()}, slots, moved);
+    }
     HiddenQueues& queues = route == Route::download ? space(move.from.space)->transfers_out()
                            : route == Route::within ? space(host_space)->transfers_in()
                                                     : space(move.to.space)->transfers_in();
-    if (route == Route::staged) {
-        POLDER_ASSIGN(out, space(move.from.space)->transfers_out().lease());
-        POLDER_ASSIGN(in, queues.lease());
-        Result<Moved> moved = staged(move, before_read.view(), out, in.queue(), {waits.view()});
-        if (moved)
-            in.submitted(moved->written);
-        return moved;
-    }
-    POLDER_ASSIGN(lease, queues.lease());
-    const driver::Submission submission{waits.view()};
-    const driver::Timepoint done = route == Route::peer ? peer(lease.queue(), move, submission)
-                                                        : lease.queue().copy(operation_of(move), submission);
-    lease.submitted(done);
-    return Moved{done, done};
+    POLDER_ASSIGN(lease, queues.lease(all.view()));
+    if (route == Route::peer)
+        peer(lease.queue(), move, {all.view()}, moved);
+    else
+        moved.read = moved.written = lease.queue().copy(operation_of(move), {all.view()});
+    lease.submitted(moved.written);
+    return {};
 }
 
-Result<Moved> Mover::on_queue(driver::Queue& queue, const Move& move, driver::Waits before_read,
-                              const driver::Submission& submission) {
+Result<void> Mover::on_queue(driver::Queue& queue, const Move& move, driver::Waits before_read,
+                             const driver::Submission& submission, Moved& moved) {
     const Route route = topology_.route(move.from.space, move.to.space);
-    if (route == Route::staged) {
-        POLDER_ASSIGN(out, space(move.from.space)->transfers_out().lease());
-        return staged(move, before_read, out, queue, submission);
-    }
-    WaitList waits{&queue};
+    WaitList waits{route == Route::staged ? nullptr : &queue};
     waits.add(before_read);
+    if (route == Route::staged) {
+        POLDER_ASSIGN(out, space(move.from.space)->transfers_out().lease(waits.view()));
+        return staged(move, before_read, {out, queue, nullptr}, submission, nullptr, moved);
+    }
     waits.add(submission.waits);
     const driver::Submission all{waits.view(), submission.times};
-    const driver::Timepoint done = route == Route::peer ? peer(queue, move, all) : queue.copy(operation_of(move), all);
-    return Moved{done, done};
+    if (route == Route::peer)
+        peer(queue, move, all, moved);
+    else
+        moved.read = moved.written = queue.copy(operation_of(move), all);
+    return {};
 }
 
-Result<Moved> Mover::staged(const Move& move, driver::Waits before_read, HiddenQueues::Lease& out, driver::Queue& in,
-                            const driver::Submission& submission) {
-    POLDER_ASSIGN(slots, staging_->take(bytes_of(move.shape)));
-    Moved moved;
-    uint32_t slot = 0;
+// Each chunk is copied out of the one memory on the hidden queue and into the other one on the second queue, which waits for
+// it; a slot is filled again when the second queue has emptied it. So both links are busy.
+Result<void> Mover::staged(const Move& move, driver::Waits before_read, const StagedPath& path,
+                           const driver::Submission& submission, StagingSlots* given, Moved& moved) {
+    std::optional<StagingSlots> own;
+    if (!given) {
+        POLDER_ASSIGN(taken, staging_->take(bytes_of(move.shape)));
+        given = &own.emplace(std::move(taken));
+    }
+    StagingSlots& slots = *given;
     bool first = true;
-    for_each_chunk(move.shape, slots.chunk_bytes, [&](const Chunk& chunk) {
+    for_each_chunk(move.shape, slots.chunk_bytes(), [&](const Chunk& chunk) {
         const driver::RectShape& shape = chunk.shape;
-        const Place between{host_space, slots.slot(slot), {shape.row_bytes, shape.row_bytes * shape.rows}};
-        WaitList before_out{&out.queue()};
-        if (first)
+        const Place between{host_space, slots.address(), {shape.row_bytes, shape.row_bytes * shape.rows}};
+        WaitList before_out{&path.out.queue()};
+        WaitList before_in{&path.in};
+        if (first) {
             before_out.add(before_read);
-        before_out.add(slots.emptied[slot]);
-        const Place from = moved_by(move.from, chunk.x, chunk.y, chunk.z);
-        moved.read = out.queue().copy(operation_of({from, between, shape}), {before_out.view()});
-        out.submitted(moved.read);
-
-        WaitList before_in{&in};
-        if (first)
             before_in.add(submission.waits);
+        }
+        before_out.add(slots.emptied());
+        const Place from = moved_by(move.from, chunk.x, chunk.y, chunk.z);
+        moved.read = path.out.queue().copy(operation_of({from, between, shape}), {before_out.view()});
+        path.out.submitted(moved.read);
+        slots.emptied() = moved.read;
+
         before_in.add(moved.read);
         const Place to = moved_by(move.to, chunk.x, chunk.y, chunk.z);
-        moved.written = in.copy(operation_of({between, to, shape}), {before_in.view(), submission.times});
-        slots.emptied[slot] = moved.written;
-        slot = (slot + 1) % slots.count;
+        moved.written = path.in.copy(operation_of({between, to, shape}), {before_in.view(), submission.times});
+        if (path.in_lease)
+            path.in_lease->submitted(moved.written);
+        slots.emptied() = moved.written;
+        slots.advance();
         first = false;
     });
-    staging_->give_back(slots, moved.written);
-    return moved;
+    return {};
 }
 
-driver::Timepoint Mover::peer(driver::Queue& queue, const Move& move, const driver::Submission& submission) {
+void Mover::peer(driver::Queue& queue, const Move& move, const driver::Submission& submission, Moved& moved) {
     driver::PeerCopy& peer_copy = *space(move.to.space)->device()->peer_copy();
     driver::Submission next = submission;
-    driver::Timepoint done;
     for (uint64_t z = 0; z < move.shape.slices; ++z) {
         for (uint64_t y = 0; y < move.shape.rows; ++y) {
-            done = peer_copy.copy(queue, move.from.space, moved_by(move.from, 0, y, z).address,
-                                  moved_by(move.to, 0, y, z).address, move.shape.row_bytes, next);
+            moved.read = moved.written = peer_copy.copy(queue, move.from.space, moved_by(move.from, 0, y, z).address,
+                                                        moved_by(move.to, 0, y, z).address, move.shape.row_bytes, next);
             next.waits = {};
         }
     }
-    return done;
 }
 
 }  // namespace polder::memory

@@ -1,7 +1,8 @@
 // Moving bytes between two memory spaces: which driver and queue does it, and how it is staged.
 //
-// One per domain, called under its lock; nothing waits. Fails only when a queue cannot be had, or staging memory for
-// memories of which not both have been reserved (staging.h).
+// One per domain; any thread. Nothing waits for a device. A move fails only when there is no queue, or no staging memory
+// because not both memories have been reserved (staging.h); it throws std::bad_alloc. A move of several operations may
+// fail after some of them were submitted: `Moved` then says what is in flight.
 #pragma once
 
 #include "allocation/space_impl.h"
@@ -35,9 +36,11 @@ struct Move {
     driver::RectShape shape;
 };
 
+// What has been submitted for a move, kept up to date after every submission.
 struct Moved {
-    driver::Timepoint read;     // the source is free
+    driver::Timepoint read;  // the source is free
     driver::Timepoint written;  // the target is there
+    [[nodiscard]] bool has_begun() const { return read.queue || written.queue; }
 };
 
 class Mover {
@@ -50,8 +53,10 @@ public:
 
     [[nodiscard]] Staging& staging() { return *staging_; }
 
-    // Moves on hidden queues. The lists are what reading the source and writing the target have to wait for.
-    [[nodiscard]] Result<Moved> hidden(const Move& move, const WaitList& before_read, const WaitList& before_write);
+    // Moves on hidden queues. The lists are what reading the source and writing the target have to wait for. `slots` are
+    // for staging; null: the move takes some of its own.
+    [[nodiscard]] Result<void> hidden(const Move& move, const WaitList& before_read, const WaitList& before_write,
+                                      StagingSlots* slots, Moved& moved);
 
     // Moves for a command of the user, on the queue of a device in `queue_space`. That is possible unless another
     // device's memory is read into host memory: only that device can do it.
@@ -59,17 +64,23 @@ public:
         return topology_.route(from, to) != Route::download || from == queue_space;
     }
     // `submission` is for what runs on the queue; `before_read` for a part that has to run on a hidden one.
-    [[nodiscard]] Result<Moved> on_queue(driver::Queue& queue, const Move& move, driver::Waits before_read,
-                                         const driver::Submission& submission);
+    [[nodiscard]] Result<void> on_queue(driver::Queue& queue, const Move& move, driver::Waits before_read,
+                                        const driver::Submission& submission, Moved& moved);
 
 private:
-    [[nodiscard]] Result<Moved> staged(const Move& move, driver::Waits before_read, HiddenQueues::Lease& out,
-                                       driver::Queue& in, const driver::Submission& submission);
-    [[nodiscard]] driver::Timepoint peer(driver::Queue& queue, const Move& move, const driver::Submission& submission);
+    // Where the operations of one move go.
+    struct StagedPath {
+        HiddenQueues::Lease& out;
+        driver::Queue& in;
+        HiddenQueues::Lease* in_lease;  // null: `in` is the command's own queue
+    };
+    [[nodiscard]] Result<void> staged(const Move& move, driver::Waits before_read, const StagedPath& path,
+                                      const driver::Submission& submission, StagingSlots* slots, Moved& moved);
+    void peer(driver::Queue& queue, const Move& move, const driver::Submission& submission, Moved& moved);
 
     std::array<SpaceImpl*, SpaceId::max_spaces> spaces_{};
     Topology topology_;
     std::optional<Staging> staging_;
 };
 
-} // namespace polder::memory
+}  // namespace polder::memory

@@ -85,15 +85,17 @@ Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Exec
         offsets.values()[count++] = pointers[i].offset;
     }
 
+    const auto submit = [&](driver::Waits waits, std::span<const DeviceAddress> addresses) {
+        for (size_t i = 0; i < addresses.size(); ++i)
+            put_address(block.values(), offsets.values()[i], addresses[i]);
+        return launch(execution, waits, block.values());
+    };
     driver::Timepoint done;
     if (count == 0) {
-        done = launch(execution, execution.waits, block.values());
+        done = submit(execution.waits, {});
     } else {
-        POLDER_ASSIGN(acquisition, queue.context().domain().acquire(execution, uses.values().first(count)));
-        for (size_t i = 0; i < count; ++i)
-            put_address(block.values(), offsets.values()[i], acquisition.address(i));
-        done = launch(execution, acquisition.waits(), block.values());
-        acquisition.commit(done);
+        POLDER_ASSIGN(launched, queue.context().domain().launch(execution, uses.values().first(count), submit));
+        done = launched;
     }
     queue.keep_alive(*code_.keeper, done);
     return done;
@@ -144,11 +146,13 @@ Result<driver::Timepoint> NativeCommand::submit(Queue& queue, const memory::Exec
         const Scratch<memory::Use, 16> uses(buffers_.size());
         for (size_t i = 0; i < buffers_.size(); ++i)
             uses.values()[i] = {&buffers_[i]->storage(), buffers_[i]->range(), Access::read_write};
-        POLDER_ASSIGN(acquisition, queue.context().domain().acquire(on_host, uses.values()));
-        for (size_t i = 0; i < buffers_.size(); ++i)
-            put_address(call->arguments, offsets_[i], acquisition.address(i));
-        done = execution.queue.call({&NativeCall::run, call.get()}, {acquisition.waits(), execution.times});
-        acquisition.commit(done);
+        const auto submit = [&](driver::Waits waits, std::span<const DeviceAddress> addresses) {
+            for (size_t i = 0; i < addresses.size(); ++i)
+                put_address(call->arguments, offsets_[i], addresses[i]);
+            return execution.queue.call({&NativeCall::run, call.get()}, {waits, execution.times});
+        };
+        POLDER_ASSIGN(launched, queue.context().domain().launch(on_host, uses.values(), submit));
+        done = launched;
     }
     queue.keep_alive(*call, done);
     return done;

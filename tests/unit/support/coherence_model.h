@@ -147,7 +147,7 @@ private:
         return holders.contains(host_space) || holders.contains(memory::application_space);
     }
     // The bytes that have to come to `space`, which then holds them.
-    void bring(Model& model, ByteRange range, SpaceId space) {
+    void make_resident(Model& model, ByteRange range, SpaceId space) {
         for (uint64_t i = range.begin; i < range.end; ++i) {
             Byte& byte = model.bytes[i];
             if (byte.version == 0 || byte.holders.contains(space))
@@ -239,7 +239,7 @@ private:
         }
         for (size_t i = 0; i < uses.size(); ++i)
             if (reads(uses[i].access))
-                bring(*models[i], uses[i].range, SpaceId{space});
+                make_resident(*models[i], uses[i].range, SpaceId{space});
         for (size_t i = 0; i < uses.size(); ++i) {
             if (!writes(uses[i].access))
                 continue;
@@ -372,7 +372,7 @@ private:
         std::vector<Touch> touches = touches_of(model, rect, writes);
         if (access != MapAccess::write_invalidate)
             for (const ByteRange& row : memory::rows_of(rect))
-                bring(model, row, place);
+                make_resident(model, row, place);
         ASSERT_TRUE(world_.domain->reserve_map(*model.storage));
         const auto waits = waits_for(touches);
         auto done = *world_.domain->map(world_.on(space, waits, queue()), *model.storage, rect, access);
@@ -406,7 +406,7 @@ private:
             for (uint64_t i = use.range.begin; i < use.range.end; ++i)
                 model.bytes[i].content.reset();
         } else {
-            bring(model, use.range, place);
+            make_resident(model, use.range, place);
         }
         using Content = memory::Domain::Content;
         issue(std::move(touches), *world_.domain->migrate(world_.on(space, waits, queue()), {&use, 1}, SpaceId{space},

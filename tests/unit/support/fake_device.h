@@ -5,10 +5,12 @@
 // are no host pointers; a wrong address fails the test. One thread.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <functional>
 #include <gtest/gtest.h>
+#include <map>
 #include <polder/driver.h>
 #include <random>
 #include <vector>
@@ -44,6 +46,16 @@ public:
     // Any work, for tests that play a kernel.
     driver::Timepoint submit(const driver::Submission& submission, std::function<void()> action);
 
+    // While held back, a queue executes nothing, as behind work that depends on the application.
+    void hold_back(bool held) { held_back_ = held; }
+    // The operation that is submitted next fails when it is executed.
+    void fail_next() { failing_ = submitted_ + 1; }
+    // As a driver does: an operation that waits for one that has failed is not executed, and fails as well.
+    [[nodiscard]] Status status(uint64_t value) const override {
+        const auto found = failed_.find(value);
+        return found == failed_.end() ? Status::success : found->second;
+    }
+
     [[nodiscard]] bool is_ready() const;
     [[nodiscard]] size_t pending() const { return operations_.size(); }
     [[nodiscard]] uint64_t submitted() const { return submitted_; }
@@ -58,6 +70,9 @@ private:
     FakeDevice& device_;
     std::deque<Operation> operations_;
     uint64_t submitted_ = 0;
+    uint64_t failing_ = 0;
+    std::map<uint64_t, Status> failed_;
+    bool held_back_ = false;
 };
 
 class FakeWorld {
@@ -88,6 +103,9 @@ public:
             ASSERT_EQ(queue->pending(), 0u) << "deadlock";
     }
     [[nodiscard]] size_t operations_executed() const { return executed_; }
+    [[nodiscard]] const std::vector<FakeQueue*>& queues() const { return queues_; }
+    // Called by each copy when it is submitted.
+    std::function<void(FakeQueue&)> on_copy;
 
 private:
     friend class FakeQueue;
@@ -125,7 +143,11 @@ public:
             reserved_ -= memory.size;
     }
     [[nodiscard]] ByteCount available_memory() const override { return ByteCount{options_.memory_bytes - reserved_}; }
+    // From now on, as a device without resources.
+    void refuse_queues() { refuses_queues_ = true; }
     [[nodiscard]] Result<std::unique_ptr<driver::Queue>> create_queue(driver::QueueRole) override {
+        if (refuses_queues_)
+            return fail(Status::out_of_resources);
         return std::make_unique<FakeQueue>(world_, *this);
     }
     [[nodiscard]] Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::KernelCode&) override {
@@ -162,6 +184,7 @@ private:
     driver::DeviceInfo info_;
     std::vector<std::byte> arena_;
     uint64_t reserved_ = 0;
+    bool refuses_queues_ = false;
 };
 
 inline FakeQueue::FakeQueue(FakeWorld& world, FakeDevice& device) : world_(world), device_(device) {
@@ -178,6 +201,8 @@ inline driver::Timepoint FakeQueue::submit(const driver::Submission& submission,
 }
 
 inline driver::Timepoint FakeQueue::copy(const driver::CopyOperation& operation, const driver::Submission& submission) {
+    if (world_.on_copy)
+        world_.on_copy(*this);
     return submit(submission, [this, operation] {
         const auto at = [this, &operation](const driver::CopyOperation::End& end, uint64_t y, uint64_t z) {
             const DeviceAddress address = end.address.plus(y * end.layout.row_pitch + z * end.layout.slice_pitch);
@@ -200,7 +225,7 @@ inline driver::Timepoint FakeQueue::fill(const driver::FillOperation& operation,
 }
 
 inline bool FakeQueue::is_ready() const {
-    if (operations_.empty())
+    if (operations_.empty() || held_back_)
         return false;
     for (const driver::Timepoint& wait : operations_.front().waits)
         if (!wait.is_complete())
@@ -211,7 +236,16 @@ inline bool FakeQueue::is_ready() const {
 inline void FakeQueue::step() {
     const Operation operation = std::move(operations_.front());
     operations_.pop_front();
-    operation.action();
+    const uint64_t value = completed() + 1;
+    const bool waited_for_failure = std::ranges::any_of(operation.waits, [](driver::Timepoint wait) {
+        return wait.queue && wait.queue->status(wait.value) != Status::success;
+    });
+    if (value == failing_)
+        failed_[value] = Status::out_of_resources;
+    else if (waited_for_failure)
+        failed_[value] = Status::exec_status_error_for_events_in_wait_list;
+    else
+        operation.action();
     started_.fetch_add(1);
     completed_.fetch_add(1, std::memory_order_release);
     ++world_.executed_;

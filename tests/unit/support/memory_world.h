@@ -59,25 +59,33 @@ public:
     driver::Timepoint kernel(
         const memory::Execution& execution, std::vector<memory::Use> uses,
         std::function<void(const std::vector<std::byte*>&)> work = [](const auto&) {}) {
-        memory::Acquisition acquisition = std::move(domain->acquire(execution, uses).value());
         FakeDevice& device = *devices[execution.space.value];
-        std::vector<DeviceAddress> addresses;
-        for (size_t i = 0; i < uses.size(); ++i)
-            addresses.push_back(acquisition.address(i));
-        const driver::Timepoint done =
-            static_cast<FakeQueue&>(execution.queue).submit({acquisition.waits()}, [&device, uses, addresses, work] {
+        const auto submit = [&](driver::Waits waits, std::span<const DeviceAddress> addresses) {
+            const std::vector<DeviceAddress> kept(addresses.begin(), addresses.end());
+            return static_cast<FakeQueue&>(execution.queue).submit({waits}, [&device, uses, kept, work] {
                 std::vector<std::byte*> bytes;
                 for (size_t i = 0; i < uses.size(); ++i)
-                    bytes.push_back(device.bytes(addresses[i], uses[i].range.size()));
+                    bytes.push_back(device.bytes(kept[i], uses[i].range.size()));
                 work(bytes);
             });
-        acquisition.commit(done);
-        return done;
+        };
+        return domain->launch(execution, uses, submit).value();
+    }
+    // What a kernel that is launched now would have to wait for. It is submitted.
+    std::vector<driver::Timepoint> waits_of_kernel(const memory::Execution& execution, const memory::Use& use) {
+        std::vector<driver::Timepoint> seen;
+        const auto submit = [&](driver::Waits waits, std::span<const DeviceAddress>) {
+            seen.assign(waits.begin(), waits.end());
+            return static_cast<FakeQueue&>(execution.queue).submit({waits}, [] {});
+        };
+        EXPECT_TRUE(domain->launch(execution, {&use, 1}, submit));
+        return seen;
     }
 
     // Bytes moved between memories since the last call.
     uint64_t moved() {
         const uint64_t bytes = domain->ledger().moved_bytes();
+        EXPECT_EQ(bytes, domain->ledger().needed_bytes());
         domain->ledger().reset();
         return bytes;
     }

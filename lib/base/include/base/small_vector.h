@@ -50,6 +50,12 @@ public:
         std::copy(elements.begin(), elements.end(), data() + size_);
         size_ += static_cast<uint32_t>(elements.size());
     }
+    // Makes the capacity at least `size`.
+    void reserve(size_t size) {
+        if (size > capacity_) [[unlikely]]
+            grow(static_cast<uint32_t>(size));
+    }
+    [[nodiscard]] uint32_t capacity() const { return capacity_; }
     // Does not keep the order.
     void erase_unordered(uint32_t index) {
         assert(index < size_);

@@ -1,19 +1,23 @@
 // Domain: the memory layer as the runtime sees it; one per context.
 //
-// Every function below that takes an Execution is called when the command is *submitted*: all events it
-// waits for have timepoints, which stand in `waits`. It plans against the residency of this moment, puts the
-// transfers it needs on hidden queues, submits the command's own operation to `queue` behind them, commits the
-// new versions and returns the timepoint of the command's completion. Nothing blocks.
+// Every function below that takes an Execution is called when the command is *submitted*: all events it waits for have
+// timepoints, which are listed in `waits`. It plans against the residency of this moment, puts the transfers it needs on hidden
+// queues, submits the command's own operation to `queue` behind them, commits the new versions and returns the timepoint of
+// the command's completion.
 //
-// Memory was reserved at enqueue by `reserve`, so these functions fail only for reasons nobody can
-// foresee (device lost); the command then counts as failed. What was not reserved is reserved first.
+// Memory was reserved at enqueue by `reserve`; what was not reserved is reserved first. The functions fail when the host
+// has no memory (std::bad_alloc) or a device is lost. Everything that may fail comes before the command's operation is
+// submitted, and the commit after it cannot fail, so a failed launch, write or fill has submitted nothing of its own. When a
+// read or copy of several parts fails halfway, the call waits for the parts that were submitted. Apart from that,
+// nothing waits for a device.
 //
-// Threads: any thread may call any function; the domain's lock covers planning, submission and commit, so
-// two commands are planned one after the other, in the order in which their functions are entered. Memory is never
-// waited for under it.
+// Threads: any thread may call any function. A command locks the storages that it uses while it is planned, submitted and
+// committed (storage_guard.h), so commands on the same storage are planned one after the other, and commands on different
+// storages do not meet. Memory is never waited for under a lock.
 // Source of the scheme: see doc/memory.md.
 #pragma once
 
+#include <base/function_ref.h>
 #include <memory/ledger.h>
 #include <memory/space.h>
 #include <memory/storage.h>
@@ -22,15 +26,14 @@
 #include <polder/driver.h>
 #include <polder/result.h>
 #include <span>
-#include <utility>
 
 namespace polder::memory {
 
 // Where and after what a command executes.
 struct Execution {
-    driver::Queue& queue;   // of the device the command was enqueued to
-    SpaceId space;          // where that device computes
-    driver::Waits waits;    // of the command's event dependencies
+    driver::Queue& queue;  // of the device the command was enqueued to
+    SpaceId space;  // where that device computes
+    driver::Waits waits;  // of the command's event dependencies
     driver::OperationTimes* times = nullptr;
 };
 
@@ -52,32 +55,11 @@ struct Use {
 
 enum class MapAccess : uint8_t { read, write, read_write, write_invalidate };
 
-class DomainImpl;
-
-// The planned memory of one kernel launch: a value that holds the domain's lock until committed or destroyed, so
-// it must be short-lived (acquire, launch, commit) and no storage may lose its last reference meanwhile.
-class [[nodiscard]] Acquisition {
-public:
-    Acquisition(Acquisition&& other) noexcept : domain_(std::exchange(other.domain_, nullptr)) {}
-    Acquisition& operator=(Acquisition&&) = delete;
-    ~Acquisition() {
-        if (domain_)
-            release();
-    }
-    // All that the launch must wait for: Execution::waits and the hidden transfers, without what is complete
-    // or implied by the order of its queue. Valid until commit.
-    [[nodiscard]] driver::Waits waits() const;
-    // Address of uses[index].range.begin in the executing device's memory.
-    [[nodiscard]] DeviceAddress address(size_t index) const;
-    // The launch was submitted and completes at `done`. Lets go of the lock.
-    void commit(driver::Timepoint done);
-
-private:
-    friend class DomainImpl;
-    explicit Acquisition(DomainImpl& domain) : domain_(&domain) {}
-    void release();
-    DomainImpl* domain_;
-};
+// Submits the command's own operation to Execution::queue and returns its timepoint. `waits` are all that it must wait
+// for: Execution::waits and the hidden transfers, without what is complete or implied by the order of the queue.
+// `addresses[i]` is the address of uses[i].range.begin in the executing device's memory. Both are valid during the
+// call, which runs under the locks of the storages and must not call the domain.
+using SubmitLaunch = FunctionRef<driver::Timepoint(driver::Waits waits, std::span<const DeviceAddress> addresses)>;
 
 class Domain {
 public:
@@ -100,9 +82,10 @@ public:
     [[nodiscard]] virtual Result<void> reserve_map(Storage& storage) = 0;
 
     // --- at submission ---
-    // A kernel (or native kernel, in space 0) and what it uses; `uses` is not kept. The caller submits the launch
-    // to execution.queue with Acquisition::waits, then commits.
-    [[nodiscard]] virtual Result<Acquisition> acquire(const Execution& execution, std::span<const Use> uses) = 0;
+    // A kernel (or native kernel, in space 0) and what it uses. Calls `submit` once, unless it fails before. When
+    // `submit` throws, nothing was submitted.
+    [[nodiscard]] virtual Result<driver::Timepoint> launch(const Execution& execution, std::span<const Use> uses,
+                                                           SubmitLaunch submit) = 0;
     [[nodiscard]] virtual Result<driver::Timepoint> read(const Execution& execution, Storage& from,
                                                          const StorageRect& rect, std::byte* to,
                                                          driver::RectLayout to_layout) = 0;

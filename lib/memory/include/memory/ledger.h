@@ -1,5 +1,8 @@
-// The ledger: per pair of memory spaces, the bytes that were moved, and the bytes that a perfect plan would
-// have moved (the stale bytes that commands were about to read). Any thread.
+// The ledger: per pair of memory spaces, the bytes that were moved, and the bytes that a perfect plan would have moved.
+//
+// The two are counted apart: moved bytes are those of the operations that were submitted, needed bytes those that commands
+// were about to read and that were stale where they are read (counted from the residency, without the plan).
+// Any thread. Counting never fails and takes no lock; `reset` and counting at the same time may lose a count.
 #pragma once
 
 #include <polder/types.h>
@@ -17,12 +20,12 @@ public:
         uint64_t needed_bytes = 0;
     };
     virtual ~Ledger() = default;
-    virtual void add(SpaceId from, SpaceId to, ByteCount moved, ByteCount needed) = 0;
     // Pairs with at least one transfer, in order of (from, to). Transfers between application and host
     // replicas count too; reads and writes through host pointers count as pairs with host_space.
     [[nodiscard]] virtual std::vector<Entry> entries() const = 0;
     [[nodiscard]] virtual uint64_t moved_bytes() const = 0;
+    [[nodiscard]] virtual uint64_t needed_bytes() const = 0;
     virtual void reset() = 0;
 };
 
-} // namespace polder::memory
+}  // namespace polder::memory

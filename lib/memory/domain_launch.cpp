@@ -1,0 +1,150 @@
+// Kernels and native kernels.
+//
+// When all bytes are in place, the common case, one pass over the uses plans and prepares the launch. Otherwise the planner
+// proper is asked, and its transfers are submitted first. Either way everything that may fail is done when `submit` is
+// called, and what follows it cannot fail.
+#include "domain_impl.h"
+
+#include <base/log.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace polder::memory {
+
+struct DomainImpl::LaunchPlan {
+    const Execution& execution;
+    std::span<const Use> uses;
+    std::span<DeviceAddress> addresses;
+    std::span<Version> next;  // of the bytes of each use, if it writes
+    WaitList waits{&execution.queue};
+    std::optional<LongTransfer> long_transfer;
+    bool is_split = false;  // some storage has several pieces
+
+    void wait_for_events() {
+        waits.reset(&execution.queue);
+        waits.add(execution.waits);
+    }
+    // False when bytes are missing.
+    [[nodiscard]] bool prepare_in_place();
+    void commit(driver::Timepoint done) noexcept;
+};
+
+bool DomainImpl::LaunchPlan::prepare_in_place() {
+    const SpaceId space = execution.space;
+    // Two uses may share bytes, and read and write them.
+    const uint32_t touches = uses.size() > 1 ? 2 : 1;
+    wait_for_events();
+    bool in_place = true;
+    for (size_t i = 0; i < uses.size(); ++i) {
+        const Use& use = uses[i];
+        StorageImpl& storage = impl(*use.storage);
+        Residency& residency = storage.residency();
+        addresses[i] = storage.address(space).plus(use.range.begin);
+        const auto newest = residency.prepare_in_place(use.range, space, use.access, touches, waits);
+        in_place = in_place && newest.has_value();
+        next[i] = newest.value_or(Version{}).next();
+        is_split = is_split || residency.is_split();
+    }
+    return in_place;
+}
+
+void DomainImpl::LaunchPlan::commit(driver::Timepoint done) noexcept {
+    const SpaceId space = execution.space;
+    for (size_t i = 0; i < uses.size(); ++i) {
+        Residency& residency = impl(*uses[i].storage).residency();
+        const std::span<const ByteRange> range{&uses[i].range, 1};
+        if (writes(uses[i].access))
+            residency.commit_write(range, space, next[i], done);
+        else if (reads(uses[i].access))
+            residency.commit_read(range, space, TouchKind::user_read, done);
+    }
+    if (!is_split) [[likely]]
+        return;
+    for (const Use& use : uses)
+        impl(*use.storage).residency().merge({&use.range, 1});
+}
+
+namespace {
+
+// One value for each use; few of them are on the stack.
+template <class T>
+class PerUse {
+public:
+    explicit PerUse(size_t count) : values_(few_, count) {
+        if (count > few) [[unlikely]] {
+            many_ = std::make_unique<T[]>(count);
+            values_ = {many_.get(), count};
+        }
+    }
+    [[nodiscard]] std::span<T> values() { return values_; }
+
+private:
+    static constexpr size_t few = 8;
+    T few_[few];
+    std::unique_ptr<T[]> many_;
+    std::span<T> values_;
+};
+
+}  // namespace
+
+Result<driver::Timepoint> DomainImpl::launch(const Execution& execution, std::span<const Use> uses,
+                                             SubmitLaunch submit) {
+    for (const Use& use : uses)
+        POLDER_TRY(reserve(*use.storage, execution.space, &execution.queue));
+    PerUse<DeviceAddress> addresses{uses.size()};
+    PerUse<Version> next{uses.size()};
+    LaunchPlan launch{execution, uses, addresses.values(), next.values()};
+    for (;;) {
+        {
+            const StorageGuard guard{uses};
+            if (launch.prepare_in_place()) [[likely]]
+                POLDER_LOG(memory, "kernel on space %u: %zu uses in place", execution.space.value, uses.size());
+            else
+                POLDER_TRY(prepare_by_plan(launch));
+            if (!launch.long_transfer) [[likely]] {
+                const driver::Timepoint done = submit(launch.waits.view(), launch.addresses);
+                launch.commit(done);
+                return done;
+            }
+        }
+        // Without the locks, but for one chunk at a time. Then the launch is planned again.
+        const LongTransfer transfer = *std::exchange(launch.long_transfer, std::nullopt);
+        POLDER_TRY(transfer_in_chunks(transfer, execution.space));
+    }
+}
+
+// Every use is prepared for two touches of the launch and two of a transfer.
+Result<void> DomainImpl::prepare_by_plan(LaunchPlan& launch) {
+    const SpaceId target = launch.execution.space;
+    SmallVector<PlannedUse, 8> planned;
+    launch.is_split = true;  // perhaps
+    for (const Use& use : launch.uses) {
+        Residency& residency = impl(*use.storage).residency();
+        residency.prepare({&use.range, 1}, 4);
+        planned.push_back({&residency, use.range, use.access});
+    }
+    const Plan made = plan(planned.view(), target, mover_.topology());
+    for (const PlannedTransfer& transfer : made.transfers) {
+        if (!is_long(transfer.range, transfer.from, target))
+            continue;
+        launch.long_transfer = {&impl(*launch.uses[transfer.use].storage), transfer.range};
+        return {};
+    }
+    POLDER_LOG(memory, "kernel on space %u: %zu uses, %u transfers, %u new versions", target.value, launch.uses.size(),
+               made.transfers.size(), made.versions.size());
+    for (const NeededBytes& needed : needed_bytes(planned.view(), target, mover_.topology()))
+        ledger_.add_needed(needed.from, target, ByteCount{needed.bytes});
+    for (const PlannedVersion& version : made.versions)
+        launch.next[version.use] = version.next;
+    for (const PlannedTransfer& transfer : made.transfers)
+        POLDER_TRY(this->transfer(impl(*launch.uses[transfer.use].storage), StorageRect::of(transfer.range),
+                                  transfer.from, target));
+    launch.wait_for_events();
+    for (const Use& use : launch.uses)
+        impl(*use.storage).residency().user_waits(use.range, target, use.access, launch.waits);
+    return {};
+}
+
+}  // namespace polder::memory

@@ -1,0 +1,155 @@
+#include "storage_guard.h"
+
+#include "storage_impl.h"
+
+#include <bit>
+#include <thread>
+
+namespace polder::memory {
+namespace {
+
+constexpr uint32_t thread_locks = 64;
+constexpr uint32_t shared_locks = 64;
+constexpr uint8_t uses_to_own = 4;
+
+// A mutex of one word: 0 free, 1 held, 2 held and perhaps waited for (Drepper, "Futexes Are Tricky", 2004, mutex 2). Without
+// contention it costs one locked instruction each way, inline. In a table entry of a cache line pair of its own:
+// neighbours are used by different threads.
+class alignas(128) TableEntry {
+public:
+    void lock() noexcept {
+        int expected = 0;
+        if (!state_.compare_exchange_strong(expected, 1, std::memory_order_acquire, std::memory_order_relaxed))
+            [[unlikely]]
+            wait();
+    }
+    void unlock() noexcept {
+        if (state_.exchange(0, std::memory_order_release) == 2) [[unlikely]]
+            state_.notify_one();
+    }
+    [[nodiscard]] bool is_waited_for() const { return waiting_.load(std::memory_order_relaxed) > 0; }
+
+private:
+    [[gnu::noinline]] void wait() noexcept {
+        waiting_.fetch_add(1, std::memory_order_relaxed);
+        while (state_.exchange(2, std::memory_order_acquire) != 0)
+            state_.wait(2, std::memory_order_relaxed);
+        waiting_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    std::atomic<int> state_{0};
+    std::atomic<uint32_t> waiting_{0};  // threads
+};
+TableEntry table[thread_locks + shared_locks];
+
+std::atomic<uint32_t> threads_seen{0};
+
+// The number of the calling thread's lock. More threads than locks share them.
+uint8_t this_thread() {
+    constexpr uint32_t unknown = ~uint32_t{0};
+    [[gnu::tls_model("initial-exec")]] static constinit thread_local uint32_t number = unknown;
+    if (number == unknown) [[unlikely]]
+        number = threads_seen.fetch_add(1, std::memory_order_relaxed) % thread_locks;
+    return static_cast<uint8_t>(number);
+}
+
+uint8_t shared_lock_of(const void* storage) {
+    constexpr uint64_t golden_ratio = 0x9E3779B97F4A7C15;
+    return static_cast<uint8_t>(thread_locks + ((reinterpret_cast<uintptr_t>(storage) * golden_ratio) >> 58));
+}
+static_assert(shared_locks == 64, "6 bits");
+
+template <class F>
+void for_each_ascending(const std::array<uint64_t, 2>& numbers, F&& f) {
+    for (uint32_t word = 0; word < numbers.size(); ++word)
+        for (uint64_t rest = numbers[word]; rest != 0; rest &= rest - 1)
+            f(table[64 * word + static_cast<uint32_t>(std::countr_zero(rest))]);
+}
+
+StorageImpl& impl(const Use& use) { return static_cast<StorageImpl&>(*use.storage); }
+
+}  // namespace
+
+uint32_t StorageGuard::number_of(const Use& use) {
+    return impl(use).storage_lock().number_.load(std::memory_order_acquire);
+}
+
+StorageLock::StorageLock() : number_(this_thread()), last_thread_(this_thread()) {}
+
+// The number of the lock that all storages name; `several` when they name different ones.
+uint32_t StorageGuard::wanted_only() const {
+    const uint32_t first = number_of(uses_.front());
+    for (const Use& use : uses_.subspan(1))
+        if (number_of(use) != first)
+            return several;
+    return first;
+}
+
+StorageGuard::Numbers StorageGuard::wanted() const {
+    Numbers numbers{};
+    for (const Use& use : uses_) {
+        const uint32_t number = number_of(use);
+        numbers[number / 64] |= uint64_t{1} << (number % 64);
+    }
+    return numbers;
+}
+
+void StorageGuard::pass(Storage& storage) noexcept {
+    constexpr int tries_max = 1000;  // others may come again and again, too
+    const uint32_t number = number_of(Use{&storage});
+    for (int i = 0; i < tries_max && table[number].is_waited_for(); ++i)
+        std::this_thread::yield();
+}
+
+void StorageGuard::lock() noexcept {
+    while ((only_ = wanted_only()) != several) {
+        table[only_].lock();
+        if (wanted_only() == only_) [[likely]]
+            return;
+        table[only_].unlock();
+    }
+    lock_several();
+}
+
+// By then the storages may name one lock, or others.
+void StorageGuard::lock_several() noexcept {
+    for (;;) {
+        held_ = wanted();
+        for_each_ascending(held_, [](TableEntry& entry) { entry.lock(); });
+        const Numbers now = wanted();
+        if ((now[0] & ~held_[0]) == 0 && (now[1] & ~held_[1]) == 0) [[likely]]
+            return;
+        for_each_ascending(held_, [](TableEntry& entry) { entry.unlock(); });
+    }
+}
+
+bool StorageGuard::holds(uint32_t number) const {
+    return only_ == several ? (held_[number / 64] >> (number % 64) & 1) != 0 : number == only_;
+}
+
+// A storage may be among the uses twice: once it names a lock that is not held, its record belongs to others.
+void StorageGuard::note_use(StorageImpl& storage, uint8_t thread) noexcept {
+    StorageLock& lock = storage.storage_lock();
+    const uint8_t number = lock.number_.load(std::memory_order_relaxed);
+    if (!holds(number) || (number == thread && lock.last_thread_ == thread)) [[likely]]
+        return;
+    if (lock.last_thread_ != thread) {
+        lock.last_thread_ = thread;
+        lock.uses_in_a_row_ = 0;
+        if (number < thread_locks)
+            lock.number_.store(shared_lock_of(&storage), std::memory_order_release);
+    } else if (number != thread && ++lock.uses_in_a_row_ >= uses_to_own) {
+        lock.number_.store(thread, std::memory_order_release);
+    }
+}
+
+StorageGuard::~StorageGuard() {
+    const uint8_t thread = this_thread();
+    for (const Use& use : uses_)
+        note_use(impl(use), thread);
+    if (only_ != several) [[likely]]
+        table[only_].unlock();
+    else
+        for_each_ascending(held_, [](TableEntry& entry) { entry.unlock(); });
+}
+
+}  // namespace polder::memory

@@ -1,0 +1,244 @@
+// Every allocation of the host's memory that a command makes fails in turn: the command fails or succeeds, no lock stays
+// held, the bytes stay what they were, and nothing goes on in memory of the application. An executable of its own,
+// because it replaces operator new.
+#include "support/memory_world.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <future>
+#include <new>
+#include <thread>
+
+namespace {
+
+// Allocations of this thread until one fails; below 0: none does.
+thread_local int64_t allocations_left = -1;
+thread_local bool has_failed_one = false;
+
+void* allocate(size_t size) {
+    if (allocations_left >= 0 && allocations_left-- == 0) {
+        has_failed_one = true;
+        throw std::bad_alloc{};
+    }
+    if (void* const memory = std::malloc(size ? size : 1))
+        return memory;
+    throw std::bad_alloc{};
+}
+
+}  // namespace
+
+void* operator new(size_t size) { return allocate(size); }
+void* operator new[](size_t size) { return allocate(size); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+
+namespace polder::memory {
+namespace {
+
+using test::FakeQueue;
+using test::MemoryWorld;
+using test::pattern;
+using test::Peers;
+
+constexpr uint64_t size = 4096;
+constexpr int buffers = 12;
+
+// Twelve buffers, the first half of each written on device 1 and the second half on device 2.
+struct Scene {
+    explicit Scene(Peers peers) : world({.peers = peers, .seed = 3, .memory_bytes = uint64_t{1} << 20}) {
+        for (int i = 0; i < buffers; ++i) {
+            storages.push_back(world.storage(size));
+            contents.push_back(pattern(size, static_cast<uint8_t>(17 * i)));
+            for (uint32_t space : {0u, 1u, 2u})
+                EXPECT_TRUE(world.domain->reserve(*storages.back(), SpaceId{space}));
+            for (uint32_t half : {0u, 1u}) {
+                const ByteRange range{half * size / 2, (half + 1) * size / 2};
+                EXPECT_TRUE(world.domain->write(world.on(1 + half), *storages.back(), StorageRect::of(range),
+                                                contents.back().data() + range.begin, {}));
+            }
+        }
+        world.world.run();
+    }
+    // Commands that only read have changed nothing, whether they have failed or not.
+    void expect_contents() {
+        for (int i = 0; i < buffers; ++i) {
+            std::vector<std::byte> seen(size);
+            ASSERT_TRUE(world.domain->read(world.on(1), *storages[i], StorageRect::of({0, size}), seen.data(), {}));
+            world.world.run();
+            ASSERT_EQ(seen, contents[i]) << "buffer " << i;
+        }
+    }
+    [[nodiscard]] std::vector<Use> uses(Access access, ByteRange range) const {
+        std::vector<Use> all;
+        for (const auto& storage : storages)
+            all.push_back({storage.get(), range, access});
+        return all;
+    }
+    // Another thread can use every storage: no lock stayed held.
+    void expect_unlocked() {
+        auto other = std::async(std::launch::async, [&] {
+            const std::vector<Use> all = uses(Access::read, {0, 16});
+            return world.domain
+                ->launch(world.on(1, {}, 1), all,
+                         [&](driver::Waits waits, std::span<const DeviceAddress>) {
+                             return world.queue(1, 1).submit({waits}, [] {});
+                         })
+                .has_value();
+        });
+        if (other.wait_for(std::chrono::seconds(60)) != std::future_status::ready) {
+            ADD_FAILURE() << "a lock is held";
+            std::abort();  // the other thread cannot be joined
+        }
+        EXPECT_TRUE(other.get());
+    }
+    void expect_valid() {
+        for (const auto& storage : storages)
+            ASSERT_TRUE(storage->validate());
+    }
+
+    MemoryWorld world;
+    std::vector<Ref<Storage>> storages;
+    std::vector<std::vector<std::byte>> contents;
+};
+
+enum class Bytes : uint8_t { kept, changed };
+
+// `command` reports success, or fails, or throws std::bad_alloc.
+template <class Command>
+void fail_each_allocation(Bytes bytes, Command&& command) {
+    for (const Peers peers : {Peers::none, Peers::all}) {
+        int failures = 0;
+        for (int64_t n = 0;; ++n) {
+            SCOPED_TRACE(n);
+            Scene scene{peers};
+            has_failed_one = false;
+            allocations_left = n;
+            bool succeeded = false;
+            try {
+                succeeded = command(scene);
+            } catch (const std::bad_alloc&) {
+            }
+            allocations_left = -1;
+            EXPECT_TRUE(succeeded || has_failed_one);
+            failures += !succeeded;
+            scene.expect_unlocked();
+            scene.expect_valid();
+            scene.world.world.run();
+            if (bytes == Bytes::kept)
+                scene.expect_contents();
+            ASSERT_FALSE(::testing::Test::HasFailure());
+            if (!has_failed_one)
+                break;
+        }
+        EXPECT_GT(failures, 0);
+    }
+}
+
+bool launch(Scene& scene, Access access, ByteRange range) {
+    std::vector<Use> uses;
+    {
+        const int64_t left = std::exchange(allocations_left, -1);
+        uses = scene.uses(access, range);
+        allocations_left = left;
+    }
+    FakeQueue& queue = scene.world.queue(2);
+    return scene.world.domain
+        ->launch(scene.world.on(2), uses,
+                 [&](driver::Waits waits, std::span<const DeviceAddress>) { return queue.submit({waits}, [] {}); })
+        .has_value();
+}
+
+TEST(AllocationFailure, KernelThatReadsTwelveBuffersWithTransfers) {
+    fail_each_allocation(Bytes::kept, [](Scene& scene) { return launch(scene, Access::read, {100, 4000}); });
+}
+
+TEST(AllocationFailure, KernelThatWritesPartsOfTwelveBuffers) {
+    fail_each_allocation(Bytes::changed, [](Scene& scene) { return launch(scene, Access::read_write, {100, 4000}); });
+}
+
+TEST(AllocationFailure, KernelWhoseBytesAreInPlace) {
+    fail_each_allocation(Bytes::kept, [](Scene& scene) { return launch(scene, Access::read, {2048, 4000}); });
+}
+
+TEST(AllocationFailure, ReadOfSeveralPartsLeavesTheApplicationsMemoryAlone) {
+    fail_each_allocation(Bytes::kept, [](Scene& scene) {
+        static std::byte memory[size];
+        const StorageRect rect{0, {64, 40, 1}, {100, 0}};
+        bool succeeded = false;
+        try {
+            succeeded =
+                scene.world.domain->read(scene.world.on(2), *scene.storages[0], rect, memory, {64, 0}).has_value();
+        } catch (const std::bad_alloc&) {
+        }
+        if (!succeeded) {
+            allocations_left = -1;
+            // The application may use its memory for something else now.
+            std::fill(std::begin(memory), std::end(memory), std::byte{0xEE});
+            scene.world.world.run();
+            for (const std::byte byte : memory)
+                EXPECT_EQ(byte, std::byte{0xEE});
+        }
+        return succeeded;
+    });
+}
+
+TEST(AllocationFailure, CopyOfSeveralParts) {
+    fail_each_allocation(Bytes::changed, [](Scene& scene) {
+        const StorageRect rect{0, {64, 40, 1}, {100, 0}};
+        return scene.world.domain->copy(scene.world.on(2), *scene.storages[0], rect, *scene.storages[1], rect)
+            .has_value();
+    });
+}
+
+TEST(AllocationFailure, WriteOfManyRows) {
+    fail_each_allocation(Bytes::changed, [](Scene& scene) {
+        static const std::byte memory[size] = {};
+        const StorageRect rect{0, {64, 40, 1}, {100, 0}};
+        return scene.world.domain->write(scene.world.on(2), *scene.storages[0], rect, memory, {64, 0}).has_value();
+    });
+}
+
+TEST(AllocationFailure, Fill) {
+    fail_each_allocation(Bytes::changed, [](Scene& scene) {
+        const std::byte one{1};
+        return scene.world.domain->fill(scene.world.on(2), *scene.storages[0], {10, 90}, {&one, 1}).has_value();
+    });
+}
+
+TEST(AllocationFailure, MapAndMigration) {
+    fail_each_allocation(Bytes::kept, [](Scene& scene) {
+        return scene.world.domain
+            ->map(scene.world.on(2), *scene.storages[0], StorageRect{0, {64, 40, 1}, {100, 0}}, MapAccess::read)
+            .has_value();
+    });
+    fail_each_allocation(Bytes::kept, [](Scene& scene) {
+        const Use use{scene.storages[0].get(), {10, 4000}, Access::read};
+        return scene.world.domain->migrate(scene.world.on(2), {&use, 1}, SpaceId{2}, Domain::Content::kept).has_value();
+    });
+}
+
+// A destructor cannot fail: what it cannot remember, it waits for.
+TEST(AllocationFailure, ReleaseWithWorkInFlight) {
+    for (int64_t n = 0; n < 40; ++n) {
+        Scene scene{Peers::none};
+        for (int i = 0; i < 10; ++i)  // many pieces, several queues
+            static_cast<void>(
+                scene.world.kernel(scene.world.on(1 + i % 2, {}, static_cast<uint32_t>(i / 5)),
+                                   {{scene.storages[0].get(), ByteRange::at(i * 100, ByteCount{50}), Access::read}}));
+        std::atomic<int> destroyed{0};
+        scene.storages[0]->on_destroyed({[](void* data) { ++*static_cast<std::atomic<int>*>(data); }, &destroyed});
+        allocations_left = n;
+        scene.storages[0] = {};
+        allocations_left = -1;
+        scene.world.world.run();
+        for (int wait = 0; wait < 1000 && destroyed == 0; ++wait)  // on the callback thread
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        EXPECT_EQ(destroyed, 1);
+    }
+}
+
+}  // namespace
+}  // namespace polder::memory
