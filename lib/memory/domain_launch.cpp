@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 namespace polder::memory {
@@ -68,11 +69,12 @@ void DomainImpl::LaunchPlan::commit(driver::Timepoint done) noexcept {
 
 namespace {
 
-// One value for each use; few of them are on the stack.
+// Room for one value for each use, not initialized; of few uses on the stack.
 template <class T>
+    requires std::is_trivially_copyable_v<T>
 class PerUse {
 public:
-    explicit PerUse(size_t count) : values_(few_, count) {
+    explicit PerUse(size_t count) : values_(reinterpret_cast<T*>(few_), count) {
         if (count > few) [[unlikely]] {
             many_ = std::make_unique<T[]>(count);
             values_ = {many_.get(), count};
@@ -82,7 +84,7 @@ public:
 
 private:
     static constexpr size_t few = 8;
-    T few_[few];
+    alignas(T) std::byte few_[few * sizeof(T)];
     std::unique_ptr<T[]> many_;
     std::span<T> values_;
 };

@@ -2,17 +2,6 @@
 
 namespace polder::memory {
 
-namespace {
-
-// The touches that a user's command has to wait for.
-constexpr uint8_t user_wait_mask(Access access) {
-    if (writes(access))
-        return any_hidden;
-    return reads(access) ? any_hidden_write : 0;
-}
-
-} // namespace
-
 void Residency::user_waits(ByteRange range, SpaceId space, Access access, WaitList& waits) const {
     const uint8_t mask = user_wait_mask(access);
     visit(range, [&](ByteRange, const RangeState& state) { state.touches.collect(space, mask, waits); });
@@ -34,21 +23,8 @@ void Residency::prepare(std::span<const ByteRange> ranges, uint32_t touches) {
     });
 }
 
-inline bool Residency::prepare_piece(RangeState& state, SpaceId space, Access access, uint32_t touches,
-                                     WaitList& waits) {
-    if (!state.touches.empty()) {
-        if (state.touches.has_transfers()) [[unlikely]]
-            state.settle();
-        state.touches.collect(space, user_wait_mask(access), waits);
-        state.make_room(touches);
-    }
-    return !reads(access) || state.holders.empty() || state.holders.contains(space);
-}
-
-std::optional<Version> Residency::prepare_in_place(ByteRange range, SpaceId space, Access access, uint32_t touches,
-                                                   WaitList& waits) {
-    if (RangeState* const state = map_.only(range)) [[likely]]
-        return prepare_piece(*state, space, access, touches, waits) ? std::optional{state->version} : std::nullopt;
+std::optional<Version> Residency::prepare_pieces_in_place(ByteRange range, SpaceId space, Access access,
+                                                          uint32_t touches, WaitList& waits) {
     bool in_place = true;
     Version newest;
     map_.prepare(range);
@@ -74,11 +50,6 @@ void Residency::all_waits(ByteRange range, WaitList& waits) const {
     });
 }
 
-// A command that uses a whole storage of one piece is the common case.
-RangeState* Residency::only(std::span<const ByteRange> ranges) {
-    return ranges.size() == 1 ? map_.only(ranges.front()) : nullptr;
-}
-
 void Residency::commit_transfer(std::span<const ByteRange> ranges, const Transferred& transfer) noexcept {
     map_.apply(ranges, [&](ByteRange, RangeState& state) {
         assert(state.holders.contains(transfer.from));
@@ -97,21 +68,13 @@ void Residency::commit_broken_transfer(std::span<const ByteRange> ranges, const 
     });
 }
 
-void Residency::commit_read(std::span<const ByteRange> ranges, SpaceId space, TouchKind kind,
-                            driver::Timepoint done) noexcept {
-    if (RangeState* const state = only(ranges)) [[likely]] {
-        state->touches.add(space, kind, done);
-        return;
-    }
+void Residency::commit_read_of_pieces(std::span<const ByteRange> ranges, SpaceId space, TouchKind kind,
+                                      driver::Timepoint done) noexcept {
     map_.apply(ranges, [&](ByteRange, RangeState& state) { state.touches.add(space, kind, done); });
 }
 
-void Residency::commit_write(std::span<const ByteRange> ranges, SpaceId space, Version next,
-                             driver::Timepoint done) noexcept {
-    if (RangeState* const state = only(ranges)) [[likely]] {
-        state->write(space, next, done);
-        return;
-    }
+void Residency::commit_write_of_pieces(std::span<const ByteRange> ranges, SpaceId space, Version next,
+                                       driver::Timepoint done) noexcept {
     map_.apply(ranges, [&](ByteRange, RangeState& state) { state.write(space, next, done); });
 }
 

@@ -89,7 +89,11 @@ public:
     // The same for a command in `space` whose bytes are expected to be there: also adds what it must wait for, and
     // returns the newest version in `range`; nothing, with some waits perhaps added, when bytes are missing.
     [[nodiscard]] std::optional<Version> prepare_in_place(ByteRange range, SpaceId space, Access access,
-                                                          uint32_t touches, WaitList& waits);
+                                                          uint32_t touches, WaitList& waits) {
+        if (RangeState* const state = map_.only(range)) [[likely]]
+            return prepare_piece(*state, space, access, touches, waits) ? std::optional{state->version} : std::nullopt;
+        return prepare_pieces_in_place(range, space, access, touches, waits);
+    }
 
     // --- after submission: on prepared ranges ---
     // A hidden transfer: `to` holds the newest bytes from `written` on; the source is free from `read` on.
@@ -103,9 +107,20 @@ public:
     // A transfer of which only a part was submitted: `to` does not hold the bytes.
     void commit_broken_transfer(std::span<const ByteRange> ranges, const Transferred& transfer) noexcept;
     // An operation that reads in `space`.
-    void commit_read(std::span<const ByteRange> ranges, SpaceId space, TouchKind kind, driver::Timepoint done) noexcept;
+    void commit_read(std::span<const ByteRange> ranges, SpaceId space, TouchKind kind,
+                     driver::Timepoint done) noexcept {
+        if (RangeState* const state = only(ranges)) [[likely]]
+            state->touches.add(space, kind, done);
+        else
+            commit_read_of_pieces(ranges, space, kind, done);
+    }
     // A user's operation that writes in `space`: the bytes become `next`, held there alone.
-    void commit_write(std::span<const ByteRange> ranges, SpaceId space, Version next, driver::Timepoint done) noexcept;
+    void commit_write(std::span<const ByteRange> ranges, SpaceId space, Version next, driver::Timepoint done) noexcept {
+        if (RangeState* const state = only(ranges)) [[likely]]
+            state->write(space, next, done);
+        else
+            commit_write_of_pieces(ranges, space, next, done);
+    }
     // The memory in `space` is new to the storage: what still uses it for something else is complete at `after`. May throw
     // std::bad_alloc; then nothing has changed.
     void begin_in(SpaceId space, driver::Waits after);
@@ -125,10 +140,33 @@ public:
     [[nodiscard]] bool validate() const;
 
 private:
-    [[nodiscard]] RangeState* only(std::span<const ByteRange> ranges);
+    // A command that uses a whole storage of one piece is the common case, and is decided inline.
+    [[nodiscard]] RangeState* only(std::span<const ByteRange> ranges) {
+        return ranges.size() == 1 ? map_.only(ranges.front()) : nullptr;
+    }
     // For one piece; false when bytes are missing.
     [[nodiscard]] static bool prepare_piece(RangeState& state, SpaceId space, Access access, uint32_t touches,
-                                            WaitList& waits);
+                                            WaitList& waits) {
+        if (!state.touches.empty()) {
+            if (state.touches.has_transfers()) [[unlikely]]
+                state.settle();
+            state.touches.collect(space, user_wait_mask(access), waits);
+            state.make_room(touches);
+        }
+        return !reads(access) || state.holders.empty() || state.holders.contains(space);
+    }
+    // The touches that a user's command has to wait for.
+    [[nodiscard]] static constexpr uint8_t user_wait_mask(Access access) {
+        if (writes(access))
+            return any_hidden;
+        return reads(access) ? any_hidden_write : 0;
+    }
+    [[nodiscard]] std::optional<Version> prepare_pieces_in_place(ByteRange range, SpaceId space, Access access,
+                                                                 uint32_t touches, WaitList& waits);
+    void commit_read_of_pieces(std::span<const ByteRange> ranges, SpaceId space, TouchKind kind,
+                               driver::Timepoint done) noexcept;
+    void commit_write_of_pieces(std::span<const ByteRange> ranges, SpaceId space, Version next,
+                                driver::Timepoint done) noexcept;
     void merge_pieces(std::span<const ByteRange> ranges) noexcept;
     void sweep_sometimes() noexcept;
 
