@@ -15,7 +15,8 @@ unsigned long long llu(uint64_t number) { return number; }
 // Leases on their way to their storages: those that do not arrive go back to the pool.
 class LeaseGroup {
 public:
-    LeaseGroup(BlockPool& pool, size_t count) : pool_(pool), many_(count > 1 ? count : 0), count_(count), first_(count) {}
+    LeaseGroup(BlockPool& pool, size_t count)
+        : pool_(pool), many_(count > 1 ? count : 0), count_(count), first_(count) {}
     ~LeaseGroup() {
         for (; first_ < count_; ++first_)
             pool_.free(first().block, first().after.view());

@@ -149,4 +149,4 @@ private:
     SmallVector<Touch, 3> list_;
 };
 
-} // namespace polder::memory
+}  // namespace polder::memory

@@ -60,7 +60,8 @@ Result<StagingSlots> Staging::take(uint64_t bytes) POLDER_NO_THREAD_SAFETY_ANALY
     slots.count_ = static_cast<uint32_t>(
         std::min<uint64_t>(StagingSlots::count_max, (bytes + slots.chunk_bytes_ - 1) / slots.chunk_bytes_));
     const ByteCount size{slots.count_ * slots.slot_bytes_};
-    Result<Lease> leased = pool_->lease({size, slot_alignment}, {LeaseTerms::Consumer::device, nullptr, WhenFull::fail});
+    Result<Lease> leased =
+        pool_->lease({size, slot_alignment}, {LeaseTerms::Consumer::device, nullptr, WhenFull::fail});
     // A slot waits for one timepoint, so that memory that still has several uses goes back.
     if (leased && leased->after.size() > 1) {
         pool_->free(leased->block, leased->after.view());
