@@ -78,6 +78,9 @@ constexpr Option table[] = {
     {"POCL_BITCODE_FINALIZER", Kind::text, &Values::bitcode_finalizer, "", "nothing",
      "A shell command run over the bitcode of each work-group function before machine code is made; "
      "`%(bc)` stands for the file, which the command rewrites. Cached kernels are not redone."},
+    {"POCL_WORK_GROUP_METHOD", Kind::text, &Values::work_group_method, "auto", "auto",
+     "How the work-items of a work-group run: `auto` or `loopvec` makes neighbouring work-items the lanes of vectors where "
+     "that pays, `loops` runs one after the other. Other values mean `auto`."},
     {"POCL_STARTUP_DELAY", Kind::number, &Values::startup_delay_s, "0", "0",
      "Seconds to wait when the platform is first asked for, for attaching a debugger or tracer."},
     {"POCL_SIGUSR2_HANDLER", Kind::flag, &Values::sigusr2_handler, "0", "0",
@@ -248,6 +251,7 @@ const std::optional<std::string>& driver_version_override() { return current().d
 std::optional<uint32_t> cpu_vendor_id_override() { return current().cpu_vendor_id_override; }
 bool leave_compiler_temp_files() { return current().leave_compiler_temp_files; }
 const std::string& bitcode_finalizer() { return current().bitcode_finalizer; }
+bool use_lanes() { return current().work_group_method != "loops"; }
 uint32_t startup_delay_s() { return current().startup_delay_s; }
 bool sigusr2_handler() { return current().sigusr2_handler; }
 bool offline_compile() { return current().offline_compile; }

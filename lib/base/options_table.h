@@ -30,6 +30,7 @@ struct Values {
     std::optional<uint32_t> cpu_vendor_id_override;
     bool leave_compiler_temp_files = false;
     std::string bitcode_finalizer;
+    std::string work_group_method;
     uint32_t startup_delay_s = 0;
     bool sigusr2_handler = false;
     bool offline_compile = false;

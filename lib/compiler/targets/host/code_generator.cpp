@@ -149,7 +149,7 @@ llvm::TargetLibraryInfoImpl known_library(const llvm::TargetMachine& machine) {
 
 void optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOptions& options) {
     llvm::PipelineTuningOptions tuning;
-    tuning.LoopVectorization = options.is_optimized;
+    tuning.LoopVectorization = options.is_optimized && polder::options::use_lanes();
     tuning.SLPVectorization = options.is_optimized;
     tuning.LoopInterleaving = options.is_optimized;
     llvm::PassBuilder builder(&machine, tuning);
@@ -220,27 +220,34 @@ void leave_files(const std::string& kernel, const llvm::Module& module, const st
         object_file << object;
 }
 
+// For POCL_DEBUG=compiler: whether work-items are lanes, how many, of which dimension, and why not.
+std::string describe(const workgroup::LaneReport& lanes) {
+    if (lanes.loops == 0)
+        return "no lanes: " + lanes.reason;
+    std::string text = std::to_string(lanes.width) + " lanes of dimension " + std::to_string(lanes.dimension);
+    if (lanes.scalar_loops > 0)
+        text += " in " + std::to_string(lanes.loops) + " of " + std::to_string(lanes.loops + lanes.scalar_loops) +
+                " loops over work-items, one has none: " + lanes.reason;
+    for (const std::string& callee : lanes.serial_calls)
+        text += ", one call for each lane of " + callee;
+    return text;
+}
+
 class Generation {
 public:
-    explicit Generation(const KernelRequest& request) : request_(request), machine_(create_host_target_machine()) {}
+    explicit Generation(const KernelRequest& request, workgroup::Lanes lanes = workgroup::Lanes::where_they_pay)
+        : request_(request), wanted_lanes_(lanes), machine_(create_host_target_machine()) {}
 
     Result<KernelObject> run() {
         context_.setDiagnosticHandler(std::make_unique<LogDiagnostics>(diagnostics_));
-        POLDER_TRY(read());
-        for (llvm::Function& function : *module_)
-            guard_divisions(function);
-        set_processor(*module_);
-        // Built with -g -cl-opt-disable: what a debugger shows matters more than time.
-        if (kernel_->getSubprogram() != nullptr && !request_.module.options().is_optimized)
-            machine_->setOptLevel(llvm::CodeGenOptLevel::None);
-        POLDER_TRY(make_work_group_function());
+        POLDER_TRY(prepare());
         optimize(*module_, *machine_, request_.module.options());
         POLDER_ASSIGN(final_module, run_bitcode_finalizer(std::move(module_)));
         module_ = std::move(final_module);
         POLDER_ASSIGN(object, emit(*module_, *machine_));
         if (!diagnostics_.empty())
             return fail(Status::out_of_resources, diagnostics_);
-        POLDER_LOG(compiler, "kernel %s: %zu bytes of object code", request_.kernel.name.c_str(), object.size());
+        result_.lanes = describe(lanes_);
         if (options::leave_compiler_temp_files())
             leave_files(request_.kernel.name, *module_, object);
         result_.stack_bytes = stack_bytes_of(object);
@@ -248,7 +255,23 @@ public:
         return std::move(result_);
     }
 
+    Result<workgroup::LaneReport> run_until_lanes() {
+        POLDER_TRY(prepare());
+        return std::move(lanes_);
+    }
+
 private:
+    Result<void> prepare() {
+        POLDER_TRY(read());
+        for (llvm::Function& function : *module_)
+            guard_divisions(function);
+        set_processor(*module_);
+        // Built with -g -cl-opt-disable: what a debugger shows matters more than time.
+        if (kernel_->getSubprogram() != nullptr && !request_.module.options().is_optimized)
+            machine_->setOptLevel(llvm::CodeGenOptLevel::None);
+        return make_work_group_function();
+    }
+
     Result<void> read() {
         auto module = read_bitcode(request_.module.bitcode(), context_, BitcodeReading::lazy);
         if (!module)
@@ -276,7 +299,7 @@ private:
         }
         options.target_machine = machine_.get();
         options.lanes =
-            request_.module.options().is_optimized ? workgroup::Lanes::where_they_pay : workgroup::Lanes::none;
+            request_.module.options().is_optimized && polder::options::use_lanes() ? wanted_lanes_ : workgroup::Lanes::none;
         for (const KernelArgument& argument : request_.kernel.arguments)
             options.arguments.push_back({argument.offset, argument.kind == ArgumentKind::local_pointer
                                                               ? workgroup::ArgumentSlot::Kind::local_pointer
@@ -290,6 +313,7 @@ private:
                 function.setLinkage(llvm::GlobalValue::InternalLinkage);
         move_debug_information(*kernel_, *made->function);
         set_processor(*module_);
+        lanes_ = std::move(made->lanes);
         result_.entry = made->function->getName().str();
         result_.local_bytes = made->local_bytes;
         result_.scratch_bytes_per_work_item = made->scratch_bytes_per_work_item;
@@ -299,16 +323,22 @@ private:
     }
 
     const KernelRequest& request_;
+    const workgroup::Lanes wanted_lanes_;
     std::unique_ptr<llvm::TargetMachine> machine_;
     std::string diagnostics_;
     llvm::LLVMContext context_;
     std::unique_ptr<llvm::Module> module_;
     llvm::Function* kernel_ = nullptr;
+    workgroup::LaneReport lanes_;
     KernelObject result_;
 };
 
 }  // namespace
 
 Result<KernelObject> generate_code(const KernelRequest& request) { return Generation{request}.run(); }
+
+Result<workgroup::LaneReport> report_lanes(const KernelRequest& request, workgroup::Lanes lanes) {
+    return Generation{request, lanes}.run_until_lanes();
+}
 
 }  // namespace polder::compiler

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "program/module.h"
+#include "targets/host/workgroup/workgroup.h"
 
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@ struct KernelObject {
     uint64_t private_bytes_per_work_item = 0;
     uint64_t vector_width = 1;
     uint64_t stack_bytes = 0;
+    std::string lanes;  // what became of its work-items, for the user
 };
 
 struct KernelRequest {
@@ -30,5 +32,8 @@ struct KernelRequest {
 };
 
 [[nodiscard]] Result<KernelObject> generate_code(const KernelRequest& request);
+
+// What the work-group pass makes of the kernel's work-items, without machine code.
+[[nodiscard]] Result<workgroup::LaneReport> report_lanes(const KernelRequest& request, workgroup::Lanes lanes);
 
 }  // namespace polder::compiler

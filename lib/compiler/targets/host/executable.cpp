@@ -8,7 +8,9 @@
 #include "program/module.h"
 #include "program/paths.h"
 
+#include <base/log.h>
 #include <base/mutex.h>
+#include <base/options.h>
 #include <compiler/compiler.h>
 
 #include <algorithm>
@@ -26,6 +28,7 @@ std::string to_bytes(const KernelObject& object) {
     out.put(object.private_bytes_per_work_item);
     out.put(object.vector_width);
     out.put(object.stack_bytes);
+    out.put(std::string_view{object.lanes});
     return out.bytes();
 }
 
@@ -39,6 +42,7 @@ std::optional<KernelObject> from_bytes(std::string_view bytes) {
     object.private_bytes_per_work_item = in.get<uint64_t>();
     object.vector_width = in.get<uint64_t>();
     object.stack_bytes = in.get<uint64_t>();
+    object.lanes = in.get_string();
     return in.ok() && in.at_end() ? std::optional{std::move(object)} : std::nullopt;
 }
 
@@ -49,19 +53,29 @@ std::string key_of(const KernelRequest& request) {
                std::to_string(request.groups->size[2]) +
                (request.groups->ends == WorkGroups::Ends::whole ? " whole" : " ragged");
     return cache_key({"kernel", request.module.bitcode(), request.kernel.name, size,
-                      request.module.options().is_optimized ? "optimized" : "plain"});
+                      request.module.options().is_optimized ? "optimized" : "plain",
+                      options::use_lanes() ? "lanes" : "loops"});
+}
+
+void report(const KernelRequest& request, const KernelObject& object) {
+    POLDER_LOG(compiler, "kernel %s: %s; %zu bytes of object code", request.kernel.name.c_str(), object.lanes.c_str(),
+               object.object.size());
 }
 
 Result<KernelObject> make_object(const KernelRequest& request) {
     const std::string key = key_of(request);
     if (const auto bytes = load_cached(key))
-        if (auto object = from_bytes(*bytes))
+        if (auto object = from_bytes(*bytes)) {
+            report(request, *object);
             return std::move(*object);
+        }
     Result<KernelObject> object = fail(Status::out_of_resources);
     if (const auto crash = run_guarded([&] { object = generate_code(request); }))
         return fail(Status::out_of_resources, *crash);
-    if (object)
+    if (object) {
+        report(request, *object);
         store_cached(key, to_bytes(*object));
+    }
     return object;
 }
 

@@ -58,8 +58,9 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     const RegionStatistics statistics = form_work_item_loops(*lowered, uniformity, cuts);
     if (const auto* size = llvm::dyn_cast<llvm::ConstantInt>(lowered->local_size[lowered->order[0]]))
         width = static_cast<uint32_t>(std::min<uint64_t>(width, std::bit_floor(size->getZExtValue())));
+    LaneReport report;
     with_analyses(options.target_machine, [&](llvm::FunctionAnalysisManager& analyses) {
-        vectorize_work_item_loops(function, width, options.lanes, analyses);
+        report = vectorize_work_item_loops(function, width, options.lanes, analyses);
     });
 
     WorkGroupResult result;
@@ -69,6 +70,8 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     result.private_bytes_per_work_item = statistics.private_bytes_per_work_item;
     result.vector_width = std::max(width, 1U);
     result.has_barriers = !cuts.empty();
+    report.dimension = lowered->order[0];
+    result.lanes = std::move(report);
     return result;
 }
 

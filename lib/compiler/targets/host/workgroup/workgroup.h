@@ -32,6 +32,7 @@
 #include <cstdint>
 #include <llvm/Support/Error.h>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,17 @@ struct WorkGroupOptions {
     Lanes lanes = Lanes::where_they_pay;
 };
 
+// What became of the loops over work-items.
+struct LaneReport {
+    unsigned loops = 0;  // whose work-items are lanes
+    unsigned scalar_loops = 0;  // one work-item at a time
+    std::string reason;  // why the first of `scalar_loops`, or all, has no lanes: a clause for the user
+    // Functions that lanes call one after the other, without those that are rarely called.
+    std::set<std::string> serial_calls;
+    unsigned width = 0;  // lanes
+    unsigned dimension = 0;
+};
+
 struct WorkGroupResult {
     llvm::Function* function = nullptr;
     uint64_t local_bytes = 0;  // __local variables of the kernel and its callees
@@ -70,6 +82,7 @@ struct WorkGroupResult {
     uint64_t private_bytes_per_work_item = 0;  // variables of a work-item that are in memory
     uint32_t vector_width = 1;  // work-items that one pass of the inner loop is meant to cover
     bool has_barriers = false;
+    LaneReport lanes;
 };
 
 // Offsets of `kernel`'s parameters when packed one after the other at their natural alignment, as

@@ -164,6 +164,9 @@ void LaneCode::emit_call(llvm::Instruction& instruction, llvm::Value* mask) {
         vectors_[call] = emit_intrinsic(*call, id);
         return;
     }
+    const llvm::Function* callee = call ? call->getCalledFunction() : nullptr;
+    if (callee && !callee->hasFnAttribute(llvm::Attribute::Cold))
+        serial_calls_.insert(callee->getName().str());
     emit_lane_by_lane(instruction, llvm::isSafeToSpeculativelyExecute(&instruction) ? nullptr : mask);
 }
 

@@ -6,6 +6,8 @@
 #include "lane_plan.h"
 
 #include <llvm/IR/IRBuilder.h>
+#include <set>
+#include <string>
 
 namespace polder::compiler::workgroup {
 
@@ -41,6 +43,9 @@ public:
         return mask ? builder_.CreateSelect(mask, condition, no_lanes()) : condition;
     }
     llvm::Value* either(llvm::Value* a, llvm::Value* b) { return a ? builder_.CreateOr(a, b) : b; }
+
+    // Names of functions that are called for each lane in turn, without those that are rarely called.
+    [[nodiscard]] const std::set<std::string>& serial_calls() const { return serial_calls_; }
 
     // `mask` null: all lanes.
     void emit(llvm::Instruction& instruction, llvm::Value* mask);
@@ -83,6 +88,7 @@ private:
     llvm::DenseMap<const llvm::Value*, llvm::Value*> vectors_;
     llvm::DenseMap<const llvm::Value*, llvm::Value*> loaded_before_;  // with others of their group
     llvm::AllocaInst* dummy_ = nullptr;
+    std::set<std::string> serial_calls_;
 };
 
 } // namespace polder::compiler::workgroup

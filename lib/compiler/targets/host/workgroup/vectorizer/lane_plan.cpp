@@ -7,6 +7,7 @@
 #include <llvm/Analysis/PostDominators.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Module.h>
+#include <llvm/Support/raw_ostream.h>
 
 namespace polder::compiler::workgroup {
 
@@ -20,13 +21,22 @@ public:
         plan_.loops = &loops;
     }
 
-    std::optional<LanePlan> run() {
-        if (!find_frame() || is_too_large() || !is_supported() || !find_masked_blocks() || !find_chunks())
-            return std::nullopt;
+    tl::expected<LanePlan, LaneObstacle> run() {
+        if (!find_frame())
+            return tl::unexpected(LaneObstacle{"the loop over the work-items has an unknown form"});
+        if (is_too_large())
+            return tl::unexpected(LaneObstacle{"the code is too long to be compiled in lanes"});
+        if (!is_supported() || !find_masked_blocks() || !find_chunks())
+            return tl::unexpected(LaneObstacle{reason_});
         return std::move(plan_);
     }
 
 private:
+    bool fail(const char* reason) {
+        reason_ = reason;
+        return false;
+    }
+
     // What the loop looks like -------------------------------------------------------------------
 
     bool find_frame() {
@@ -73,11 +83,11 @@ private:
     bool is_supported() {
         for (llvm::BasicBlock* block : plan_.blocks) {
             if (block != plan_.latch && !llvm::isa<llvm::BranchInst>(block->getTerminator()))
-                return false;
+                return fail("a block does not end with a branch");
             for (llvm::Instruction& instruction : *block)
                 for (const llvm::User* user : instruction.users())
                     if (!plan_.loop->contains(llvm::cast<llvm::Instruction>(user)))
-                        return false;
+                        return fail("a work-item's value is used after its loop");
         }
         return find_private_variables();
     }
@@ -91,13 +101,11 @@ private:
                     auto* variable = llvm::dyn_cast<llvm::AllocaInst>(operand.get());
                     if (!variable || plan_.private_strides.contains(variable))
                         continue;
-                    if (instruction.isLifetimeStartOrEnd())
-                        return false;
                     const auto is_here = [&](const llvm::User* user) {
                         return plan_.loop->contains(llvm::cast<llvm::Instruction>(user));
                     };
                     if (!llvm::all_of(variable->users(), is_here))
-                        return false;
+                        return fail("a private array is used in several loops");
                     plan_.private_strides[variable] =
                         llvm::alignTo(variable->getAllocationSize(layout)->getFixedValue(), variable->getAlign());
                 }
@@ -122,20 +130,29 @@ private:
             const auto* node = post_dominators_.getNode(block);
             llvm::BasicBlock* join = node && node->getIDom() ? node->getIDom()->getBlock() : nullptr;
             if (!join || !plan_.loop->contains(join))
-                return false;
-            llvm::SmallVector<llvm::BasicBlock*> todo(llvm::successors(block));
-            while (!todo.empty()) {
-                llvm::BasicBlock* next = todo.pop_back_val();
-                if (next == join || !plan_.masked.insert(next).second)
-                    continue;
-                todo.append(llvm::succ_begin(next), llvm::succ_end(next));
-            }
+                return fail("the sides of a divergent branch do not meet again");
+            mask_blocks_between(*block, *join);
             for (llvm::Loop* around = plan_.loops->getLoopFor(block); around != plan_.loop;
                  around = around->getParentLoop())
                 if (!around->contains(join))
                     plan_.masked.insert(around->block_begin(), around->block_end());
         }
-        return !plan_.masked.contains(plan_.header) && !plan_.masked.contains(plan_.latch);
+        if (plan_.masked.contains(plan_.header) || plan_.masked.contains(plan_.latch))
+            return fail("the first or last block of the work-items' loop is divergent");
+        return true;
+    }
+
+    // Blocks that an inner branch has masked are walked through, too: what follows its join lies between as well.
+    void mask_blocks_between(llvm::BasicBlock& branch, const llvm::BasicBlock& join) {
+        BlockSet seen;
+        llvm::SmallVector<llvm::BasicBlock*> todo(llvm::successors(&branch));
+        while (!todo.empty()) {
+            llvm::BasicBlock* next = todo.pop_back_val();
+            if (next == &join || !seen.insert(next).second)
+                continue;
+            plan_.masked.insert(next);
+            todo.append(llvm::succ_begin(next), llvm::succ_end(next));
+        }
     }
 
     bool find_chunks() {
@@ -148,7 +165,7 @@ private:
             if (!leads && !plan_.divergent.contains(block))
                 continue;
             if (leads && !plan_.divergent.contains(block) && !block->getSingleSuccessor())
-                return false;
+                return fail("a uniform branch leads into masked code");
             MaskedChunk chunk;
             llvm::SmallVector<llvm::BasicBlock*> todo{block};
             while (!todo.empty()) {
@@ -160,19 +177,19 @@ private:
                     } else if (!chunk.join) {
                         chunk.join = next;
                     } else if (chunk.join != next) {
-                        return false;
+                        return fail("masked code is left for several places");
                     }
                 }
             }
             for (llvm::BasicBlock* member : chunk.blocks) {
                 if (!taken.insert(member).second)
-                    return false;
+                    return fail("masked code is entered from several places");
                 for (llvm::BasicBlock* before : llvm::predecessors(member))
                     if (before != block && !chunk.blocks.contains(before))
-                        return false;
+                        return fail("masked code is entered from several places");
             }
             if (!chunk.join)
-                return false;
+                return fail("masked code does not end");
             plan_.chunks[block] = std::move(chunk);
         }
         return true;
@@ -180,6 +197,7 @@ private:
 
     const llvm::PostDominatorTree& post_dominators_;
     LanePlan plan_;
+    const char* reason_ = "";
 };
 
 bool is_control_uniform(const LanePlan& plan, const LaneShapes& shapes) {
@@ -205,35 +223,48 @@ bool is_wait(const LanePlan& plan, const llvm::Instruction& instruction) {
     return false;
 }
 
-bool is_widenable(const LanePlan& plan, const LaneShapes& shapes) {
-    for (llvm::BasicBlock* block : plan.blocks)
-        for (llvm::Instruction& instruction : *block) {
-            if (instruction.isTerminator() || shapes.of(&instruction).is_strided())
-                continue;
-            if (!instruction.getType()->isVoidTy() && !is_scalar(instruction.getType()))
-                return false;
-            for (const llvm::Use& operand : instruction.operands())
-                if (!llvm::isa<llvm::Function>(operand.get()) && !operand->getType()->isMetadataTy() &&
-                    !is_scalar(operand->getType()))
-                    return false;
-            if (llvm::isa<llvm::FenceInst>(instruction) || is_wait(plan, instruction))
-                return false;
-            const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
-            if (call && (!call->getCalledFunction() || call->isInlineAsm()))
-                return false;
-        }
-    return true;
+// Why `instruction`, which varies between lanes, has no form for them; null when it has one.
+const char* obstacle_to(const LanePlan& plan, llvm::Instruction& instruction) {
+    if (!instruction.getType()->isVoidTy() && !is_scalar(instruction.getType()))
+        return "a value is neither a number nor a pointer: ";
+    for (const llvm::Use& operand : instruction.operands())
+        if (!llvm::isa<llvm::Function>(operand.get()) && !operand->getType()->isMetadataTy() &&
+            !is_scalar(operand->getType()))
+            return "an operand is neither a number nor a pointer: ";
+    if (llvm::isa<llvm::FenceInst>(instruction))
+        return "a memory fence: ";
+    if (is_wait(plan, instruction))
+        return "a loop may wait for another work-item: ";
+    const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+    if (call && (!call->getCalledFunction() || call->isInlineAsm()))
+        return "a call of an unknown function: ";
+    return nullptr;
+}
+
+std::string text_of(const llvm::Instruction& instruction) {
+    std::string text;
+    llvm::raw_string_ostream(text) << instruction;
+    return text.substr(std::min(text.find_first_not_of(' '), text.size()));
 }
 
 } // namespace
 
-std::optional<LanePlan> plan_lanes(llvm::Loop& loop, llvm::LoopInfo& loops,
-                                   const llvm::PostDominatorTree& post_dominators) {
+tl::expected<LanePlan, LaneObstacle> plan_lanes(llvm::Loop& loop, llvm::LoopInfo& loops,
+                                                const llvm::PostDominatorTree& post_dominators) {
     return Planner(loop, loops, post_dominators).run();
 }
 
-bool can_run_in_lanes(const LanePlan& plan, const LaneShapes& shapes) {
-    return is_control_uniform(plan, shapes) && is_widenable(plan, shapes);
+std::optional<LaneObstacle> obstacle_to_lanes(const LanePlan& plan, const LaneShapes& shapes) {
+    if (!is_control_uniform(plan, shapes))
+        return LaneObstacle{"a branch taken for uniform depends on a value that varies"};
+    for (llvm::BasicBlock* block : plan.blocks)
+        for (llvm::Instruction& instruction : *block) {
+            if (instruction.isTerminator() || shapes.of(&instruction).is_strided())
+                continue;
+            if (const char* reason = obstacle_to(plan, instruction))
+                return LaneObstacle{reason + text_of(instruction)};
+        }
+    return std::nullopt;
 }
 
 bool is_scalar(const llvm::Type* type) {

@@ -10,6 +10,8 @@
 
 #include <map>
 #include <optional>
+#include <string>
+#include <tl/expected.hpp>
 
 namespace llvm {
 class PostDominatorTree;
@@ -44,12 +46,16 @@ struct LanePlan {
     [[nodiscard]] bool is_masked(llvm::BasicBlock* block) const { return masked.contains(block); }
 };
 
-// Nothing when the loop is not understood.
-[[nodiscard]] std::optional<LanePlan> plan_lanes(llvm::Loop& loop, llvm::LoopInfo& loops,
-                                                 const llvm::PostDominatorTree& post_dominators);
+// Why a loop has no lanes, for the user: a clause without a full stop.
+struct LaneObstacle {
+    std::string reason;
+};
 
-// Whether every instruction has a form for lanes, given the shapes of the values.
-[[nodiscard]] bool can_run_in_lanes(const LanePlan& plan, const LaneShapes& shapes);
+[[nodiscard]] tl::expected<LanePlan, LaneObstacle> plan_lanes(llvm::Loop& loop, llvm::LoopInfo& loops,
+                                                              const llvm::PostDominatorTree& post_dominators);
+
+// Nothing when every instruction has a form for lanes, given the shapes of the values.
+[[nodiscard]] std::optional<LaneObstacle> obstacle_to_lanes(const LanePlan& plan, const LaneShapes& shapes);
 
 // Of a type that a vector can have as its element.
 [[nodiscard]] bool is_scalar(const llvm::Type* type);

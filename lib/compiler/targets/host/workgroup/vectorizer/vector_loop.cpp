@@ -52,6 +52,8 @@ public:
         plan_.header->replacePhiUsesWith(plan_.preheader, scalar_start);
     }
 
+    [[nodiscard]] const std::set<std::string>& serial_calls() const { return lanes_.serial_calls(); }
+
 private:
     // The uniform skeleton ------------------------------------------------------------------------------
 
@@ -338,8 +340,11 @@ private:
 
 } // namespace
 
-void emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width) {
-    VectorLoop(plan, shapes, accesses, width).emit();
+std::set<std::string> emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
+                                       unsigned width) {
+    VectorLoop loop(plan, shapes, accesses, width);
+    loop.emit();
+    return loop.serial_calls();
 }
 
 } // namespace polder::compiler::workgroup

@@ -5,9 +5,13 @@
 #include "lane_access.h"
 #include "lane_plan.h"
 
+#include <set>
+#include <string>
+
 namespace polder::compiler::workgroup {
 
-// `width`: lanes; a power of two. `plan`, `shapes` and `accesses` are of the same loop and useless afterwards.
-void emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width);
+// `width`: lanes; a power of two. `plan`, `shapes` and `accesses` are of the same loop and useless afterwards. Returns the names
+// of the functions that are called for each lane in turn (LaneCode::serial_calls).
+std::set<std::string> emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width);
 
 }  // namespace polder::compiler::workgroup

@@ -55,8 +55,17 @@ bool uses_double(const llvm::Loop& loop) {
     return false;
 }
 
+// Lanes hold one private array each for the whole function. What these markers would save is stack.
+void forget_lifetimes(llvm::Function& function) {
+    for (llvm::BasicBlock& block : function)
+        for (llvm::Instruction& instruction : llvm::make_early_inc_range(block))
+            if (instruction.isLifetimeStartOrEnd())
+                instruction.eraseFromParent();
+}
+
 // Into the form that the vectorizer knows: branches only, canonical loops, no vectors.
 void canonicalise(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+    forget_lifetimes(function);
     llvm::FunctionPassManager passes;
     llvm::ScalarizerPassOptions options;
     options.ScalarizeLoadStore = true;
@@ -96,28 +105,30 @@ size_t instruction_count(const LanePlan& plan) {
 struct Outcome {
     enum class Kind : uint8_t { vectorized, does_not_pay, not_understood } kind;
     double gain = 0;
+    std::string reason;
+    std::set<std::string> serial_calls;
+    unsigned width = 0;
 };
 
 Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, const llvm::TargetTransformInfo& target, unsigned width,
                   Lanes lanes) {
     const llvm::PostDominatorTree post_dominators(*loop.getHeader()->getParent());
-    const std::optional<LanePlan> plan = plan_lanes(loop, loops, post_dominators);
+    const auto plan = plan_lanes(loop, loops, post_dominators);
     if (!plan)
-        return {Outcome::Kind::not_understood};
+        return {Outcome::Kind::not_understood, 0, plan.error().reason};
     const LaneShapes shapes(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent,
                             plan->private_strides);
-    if (!can_run_in_lanes(*plan, shapes))
-        return {Outcome::Kind::not_understood};
+    if (const auto obstacle = obstacle_to_lanes(*plan, shapes))
+        return {Outcome::Kind::not_understood, 0, obstacle->reason};
     if (instruction_count(*plan) > lane_instructions_max)
-        return {Outcome::Kind::does_not_pay};
+        return {Outcome::Kind::does_not_pay, 0, "the code is too long to be compiled in lanes"};
     const LaneShapes guesses(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent,
                              plan->private_strides, LaneShapes::Certainty::likely);
     LaneAccesses accesses(shapes, guesses, width, target);
     const double gain = weight_of_loop(loop) * costs_of(*plan, shapes, accesses, width).gain();
     if (lanes == Lanes::where_they_pay && gain < 0)
-        return {Outcome::Kind::does_not_pay};
-    emit_vector_loop(*plan, shapes, accesses, width);
-    return {Outcome::Kind::vectorized, gain};
+        return {Outcome::Kind::does_not_pay, 0, "lanes would be slower"};
+    return {Outcome::Kind::vectorized, gain, {}, emit_vector_loop(*plan, shapes, accesses, width)};
 }
 
 // Tries one tagged loop; nothing when there is none.
@@ -129,7 +140,9 @@ std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::Targe
     if (tagged.empty())
         return std::nullopt;
     llvm::Loop& loop = *tagged.front();
-    const Outcome outcome = vectorize(loop, loops, target, uses_double(loop) ? std::max(width / 2, 2U) : width, lanes);
+    const unsigned lane_count = uses_double(loop) ? std::max(width / 2, 2U) : width;
+    Outcome outcome = vectorize(loop, loops, target, lane_count, lanes);
+    outcome.width = lane_count;
     retire(loop, outcome.kind == Outcome::Kind::not_understood ? LeftToLlvm::yes : LeftToLlvm::no);
     return outcome;
 }
@@ -157,17 +170,21 @@ void restore(llvm::Function& function, llvm::Function& as_written) {
 
 }  // namespace
 
-unsigned vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes,
-                                   llvm::FunctionAnalysisManager& analyses) {
-    if (width < 2 || lanes == Lanes::none)
-        return 0;
+LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes,
+                                     llvm::FunctionAnalysisManager& analyses) {
+    if (lanes == Lanes::none)
+        return {.reason = "lanes are switched off"};
+    if (width < 2)
+        return {.reason = "no dimension of the work-group has two work-items"};
     double saved = 0;
     {
         llvm::DominatorTree dominators(function);
         const llvm::LoopInfo loops(dominators);
         const auto tagged = tagged_loops(loops);
-        if (tagged.empty() || use_wide_vectors(tagged, loops))
-            return 0;
+        if (tagged.empty())
+            return {.reason = "there is no loop over work-items"};
+        if (use_wide_vectors(tagged, loops))
+            return {.reason = "the kernel's own vectors are wide"};
         if (lanes == Lanes::where_they_pay)
             saved = width * saved_by_vectors(tagged, loops, width);
     }
@@ -175,21 +192,26 @@ unsigned vectorize_work_item_loops(llvm::Function& function, unsigned width, Lan
     llvm::Function* const as_written = saved > 0 ? llvm::CloneFunction(&function, copies) : nullptr;
     canonicalise(function, analyses);
     const llvm::TargetTransformInfo& target = analyses.getResult<llvm::TargetIRAnalysis>(function);
-    unsigned vectorized = 0;
+    LaneReport result;
     double gain = 0;
     while (const std::optional<Outcome> outcome = vectorize_one(function, target, width, lanes)) {
-        vectorized += outcome->kind == Outcome::Kind::vectorized ? 1 : 0;
+        const bool has_lanes = outcome->kind == Outcome::Kind::vectorized;
+        ++(has_lanes ? result.loops : result.scalar_loops);
+        result.width = std::max(result.width, has_lanes ? outcome->width : 0);
+        if (result.reason.empty())
+            result.reason = outcome->reason;
+        result.serial_calls.insert(outcome->serial_calls.begin(), outcome->serial_calls.end());
         gain += outcome->gain;
     }
     if (as_written != nullptr) {
         if (gain < least_gain * saved) {
             analyses.clear(function, function.getName());
             restore(function, *as_written);
-            vectorized = 0;
+            result = {.reason = "the kernel's own vectors are faster"};
         }
         as_written->eraseFromParent();
     }
-    return vectorized;
+    return result;
 }
 
 }  // namespace polder::compiler::workgroup

@@ -16,8 +16,8 @@ namespace polder::compiler::workgroup {
 // Marks the loops that `vectorize_work_item_loops` looks at, in their llvm.loop metadata.
 inline constexpr const char* work_item_loop_tag = "polder.work_item_loop";
 
-// `width`: lanes; a power of two. Returns how many loops were vectorized; the others run one work-item at a time.
-unsigned vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes,
+// `width`: lanes; a power of two.
+LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes,
                                    llvm::FunctionAnalysisManager& analyses);
 
 } // namespace polder::compiler::workgroup

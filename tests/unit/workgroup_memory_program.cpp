@@ -1,0 +1,799 @@
+#include "workgroup_memory_program.h"
+
+#include <algorithm>
+
+namespace polder::compiler::workgroup::test {
+
+namespace {
+
+constexpr NumberType narrow_types[] = {{"char", 8, true},     {"uchar", 8, false}, {"short", 16, true},
+                                       {"ushort", 16, false}, {"int", 32, true},   {"uint", 32, false},
+                                       {"long", 64, true},    {"ulong", 64, false}};
+constexpr NumberType int_ = narrow_types[4], uint_ = narrow_types[5], long_ = narrow_types[6], ulong_ = narrow_types[7];
+constexpr NumberType variable_types[] = {int_, uint_, long_, ulong_, narrow_types[0], narrow_types[3]};
+
+struct World;
+// Of one work-item.
+using Value = std::function<int64_t(const World&, const MemoryItem&)>;
+
+struct Number {
+    std::string text;
+    Value value;
+    NumberType type;
+    int64_t limit = 0;  // of the absolute value, where the type is signed
+};
+
+struct Real {
+    std::string text;
+    std::function<float(const World&, const MemoryItem&)> value;
+    int64_t limit = 0;  // whole numbers, of at most this absolute value
+};
+
+// One work-group.
+struct World {
+    const Range& range;
+    int32_t n;
+    MemoryBuffers& buffers;
+    std::vector<MemoryItem> items;
+    std::vector<int64_t> shared;
+    std::array<uint64_t, 2> size{};
+
+    [[nodiscard]] uint64_t place(const MemoryItem& item) const {
+        return item.global[1] * range.global[0] + item.global[0];
+    }
+};
+
+using Mask = std::vector<bool>;
+struct LoopMasks {
+    Mask left;  // by break
+};
+
+std::string number(int64_t value) { return std::to_string(value); }
+
+}  // namespace
+
+int64_t NumberType::wrap(int64_t value) const {
+    const auto raw = static_cast<uint64_t>(value);
+    switch (bits) {
+    case 8: return is_signed ? int64_t{static_cast<int8_t>(raw)} : static_cast<uint8_t>(raw);
+    case 16: return is_signed ? int64_t{static_cast<int16_t>(raw)} : static_cast<uint16_t>(raw);
+    case 32: return is_signed ? int64_t{static_cast<int32_t>(raw)} : static_cast<uint32_t>(raw);
+    default: return value;
+    }
+}
+
+struct MemoryStatement {
+    // With %1, %2 in place of the bodies.
+    std::string text;
+    std::vector<MemoryBlock> bodies;
+    bool is_there = true;
+    // Runs for the work-items in the mask; removes those that leave it.
+    std::function<void(World&, Mask&, LoopMasks*)> run;
+};
+
+namespace {
+
+void run_block(const MemoryBlock& block, World& world, Mask& active, LoopMasks* loop) {
+    for (const auto& statement : block)
+        if (statement->is_there)
+            statement->run(world, active, loop);
+}
+
+std::string text_of(const MemoryBlock& block) {
+    std::string result;
+    for (const auto& statement : block) {
+        if (!statement->is_there)
+            continue;
+        std::string text = statement->text;
+        for (size_t i = 0; i < statement->bodies.size(); ++i) {
+            const size_t place = text.find("%" + number(static_cast<int64_t>(i + 1)));
+            text.replace(place, 2, text_of(statement->bodies[i]));
+        }
+        result += text + "\n";
+    }
+    return result;
+}
+
+void each(World& world, const Mask& active, const std::function<void(MemoryItem&)>& action) {
+    for (size_t i = 0; i < world.items.size(); ++i)
+        if (active[i])
+            action(world.items[i]);
+}
+
+class Maker {
+public:
+    explicit Maker(uint32_t seed) : random_(seed), away_(pick(20)) {}
+
+    MemoryBlock block(int depth, bool is_uniform, bool in_loop) {
+        MemoryBlock result;
+        const uint32_t count = depth == 0 ? 4 + pick(5) : 1 + pick(3);
+        for (uint32_t i = 0; i < count; ++i)
+            result.push_back(std::make_shared<MemoryStatement>(statement(depth, is_uniform, in_loop)));
+        return result;
+    }
+
+private:
+    uint32_t pick(uint32_t below) { return static_cast<uint32_t>(random_() % below); }
+
+    // Whole numbers ------------------------------------------------------------------------------
+
+    NumberType arithmetic_type() {
+        constexpr NumberType all[] = {int_, int_, int_, uint_, uint_, long_, ulong_};
+        return all[pick(7)];
+    }
+
+    static Number cast(Number from, NumberType type) {
+        const bool fits =
+            type.bits == 64 || (from.type.is_signed && type.is_signed && from.limit < int64_t{1} << (type.bits - 1));
+        const int64_t limit = from.type.is_signed && fits ? from.limit : limit_of(type);
+        return {"(" + std::string(type.name) + ")" + from.text,
+                [value = from.value, type](const World& w, const MemoryItem& m) { return type.wrap(value(w, m)); },
+                type,
+                from.type.is_signed || from.type.bits < type.bits ? std::min(limit, limit_of(type)) : limit_of(type)};
+    }
+    static int64_t limit_of(NumberType type) {
+        return type.bits == 64 ? INT64_MAX : int64_t{1} << (type.bits - (type.is_signed ? 1 : 0));
+    }
+
+    Number leaf(NumberType type) {
+        const auto made = [&](const std::string& text, int64_t limit, Value value) {
+            return Number{"(" + std::string(type.name) + ")" + text,
+                          [value, type](const World& w, const MemoryItem& m) { return type.wrap(value(w, m)); }, type,
+                          std::min(limit, limit_of(type))};
+        };
+        const uint32_t d = pick(2);
+        switch (pick(9)) {
+        case 0: {
+            const int64_t constant = pick(2) ? pick(9) : pick(70);
+            return made(number(constant), constant, [constant](const World&, const MemoryItem&) { return constant; });
+        }
+        case 1:
+        case 2:
+            return made("get_global_id(" + number(d) + ")", 1024,
+                        [d](const World&, const MemoryItem& m) { return static_cast<int64_t>(m.global[d]); });
+        case 3:
+            return made("get_local_id(" + number(d) + ")", 1024,
+                        [d](const World&, const MemoryItem& m) { return static_cast<int64_t>(m.local[d]); });
+        case 4: return made("n", 64, [](const World& w, const MemoryItem&) { return int64_t{w.n}; });
+        case 5:
+            if (loops_ > 0) {
+                const uint32_t loop = pick(loops_);
+                return made("t" + number(loop), 8, [loop](const World&, const MemoryItem& m) { return m.t[loop]; });
+            }
+            [[fallthrough]];
+        default: {
+            const uint32_t v = pick(6);
+            const NumberType its = variable_types[v];
+            const int64_t limit = its.bits >= 32 && its.is_signed ? 4096
+                                  : its.bits < 32                 ? limit_of(its)
+                                                                  : limit_of(type);
+            return made("v" + number(v), limit, [v](const World&, const MemoryItem& m) { return m.v[v]; });
+        }
+        }
+    }
+
+    // Small enough for any operation.
+    static Number masked(Number from, int64_t mask) {
+        return {"(" + from.text + " & " + number(mask) + ")",
+                [value = from.value, mask](const World& w, const MemoryItem& m) { return value(w, m) & mask; },
+                from.type, mask};
+    }
+
+    static int64_t sum_of_limits(const Number& a, const Number& b) {
+        return a.limit > INT64_MAX - b.limit ? INT64_MAX : a.limit + b.limit;
+    }
+
+    Number whole(NumberType type, int depth) {
+        if (depth == 0 || pick(4) == 0)
+            return leaf(type);
+        if (pick(6) == 0)
+            return cast(whole(arithmetic_type(), depth - 1), type);
+        if (pick(12) == 0)
+            return cast(cast(whole(arithmetic_type(), depth - 1), narrow_types[pick(4)]), type);
+        Number a = whole(type, depth - 1), b = whole(type, depth - 1);
+        const auto both = [&](const char* op, int64_t limit, auto compute) {
+            return Number{"(" + a.text + " " + op + " " + b.text + ")",
+                          [x = a.value, y = b.value, type, compute](const World& w, const MemoryItem& m) {
+                              return type.wrap(static_cast<int64_t>(
+                                  compute(static_cast<uint64_t>(x(w, m)), static_cast<uint64_t>(y(w, m)))));
+                          },
+                          type, limit};
+        };
+        const int64_t most = type.bits == 32 ? int64_t{1} << 30 : int64_t{1} << 60;
+        const auto keep_small = [&](int64_t each) {
+            if (!type.is_signed)
+                return;
+            if (a.limit > each)
+                a = masked(a, 1023);
+            if (b.limit > each)
+                b = masked(b, 1023);
+        };
+        switch (pick(11)) {
+        case 0:
+        case 1:
+        case 2:
+            keep_small(most / 2);
+            return both("+", sum_of_limits(a, b), [](uint64_t x, uint64_t y) { return x + y; });
+        case 3:
+        case 4:
+            keep_small(most / 2);
+            return both("-", sum_of_limits(a, b), [](uint64_t x, uint64_t y) { return x - y; });
+        case 5:
+        case 6: {
+            const int64_t factor = 1 + pick(pick(2) ? 5 : 40);
+            b = {number(factor), [factor](const World&, const MemoryItem&) { return factor; }, type, factor};
+            keep_small(most / 64);
+            return both("*", type.is_signed ? a.limit * factor : INT64_MAX,
+                        [](uint64_t x, uint64_t y) { return x * y; });
+        }
+        case 7: return masked(a, pick(2) ? 63 : 2047);
+        case 8: return both("^", type.is_signed ? limit_of(type) : 0, [](uint64_t x, uint64_t y) { return x ^ y; });
+        case 9: {
+            // By what is not zero: often the same for all work-items.
+            a = masked(a, 4095);
+            if (pick(2))
+                b = {"(" + std::string(type.name) + ")(n + 3)",
+                     [](const World& w, const MemoryItem&) { return int64_t{w.n} + 3; }, type, 70};
+            b = masked(b, 31);
+            b = {"(" + b.text + " + 1)", [y = b.value](const World& w, const MemoryItem& m) { return y(w, m) + 1; },
+                 type, 32};
+            return pick(2) ? both("/", 4095, [](uint64_t x, uint64_t y) { return x / y; })
+                           : both("%", 4095, [](uint64_t x, uint64_t y) { return x % y; });
+        }
+        default: {
+            const Number condition = comparison(depth - 1);
+            return Number{"(" + condition.text + " ? " + a.text + " : " + b.text + ")",
+                          [c = condition.value, x = a.value, y = b.value](const World& w, const MemoryItem& m) {
+                              return c(w, m) ? x(w, m) : y(w, m);
+                          },
+                          type, std::max(a.limit, b.limit)};
+        }
+        }
+    }
+
+    Number comparison(int depth) {
+        const NumberType type = arithmetic_type();
+        const Number a = whole(type, depth), b = whole(type, pick(2) ? 0 : depth);
+        const auto made = [&](const char* op, auto compare) {
+            return Number{"(" + a.text + " " + op + " " + b.text + ")",
+                          [x = a.value, y = b.value, type, compare](const World& w, const MemoryItem& m) -> int64_t {
+                              const int64_t left = x(w, m), right = y(w, m);
+                              return type.is_signed
+                                         ? compare(left, right)
+                                         : compare(static_cast<uint64_t>(left), static_cast<uint64_t>(right));
+                          },
+                          int_, 1};
+        };
+        switch (pick(4)) {
+        case 0: return made("<", [](auto x, auto y) { return x < y; });
+        case 1: return made(">=", [](auto x, auto y) { return x >= y; });
+        case 2: return made("!=", [](auto x, auto y) { return x != y; });
+        default: return made(">", [](auto x, auto y) { return x > y; });
+        }
+    }
+
+    // The same for all work-items of a launch.
+    Number uniform_comparison() {
+        const int64_t bound = pick(9);
+        return {"(n > " + number(bound) + ")",
+                [bound](const World& w, const MemoryItem&) { return int64_t{w.n > bound}; }, int_, 1};
+    }
+
+    // Floating point: whole numbers that a float holds exactly -------------------------------------
+
+    Real real(int depth) {
+        if (depth == 0 || pick(3) == 0) {
+            if (pick(2)) {
+                const uint32_t f = pick(2);
+                return {"f" + number(f), [f](const World&, const MemoryItem& m) { return m.f[f]; }, 4095};
+            }
+            const Number from = masked(whole(int_, 1), 255);
+            return {
+                "(float)" + from.text,
+                [value = from.value](const World& w, const MemoryItem& m) { return static_cast<float>(value(w, m)); },
+                255};
+        }
+        Real a = real(depth - 1), b = real(depth - 1);
+        const auto made = [&](const char* op, int64_t limit, auto compute) {
+            return Real{"(" + a.text + " " + op + " " + b.text + ")",
+                        [x = a.value, y = b.value, compute](const World& w, const MemoryItem& m) {
+                            return compute(x(w, m), y(w, m));
+                        },
+                        limit};
+        };
+        switch (pick(4)) {
+        case 0: return made("+", a.limit + b.limit, [](float x, float y) { return x + y; });
+        case 1: return made("-", a.limit + b.limit, [](float x, float y) { return x - y; });
+        case 2: {
+            const int64_t factor = 2 + pick(3);
+            b = {number(factor) + ".0f",
+                 [factor](const World&, const MemoryItem&) { return static_cast<float>(factor); }, factor};
+            return made("*", a.limit * factor, [](float x, float y) { return x * y; });
+        }
+        default: {
+            Real result{"(" + a.text + " < " + b.text + " ? " + b.text + " : " + a.text + ")",
+                        [x = a.value, y = b.value](const World& w, const MemoryItem& m) {
+                            return x(w, m) < y(w, m) ? y(w, m) : x(w, m);
+                        },
+                        std::max(a.limit, b.limit)};
+            return result;
+        }
+        }
+    }
+
+    // Statements -----------------------------------------------------------------------------------
+
+    // `v = e`, so small that sums of it do not overflow.
+    MemoryStatement assign() {
+        const uint32_t v = pick(6);
+        const NumberType type = variable_types[v];
+        Number e = whole(type.bits < 32 ? int_ : type, 3);
+        if (type.is_signed && type.bits >= 32 && e.limit > 4096)
+            e = masked(e, 2047);
+        e = cast(e, type);
+        return on_each("v" + number(v) + " = " + e.text + ";",
+                       [v, value = e.value](World& w, MemoryItem& m) { m.v[v] = value(w, m); });
+    }
+
+    static MemoryStatement on_each(std::string text, std::function<void(World&, MemoryItem&)> action) {
+        return {std::move(text), {}, true, [action](World& w, Mask& active, LoopMasks*) {
+                    each(w, active, [&](MemoryItem& m) { action(w, m); });
+                }};
+    }
+
+    MemoryStatement assign_real() {
+        const uint32_t f = pick(2);
+        Real e = real(3);
+        // Powers of two are kept by a conversion to int and back.
+        e = {"(float)((int)" + e.text + " & 4095)",
+             [value = e.value](const World& w, const MemoryItem& m) {
+                 return static_cast<float>(static_cast<int32_t>(value(w, m)) & 4095);
+             },
+             4095};
+        return on_each("f" + number(f) + " = " + e.text + ";",
+                       [f, value = e.value](World& w, MemoryItem& m) { m.f[f] = value(w, m); });
+    }
+
+    MemoryStatement assign_vector() {
+        const Number a = masked(whole(int_, 2), 255), b = masked(whole(int_, 1), 255);
+        switch (pick(4)) {
+        case 0:
+            return on_each("w = (int4)(" + a.text + ", " + b.text + ", w.x & 255, w.z & 255);",
+                           [a, b](World& w, MemoryItem& m) {
+                               m.w = {static_cast<int32_t>(a.value(w, m)), static_cast<int32_t>(b.value(w, m)),
+                                      m.w[0] & 255, m.w[2] & 255};
+                           });
+        case 1:
+            return on_each("w = (w.yxwz & 1023) * 3 + " + a.text + ";", [a](World& w, MemoryItem& m) {
+                const auto add = static_cast<int32_t>(a.value(w, m));
+                m.w = {(m.w[1] & 1023) * 3 + add, (m.w[0] & 1023) * 3 + add, (m.w[3] & 1023) * 3 + add,
+                       (m.w[2] & 1023) * 3 + add};
+            });
+        case 2:
+            return on_each("w ^= ((global const int4*)ints)[" + a.text + "];", [a](World& w, MemoryItem& m) {
+                const auto at = static_cast<size_t>(a.value(w, m)) * 4;
+                for (size_t i = 0; i < 4; ++i)
+                    m.w[i] ^= w.buffers.ints[at + i];
+            });
+        default:
+            return on_each("v0 = w[" + a.text + " & 3] & 2047;", [a](World& w, MemoryItem& m) {
+                m.v[0] = m.w[static_cast<size_t>(a.value(w, m) & 3)] & 2047;
+            });
+        }
+    }
+
+    struct Buffer {
+        const char* name;
+        std::function<int64_t(const World&, int64_t)> get;
+        bool is_real;
+    };
+
+    Buffer buffer() {
+        switch (pick(5)) {
+        case 0:
+            return {"chars", [](const World& w, int64_t i) { return int64_t{w.buffers.chars[static_cast<size_t>(i)]}; },
+                    false};
+        case 1:
+            return {"shorts",
+                    [](const World& w, int64_t i) { return int64_t{w.buffers.shorts[static_cast<size_t>(i)]}; }, false};
+        case 2:
+            return {"longs", [](const World& w, int64_t i) { return w.buffers.longs[static_cast<size_t>(i)]; }, false};
+        case 3:
+            return {"floats",
+                    [](const World& w, int64_t i) {
+                        return static_cast<int64_t>(w.buffers.floats[static_cast<size_t>(i)]);
+                    },
+                    true};
+        default:
+            return {"ints", [](const World& w, int64_t i) { return int64_t{w.buffers.ints[static_cast<size_t>(i)]}; },
+                    false};
+        }
+    }
+
+    // An index that is near the work-item's place: what kernels most often have, in a random form.
+    Number index(NumberType type) {
+        if (pick(3) == 0)
+            return whole(type, 2);
+        const uint32_t d = pick(4) == 0 ? 1 : 0;
+        const int64_t step = pick(2) ? 1 : 1 + pick(4), away = pick(40);
+        const bool minus = pick(2), is_from_n = pick(3) == 0;
+        const std::string distance = is_from_n ? "(" + std::string(type.name) + ")n" : number(away);
+        const std::string text = "((" + std::string(type.name) + ")get_global_id(" + number(d) + ") * " + number(step) +
+                                 (minus ? " - " : " + ") + distance + ")";
+        return {text,
+                [=](const World& w, const MemoryItem& m) {
+                    const int64_t by = is_from_n ? w.n : away;
+                    return type.wrap(static_cast<int64_t>(m.global[d]) * step + (minus ? -by : by));
+                },
+                type, 8192};
+    }
+
+    MemoryStatement read() {
+        constexpr NumberType types[] = {int_, int_, uint_, long_, ulong_};
+        const NumberType type = types[pick(5)];
+        Number at = index(type);
+        const Buffer from = buffer();
+        const std::string target = from.is_real ? "f0 = " : "v2 = ((long)";
+        const std::string end = from.is_real ? ";" : ") & 1023;";
+        const auto set = [from](World& w, MemoryItem& m, int64_t i) {
+            if (from.is_real)
+                m.f[0] = static_cast<float>(from.get(w, i));
+            else
+                m.v[2] = from.get(w, i) & 1023;
+        };
+        const std::string name = from.name;
+        const std::string i = "i" + number(static_cast<int64_t>(names_++)),
+                          declare = std::string(type.name) + " " + i + " = " + at.text + ";";
+        const int64_t low = pick(5), second = pick(20);
+        const auto is_less = [type](int64_t a, int64_t b) {
+            return type.is_signed ? a < b : static_cast<uint64_t>(a) < static_cast<uint64_t>(b);
+        };
+        switch (pick(4)) {
+        case 0:
+            return on_each(target + name + "[" + at.text + " & " + number(memory_elements - 1) + "]" + end,
+                           [set, at](World& w, MemoryItem& m) { set(w, m, at.value(w, m) & (memory_elements - 1)); });
+        case 1:
+            return on_each("{ " + declare + " if (" + i + " >= " + number(low) + " && " + i + " < " +
+                               number(memory_elements) + ") " + target + name + "[" + i + "]" + end + " }",
+                           [set, at, is_less, low](World& w, MemoryItem& m) {
+                               const int64_t place = at.value(w, m);
+                               if (!is_less(place, low) && is_less(place, memory_elements))
+                                   set(w, m, place);
+                           });
+        case 2:
+            // A guard inside a guard, with a difference that may wrap around outside of them.
+            return on_each("{ " + declare + " if (" + i + " >= " + number(second) + " && " + i + " < " +
+                               number(memory_elements) + ") { if (" + i + " - " + number(second) +
+                               " >= " + number(low) + ") " + target + name + "[" + i + " - " + number(second + low) +
+                               " + " + number(low) + "]" + end + " else v1 += 3; } }",
+                           [set, at, is_less, low, second](World& w, MemoryItem& m) {
+                               const int64_t place = at.value(w, m);
+                               if (is_less(place, second) || !is_less(place, memory_elements))
+                                   return;
+                               if (!is_less(place - second, low))
+                                   set(w, m, place - second);
+                               else
+                                   m.v[1] = uint_.wrap(m.v[1] + 3);
+                           });
+        default:
+            return on_each("{ " + declare + " " + i + " = " + i + " < " + number(low) + " ? " + number(low) + " : " +
+                               i + " > " + number(memory_elements - 1) + " ? " + number(memory_elements - 1) + " : " +
+                               i + "; " + target + name + "[" + i + "]" + end + " }",
+                           [set, at, is_less, low](World& w, MemoryItem& m) {
+                               int64_t place = at.value(w, m);
+                               place = is_less(place, low)                   ? low
+                                       : is_less(memory_elements - 1, place) ? memory_elements - 1
+                                                                             : place;
+                               set(w, m, place);
+                           });
+        }
+    }
+
+    MemoryStatement write() {
+        const Number e = whole(arithmetic_type(), 2), k = masked(whole(int_, 1), 3);
+        const int64_t member = pick(4), away = away_;
+        constexpr NumberType types[] = {int_, uint_, long_, ulong_};
+        const NumberType type = types[pick(4)];
+        const std::string place = "((" + std::string(type.name) + ")get_global_id(1) * (" + type.name +
+                                  ")get_global_size(0) + (" + type.name + ")get_global_id(0))";
+        switch (pick(5)) {
+        case 0:
+            return on_each("out[" + place + " * 4 + " + number(member) + "] = (int)" + e.text + ";",
+                           [e, member](World& w, MemoryItem& m) {
+                               w.buffers.out[w.place(m) * 4 + static_cast<size_t>(member)] =
+                                   static_cast<int32_t>(e.value(w, m));
+                           });
+        case 1:
+            return on_each("out[" + place + " * 4 + " + k.text + "] ^= (int)" + e.text + ";",
+                           [e, k](World& w, MemoryItem& m) {
+                               w.buffers.out[w.place(m) * 4 + static_cast<size_t>(k.value(w, m))] ^=
+                                   static_cast<int32_t>(e.value(w, m));
+                           });
+        case 2:
+            return on_each("bytes[" + place + "] = (uchar)" + e.text + ";", [e](World& w, MemoryItem& m) {
+                w.buffers.bytes[w.place(m)] = static_cast<uint8_t>(e.value(w, m));
+            });
+        case 3:
+            return on_each("((global int4*)out)[" + place + "] = w;", [](World& w, MemoryItem& m) {
+                for (size_t i = 0; i < 4; ++i)
+                    w.buffers.out[w.place(m) * 4 + i] = m.w[i];
+            });
+        default: {
+            const std::string i = "i" + number(static_cast<int64_t>(names_++));
+            return on_each("{ " + std::string(type.name) + " " + i + " = " + place + "; if (" + i + " >= " +
+                               number(away) + ") shifted[" + i + " - " + number(away) + "] = (long)" + e.text + "; }",
+                           [e, away](World& w, MemoryItem& m) {
+                               const auto at = static_cast<int64_t>(w.place(m));
+                               if (at >= away)
+                                   w.buffers.shifted[static_cast<size_t>(at - away)] = e.value(w, m);
+                           });
+        }
+        }
+    }
+
+    // Another work-item's value, behind barriers.
+    MemoryStatement exchange() {
+        const Number e = whole(long_, 2);
+        const int64_t away = pick(9);
+        const uint32_t v = pick(2) ? 3 : 1;
+        const NumberType type = variable_types[v];
+        return {"barrier(CLK_LOCAL_MEM_FENCE); s[get_local_linear_id()] = " + e.text +
+                    "; barrier(CLK_LOCAL_MEM_FENCE); v" + number(v) + " = (" + type.name +
+                    ")s[(get_local_linear_id() + " + number(away) + ") % (get_local_size(0) * get_local_size(1))];",
+                {},
+                true,
+                [=](World& w, Mask& active, LoopMasks*) {
+                    for (size_t i = 0; i < w.items.size(); ++i)
+                        if (active[i])
+                            w.shared[i] = e.value(w, w.items[i]);
+                    for (size_t i = 0; i < w.items.size(); ++i)
+                        if (active[i])
+                            w.items[i].v[v] = type.wrap(w.shared[(i + static_cast<size_t>(away)) % w.items.size()]);
+                }};
+    }
+
+    MemoryStatement choose(int depth, bool is_uniform, bool in_loop) {
+        const bool stays = is_uniform && pick(3) == 0;
+        const Number condition = stays ? uniform_comparison() : comparison(2);
+        MemoryStatement result{"if " + condition.text + " {\n%1} else {\n%2}", {}, true, {}};
+        // A divergent break would make the rest of a uniform loop divergent.
+        const bool may_leave = in_loop && (stays || !is_uniform);
+        result.bodies = {block(depth + 1, stays, may_leave),
+                         pick(2) ? block(depth + 1, stays, may_leave) : MemoryBlock{}};
+        result.run = [condition, bodies = result.bodies](World& w, Mask& active, LoopMasks* loop) {
+            Mask first = active, second = active;
+            for (size_t i = 0; i < active.size(); ++i) {
+                const bool is_true = active[i] && condition.value(w, w.items[i]) != 0;
+                first[i] = is_true;
+                second[i] = active[i] && !is_true;
+            }
+            run_block(bodies[0], w, first, loop);
+            run_block(bodies[1], w, second, loop);
+            for (size_t i = 0; i < active.size(); ++i)
+                active[i] = first[i] || second[i];
+        };
+        return result;
+    }
+
+    // Without break and continue of a loop inside: a switch has its own.
+    MemoryStatement select_case(int depth) {
+        const Number which = masked(whole(int_, 2), 3);
+        MemoryStatement result{"switch " + which.text +
+                                   " {\ncase 0: {\n%1} break;\ncase 1:\ncase 3: {\n%2} break;\ndefault: {\n%3}\n}",
+                               {},
+                               true,
+                               {}};
+        result.bodies = {block(depth + 1, false, false), block(depth + 1, false, false),
+                         block(depth + 1, false, false)};
+        result.run = [which, bodies = result.bodies](World& w, Mask& active, LoopMasks*) {
+            std::vector<int64_t> values(active.size());
+            for (size_t i = 0; i < active.size(); ++i)
+                values[i] = active[i] ? which.value(w, w.items[i]) : -1;
+            for (size_t body = 0; body < 3; ++body) {
+                Mask here(active.size());
+                for (size_t i = 0; i < active.size(); ++i)
+                    here[i] = values[i] >= 0 && (values[i] == 0 ? 0U : values[i] == 2 ? 2U : 1U) == body;
+                run_block(bodies[body], w, here, nullptr);
+            }
+        };
+        return result;
+    }
+
+    MemoryStatement loop(int depth, bool is_uniform) {
+        const bool stays = is_uniform && pick(2) == 0;
+        const int64_t extra = pick(3);
+        const Number rounds =
+            stays ? Number{"((n & 3) + " + number(extra) + ")",
+                           [extra](const World& w, const MemoryItem&) { return (w.n & 3) + extra; }, int_, 6}
+                  : masked(whole(int_, 2), 3);
+        const uint32_t name = loops_++;
+        const std::string t = "t" + number(name), limit = "r" + number(static_cast<int64_t>(names_++));
+        MemoryStatement result{"{ int " + limit + " = " + rounds.text + "; for (int " + t + " = 0; " + t + " < " +
+                                   limit + "; ++" + t + ") {\n%1} }",
+                               {block(depth + 1, stays, true)},
+                               true,
+                               {}};
+        --loops_;
+        result.run = [=, bodies = result.bodies](World& w, Mask& active, LoopMasks*) {
+            std::vector<int64_t> limits(active.size());
+            for (size_t i = 0; i < active.size(); ++i)
+                limits[i] = active[i] ? rounds.value(w, w.items[i]) : 0;
+            LoopMasks own{Mask(active.size())};
+            for (int64_t round = 0;; ++round) {
+                Mask inside(active.size());
+                bool any = false;
+                for (size_t i = 0; i < active.size(); ++i) {
+                    inside[i] = active[i] && !own.left[i] && round < limits[i];
+                    any |= inside[i];
+                    w.items[i].t[name] = inside[i] ? round : w.items[i].t[name];
+                }
+                if (!any)
+                    break;
+                run_block(bodies[0], w, inside, &own);
+            }
+        };
+        return result;
+    }
+
+    MemoryStatement leave(bool is_uniform) {
+        const bool ends = pick(2);
+        const Number condition = is_uniform ? uniform_comparison() : comparison(1);
+        return {"if " + condition.text + (ends ? " break;" : " continue;"),
+                {},
+                true,
+                [=](World& w, Mask& active, LoopMasks* loop) {
+                    for (size_t i = 0; i < active.size(); ++i)
+                        if (active[i] && condition.value(w, w.items[i]) != 0) {
+                            if (ends)
+                                loop->left[i] = true;
+                            active[i] = false;
+                        }
+                }};
+    }
+
+    MemoryStatement statement(int depth, bool is_uniform, bool in_loop) {
+        const uint32_t choice = pick(depth < 3 ? 24 : 15);
+        if (choice < 3)
+            return assign();
+        if (choice < 5)
+            return assign_real();
+        if (choice < 7)
+            return assign_vector();
+        if (choice < 11)
+            return read();
+        if (choice < 14)
+            return write();
+        if (choice == 14)
+            return is_uniform ? exchange() : read();
+        if (choice < 18)
+            return choose(depth, is_uniform, in_loop);
+        if (choice == 18)
+            return select_case(depth);
+        if (choice < 22)
+            return loop(depth, is_uniform);
+        return in_loop ? leave(is_uniform) : read();
+    }
+
+    std::mt19937 random_;
+    const int64_t away_;  // one for the program, so that no two work-items write to one place of `shifted`
+    uint32_t loops_ = 0;
+    uint32_t names_ = 0;
+};
+
+template <class T>
+std::vector<T> random_elements(std::mt19937& random, size_t count, int64_t low, int64_t high) {
+    std::vector<T> result(count);
+    for (T& element : result)
+        element = static_cast<T>(low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low)));
+    return result;
+}
+
+// Taking whole statements away first, then what is inside those that remain.
+bool minimise_block(const MemoryBlock& block, const std::function<bool()>& still_fails) {
+    bool changed = false;
+    for (const auto& statement : block) {
+        if (!statement->is_there)
+            continue;
+        statement->is_there = false;
+        if (still_fails()) {
+            changed = true;
+            continue;
+        }
+        statement->is_there = true;
+        for (const MemoryBlock& body : statement->bodies)
+            changed |= minimise_block(body, still_fails);
+    }
+    return changed;
+}
+
+} // namespace
+
+MemoryBuffers::MemoryBuffers(uint32_t seed, uint64_t items) {
+    std::mt19937 random(seed);
+    const auto count = static_cast<size_t>(memory_elements);
+    chars = random_elements<int8_t>(random, count, -128, 128);
+    shorts = random_elements<uint16_t>(random, count, 0, 65536);
+    ints = random_elements<int32_t>(random, count, -1000000, 1000000);
+    longs = random_elements<int64_t>(random, count, -1000000, 1000000);
+    floats = random_elements<float>(random, count, 0, 4000);
+    out = random_elements<int32_t>(random, items * 4, -1000, 1000);
+    bytes = random_elements<uint8_t>(random, items, 0, 255);
+    shifted = random_elements<int64_t>(random, items, -1000, 1000);
+    result.assign(items, 0);
+}
+
+MemoryProgram::MemoryProgram(uint32_t seed) : block_(Maker(seed).block(0, true, false)) {}
+MemoryProgram::~MemoryProgram() = default;
+
+std::string MemoryProgram::text(const std::string& name) const {
+    std::string source =
+        "kernel void " + name + "(global const char* chars, global const ushort* shorts, global const int* ints, " +
+        "global const long* longs, global const float* floats, global int* out, global uchar* bytes, " +
+        "global long* shifted, global ulong* result, local long* s, int n) {\n" +
+        "size_t at = get_global_id(1) * get_global_size(0) + get_global_id(0);\n";
+    for (size_t v = 0; v < std::size(variable_types); ++v)
+        source += std::string(variable_types[v].name) + " v" + std::to_string(v) + " = (" + variable_types[v].name +
+                  ")(get_local_id(0) * " + std::to_string(v + 1) + ");\n";
+    source += "float f0 = 1, f1 = get_local_id(0); int4 w = (int4)(1, 2, 3, get_local_id(1));\n";
+    for (int t = 0; t < 8; ++t)
+        source += "int t" + std::to_string(t) + " = 0;\n";
+    return source + text_of(block_) +
+           "result[at] = (ulong)v0 + 3 * (ulong)v1 + 5 * (ulong)v2 + 7 * v3 + 11 * (ulong)v4 + 13 * (ulong)v5 + 17 * "
+           "(ulong)(long)f0 + "
+           "19 * (ulong)(long)f1 + 23 * (ulong)w.x + 29 * (ulong)w.y + 31 * (ulong)w.z + 37 * (ulong)w.w;\n}\n";
+}
+
+void MemoryProgram::run(const Range& range, int32_t n, MemoryBuffers& buffers) const {
+    for (uint64_t y = 0; y < range.global[1]; y += range.local[1])
+        for (uint64_t x = 0; x < range.global[0]; x += range.local[0]) {
+            World world{range,
+                        n,
+                        buffers,
+                        {},
+                        {},
+                        {std::min(range.local[0], range.global[0] - x), std::min(range.local[1], range.global[1] - y)}};
+            for (uint64_t ly = 0; ly < world.size[1]; ++ly)
+                for (uint64_t lx = 0; lx < world.size[0]; ++lx) {
+                    MemoryItem item;
+                    item.local = {lx, ly};
+                    item.global = {x + lx, y + ly};
+                    for (size_t v = 0; v < item.v.size(); ++v)
+                        item.v[v] = variable_types[v].wrap(static_cast<int64_t>(lx * (v + 1)));
+                    item.f = {1, static_cast<float>(lx)};
+                    item.w = {1, 2, 3, static_cast<int32_t>(ly)};
+                    world.items.push_back(item);
+                }
+            world.shared.resize(world.items.size());
+            Mask all(world.items.size(), true);
+            run_block(block_, world, all, nullptr);
+            for (const MemoryItem& m : world.items) {
+                const auto u = [](int64_t value) { return static_cast<uint64_t>(value); };
+                buffers.result[world.place(m)] =
+                    u(m.v[0]) + 3 * u(m.v[1]) + 5 * u(m.v[2]) + 7 * u(m.v[3]) + 11 * u(m.v[4]) + 13 * u(m.v[5]) +
+                    17 * u(static_cast<int64_t>(m.f[0])) + 19 * u(static_cast<int64_t>(m.f[1])) + 23 * u(m.w[0]) +
+                    29 * u(m.w[1]) + 31 * u(m.w[2]) + 37 * u(m.w[3]);
+            }
+        }
+}
+
+void MemoryProgram::minimise(const std::function<bool()>& still_fails) {
+    while (minimise_block(block_, still_fails)) {
+    }
+}
+
+Arguments memory_arguments(MemoryBuffers& b, int32_t n) {
+    return Arguments()
+        .add(b.chars.data())
+        .add(b.shorts.data())
+        .add(b.ints.data())
+        .add(b.longs.data())
+        .add(b.floats.data())
+        .add(b.out.data())
+        .add(b.bytes.data())
+        .add(b.shifted.data())
+        .add(b.result.data())
+        .add_local(8192)
+        .add(n);
+}
+
+} // namespace polder::compiler::workgroup::test

@@ -1,0 +1,74 @@
+// Random kernels whose work-items access memory: indices of every integer type, with and without guards, strides, several buffers
+// and element types, vectors, divergent control, barriers in uniform loops, exact floating point.
+//
+// A program is made once, as text and as functions that compute what the text says: an expression is its OpenCL C, the value it
+// has for one work-item, and bounds of that value, so that no signed operation overflows. Work-items write places of their own, and
+// read what the launch does not write, or local memory behind barriers.
+#pragma once
+
+#include "workgroup_harness.h"
+
+#include <functional>
+#include <random>
+
+namespace polder::compiler::workgroup::test {
+
+// Of every input buffer; a power of two.
+inline constexpr int64_t memory_elements = 1024;
+
+struct NumberType {
+    const char* name;
+    unsigned bits;
+    bool is_signed;
+
+    [[nodiscard]] int64_t wrap(int64_t value) const;
+};
+
+struct MemoryItem {
+    std::array<uint64_t, 2> local{}, global{};
+    std::array<int64_t, 6> v{};
+    std::array<float, 2> f{};
+    std::array<int32_t, 4> w{};
+    std::array<int64_t, 8> t{};  // counters of loops, by depth
+};
+
+// What one launch reads and writes.
+struct MemoryBuffers {
+    std::vector<int8_t> chars;
+    std::vector<uint16_t> shorts;
+    std::vector<int32_t> ints;
+    std::vector<int64_t> longs;
+    std::vector<float> floats;
+    // Written: four elements for each work-item; and one at its id plus or minus a distance.
+    std::vector<int32_t> out;
+    std::vector<uint8_t> bytes;
+    std::vector<int64_t> shifted;
+    std::vector<uint64_t> result;
+
+    MemoryBuffers(uint32_t seed, uint64_t items);
+    friend bool operator==(const MemoryBuffers&, const MemoryBuffers&) = default;
+};
+
+struct MemoryStatement;
+using MemoryBlock = std::vector<std::shared_ptr<MemoryStatement>>;
+
+class MemoryProgram {
+public:
+    explicit MemoryProgram(uint32_t seed);
+    ~MemoryProgram();
+
+    [[nodiscard]] std::string text(const std::string& name) const;
+    // Runs all work-items of a launch.
+    void run(const Range& range, int32_t n, MemoryBuffers& buffers) const;
+
+    // Takes statements away as long as `still_fails` holds for what remains.
+    void minimise(const std::function<bool()>& still_fails);
+
+private:
+    MemoryBlock block_;
+};
+
+// The arguments of a kernel made by `text`.
+[[nodiscard]] Arguments memory_arguments(MemoryBuffers& buffers, int32_t n);
+
+}  // namespace polder::compiler::workgroup::test

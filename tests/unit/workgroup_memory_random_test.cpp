@@ -1,0 +1,111 @@
+// Random kernels that access memory (workgroup_memory_program.h) in lanes, for processors with vectors of 128, 256 and 512 bits.
+//
+// POLDER_RANDOM_SEEDS=first:count runs other seeds than CI's; first:0 goes on until something fails. What fails is printed
+// without the statements that do not matter.
+#include "workgroup_memory_program.h"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+constexpr uint32_t kernels_of_a_source = 25;
+
+struct Launch {
+    Range range;
+    bool is_specialised;
+    WorkGroupOptions::Ends ends;
+    Lanes lanes;
+};
+
+Launch launch_of(uint32_t seed) {
+    constexpr auto whole = WorkGroupOptions::Ends::whole, ragged = WorkGroupOptions::Ends::ragged;
+    const Launch all[] = {
+        {{1, {96, 1, 1}, {48, 1, 1}}, false, ragged, Lanes::wherever_possible},
+        {{1, {77, 1, 1}, {40, 1, 1}}, false, ragged, Lanes::wherever_possible},
+        {{2, {40, 6, 1}, {20, 3, 1}}, false, ragged, Lanes::wherever_possible},
+        {{2, {16, 16, 1}, {8, 8, 1}}, true, whole, Lanes::wherever_possible},
+        {{2, {4, 50, 1}, {4, 20, 1}}, true, ragged, Lanes::wherever_possible},
+        {{1, {128, 1, 1}, {64, 1, 1}}, true, whole, Lanes::where_they_pay},
+    };
+    return all[seed % std::size(all)];
+}
+
+// Empty when the kernel computes what the program does.
+std::string compare(const MemoryProgram& program, uint32_t seed, Compiled& compiled, const std::string& kernel) {
+    const Launch launch = launch_of(seed);
+    if (std::string problem =
+            compiled.prepare(kernel, launch.is_specialised, launch.range.local, launch.ends, launch.lanes);
+        !problem.empty())
+        return problem;
+    for (const int32_t n : {0, 3, 22}) {
+        MemoryBuffers expected(seed, launch.range.global[0] * launch.range.global[1]);
+        MemoryBuffers got = expected;
+        program.run(launch.range, n, expected);
+        compiled.run(launch.range, memory_arguments(got, n));
+        if (!(got == expected))
+            return "differs for n = " + std::to_string(n) + ", local size " + std::to_string(launch.range.local[0]) +
+                   " x " + std::to_string(launch.range.local[1]);
+    }
+    return {};
+}
+
+std::string minimised(MemoryProgram& program, uint32_t seed, const std::string& processor) {
+    program.minimise([&] {
+        Compiled compiled(program.text("k"), processor);
+        return !compare(program, seed, compiled, "k").empty();
+    });
+    return program.text("k");
+}
+
+void expect_right(uint32_t first, uint32_t count, const char* processor) {
+    if (const char* text = std::getenv("POLDER_RANDOM_SEEDS")) {
+        char* end = nullptr;
+        first = static_cast<uint32_t>(std::strtoul(text, &end, 10));
+        count = *end == ':' ? static_cast<uint32_t>(std::strtoul(end + 1, nullptr, 10)) : 1;
+    }
+    const bool is_endless = count == 0;
+    for (uint32_t done = 0; is_endless || done < count; done += kernels_of_a_source) {
+        const uint32_t here = is_endless ? kernels_of_a_source : std::min(count - done, kernels_of_a_source);
+        std::string source;
+        std::vector<std::unique_ptr<MemoryProgram>> programs;
+        for (uint32_t i = 0; i < here; ++i) {
+            programs.push_back(std::make_unique<MemoryProgram>(first + done + i));
+            source += programs.back()->text("k" + std::to_string(i));
+        }
+        Compiled compiled(source, processor);
+        for (uint32_t i = 0; i < here; ++i) {
+            const uint32_t seed = first + done + i;
+            if (const std::string problem = compare(*programs[i], seed, compiled, "k" + std::to_string(i));
+                !problem.empty())
+                FAIL() << problem << ", seed " << seed << "\n" << minimised(*programs[i], seed, processor);
+        }
+    }
+}
+
+#if defined(__x86_64__)
+
+TEST(WorkGroupMemory, WithVectorsOf512Bits) {
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+        !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq"))
+        GTEST_SKIP() << "needs a processor like Skylake's server";
+    expect_right(1, 700, "x86-64-v4");
+}
+
+TEST(WorkGroupMemory, WithVectorsOf256Bits) {
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2"))
+        GTEST_SKIP() << "needs a processor like Haswell";
+    expect_right(10001, 700, "haswell");
+}
+
+TEST(WorkGroupMemory, WithVectorsOf128Bits) { expect_right(20001, 600, "x86-64-v2"); }
+
+#else
+
+TEST(WorkGroupMemory, WithThisProcessor) { expect_right(1, 2000, ""); }
+
+#endif
+
+}  // namespace
+}  // namespace polder::compiler::workgroup::test
