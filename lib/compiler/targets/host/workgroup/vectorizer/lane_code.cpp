@@ -198,6 +198,15 @@ void LaneCode::emit_lane_by_lane(llvm::Instruction& instruction, llvm::Value* ma
                                    !shapes_.of(operand.get()).is_uniform();
         operands.push_back(is_lane_value ? vector(operand.get()) : scalar(operand.get()));
     }
+    // One branch around all of them, where no lane is active: what is called so is rare.
+    llvm::BasicBlock* const skipped_from = builder_.GetInsertBlock();
+    llvm::BasicBlock* none = nullptr;
+    if (mask) {
+        auto* some = llvm::BasicBlock::Create(function_.getContext(), "lanes.some", &function_);
+        none = llvm::BasicBlock::Create(function_.getContext(), "lanes.none", &function_);
+        builder_.CreateCondBr(any(mask), some, none);
+        builder_.SetInsertPoint(some);
+    }
     for (unsigned lane = 0; lane < width_; ++lane) {
         llvm::BasicBlock* before = builder_.GetInsertBlock();
         llvm::BasicBlock* after = nullptr;
@@ -227,6 +236,17 @@ void LaneCode::emit_lane_by_lane(llvm::Instruction& instruction, llvm::Value* ma
             }
         }
         result = joined;
+    }
+    if (mask) {
+        llvm::BasicBlock* const last = builder_.GetInsertBlock();
+        builder_.CreateBr(none);
+        builder_.SetInsertPoint(none);
+        if (has_result) {
+            llvm::PHINode* merged = builder_.CreatePHI(result->getType(), 2);
+            merged->addIncoming(llvm::PoisonValue::get(result->getType()), skipped_from);
+            merged->addIncoming(result, last);
+            result = merged;
+        }
     }
     if (has_result)
         vectors_[&instruction] = result;
