@@ -1,4 +1,19 @@
 // How a value differs between neighbouring work-items (lanes): the analysis behind the vectorizer.
+//
+// Lattice: unknown (not reached yet) > strided with one constant stride > varying. Stride 0 is uniform. The analysis begins with
+// unknown and repeats until nothing changes; a value only moves down, so that it ends after two changes of each value.
+//
+// Strided means: lane i has the first lane's value plus i * stride, modulo 2^bits. That alone does not survive an extension to more
+// bits, since a lane between may wrap around. Two exactness bits say that it does: is_exact_signed that no lane's value leaves the
+// signed range, is_exact_unsigned the unsigned range. They hold for ALL lanes of a vector, also for those that a mask keeps out,
+// because the first lane's value is what the code computes, and the first lane may be one of those.
+//
+// What may be believed of LLVM's flags therefore depends on where they come from:
+// - nsw of a sum or product of exact operands holds: programs promise it for every work-item that executes it.
+// - nuw of a difference, nneg, and disjoint of an or are often facts that LLVM derived from a guard before the instruction; they are
+//   not believed where a lane that the guard keeps out would break them (LaneCode drops them from the code as well).
+// - An index of 32 bits that is a base plus the work-item's index needs no flag: the base is checked before the loop
+//   (assumed_small), and the scalar loop runs where a lane would wrap around.
 #pragma once
 
 #include <cstdint>
