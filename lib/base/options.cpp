@@ -79,7 +79,8 @@ constexpr Option table[] = {
      "A shell command run over the bitcode of each work-group function before machine code is made; "
      "`%(bc)` stands for the file, which the command rewrites. Cached kernels are not redone."},
     {"POCL_WORK_GROUP_METHOD", Kind::text, &Values::work_group_method, "auto", "auto",
-     "How the work-items of a work-group run: `auto` or `loopvec` makes neighbouring work-items the lanes of vectors where "
+     "How the work-items of a work-group run: `auto` or `loopvec` makes neighbouring work-items the lanes of vectors "
+     "where "
      "that pays, `loops` runs one after the other. Other values mean `auto`."},
     {"POCL_STARTUP_DELAY", Kind::number, &Values::startup_delay_s, "0", "0",
      "Seconds to wait when the platform is first asked for, for attaching a debugger or tracer."},

@@ -298,8 +298,8 @@ private:
                                                                             : workgroup::WorkGroupOptions::Ends::ragged;
         }
         options.target_machine = machine_.get();
-        options.lanes =
-            request_.module.options().is_optimized && polder::options::use_lanes() ? wanted_lanes_ : workgroup::Lanes::none;
+        options.lanes = request_.module.options().is_optimized && polder::options::use_lanes() ? wanted_lanes_
+                                                                                               : workgroup::Lanes::none;
         for (const KernelArgument& argument : request_.kernel.arguments)
             options.arguments.push_back({argument.offset, argument.kind == ArgumentKind::local_pointer
                                                               ? workgroup::ArgumentSlot::Kind::local_pointer

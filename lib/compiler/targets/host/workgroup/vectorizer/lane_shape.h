@@ -25,7 +25,7 @@
 namespace llvm {
 class Loop;
 class LoopInfo;
-} // namespace llvm
+}  // namespace llvm
 
 namespace polder::compiler::workgroup {
 
@@ -87,4 +87,4 @@ private:
     llvm::DenseMap<const llvm::Value*, llvm::Value*> bases_;
 };
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

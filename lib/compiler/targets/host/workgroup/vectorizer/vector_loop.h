@@ -12,6 +12,7 @@ namespace polder::compiler::workgroup {
 
 // `width`: lanes; a power of two. `plan`, `shapes` and `accesses` are of the same loop and useless afterwards. Returns the names
 // of the functions that are called for each lane in turn (LaneCode::serial_calls).
-std::set<std::string> emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width);
+std::set<std::string> emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
+                                       unsigned width);
 
 }  // namespace polder::compiler::workgroup

@@ -18,6 +18,6 @@ inline constexpr const char* work_item_loop_tag = "polder.work_item_loop";
 
 // `width`: lanes; a power of two.
 LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes,
-                                   llvm::FunctionAnalysisManager& analyses);
+                                     llvm::FunctionAnalysisManager& analyses);
 
 } // namespace polder::compiler::workgroup
