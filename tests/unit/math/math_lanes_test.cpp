@@ -63,7 +63,7 @@ std::string source_of(const Call& call, const std::string& scalar, int width) {
 
 compiler::Target target() {
     compiler::Target result;
-    result.local_memory_bytes = 1 << 20;
+    result.code.local_memory_bytes = 1 << 20;
     result.max_work_group_size = 4096;
     result.extensions = {"cl_khr_fp64"};
     result.features = {"__opencl_c_fp64", "__opencl_c_int64"};
