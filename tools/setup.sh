@@ -75,6 +75,23 @@ configure() {
     CC="$launcher${CC:-gcc}" CXX="$launcher${CXX:-g++}" meson setup "$directory" "$source_dir" "$@" >&2
 }
 
+# NVIDIA's assembler, for the tests of PTX: the one that is installed, else (with CI=true) the one of PyPI's package, kept
+# beside the builds. Without it those tests only look at the text.
+find_ptxas() {
+    local own=$source_dir/build-ptxas candidate
+    [[ -z ${POLDER_PTXAS-} ]] || return 0
+    if [[ ${CI-} == true && ! -d $own ]] && ! command -v ptxas >/dev/null && [[ ! -x /usr/local/cuda/bin/ptxas ]]; then
+        say "installing ptxas into $own"
+        python3 -m pip install -q --no-deps --target "$own" nvidia-cuda-nvcc >&2 || say "no ptxas; going on without it"
+    fi
+    for candidate in "$(command -v ptxas)" /usr/local/cuda/bin/ptxas "$own"/nvidia/*/bin/ptxas; do
+        if [[ -x $candidate ]]; then
+            export POLDER_PTXAS=$candidate
+            return 0
+        fi
+    done
+}
+
 # build_in DIRECTORY [TARGET…]: everything, or the targets alone.
 build_in() {
     say "building $1"

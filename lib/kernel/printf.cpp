@@ -125,7 +125,7 @@ float half_to_float(uint16_t bits) {
 // Reads arguments in order.
 class Arguments {
 public:
-    explicit Arguments(std::span<const std::byte> rest) : rest_(rest) {}
+    Arguments(std::span<const std::byte> rest, std::span<const std::byte> record) : rest_(rest), record_(record) {}
 
     // The next argument's first `bytes`; null when there are not so many left.
     const std::byte* next(size_t bytes) {
@@ -136,8 +136,21 @@ public:
         return data;
     }
 
+    // The text of a string whose slot holds `value`; nullopt when that is an offset outside the record.
+    [[nodiscard]] std::optional<std::string_view> text(uint64_t value) const {
+        if (value == 0)
+            return "(null)";
+        if (record_.empty())
+            return reinterpret_cast<const char*>(value);
+        if (value >= record_.size())
+            return std::nullopt;
+        const auto* const begin = reinterpret_cast<const char*>(record_.data() + value);
+        return std::string_view{begin, strnlen(begin, record_.size() - value)};
+    }
+
 private:
     std::span<const std::byte> rest_;
+    std::span<const std::byte> record_;
 };
 
 template <class T>
@@ -268,8 +281,8 @@ bool append_other(std::string& out, const Conversion& conversion, Arguments& arg
     case 'c': return append(out, c_format(conversion, ""), load<int32_t>(from));
     case 'p': return append(out, c_format(conversion, ""), load<const void*>(from));
     case 's': {
-        const auto* text = load<const char*>(from);
-        return append(out, c_format(conversion, ""), text != nullptr ? text : "(null)");
+        const auto text = arguments.text(load<uint64_t>(from));
+        return text && append(out, c_format(conversion, ""), std::string{*text}.c_str());
     }
     default: return false;
     }
@@ -289,11 +302,12 @@ bool append_conversion(std::string& out, const Conversion& conversion, Arguments
 
 } // namespace
 
-std::optional<std::string> format_text(std::string_view format, std::span<const std::byte> argument_bytes) {
+std::optional<std::string> format_text(std::string_view format, std::span<const std::byte> argument_bytes,
+                                       std::span<const std::byte> record) {
     const CLocale locale;
     std::string out;
     Scanner scanner{format};
-    Arguments arguments{argument_bytes};
+    Arguments arguments{argument_bytes, record};
     for (;;) {
         out += scanner.literal();
         if (scanner.at_end())

@@ -161,7 +161,7 @@ TEST_F(CompilerEnvironment, TheUsersFinalizer_SeesTheBitcode_AndItsFailureIsAnEr
     const auto refused = [] {
         const Outcome built = build(source);
         auto executable = Executable::open(built.module, target());
-        const auto function = (*executable)->function("k", std::nullopt);
+        const auto function = (*executable)->code("k", std::nullopt);
         return function ? std::string{"made"} : std::string{function.error().detail()};
     };
     EXPECT_TRUE(contains(in_child({{"POCL_KERNEL_CACHE", "0"}, {"POCL_BITCODE_FINALIZER", "false"}}, refused),

@@ -221,7 +221,7 @@ TEST(CompilerExecution, WhatTheCodeGeneratorRefuses_IsAnError) {
     ASSERT_EQ(built.status, Status::success) << built.log;
     auto executable = Executable::open(built.module, target());
     const polder::test::LeaksAllowed leaks_allowed;
-    const auto refused = (*executable)->function("k", std::nullopt);
+    const auto refused = (*executable)->code("k", std::nullopt);
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().status(), Status::out_of_resources);
     EXPECT_NE(refused.error().detail().find("error"), std::string_view::npos) << refused.error().detail();
@@ -244,7 +244,7 @@ TEST(CompilerExecution, CodeWithDebugInformation_ComputesTheSame) {
 TEST(CompilerExecution, UnknownKernel_IsRefused) {
     const Outcome built = build("kernel void k() {}");
     auto executable = Executable::open(built.module, target());
-    EXPECT_EQ((*executable)->function("other", std::nullopt).error().status(), Status::invalid_kernel_name);
+    EXPECT_EQ((*executable)->code("other", std::nullopt).error().status(), Status::invalid_kernel_name);
 }
 
 TEST(CompilerExecution, MoreLocalMemoryThanTheDeviceHas_IsRefused) {
@@ -252,7 +252,7 @@ TEST(CompilerExecution, MoreLocalMemoryThanTheDeviceHas_IsRefused) {
                                 "  barrier(CLK_LOCAL_MEM_FENCE); a[1] = big[5]; }");
     ASSERT_EQ(built.status, Status::success) << built.log;
     auto executable = Executable::open(built.module, target());
-    EXPECT_EQ((*executable)->function("k", std::nullopt).error().status(), Status::out_of_resources);
+    EXPECT_EQ((*executable)->code("k", std::nullopt).error().status(), Status::out_of_resources);
 }
 
 // The cache directory of this process is set by meson; each test uses a program of its own.

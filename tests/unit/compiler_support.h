@@ -13,9 +13,8 @@ namespace polder::compiler::test {
 inline Target target() {
     Target target;
     target.code.local_memory_bytes = 1 << 20;
-    target.max_work_group_size = 4096;
     target.extensions = {"cl_khr_fp64", "cl_khr_byte_addressable_store", "cl_khr_global_int32_base_atomics",
-                         "cl_khr_int64_base_atomics"};
+                         "cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"};
     target.features = {"__opencl_c_fp64",
                        "__opencl_c_int64",
                        "__opencl_c_generic_address_space",
@@ -92,8 +91,9 @@ public:
     }
 
     void run(uint64_t global_size, uint64_t local_size, std::byte* program_variables = nullptr) {
-        auto compiled = executable_->function(info_.name, std::nullopt);
-        ASSERT_TRUE(compiled.has_value()) << compiled.error().detail();
+        const auto code = executable_->code(info_.name, std::nullopt);
+        ASSERT_TRUE(code.has_value()) << code.error().detail();
+        const auto& compiled = std::get<driver::HostCode>(**code);
         LaunchContext context{};
         for (int d = 0; d < 3; ++d)
             context.global_size[d] = context.local_size[d] = context.num_groups[d] = 1;
@@ -109,11 +109,11 @@ public:
         struct alignas(128) Line {
             std::byte bytes[128];
         };
-        std::vector<Line> local((*compiled)->local_bytes / 128 + 64);
-        std::vector<Line> scratch((*compiled)->scratch_bytes_per_work_item * local_size / 128 + 64);
+        std::vector<Line> local(compiled.local_bytes / 128 + 64);
+        std::vector<Line> scratch(compiled.scratch_bytes_per_work_item * local_size / 128 + 64);
         for (uint64_t group = 0; group < context.num_groups[0]; ++group) {
             const uint64_t id[3] = {group, 0, 0};
-            (*compiled)->function(arguments_.data(), &context, id, local[0].bytes, scratch[0].bytes);
+            compiled.function(arguments_.data(), &context, id, local[0].bytes, scratch[0].bytes);
         }
     }
 

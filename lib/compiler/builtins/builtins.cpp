@@ -2,40 +2,36 @@
 
 #include "intrinsics.h"
 #include "program/paths.h"
-#include "targets/host/retarget.h"
+#include "targets/retarget.h"
 
 #include <base/mutex.h>
 
 #include <array>
+#include <filesystem>
 #include <llvm/ADT/StringSet.h>
 #include <llvm/Bitcode/BitcodeReader.h>
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/Linker/Linker.h>
 #include <set>
 
 namespace polder::compiler {
 namespace {
 
-std::string with_space(std::string_view name, char from, char to) {
-    std::string changed{name};
-    const std::string pattern = std::string{"U3AS"} + from;
-    for (size_t at = changed.find(pattern); at != std::string::npos; at = changed.find(pattern, at + 5))
-        changed[at + 4] = to;
-    return changed;
-}
-
 // Mangled numbers of spir64's address spaces.
 constexpr char global_space = '1';
 constexpr char constant_space = '2';
 constexpr char local_space = '3';
 constexpr char generic_space = '4';
+constexpr char private_space = 0;  // has no number in a name
 
-struct Substitution {
-    char from;
-    char to;
-};
-constexpr std::array substitutions{Substitution{generic_space, global_space}, Substitution{global_space, generic_space},
-                                   Substitution{local_space, generic_space}, Substitution{constant_space, global_space},
-                                   Substitution{local_space, global_space}};
+std::string with_space(std::string_view name, char from, char to) {
+    std::string changed{name};
+    const std::string pattern = std::string{"U3AS"} + from;
+    const std::string other = to == private_space ? std::string{} : std::string{"U3AS"} + to;
+    for (size_t at = changed.find(pattern); at != std::string::npos; at = changed.find(pattern, at + other.size()))
+        changed.replace(at, pattern.size(), other);
+    return changed;
+}
 
 bool is_undefined(const llvm::GlobalValue& value) {
     return value.isDeclaration() && !value.use_empty() && !value.getName().starts_with("llvm.") &&
@@ -77,12 +73,35 @@ private:
         std::set<uint32_t> blobs;
         for (llvm::Function& function : llvm::make_early_inc_range(module_))
             if (is_undefined(function))
-                if (const auto name = builtins_.resolve(function.getName()))
-                    need(*rename(function, *name), blobs);
+                if (const auto symbol = builtins_.resolve(function.getName()))
+                    need(symbol->cast_from ? *call_from(function, *symbol) : *rename(function, symbol->name), blobs);
         for (llvm::GlobalVariable& variable : module_.globals())
             if (is_undefined(variable) && archive_.find(variable.getName()))
                 need(variable, blobs);
         return blobs;
+    }
+
+    // Defines `function` as a call of another one, with its pointers cast; answers that one.
+    llvm::Function* call_from(llvm::Function& function, const Builtins::Symbol& symbol) {
+        llvm::LLVMContext& context = module_.getContext();
+        llvm::SmallVector<llvm::Type*> types;
+        for (const llvm::Argument& argument : function.args()) {
+            llvm::Type* const type = argument.getType();
+            const bool is_cast = type->isPointerTy() && type->getPointerAddressSpace() == *symbol.cast_from;
+            types.push_back(is_cast ? llvm::PointerType::get(context, 0) : type);
+        }
+        llvm::FunctionCallee other =
+            module_.getOrInsertFunction(symbol.name, llvm::FunctionType::get(function.getReturnType(), types, false));
+        llvm::IRBuilder<> builder(llvm::BasicBlock::Create(context, "", &function));
+        llvm::SmallVector<llvm::Value*> arguments;
+        for (auto [argument, type] : llvm::zip(function.args(), types))
+            arguments.push_back(argument.getType() == type ? static_cast<llvm::Value*>(&argument)
+                                                           : builder.CreateAddrSpaceCast(&argument, type));
+        llvm::Value* const result = builder.CreateCall(other, arguments);
+        function.getReturnType()->isVoidTy() ? builder.CreateRetVoid() : builder.CreateRet(result);
+        function.addFnAttr(llvm::Attribute::AlwaysInline);
+        make_own(function);
+        return llvm::cast<llvm::Function>(other.getCallee());
     }
 
     // Each name is tried once, so that a damaged library cannot keep us here.
@@ -128,27 +147,84 @@ private:
 
 } // namespace
 
-Result<const Builtins*> Builtins::get() {
-    static auto* const mutex = new Mutex;
-    static const Builtins* instance = nullptr;
-    Lock lock(*mutex);
-    if (instance == nullptr) {
-        if (paths().builtins.empty())
-            return fail(Status::compiler_not_available, paths().problem);
-        auto archive = BuiltinArchive::open(paths().builtins);
-        if (!archive)
-            return fail(Status::compiler_not_available, "error: " + std::string{archive.error().detail()});
-        instance = new Builtins(std::move(*archive));
-    }
-    return instance;
+// A name with one address space instead of another, where the library has no function for the latter.
+struct Builtins::Substitution {
+    char from;
+    char to;
+    std::optional<unsigned> cast_from;
+};
+
+// All address spaces are one on the host.
+std::span<const Builtins::Substitution> Builtins::host_substitutions() {
+    static constexpr std::array list{
+        Substitution{generic_space, global_space, {}}, Substitution{global_space, generic_space, {}},
+        Substitution{local_space, generic_space, {}}, Substitution{constant_space, global_space, {}},
+        Substitution{local_space, global_space, {}}};
+    return list;
 }
 
-std::optional<std::string> Builtins::resolve(std::string_view name) const {
+// Constant memory is global memory, and private pointers are generic ones.
+std::span<const Builtins::Substitution> Builtins::nvptx_substitutions() {
+    static constexpr std::array list{
+        Substitution{constant_space, global_space, {}}, Substitution{generic_space, private_space, {}},
+        Substitution{global_space, generic_space, 1},   Substitution{local_space, generic_space, 3},
+        Substitution{constant_space, generic_space, 1}, Substitution{global_space, private_space, 1},
+        Substitution{local_space, private_space, 3},    Substitution{constant_space, private_space, 1}};
+    return list;
+}
+
+Result<const Builtins*> Builtins::open(const std::string& file, std::span<const Substitution> substitutions) {
+    POLDER_ASSIGN(archive, BuiltinArchive::open(file));
+    return new Builtins(std::move(archive), substitutions);
+}
+
+namespace {
+
+// One library, opened at first use. A failure is not remembered.
+class Library {
+public:
+    template <class Open>
+    Result<const Builtins*> get(Open&& open) {
+        const Lock lock(mutex_);
+        if (instance_ == nullptr) {
+            if (paths().builtins.empty())
+                return fail(Status::compiler_not_available, paths().problem);
+            auto opened = open();
+            if (!opened)
+                return fail(Status::compiler_not_available, "error: " + std::string{opened.error().detail()});
+            instance_ = *opened;
+        }
+        return instance_;
+    }
+
+private:
+    Mutex mutex_;
+    const Builtins* instance_ POLDER_GUARDED_BY(mutex_) = nullptr;
+};
+
+} // namespace
+
+Result<const Builtins*> Builtins::for_host() {
+    static Library& library = *new Library;
+    return library.get([] { return open(paths().builtins, host_substitutions()); });
+}
+
+Result<const Builtins*> Builtins::for_nvptx() {
+    static Library& library = *new Library;
+    return library.get([] {
+        const std::filesystem::path host = paths().builtins;
+        return open((host.parent_path() / "polder-builtins-nvptx.bca").string(), nvptx_substitutions());
+    });
+}
+
+std::optional<Builtins::Symbol> Builtins::resolve(std::string_view name) const {
     if (archive_->find(name))
-        return std::string{name};
-    for (const Substitution& substitution : substitutions)
-        if (std::string other = with_space(name, substitution.from, substitution.to); archive_->find(other))
-            return other;
+        return Symbol{std::string{name}, {}};
+    for (const Substitution& substitution : substitutions_) {
+        std::string other = with_space(name, substitution.from, substitution.to);
+        if (other != name && archive_->find(other))
+            return Symbol{std::move(other), substitution.cast_from};
+    }
     return std::nullopt;
 }
 

@@ -1,4 +1,4 @@
-// The library of built-in functions, and linking what a program needs of it.
+// The libraries of built-in functions, one for each kind of target, and linking what a program needs of them.
 //
 // Opened at first use and kept (leaked on purpose: compilations may run while the process exits). Any thread;
 // a module is used by one thread.
@@ -9,6 +9,7 @@
 
 #include <llvm/IR/Module.h>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,11 +17,16 @@ namespace polder::compiler {
 
 class Builtins {
 public:
-    [[nodiscard]] static Result<const Builtins*> get();
+    [[nodiscard]] static Result<const Builtins*> for_host();
+    [[nodiscard]] static Result<const Builtins*> for_nvptx();
 
-    // The library's symbol that serves a call to `name`: itself, or the same function for another address
-    // space, which on the host is the same code.
-    [[nodiscard]] std::optional<std::string> resolve(std::string_view name) const;
+    // The library's symbol that serves a call to `name`: itself, or the same function for another address space.
+    struct Symbol {
+        std::string name;
+        // Pointers of this address space become generic ones (space 0) in the call.
+        std::optional<unsigned> cast_from;
+    };
+    [[nodiscard]] std::optional<Symbol> resolve(std::string_view name) const;
 
     // Links the definitions of everything that `module` declares and the library has, as internal symbols.
     [[nodiscard]] Result<void> link_into(llvm::Module& module) const;
@@ -28,9 +34,16 @@ public:
     [[nodiscard]] const ContentHash& hash() const { return archive_->hash(); }
 
 private:
-    explicit Builtins(std::unique_ptr<BuiltinArchive> archive) : archive_(std::move(archive)) {}
+    struct Substitution;
+    static std::span<const Substitution> host_substitutions();
+    static std::span<const Substitution> nvptx_substitutions();
+    Builtins(std::unique_ptr<BuiltinArchive> archive, std::span<const Substitution> substitutions)
+        : archive_(std::move(archive)), substitutions_(substitutions) {}
+    [[nodiscard]] static Result<const Builtins*> open(const std::string& file,
+                                                      std::span<const Substitution> substitutions);
 
     std::unique_ptr<BuiltinArchive> archive_;
+    std::span<const Substitution> substitutions_;
 };
 
 } // namespace polder::compiler

@@ -1,7 +1,7 @@
-// polder-retarget-builtins LIBCLC.bc [OURS.bc...] -o OUT
+// polder-retarget-builtins [--target nvptx] LIBCLC.bc [OURS.bc...] -o OUT
 //
 // Makes the library of built-ins at build time: libclc's nvptx64 bitcode with our own modules (made for
-// spir64) over it, retargeted to the host once, cut into one small module per name (all overloads of `sin`
+// spir64) over it, retargeted to the host (or to NVPTX) once, cut into one small module per name (all overloads of `sin`
 // are one) and written as a BuiltinArchive.
 //
 // - Names: libclc's "U3AS4" is nvptx's constant space; ours and the user's is spir64's, "U3AS2".
@@ -12,7 +12,8 @@
 #include "analyses.h"
 #include "builtin_archive.h"
 #include "intrinsics.h"
-#include "targets/host/retarget.h"
+#include "targets/host/host.h"
+#include "targets/nvptx/nvptx.h"
 
 #include <llvm/Bitcode/BitcodeWriter.h>
 #include <llvm/Demangle/Demangle.h>
@@ -69,15 +70,17 @@ std::unique_ptr<llvm::Module> read(llvm::LLVMContext& context, const std::string
     return module;
 }
 
-// One flat module out of one input file.
-std::unique_ptr<llvm::Module> read_flat(llvm::LLVMContext& context, const std::string& path) {
+using RetargetFunction = void (*)(llvm::Module& module, const AddressSpaceNumbers& numbers);
+
+// A module for the target out of one input file.
+std::unique_ptr<llvm::Module> read_retargeted(llvm::LLVMContext& context, const std::string& path,
+                                              RetargetFunction retarget) {
     std::unique_ptr<llvm::Module> module = read(context, path);
     const bool is_nvptx = module->getTargetTriple().isNVPTX();
     if (is_nvptx)
         rename_constant_space(*module);
     forget_memory_effects(*module);
-    polder::compiler::retarget_to_host(*module, is_nvptx ? polder::compiler::nvptx64_address_spaces
-                                                         : polder::compiler::spir64_address_spaces);
+    retarget(*module, is_nvptx ? polder::compiler::nvptx64_address_spaces : polder::compiler::spir64_address_spaces);
     if (llvm::NamedMDNode* flags = module->getModuleFlagsMetadata())
         flags->eraseFromParent();
     for (const char* name : {"llvm.ident", "nvvm.annotations", "opencl.ocl.version", "opencl.spir.version"})
@@ -223,25 +226,28 @@ void drop_leaves(llvm::Module& module) {
             function.deleteBody();
 }
 
-} // namespace
+}  // namespace
 
 int main(int argc, char** argv) {
     std::vector<std::string> inputs;
     std::string output;
+    RetargetFunction retarget = polder::compiler::retarget_to_host;
     for (int i = 1; i < argc; ++i) {
         if (std::string(argv[i]) == "-o" && i + 1 < argc)
             output = argv[++i];
+        else if (std::string(argv[i]) == "--target" && i + 1 < argc && std::string(argv[i + 1]) == "nvptx")
+            retarget = polder::compiler::retarget_to_nvptx, ++i;
         else
             inputs.push_back(argv[i]);
     }
     if (inputs.empty() || output.empty())
-        stop("usage: polder-retarget-builtins LIBCLC.bc [OURS.bc...] -o OUT");
+        stop("usage: polder-retarget-builtins [--target nvptx] LIBCLC.bc [OURS.bc...] -o OUT");
 
     llvm::LLVMContext context;
-    std::unique_ptr<llvm::Module> library = read_flat(context, inputs[0]);
+    std::unique_ptr<llvm::Module> library = read_retargeted(context, inputs[0], retarget);
     llvm::Linker linker(*library);
     for (size_t i = 1; i < inputs.size(); ++i) {
-        std::unique_ptr<llvm::Module> ours = read_flat(context, inputs[i]);
+        std::unique_ptr<llvm::Module> ours = read_retargeted(context, inputs[i], retarget);
         keep_what_is_called(*library, *ours);
         if (linker.linkInModule(std::move(ours), llvm::Linker::OverrideFromSrc))
             stop(inputs[i] + ": cannot be linked");

@@ -1,7 +1,8 @@
 #include "kernel_info.h"
 
 #include "intrinsics.h"
-#include "targets/host/retarget.h"
+#include "program_variables.h"
+#include "targets/retarget.h"
 
 #include <algorithm>
 #include <llvm/ADT/SetVector.h>
@@ -206,28 +207,23 @@ bool any_instruction(const llvm::Function& kernel, InstructionTest& is_one) {
 
 // --- pointers that come out of memory or out of integers ---
 
-// The program-variables pointer is loaded from the launch context; that is not the application's memory.
-bool is_own_variable(const llvm::Value* pointer) {
-    const auto* call = llvm::dyn_cast<llvm::CallInst>(pointer->stripInBoundsConstantOffsets());
-    return call != nullptr && call->getCalledFunction() != nullptr &&
-           call->getCalledFunction()->getName() == "_polder_launch_context";
-}
-
 bool makes_indirect_pointer(const llvm::Instruction& instruction) {
     if (llvm::isa<llvm::LoadInst>(instruction))
-        return instruction.getType()->isPtrOrPtrVectorTy() && !is_own_variable(instruction.getOperand(0));
+        return instruction.getType()->isPtrOrPtrVectorTy();
     return llvm::isa<llvm::IntToPtrInst>(instruction) || is_indirect_call(instruction);
 }
 
 bool uses_program_variables(const llvm::Instruction& instruction) {
-    return called_function(instruction) != nullptr && instruction.hasMetadata(program_variable_attribute);
+    const llvm::Function* callee = called_function(instruction);
+    return callee != nullptr && callee->getName() == program_variables_function;
 }
 
 // --- what depends on the grouping of work-items; whatever is not known for certain counts ---
 
 bool is_same_in_all_groups(llvm::StringRef leaf) {
     return leaf == "_Z13get_global_idj" || leaf == "_Z15get_global_sizej" || leaf == "_Z17get_global_offsetj" ||
-           leaf == "_Z20get_global_linear_idv" || leaf == "_Z12get_work_dimv" || leaf == "_polder_launch_context";
+           leaf == "_Z20get_global_linear_idv" || leaf == "_Z12get_work_dimv" || leaf == "_polder_launch_context" ||
+           leaf == program_variables_function;
 }
 
 // A variable in local memory, or the address of one in an expression.

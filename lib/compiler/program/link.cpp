@@ -1,29 +1,20 @@
 // compiler::link: objects and libraries to a library or an executable Module.
 //
-// An executable holds everything it needs, the built-ins included, as retargeted bitcode; it has had a light
-// clean-up per function, enough to see what each kernel does with its arguments.
-#include "analyses.h"
+// An executable is target-neutral: Clang's module for spir64 with its program-scope variables taken out. Code for a target is
+// generated from it on demand.
 #include "bitcode.h"
 #include "build_options.h"
-#include "builtins/builtins.h"
 #include "crash_guard.h"
 #include "diagnostics.h"
 #include "kernel_info.h"
 #include "module.h"
-#include "printf_lowering.h"
 #include "program_variables.h"
-#include "targets/host/global_ids.h"
-#include "targets/host/retarget.h"
-#include "unsupported_code.h"
+#include "targets/host/lower.h"
 
 #include <compiler/compiler.h>
 
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/Linker/Linker.h>
-#include <llvm/Transforms/IPO/FunctionAttrs.h>
-#include <llvm/Transforms/Scalar/EarlyCSE.h>
-#include <llvm/Transforms/Scalar/SROA.h>
-#include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
 namespace polder::compiler {
 namespace {
@@ -46,40 +37,18 @@ Result<std::unique_ptr<llvm::Module>> combine(const LinkInput& input, llvm::LLVM
     return whole;
 }
 
-void clean_up(llvm::Module& module) {
-    Analyses analyses;
-    llvm::PassBuilder builder;
-    analyses.register_all(builder);
-
-    llvm::FunctionPassManager per_function;
-    per_function.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
-    per_function.addPass(llvm::EarlyCSEPass());
-    per_function.addPass(llvm::SimplifyCFGPass());
-    // Built-ins were cleaned when the library was made.
-    for (llvm::Function& function : module)
-        if (!function.isDeclaration() && !function.hasFnAttribute(builtin_attribute))
-            per_function.run(function, analyses.functions);
-    find_global_ids(module);
-    analyses.functions.clear();
-    llvm::ModulePassManager passes;
-    passes.addPass(llvm::createModuleToPostOrderCGSCCPassAdaptor(llvm::PostOrderFunctionAttrsPass()));
-    passes.run(module, analyses.modules);
-}
-
+// The target-neutral form is kept; kernels are examined in the host's, in which the built-ins are linked, so that the
+// answers are the same for all targets.
 Result<CompiledModule::Parts> make_executable(llvm::Module& module, std::string& log) {
-    auto builtins = Builtins::get();
-    if (!builtins)
-        return fail(builtins.error());
     auto variables = extract_program_variables(module);
     if (!variables)
         return fail(variables.error());
-    lower_printf(module);
-    POLDER_TRY((*builtins)->link_into(module));
-    POLDER_TRY(check_supported(module, log));
-    clean_up(module);
     CompiledModule::Parts parts;
     parts.kind = ModuleKind::executable;
+    parts.bitcode = write_bitcode(module);
+    POLDER_TRY(lower_for_host(module, log));
     parts.kernels = kernel_infos(module);
+    parts.host_bitcode = write_bitcode(module);
     parts.variables = std::move(*variables);
     return parts;
 }
@@ -98,14 +67,15 @@ Result<std::shared_ptr<const Module>> link_parsed(const LinkInput& input, const 
         if (!made)
             return fail(made.error());
         parts = std::move(*made);
+    } else {
+        parts.bitcode = write_bitcode(**whole);
     }
-    parts.bitcode = write_bitcode(**whole);
     for (const auto& module : input.modules)
         parts.options.is_optimized &= impl(module).options().is_optimized;
     return std::make_shared<const CompiledModule>(std::move(parts));
 }
 
-} // namespace
+}  // namespace
 
 Result<std::shared_ptr<const Module>> link(const LinkInput& input, std::string& log) {
     const Status failure = input.is_build ? Status::build_program_failure : Status::link_program_failure;
@@ -130,4 +100,4 @@ Result<std::shared_ptr<const Module>> link(const LinkInput& input, std::string& 
     return result;
 }
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

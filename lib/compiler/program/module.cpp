@@ -8,7 +8,7 @@
 namespace polder::compiler {
 namespace {
 
-constexpr std::string_view magic = "POLDER\x1a\x02";
+constexpr std::string_view magic = "POLDER\x1a\x03";
 constexpr size_t hash_bytes = 32;
 
 std::string hash_of(std::string_view bytes) {

@@ -1,4 +1,4 @@
-// Compiled code of a program between the stages: bitcode and what the runtime asks about it.
+// Compiled code of a program between the stages: target-neutral bitcode and what the runtime asks about it.
 //
 // Immutable once made, shared by reference; any thread.
 // Serialised form (little-endian): magic, versions and target, then the fields, then a BLAKE3 hash of all
@@ -18,7 +18,10 @@ class CompiledModule final : public Module {
 public:
     struct Parts {
         ModuleKind kind = ModuleKind::compiled_object;
-        std::string bitcode;
+        std::string bitcode;  // for spir64, built-ins unresolved
+        // Of an executable that this process linked: its host form (targets/host/lower.h), a by-product of examining the
+        // kernels. Not part of the serialised form.
+        std::string host_bitcode;
         std::vector<KernelInfo> kernels;
         ProgramVariables variables;
         CodeOptions options;
@@ -31,10 +34,11 @@ public:
     [[nodiscard]] std::vector<std::byte> serialize() const override;
 
     [[nodiscard]] std::string_view bitcode() const { return parts_.bitcode; }
+    [[nodiscard]] std::string_view host_bitcode() const { return parts_.host_bitcode; }
     [[nodiscard]] const CodeOptions& options() const { return parts_.options; }
 
 private:
     Parts parts_;
 };
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

@@ -24,24 +24,17 @@ llvm::Value* promoted(llvm::IRBuilder<>& builder, llvm::Value* value) {
 
 void lower(llvm::CallInst& call) {
     llvm::Module& module = *call.getModule();
-    const llvm::DataLayout& layout = module.getDataLayout();
     llvm::IRBuilder<> builder(&call);
 
-    std::vector<llvm::Value*> values;
-    std::vector<uint64_t> offsets;
-    uint64_t size = 0;
-    for (unsigned i = 1; i < call.arg_size(); ++i) {
-        values.push_back(promoted(builder, call.getArgOperand(i)));
-        offsets.push_back(size);
-        size += llvm::alignTo(layout.getTypeStoreSize(values.back()->getType()).getFixedValue(), slot_bytes);
-    }
+    const std::vector<PackedArgument> arguments = pack_print_arguments(builder, call);
+    const uint64_t size = arguments.empty() ? 0 : arguments.back().offset + arguments.back().bytes;
     llvm::Function& function = *call.getFunction();
     llvm::IRBuilder<> entry(&function.getEntryBlock(), function.getEntryBlock().getFirstInsertionPt());
     auto* block = entry.CreateAlloca(llvm::ArrayType::get(builder.getInt8Ty(), std::max(size, slot_bytes)));
     block->setAlignment(llvm::Align(slot_bytes));
-    for (size_t i = 0; i < values.size(); ++i)
-        builder.CreateAlignedStore(values[i],
-                                   builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), block, offsets[i]),
+    for (const PackedArgument& argument : arguments)
+        builder.CreateAlignedStore(argument.value,
+                                   builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), block, argument.offset),
                                    llvm::Align(slot_bytes));
 
     llvm::FunctionCallee callee =
@@ -54,6 +47,19 @@ void lower(llvm::CallInst& call) {
 }
 
 } // namespace
+
+std::vector<PackedArgument> pack_print_arguments(llvm::IRBuilder<>& builder, const llvm::CallInst& call) {
+    const llvm::DataLayout& layout = call.getModule()->getDataLayout();
+    std::vector<PackedArgument> packed;
+    uint64_t offset = 0;
+    for (unsigned i = 1; i < call.arg_size(); ++i) {
+        llvm::Value* const value = promoted(builder, call.getArgOperand(i));
+        const uint64_t bytes = llvm::alignTo(layout.getTypeStoreSize(value->getType()).getFixedValue(), slot_bytes);
+        packed.push_back({value, offset, bytes});
+        offset += bytes;
+    }
+    return packed;
+}
 
 void lower_printf(llvm::Module& module) {
     llvm::Function* function = module.getFunction("printf");

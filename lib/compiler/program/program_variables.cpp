@@ -1,7 +1,6 @@
 #include "program_variables.h"
 
-#include "targets/host/launch_context.h"
-#include "targets/host/retarget.h"
+#include "targets/retarget.h"
 
 #include <llvm/ADT/MapVector.h>
 #include <llvm/ADT/SetVector.h>
@@ -12,6 +11,13 @@
 
 namespace polder::compiler {
 namespace {
+
+// Not in local memory and not constant.
+bool is_program_variable(const llvm::GlobalVariable& variable) {
+    const unsigned space = variable.getAddressSpace();
+    return variable.hasInitializer() && !variable.isConstant() && !variable.getName().starts_with("llvm.") &&
+           space != spir64_address_spaces.local && space != spir64_address_spaces.constant;
+}
 
 // Whether `constant` mentions one of `variables`.
 bool mentions(const llvm::Constant& constant, const llvm::SetVector<llvm::GlobalVariable*>& variables) {
@@ -39,7 +45,7 @@ void add_mentioned(const llvm::Constant& constant, llvm::SetVector<llvm::GlobalV
 llvm::SetVector<llvm::GlobalVariable*> variables_of(llvm::Module& module) {
     llvm::SetVector<llvm::GlobalVariable*> variables;
     for (llvm::GlobalVariable& variable : module.globals())
-        if (variable.hasAttribute(program_variable_attribute) && variable.hasInitializer())
+        if (is_program_variable(variable))
             variables.insert(&variable);
     for (size_t before = 0; before != variables.size() && !variables.empty();) {
         before = variables.size();
@@ -94,7 +100,8 @@ private:
     }
 
     Result<void> write(const llvm::Constant& value, uint64_t at) {
-        if (llvm::isa<llvm::ConstantAggregateZero, llvm::UndefValue, llvm::ConstantPointerNull>(value))
+        if (llvm::isa<llvm::ConstantAggregateZero, llvm::UndefValue, llvm::ConstantTargetNone>(value) ||
+            llvm::isa<llvm::ConstantPointerNull>(value.stripPointerCasts()))
             return {};
         const uint64_t size = layout_.getTypeStoreSize(value.getType()).getFixedValue();
         if (const auto* integer = llvm::dyn_cast<llvm::ConstantInt>(&value);
@@ -170,20 +177,28 @@ private:
                 continue;
             llvm::Value*& address = addresses[instruction->getFunction()];
             if (address == nullptr)
-                address = address_in(*instruction->getFunction(), offsets_[&variable]);
+                address = address_in(*instruction->getFunction(), variable);
             use.set(address);
         }
     }
 
-    llvm::Value* address_in(llvm::Function& function, uint64_t offset) {
+    // A constant that holds an address moves to global memory, too, but code still expects it in its own space.
+    llvm::Value* address_in(llvm::Function& function, llvm::GlobalVariable& variable) {
         llvm::IRBuilder<> builder(&function.getEntryBlock(), function.getEntryBlock().getFirstInsertionPt());
-        llvm::CallInst* context = call_launch_context(builder, module_);
-        context->setMetadata(program_variable_attribute, llvm::MDNode::get(module_.getContext(), {}));
-        llvm::Value* field = builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), context,
-                                                                offsetof(LaunchContext, program_variables));
-        auto* base = builder.CreateAlignedLoad(builder.getPtrTy(), field, llvm::Align(8));
-        base->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(module_.getContext(), {}));
-        return builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), base, offset);
+        llvm::CallInst* base = builder.CreateCall(base_function());
+        llvm::Value* address = builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), base, offsets_[&variable]);
+        return address->getType() == variable.getType() ? address
+                                                        : builder.CreateAddrSpaceCast(address, variable.getType());
+    }
+
+    llvm::FunctionCallee base_function() {
+        auto* pointer = llvm::PointerType::get(module_.getContext(), spir64_address_spaces.global);
+        llvm::FunctionCallee callee = module_.getOrInsertFunction(program_variables_function, pointer);
+        auto* function = llvm::cast<llvm::Function>(callee.getCallee());
+        function->setMemoryEffects(llvm::MemoryEffects::none());
+        function->setDoesNotThrow();
+        function->addFnAttr(llvm::Attribute::WillReturn);
+        return callee;
     }
 
     llvm::Module& module_;

@@ -133,7 +133,7 @@ bool has_assembly(const llvm::Module& module) {
 } // namespace
 
 bool may_be_unsupported(const llvm::Module& module) {
-    const auto builtins = Builtins::get();
+    const auto builtins = Builtins::for_host();
     for (const llvm::Function& function : module)
         if (is_undefined(function) && builtins && !(*builtins)->resolve(std::string_view{function.getName()}))
             return true;
@@ -142,7 +142,7 @@ bool may_be_unsupported(const llvm::Module& module) {
 
 void keep_lines(llvm::Module& module, const llvm::Module& same) {
     llvm::LLVMContext& context = module.getContext();
-    const auto builtins = Builtins::get();
+    const auto builtins = Builtins::for_host();
     llvm::NamedMDNode* kept = module.getOrInsertNamedMetadata(lines_metadata);
     for (const llvm::Function& function : same)
         for (const llvm::Instruction& instruction : llvm::instructions(function)) {

@@ -88,13 +88,46 @@ Result<void> check_variables(const compiler::Module& module, BuildRequest::Step 
                                             std::to_string(program_variables_bytes_max)});
 }
 
-// Groups the devices that share a build.
-std::map<const compiler::Target*, std::vector<Ref<Device>>> by_target(const std::vector<Ref<Device>>& devices) {
-    std::map<const compiler::Target*, std::vector<Ref<Device>>> groups;
-    for (const Ref<Device>& device : devices)
-        groups[&device->target()].push_back(device);
+using Devices = std::vector<Ref<Device>>;
+
+// Groups the devices that share a module. Modules are target-neutral: source becomes the same for all devices that offer the
+// same language. Binaries and the inputs of a link belong to their devices.
+std::vector<Devices> groups_of(const Devices& devices, bool is_source) {
+    std::vector<Devices> groups;
+    for (const Ref<Device>& device : devices) {
+        const auto shares = [&](const Devices& group) {
+            const compiler::Target& target = device->target();
+            const compiler::Target& other = group.front()->target();
+            return &target == &other ||
+                   (is_source && target.extensions == other.extensions && target.features == other.features);
+        };
+        const auto group = std::ranges::find_if(groups, shares);
+        if (group == groups.end())
+            groups.push_back({device});
+        else
+            group->push_back(device);
+    }
     return groups;
 }
+
+// The code of one module for several devices: one Executable for each distinct target.
+class Executables {
+public:
+    explicit Executables(std::shared_ptr<const compiler::Module> module) : module_(std::move(module)) {}
+
+    Result<Ref<DeviceCode>> code(Device& device) {
+        std::shared_ptr<compiler::Executable>& executable = executables_[&device.target()];
+        if (!executable) {
+            POLDER_ASSIGN(opened, compiler::Executable::open(module_, device.target()));
+            executable = std::move(opened);
+        }
+        return make_ref<DeviceCode>(device, executable, module_);
+    }
+
+private:
+    std::shared_ptr<const compiler::Module> module_;
+    std::map<const compiler::Target*, std::shared_ptr<compiler::Executable>> executables_;
+};
 
 compiler::OptionStage stage_of(BuildRequest::Step step) {
     switch (step) {
@@ -104,7 +137,7 @@ compiler::OptionStage stage_of(BuildRequest::Step step) {
     }
 }
 
-} // namespace
+}  // namespace
 
 bool Program::has_valid_options(const BuildRequest& request) const {
     const bool are_used =
@@ -155,28 +188,32 @@ Result<void> Program::run_or_fail(const BuildRequest& request) {
 
 Result<void> Program::run(const BuildRequest& request) {
     Result<void> outcome;
-    for (const auto& [target, devices] : by_target(request.devices)) {
+    const bool is_source = request.step != BuildRequest::Step::link && origin_ == Origin::source;
+    for (const Devices& devices : groups_of(request.devices, is_source)) {
         DeviceBuild build{.status = CL_BUILD_ERROR, .options = device_build(*devices.front()).options};
-        std::shared_ptr<compiler::Executable> executable;
         Result<BuiltModule> built = make_module(request, *devices.front(), build.log);
-        if (built && built->module->kind() == ModuleKind::executable) {
-            Result<std::shared_ptr<compiler::Executable>> opened = compiler::Executable::open(built->module, *target);
-            if (opened)
-                executable = std::move(*opened);
-            else
-                built = fail(Error{failure_of(request.step), std::string(opened.error().detail())});
-        }
+        std::optional<Executables> executables;
         if (built) {
             build.status = CL_BUILD_SUCCESS;
             build.built = std::make_shared<const BuiltModule>(std::move(*built));
+            if (build.built->module->kind() == ModuleKind::executable)
+                executables.emplace(build.built->module);
         } else {
             append_detail(build.log, built.error());
             outcome = fail(built.error());
         }
         for (const Ref<Device>& device : devices) {
             DeviceBuild of_device = build;
-            if (executable)
-                of_device.code = make_ref<DeviceCode>(*device, executable, build.built->module);
+            if (executables) {
+                Result<Ref<DeviceCode>> code = executables->code(*device);
+                if (code) {
+                    of_device.code = std::move(*code);
+                } else {
+                    of_device = {.status = CL_BUILD_ERROR, .options = build.options, .log = build.log};
+                    append_detail(of_device.log, code.error());
+                    outcome = fail(Error{failure_of(request.step), std::string(code.error().detail())});
+                }
+            }
             finish(*device, std::move(of_device));
         }
     }
@@ -254,4 +291,4 @@ Result<BuiltModule> Program::reuse_binary(const BuildRequest& request, const Dev
     return again;
 }
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

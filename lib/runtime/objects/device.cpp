@@ -11,7 +11,6 @@ namespace {
 compiler::Target describe_target(const driver::DeviceInfo& info) {
     compiler::Target target;
     target.code = info.code;
-    target.max_work_group_size = info.max_work_group_size;
     for (const Extension& extension : extensions())
         if (extension.owner == Extension::Owner::both)
             target.extensions.emplace_back(extension.name);
@@ -30,7 +29,7 @@ const compiler::Target* shared_target(compiler::Target target) {
 
     const Lock lock(targets.mutex);
     for (const auto& known : targets.list)
-        if (known->code == target.code && known->max_work_group_size == target.max_work_group_size)
+        if (known->code == target.code)
             return known.get();
     targets.list.push_back(std::make_unique<const compiler::Target>(std::move(target)));
     return targets.list.back().get();

@@ -65,7 +65,7 @@ Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info, c
     if (const auto own = std::ranges::find(of.specials, groups, &Special::groups); own != of.specials.end())
         return own->code.get();
     const bool is_first = !of.code && of.specials.empty();
-    const bool is_worth_it = compiler::is_worth_specialising(groups);
+    const bool is_worth_it = is_worth_specialising(groups);
     if (is_first && (is_worth_it || info.reqd_work_group_size))
         return add_special(of, groups);
     if (!is_worth_it || info.reqd_work_group_size)
@@ -103,15 +103,8 @@ Result<const LoadedCode*> DeviceCode::add_special(Entry& entry, const compiler::
 
 Result<std::unique_ptr<LoadedCode>> DeviceCode::load(const compiler::KernelInfo& info,
                                                      const std::optional<compiler::WorkGroups>& groups) {
-    POLDER_ASSIGN(compiled, executable_->function(info.name, groups));
-    POLDER_ASSIGN(
-        loaded, device_.load(driver::HostCode{.function = compiled->function,
-                                              .local_bytes = compiled->local_bytes,
-                                              .scratch_bytes_per_work_item = compiled->scratch_bytes_per_work_item,
-                                              .stack_bytes = compiled->stack_bytes,
-                                              .private_bytes_per_work_item = compiled->private_bytes_per_work_item,
-                                              .preferred_multiple = std::max<uint64_t>(compiled->preferred_multiple, 1),
-                                              .name = info.name}));
+    POLDER_ASSIGN(compiled, executable_->code(info.name, groups));
+    POLDER_ASSIGN(loaded, device_.load(*compiled));
     auto code = std::make_unique<LoadedCode>();
     code->loaded = std::move(loaded);
     for (const compiler::KernelArgument& argument : info.arguments)

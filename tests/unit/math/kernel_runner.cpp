@@ -1,5 +1,7 @@
 #include "kernel_runner.h"
 
+#include "../ptx_support.h"
+
 #include <compiler/compiler.h>
 
 #include <algorithm>
@@ -27,7 +29,6 @@ Memory allocate(uint64_t bytes) {
 compiler::Target target() {
     compiler::Target result;
     result.code.local_memory_bytes = 1 << 20;
-    result.max_work_group_size = 4096;
     result.extensions = {"cl_khr_fp64",
                          "cl_khr_int64_base_atomics",
                          "cl_khr_int64_extended_atomics",
@@ -88,6 +89,9 @@ KernelRunner::KernelRunner(const std::string& source) : state_(std::make_unique<
         return;
     }
     state_->executable = *executable;
+    // POLDER_TEST_PTX=sm_90: the same kernels as PTX, which the assembler must accept.
+    if (const char* const processor = std::getenv("POLDER_TEST_PTX"))
+        compiler::test::expect_ptx(state_->module, processor);
 }
 
 KernelRunner::~KernelRunner() = default;
@@ -106,11 +110,12 @@ void KernelRunner::run(const std::string& kernel, std::span<void* const> pointer
 void KernelRunner::run(const std::string& kernel, std::span<void* const> pointers, const Range& range) {
     if (!state_->executable)
         return;
-    const auto compiled = state_->executable->function(kernel, std::nullopt);
-    if (!compiled) {
+    const auto code = state_->executable->code(kernel, std::nullopt);
+    if (!code) {
         ADD_FAILURE() << kernel << " does not compile";
         return;
     }
+    const auto& compiled = std::get<driver::HostCode>(**code);
     const auto infos = state_->module->kernels();
     const auto info = std::find_if(infos.begin(), infos.end(), [&](const auto& each) { return each.name == kernel; });
     ASSERT_NE(info, infos.end()) << kernel;
@@ -128,18 +133,18 @@ void KernelRunner::run(const std::string& kernel, std::span<void* const> pointer
         items *= range.local_size[d];
     }
     context.work_dim = 3;
-    context.local_bytes = static_cast<uint32_t>((*compiled)->local_bytes);
+    context.local_bytes = static_cast<uint32_t>(compiled.local_bytes);
     context.print = [](void* user, const char* text, size_t size) {
         static_cast<std::string*>(user)->append(text, size);
     };
     context.print_user = &state_->printed;
-    const Memory local = allocate((*compiled)->local_bytes);
-    const Memory scratch = allocate((*compiled)->scratch_bytes_per_work_item * items + 4096);
+    const Memory local = allocate(compiled.local_bytes);
+    const Memory scratch = allocate(compiled.scratch_bytes_per_work_item * items + 4096);
     uint64_t id[3];
     for (id[2] = 0; id[2] < context.num_groups[2]; ++id[2])
         for (id[1] = 0; id[1] < context.num_groups[1]; ++id[1])
             for (id[0] = 0; id[0] < context.num_groups[0]; ++id[0])
-                (*compiled)->function(arguments.get(), &context, id, local.get(), scratch.get());
+                compiled.function(arguments.get(), &context, id, local.get(), scratch.get());
 }
 
 } // namespace polder::test

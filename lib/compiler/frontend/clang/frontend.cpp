@@ -2,7 +2,6 @@
 
 #include "program/debug_source.h"
 #include "program/paths.h"
-#include "targets/host/retarget.h"
 
 #include <base/options.h>
 
@@ -142,7 +141,6 @@ Result<FrontendResult> run_frontend(const CompileInput& input, const BuildOption
     if (!result)
         return result;
     keep_inline_functions(*result->module);
-    retarget_to_host(*result->module, spir64_address_spaces);
     return result;
 }
 

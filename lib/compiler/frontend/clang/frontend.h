@@ -1,7 +1,8 @@
 // OpenCL C to LLVM IR, by Clang inside this process.
 //
 // The source and the headers that the application embeds stay in memory; nothing is written. The result is
-// unoptimised IR, already retargeted to the host. Any thread, each with its own context.
+// unoptimised, target-neutral IR: made for spir64, with its numbered address spaces and
+// unresolved built-ins. Any thread, each with its own context.
 // Errors: compile_program_failure with Clang's diagnostics in the log.
 #pragma once
 

@@ -4,7 +4,6 @@
 #include "llvm_compat.h"
 #include "module_level.h"
 #include "requirements.h"
-#include "targets/host/retarget.h"
 #include "validation.h"
 
 #include <llvm/IR/Verifier.h>
@@ -62,7 +61,6 @@ Result<std::unique_ptr<llvm::Module>> run_spirv_frontend(const CompileInput& inp
     auto module = empty_module(context);
     POLDER_TRY(translate(*binary, input, *module, log));
     POLDER_TRY(verify(*module, log));
-    retarget_to_host(*module, spir64_address_spaces);
     return module;
 }
 

@@ -1,4 +1,5 @@
-// SPIR-V to LLVM IR, in the form that Clang's frontend has: unoptimised, spir64's address spaces, then retargeted.
+// SPIR-V to LLVM IR, in the form that Clang's frontend has: unoptimised, with spir64's
+// triple and address spaces.
 //
 // A module is checked against the device, then by SPIRV-Tools' validator, then translated instruction by instruction, and
 // what came out is checked by LLVM's verifier. Any thread, each with its own context.

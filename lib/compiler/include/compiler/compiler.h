@@ -1,12 +1,12 @@
-// The compiler as the runtime sees it: OpenCL C or SPIR-V in, work-group functions out. No LLVM type appears
+// The compiler as the runtime sees it: OpenCL C or SPIR-V in, code for devices out. No LLVM type appears
 // here; LLVM is included by the sources of this folder alone.
 //
 // Life of a program:
 //   compile(source)  -> Module (kind compiled_object)   one translation unit, unoptimised bitcode
-//   link(modules)    -> Module (kind executable or library)
+//   link(modules)    -> Module (kind executable or library), still the same for all targets
 //   Module::kernels()                                   names, arguments, attributes, uses
-//   Executable::open(module, target)                    holds the JIT; one per (program, target)
-//   Executable::function(kernel, ...)                   the machine code, made at first request
+//   Executable::open(module, target)                    one per (program, target)
+//   Executable::code(kernel, ...)                       code for the target, made at first request
 //
 // Threads: every function may be called from any thread; a Module is immutable; an Executable
 // serialises its own compilation.
@@ -32,7 +32,6 @@ namespace polder::compiler {
 // What source is compiled for. Devices with equal Targets share builds.
 struct Target {
     driver::CodeTarget code;
-    uint64_t max_work_group_size = 0;     // for __opencl_c_* and diagnostics
     std::vector<std::string> extensions;  // cl_khr_*, as the device reports them (clang -cl-ext, macros)
     std::vector<std::string> features;    // __opencl_c_*, as the device reports them
 };
@@ -91,7 +90,7 @@ public:
     [[nodiscard]] virtual std::span<const KernelInfo> kernels() const = 0;
     [[nodiscard]] virtual const ProgramVariables& program_variables() const = 0;
 
-    // A self-describing, checksummed form that another process (same Polder, LLVM and CPU) can read.
+    // A self-describing, checksummed form that another process (same Polder, LLVM and processor) can read.
     [[nodiscard]] virtual std::vector<std::byte> serialize() const = 0;
     // invalid_binary when damaged, of another version, or of another target.
     [[nodiscard]] static Result<std::shared_ptr<const Module>> deserialize(std::span<const std::byte> bytes);
@@ -140,31 +139,23 @@ struct WorkGroups {
     friend auto operator<=>(const WorkGroups&, const WorkGroups&) = default;
 };
 
-// Whether code for exactly these work-groups is so much better than the code for all that it is worth compiling.
-[[nodiscard]] bool is_worth_specialising(const WorkGroups& groups);
-
-// Machine code of one kernel.
-struct CompiledKernel {
-    WorkGroupFunction function = nullptr;
-    uint64_t local_bytes = 0;  // __local variables of the kernel and its callees
-    uint64_t scratch_bytes_per_work_item = 0;
-    uint64_t private_bytes_per_work_item = 0;  // CL_KERNEL_PRIVATE_MEM_SIZE
-    uint64_t preferred_multiple = 1;  // CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE: the vector width
-    uint64_t stack_bytes = 0;  // upper estimate of stack used by one call of `function`
-};
-
-// The JIT of one executable Module. Destroying it unloads the code: the caller keeps it alive while
-// launches are in flight.
+// Code of an executable Module's kernels for one target. Destroying it unloads host code: the caller keeps it alive
+// while launches are in flight.
 class Executable {
 public:
     virtual ~Executable() = default;
+    // invalid_program_executable for a module that is no executable; compiler_not_available for a format that nothing here
+    // generates.
     [[nodiscard]] static Result<std::shared_ptr<Executable>> open(std::shared_ptr<const Module> module,
                                                                   const Target& target);
-    // Compiles at first request (or loads the object from the disk cache); later requests are a
-    // look-up. The pointer stays valid as long as the Executable. With `groups`, the function is specialised for
-    // them, and must then only be called with them. On failure `out_of_resources` with the reason as detail.
-    [[nodiscard]] virtual Result<const CompiledKernel*> function(std::string_view kernel,
+    // Compiles at first request (or loads the result from the disk cache); later requests are a
+    // look-up. The pointer, and what it points to, stay valid as long as the Executable. With `groups`, the code is
+    // specialised for them, and must then only be launched with them. On failure `out_of_resources` with the reason as
+    // detail.
+    [[nodiscard]] virtual Result<const driver::KernelCode*> code(std::string_view kernel,
                                                                  const std::optional<WorkGroups>& groups) = 0;
+    // Whether code for exactly these work-groups is so much better than the code for all that it is worth compiling.
+    [[nodiscard]] virtual bool is_worth_specialising(const WorkGroups& groups) const = 0;
 };
 
 // Where libclc, Clang's resource headers and Polder's own built-ins were found; for error messages and

@@ -4,13 +4,14 @@
 #include "bitcode_finalizer.h"
 #include "division_guard.h"
 #include "host.h"
+#include "lower.h"
 #include "masked_memory.h"
-#include "program/bitcode.h"
 #include "program/cache.h"
 #include "program/diagnostics.h"
-#include "retarget.h"
+#include "program/reachable.h"
 #include "sum_order.h"
 #include "targets/host/workgroup/workgroup.h"
+#include "targets/retarget.h"
 
 #include <base/log.h>
 #include <base/options.h>
@@ -18,7 +19,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <llvm/ADT/SCCIterator.h>
-#include <llvm/ADT/SetVector.h>
 #include <llvm/Analysis/CallGraph.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
@@ -30,53 +30,6 @@
 
 namespace polder::compiler {
 namespace {
-
-using FunctionSet = llvm::SetVector<llvm::Function*>;
-
-// Adds functions that `constant` mentions.
-void add_functions(llvm::Constant& constant, FunctionSet& functions) {
-    if (auto* function = llvm::dyn_cast<llvm::Function>(&constant)) {
-        functions.insert(function);
-        return;
-    }
-    if (llvm::isa<llvm::GlobalVariable>(constant))
-        return;
-    for (llvm::Use& operand : constant.operands())
-        if (auto* inner = llvm::dyn_cast<llvm::Constant>(operand.get()))
-            add_functions(*inner, functions);
-}
-
-// Reads the bodies of `root` and of all it reaches.
-llvm::Expected<FunctionSet> read_reachable(llvm::Function& root) {
-    FunctionSet functions;
-    functions.insert(&root);
-    for (size_t i = 0; i < functions.size(); ++i) {
-        if (llvm::Error error = functions[i]->materialize())
-            return error;
-        for (llvm::Instruction& instruction : llvm::instructions(functions[i]))
-            for (llvm::Use& operand : instruction.operands())
-                if (auto* constant = llvm::dyn_cast<llvm::Constant>(operand.get()))
-                    add_functions(*constant, functions);
-    }
-    return functions;
-}
-
-void remove_others(llvm::Module& module, const FunctionSet& kept) {
-    for (llvm::Function& function : llvm::make_early_inc_range(module)) {
-        if (kept.contains(&function))
-            continue;
-        function.deleteBody();
-        function.setIsMaterializable(false);
-        function.removeDeadConstantUsers();
-        if (function.use_empty())
-            function.eraseFromParent();
-    }
-    for (llvm::GlobalVariable& variable : llvm::make_early_inc_range(module.globals())) {
-        variable.removeDeadConstantUsers();
-        if (variable.use_empty() && !variable.getName().starts_with("llvm."))
-            variable.eraseFromParent();
-    }
-}
 
 // A function is inlined, so that it is vectorized with the loop around it, unless that makes too much code. What is cold
 // stays a call, which lanes make one by one and rarely.
@@ -273,19 +226,10 @@ private:
     }
 
     Result<void> read() {
-        auto module = read_bitcode(request_.module.bitcode(), context_, BitcodeReading::lazy);
-        if (!module)
-            return fail(Status::out_of_resources, std::string{module.error().detail()});
-        module_ = std::move(*module);
+        POLDER_ASSIGN(module, read_kernel(request_.host_bitcode, request_.kernel.name, context_));
+        module_ = std::move(module);
         kernel_ = module_->getFunction(request_.kernel.name);
-        if (kernel_ == nullptr)
-            return fail(Status::out_of_resources, "the program's code has no kernel " + request_.kernel.name);
-        auto reachable = read_reachable(*kernel_);
-        if (!reachable)
-            return fail(Status::out_of_resources, llvm::toString(reachable.takeError()));
-        if (llvm::Error error = module_->materializeMetadata())
-            return fail(Status::out_of_resources, llvm::toString(std::move(error)));
-        remove_others(*module_, *reachable);
+        place_program_variables(*module_);
         return {};
     }
 

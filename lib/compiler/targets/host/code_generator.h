@@ -1,4 +1,4 @@
-// From the bitcode of an executable to object code of one kernel's work-group function.
+// From the host form of an executable to object code of one kernel's work-group function.
 //
 // Reads only the kernel and what it calls, guards divisions, lets the work-group pass (lib/compiler/targets/host/workgroup)
 // make the function, runs LLVM's O3 pipeline with both vectorizers for this processor, and emits an ELF object.
@@ -27,6 +27,7 @@ struct KernelObject {
 
 struct KernelRequest {
     const CompiledModule& module;
+    std::string_view host_bitcode;  // of the module's host form (lower.h)
     const KernelInfo& kernel;
     std::optional<WorkGroups> groups;
 };

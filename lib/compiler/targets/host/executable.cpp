@@ -1,8 +1,12 @@
-// compiler::Executable: machine code of kernels, made or taken from the disk cache at first request.
+// compiler::Executable for the host: work-group functions, made or taken from the disk cache at first request.
+#include "executable.h"
+
 #include "builtins/builtins.h"
 #include "code_generator.h"
 #include "crash_guard.h"
 #include "loader.h"
+#include "lower.h"
+#include "program/bitcode.h"
 #include "program/byte_stream.h"
 #include "program/cache.h"
 #include "program/module.h"
@@ -46,45 +50,44 @@ std::optional<KernelObject> from_bytes(std::string_view bytes) {
     return in.ok() && in.at_end() ? std::optional{std::move(object)} : std::nullopt;
 }
 
-std::string key_of(const KernelRequest& request) {
+Result<std::string> key_of(const CompiledModule& module, const std::string& kernel,
+                           const std::optional<WorkGroups>& groups) {
     std::string size = "any";
-    if (request.groups)
-        size = std::to_string(request.groups->size[0]) + "x" + std::to_string(request.groups->size[1]) + "x" +
-               std::to_string(request.groups->size[2]) +
-               (request.groups->ends == WorkGroups::Ends::whole ? " whole" : " ragged");
-    return cache_key({"kernel", request.module.bitcode(), request.kernel.name, size,
-                      request.module.options().is_optimized ? "optimized" : "plain",
+    if (groups)
+        size = std::to_string(groups->size[0]) + "x" + std::to_string(groups->size[1]) + "x" +
+               std::to_string(groups->size[2]) + (groups->ends == WorkGroups::Ends::whole ? " whole" : " ragged");
+    POLDER_ASSIGN(builtins, Builtins::for_host());
+    const ContentHash& library = builtins->hash();
+    return cache_key({"kernel",
+                      module.bitcode(),
+                      {reinterpret_cast<const char*>(library.data()), library.size()},
+                      kernel,
+                      size,
+                      module.options().is_optimized ? "optimized" : "plain",
                       options::use_lanes() ? "lanes" : "loops"});
 }
 
-void report(const KernelRequest& request, const KernelObject& object) {
-    POLDER_LOG(compiler, "kernel %s: %s; %zu bytes of object code", request.kernel.name.c_str(), object.lanes.c_str(),
+void report(const std::string& kernel, const KernelObject& object) {
+    POLDER_LOG(compiler, "kernel %s: %s; %zu bytes of object code", kernel.c_str(), object.lanes.c_str(),
                object.object.size());
 }
 
-Result<KernelObject> make_object(const KernelRequest& request) {
-    const std::string key = key_of(request);
-    if (const auto bytes = load_cached(key))
-        if (auto object = from_bytes(*bytes)) {
-            report(request, *object);
-            return std::move(*object);
-        }
-    Result<KernelObject> object = fail(Status::out_of_resources);
-    if (const auto crash = run_guarded([&] { object = generate_code(request); }))
-        return fail(Status::out_of_resources, *crash);
-    if (object) {
-        report(request, *object);
-        store_cached(key, to_bytes(*object));
-    }
-    return object;
+// For a module that was not linked by this process.
+Result<std::string> make_host_bitcode(const CompiledModule& module) {
+    llvm::LLVMContext context;
+    POLDER_ASSIGN(lowered, read_bitcode(module.bitcode(), context, BitcodeReading::whole));
+    std::string log;
+    if (const Result<void> result = lower_for_host(*lowered, log); !result)
+        return fail(result.error().status(), log + std::string{result.error().detail()});
+    return write_bitcode(*lowered);
 }
 
-class JitExecutable final : public Executable {
+class HostExecutable final : public Executable {
 public:
-    JitExecutable(std::shared_ptr<const Module> module, const Target& target)
+    HostExecutable(std::shared_ptr<const Module> module, const Target& target)
         : module_(std::move(module)), local_memory_bytes_(target.code.local_memory_bytes) {}
 
-    Result<const CompiledKernel*> function(std::string_view name, const std::optional<WorkGroups>& groups) override {
+    Result<const driver::KernelCode*> code(std::string_view name, const std::optional<WorkGroups>& groups) override {
         const KernelInfo* kernel = find(name);
         if (kernel == nullptr)
             return fail(Status::invalid_kernel_name, "the program has no kernel " + std::string{name});
@@ -101,10 +104,17 @@ public:
         return &entry->second.code;
     }
 
+    [[nodiscard]] bool is_worth_specialising(const WorkGroups& groups) const override {
+        // Lanes are taken from one dimension, x unless the size is known; 16 is the widest vector. A single work-item,
+        // too, is better off alone: the vectors that its source names stay whole.
+        constexpr uint64_t lanes_max = 16;
+        return groups.size[0] < lanes_max;
+    }
+
 private:
     struct Entry {
         std::unique_ptr<LoadedObject> object;
-        CompiledKernel code;
+        driver::KernelCode code;
     };
 
     const KernelInfo* find(std::string_view name) const {
@@ -114,8 +124,45 @@ private:
         return found == kernels.end() ? nullptr : &*found;
     }
 
-    Result<Entry> make(const KernelInfo& kernel, const std::optional<WorkGroups>& groups) const {
-        POLDER_ASSIGN(object, make_object({static_cast<const CompiledModule&>(*module_), kernel, groups}));
+    [[nodiscard]] const CompiledModule& module() const { return static_cast<const CompiledModule&>(*module_); }
+
+    Result<std::string_view> host_bitcode() POLDER_REQUIRES(mutex_) {
+        if (!module().host_bitcode().empty())
+            return module().host_bitcode();
+        if (host_bitcode_.empty()) {
+            POLDER_ASSIGN(made, make_host_bitcode(module()));
+            host_bitcode_ = std::move(made);
+        }
+        return std::string_view{host_bitcode_};
+    }
+
+    Result<KernelObject> generate(const KernelInfo& kernel, const std::optional<WorkGroups>& groups)
+        POLDER_REQUIRES(mutex_) {
+        POLDER_ASSIGN(bitcode, host_bitcode());
+        return generate_code({module(), bitcode, kernel, groups});
+    }
+
+    Result<KernelObject> make_object(const KernelInfo& kernel, const std::optional<WorkGroups>& groups)
+        POLDER_REQUIRES(mutex_) {
+        POLDER_ASSIGN(key, key_of(module(), kernel.name, groups));
+        if (const auto bytes = load_cached(key))
+            if (auto object = from_bytes(*bytes)) {
+                report(kernel.name, *object);
+                return std::move(*object);
+            }
+        Result<KernelObject> object = fail(Status::out_of_resources);
+        if (const auto crash =
+                run_guarded([&]() POLDER_NO_THREAD_SAFETY_ANALYSIS { object = generate(kernel, groups); }))
+            return fail(Status::out_of_resources, *crash);
+        if (object) {
+            report(kernel.name, *object);
+            store_cached(key, to_bytes(*object));
+        }
+        return object;
+    }
+
+    Result<Entry> make(const KernelInfo& kernel, const std::optional<WorkGroups>& groups) POLDER_REQUIRES(mutex_) {
+        POLDER_ASSIGN(object, make_object(kernel, groups));
         if (local_memory_bytes_ != 0 && object.local_bytes > local_memory_bytes_)
             return fail(Status::out_of_resources,
                         "kernel " + kernel.name + " needs " + std::to_string(object.local_bytes) +
@@ -124,12 +171,13 @@ private:
         if (!loaded)
             return fail(loaded.error());
         Entry entry;
-        entry.code.function = reinterpret_cast<WorkGroupFunction>((*loaded)->address());
-        entry.code.local_bytes = object.local_bytes;
-        entry.code.scratch_bytes_per_work_item = object.scratch_bytes_per_work_item;
-        entry.code.private_bytes_per_work_item = object.private_bytes_per_work_item;
-        entry.code.preferred_multiple = object.vector_width;
-        entry.code.stack_bytes = object.stack_bytes;
+        entry.code = driver::HostCode{.function = reinterpret_cast<WorkGroupFunction>((*loaded)->address()),
+                                      .local_bytes = object.local_bytes,
+                                      .scratch_bytes_per_work_item = object.scratch_bytes_per_work_item,
+                                      .stack_bytes = object.stack_bytes,
+                                      .private_bytes_per_work_item = object.private_bytes_per_work_item,
+                                      .preferred_multiple = std::max<uint64_t>(object.vector_width, 1),
+                                      .name = kernel.name};
         entry.object = std::move(*loaded);
         return entry;
     }
@@ -137,28 +185,15 @@ private:
     const std::shared_ptr<const Module> module_;
     const uint64_t local_memory_bytes_;
     Mutex mutex_;
+    std::string host_bitcode_ POLDER_GUARDED_BY(mutex_);  // when the module has none
     // Entries stay where they are: callers hold pointers to them.
     std::map<std::pair<std::string, std::optional<WorkGroups>>, Entry> entries_ POLDER_GUARDED_BY(mutex_);
 };
 
-} // namespace
+}  // namespace
 
-bool is_worth_specialising(const WorkGroups& groups) {
-    // Lanes are taken from one dimension, x unless the size is known; 16 is the widest vector. A single work-item,
-    // too, is better off alone: the vectors that its source names stay whole.
-    constexpr uint64_t lanes_max = 16;
-    return groups.size[0] < lanes_max;
+std::shared_ptr<Executable> make_host_executable(std::shared_ptr<const Module> module, const Target& target) {
+    return std::make_shared<HostExecutable>(std::move(module), target);
 }
 
-Result<std::shared_ptr<Executable>> Executable::open(std::shared_ptr<const Module> module, const Target& target) {
-    if (module == nullptr || module->kind() != ModuleKind::executable)
-        return fail(Status::invalid_program_executable, "not an executable program");
-    return std::make_shared<JitExecutable>(std::move(module), target);
-}
-
-Installation installation() { return {paths().builtins, paths().problem}; }
-
-// Contexts live as long as a compilation; what stays (the mapped library of built-ins, ORC's session) is small.
-void unload() {}
-
-} // namespace polder::compiler
+}  // namespace polder::compiler

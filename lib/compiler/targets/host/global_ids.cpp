@@ -1,6 +1,6 @@
 #include "global_ids.h"
 
-#include "retarget.h"
+#include "targets/retarget.h"
 
 #include <algorithm>
 #include <llvm/ADT/STLExtras.h>

@@ -53,4 +53,10 @@ const Host& host() {
 
 std::unique_ptr<llvm::TargetMachine> create_host_target_machine() { return make_target_machine(host()); }
 
+void retarget_to_host(llvm::Module& module, const AddressSpaceNumbers& numbers) {
+    retarget(module, numbers, [](unsigned) { return 0U; });
+    compat::set_triple(module, host().triple);
+    module.setDataLayout(host().data_layout);
+}
+
 } // namespace polder::compiler

@@ -4,6 +4,8 @@
 // be compiled while the process exits.
 #pragma once
 
+#include "targets/retarget.h"
+
 #include <llvm/IR/DataLayout.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Triple.h>
@@ -23,5 +25,8 @@ struct Host {
 [[nodiscard]] const Host& host();
 
 [[nodiscard]] std::unique_ptr<llvm::TargetMachine> create_host_target_machine();
+
+// Makes `module` one for the host: one address space, the host's triple and data layout.
+void retarget_to_host(llvm::Module& module, const AddressSpaceNumbers& numbers);
 
 } // namespace polder::compiler

@@ -17,7 +17,9 @@
 namespace polder::kernel {
 
 // The text of one printf call; nullopt when the format is malformed or wants more arguments than there are.
-[[nodiscard]] std::optional<std::string> format_text(std::string_view format, std::span<const std::byte> arguments);
+// A string's slot holds its address, or, when there is a `record`, its offset in there; 0 is a null pointer.
+[[nodiscard]] std::optional<std::string> format_text(std::string_view format, std::span<const std::byte> arguments,
+                                                     std::span<const std::byte> record = {});
 
 } // namespace polder::kernel
 

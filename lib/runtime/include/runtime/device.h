@@ -52,7 +52,7 @@ public:
     // SVM is offered by devices that compute in host memory.
     [[nodiscard]] bool has_svm() const { return space_->id().is_host(); }
     // What programs are compiled for. Sub-devices share their root's, and so do devices that need the same code:
-    // the address tells whether two devices can share a build.
+    // two devices share code if the addresses are equal.
     [[nodiscard]] const compiler::Target& target() const { return *target_; }
 
     // An idle driver queue, or a new one. Given back, it is used again; it never goes away.

@@ -39,6 +39,9 @@ public:
     // Null when there is no kernel of this name.
     [[nodiscard]] const compiler::KernelInfo* info(std::string_view kernel) const;
 
+    [[nodiscard]] bool is_worth_specialising(const compiler::WorkGroups& groups) const {
+        return executable_->is_worth_specialising(groups);
+    }
     // Code for any launch. Compiles and loads at first request; later requests are a look-up.
     [[nodiscard]] Result<const LoadedCode*> kernel(const compiler::KernelInfo& info);
     // Code for a launch of `items` work-items in `groups`. Where that pays, a version for just these groups: at once

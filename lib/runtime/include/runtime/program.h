@@ -1,6 +1,6 @@
 // Program: source, a module in an intermediate language, binaries or linked objects, and per device what became of it.
 //
-// Devices with the same compiler target share one build. With a callback of the application a build runs on a
+// Devices share one module, which is target-neutral, and those with the same target its code. With a callback of the application a build runs on a
 // thread of its own; the process's end waits for it. Any thread may call any function; callbacks run unlocked.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace polder::runtime {
 
 class Program;
 
-// What compiling or linking a program for one target gave. Shared by the devices of that target.
+// What compiling or linking a program gave. Shared by the devices that offer the same language.
 struct BuiltModule {
     std::shared_ptr<const compiler::Module> module;
     std::string options;  // the application's
@@ -37,7 +37,7 @@ struct DeviceBuild {
     std::string options;
     std::string log;
     std::shared_ptr<const BuiltModule> built;  // null: nothing
-    Ref<DeviceCode> code;                      // null unless an executable was built
+    Ref<DeviceCode> code;  // null unless an executable was built
 };
 
 // A clBuildProgram, clCompileProgram or clLinkProgram.
@@ -47,7 +47,7 @@ struct BuildRequest {
     std::string options;
     enum class Options : uint8_t { given, as_before } options_are = Options::given;
     std::vector<compiler::NamedSource> headers;  // compile
-    std::vector<Ref<Program>> inputs;            // link
+    std::vector<Ref<Program>> inputs;  // link
     using Notify = void(CL_CALLBACK*)(cl_program program, void* user);
     Notify notify = nullptr;
     void* user = nullptr;

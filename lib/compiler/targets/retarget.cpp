@@ -1,8 +1,5 @@
 #include "retarget.h"
 
-#include "host.h"
-#include "llvm_compat.h"
-
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/InstIterator.h>
@@ -14,30 +11,33 @@
 namespace polder::compiler {
 namespace {
 
-// Pointers of every address space become pointers of space 0, OpenCL's opaque types too; aggregates
-// follow.
-class FlatTypes final : public llvm::ValueMapTypeRemapper {
+// Pointers change their address space, OpenCL's opaque types become pointers of space 0; aggregates follow.
+class MappedTypes final : public llvm::ValueMapTypeRemapper {
 public:
+    explicit MappedTypes(AddressSpaceMap map) : map_(map) {}
+
     llvm::Type* remapType(llvm::Type* type) override {
         if (type->isIntegerTy() || type->isFloatingPointTy() || type->isVoidTy())
             return type;
         if (auto known = known_.find(type); known != known_.end())
             return known->second;
-        llvm::Type* flat = flatten(type);
+        llvm::Type* flat = mapped(type);
         known_[type] = flat;
         return flat;
     }
 
 private:
-    llvm::Type* flatten(llvm::Type* type) {
-        if (type->isPointerTy() || type->isTargetExtTy())
+    llvm::Type* mapped(llvm::Type* type) {
+        if (type->isTargetExtTy())
             return llvm::PointerType::get(type->getContext(), 0);
+        if (type->isPointerTy())
+            return llvm::PointerType::get(type->getContext(), map_(type->getPointerAddressSpace()));
         if (auto* array = llvm::dyn_cast<llvm::ArrayType>(type))
             return llvm::ArrayType::get(remapType(array->getElementType()), array->getNumElements());
         if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type))
             return llvm::FixedVectorType::get(remapType(vector->getElementType()), vector->getNumElements());
         if (auto* structure = llvm::dyn_cast<llvm::StructType>(type))
-            return flatten(*structure);
+            return mapped(*structure);
         if (auto* function = llvm::dyn_cast<llvm::FunctionType>(type)) {
             llvm::SmallVector<llvm::Type*, 8> parameters;
             for (llvm::Type* parameter : function->params())
@@ -47,7 +47,7 @@ private:
         return type;
     }
 
-    llvm::Type* flatten(llvm::StructType& structure) {
+    llvm::Type* mapped(llvm::StructType& structure) {
         llvm::SmallVector<llvm::Type*, 8> elements;
         bool is_changed = false;
         for (llvm::Type* element : structure.elements()) {
@@ -61,13 +61,15 @@ private:
         return llvm::StructType::create(structure.getContext(), elements, structure.getName(), structure.isPacked());
     }
 
+    const AddressSpaceMap map_;
     llvm::DenseMap<llvm::Type*, llvm::Type*> known_;
 };
 
-// Maps constant address space casts to their operands; everything else is left to the mapper.
+// Maps constant address space casts, to their operands where both spaces become one; everything else is left to the
+// mapper.
 class CastFolder final : public llvm::ValueMaterializer {
 public:
-    CastFolder(llvm::ValueToValueMapTy& values, FlatTypes& types) : values_(values), types_(types) {}
+    CastFolder(llvm::ValueToValueMapTy& values, MappedTypes& types) : values_(values), types_(types) {}
 
     llvm::Value* materialize(llvm::Value* value) override {
         if (llvm::isa<llvm::ConstantTargetNone>(value))
@@ -75,18 +77,22 @@ public:
         auto* expression = llvm::dyn_cast<llvm::ConstantExpr>(value);
         if (expression == nullptr || expression->getOpcode() != llvm::Instruction::AddrSpaceCast)
             return nullptr;
-        return llvm::MapValue(expression->getOperand(0), values_, llvm::RF_None, &types_, this);
+        llvm::Value* operand = llvm::MapValue(expression->getOperand(0), values_, llvm::RF_None, &types_, this);
+        llvm::Type* type = types_.remapType(expression->getType());
+        if (operand->getType() == type)
+            return operand;
+        return llvm::ConstantExpr::getAddrSpaceCast(llvm::cast<llvm::Constant>(operand), type);
     }
 
 private:
     llvm::ValueToValueMapTy& values_;
-    FlatTypes& types_;
+    MappedTypes& types_;
 };
 
 class Retargeting {
 public:
-    Retargeting(llvm::Module& module, const AddressSpaceNumbers& numbers)
-        : module_(module), numbers_(numbers), folder_(values_, types_),
+    Retargeting(llvm::Module& module, const AddressSpaceNumbers& numbers, AddressSpaceMap map)
+        : module_(module), numbers_(numbers), map_(map), types_(map), folder_(values_, types_),
           mapper_(values_, llvm::RF_IgnoreMissingLocals | llvm::RF_ReuseAndMutateDistinctMDs, &types_, &folder_) {}
 
     void run() {
@@ -101,7 +107,6 @@ public:
             define_flat(*function);
         remove_old();
         fold_casts();
-        set_host_layout(module_);
     }
 
 private:
@@ -119,8 +124,9 @@ private:
     }
 
     void declare_flat(llvm::GlobalVariable& old) {
-        auto* flat = new llvm::GlobalVariable(module_, types_.remapType(old.getValueType()), old.isConstant(),
-                                              old.getLinkage(), nullptr, "", nullptr, old.getThreadLocalMode(), 0);
+        auto* flat =
+            new llvm::GlobalVariable(module_, types_.remapType(old.getValueType()), old.isConstant(), old.getLinkage(),
+                                     nullptr, "", nullptr, old.getThreadLocalMode(), map_(old.getAddressSpace()));
         flat->takeName(&old);
         flat->copyAttributesFrom(&old);
         flat->setComdat(nullptr);
@@ -136,8 +142,6 @@ private:
             flat.addAttribute(local_variable_attribute);
         else if (space == numbers_.constant || old.isConstant())
             flat.addAttribute(constant_attribute);
-        else
-            flat.addAttribute(program_variable_attribute);
     }
 
     void declare_flat(llvm::Function& old, const std::string& name) {
@@ -203,7 +207,8 @@ private:
             forget_address_space(record);
         if (auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction))
             call->setCallingConv(llvm::CallingConv::C);
-        if (llvm::isa<llvm::AddrSpaceCastInst>(instruction))
+        if (llvm::isa<llvm::AddrSpaceCastInst>(instruction) &&
+            instruction.getOperand(0)->getType() == instruction.getType())
             casts_.push_back(&instruction);
     }
 
@@ -239,23 +244,21 @@ private:
 
     llvm::Module& module_;
     const AddressSpaceNumbers numbers_;
+    const AddressSpaceMap map_;
     llvm::SmallVector<llvm::GlobalVariable*, 16> old_variables_;
     llvm::SmallVector<llvm::Function*, 16> old_functions_;
     std::vector<std::string> names_;
     llvm::SmallVector<llvm::Instruction*, 16> casts_;
     llvm::ValueToValueMapTy values_;
-    FlatTypes types_;
+    MappedTypes types_;
     CastFolder folder_;
     llvm::ValueMapper mapper_;
 };
 
 } // namespace
 
-void set_host_layout(llvm::Module& module) {
-    compat::set_triple(module, host().triple);
-    module.setDataLayout(host().data_layout);
+void retarget(llvm::Module& module, const AddressSpaceNumbers& numbers, AddressSpaceMap map) {
+    Retargeting{module, numbers, map}.run();
 }
-
-void retarget_to_host(llvm::Module& module, const AddressSpaceNumbers& numbers) { Retargeting{module, numbers}.run(); }
 
 } // namespace polder::compiler

@@ -1,15 +1,16 @@
-// Turns a module that Clang made for spir64 (or libclc's for nvptx64) into one for the host: the host's
-// triple and data layout, one address space, the C calling convention.
+// Turns the address spaces of a module that Clang made for spir64 (or libclc's for nvptx64) into a target's, and its calling
+// conventions into C's. The first step of code generation for every target; each target then sets its triple and
+// data layout.
 //
-// What the address spaces said and is still needed stays as attributes:
+// What is still needed of the address spaces and calling conventions stays as attributes:
 // - "polder-local" on global variables that were in local memory;
-// - "polder-constant" on constants, "polder-program-variable" on other program-scope variables;
+// - "polder-constant" on constants;
 // - "polder-builtin" on functions that Builtins::link_into added;
 // - "polder-kernel" on functions with the kernel calling convention.
-// OpenCL's opaque types (event_t, sampler_t, ...) become plain pointers.
+// OpenCL's opaque types (event_t, sampler_t, ...) become pointers. Casts between address spaces that become one disappear.
 //
 // The module is changed in place; the caller owns it and its context. Used at run time for the user's
-// modules and at build time (tools/retarget_builtins.cpp) for the library of built-ins.
+// modules and at build time (builtins/retarget_builtins.cpp) for the libraries of built-ins.
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -18,7 +19,6 @@ namespace polder::compiler {
 
 inline constexpr const char* local_variable_attribute = "polder-local";
 inline constexpr const char* constant_attribute = "polder-constant";
-inline constexpr const char* program_variable_attribute = "polder-program-variable";
 inline constexpr const char* builtin_attribute = "polder-builtin";
 inline constexpr const char* kernel_attribute = "polder-kernel";
 
@@ -31,9 +31,9 @@ struct AddressSpaceNumbers {
 inline constexpr AddressSpaceNumbers spir64_address_spaces{1, 2, 3};
 inline constexpr AddressSpaceNumbers nvptx64_address_spaces{1, 4, 3};
 
-void retarget_to_host(llvm::Module& module, const AddressSpaceNumbers& numbers);
+// The number that an address space of the module has in the target.
+using AddressSpaceMap = unsigned (*)(unsigned space);
 
-// Gives `module` the host's triple and data layout, which is all that LLVM's linker compares.
-void set_host_layout(llvm::Module& module);
+void retarget(llvm::Module& module, const AddressSpaceNumbers& numbers, AddressSpaceMap map);
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

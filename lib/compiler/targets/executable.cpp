@@ -1,0 +1,27 @@
+// compiler::Executable::open: chooses the code generator of a target's format.
+#include "nvptx/executable.h"
+
+#include "host/executable.h"
+#include "program/paths.h"
+
+#include <compiler/compiler.h>
+
+namespace polder::compiler {
+
+Result<std::shared_ptr<Executable>> Executable::open(std::shared_ptr<const Module> module, const Target& target) {
+    if (module == nullptr || module->kind() != ModuleKind::executable)
+        return fail(Status::invalid_program_executable, "not an executable program");
+    switch (target.code.format) {
+    case driver::CodeFormat::host_function: return make_host_executable(std::move(module), target);
+    case driver::CodeFormat::ptx: return make_nvptx_executable(std::move(module), target);
+    default:
+        return fail(Status::compiler_not_available, "error: no code can be generated in the format of this device");
+    }
+}
+
+Installation installation() { return {paths().builtins, paths().problem}; }
+
+// Contexts live as long as a compilation; what stays (the mapped libraries of built-ins, ORC's session) is small.
+void unload() {}
+
+} // namespace polder::compiler

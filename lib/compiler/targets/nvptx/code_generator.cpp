@@ -1,0 +1,88 @@
+#include "code_generator.h"
+
+#include "analyses.h"
+#include "builtins/builtins.h"
+#include "fences.h"
+#include "kernel_entry.h"
+#include "nvptx.h"
+#include "print.h"
+#include "program/diagnostics.h"
+#include "program/reachable.h"
+#include "program/unsupported_code.h"
+
+#include <base/log.h>
+
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/DebugInfo.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
+
+namespace polder::compiler {
+namespace {
+
+void optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOptions& options) {
+    llvm::PassBuilder builder(&machine);
+    Analyses analyses;
+    analyses.register_all(builder);
+    const auto level = options.is_optimized ? llvm::OptimizationLevel::O3 : llvm::OptimizationLevel::O1;
+    builder.buildPerModuleDefaultPipeline(level).run(module, analyses.modules);
+}
+
+Result<std::string> emit(llvm::Module& module, llvm::TargetMachine& machine) {
+    llvm::SmallVector<char, 0> text;
+    llvm::raw_svector_ostream stream(text);
+    llvm::legacy::PassManager passes;
+    passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
+    if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
+        return fail(Status::out_of_resources, "no code generator for PTX");
+    passes.run(module);
+    return std::string{text.data(), text.size()};
+}
+
+class Generation {
+public:
+    explicit Generation(const PtxRequest& request)
+        : request_(request), machine_(create_nvptx_machine(request.processor)) {}
+
+    Result<PtxKernel> run() {
+        if (machine_ == nullptr)
+            return fail(Status::out_of_resources, "LLVM knows no processor " + request_.processor);
+        context_.setDiagnosticHandler(std::make_unique<LogDiagnostics>(diagnostics_));
+        POLDER_ASSIGN(module, read_kernel(request_.module.bitcode(), request_.kernel.name, context_));
+        llvm::StripDebugInfo(*module);
+        retarget_to_nvptx(*module, spir64_address_spaces);
+        POLDER_ASSIGN(prints, lower_print(*module));
+        POLDER_TRY(link_builtins(*module));
+        POLDER_ASSIGN(entry,
+                      make_kernel_entry(*module->getFunction(request_.kernel.name), request_.kernel, request_.groups));
+        place_fences(*module);
+        optimize(*module, *machine_, request_.module.options());
+        POLDER_ASSIGN(text, emit(*module, *machine_));
+        if (!diagnostics_.empty())
+            return fail(Status::out_of_resources, diagnostics_);
+        POLDER_LOG(compiler, "kernel %s: %zu bytes of PTX for %s", request_.kernel.name.c_str(), text.size(),
+                   request_.processor.c_str());
+        return PtxKernel{std::move(text), entry.local_bytes, entry.dynamic_local_bytes, prints};
+    }
+
+private:
+    static Result<void> link_builtins(llvm::Module& module) {
+        POLDER_ASSIGN(builtins, Builtins::for_nvptx());
+        POLDER_TRY(builtins->link_into(module));
+        std::string log;
+        if (!check_supported(module, log))
+            return fail(Status::out_of_resources, log);
+        return {};
+    }
+
+    const PtxRequest& request_;
+    std::unique_ptr<llvm::TargetMachine> machine_;
+    std::string diagnostics_;
+    llvm::LLVMContext context_;
+};
+
+} // namespace
+
+Result<PtxKernel> generate_ptx(const PtxRequest& request) { return Generation{request}.run(); }
+
+} // namespace polder::compiler

@@ -1,0 +1,148 @@
+#include "executable.h"
+
+#include "builtins/builtins.h"
+#include "code_generator.h"
+#include "crash_guard.h"
+#include "program/byte_stream.h"
+#include "program/cache.h"
+
+#include <base/mutex.h>
+
+#include <algorithm>
+#include <kernel/print_ring.h>
+#include <map>
+#include <polder/ptx_abi.h>
+
+namespace polder::compiler {
+namespace {
+
+constexpr uint64_t warp_size = 32;
+
+std::string to_bytes(const PtxKernel& kernel) {
+    ByteWriter out;
+    out.put(std::string_view{kernel.text});
+    out.put(kernel.local_bytes);
+    out.put(kernel.dynamic_local_bytes);
+    out.put(kernel.prints);
+    return out.bytes();
+}
+
+std::optional<PtxKernel> from_bytes(std::string_view bytes) {
+    ByteReader in(bytes);
+    PtxKernel kernel;
+    kernel.text = in.get_string();
+    kernel.local_bytes = in.get<uint64_t>();
+    kernel.dynamic_local_bytes = in.get<uint64_t>();
+    kernel.prints = in.get<bool>();
+    return in.ok() && in.at_end() ? std::optional{std::move(kernel)} : std::nullopt;
+}
+
+Result<std::string> key_of(const PtxRequest& request) {
+    POLDER_ASSIGN(builtins, Builtins::for_nvptx());
+    const ContentHash& library = builtins->hash();
+    std::string groups = "any";
+    if (request.groups) {
+        groups = request.groups->ends == WorkGroups::Ends::whole ? "whole" : "ragged";
+        for (const uint64_t size : request.groups->size)
+            groups += " " + std::to_string(size);
+    }
+    return cache_key({"ptx",
+                      request.module.bitcode(),
+                      {reinterpret_cast<const char*>(library.data()), library.size()},
+                      request.kernel.name,
+                      request.processor,
+                      "abi " + std::to_string(ptx_abi_version),
+                      groups,
+                      request.module.options().is_optimized ? "optimized" : "plain"});
+}
+
+Result<PtxKernel> make_kernel(const PtxRequest& request) {
+    POLDER_ASSIGN(key, key_of(request));
+    if (const auto bytes = load_cached(key))
+        if (auto kernel = from_bytes(*bytes))
+            return std::move(*kernel);
+    Result<PtxKernel> kernel = fail(Status::out_of_resources);
+    if (const auto crash = run_guarded([&] { kernel = generate_ptx(request); }))
+        return fail(Status::out_of_resources, *crash);
+    if (kernel)
+        store_cached(key, to_bytes(*kernel));
+    return kernel;
+}
+
+driver::KernelParameter parameter_of(const KernelArgument& argument) {
+    using Kind = driver::KernelParameter::Kind;
+    switch (argument.kind) {
+    case ArgumentKind::global_pointer: return {Kind::global_pointer, argument.offset, argument.size};
+    case ArgumentKind::constant_pointer: return {Kind::constant_pointer, argument.offset, argument.size};
+    case ArgumentKind::local_pointer: return {Kind::local_pointer, argument.offset, argument.size};
+    default: return {Kind::value, argument.offset, argument.size};
+    }
+}
+
+class NvptxExecutable final : public Executable {
+public:
+    NvptxExecutable(std::shared_ptr<const Module> module, const Target& target)
+        : module_(std::move(module)), target_(target.code) {}
+
+    Result<const driver::KernelCode*> code(std::string_view name, const std::optional<WorkGroups>& groups) override {
+        const auto kernels = module_->kernels();
+        const auto info = std::ranges::find(kernels, name, &KernelInfo::name);
+        if (info == kernels.end())
+            return fail(Status::invalid_kernel_name, "the program has no kernel " + std::string{name});
+        const Lock lock(mutex_);
+        std::unique_ptr<Entry>& entry = entries_[{std::string{name}, groups}];
+        if (entry == nullptr) {
+            POLDER_ASSIGN(made, make(*info, groups));
+            entry = std::move(made);
+        }
+        return &entry->code;
+    }
+
+    // A work-group of any size is made of warps.
+    [[nodiscard]] bool is_worth_specialising(const WorkGroups&) const override { return false; }
+
+private:
+    struct Entry {
+        PtxKernel kernel;
+        std::vector<driver::KernelParameter> parameters;
+        driver::KernelCode code;
+    };
+
+    Result<std::unique_ptr<Entry>> make(const KernelInfo& info, const std::optional<WorkGroups>& groups) const {
+        POLDER_ASSIGN(kernel,
+                      make_kernel({static_cast<const CompiledModule&>(*module_), info, groups, target_.processor}));
+        if (target_.local_memory_bytes != 0 && kernel.local_bytes > target_.local_memory_bytes)
+            return fail(Status::out_of_resources,
+                        "kernel " + info.name + " needs " + std::to_string(kernel.local_bytes) +
+                            " bytes of local memory; the device has " + std::to_string(target_.local_memory_bytes));
+        auto entry = std::make_unique<Entry>();
+        entry->kernel = std::move(kernel);
+        for (const KernelArgument& argument : info.arguments)
+            entry->parameters.push_back(parameter_of(argument));
+        entry->code = driver::TargetCode{.format = driver::CodeFormat::ptx,
+                                         .code = entry->kernel.text,
+                                         .entry = info.name,
+                                         .parameters = entry->parameters,
+                                         .arguments_size = info.arguments_size,
+                                         .local_bytes = entry->kernel.local_bytes,
+                                         .dynamic_local_bytes = entry->kernel.dynamic_local_bytes,
+                                         .print = entry->kernel.prints ? kernel::print_ring : nullptr,
+                                         .preferred_multiple = warp_size};
+        return entry;
+    }
+
+    const std::shared_ptr<const Module> module_;
+    const driver::CodeTarget target_;
+    Mutex mutex_;
+    // Entries stay where they are: callers hold pointers into them.
+    std::map<std::pair<std::string, std::optional<WorkGroups>>, std::unique_ptr<Entry>>
+        entries_ POLDER_GUARDED_BY(mutex_);
+};
+
+} // namespace
+
+std::shared_ptr<Executable> make_nvptx_executable(std::shared_ptr<const Module> module, const Target& target) {
+    return std::make_shared<NvptxExecutable>(std::move(module), target);
+}
+
+} // namespace polder::compiler

@@ -1,0 +1,364 @@
+#include "kernel_entry.h"
+
+#include "analyses.h"
+#include "nvptx.h"
+#include "program/program_variables.h"
+#include "work_items.h"
+
+#include <llvm/ADT/DenseSet.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicsNVPTX.h>
+#include <llvm/IR/ReplaceConstant.h>
+#include <llvm/Transforms/IPO/AlwaysInliner.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
+#include <polder/ptx_abi.h>
+
+namespace polder::compiler {
+namespace {
+
+using workgroup::WorkItemFunction;
+
+// PTX reserves at most this much in a kernel's own variables; a launch may have more.
+constexpr uint64_t static_local_bytes_max = uint64_t{48} << 10;
+// Work-items of a work-group have a slot each; no processor has more of them.
+constexpr uint64_t group_size_max = 1024;
+constexpr uint64_t memory_scope_work_group = 1;
+constexpr uint64_t memory_scope_sub_group = 4;
+
+constexpr const char* print_ring_function = "_polder_print_ring";
+constexpr const char* dynamic_begin_function = "polder.dynamic_local_begin";
+constexpr const char* collective_slots_function = "_polder_collective_slots";
+
+// Functions of lib/kernel that are one instruction of PTX.
+struct Instruction {
+    llvm::StringRef name;
+    llvm::Intrinsic::ID intrinsic;
+};
+constexpr std::array instructions{
+    Instruction{"_polder_is_global", llvm::Intrinsic::nvvm_isspacep_global},
+    Instruction{"_polder_is_local", llvm::Intrinsic::nvvm_isspacep_shared},
+    Instruction{"_polder_is_private", llvm::Intrinsic::nvvm_isspacep_local},
+    Instruction{"_polder_sin_approx", llvm::Intrinsic::nvvm_sin_approx_f},
+    Instruction{"_polder_cos_approx", llvm::Intrinsic::nvvm_cos_approx_f},
+    Instruction{"_polder_log2_approx", llvm::Intrinsic::nvvm_lg2_approx_f},
+    Instruction{"_polder_exp2_approx", llvm::Intrinsic::nvvm_ex2_approx},
+    Instruction{"_polder_sqrt_approx", llvm::Intrinsic::nvvm_sqrt_approx_f},
+    Instruction{"_polder_rsqrt_approx", llvm::Intrinsic::nvvm_rsqrt_approx_f},
+    Instruction{"_polder_divide_approx", llvm::Intrinsic::nvvm_div_full},
+};
+
+const Instruction* find_instruction(const llvm::Function& function) {
+    const auto* const found =
+        llvm::find_if(instructions, [&](const Instruction& candidate) { return candidate.name == function.getName(); });
+    return found == instructions.end() ? nullptr : found;
+}
+
+std::vector<llvm::CallInst*> calls_of(llvm::Function& function) {
+    std::vector<llvm::CallInst*> calls;
+    for (llvm::User* user : function.users())
+        if (auto* call = llvm::dyn_cast<llvm::CallInst>(user); call && call->getCalledFunction() == &function)
+            calls.push_back(call);
+    return calls;
+}
+
+// Whether a call of `function` is answered by the entry.
+bool needs_entry(const llvm::Function& function) {
+    if (!function.isDeclaration() || function.isIntrinsic())
+        return false;
+    const llvm::StringRef name = function.getName();
+    if (name == program_variables_function || name == print_ring_function)
+        return true;
+    const auto which = workgroup::work_item_function(function);
+    return which && *which != WorkItemFunction::barrier && *which != WorkItemFunction::collective_slots;
+}
+
+// Marks every function that reaches a question which the entry answers.
+void inline_what_needs_the_entry(llvm::Module& module) {
+    llvm::DenseSet<llvm::Function*> marked;
+    llvm::SmallVector<llvm::Function*> todo;
+    for (llvm::Function& function : module)
+        if (needs_entry(function))
+            todo.push_back(&function);
+    while (!todo.empty()) {
+        llvm::Function* const callee = todo.pop_back_val();
+        for (llvm::CallInst* call : calls_of(*callee)) {
+            call->removeFnAttr(llvm::Attribute::NoInline);
+            llvm::Function* const caller = call->getFunction();
+            if (!marked.insert(caller).second)
+                continue;
+            caller->removeFnAttr(llvm::Attribute::NoInline);
+            caller->removeFnAttr(llvm::Attribute::OptimizeNone);
+            caller->addFnAttr(llvm::Attribute::AlwaysInline);
+            todo.push_back(caller);
+        }
+    }
+}
+
+void run_inliner(llvm::Module& module) {
+    Analyses analyses;
+    llvm::PassBuilder builder;
+    analyses.register_all(builder);
+    llvm::ModulePassManager passes;
+    passes.addPass(llvm::AlwaysInlinerPass());
+    passes.addPass(llvm::GlobalDCEPass());
+    passes.run(module, analyses.modules);
+}
+
+// `restrict` holds for one work-item; with it, LLVM would move reads across a barrier after which other work-items' writes
+// are visible. What the kernel only reads nobody may write.
+void forget_restrict(llvm::Function& kernel, const KernelInfo& info) {
+    for (const auto& [index, argument] : llvm::enumerate(info.arguments))
+        if (info.sees_work_groups && argument.access != Access::read)
+            kernel.removeParamAttr(static_cast<unsigned>(index), llvm::Attribute::NoAlias);
+}
+
+std::string joined(const std::array<uint64_t, 3>& size) {
+    return std::to_string(size[0]) + "," + std::to_string(size[1]) + "," + std::to_string(size[2]);
+}
+
+class Entry {
+public:
+    Entry(llvm::Function& kernel, const KernelInfo& info, const std::optional<WorkGroups>& groups)
+        : module_(*kernel.getParent()), kernel_(kernel), info_(info), groups_(groups) {}
+
+    Result<KernelEntry> make() {
+        forget_restrict(kernel_, info_);
+        create();
+        inline_what_needs_the_entry(module_);
+        run_inliner(module_);
+        POLDER_TRY(replace_questions());
+        replace_everywhere();
+        place_local_memory();
+        result_.function = entry_;
+        return result_;
+    }
+
+private:
+    [[nodiscard]] llvm::LLVMContext& context() const { return module_.getContext(); }
+
+    void create() {
+        kernel_.setName(info_.name + ".body");
+        for (llvm::Function& function : module_)
+            if (!function.isDeclaration())
+                function.setLinkage(llvm::GlobalValue::InternalLinkage);
+        kernel_.removeFnAttr(llvm::Attribute::NoInline);
+        kernel_.addFnAttr(llvm::Attribute::AlwaysInline);
+        llvm::Type* const pointer = llvm::PointerType::get(context(), 0);
+        llvm::Type* const block =
+            llvm::ArrayType::get(llvm::Type::getInt8Ty(context()), ptx_parameter_bytes(info_.arguments_size));
+        entry_ = llvm::Function::Create(llvm::FunctionType::get(llvm::Type::getVoidTy(context()), {pointer}, false),
+                                        llvm::GlobalValue::ExternalLinkage, info_.name, module_);
+        entry_->setCallingConv(llvm::CallingConv::PTX_Kernel);
+        entry_->setDoesNotThrow();
+        entry_->addParamAttr(0, llvm::Attribute::getWithByValType(context(), block));
+        entry_->addParamAttr(0, llvm::Attribute::getWithAlignment(context(), llvm::Align(ptx_argument_alignment)));
+        for (const llvm::Attribute::AttrKind kind :
+             {llvm::Attribute::ReadOnly, llvm::Attribute::NoAlias, llvm::Attribute::NoUndef})
+            entry_->addParamAttr(0, kind);
+        if (info_.reqd_work_group_size)
+            entry_->addFnAttr("nvvm.reqntid", joined(*info_.reqd_work_group_size));
+        else if (groups_)
+            entry_->addFnAttr("nvvm.maxntid", joined(groups_->size));
+
+        auto* const prologue = llvm::BasicBlock::Create(context(), "prologue", entry_);
+        auto* const body = llvm::BasicBlock::Create(context(), "body", entry_);
+        auto* const end = llvm::BasicBlock::Create(context(), "end", entry_);
+        llvm::IRBuilder<> builder(prologue);
+        items_.emplace(builder, entry_->getArg(0), info_, groups_);
+        if (llvm::Value* const is_in_range = items_->is_in_range())
+            builder.CreateCondBr(is_in_range, body, end);
+        else
+            builder.CreateBr(body);
+        builder.SetInsertPoint(body);
+        llvm::SmallVector<llvm::Value*> arguments;
+        for (llvm::Argument& parameter : kernel_.args())
+            arguments.push_back(argument(builder, parameter));
+        llvm::CallInst* const call = builder.CreateCall(&kernel_, arguments);
+        for (llvm::Argument& parameter : kernel_.args())
+            if (parameter.hasByValAttr())
+                call->addParamAttr(parameter.getArgNo(),
+                                   kernel_.getParamAttribute(parameter.getArgNo(), llvm::Attribute::ByVal));
+        builder.CreateBr(end);
+        llvm::IRBuilder<>(end).CreateRetVoid();
+    }
+
+    llvm::Value* argument(llvm::IRBuilder<>& builder, const llvm::Argument& parameter) {
+        const KernelArgument& packed = info_.arguments[parameter.getArgNo()];
+        llvm::Value* const address =
+            builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), entry_->getArg(0), packed.offset);
+        const llvm::Align alignment = llvm::commonAlignment(llvm::Align(ptx_argument_alignment), packed.offset);
+        if (parameter.hasByValAttr()) {
+            llvm::IRBuilder<> at(&entry_->getEntryBlock(), entry_->getEntryBlock().begin());
+            auto* const copy = at.CreateAlloca(parameter.getParamByValType());
+            copy->setAlignment(std::max(parameter.getParamAlign().valueOrOne(), llvm::Align(8)));
+            builder.CreateMemCpy(copy, copy->getAlign(), address, alignment, packed.size);
+            return copy;
+        }
+        if (packed.kind == ArgumentKind::local_pointer) {
+            llvm::Value* const offset = builder.CreateAlignedLoad(builder.getInt64Ty(), address, alignment);
+            llvm::FunctionCallee begin = module_.getOrInsertFunction(dynamic_begin_function, builder.getInt64Ty());
+            llvm::Value* const place = builder.CreateSub(offset, builder.CreateCall(begin));
+            return builder.CreateGEP(builder.getInt8Ty(), &dynamic_memory(), place);
+        }
+        return builder.CreateAlignedLoad(parameter.getType(), address, alignment);
+    }
+
+    // The local memory that a launch gives to each work-group.
+    llvm::GlobalVariable& dynamic_memory() {
+        if (dynamic_ == nullptr) {
+            dynamic_ =
+                new llvm::GlobalVariable(module_, llvm::ArrayType::get(llvm::Type::getInt8Ty(context()), 0), false,
+                                         llvm::GlobalValue::ExternalLinkage, nullptr, "polder_dynamic_local", nullptr,
+                                         llvm::GlobalValue::NotThreadLocal, nvptx_local_space);
+            dynamic_->setAlignment(llvm::Align(local_memory_alignment));
+        }
+        return *dynamic_;
+    }
+
+    Result<void> replace_questions() {
+        for (llvm::Function& function : llvm::make_early_inc_range(module_)) {
+            if (!needs_entry(function))
+                continue;
+            for (llvm::CallInst* call : calls_of(function)) {
+                if (call->getFunction() != entry_)
+                    return fail(Status::out_of_resources, "recursive function '" +
+                                                              call->getFunction()->getName().str() +
+                                                              "' reaches a work-item function");
+                replace(*call, function);
+            }
+        }
+        return {};
+    }
+
+    void replace(llvm::CallInst& call, const llvm::Function& function) {
+        llvm::IRBuilder<> at(&call);
+        llvm::Value* value = nullptr;
+        if (function.getName() == program_variables_function)
+            value = items_->program_variables();
+        else if (function.getName() == print_ring_function)
+            value = items_->print_ring();
+        else
+            value = items_->answer(at, *workgroup::work_item_function(function),
+                                   call.arg_empty() ? nullptr : call.getArgOperand(0));
+        if (value != nullptr && value->getType() != call.getType())
+            value = at.CreateZExtOrTrunc(value, call.getType());
+        call.replaceAllUsesWith(value != nullptr ? value : llvm::PoisonValue::get(call.getType()));
+        call.eraseFromParent();
+    }
+
+    // What any function may do by itself.
+    void replace_everywhere() {
+        for (llvm::Function& function : llvm::make_early_inc_range(module_)) {
+            if (!function.isDeclaration())
+                continue;
+            if (const Instruction* const instruction = find_instruction(function))
+                for (llvm::CallInst* call : calls_of(function))
+                    replace(*call, instruction->intrinsic);
+            else if (function.getName() == collective_slots_function)
+                replace_slots(function);
+            else if (workgroup::work_item_function(function) == WorkItemFunction::barrier)
+                for (llvm::CallInst* call : calls_of(function))
+                    replace_barrier(*call);
+        }
+    }
+
+    static void replace(llvm::CallInst& call, llvm::Intrinsic::ID intrinsic) {
+        llvm::IRBuilder<> at(&call);
+        const llvm::SmallVector<llvm::Value*> arguments(call.args());
+        llvm::Value* value =
+            at.CreateIntrinsic(call.getType()->isFloatTy() ? call.getType() : at.getInt1Ty(), intrinsic, arguments);
+        if (value->getType() != call.getType())
+            value = at.CreateZExt(value, call.getType());
+        call.replaceAllUsesWith(value);
+        call.eraseFromParent();
+    }
+
+    void replace_slots(llvm::Function& function) {
+        auto* const type = llvm::ArrayType::get(llvm::Type::getInt64Ty(context()), group_size_max);
+        auto* const slots = new llvm::GlobalVariable(module_, type, false, llvm::GlobalValue::InternalLinkage,
+                                                     llvm::UndefValue::get(type), "polder_collective_slots", nullptr,
+                                                     llvm::GlobalValue::NotThreadLocal, nvptx_local_space);
+        slots->addAttribute(local_variable_attribute);
+        for (llvm::CallInst* call : calls_of(function)) {
+            call->replaceAllUsesWith(slots);
+            call->eraseFromParent();
+        }
+    }
+
+    // bar.sync orders what the work-group's work-items access. A wider scope needs a fence in front.
+    void replace_barrier(llvm::CallInst& call) {
+        llvm::IRBuilder<> at(&call);
+        if (call.arg_size() > 1) {
+            const auto* const scope = llvm::dyn_cast<llvm::ConstantInt>(call.getArgOperand(1));
+            const bool is_narrow = scope && (scope->getZExtValue() <= memory_scope_work_group ||
+                                             scope->getZExtValue() == memory_scope_sub_group);
+            if (!is_narrow)
+                at.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent,
+                               context().getOrInsertSyncScopeID("device"));
+        }
+        at.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all, {}, {at.getInt32(0)});
+        call.eraseFromParent();
+    }
+
+    // Counts the kernel's own local memory, and moves it into the launch's when it is more than PTX can reserve.
+    void place_local_memory() {
+        const llvm::DataLayout& layout = module_.getDataLayout();
+        llvm::SmallVector<llvm::GlobalVariable*> variables;
+        for (llvm::GlobalVariable& variable : llvm::make_early_inc_range(module_.globals())) {
+            variable.removeDeadConstantUsers();
+            if (variable.getAddressSpace() != nvptx_local_space || &variable == dynamic_)
+                continue;
+            variable.use_empty() ? variable.eraseFromParent() : variables.push_back(&variable);
+        }
+        const auto alignment_of = [&](const llvm::GlobalVariable* variable) {
+            return std::max(variable->getAlign().valueOrOne(), layout.getPrefTypeAlign(variable->getValueType()));
+        };
+        llvm::stable_sort(variables, [&](auto* a, auto* b) { return alignment_of(a) > alignment_of(b); });
+        llvm::DenseMap<llvm::GlobalVariable*, uint64_t> places;
+        for (llvm::GlobalVariable* variable : variables) {
+            places[variable] = llvm::alignTo(result_.local_bytes, alignment_of(variable));
+            result_.local_bytes = places[variable] + layout.getTypeAllocSize(variable->getValueType()).getFixedValue();
+            variable->setAlignment(alignment_of(variable));
+        }
+        if (result_.local_bytes > static_local_bytes_max) {
+            result_.dynamic_local_bytes = result_.local_bytes;
+            for (llvm::GlobalVariable* variable : variables) {
+                llvm::Constant* const place = llvm::ConstantExpr::getInBoundsGetElementPtr(
+                    llvm::Type::getInt8Ty(context()), &dynamic_memory(),
+                    llvm::ConstantInt::get(llvm::Type::getInt64Ty(context()), places[variable]));
+                variable->replaceAllUsesWith(place);
+                variable->eraseFromParent();
+            }
+        }
+        // __local arguments count from the kernel's own local memory, and begin at the next aligned place.
+        const uint64_t begin =
+            result_.dynamic_local_bytes != 0 ? 0 : Alignment{local_memory_alignment}.round_up(result_.local_bytes);
+        if (llvm::Function* const function = module_.getFunction(dynamic_begin_function)) {
+            for (llvm::CallInst* call : calls_of(*function)) {
+                call->replaceAllUsesWith(llvm::ConstantInt::get(call->getType(), begin));
+                call->eraseFromParent();
+            }
+            function->eraseFromParent();
+        }
+    }
+
+    llvm::Module& module_;
+    llvm::Function& kernel_;
+    const KernelInfo& info_;
+    const std::optional<WorkGroups>& groups_;
+    llvm::Function* entry_ = nullptr;
+    llvm::GlobalVariable* dynamic_ = nullptr;
+    std::optional<WorkItems> items_;
+    KernelEntry result_;
+};
+
+}  // namespace
+
+Result<KernelEntry> make_kernel_entry(llvm::Function& kernel, const KernelInfo& info,
+                                      const std::optional<WorkGroups>& groups) {
+    return Entry{kernel, info, groups}.make();
+}
+
+}  // namespace polder::compiler

@@ -1,0 +1,69 @@
+#include "nvptx.h"
+
+#include "llvm_compat.h"
+
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/Support/TargetSelect.h>
+
+namespace polder::compiler {
+namespace {
+
+// The oldest processor with independent threads and PTX's memory model.
+constexpr const char* oldest_processor = "sm_70";
+
+const llvm::Triple& nvptx_triple() {
+    static const auto* const triple = new llvm::Triple("nvptx64-nvidia-cuda");
+    return *triple;
+}
+
+const llvm::Target* nvptx_target() {
+    static const llvm::Target* const target = [] {
+        LLVMInitializeNVPTXTargetInfo();
+        LLVMInitializeNVPTXTarget();
+        LLVMInitializeNVPTXTargetMC();
+        LLVMInitializeNVPTXAsmPrinter();
+        std::string error;
+        return compat::lookup_target(nvptx_triple(), error);
+    }();
+    return target;
+}
+
+const std::string& data_layout() {
+    static const auto* const layout =
+        new std::string(create_nvptx_machine(oldest_processor)->createDataLayout().getStringRepresentation());
+    return *layout;
+}
+
+} // namespace
+
+std::unique_ptr<llvm::TargetMachine> create_nvptx_machine(const std::string& processor) {
+    const llvm::Target* const target = nvptx_target();
+    if (target == nullptr || !processor.starts_with("sm_"))
+        return nullptr;
+    llvm::TargetOptions options;
+    options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+    auto machine =
+        compat::create_target_machine(*target, nvptx_triple(), processor, "", options, llvm::CodeGenOptLevel::Default);
+    if (machine == nullptr || !machine->getMCSubtargetInfo()->isCPUStringValid(processor))
+        return nullptr;
+    return machine;
+}
+
+void retarget_to_nvptx(llvm::Module& module, const AddressSpaceNumbers& numbers) {
+    constexpr AddressSpaceMap from_spir = [](unsigned space) {
+        switch (space) {
+        case spir64_address_spaces.global:
+        case spir64_address_spaces.constant: return nvptx_global_space;
+        case spir64_address_spaces.local: return nvptx_local_space;
+        default: return 0U;
+        }
+    };
+    constexpr AddressSpaceMap from_nvptx = [](unsigned space) {
+        return space == nvptx64_address_spaces.constant ? nvptx_global_space : space;
+    };
+    retarget(module, numbers, numbers.constant == spir64_address_spaces.constant ? from_spir : from_nvptx);
+    compat::set_triple(module, nvptx_triple());
+    module.setDataLayout(data_layout());
+}
+
+} // namespace polder::compiler

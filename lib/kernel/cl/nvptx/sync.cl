@@ -1,0 +1,38 @@
+// Barriers and fences (OpenCL C 6.15.8, 6.15.12). The compiler widens or narrows the scopes to those that PTX has
+// (lib/compiler/targets/nvptx/fences.h).
+#include "../common.h"
+
+COLLECTIVE void sub_group_barrier(cl_mem_fence_flags flags) { work_group_barrier(flags); }
+COLLECTIVE void sub_group_barrier(cl_mem_fence_flags flags, memory_scope scope) {
+    work_group_barrier(flags, scope);
+}
+
+#define FENCE(SCOPE)                                                                                   \
+    switch (order) {                                                                                   \
+    case memory_order_relaxed: return;                                                                 \
+    case memory_order_seq_cst: __scoped_atomic_thread_fence(__ATOMIC_SEQ_CST, SCOPE); return;          \
+    default: __scoped_atomic_thread_fence(__ATOMIC_ACQ_REL, SCOPE); return;                            \
+    }
+
+BUILTIN void atomic_work_item_fence(cl_mem_fence_flags flags, memory_order order, memory_scope scope) {
+    if (scope == memory_scope_work_item)
+        return;
+    bool is_narrow = scope == memory_scope_work_group || scope == memory_scope_sub_group;
+    // Nobody outside the work-group sees its local memory.
+    if (is_narrow || !(flags & (CLK_GLOBAL_MEM_FENCE | CLK_IMAGE_MEM_FENCE))) {
+        FENCE(__MEMORY_SCOPE_WRKGRP)
+    }
+    FENCE(__MEMORY_SCOPE_DEVICE)
+}
+
+// The fences of OpenCL 1.x. Programs use them with volatile or 1.x atomic accesses of global memory to
+// publish to other work-groups, hence the device's scope.
+BUILTIN void mem_fence(cl_mem_fence_flags flags) {
+    atomic_work_item_fence(flags, memory_order_acq_rel, memory_scope_device);
+}
+BUILTIN void read_mem_fence(cl_mem_fence_flags flags) {
+    atomic_work_item_fence(flags, memory_order_acquire, memory_scope_device);
+}
+BUILTIN void write_mem_fence(cl_mem_fence_flags flags) {
+    atomic_work_item_fence(flags, memory_order_release, memory_scope_device);
+}

@@ -1,0 +1,245 @@
+// PTX: each feature of OpenCL C becomes the instructions that it needs, and NVIDIA's assembler accepts them.
+#include "ptx_support.h"
+
+#include <polder/ptx_abi.h>
+
+namespace polder::compiler::test {
+namespace {
+
+PtxOutcome one_kernel(const std::string& source, const std::string& options = "-cl-std=CL3.0",
+                      const std::optional<WorkGroups>& groups = {}) {
+    const Outcome built = build(source, options);
+    if (built.status != Status::success)
+        return {nullptr, {}, built.log};
+    return ptx_of(built.module, built.module->kernels().front().name, "sm_90", groups);
+}
+
+#define EXPECT_HAS(outcome, words) EXPECT_TRUE((outcome).has(words)) << (words) << "\n" << (outcome).code.code
+
+// How often `words` occur.
+size_t count(std::string_view text, std::string_view words) {
+    size_t found = 0;
+    for (size_t at = text.find(words); at != text.npos; at = text.find(words, at + 1))
+        ++found;
+    return found;
+}
+
+TEST(Nvptx, OneProgram_IsAssembledForEveryProcessor) {
+    const Outcome built = build("kernel void k(global float* a, float b) { a[get_global_id(0)] += b; }");
+    ASSERT_EQ(built.status, Status::success) << built.log;
+    for (const char* processor : {"sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"}) {
+        const PtxOutcome ptx = ptx_of(built.module, "k", processor);
+        EXPECT_EQ(ptx.error, "") << processor;
+        EXPECT_HAS(ptx, std::string{".target "} + processor);
+        EXPECT_HAS(ptx, ".visible .entry k(");
+    }
+    EXPECT_NE(ptx_of(built.module, "k", "sm_1").error.find("sm_1"), std::string::npos);
+}
+
+// The host's code and the GPU's come from one module.
+TEST(Nvptx, TheHost_RunsTheSameModule) {
+    const Outcome built =
+        build("global int c = 5; kernel void k(global int* a) { a[get_global_id(0)] += c; }", "-cl-std=CL3.0");
+    ASSERT_EQ(built.status, Status::success) << built.log;
+    EXPECT_EQ(ptx_of(built.module, "k").error, "");
+    int a[4] = {1, 2, 3, 4};
+    std::vector<std::byte> variables = built.module->program_variables().image;
+    Launch{built, "k"}.set(0, &a[0]).run(4, 2, variables.data());
+    EXPECT_EQ(a[3], 9);
+}
+
+TEST(Nvptx, Arguments_AreOneStructureWithTheHiddenOnesBehind) {
+    const PtxOutcome ptx = one_kernel("typedef struct { int a; double b[3]; } S;"
+                                      "kernel void k(char c, global int* p, S s, double16 d, local int* l, float3 f) {"
+                                      "  l[0] = c + s.a; barrier(CLK_LOCAL_MEM_FENCE);"
+                                      "  p[get_global_id(0)] = l[0] + s.b[p[0] % 3] + d.s3 + f.z; }");
+    EXPECT_EQ(ptx.error, "");
+    EXPECT_HAS(ptx,
+               ".param .align 16 .b8 k_param_0[" + std::to_string(ptx_parameter_bytes(ptx.code.arguments_size)) + "]");
+    ASSERT_EQ(ptx.code.parameters.size(), 6u);
+    EXPECT_EQ(ptx.code.parameters[3].offset, 128u);
+    EXPECT_EQ(ptx.code.parameters[4].kind, driver::KernelParameter::Kind::local_pointer);
+    EXPECT_HAS(ptx, ".extern .shared .align 128 .b8 polder_dynamic_local[];");
+}
+
+TEST(Nvptx, ThreadsOutsideTheRange_Return) {
+    const char* const source = "kernel void k(global int* a) { a[get_global_id(0)] = 1; }";
+    EXPECT_HAS(one_kernel(source), "setp");
+    const PtxOutcome whole = one_kernel(source, "", WorkGroups{{64, 1, 1}, WorkGroups::Ends::whole});
+    EXPECT_EQ(whole.error, "");
+    EXPECT_FALSE(whole.has("setp")) << whole.code.code;
+    EXPECT_HAS(whole, ".maxntid 64, 1, 1");
+}
+
+TEST(Nvptx, RequiredWorkGroupSize_IsInTheEntry) {
+    const PtxOutcome ptx = one_kernel("__attribute__((reqd_work_group_size(8, 4, 2))) kernel void k(global ulong* a) {"
+                                      "  a[get_global_id(0)] = get_enqueued_local_size(1); }");
+    EXPECT_EQ(ptx.error, "");
+    EXPECT_HAS(ptx, ".reqntid 8, 4, 2");
+}
+
+TEST(Nvptx, EveryWorkItemFunction_IsThere) {
+    const PtxOutcome ptx =
+        one_kernel("kernel void k(global ulong* a, uint d) {"
+                   "  *a = get_work_dim() + get_global_size(d) + get_global_id(d) + get_local_size(d) + get_local_id(d)"
+                   "     + get_enqueued_local_size(d) + get_num_groups(d) + get_group_id(d) + get_global_offset(d)"
+                   "     + get_global_linear_id() + get_local_linear_id(); }");
+    EXPECT_EQ(ptx.error, "");
+    for (const char* words : {"%tid.x", "%tid.y", "%tid.z", "%ctaid.x", "%ctaid.y", "%ctaid.z"})
+        EXPECT_HAS(ptx, words);
+}
+
+TEST(Nvptx, Barriers) {
+    const PtxOutcome narrow = one_kernel("kernel void k(global int* a) { local int l[64]; l[get_local_id(0)] = *a;"
+                                         "  barrier(CLK_LOCAL_MEM_FENCE); a[1] = l[63 - get_local_id(0)]; }");
+    EXPECT_EQ(narrow.error, "");
+    EXPECT_HAS(narrow, "bar.sync");
+    EXPECT_FALSE(narrow.has("fence.")) << narrow.code.code;
+    const PtxOutcome wide =
+        one_kernel("kernel void k(global int* a) { a[get_local_id(0)] = 1;"
+                   "  work_group_barrier(CLK_GLOBAL_MEM_FENCE, memory_scope_device); a[9] = a[5]; }");
+    EXPECT_EQ(wide.error, "");
+    EXPECT_HAS(wide, "fence.sc.gpu");
+    EXPECT_HAS(wide, "bar.sync");
+}
+
+TEST(Nvptx, LocalMemory_OverflowsIntoTheLaunch) {
+    const std::string kernel = "kernel void k(global int* a, local int* more) { local int l[SIZE];"
+                               "  l[get_local_id(0)] = a[0]; more[get_local_id(0)] = 1; barrier(CLK_LOCAL_MEM_FENCE);"
+                               "  a[1] = l[a[2]] + more[a[3]]; }";
+    const PtxOutcome small = one_kernel(kernel, "-DSIZE=256");
+    EXPECT_EQ(small.error, "");
+    EXPECT_EQ(small.code.local_bytes, 1024u);
+    EXPECT_EQ(small.code.dynamic_local_bytes, 0u);
+    const PtxOutcome large = one_kernel(kernel, "-DSIZE=20000");
+    EXPECT_EQ(large.error, "");
+    EXPECT_EQ(large.code.local_bytes, 80000u);
+    EXPECT_EQ(large.code.dynamic_local_bytes, 80000u);
+    EXPECT_NE(one_kernel(kernel, "-DSIZE=100000").error.find("local memory"), std::string::npos);
+}
+
+// LLVM forgets the order of atomicrmw for PTX.
+TEST(Nvptx, AtomicOperations_HaveTheirFences) {
+    const auto with_order = [](const std::string& order) {
+        return one_kernel("kernel void k(global atomic_int* a, global int* b) {"
+                          "  b[1] = atomic_fetch_add_explicit(a, 1, " +
+                          order + ", memory_scope_device); }");
+    };
+    const PtxOutcome relaxed = with_order("memory_order_relaxed");
+    EXPECT_EQ(relaxed.error, "");
+    EXPECT_HAS(relaxed, "atom.");
+    EXPECT_EQ(count(relaxed.code.code, "fence."), 0u) << relaxed.code.code;
+    const PtxOutcome acquire = with_order("memory_order_acquire");
+    EXPECT_EQ(count(acquire.code.code, "fence.acq_rel.gpu"), 1u) << acquire.code.code;
+    EXPECT_GT(acquire.code.code.find("fence.acq_rel"), acquire.code.code.find("atom."));
+    const PtxOutcome release = with_order("memory_order_release");
+    EXPECT_EQ(count(release.code.code, "fence.acq_rel.gpu"), 1u) << release.code.code;
+    EXPECT_LT(release.code.code.find("fence.acq_rel"), release.code.code.find("atom."));
+    const PtxOutcome strict = with_order("memory_order_seq_cst");
+    EXPECT_EQ(strict.error, "");
+    EXPECT_LT(strict.code.code.find("fence.sc.gpu"), strict.code.code.find("atom."));
+    EXPECT_GT(strict.code.code.find("fence.acq_rel.gpu"), strict.code.code.find("atom."));
+}
+
+TEST(Nvptx, AtomicLoadsStoresAndExchanges) {
+    const PtxOutcome ptx =
+        one_kernel("kernel void k(global atomic_long* a, global long* b, local int* l, global float* f) {"
+                   "  long e = 3; b[0] = atomic_load(a); atomic_store(a, 5);"
+                   "  b[1] = atomic_compare_exchange_strong(a, &e, 9L); b[2] = e; b[3] = atomic_exchange(a, 7L);"
+                   "  atomic_inc(l); b[4] = atomic_cmpxchg(l, 1, 2); b[5] = atomic_fetch_max(a, 4L);"
+                   "  f[0] = atomic_xchg(f + 1, 2.0f); }");
+    EXPECT_EQ(ptx.error, "");
+    EXPECT_HAS(ptx, "ld.volatile.global");  // PTX: relaxed, for the whole system
+    EXPECT_HAS(ptx, "st.volatile.global");
+    EXPECT_HAS(ptx, "cas.b64");
+    EXPECT_HAS(ptx, "atom.shared");
+    EXPECT_HAS(ptx, "fence.sc.gpu");
+}
+
+TEST(Nvptx, GenericPointers_KnowTheirSpace) {
+    const PtxOutcome ptx =
+        one_kernel("int f(int* p) { return to_global(p) ? 1 : to_local(p) ? 2 : 3; }"
+                   "kernel void k(global int* a, local int* l, int i) {"
+                   "  int x = i; int* p = i == 0 ? (int*)a : i == 1 ? (int*)l : &x; a[1] = f(p) + *p; }");
+    EXPECT_EQ(ptx.error, "");
+    EXPECT_HAS(ptx, "isspacep.global");
+    EXPECT_HAS(ptx, "isspacep.shared");
+}
+
+TEST(Nvptx, ConstantMemory_IsGlobal) {
+    const PtxOutcome ptx = one_kernel("constant float table[] = {1, 2, 3, 4};"
+                                      "kernel void k(global float* a, constant float* b, int i) {"
+                                      "  a[0] = table[i] + b[i]; }");
+    EXPECT_EQ(ptx.error, "");
+    EXPECT_FALSE(ptx.has("ld.const")) << ptx.code.code;
+    EXPECT_EQ(ptx.code.parameters[1].kind, driver::KernelParameter::Kind::constant_pointer);
+}
+
+TEST(Nvptx, ProgramVariables_AreReachedThroughTheHiddenArgument) {
+    const Outcome built = build("global int c = 7; global int* global p = &c;"
+                                "kernel void k(global int* a) { a[0] = *p + ++c; }",
+                                "-cl-std=CL3.0");
+    ASSERT_EQ(built.status, Status::success) << built.log;
+    EXPECT_TRUE(built.module->kernels().front().uses_program_variables);
+    EXPECT_EQ(built.module->program_variables().relocations.size(), 1u);
+    const PtxOutcome ptx = ptx_of(built.module, "k");
+    EXPECT_EQ(ptx.error, "");
+    const uint64_t offset =
+        ptx_hidden_offset(ptx.code.arguments_size) + offsetof(PtxHiddenArguments, program_variables);
+    EXPECT_HAS(ptx, "+" + std::to_string(offset) + "]");
+}
+
+TEST(Nvptx, Printf_FillsARing) {
+    const PtxOutcome ptx = one_kernel("kernel void k(global int* a, float4 v) {"
+                                      "  a[0] = printf(\"%d %s %v4f%%\\n\", a[1], a[2] ? \"yes\" : \"no\", v); }");
+    EXPECT_EQ(ptx.error, "");
+    EXPECT_NE(ptx.code.print, nullptr);
+    EXPECT_HAS(ptx, "atom.global.add.u64");
+    EXPECT_EQ(one_kernel("kernel void k(global int* a) { *a = 1; }").code.print, nullptr);
+}
+
+TEST(Nvptx, WorkGroupFunctions) {
+    const PtxOutcome ptx = one_kernel(
+        "kernel void k(global int* a, global float* f) { int i = get_global_id(0);"
+        "  a[i] = work_group_reduce_add(a[i]) + work_group_scan_inclusive_max(a[i]) + work_group_broadcast(a[i], 2)"
+        "       + work_group_any(a[i]) + work_group_all(a[i]); f[i] = work_group_scan_exclusive_add(f[i]); }");
+    EXPECT_EQ(ptx.error, "");
+    EXPECT_HAS(ptx, "bar.sync");
+    EXPECT_EQ(ptx.code.local_bytes, 8192u);
+}
+
+TEST(Nvptx, AsynchronousCopies_AreSharedByTheGroup) {
+    const PtxOutcome ptx = one_kernel("kernel void k(global float4* a) { local float4 l[64];"
+                                      "  event_t e = async_work_group_copy(l, a, 64, 0); wait_group_events(1, &e);"
+                                      "  a[get_local_id(0)] = l[63 - get_local_id(0)]; }");
+    EXPECT_EQ(ptx.error, "");
+    EXPECT_HAS(ptx, "bar.sync");
+    EXPECT_HAS(ptx, "%tid.x");
+}
+
+TEST(Nvptx, NativeFunctions_AreTheProcessorsOwn) {
+    const PtxOutcome ptx = one_kernel("kernel void k(global float* a) { *a = native_sin(*a) + native_exp(*a)"
+                                      " + native_log2(*a) + native_rsqrt(*a) + native_divide(*a, 3.0f); }");
+    EXPECT_EQ(ptx.error, "");
+    for (const char* words : {"sin.approx.f32", "ex2.approx.f32", "lg2.approx.f32", "rsqrt.approx.f32", "div.full.f32"})
+        EXPECT_HAS(ptx, words);
+}
+
+TEST(Nvptx, DoublesAndMathFunctions) {
+    const PtxOutcome ptx = one_kernel("kernel void k(global double* a, global float* b) {"
+                                      "  *a = sin(*a) + exp(*a) + pow(*a, 3.5) + fmod(*a, 0.3) + sqrt(*a) + tgamma(*a);"
+                                      "  int e; float f; *b = sin(*b) + fract(*b, &f) + f + frexp(*b, &e) + e"
+                                      "     + lgamma_r(*b, &e) + remquo(*b, 2.0f, &e) + convert_float_rtz(*a); }");
+    EXPECT_EQ(ptx.error, "");
+    EXPECT_HAS(ptx, "fma.rn.f64");
+}
+
+TEST(Nvptx, WhatIsMissing_IsNamed) {
+    const Outcome built = build("int f(int x) { return x ? f(x - 1) + (int)get_global_id(0) : 0; }"
+                                "kernel void k(global int* a) { *a = f(*a); }");
+    ASSERT_EQ(built.status, Status::success) << built.log;
+    EXPECT_NE(ptx_of(built.module, "k").error.find("recursive"), std::string::npos);
+}
+
+} // namespace
+} // namespace polder::compiler::test
