@@ -64,7 +64,6 @@ std::string source_of(const Call& call, const std::string& scalar, int width) {
 compiler::Target target() {
     compiler::Target result;
     result.code.local_memory_bytes = 1 << 20;
-    result.max_work_group_size = 4096;
     result.extensions = {"cl_khr_fp64"};
     result.features = {"__opencl_c_fp64", "__opencl_c_int64"};
     return result;
@@ -94,7 +93,7 @@ void expect_lanes(const Call& call, const std::string& scalar, int width) {
     if (!module)
         return;
     const auto& compiled = static_cast<const compiler::CompiledModule&>(*module);
-    const auto report = compiler::report_lanes({compiled, compiled.kernels()[0], std::nullopt},
+    const auto report = compiler::report_lanes({compiled, compiled.host_bitcode(), compiled.kernels()[0], std::nullopt},
                                                compiler::workgroup::Lanes::wherever_possible);
     ASSERT_TRUE(report.has_value());
     EXPECT_EQ(report->scalar_loops, 0U) << scalar << width << ": " << report->reason << "\n" << source;
