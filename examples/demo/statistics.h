@@ -12,5 +12,5 @@ struct DeviceReport {
 };
 
 // Prints which device did what, what is allocated in which memory, and which bytes went from one memory to
-// another. Other implementations than Polder have no such figures; then only the devices are told.
+// another. Other implementations than Polder have no such figures; then only the devices are printed.
 void print_report(const cl::Context& context, const std::vector<DeviceReport>& devices);

@@ -153,7 +153,7 @@ std::optional<uint64_t> parse_by_kind(Kind kind, std::string_view text) {
     return value;
 }
 
-// Each overload answers whether `text` was well-formed, and stores its meaning only then.
+// Each overload returns whether `text` was well-formed, and stores its value only then.
 struct Store {
     Values& values;
     Kind kind;

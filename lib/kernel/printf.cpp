@@ -327,6 +327,6 @@ extern "C" int polder_printf(const polder::LaunchContext* context, const char* f
         return -1;
     context->print(context->print_user, text->data(), text->size());
     return 0;
-} catch (...) {  // out of memory: a kernel has no other way to be told
+} catch (...) {  // out of memory: a negative result is all that a kernel sees
     return -1;
 }

@@ -131,7 +131,7 @@ TEST_F(Queues, MarkerOfAnOutOfOrderQueueWaitsForEverythingBefore) {
     EXPECT_EQ(read<uint32_t>(buffer, 1).front(), 7u);
 }
 
-// A context of its own, whose destructor callback tells that the queue is gone.
+// A context of its own, whose destructor callback shows that the queue was destroyed.
 class QueueLifetime : public ContextTest {
 protected:
     void SetUp() override {

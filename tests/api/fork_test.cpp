@@ -1,4 +1,4 @@
-// Processes that use OpenCL and fork. The child ends by itself, and either computes or is told that it cannot.
+// Processes that use OpenCL and fork. The child ends by itself, and either computes or gets an error.
 #include "support/fixture.h"
 
 #include <atomic>

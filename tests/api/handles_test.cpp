@@ -1,4 +1,4 @@
-// A null, a released, a foreign handle, and one of another kind: each entry point that takes a handle answers with its
+// A null, a released, a foreign handle, and one of another kind: each entry point that takes a handle returns its
 // error code. The functions are Polder's own, by address: a loader would answer for some of the null ones itself.
 #include "support/fixture.h"
 

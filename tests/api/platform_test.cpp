@@ -18,7 +18,7 @@ std::string platform_text(cl_platform_info name) {
 }
 
 TEST_F(Platforms, IdsReportEveryBadArgument) {
-    // Straight to Polder: the loader answers the function of this name itself.
+    // Straight to Polder: the loader implements the function of this name itself.
     const auto ids = reinterpret_cast<clIcdGetPlatformIDsKHR_fn>(
         clGetExtensionFunctionAddressForPlatform(platform(), "clIcdGetPlatformIDsKHR"));
     ASSERT_NE(ids, nullptr);

@@ -82,7 +82,7 @@ TEST_F(Programs, WithoutAnExecutableHaveNoKernels) {
     EXPECT_EQ(error, CL_INVALID_VALUE);
 }
 
-// The compiler waits for the header, a pipe, until the test has seen what the program answers meanwhile.
+// The compiler waits for the header, a pipe, until the test has queried the program meanwhile.
 TEST_F(Programs, BeingBuiltAreNotBuiltAgain) {
     const std::string directory = testing::TempDir() + "polder_pipe_" + std::to_string(getpid());
     ASSERT_EQ(mkdir(directory.c_str(), 0700), 0);

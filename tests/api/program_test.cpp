@@ -249,7 +249,7 @@ TEST_F(Programs, BuildsWithInvalidOptionsDoNotBegin) {
     cl_int error = CL_SUCCESS;
     EXPECT_EQ(clLinkProgram(context, 0, nullptr, "-no-such", 1, program.in(), count, nullptr, &error), nullptr);
     EXPECT_EQ(error, CL_INVALID_LINKER_OPTIONS);
-    // One that begins is told of, and of nothing before it.
+    // The build that begins is reported, and nothing of the one before it.
     ASSERT_EQ(clBuildProgram(program, 0, nullptr, "", count, nullptr), CL_SUCCESS);
     while (calls == 0)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));

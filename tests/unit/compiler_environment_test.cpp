@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 using Environment = std::vector<std::pair<const char*, std::string>>;
 
-// What `work` answers in a child process with `environment`; "died" if it ends in any other way.
+// What `work` returns in a child process with `environment`; "died" if it ends in any other way.
 std::string in_child(const Environment& environment, const std::function<std::string()>& work) {
     int ends[2];
     EXPECT_EQ(pipe(ends), 0);
@@ -196,7 +196,7 @@ TEST_F(CompilerEnvironment, TemporaryFiles_AreLeftIfAskedFor_AndHaveDebugInforma
     EXPECT_EQ(found, source);
 }
 
-// What a debugger is told of the variables of a kernel built for it, as LLVM writes it down: by name, the values.
+// What debug information says of the variables of a kernel, as LLVM writes it: the values by name.
 std::map<std::string, std::vector<std::string>> described_variables(const std::string& ir) {
     std::map<std::string, std::string> names;
     std::smatch match;
@@ -238,7 +238,7 @@ TEST_F(CompilerEnvironment, KernelsBuiltForADebugger_SayWhereTheirVariablesAre) 
     };
     for (const char* name : {"a", "factor", "i", "product", "changed"})
         EXPECT_TRUE(is_described(name)) << name << "\n" << ir;
-    // After the barrier nobody is told the last value that another work-item had.
+    // After the barrier no debug information has the last value of another work-item.
     const std::vector<std::string>& changes = values.at("changed");
     EXPECT_TRUE(
         std::any_of(changes.begin(), changes.end(), [](const auto& value) { return contains(value, "poison"); }));

@@ -300,7 +300,7 @@ TEST(CompilerBinary, DamagedOrForeignBytes_AreRefused) {
     EXPECT_EQ(status_of(foreign), Status::invalid_binary);
 }
 
-// The bytes with the right hash at their end, as whoever made them would have put it there.
+// The bytes with the right hash at their end, as the writer of the binary would have put it there.
 std::string with_right_hash(std::string bytes) {
     constexpr size_t hash_bytes = 32;
     bytes.resize(bytes.size() - hash_bytes);

@@ -27,7 +27,7 @@ inline Target target() {
     return target;
 }
 
-// What a build answers: the module, or the status, and the log in any case.
+// What a build returns: the module, or the status, and the log in any case.
 struct Outcome {
     std::shared_ptr<const Module> module;
     Status status = Status::success;

@@ -16,7 +16,7 @@ class RegionModel {
 public:
     explicit RegionModel(const RegionAllocator::Region& region) : region_(region), allocator_(region) {}
 
-    // Each step answers whether allocator and model agree.
+    // Each step returns whether allocator and model agree.
     [[nodiscard]] bool allocate(ByteCount size, Alignment alignment) {
         const bool possible = fits_somewhere(size, alignment);
         const auto block = allocator_.allocate(size, alignment);
@@ -61,7 +61,7 @@ private:
         const uint64_t bytes = std::max<uint64_t>(size.value, 1);
         return (bytes + granularity - 1) / granularity * granularity;
     }
-    // Calls found(ByteRange) for each hole until it answers true.
+    // Calls found(ByteRange) for each hole until it returns true.
     template <class Found>
     bool for_each_hole(Found&& found) const {
         uint64_t begin = usable().begin;

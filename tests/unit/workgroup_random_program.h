@@ -79,7 +79,7 @@ private:
                                             Expression::less, Expression::both};
         return all[pick(5)];
     }
-    // The same for all work-items, though only the last form of it can be told by looking.
+    // The same for all work-items, though only the last form of it shows that.
     Expression uniform_condition() {
         Expression condition{Expression::less, 0, {uniform(1), {Expression::constant, pick(5), {}}}};
         if (pick(3))

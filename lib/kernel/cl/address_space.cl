@@ -1,6 +1,6 @@
 // Which address space a generic pointer is in (OpenCL C 6.15.13).
 //
-// All address spaces are one on the host, so it is told from the address: local memory is the block that the
+// All address spaces are one on the host, so the address decides: local memory is the block that the
 // work-group was given; private memory is the block for values that live across barriers, or the frame of the
 // work-group function; all else is global, and may lie right above or below the frame: in the caller's variables, or
 // beside the stack of a thread that has a small one.

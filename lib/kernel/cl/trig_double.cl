@@ -27,7 +27,7 @@ HELPER ulong bits_from(int at) {
     return shift == 0 ? high : high | bits_of_two_over_pi[word + 1] >> (64 - shift);
 }
 
-// |x| = k pi/2 + *r + *rest, |*r| <= pi/4, for |x| >= 2^30; answers k modulo 4.
+// |x| = k pi/2 + *r + *rest, |*r| <= pi/4, for |x| >= 2^30; returns k modulo 4.
 HELPER long reduce_huge(double x, double* r, double* rest) {
     ulong bits = as_ulong(x) & 0x7fffffffffffffff;
     ulong m = (bits & 0xfffffffffffff) | 0x10000000000000;

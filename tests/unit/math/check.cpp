@@ -57,7 +57,7 @@ double ulp_error(T answer, Real exact) {
     const int exponent =
         exact == 0 ? Limits::min_exponent : std::clamp(ilogbq(exact) + 1, Limits::min_exponent, Limits::max_exponent);
     const Real unit = ldexpq(1, exponent - Limits::digits);
-    // An infinity stands for the first number that is too large.
+    // An infinity counts as the first number that is too large.
     const Real value = std::isinf(answer) ? copysignq(overflow, answer) : static_cast<Real>(answer);
     return static_cast<double>(fabsq(value - exact) / unit);
 }

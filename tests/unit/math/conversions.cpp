@@ -18,7 +18,7 @@ using Real = __float128;
 constexpr std::array modes = {"", "_rte", "_rtz", "_rtp", "_rtn"};
 constexpr size_t sample_count = 512;
 
-// Calls `visit` with a value of the C++ type that an OpenCL type's name stands for.
+// Calls `visit` with a value of the C++ type of an OpenCL type's name.
 template <class Visit>
 void with_type(const std::string& name, Visit visit) {
     if (name == "char")

@@ -1,15 +1,15 @@
 // fork(): what becomes of Polder in the child of a process that has used it. The child has a copy of all memory and
-// none of the threads but the one that forked. It must never wait for a thread that is gone: for a lock that it held, or
+// none of the threads but the one that forked. It must never wait for a thread that does not exist in it: for a lock that it held, or
 // for work that it would have done.
 //
 // So before a fork, nothing of Polder may be in the midst of something:
 // - Threads of the application are outside of Polder. Each entry point is an `Inside` while it runs. A fork closes the
 //   gate: who is outside waits in front of it, who is inside may go on.
-// - Whoever owns threads is a ForkParticipant, and is locked. It is quiet when none of its threads is at work.
+// - What owns threads is a ForkParticipant, and is locked. It is quiet when none of its threads is at work.
 //
 // When all is quiet, the child goes on with what there was, and threads are started again when needed. When it does not
 // become so within `quiet_wait_ms` (a thread waits for an event or builds a program, a kernel runs), the child is *cut
-// off*: lib/api answers every call with an error before anything is touched. The parent never notices, but for the
+// off*: lib/api fails every call with an error before anything is touched. The parent never notices, but for the
 // wait. Processes made without fork handlers (posix_spawn, vfork, system) are not held up.
 //
 // Who forks in a callback of its own is inside, and not waited for: callbacks run without locks.
@@ -27,14 +27,14 @@ public:
     virtual void unlock_after_fork() = 0;
     // While locked: no thread of this participant is at work.
     [[nodiscard]] virtual bool is_quiet() const = 0;
-    // While locked, in the child: the threads are gone. Nothing may be joined, what they owned is leaked.
+    // While locked, in the child: the threads do not exist. Nothing may be joined, what they owned is leaked.
     virtual void forget_threads() = 0;
 
 protected:
     ~ForkParticipant() = default;
 };
 
-// While it lives, the participant is told of forks. Its last member, so that it is complete by then.
+// While it lives, the participant is notified of forks. Its last member, so that it is complete by then.
 class ForkMembership {
 public:
     explicit ForkMembership(ForkParticipant& participant);

@@ -1,6 +1,6 @@
 // Intrusive reference counting.
 //
-// `RefCounted` starts with one reference, owned by whoever created the object; `Ref<T>` owns one.
+// `RefCounted` starts with one reference, owned by the creator of the object; `Ref<T>` owns one.
 // Taking over and sharing are named: `Ref<T>::adopt(p)` takes over the caller's reference,
 // `Ref<T>::share(p)` adds one. The counter may be used from any thread.
 #pragma once
