@@ -171,7 +171,10 @@ Result<Size3> Kernel::suggest_local_size(const KernelOnDevice& on, const Device&
 Result<Size3> Kernel::best_local_size(const KernelOnDevice& on, const Device& device, const Size3& global,
                                       const Size3& local) const {
     const bool is_one_group = local == global;
-    if (on.info->sees_work_groups || on.info->reqd_work_group_size || is_one_group)
+    // Ids that a program adds up from its group's become global ids in host code alone (global_ids.h); in other code a smaller
+    // last group would be seen.
+    if (device.info().code.format != driver::CodeFormat::host_function || on.info->sees_work_groups ||
+        on.info->reqd_work_group_size || is_one_group)
         return local;
     POLDER_ASSIGN(loaded, code(on));
     if (local[0] >= loaded->limits().preferred_multiple && items_of(local) >= items_worth_a_group)
@@ -216,4 +219,4 @@ void Kernel::set_local(uint32_t index, uint64_t bytes) {
     std::ranges::lower_bound(arguments.locals, index, {}, &KernelArguments::Local::index)->bytes = bytes;
 }
 
-} // namespace polder::runtime
+}  // namespace polder::runtime
