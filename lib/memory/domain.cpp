@@ -180,6 +180,8 @@ Result<Moved> DomainImpl::transfer(StorageImpl& storage, const StorageRect& rect
                                    StagingSlots* slots, driver::Timepoint after) {
     Residency& residency = storage.residency();
     const Rows rows = rows_of(rect);
+    // The command has prepared its rows; where those touch, they are one range, and this part may end within it.
+    residency.prepare(rows.view(), 3);
     WaitList before_read;
     WaitList before_write;
     before_write.add(after);

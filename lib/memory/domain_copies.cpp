@@ -33,6 +33,8 @@ Result<void> DomainImpl::copy_part(Sequence& sequence, const Execution& executio
                                    driver::Timepoint& done) {
     Residency& residency = part.storage.residency();
     const Rows rows = rows_of(part.rect);
+    // A part may end within a range that the command has prepared: rows that touch are one range.
+    residency.prepare(rows.view(), 1);
     const SpaceId source = part.move.from.space;
     const bool on_queue = mover_.is_possible_on_queue(source, part.move.to.space, execution.space);
     const WaitList before_read = waits_to_read(residency, rows, source, execution.space);

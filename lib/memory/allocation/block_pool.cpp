@@ -300,7 +300,7 @@ bool BlockPool::merge_pending(const Request& request, Lease& leased) {
             region->pending_bytes + region->allocator.free_bytes().value < request.size.value)
             continue;
         pending_.take_all([&](const Block& block) { return block.region == index; },
-                          [&](const PendingBlocks::Entry& entry) {
+                          [&](const PendingBlocks::Entry& entry) POLDER_NO_THREAD_SAFETY_ANALYSIS {
                               const ByteRange range = entry.block.place.range();
                               region->unready.reserve(region->unready.size() + 1 + entry.afterwards.size());
                               region->unready.push_back({range, entry.until});

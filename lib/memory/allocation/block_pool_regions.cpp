@@ -227,7 +227,7 @@ void BlockPool::return_clean(const Claims& claims) {
     for (const RegionAllocator::Block& place : std::span{claims.places}.first(claims.count))
         region.allocator.free(place);
     for (const RegionAllocator::Block& place : std::span{claims.places}.first(claims.count))
-        claims.for_each_part(place.range(), [&](ByteRange part) {
+        claims.for_each_part(place.range(), [&](ByteRange part) POLDER_NO_THREAD_SAFETY_ANALYSIS {
             const uint64_t before = region.clean.size_bytes();
             region.clean.insert(part);
             cached_bytes_ -= region.clean.size_bytes() - before;
