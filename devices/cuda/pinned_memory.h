@@ -34,7 +34,7 @@ public:
     ~StagingPool();
 
     // The chunk that was given back first; wait for its event before use. Empty when `chunks_max` are in use or there is
-    // no memory to pin: whoever has one gives it back without waiting for another.
+    // no memory to pin: a thread that has one gives it back without waiting for another.
     [[nodiscard]] StagingChunk take();
     void give_back(StagingChunk chunk);
 

@@ -49,7 +49,7 @@ public:
         }
     }
 
-    // Gives the claim to whoever resumes the queue; from then on it is no longer the calling thread's.
+    // Gives the claim to the thread that resumes the queue; after that it is not the calling thread's.
     void park() { state_.store(State::parked); }
     // Takes it back when nobody was asked to resume the queue.
     void unpark() { state_.store(State::running); }

@@ -38,7 +38,7 @@ bool is_undefined(const llvm::GlobalValue& value) {
            !is_work_group_leaf(std::string_view{value.getName()});
 }
 
-// Makes uses of `function` uses of `name`; answers what has that name now.
+// Makes uses of `function` uses of `name`; returns the function of that name.
 llvm::Function* rename(llvm::Function& function, const std::string& name) {
     if (function.getName() == name)
         return &function;
@@ -81,7 +81,7 @@ private:
         return blobs;
     }
 
-    // Defines `function` as a call of another one, with its pointers cast; answers that one.
+    // Defines `function` as a call of another one, with its pointers cast; returns that one.
     llvm::Function* call_from(llvm::Function& function, const Builtins::Symbol& symbol) {
         llvm::LLVMContext& context = module_.getContext();
         llvm::SmallVector<llvm::Type*> types;

@@ -72,7 +72,7 @@ private:
     int number_;
 };
 
-// Whoever may write to a file or directory decides which code runs in this process: that is this user alone.
+// A user who may write to a file or directory decides which code runs in this process: only this user may.
 bool is_ours(const struct stat& state) {
     return state.st_uid == geteuid() && (state.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }

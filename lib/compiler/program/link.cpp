@@ -38,7 +38,7 @@ Result<std::unique_ptr<llvm::Module>> combine(const LinkInput& input, llvm::LLVM
 }
 
 // The target-neutral form is kept; kernels are examined in the host's, in which the built-ins are linked, so that the
-// answers are the same for all targets.
+// results are the same for all targets.
 Result<CompiledModule::Parts> make_executable(llvm::Module& module, std::string& log) {
     auto variables = extract_program_variables(module);
     if (!variables)

@@ -7,7 +7,7 @@
 namespace polder::compiler::spirv {
 namespace {
 
-// The function of OpenCL C that a built-in variable of SPIR-V stands for.
+// The function of OpenCL C for a built-in variable of SPIR-V.
 struct BuiltinVariable {
     spv::BuiltIn builtin;
     std::string_view function;
