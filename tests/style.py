@@ -62,6 +62,24 @@ def offences(path, text):
             yield f"{path}:{number}: do it, or name it in the documentation"
         if "\t" in line or line != line.rstrip():
             yield f"{path}:{number}: a tab or trailing space"
+    yield from unclear_words(path, [(number, comment.group()) for number, line in enumerate(lines, 1)
+                                    if (comment := re.search(r"//.*", line))])
+
+
+# Words that hide who does what, and the plain ones that comments and documents use instead.
+UNCLEAR = {
+    r"told": "reported, notified, recognized", r"whoever": "the thread, the caller", r"answers|answered": "returns, reports",
+    r"lets? go of": "release", r"given up": "released", r"is had|are had": "exists, is allocated",
+    r"stands? for": "is, means, replaces", r"graveyard": "deferred destruction",
+}
+
+
+def unclear_words(path, numbered):
+    """The words of UNCLEAR in the (number, text) pairs of a file."""
+    for number, text in numbered:
+        for word, instead in UNCLEAR.items():
+            if found := re.search(rf"\b({word})\b", text):
+                yield f"{path}:{number}: '{found.group()}' is unclear: {instead}"
 
 
 # What documentation names and this repository does not hold: Clang's headers, builds, and what is only generated.
@@ -93,7 +111,10 @@ def stale_names(document, known):
 def main():
     known = tracked()
     found = [offence for path in sources() for offence in offences(path, (ROOT / path).read_text())]
-    found += [offence for path in sorted(known) if path.endswith(".md") for offence in stale_names(path, known)]
+    documents = [path for path in sorted(known) if path.endswith(".md")]
+    found += [offence for path in documents for offence in stale_names(path, known)]
+    found += [offence for path in documents
+              for offence in unclear_words(path, enumerate((ROOT / path).read_text().splitlines(), 1))]
     print("\n".join(found) if found else "style: nothing to object to")
     return 1 if found else 0
 

@@ -49,7 +49,7 @@ public:
     [[nodiscard]] Status status(uint64_t value) const override { return queue_->status(value); }
 
     [[nodiscard]] uint64_t submitted() const { return submitted_.load(); }
-    // Checks the submission, has `submit(queue, submission)` make it on the queue behind this one, checks the answer.
+    // Checks the submission, has `submit(queue, submission)` make it on the queue behind this one, checks the result.
     template <class Submit>
     driver::Timepoint pass_on(const driver::Submission& submission, Submit&& submit);
 

@@ -95,7 +95,7 @@ public:
     Topology() {
         if (hwloc_topology_init(&topology_) != 0)
             return;
-        // Its OpenCL component would call back into whoever is loading us.
+        // Its OpenCL component would call back into the ICD loader that is loading us.
         hwloc_topology_set_components(topology_, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "opencl");
         hwloc_topology_set_io_types_filter(topology_, HWLOC_TYPE_FILTER_KEEP_NONE);
         loaded_ = hwloc_topology_load(topology_) == 0;

@@ -26,7 +26,7 @@ public:
                (from == State::running && change(State::running_more, State::scheduled));
     }
 
-    // True when nobody holds the claim: the caller must schedule the queue.
+    // True when no thread holds the claim: the caller must schedule the queue.
     [[nodiscard]] bool promise(uint64_t value) {
         uint64_t before = promised_.load();
         while (before < value && !promised_.compare_exchange_weak(before, value)) {
@@ -51,7 +51,7 @@ public:
 
     // Gives the claim to the thread that resumes the queue; after that it is not the calling thread's.
     void park() { state_.store(State::parked); }
-    // Takes it back when nobody was asked to resume the queue.
+    // Takes it back when no worker was asked to resume the queue.
     void unpark() { state_.store(State::running); }
 
     [[nodiscard]] bool is_idle() const { return state_.load(std::memory_order_acquire) == State::idle; }

@@ -10,7 +10,7 @@ namespace polder::devices {
 namespace {
 
 // A thread that waits for one timepoint at a time and is kept for the next one.
-// One thread each: a wait may only end after another one's end has been told.
+// One thread each: a wait may only end after the end of another has been reported.
 struct Sleeper {
     driver::Timepoint timepoint;
     TimelineWaiter* waiter = nullptr;

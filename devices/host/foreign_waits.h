@@ -7,8 +7,8 @@
 
 namespace polder::devices {
 
-// Tells `waiter` once `timepoint` is complete, from another thread; false, and not told, when it already
-// is. When no thread can be had, sleeps itself and answers false.
+// Notifies `waiter` once `timepoint` is complete, from another thread; false, without a notification, when it already
+// is. When no thread can be started, sleeps itself and returns false.
 [[nodiscard]] bool wait_elsewhere(driver::Timepoint timepoint, TimelineWaiter& waiter);
 
 } // namespace polder::devices

@@ -2,7 +2,7 @@
 //
 // A record holds a copy of everything that the caller's operation points to, and addresses that the executing thread can
 // dereference. `publish` makes it visible to the draining thread and decides whether a worker is woken: for an operation
-// that takes long, and for every `backlog_max` small ones that nobody has asked for.
+// that takes long, and for every `backlog_max` small ones that no thread waits for.
 #include <algorithm>
 #include <cstring>
 #include <host/bulk.h>
@@ -37,7 +37,7 @@ Record& HostQueue::begin_record(OperationKind kind, const driver::Submission& su
     return *record;
 }
 
-// How many operations nobody may be executing. Reads the draining thread's counter only when it matters.
+// How many operations may wait for a thread that executes them. Reads the draining thread's counter only when it matters.
 uint64_t HostQueue::backlog_at(uint64_t value) {
     if (value - last_promised_ >= backlog_max)
         last_promised_ = std::max(last_promised_, completed_.load(std::memory_order_relaxed));

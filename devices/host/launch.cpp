@@ -55,7 +55,7 @@ uint64_t groups_in(float ns, float group_ns) {
     return static_cast<uint64_t>(std::max(1.0f, ns / std::max(group_ns, 0.01f)));
 }
 
-// Executes groups on this thread as long as that is faster than waking others; answers how many.
+// Executes groups on this thread as long as that is faster than waking others; returns how many.
 uint64_t run_alone(LaunchRecord& launch, Workspace& workspace, float group_ns) {
     const uint64_t began_ns = now_ns();
     const uint64_t chunk = groups_in(chunk_ns, group_ns);

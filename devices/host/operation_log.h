@@ -2,7 +2,7 @@
 //
 // Records are bump-allocated in chunks that go round between the two ends, so that a queue in steady state
 // allocates nothing. One thread appends at a time, one thread takes at a time, and both may do so at once:
-// whoever takes must have learned by an acquiring read that the record was appended (the queue's
+// the thread that takes must have learned by an acquiring read that the record was appended (the queue's
 // `submitted` counter). Records are aligned to 64 bytes.
 #pragma once
 
@@ -36,7 +36,7 @@ public:
         return record;
     }
 
-    // The oldest record; the one before it is gone.
+    // The oldest record; the one before it was destroyed.
     [[nodiscard]] Operation& take();
 
 private:

@@ -51,7 +51,7 @@ bool ParallelTask::has_work() const {
 
 void ParallelTask::leave() {
     std::atomic<uint32_t>* const word = &participants_;
-    // The task may be gone right after this.
+    // The task may be destroyed right after this.
     if (participants_.fetch_sub(1, std::memory_order_acq_rel) == (owner_sleeps | 1))
         futex_wake_one(word);
 }

@@ -2,7 +2,7 @@
 //
 // A woken thread that is still spinning costs its waker no system call. The sleeper owns the object and
 // may destroy it as soon as `park` returns: a waker does not touch it afterwards, save for a futex wake
-// by address, which is harmless when nobody sleeps there.
+// by address, which is harmless when no thread sleeps there.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// PooledQueue: what a WorkerPool knows of a queue that its workers drain.
+// PooledQueue: a WorkerPool's view of a queue that its workers drain.
 //
 // The queue owns its state; the pool owns the list of queues that wait for a worker. The pool calls these functions
 // with its lock held, except `run_claimed`.

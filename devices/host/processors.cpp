@@ -45,7 +45,7 @@ std::optional<std::string> cgroup_path(const ControlGroupFiles& files, std::stri
 }
 
 // Every directory from the process's group up to the root, as seen under `mount`. In a container the path may
-// name directories that only exist outside; the root then stands for the container's own group.
+// name directories that only exist outside; the root is then the container's own group.
 std::vector<std::string> cgroup_directories(const ControlGroupFiles& files, std::string_view controller) {
     std::vector<std::string> directories;
     const std::string mount = controller.empty() ? files.mount : files.mount + '/' + std::string(controller);

@@ -19,7 +19,7 @@ namespace polder::devices {
 // The width of the widest vector registers.
 [[nodiscard]] uint32_t vector_register_bytes();
 
-// Where the control groups are told of; tests put files of their own there.
+// The folders that describe control groups; tests put files of their own there.
 struct ControlGroupFiles {
     std::string mount = "/sys/fs/cgroup";
     std::string of_process = "/proc/self/cgroup";

@@ -1,7 +1,7 @@
 // TimelineWaiters: who is notified when a timeline reaches a value.
 //
 // Belongs to a queue. Any thread may add a waiter; the thread that advances the timeline calls `notify`, which costs one
-// load while nobody waits for the value.
+// load while no thread waits for the value.
 #pragma once
 
 #include <base/mutex.h>

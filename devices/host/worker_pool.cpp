@@ -248,7 +248,7 @@ void WorkerPool::stop_idling(Worker& me) {
         }
 }
 
-// Claiming under the lock lets `forget` be sure that nobody is about to claim.
+// Claiming under the lock lets `forget` be sure that no worker is about to claim.
 PooledQueue* WorkerPool::claim_ready_queue() {
     while (PooledQueue* const queue = ready_first_) {
         ready_first_ = queue->next_ready_;

@@ -140,7 +140,7 @@ class Queue {
 public:
     virtual ~Queue() = default;
 
-    // Submissions. Each answers the timepoint at which it is complete; values grow by one.
+    // Submissions. Each returns the timepoint at which it is complete; values grow by one.
     [[nodiscard]] virtual Timepoint copy(const CopyOperation& operation, const Submission& submission) = 0;
     [[nodiscard]] virtual Timepoint fill(const FillOperation& operation, const Submission& submission) = 0;
     [[nodiscard]] virtual Timepoint launch(const LaunchOperation& operation, const Submission& submission) = 0;
@@ -155,7 +155,7 @@ public:
     // calling thread help instead of sleeping.
     virtual void wait(uint64_t value) = 0;
 
-    // The timeline. A driver publishes with release order, so that whoever has seen a value also sees
+    // The timeline. A driver publishes with release order, so that a thread that has seen a value also sees
     // what the operations up to it have written.
     [[nodiscard]] uint64_t completed() const { return counter_->load(std::memory_order_acquire); }
     // The newest operation that is known to have begun to execute; at least `completed()`.

@@ -17,7 +17,7 @@ struct Query {
     Result<void> (*answer)(const Device& device, const Info& info);
 };
 
-// Rows of one form. `device` is at hand in the expression.
+// Rows of one form. The expression may use `device`.
 #define POLDER_VALUE(name, type, expression)                                                                           \
     {name, [](const Device& device, const Info& info) -> Result<void> {                                                \
          static_cast<void>(device);                                                                                    \

@@ -1,4 +1,4 @@
-// What clGetDeviceInfo answers: one row per query; and which devices a type names.
+// The results of clGetDeviceInfo: one row per query; and which devices a type names.
 #pragma once
 
 #include "entry.h"

@@ -112,7 +112,7 @@ public:
         : capacity_(param_value_size), value_(param_value), size_ret_(param_value_size_ret) {}
 
     [[nodiscard]] Result<void> bytes(const void* data, size_t size) const {
-        // CL_INVALID_VALUE: param_value_size is less than the size of the answer.
+        // CL_INVALID_VALUE: param_value_size is less than the size of the result.
         if (value_ && capacity_ < size)
             return fail(Status::invalid_value);
         if (value_ && size)

@@ -16,7 +16,7 @@
 #include <CL/cl_icd.h>
 
 // X(name): an entry point of OpenCL itself.
-// A(name): an entry point of an extension that Polder does not have: in the dispatch table, answers with an
+// A(name): an entry point of an extension that Polder does not have: in the dispatch table, returns an
 // error, and is not found by name.
 #define POLDER_ENTRY_POINTS(X, A)                                                                                      \
     X(clGetPlatformIDs)                                                                                                \

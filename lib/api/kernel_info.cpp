@@ -147,7 +147,7 @@ bool needs_two_dimensions(const KernelOnDevice& on) {
     return required && (*required)[1] * (*required)[2] > 1;
 }
 
-// One sub-group is a work-group of any size, but the answer has one dimension; more sub-groups than one cannot be had.
+// One sub-group is a work-group of any size, but the result has one dimension; there is never more than one sub-group.
 Result<void> answer_local_size(const KernelAndDevice& target, const SubGroupInput& input, const Info& info) {
     // CL_INVALID_VALUE: input_value is not a number of sub-groups.
     if (!input.value || input.size != sizeof(size_t))

@@ -34,7 +34,7 @@ struct BinaryList {
     cl_int* status;  // may be null
 };
 
-// Loads one binary per device. Every status is told, also behind one that is bad.
+// Loads one binary per device. Every status is reported, also after a binary that is refused.
 Result<void> load_binaries(Program& program, cl_uint count, const cl_device_id* list, const BinaryList& given) {
     Result<void> outcome;
     for (cl_uint i = 0; i < count; ++i) {
@@ -73,11 +73,11 @@ Result<void> answer_binary_sizes(const Program& program, const Info& info) {
     return info.array(sizes);
 }
 
-// The answer goes to where the pointers at param_value point; null ones are passed over.
+// The result goes to where the pointers at param_value point; null pointers are skipped.
 Result<void> answer_binaries(const Program& program, const Info& info) {
     const std::vector<std::vector<std::byte>> binaries = binaries_of(program);
     const size_t size = binaries.size() * sizeof(unsigned char*);
-    // CL_INVALID_VALUE: param_value_size is less than the size of the answer.
+    // CL_INVALID_VALUE: param_value_size is less than the size of the result.
     if (info.place() && info.capacity() < size)
         return fail(Status::invalid_value);
     if (auto* const places = static_cast<unsigned char**>(info.place()))

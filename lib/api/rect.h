@@ -22,7 +22,7 @@ struct RectArguments {
                                                      uint64_t limit);
 
 // Whether two rects of one memory have a byte in common. Exact when their pitches are equal, which the
-// specification demands within one buffer; otherwise it answers for the ranges that enclose them.
+// specification demands within one buffer; otherwise it compares the ranges that enclose them.
 [[nodiscard]] bool rects_overlap(const memory::StorageRect& a, const memory::StorageRect& b);
 
 } // namespace polder::api

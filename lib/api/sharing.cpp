@@ -1,6 +1,6 @@
 // Entry points of the extensions that share objects with OpenGL, EGL and Direct3D, and of the old device
 // fission: the dispatch table has places for them. No context is ever made from one of those APIs and no object
-// of theirs exists, which is what each of these answers. Device fission is that of OpenCL 1.2.
+// of theirs exists, which is the error that each of these returns. Device fission is that of OpenCL 1.2.
 #include "entry.h"
 
 #include <runtime/mem_object.h>

@@ -25,7 +25,7 @@ Handle unsupported(cl_context context, cl_int* errcode_ret, const char* function
         function);
 }
 
-// A command on an image: there is none that could be meant.
+// A command on an image: no handle can be a valid image.
 cl_int no_image(cl_command_queue queue, const char* function = __builtin_FUNCTION()) {
     return entry(
         [&]() -> Result<void> {

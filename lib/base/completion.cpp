@@ -117,7 +117,7 @@ public:
     [[nodiscard]] bool is_quiet() const override POLDER_NO_THREAD_SAFETY_ANALYSIS { return unfinished_ == 0; }
     void forget_threads() override POLDER_NO_THREAD_SAFETY_ANALYSIS {
         is_started_ = false;
-        new (&changed_) ConditionVariable;  // the thread that is gone may have waited on the old one
+        new (&changed_) ConditionVariable;  // a thread of the parent may have waited on the old one
         by_queue_.clear();
         unfinished_ = 0;
     }

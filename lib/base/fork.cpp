@@ -37,7 +37,7 @@ struct ForkHandlers {
 
     // --- stopping and going on ---
 
-    // Locks everything. True when nobody is in the midst of anything.
+    // Locks everything. True when no thread is inside an entry point.
     static bool lock_all() POLDER_NO_THREAD_SAFETY_ANALYSIS {
         lists.lock();
         bool is_quiet = true;

@@ -37,9 +37,9 @@ constexpr Option table[] = {
      "name is an error that lists "
      "the known ones, and the platform then has no device."},
     {"POCL_DEBUG", Kind::text, &Values::debug, "", "nothing",
-     "What is told on stderr, one line each: categories separated by commas, out of `error`, "
+     "What is reported on stderr, one line each: categories separated by commas, out of `error`, "
      "`warning`, `api`, `memory`, `compiler`, `driver`, `event`, `cache`, `timing`, or `all`. Errors "
-     "and warnings are always told."},
+     "and warnings are always reported."},
     {"POCL_CACHE_DIR", Kind::text, &Values::cache_directory, "", cache_default_prose,
      "Where compiled kernels are kept between runs. Created, private to the user, when it is missing; "
      "when it cannot be used, programs are built without a cache."},
@@ -77,7 +77,7 @@ constexpr Option table[] = {
      "Keep the intermediate files of the kernel compiler in the cache directory."},
     {"POCL_BITCODE_FINALIZER", Kind::text, &Values::bitcode_finalizer, "", "nothing",
      "A shell command run over the bitcode of each work-group function before machine code is made; "
-     "`%(bc)` stands for the file, which the command rewrites. Cached kernels are not redone."},
+     "`%(bc)` is the name of the file, which the command rewrites. Cached kernels are not redone."},
     {"POCL_WORK_GROUP_METHOD", Kind::text, &Values::work_group_method, "auto", "auto",
      "How the work-items of a work-group run: `auto` or `loopvec` makes neighbouring work-items the lanes of vectors "
      "where "

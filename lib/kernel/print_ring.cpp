@@ -36,7 +36,7 @@ void print_ring(std::span<const std::byte> records, driver::PrintText print, voi
             if (const auto text = text_of(records.first(header.bytes), header))
                 print(user, text->data(), text->size());
         } catch (const std::bad_alloc&) {
-            return;  // a kernel has no other way to be told
+            return;  // a kernel has no other way to report it
         }
         records = records.subspan(header.bytes);
     }

@@ -10,7 +10,7 @@ namespace polder::memory {
 namespace {
 
 // What reading `rows` in `source` has to wait for, by a command on `space`. The application orders it after the
-// writers in its own space only as far as it knows of them; elsewhere it acts like a transfer.
+// writers in its own space only as far as the residency lists them; elsewhere it acts like a transfer.
 WaitList waits_to_read(const Residency& residency, const Rows& rows, SpaceId source, SpaceId space) {
     WaitList waits;
     for (const ByteRange& row : rows) {

@@ -2,7 +2,7 @@
 //
 // There is no lock per storage: a kernel with eight buffers would take eight. Each storage names one lock of a table of
 // 128 that all contexts share. The first 64 belong to threads: storages that one thread has used the last four times name
-// that thread's lock, so that a command on them takes a single lock that nobody else wants. A storage whose user changes
+// that thread's lock, so that a command on them takes a single lock that no other thread wants. A storage whose user changes
 // moves to one of the other 64, chosen by its address, until one thread alone uses it again.
 //
 // Locks are taken in ascending order of their number. A storage may name another lock by the time its lock is held; then all

@@ -1,7 +1,7 @@
 // The Storage's one implementation: its residency, and its memory in every space that has been asked for any.
 //
 // Everything but the constants and the atomics is guarded by the storage's lock (storage_guard.h). The destructor needs no
-// lock: nobody else has a reference any more.
+// lock: no other reference is left.
 #pragma once
 
 #include "residency/residency.h"

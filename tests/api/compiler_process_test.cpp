@@ -26,7 +26,7 @@ std::string repeated(const std::string& text, int times) {
     return all;
 }
 
-// Handlers as garbage collectors have them: a page is protected, and whoever touches it comes by here.
+// A handler like a garbage collector's: it runs for every thread that touches a protected page.
 struct FaultingPage {
     static inline std::atomic<char*> page;
     static inline std::atomic<size_t> page_bytes;

@@ -113,7 +113,7 @@ TEST_F(Forks, AChildsCallbacksRun) {
               7);
 }
 
-// Blocks a worker until it is let go.
+// Blocks a worker until the test releases it.
 struct Gate {
     std::atomic<bool> has_begun{false};
     std::atomic<bool> may_end{false};

@@ -1,5 +1,5 @@
 // A null, a released, a foreign handle, and one of another kind: each entry point that takes a handle returns its
-// error code. The functions are Polder's own, by address: a loader would answer for some of the null ones itself.
+// error code. The functions are Polder's own, by address: a loader would check some of the null ones itself.
 #include "support/fixture.h"
 
 #include <CL/cl_ext.h>
@@ -54,7 +54,7 @@ struct Call {
     Call {                                                                                                             \
         #function, [](Handle h) { return of_polder<decltype(function)>(#function)(__VA_ARGS__); }                      \
     }
-// Functions that answer with an object and put the error at the end of their arguments.
+// Functions that return an object and report the error through their last argument.
 #define MAKE(function, ...)                                                                                            \
     Call {                                                                                                             \
         #function, [](Handle h) {                                                                                      \
@@ -75,7 +75,7 @@ protected:
         live = {context, devices[0], queue, buffer_, program_, kernel_};
     }
 
-    // A null one, one that is nobody's, and `others`: of another kind, or released.
+    // A null handle, a pointer that never was a handle, and `others`: handles of another kind, or released.
     void expect_refused(cl_int code, std::initializer_list<void*> others, std::initializer_list<Call> calls) {
         std::vector<void*> handles = {nullptr, foreign_handle<void*>(context)};
         handles.insert(handles.end(), others);
@@ -90,7 +90,7 @@ protected:
 };
 
 TEST_F(Handles, OfPlatforms) {
-    // Null is the one platform there is; where the specification leaves no room for that, it is none.
+    // A null platform means Polder's, except where the specification forbids it.
     EXPECT_EQ(of_polder<decltype(clUnloadPlatformCompiler)>("clUnloadPlatformCompiler")(nullptr), CL_INVALID_PLATFORM);
     for (void* const wrong : {foreign_handle<void*>(context), static_cast<void*>(live.context)}) {
         const auto platform = static_cast<cl_platform_id>(wrong);
@@ -150,7 +150,7 @@ TEST_F(Handles, OfDevices) {
         EXPECT_EQ(clCreateProgramWithBuiltInKernels(context, 1, &listed, "k", &error), nullptr);
         EXPECT_EQ(error, CL_INVALID_DEVICE);
         if (!wrong)
-            continue;  // where null may stand for the only device
+            continue;  // where null may mean the only device
         EXPECT_EQ(clGetKernelWorkGroupInfo(live.kernel, listed, CL_KERNEL_WORK_GROUP_SIZE, 0, nullptr, nullptr),
                   CL_INVALID_DEVICE);
         EXPECT_EQ(

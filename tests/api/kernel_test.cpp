@@ -287,7 +287,7 @@ TEST_F(Kernels, SubGroupQueriesAnswer) {
     const size_t two = 2;
     EXPECT_EQ(query(CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, sizeof two, &two), CL_SUCCESS);
     EXPECT_EQ(value, 0u);
-    // The answer would have one dimension, which this kernel cannot be launched with.
+    // The result would have one dimension, which this kernel cannot be launched with.
     const OwnedProgram square = build("kernel __attribute__((reqd_work_group_size(4, 4, 1))) void k() {}");
     const size_t one = 1;
     EXPECT_EQ(clGetKernelSubGroupInfo(make_kernel(square, "k"), devices[0], CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT,

@@ -1,4 +1,4 @@
-// Every query of every clGet*Info: its answer has exactly the size of the type in the specification's table, goes into
+// Every query of every clGet*Info: its result has exactly the size of the type in the specification's table, goes into
 // a place of that size and no further, and is refused a smaller one.
 #include "support/fixture.h"
 

@@ -21,7 +21,7 @@ public:
     void flush() override {}
     void wait(uint64_t value) override { completed_.store(value); }
 
-    // Stays `lag` operations behind, so that the residency always knows of work in flight.
+    // Stays `lag` operations behind, so that work is always in flight.
     driver::Timepoint next() {
         ++submitted_;
         if (submitted_ > lag)

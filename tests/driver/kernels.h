@@ -69,7 +69,7 @@ struct CheckWorkspace {
             wrong |= 2;
         if (context->local_bytes != arguments.local_bytes)
             wrong |= 4;
-        // Every group writes all it was given and finds it as it left it: nobody else uses it meanwhile.
+        // Every group fills its local memory and reads the same bytes back: no other group uses it meanwhile.
         const auto mark = static_cast<int>(group[0] & 0xff);
         std::memset(local, mark, arguments.local_bytes);
         std::memset(scratch, mark ^ 0xff, arguments.scratch_bytes);

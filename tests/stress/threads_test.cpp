@@ -236,7 +236,7 @@ TEST_F(Threads, EightThreadsBuildDifferentPrograms) {
             const size_t size = 16;
             EXPECT_EQ(clEnqueueNDRangeKernel(own, kernel, 1, nullptr, &size, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
             EXPECT_EQ(read<uint32_t>(buffer, 16, own), std::vector<uint32_t>(16, number * 10 + round));
-            // One that is given up while it is built.
+            // A program that is released while it is built.
             const char* text = source;
             cl_program forgotten = clCreateProgramWithSource(context, 1, &text, nullptr, &error);
             EXPECT_EQ(clBuildProgram(

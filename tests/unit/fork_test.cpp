@@ -18,7 +18,7 @@ using fork_state::Inside;
 
 enum class Answer : int { computed = 7, cut_off = 8 };
 
-// What an entry point does: a lock is held inside, and by nobody outside.
+// Like an entry point: holds a lock inside, and none outside.
 class Library {
 public:
     Answer call() {

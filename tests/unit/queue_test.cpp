@@ -42,7 +42,7 @@ TEST_F(QueueTest, TimesOfACommandThatFailedHalfwayLiveUntilTheDriverHasWrittenTh
     request.type = CL_COMMAND_MARKER;
     request.want_event = EnqueueRequest::WantEvent::yes;
     EXPECT_FALSE(queue->enqueue(request, HalfwayCommand(gate)));
-    // Whatever memory was given up is in use again, for something that must not change.
+    // Freed memory is in use again, for bytes that must not change.
     std::vector<std::unique_ptr<std::byte[]>> blocks;
     const std::vector<std::byte> pattern(sizeof(Event::Times), std::byte{0x5a});
     for (int i = 0; i < 100; ++i) {

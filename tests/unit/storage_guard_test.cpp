@@ -1,4 +1,4 @@
-// Several threads on their own and on shared storages at once: who holds a storage's lock is alone with it, and nobody
+// Several threads on their own and on shared storages at once: a thread that holds a storage's lock is alone with it, and no thread
 // waits for ever.
 #include <memory/domain.h>
 #include <memory/space.h>
@@ -116,5 +116,5 @@ TEST_F(StorageGuardTest, TheLockMovesToTheThreadThatUsesTheStorage) {
     EXPECT_EQ(after, own);
 }
 
-} // namespace
-} // namespace polder::memory
+}  // namespace
+}  // namespace polder::memory

@@ -1,4 +1,4 @@
-// The domain where memory is full: nobody waits for it under the lock, and what is refused is told.
+// A domain whose memory is full: no thread waits under a lock, and a refused command reports its error.
 #include "support/memory_world.h"
 
 #include <chrono>
@@ -23,7 +23,7 @@ TEST(TransferFull, OutOfMemoryIsReportedAndTheContextGoesOn) {
     EXPECT_TRUE(world.domain->reserve(*small, SpaceId{1}));
 }
 
-// Ends when another thread has used the domain, which it cannot while whoever waits for this holds the lock.
+// Ends when another thread has used the domain. It cannot while the thread that waits for this holds the lock.
 class Gate {
 public:
     explicit Gate(MemoryWorld& world) : world_(world), other_(world.storage(64)) {

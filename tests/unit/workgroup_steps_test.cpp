@@ -145,7 +145,7 @@ TEST(Steps, LastElementsAreReadWhereTheBufferEnds) {
     }
 }
 
-// LLVM narrows loads whose last elements nobody uses, so that running the code would not show them.
+// LLVM narrows loads whose last elements are not used, so that running the code would not show them.
 TEST(Steps, LoadsBeginAndEndWithTheFirstAndLastElementOfTheirGroup) {
     constexpr unsigned lanes = 16;
     for (int64_t step = 2; step <= lane_step_max; ++step)

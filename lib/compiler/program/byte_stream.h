@@ -1,7 +1,7 @@
 // Writing and reading of our binary forms (program binaries, cache entries): little-endian fields one after
 // another, strings and lists with their count in front.
 //
-// A ByteReader never reads past its end: after the first failure every read answers zero and `ok()` is false.
+// A ByteReader never reads past its end: after the first failure every read returns zero and `ok()` is false.
 #pragma once
 
 #include <cstdint>

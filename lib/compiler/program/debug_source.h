@@ -11,7 +11,7 @@ inline constexpr const char* source_name = "program.cl";
 
 // The folder for `source`; empty when there is none. Writes nothing.
 [[nodiscard]] std::string debug_source_directory(const std::string& source);
-// Writes the file unless it is there. What cannot be written is told in the log.
+// Writes the file unless it is there. A failed write is reported in the log.
 void keep_debug_source(const std::string& source);
 
 } // namespace polder::compiler

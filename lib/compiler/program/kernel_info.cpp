@@ -218,7 +218,7 @@ bool uses_program_variables(const llvm::Instruction& instruction) {
     return callee != nullptr && callee->getName() == program_variables_function;
 }
 
-// --- what depends on the grouping of work-items; whatever is not known for certain counts ---
+// --- what depends on the grouping of work-items; what is not certain counts as true ---
 
 bool is_same_in_all_groups(llvm::StringRef leaf) {
     return leaf == "_Z13get_global_idj" || leaf == "_Z15get_global_sizej" || leaf == "_Z17get_global_offsetj" ||

@@ -1,4 +1,4 @@
-// Source that compiles but cannot become an executable: functions that nobody defines (a built-in of a feature that the
+// Source that compiles but cannot become an executable: functions without a definition (a built-in of a feature that the
 // device lacks, or the program's own), and inline assembly. The build log names each with its line and feature.
 //
 // Lines are not in the code unless it has debug information. So the compilation of a module that has such code runs a second

@@ -358,7 +358,7 @@ bool BlockPool::free_to_front(const Block& block) noexcept {
     return true;
 }
 
-// Blocks that are free but in nobody's list go back to their regions.
+// Blocks that are free but in no thread's list go back to their regions.
 void BlockPool::flush_front() noexcept {
     front_.flush([this](std::span<const Block> blocks) {
         Lock lock(mutex_);

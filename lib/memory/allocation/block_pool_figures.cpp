@@ -30,7 +30,7 @@ ByteCount BlockPool::limit() const {
     return ByteCount{limit_};
 }
 
-// Region by region, so that nobody waits for the lock until all of them are counted.
+// Region by region, so that no thread waits for the lock until all of them are counted.
 BlockPool::Statistics BlockPool::statistics() const {
     Statistics sum;
     size_t regions = 0;

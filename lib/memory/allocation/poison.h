@@ -1,4 +1,4 @@
-// Tells the address sanitizer which host memory nobody may touch; does nothing in other builds.
+// Marks host memory that no code may touch for the address sanitizer; does nothing in other builds.
 #pragma once
 
 #include <polder/types.h>

@@ -117,7 +117,7 @@ bool Residency::validate() const {
     return valid;
 }
 
-// Touches of pieces that nobody uses any more keep neighbours apart: forget them when the map has doubled.
+// Touches of pieces that are no longer used keep neighbours apart: forget them when the map has doubled.
 void Residency::sweep_sometimes() noexcept {
     if (map_.pieces() < sweep_at_) [[likely]]
         return;

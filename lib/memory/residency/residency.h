@@ -23,7 +23,7 @@ struct RangeState {
     Touches touches;
 
     // Equal holders and touches make two neighbours one. Versions are only ever compared within one byte, so that
-    // the higher one may stand for both; but "never written" stays apart.
+    // the higher one may replace both; but "never written" stays apart.
     bool absorb(const RangeState& next) {
         if (!(holders == next.holders) || (version.value == 0) != (next.version.value == 0) ||
             !(touches == next.touches))
@@ -74,9 +74,9 @@ public:
     void hidden_read_waits(ByteRange range, SpaceId space, WaitList& waits) const;
     // By a hidden operation that writes `range` in `space`: whatever reads or writes there.
     void hidden_write_waits(ByteRange range, SpaceId space, WaitList& waits) const;
-    // By whoever wants the memory in `space` for something else.
+    // By a command that reuses the memory in `space` for another storage.
     void all_waits(SpaceId space, WaitList& waits) const { hidden_write_waits({0, size().value}, space, waits); }
-    // By whoever wants nothing to work on `range` any more, or on the storage.
+    // By a command that needs all work on `range`, or on the storage, to be complete.
     void all_waits(ByteRange range, WaitList& waits) const;
     void all_waits(WaitList& waits) const { all_waits({0, size().value}, waits); }
     // Returns when everything in flight is complete. Allocates nothing.

@@ -47,7 +47,7 @@ public:
             if (list_[i].is_complete())
                 list_.erase_unordered(i);
     }
-    // True when whatever waits for `others` also waits for everything in this list.
+    // True when a command that waits for `others` also waits for everything in this list.
     [[nodiscard]] bool is_implied_by(driver::Waits others) const {
         return std::ranges::all_of(view(), [&](const driver::Timepoint& mine) {
             return mine.is_complete() || std::ranges::any_of(others, [&](const driver::Timepoint& other) {
@@ -65,7 +65,7 @@ private:
 
 // How something in flight uses bytes in one space. `user` is an operation of the application, ordered against
 // others of its kind by the application's events; `hidden` is an operation that only this layer knows; `earlier` is one of
-// whoever had the memory before: it may write, and whether it fails does not matter here.
+// the earlier user of the memory: it may write, and whether it fails does not matter here.
 enum class TouchKind : uint8_t { user_read = 1, user_write = 2, hidden_read = 4, hidden_write = 8, earlier = 16 };
 inline constexpr uint8_t any_write = 2 | 8 | 16;
 inline constexpr uint8_t any_hidden = 4 | 8 | 16;

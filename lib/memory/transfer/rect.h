@@ -39,7 +39,7 @@ using RectParts = SmallVector<RectPart, 2>;
 struct SourceChoice {
     const Topology& topology;
     SpaceId to;         // where the bytes go
-    SpaceId preferred;  // if it holds them and `to` is not at hand
+    SpaceId preferred;  // if it holds them and `to` does not
 
     [[nodiscard]] SpaceId operator()(SpaceSet holders) const;
 };

@@ -124,7 +124,7 @@ void Event::run_callbacks_when_complete() {
 }
 
 // Statuses count down from CL_QUEUED (3) to CL_COMPLETE (0): what waits for `reached` or an earlier one is due. Each
-// is told the status that it waited for, or the error.
+// gets the status that it waited for, or the error.
 void Event::run_callbacks(cl_int reached) {
     std::vector<CallbackEntry> due;
     {

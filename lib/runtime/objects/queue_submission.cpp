@@ -108,7 +108,7 @@ void Queue::add_pending_locked(const Ref<Event>& event) {
     pending_.push_back(event);
 }
 
-// Swept each time half of them may be resolved, so the last one to be resolved is let go of too.
+// Swept each time half of them may be resolved, so the last one to be resolved is removed too.
 void Queue::note_resolved() {
     Lock lock(mutex_);
     pass_barrier_locked();

@@ -1,4 +1,4 @@
-// Compares what a function answered with its reference.
+// Compares the result of a function with its reference.
 #pragma once
 
 #include "buffer.h"
@@ -25,7 +25,7 @@ struct Verdict {
     std::string first_failures;  // a line each
 };
 
-// Units in the last place of T between `answer` and `exact`; infinite for a wrong class or a zero of the wrong sign.
+// Units in the last place of T between `answer` (the computed value) and `exact`; infinite for a wrong class or a zero of the wrong sign.
 template <class T>
 [[nodiscard]] double ulp_error(T answer, Real exact);
 
@@ -35,4 +35,4 @@ template <class T>
 extern template Verdict check(const Function&, const Inputs<float>&, const Outputs<float>&);
 extern template Verdict check(const Function&, const Inputs<double>&, const Outputs<double>&);
 
-} // namespace polder::math
+}  // namespace polder::math

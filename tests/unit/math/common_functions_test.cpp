@@ -47,7 +47,7 @@ Wide smooth(Wide low, Wide high, Wide x) {
 
 struct Form {
     const char* name;
-    const char* call;         // A, B and C stand for the arguments; a, b and c for scalars from their first elements
+    const char* call;         // A, B and C are the arguments; a, b and c for scalars from their first elements
     Wide (*reference)(Wide a, Wide b, Wide c);
     double ulp;
     double absolute;          // a bound beside the relative one, for differences of products

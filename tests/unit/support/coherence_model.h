@@ -462,7 +462,7 @@ private:
                     Byte& byte = model->bytes[i];
                     ASSERT_EQ(state.holders.bits, byte.holders.bits) << "byte " << i;
                     ASSERT_GE(state.version.value, byte.version) << "byte " << i;
-                    byte.version = state.version.value;  // may stand for a neighbour's too
+                    byte.version = state.version.value;  // may be the version of its neighbour too
                 }
             });
         }

@@ -74,7 +74,7 @@ private:
     uint64_t next_;
 };
 
-// A timeline that moves when told, or when waited for.
+// A timeline that advances when the test says so, or when a thread waits for it.
 class FakeQueue final : public driver::Queue {
 public:
     driver::Timepoint at(uint64_t value) { return {this, value}; }

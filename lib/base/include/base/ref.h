@@ -20,7 +20,7 @@ public:
 
     void retain() const { references_.fetch_add(1, std::memory_order_relaxed); }
     void release() const {
-        // Nobody can come to share an object whose only reference is given up here, so that ending it, the common
+        // No thread can come to share an object whose only reference is released here, so that ending it, the common
         // case of short-lived objects, needs no locked instruction.
         if (is_unique() || references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
             delete this;

@@ -169,7 +169,7 @@ void describe_kernel(Translation& translation, const Instruction& head, llvm::Fu
     set_strings(kernel, "kernel_arg_access_qual", access);
     set_strings(kernel, "kernel_arg_base_type", types);
     set_strings(kernel, "kernel_arg_type_qual", all_qualifiers);
-    // The types of the source, if they were kept; with them, clGetKernelArgInfo can answer.
+    // The types of the source, if they were kept; clGetKernelArgInfo reports them.
     if (const auto kept =
             translation.annotations().string_with_prefix("kernel_arg_type." + kernel.getName().str() + "."))
         if (std::vector<std::string> of_source = split_types(*kept); of_source.size() == types.size()) {

@@ -130,7 +130,7 @@ void find_global_ids(llvm::Function& function, SameSizes sizes) {
     llvm::RecursivelyDeleteTriviallyDeadInstructions(unused);
 }
 
-// Clang does not say so of all: then a question whose answer nobody uses would stay.
+// Clang does not say so of all: then a call whose result is not used would stay.
 void declare_pure(llvm::Module& module, llvm::StringRef name) {
     if (llvm::Function* leaf = module.getFunction(name)) {
         leaf->setDoesNotAccessMemory();

@@ -63,7 +63,7 @@ std::vector<llvm::CallInst*> calls_of(llvm::Function& function) {
     return calls;
 }
 
-// Whether a call of `function` is answered by the entry.
+// Whether the entry computes the result of a call of `function`.
 bool needs_entry(const llvm::Function& function) {
     if (!function.isDeclaration() || function.isIntrinsic())
         return false;
@@ -74,7 +74,7 @@ bool needs_entry(const llvm::Function& function) {
     return which && *which != WorkItemFunction::barrier && *which != WorkItemFunction::collective_slots;
 }
 
-// Marks every function that reaches a question which the entry answers.
+// Marks every function that calls, itself or through others, one whose result the entry computes.
 void inline_what_needs_the_entry(llvm::Module& module) {
     llvm::DenseSet<llvm::Function*> marked;
     llvm::SmallVector<llvm::Function*> todo;
@@ -107,7 +107,7 @@ void run_inliner(llvm::Module& module) {
 }
 
 // `restrict` holds for one work-item; with it, LLVM would move reads across a barrier after which other work-items' writes
-// are visible. What the kernel only reads nobody may write.
+// are visible. What the kernel only reads is written by no other thread.
 void forget_restrict(llvm::Function& kernel, const KernelInfo& info) {
     for (const auto& [index, argument] : llvm::enumerate(info.arguments))
         if (info.sees_work_groups && argument.access != Access::read)

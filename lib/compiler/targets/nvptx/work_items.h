@@ -1,4 +1,4 @@
-// What OpenCL's work-item functions answer on NVPTX: values that the entry of a kernel computes from PTX's special registers
+// The results of OpenCL's work-item functions on NVPTX: values that the entry of a kernel computes from PTX's special registers
 // and the hidden arguments.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace polder::compiler {
 
 class WorkItems {
 public:
-    // Computes everything at the builder's place in the entry, which dominates all uses; what nobody uses LLVM removes.
+    // Computes everything at the builder's place in the entry, which dominates all uses; LLVM removes what is not used.
     // `arguments` points to the kernel's parameter.
     WorkItems(llvm::IRBuilder<>& builder, llvm::Value* arguments, const KernelInfo& info,
               const std::optional<WorkGroups>& groups);

@@ -8,7 +8,7 @@
 //   3. give unused regions back to the source and reserve one that is large enough ("trim");
 //   4. for a consumer on a device: merge pending blocks and free memory; the consumer's queue waits for them;
 //   5. wait for pending blocks, the oldest first, trying again after each (WhenFull::wait only).
-// Requests on the ladder are served first come, first served, and nobody passes them: what a request waits for was
+// Requests on the ladder are served first come, first served, and no request passes them: what a request waits for was
 // freed before or is being used by others now, so that it ends.
 //
 // Memory that costs the system something while it is free (RegionSource::discards) is kept up to

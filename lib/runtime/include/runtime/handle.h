@@ -98,12 +98,12 @@ public:
     [[nodiscard]] void* handle() const { return cell_; }
     [[nodiscard]] uint32_t api_references() const;
 
-    // clRetain / clRelease. `release_api` answers false when the API's count is zero already.
+    // clRetain / clRelease. `release_api` returns false when the API's count is zero already.
     void retain_api();
     [[nodiscard]] bool release_api();
 
 private:
-    // The reference that the API's count holds while it is above zero: taken when the count leaves zero again, given up when
+    // The reference that the API's count holds while it is above zero: taken when the count leaves zero again, released when
     // it has dropped to zero.
     virtual void retain_for_handle() { retain(); }
     virtual void release_for_handle() { release(); }

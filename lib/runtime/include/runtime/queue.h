@@ -100,7 +100,7 @@ private:
     // Whether something was enqueued that is not submitted.
     bool has_pending_locked() POLDER_REQUIRES(mutex_);
     void add_pending_locked(const Ref<Event>& event) POLDER_REQUIRES(mutex_);
-    // Something that was enqueued has been submitted, or has failed: its event, which keeps the queue, is let go of.
+    // Something that was enqueued has been submitted, or has failed: its event, which keeps the queue, is released.
     void note_resolved() POLDER_EXCLUDES(mutex_);
     void pass_barrier_locked() POLDER_REQUIRES(mutex_);
 
@@ -116,7 +116,7 @@ private:
     // Enqueued, not submitted (and some that are since), in order of enqueueing; the last one of an in-order queue.
     std::vector<Ref<Event>> pending_ POLDER_GUARDED_BY(mutex_);
     size_t resolved_since_sweep_ POLDER_GUARDED_BY(mutex_) = 0;
-    // The last flush was also for commands that were not submitted then, and that nobody need ask for again.
+    // The last flush was also for commands that were not submitted then, so they need no flush of their own.
     bool is_flushed_ahead_ POLDER_GUARDED_BY(mutex_) = false;
     // Of an out-of-order queue: everything enqueued later comes after it.
     Ref<Event> pending_barrier_ POLDER_GUARDED_BY(mutex_);

@@ -2,17 +2,17 @@
 // queue and event holds a reference to one.
 //
 // The count is scattered over shards; each thread has one, and with more threads than shards some share. A shard counts
-// the references taken and the references given up, which only grow. While the application holds the handle, nobody needs
-// to know the sum. Without a handle (`Mode::summed`), whoever gives up a reference adds up the shards: first all that
-// were given up, then all that were taken. A reference that was alive between the two sums was taken before the second and
-// not given up before the first, so equal sums mean that none was alive then, and none can be taken any more.
+// the references taken and the references released, which only grow. While the application holds the handle, the sum is
+// not needed. Without a handle (`Mode::summed`), a thread that releases a reference adds up the shards: first all that
+// were released, then all that were taken. A reference that was alive between the two sums was taken before the second and
+// not released before the first, so equal sums mean that none was alive then, and none can be taken any more.
 // The scheme is that of percpu_ref in the Linux kernel, with the sums of a read indicator in place of its grace period.
 //
 // Giving up a reference and leaving `Mode::scattered` are Dekker's handshake: each writes (a counter, the mode) and then
-// reads what the other writes, sequentially consistent. So either the sum contains what was given up, or the thread that
+// reads what the other writes, sequentially consistent. So either the sum contains what was released, or the thread that
 // gave it up adds up again.
 //
-// Counters are never freed, only used for another object: a thread that has given up the last reference but one may
+// Counters are never freed, only used for another object: a thread that has released the last reference but one may
 // still read the mode after another thread has destroyed the object. It then adds up the counters of the next object,
 // which does no harm.
 // Any thread may call any function while it holds a reference.

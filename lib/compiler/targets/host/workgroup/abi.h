@@ -1,4 +1,4 @@
-// What generated code knows of include/polder/kernel_abi.h: byte offsets of LaunchContext's members and
+// include/polder/kernel_abi.h as generated code uses it: byte offsets of LaunchContext's members and
 // the order of a work-group function's parameters. Checked against the C++ declarations here.
 #pragma once
 

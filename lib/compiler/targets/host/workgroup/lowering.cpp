@@ -208,7 +208,7 @@ llvm::Function* create_frame_function(llvm::Module& module, llvm::StringRef name
     return function;
 }
 
-// Replaces calls to work-item functions in `function`, but those whose answer is known at the end only.
+// Replaces calls to work-item functions in `function`, but those whose result is known at the end only.
 // Returns whether the collective slots are used.
 bool lower_work_item_calls(llvm::Function& function, Frame& frame) {
     llvm::SmallVector<std::pair<llvm::CallInst*, WorkItemFunction>> calls;

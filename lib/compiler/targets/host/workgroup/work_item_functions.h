@@ -1,4 +1,4 @@
-// The functions that OpenCL C code calls and only a work-group function can answer, by mangled name.
+// The functions of OpenCL C whose results only a work-group function knows, by mangled name.
 //
 // Ids and sizes, barriers, and leaf functions for lib/kernel:
 //   _polder_launch_context()    address of the LaunchContext

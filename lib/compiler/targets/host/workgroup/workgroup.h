@@ -86,7 +86,7 @@ struct WorkGroupResult {
 };
 
 // Offsets of `kernel`'s parameters when packed one after the other at their natural alignment, as
-// the runtime packs them. __local pointers are told by their address space or by kernel_arg_addr_space.
+// the runtime packs them. __local pointers are recognized by their address space or by kernel_arg_addr_space.
 [[nodiscard]] std::vector<ArgumentSlot> pack_arguments(const llvm::Function& kernel);
 
 [[nodiscard]] llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,

@@ -1,4 +1,4 @@
-// What a debugger is told of a kernel's variables after a cut. What it was told in the region before describes the last
+// The debug records of a kernel's variables after a cut. Those of the region before describe the last
 // work-item there: a variable that has one value all along gets it again, any other is not available.
 #pragma once
 

@@ -200,7 +200,7 @@ private:
         local_id_ = nest.local_id;
     }
 
-    // What stands for a value of the kernel where the region begins; null when it is not there.
+    // The replacement of a value of the kernel where the region begins; null when it is not there.
     llvm::Value* at_entry(const Region& region, llvm::Value& value, const llvm::ValueToValueMapTy& map) const {
         const auto* instruction = llvm::dyn_cast<llvm::Instruction>(&value);
         if (!instruction || instruction->getParent() == kernel_.prologue)

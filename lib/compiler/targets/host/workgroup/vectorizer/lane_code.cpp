@@ -80,7 +80,7 @@ llvm::Value* LaneCode::emit_scalar(llvm::Instruction& instruction, llvm::Value* 
     return builder_.Insert(copy, instruction.getName());
 }
 
-// What LLVM knows of a value from the guards before it holds for the work-items that pass them. As a strided value it is computed
+// What LLVM derived about a value from the guards before it holds for the work-items that pass them. As a strided value it is computed
 // for the first lane, which may not be one of these; as a vector, LLVM takes the guard of those that it holds for away.
 llvm::Instruction* LaneCode::clone_for_all(const llvm::Instruction& instruction) {
     if (const auto* either = llvm::dyn_cast<llvm::PossiblyDisjointInst>(&instruction); either && either->isDisjoint())

@@ -1,4 +1,4 @@
-// Makes the instructions of a loop's vector form, and knows what stands for each value of the loop in it: a scalar for
+// Makes the instructions of a loop's vector form, and maps each value of the loop to its form there: a scalar for
 // what is uniform or strided (the first lane's), a vector for the rest.
 #pragma once
 
@@ -29,7 +29,7 @@ public:
     llvm::Value* kept(llvm::Value* value, const llvm::Value* like) {
         return shapes_.of(like).is_strided() ? scalar(value) : vector(value);
     }
-    // What stands for `value` from now on, in the form in which it is kept.
+    // The replacement of `value` from now on, in the form in which it is kept.
     llvm::Value*& made(const llvm::Value* value) {
         return (shapes_.of(value).is_strided() ? scalars_ : vectors_)[value];
     }
