@@ -25,7 +25,7 @@ Result<void> list(const std::vector<Entry>& all, cl_uint num_entries, Entry* ent
 }
 
 cl_memory_space_polder describe(memory::Space& space) {
-    const memory::BlockPool::Statistics pool = space.pool().statistics();
+    const memory::Allocator::Statistics pool = space.pool().statistics();
     const uint64_t free_bytes = space.free_bytes().value;
     return {space.id().value, static_cast<cl_uint>(pool.live_blocks), space.total_bytes().value, pool.live.value,
             pool.live_peak.value, free_bytes,

@@ -89,11 +89,18 @@ constexpr Option table[] = {
     {"POCL_OFFLINE_COMPILE", Kind::flag, &Values::offline_compile, "0", "0",
      "Offer devices that can only compile, for making program binaries, of drivers that have such. No driver has them "
      "yet: a warning says so."},
+    {"POLDER_ALLOC_CONF", Kind::text, &Values::alloc_conf, "", "`backend:bufalloc`",
+     "How device memory is allocated: `key:value`, separated by commas, with the keys of PyTorch's "
+     "`PYTORCH_CUDA_ALLOC_CONF`. `backend`: `bufalloc` (regions and best fit), `caching` (the rules of PyTorch's caching "
+     "allocator), `bucket` (powers of two). `max_split_size_mb`, `roundup_power2_divisions`, "
+     "`garbage_collection_threshold`, `expandable_segments`: as in PyTorch, for `caching`. `max_bytes`: what `bucket` keeps "
+     "free. See `doc/memory.md`."},
 };
 
 constexpr const char* parameters_prose =
     "Parameters of the i-th device of a driver, counted from 0 within the driver, such as "
-    "`POCL_DISCRETE0_PARAMETERS=\"memory=256M,bandwidth=16G,latency=5us\"`.";
+    "`POCL_DISCRETE0_PARAMETERS=\"memory=256M,bandwidth=16G,latency=5us\"`. The keys of `POLDER_ALLOC_CONF` are "
+    "accepted too, for this device alone: `POCL_DISCRETE0_PARAMETERS=\"memory=256M,backend=caching\"`.";
 
 const char* documented_type(const Option& option) {
     switch (option.kind) {
@@ -256,6 +263,8 @@ bool use_lanes() { return current().work_group_method != "loops"; }
 uint32_t startup_delay_s() { return current().startup_delay_s; }
 bool sigusr2_handler() { return current().sigusr2_handler; }
 bool offline_compile() { return current().offline_compile; }
+const std::string& alloc_conf() { return current().alloc_conf; }
+const std::string& trace() { return current().trace; }
 
 std::string table_as_markdown() {
     std::string text =

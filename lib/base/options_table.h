@@ -34,6 +34,8 @@ struct Values {
     uint32_t startup_delay_s = 0;
     bool sigusr2_handler = false;
     bool offline_compile = false;
+    std::string alloc_conf;
+    std::string trace;
 };
 
 // Null for a variable that is not set.

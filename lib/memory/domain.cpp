@@ -15,7 +15,7 @@ unsigned long long llu(uint64_t number) { return number; }
 // Leases on their way to their storages: those that do not arrive go back to the pool.
 class LeaseGroup {
 public:
-    LeaseGroup(BlockPool& pool, size_t count)
+    LeaseGroup(Allocator& pool, size_t count)
         : pool_(pool), many_(count > 1 ? count : 0), count_(count), first_(count) {}
     ~LeaseGroup() {
         for (; first_ < count_; ++first_)
@@ -31,7 +31,7 @@ public:
     void begin() { first_ = 0; }
 
 private:
-    BlockPool& pool_;
+    Allocator& pool_;
     Lease one_;
     std::vector<Lease> many_;
     const size_t count_;
@@ -108,7 +108,7 @@ Result<void> DomainImpl::lease(std::span<StorageImpl* const> storages, SpaceId s
     SmallVector<LeaseRequest, 1> requests;
     for (const StorageImpl* storage : storages)
         requests.push_back({storage->size(), block_alignment});
-    BlockPool& pool = mover_.space(space)->pool();
+    Allocator& pool = mover_.space(space)->pool();
     LeaseGroup leased{pool, storages.size()};
     if (Result<void> result = pool.lease(requests.view(), terms, leased.all()); !result) {
         POLDER_LOG(memory, "storage %llu%s: no memory in space %u: %.*s", llu(storages[0]->number()),

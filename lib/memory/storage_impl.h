@@ -8,7 +8,7 @@
 #include "storage_guard.h"
 
 #include <base/recycled.h>
-#include <memory/block_pool.h>
+#include <memory/lease.h>
 #include <memory/storage.h>
 
 #include <atomic>

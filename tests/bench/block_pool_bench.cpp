@@ -13,7 +13,7 @@ constexpr Alignment alignment{128};
 constexpr size_t used_bytes = 64;
 
 void PoolUse(benchmark::State& state) {
-    const auto pool = BlockPool::of_host();
+    const auto pool = make_host_allocator({});
     const ByteCount size{static_cast<uint64_t>(state.range(0))};
     for (auto _ : state) {
         const auto block = pool->allocate(size, alignment);
@@ -35,7 +35,7 @@ void MallocUse(benchmark::State& state) {
 
 // Many live buffers, each created and used; then all are released.
 void PoolMany(benchmark::State& state) {
-    const auto pool = BlockPool::of_host();
+    const auto pool = make_host_allocator({});
     std::vector<Block> blocks(static_cast<size_t>(state.range(0)));
     for (auto _ : state) {
         for (Block& block : blocks) {

@@ -331,7 +331,7 @@ TEST(BlockPool, ThreadsAllocateAndFreeAtOnce) {
 }
 
 TEST(HostPool, BlocksCanBeWrittenAndReadInTheirWholeLength) {
-    const auto pool = BlockPool::of_host();
+    const auto pool = make_host_allocator({});
     std::vector<Block> blocks;
     for (const uint64_t size : {uint64_t{1}, 4 * KiB, 3 * MiB, 100 * MiB}) {
         const auto block = pool->allocate(ByteCount{size}, Alignment{4096});
@@ -350,7 +350,7 @@ TEST(HostPool, BlocksCanBeWrittenAndReadInTheirWholeLength) {
 }
 
 TEST(HostPool, DiscardedMemoryReadsAsZeroesAndCanBeUsedAgain) {
-    const auto pool = BlockPool::of_host();
+    const auto pool = make_host_allocator({});
     const auto guard = *pool->allocate(ByteCount{1}, aligned);
     const auto block = *pool->allocate(ByteCount{8 * MiB}, aligned);
     std::memset(block.address.host(), 1, block.size.value);
@@ -365,7 +365,7 @@ TEST(HostPool, DiscardedMemoryReadsAsZeroesAndCanBeUsedAgain) {
 }
 
 TEST(HostPool, MoreThanTheMachineHasIsRefused) {
-    const auto pool = BlockPool::of_host();
+    const auto pool = make_host_allocator({});
     const auto block = pool->allocate(ByteCount{HostRegionSource::total().value + 1}, aligned);
     ASSERT_FALSE(block);
     EXPECT_THAT(std::string(block.error().detail()), HasSubstr("the limit does not allow more"));
@@ -375,7 +375,7 @@ TEST(HostPool, MoreThanTheMachineHasIsRefused) {
 
 #if defined(__SANITIZE_ADDRESS__)
 TEST(HostPoolDeathTest, UseAfterFreeAndOverrunAreCaught) {
-    const auto pool = BlockPool::of_host();
+    const auto pool = make_host_allocator({});
     const auto block = *pool->allocate(ByteCount{100}, aligned);
     volatile std::byte* bytes = block.address.host();
     bytes[99] = std::byte{1};

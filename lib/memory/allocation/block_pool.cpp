@@ -4,7 +4,6 @@
 #include "poison.h"
 
 #include <base/log.h>
-#include <base/options.h>
 
 #include <cassert>
 #include <cinttypes>
@@ -40,23 +39,6 @@ BlockPool::~BlockPool() {
         if (regions_[index])
             remove_region(index, removed);
     give_to_source(std::move(removed));
-}
-
-std::unique_ptr<BlockPool> BlockPool::of_host() {
-    const ByteCount total = HostRegionSource::total();
-    Options options;
-    options.limit = total;
-    if (const auto limit = options::memory_limit_bytes())
-        options.limit = std::min(total, ByteCount{*limit});
-    options.cache_max = std::max(options.cache_max, ByteCount{total.value / 16});
-    return std::make_unique<BlockPool>(std::make_unique<HostRegionSource>(), options);
-}
-
-std::unique_ptr<BlockPool> BlockPool::of(driver::Device& device) {
-    Options options;
-    options.space = device.info().space;
-    options.granularity = std::max(options.granularity, Alignment{device.info().base_address_alignment});
-    return std::make_unique<BlockPool>(std::make_unique<DeviceRegionSource>(device), options);
 }
 
 // ---- leasing ----

@@ -1,13 +1,15 @@
 #include "space_impl.h"
 
+#include <memory/region_source.h>
+
 namespace polder::memory {
 
-std::unique_ptr<Space> Space::host(driver::Device* host_device) {
-    return std::make_unique<SpaceImpl>(host_space, host_device, BlockPool::of_host());
+std::unique_ptr<Space> Space::host(driver::Device* host_device, const AllocationPolicy& policy) {
+    return std::make_unique<SpaceImpl>(host_space, host_device, make_host_allocator(policy));
 }
 
-std::unique_ptr<Space> Space::of(driver::Device& device) {
-    return std::make_unique<SpaceImpl>(device.info().space, &device, BlockPool::of(device));
+std::unique_ptr<Space> Space::of(driver::Device& device, const AllocationPolicy& policy) {
+    return std::make_unique<SpaceImpl>(device.info().space, &device, make_device_allocator(policy, device));
 }
 
 ByteCount SpaceImpl::total_bytes() const {

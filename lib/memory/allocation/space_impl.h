@@ -10,13 +10,13 @@ namespace polder::memory {
 class SpaceImpl final : public Space {
 public:
     // In host memory, `device` (which may be null) executes copies between places of the host.
-    SpaceImpl(SpaceId id, driver::Device* device, std::unique_ptr<BlockPool> pool)
+    SpaceImpl(SpaceId id, driver::Device* device, std::unique_ptr<Allocator> pool)
         : id_(id), device_(device), pool_(std::move(pool)), in_(device, driver::QueueRole::transfer_in),
           out_(device, driver::QueueRole::transfer_out) {}
 
     [[nodiscard]] SpaceId id() const override { return id_; }
     [[nodiscard]] driver::Device* device() const override { return id_.is_host() ? nullptr : device_; }
-    [[nodiscard]] BlockPool& pool() override { return *pool_; }
+    [[nodiscard]] Allocator& pool() override { return *pool_; }
     [[nodiscard]] ByteCount total_bytes() const override;
     [[nodiscard]] ByteCount free_bytes() const override { return pool_->free_bytes(); }
 
@@ -26,7 +26,7 @@ public:
 private:
     SpaceId id_;
     driver::Device* device_;
-    std::unique_ptr<BlockPool> pool_;
+    std::unique_ptr<Allocator> pool_;
     HiddenQueues in_;
     HiddenQueues out_;
 };

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <base/mutex.h>
-#include <memory/block_pool.h>
+#include <memory/allocator.h>
 
 #include <array>
 #include <optional>
@@ -58,7 +58,7 @@ private:
 class Staging {
 public:
     // Without host memory in the context nothing is ever staged.
-    explicit Staging(BlockPool* pool) : pool_(pool) {}
+    explicit Staging(Allocator* pool) : pool_(pool) {}
     ~Staging();
     Staging(const Staging&) = delete;
     Staging& operator=(const Staging&) = delete;
@@ -76,7 +76,7 @@ private:
     friend class StagingSlots;
     void give_back(StagingSlots& slots) noexcept;
 
-    BlockPool* const pool_;
+    Allocator* const pool_;
     Mutex mutex_;  // held by the slots that use the reserve
     std::optional<Block> reserve_ POLDER_GUARDED_BY(mutex_);
     std::array<driver::Timepoint, StagingSlots::count_max> emptied_ POLDER_GUARDED_BY(mutex_);  // of the reserve

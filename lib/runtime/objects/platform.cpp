@@ -52,6 +52,14 @@ void report_unknown(std::string_view name) {
               static_cast<int>(name.size()), name.data(), known.c_str());
 }
 
+memory::AllocationPolicy policy_of(std::string_view text, std::string_view variable,
+                                   const memory::AllocationPolicy& base) {
+    const memory::ParsedPolicy parsed = memory::parse_policy(text, variable, base);
+    if (!parsed.warning.empty())
+        log::line(log::Category::warning, "%s", parsed.warning.c_str());
+    return parsed.policy;
+}
+
 } // namespace
 
 Platform& Platform::get() {
@@ -107,8 +115,9 @@ void Platform::open(driver::Driver& driver, uint32_t first, uint32_t count) {
                       next_space_ - 1);
             return;
         }
-        const std::string parameters = options::device_parameters(driver.name(), index);
-        Result<std::unique_ptr<driver::Device>> device = driver.open(index, SpaceId{next_space_}, parameters);
+        const memory::SplitParameters parameters =
+            memory::split_parameters(options::device_parameters(driver.name(), index));
+        Result<std::unique_ptr<driver::Device>> device = driver.open(index, SpaceId{next_space_}, parameters.driver);
         if (!device) {
             log::line(log::Category::error, "device %.*s%u cannot be opened: %s",
                       static_cast<int>(driver.name().size()), driver.name().data(), index,
@@ -124,20 +133,28 @@ void Platform::open(driver::Driver& driver, uint32_t first, uint32_t count) {
             }
             ++next_space_;
         }
-        opened_.push_back({device->release(), std::string(driver.name())});
+        opened_.push_back({device->release(), std::string(driver.name()),
+                           "parameters of " + std::string(driver.name()) + std::to_string(index), parameters.policy});
     }
 }
 
 void Platform::make_spaces_and_devices() {
+    const memory::AllocationPolicy common = policy_of(options::alloc_conf(), "POLDER_ALLOC_CONF", {});
     driver::Device* host_device = nullptr;
-    for (const Opened& opened : opened_)
-        if (!host_device && opened.device->info().space.is_host())
-            host_device = opened.device;
-    spaces_.push_back(memory::Space::host(host_device).release());
+    memory::AllocationPolicy host_policy = common;
+    for (const Opened& opened : opened_) {
+        if (host_device || !opened.device->info().space.is_host())
+            continue;
+        host_device = opened.device;
+        host_policy = policy_of(opened.allocation, opened.parameters_name, common);
+    }
+    spaces_.push_back(memory::Space::host(host_device, host_policy).release());
     for (const Opened& opened : opened_) {
         memory::Space* space = spaces_.front();
-        if (!opened.device->info().space.is_host())
-            space = spaces_.emplace_back(memory::Space::of(*opened.device).release());
+        if (!opened.device->info().space.is_host()) {
+            const auto policy = policy_of(opened.allocation, opened.parameters_name, common);
+            space = spaces_.emplace_back(memory::Space::of(*opened.device, policy).release());
+        }
         Ref<Device> device = make_ref<Device>(*new DriverSlot(*opened.device), *space, opened.driver_name);
         if (device->expose(Device::kind)) {
             devices_.push_back(device);

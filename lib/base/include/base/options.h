@@ -39,6 +39,8 @@ clang_resource_directory();  // POLDER_CLANG_RESOURCE_DIR; empty: the one Polder
 [[nodiscard]] uint32_t startup_delay_s();  // POCL_STARTUP_DELAY
 [[nodiscard]] bool sigusr2_handler();  // POCL_SIGUSR2_HANDLER
 [[nodiscard]] bool offline_compile();  // POCL_OFFLINE_COMPILE
+[[nodiscard]] const std::string& alloc_conf();  // POLDER_ALLOC_CONF
+[[nodiscard]] const std::string& trace();  // POLDER_TRACE, a file; empty: nothing is recorded
 
 // The table as Markdown (doc/environment.md).
 [[nodiscard]] std::string table_as_markdown();

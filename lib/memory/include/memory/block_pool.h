@@ -24,6 +24,7 @@
 
 #include <base/mutex.h>
 #include <bufalloc/region_allocator.h>
+#include <memory/allocation_policy.h>
 #include <memory/allocator.h>
 #include <memory/front_cache.h>
 #include <memory/lease.h>
@@ -46,23 +47,14 @@ namespace polder::memory {
 
 class BlockPool final : public Allocator {
 public:
-    struct Options {
-        SpaceId space;  // for messages; host memory is poisoned for the address sanitizer while free
-        // Blocks in use and pending together never exceed it.
-        ByteCount limit{std::numeric_limits<uint64_t>::max()};
-        ByteCount cache_max{uint64_t{256} << 20};
-        Alignment granularity{128};
-    };
+    // Host memory is poisoned for the address sanitizer while free.
+    using Options = AllocatorOptions;
 
     BlockPool(std::unique_ptr<RegionSource> source, const Options& options);
     // No block is in use, by a program or a device. Returns all regions.
     ~BlockPool() override;
     BlockPool(const BlockPool&) = delete;
     BlockPool& operator=(const BlockPool&) = delete;
-
-    // Host memory, limited by POCL_MEMORY_LIMIT, else by what the machine has.
-    [[nodiscard]] static std::unique_ptr<BlockPool> of_host();
-    [[nodiscard]] static std::unique_ptr<BlockPool> of(driver::Device& device);
 
     using Allocator::lease;
     [[nodiscard]] Result<void> lease(std::span<const LeaseRequest> requests, const LeaseTerms& terms,

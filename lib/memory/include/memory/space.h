@@ -7,7 +7,8 @@
 // Any thread may call any function.
 #pragma once
 
-#include <memory/block_pool.h>
+#include <memory/allocation_policy.h>
+#include <memory/allocator.h>
 
 #include <polder/driver.h>
 #include <polder/types.h>
@@ -20,14 +21,14 @@ class Space {
 public:
     // Host memory: transfers between two places of the host are executed by `host_device`, any device
     // that computes in host memory; may be null when there is none.
-    static std::unique_ptr<Space> host(driver::Device* host_device);
+    static std::unique_ptr<Space> host(driver::Device* host_device, const AllocationPolicy& policy = {});
     // The memory of `device`.
-    static std::unique_ptr<Space> of(driver::Device& device);
+    static std::unique_ptr<Space> of(driver::Device& device, const AllocationPolicy& policy = {});
     virtual ~Space() = default;
 
     [[nodiscard]] virtual SpaceId id() const = 0;
     [[nodiscard]] virtual driver::Device* device() const = 0;
-    [[nodiscard]] virtual BlockPool& pool() = 0;
+    [[nodiscard]] virtual Allocator& pool() = 0;
     // Total bytes, and an honest figure of what a new buffer could still get.
     [[nodiscard]] virtual ByteCount total_bytes() const = 0;
     [[nodiscard]] virtual ByteCount free_bytes() const = 0;

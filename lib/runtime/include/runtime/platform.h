@@ -40,6 +40,8 @@ private:
     struct Opened {
         driver::Device* device;
         std::string driver_name;
+        std::string parameters_name;  // for messages
+        std::string allocation;  // the parameters about its memory's allocator
     };
     std::vector<Opened> opened_;
     uint32_t next_space_ = 1;

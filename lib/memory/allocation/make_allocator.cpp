@@ -1,0 +1,33 @@
+#include <memory/allocation_policy.h>
+#include <memory/block_pool.h>
+
+#include <base/options.h>
+
+#include <algorithm>
+
+namespace polder::memory {
+
+std::unique_ptr<Allocator> make_allocator(const AllocationPolicy& policy, std::unique_ptr<RegionSource> source,
+                                          const AllocatorOptions& options) {
+    static_cast<void>(policy);
+    return std::make_unique<BlockPool>(std::move(source), options);
+}
+
+std::unique_ptr<Allocator> make_host_allocator(const AllocationPolicy& policy) {
+    const ByteCount total = HostRegionSource::total();
+    AllocatorOptions options;
+    options.limit = total;
+    if (const auto limit = options::memory_limit_bytes())
+        options.limit = std::min(total, ByteCount{*limit});
+    options.cache_max = std::max(options.cache_max, ByteCount{total.value / 16});
+    return make_allocator(policy, std::make_unique<HostRegionSource>(), options);
+}
+
+std::unique_ptr<Allocator> make_device_allocator(const AllocationPolicy& policy, driver::Device& device) {
+    AllocatorOptions options;
+    options.space = device.info().space;
+    options.granularity = std::max(options.granularity, Alignment{device.info().base_address_alignment});
+    return make_allocator(policy, std::make_unique<DeviceRegionSource>(device), options);
+}
+
+}  // namespace polder::memory
