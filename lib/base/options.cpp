@@ -91,9 +91,11 @@ constexpr Option table[] = {
      "yet: a warning says so."},
     {"POLDER_ALLOC_CONF", Kind::text, &Values::alloc_conf, "", "`backend:bufalloc`",
      "How device memory is allocated: `key:value`, separated by commas, with the keys of PyTorch's "
-     "`PYTORCH_CUDA_ALLOC_CONF`. `backend`: `bufalloc` (regions and best fit), `caching` (the rules of PyTorch's caching "
+     "`PYTORCH_CUDA_ALLOC_CONF`. `backend`: `bufalloc` (regions and best fit), `caching` (the rules of PyTorch's "
+     "caching "
      "allocator), `bucket` (powers of two). `max_split_size_mb`, `roundup_power2_divisions`, "
-     "`garbage_collection_threshold`, `expandable_segments`: as in PyTorch, for `caching`. `max_bytes`: what `bucket` keeps "
+     "`garbage_collection_threshold`, `expandable_segments`: as in PyTorch, for `caching`. `max_bytes`: what `bucket` "
+     "keeps "
      "free. See `doc/memory.md`."},
 };
 

@@ -51,10 +51,10 @@ TEST(AllocationPolicy, UnknownKeys_AreOneWarningThatListsTheKnownOnes) {
 }
 
 TEST(AllocationPolicy, MalformedValues_AreReportedAndTheDefaultTaken) {
-    for (const char* text : {"backend:native", "max_split_size_mb:20", "max_split_size_mb:x", "max_bytes:-1",
-                             "roundup_power2_divisions:3", "roundup_power2_divisions:[3:1]",
-                             "roundup_power2_divisions:[512:1,256:2]", "garbage_collection_threshold:1.0",
-                             "garbage_collection_threshold:0", "expandable_segments:maybe"}) {
+    for (const char* text :
+         {"backend:native", "max_split_size_mb:20", "max_split_size_mb:x", "max_bytes:-1", "roundup_power2_divisions:3",
+          "roundup_power2_divisions:[3:1]", "roundup_power2_divisions:[512:1,256:2]",
+          "garbage_collection_threshold:1.0", "garbage_collection_threshold:0", "expandable_segments:maybe"}) {
         const ParsedPolicy result = parse_policy(text, "V");
         EXPECT_THAT(result.warning, HasSubstr(text));
         EXPECT_THAT(result.warning, Not(HasSubstr("unknown")));

@@ -1,7 +1,6 @@
 // Parses the settings of allocation policies. One table has the keys; the warning about an unknown one lists them.
-#include <memory/allocation_policy.h>
-
 #include <base/options.h>
+#include <memory/allocation_policy.h>
 
 #include <algorithm>
 #include <bit>

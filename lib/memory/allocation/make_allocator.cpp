@@ -1,7 +1,6 @@
+#include <base/options.h>
 #include <memory/allocation_policy.h>
 #include <memory/block_pool.h>
-
-#include <base/options.h>
 
 #include <algorithm>
 

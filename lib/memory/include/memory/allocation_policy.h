@@ -73,9 +73,8 @@ struct AllocatorOptions {
     ByteCount cache_max{uint64_t{256} << 20};
     Alignment granularity{128};
 };
-[[nodiscard]] std::unique_ptr<Allocator> make_allocator(const AllocationPolicy& policy,
-                                                        std::unique_ptr<RegionSource> source,
-                                                        const AllocatorOptions& options);
+[[nodiscard]] std::unique_ptr<Allocator>
+make_allocator(const AllocationPolicy& policy, std::unique_ptr<RegionSource> source, const AllocatorOptions& options);
 // Host memory, limited by POCL_MEMORY_LIMIT, else by what the machine has.
 [[nodiscard]] std::unique_ptr<Allocator> make_host_allocator(const AllocationPolicy& policy);
 [[nodiscard]] std::unique_ptr<Allocator> make_device_allocator(const AllocationPolicy& policy, driver::Device& device);
