@@ -305,17 +305,21 @@ private:
     // Counts the kernel's own local memory, and moves it into the launch's when it is more than PTX can reserve.
     void place_local_memory() {
         const llvm::DataLayout& layout = module_.getDataLayout();
+        const auto alignment_of = [&](const llvm::GlobalVariable* variable) {
+            return std::max(variable->getAlign().valueOrOne(), layout.getPrefTypeAlign(variable->getValueType()));
+        };
+        const auto is_more_aligned = [&](auto* a, auto* b) { return alignment_of(a) > alignment_of(b); };
+        // The most aligned first, in the module's order among equals.
         llvm::SmallVector<llvm::GlobalVariable*> variables;
         for (llvm::GlobalVariable& variable : llvm::make_early_inc_range(module_.globals())) {
             variable.removeDeadConstantUsers();
             if (variable.getAddressSpace() != nvptx_local_space || &variable == dynamic_)
                 continue;
-            variable.use_empty() ? variable.eraseFromParent() : variables.push_back(&variable);
+            if (variable.use_empty())
+                variable.eraseFromParent();
+            else
+                variables.insert(llvm::upper_bound(variables, &variable, is_more_aligned), &variable);
         }
-        const auto alignment_of = [&](const llvm::GlobalVariable* variable) {
-            return std::max(variable->getAlign().valueOrOne(), layout.getPrefTypeAlign(variable->getValueType()));
-        };
-        llvm::stable_sort(variables, [&](auto* a, auto* b) { return alignment_of(a) > alignment_of(b); });
         llvm::DenseMap<llvm::GlobalVariable*, uint64_t> places;
         for (llvm::GlobalVariable* variable : variables) {
             places[variable] = llvm::alignTo(result_.local_bytes, alignment_of(variable));
