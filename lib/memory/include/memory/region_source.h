@@ -9,6 +9,20 @@
 
 namespace polder::memory {
 
+// Optional: regions that grow in place. Their addresses are reserved once and get memory part by part.
+class GrowableRegions {
+public:
+    virtual ~GrowableRegions() = default;
+    // Memory comes and goes in multiples of it.
+    [[nodiscard]] virtual Alignment page() const = 0;
+    // Addresses without memory. Fails when there are too few.
+    [[nodiscard]] virtual Result<DeviceAddress> reserve_addresses(ByteCount size) = 0;
+    virtual void release_addresses(driver::Memory range) = 0;
+    // Backs a range of whole pages with memory, or takes the memory back; its contents are lost.
+    [[nodiscard]] virtual Result<void> commit(driver::Memory range) = 0;
+    virtual void decommit(driver::Memory range) = 0;
+};
+
 class RegionSource {
 public:
     virtual ~RegionSource() = default;
@@ -31,6 +45,7 @@ public:
     // True when discarding, and releasing, gives memory back to others at once, so that a pool
     // should not keep much that is free.
     [[nodiscard]] virtual bool discards() const { return false; }
+    [[nodiscard]] virtual GrowableRegions* growable() { return nullptr; }
 };
 
 // Anonymous memory of this process; regions double from 64 MiB on. Pages are not counted against the system's
