@@ -1,5 +1,6 @@
 #include <devices/drivers.h>
 
+#include <checking/checking_driver.h>
 #include <cpu/cpu_driver.h>
 #include <cuda/cuda_driver.h>
 #include <discrete/discrete_driver.h>
@@ -13,6 +14,14 @@ std::span<const DriverEntry> all_drivers() {
         {"cuda", cuda::make_driver},
     };
     return entries;
+}
+
+std::unique_ptr<driver::Driver> make_driver(const DriverEntry& entry) {
+#ifdef NDEBUG
+    return entry.make();
+#else
+    return make_checking_driver(entry.make());
+#endif
 }
 
 } // namespace polder::devices

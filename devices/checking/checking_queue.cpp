@@ -12,20 +12,21 @@ uint64_t bytes_of(const driver::RectShape& shape, const driver::RectLayout& layo
     return (shape.slices - 1) * layout.slice_pitch + (shape.rows - 1) * layout.row_pitch + shape.row_bytes;
 }
 
-// Tells the queue that the function has begun, which only this operation can tell.
-struct WatchedCall {
+} // namespace
+
+// Tells the queue that the function has begun, which only this operation can tell. Kept until the operation is complete: one
+// whose wait has failed is not executed.
+struct CheckedQueue::WatchedCall {
     std::atomic<uint64_t>* started;
     uint64_t value;
     driver::HostOperation operation;
 
     static void run(void* data) {
-        const std::unique_ptr<WatchedCall> me(static_cast<WatchedCall*>(data));
-        me->started->store(me->value, std::memory_order_release);
-        me->operation.function(me->operation.data);
+        const WatchedCall& me = *static_cast<WatchedCall*>(data);
+        me.started->store(me.value, std::memory_order_release);
+        me.operation.function(me.operation.data);
     }
 };
-
-} // namespace
 
 void report_violation(const char* what) {
     std::fprintf(stderr, "polder: error: the driver interface's contract is violated: %s\n", what);
@@ -134,10 +135,16 @@ driver::Timepoint CheckedQueue::launch(const driver::LaunchOperation& operation,
 
 driver::Timepoint CheckedQueue::call(const driver::HostOperation& operation, const driver::Submission& submission) {
     must(operation.function != nullptr, "a host operation without a function");
-    auto watched = std::make_unique<WatchedCall>(WatchedCall{&started_, submitted_.load() + 1, operation});
+    while (!calls_.empty() && calls_.front()->value <= queue_->completed())
+        calls_.pop_front();
     return pass_on(submission, [&](driver::Queue& queue, const driver::Submission& inner) {
-        // Released by the function, which may run at once.
-        return queue.call({WatchedCall::run, watched.release()}, inner);
+        calls_.push_back(std::make_unique<WatchedCall>(WatchedCall{&started_, submitted_.load() + 1, operation}));
+        try {
+            return queue.call({WatchedCall::run, calls_.back().get()}, inner);
+        } catch (...) {
+            calls_.pop_back();
+            throw;
+        }
     });
 }
 
@@ -148,14 +155,9 @@ driver::Timepoint CheckedQueue::marker(const driver::Submission& submission) {
 
 void CheckedQueue::wait(uint64_t value) {
     must(value <= submitted_.load(), "a wait for an operation that was not submitted");
+    follow();
     queue_->wait(value);
     must(queue_->completed() >= value, "a driver's wait returned too early");
-    Lock lock(mutex_);
-    // The newest operation's alone: earlier ones may share theirs with it, and need not exist any more.
-    if (const auto newest = times_.find(value); newest != times_.end())
-        must(newest->second->start_ns.load() != 0 && newest->second->start_ns.load() <= newest->second->end_ns.load(),
-             "an operation is complete and its times are not written");
-    times_.erase(times_.begin(), times_.upper_bound(value));
 }
 
-} // namespace polder::devices
+}  // namespace polder::devices

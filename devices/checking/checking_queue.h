@@ -2,9 +2,12 @@
 #pragma once
 
 #include <base/mutex.h>
+#include <base/scope_exit.h>
 
 #include <cstdlib>
+#include <deque>
 #include <map>
+#include <memory>
 #include <polder/driver.h>
 
 namespace polder::devices {
@@ -44,7 +47,10 @@ public:
     driver::Timepoint launch(const driver::LaunchOperation& operation, const driver::Submission& submission) override;
     driver::Timepoint call(const driver::HostOperation& operation, const driver::Submission& submission) override;
     driver::Timepoint marker(const driver::Submission& submission) override;
-    void flush() override { queue_->flush(); }
+    void flush() override {
+        follow();
+        queue_->flush();
+    }
     void wait(uint64_t value) override;
     [[nodiscard]] Status status(uint64_t value) const override { return queue_->status(value); }
 
@@ -54,6 +60,12 @@ public:
     driver::Timepoint pass_on(const driver::Submission& submission, Submit&& submit);
 
 private:
+    struct WatchedCall;
+    // In the child of a fork, the queue may have another counter than before.
+    void follow() {
+        if (&queue_->counter() != &counter()) [[unlikely]]
+            publish_at(queue_->counter());
+    }
     [[nodiscard]] std::vector<driver::Timepoint> unwrapped(driver::Waits waits) const;
 
     const std::unique_ptr<driver::Queue> queue_;
@@ -61,23 +73,19 @@ private:
     const std::shared_ptr<const CheckedMemory> memory_;
     std::atomic<uint64_t> submitted_{0};
     std::atomic<bool> is_submitting_{false};
-    Mutex mutex_;
-    std::map<uint64_t, const driver::OperationTimes*> times_ POLDER_GUARDED_BY(mutex_);
+    std::deque<std::unique_ptr<WatchedCall>> calls_;  // the submitting thread's
 };
 
 template <class Submit>
 driver::Timepoint CheckedQueue::pass_on(const driver::Submission& submission, Submit&& submit) {
     must(!is_submitting_.exchange(true), "two threads submit to one queue at once");
+    const ScopeExit no_longer{[&]() noexcept { is_submitting_.store(false); }};  // also when the driver throws
+    follow();
     const std::vector<driver::Timepoint> waits = unwrapped(submission.waits);
     const uint64_t expected = submitted_.load() + 1;
     const driver::Timepoint point = submit(*queue_, driver::Submission{waits, submission.times});
     must(point.queue == queue_.get() && point.value == expected, "a driver's timepoints do not count up by one");
-    if (submission.times) {
-        Lock lock(mutex_);
-        times_[expected] = submission.times;
-    }
     submitted_.store(expected);
-    is_submitting_.store(false);
     return {this, expected};
 }
 

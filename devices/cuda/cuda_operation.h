@@ -29,6 +29,8 @@ struct Operation {
     uint64_t value = 0;
     std::vector<driver::Timepoint> waits;  // complete on the host before the operation is pushed
     std::vector<Event> events;             // complete on the GPU before the operation executes
+    std::vector<uint64_t> own_waits;       // of the same queue: must have succeeded
+    bool has_failed_wait = false;
     driver::OperationTimes* times = nullptr;
     std::variant<MarkerWork, driver::CopyOperation, FillWork, LaunchWork, PeerCopyWork, driver::HostOperation> work;
 };

@@ -108,11 +108,19 @@ void CudaQueue::forget_threads() {
 driver::Timepoint CudaQueue::submit(Operation&& operation, const driver::Submission& submission) {
     operation.times = submission.times;
     bool waits_for_host = false;
-    for (const driver::Timepoint wait : submission.waits)
-        if (wait.queue != this && !wait.is_complete() && !order_after(wait, operation.events)) {
+    for (const driver::Timepoint wait : submission.waits) {
+        if (!wait.queue)
+            continue;
+        if (wait.queue == this) {
+            operation.own_waits.push_back(wait.value);
+        } else if (!wait.is_complete() && !order_after(wait, operation.events)) {
             operation.waits.push_back(wait);
             waits_for_host = true;
+        } else if (wait.queue->status(wait.value) != Status::success) {
+            // What was given to a stream has failed by now, or else fails with the whole context.
+            operation.has_failed_wait = true;
         }
+    }
     Lock lock(mutex_);
     operation.value = ++submitted_;
     if (context_.is_lost()) {
@@ -156,6 +164,16 @@ std::optional<Event> CudaQueue::event_after(uint64_t value) {
         tail_value_ = pushed_;
     }
     return tail_;
+}
+
+// False, and its failure is noted, when something that it waits for has failed. All of that has been pushed or is complete.
+bool CudaQueue::may_execute(const Operation& operation) {
+    bool may = !operation.has_failed_wait;
+    for (const uint64_t value : operation.own_waits)
+        may = may && !failed_.contains(value);
+    if (!may)
+        failed_[operation.value] = Status::exec_status_error_for_events_in_wait_list;
+    return may;
 }
 
 driver::Timepoint CudaQueue::marker(const driver::Submission& submission) {

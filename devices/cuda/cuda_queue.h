@@ -74,6 +74,7 @@ private:
     // operation is pending.
     [[nodiscard]] std::optional<Event> event_after(uint64_t value);
     [[nodiscard]] static bool order_after(driver::Timepoint wait, std::vector<Event>& events);
+    [[nodiscard]] bool may_execute(const Operation& operation) POLDER_REQUIRES(mutex_);
 
     // Pushing.
     void push(Operation& operation) POLDER_REQUIRES(mutex_);

@@ -107,6 +107,8 @@ void CudaQueue::execute_pending(Operation& operation) {
             wait.queue->flush();
             wait.queue->wait(wait.value);
         }
+    operation.has_failed_wait |= std::ranges::any_of(
+        operation.waits, [](driver::Timepoint wait) { return wait.queue->status(wait.value) != Status::success; });
     if (is_for_host)
         for (const Event event : operation.events)
             wait_for_event(event);
@@ -142,8 +144,15 @@ void CudaQueue::execute_on_host(Operation& operation) {
         started_.store(operation.value, std::memory_order_release);
     if (operation.times)
         operation.times->start(devices::now_ns());
+    bool may = false;
+    {
+        Lock lock(mutex_);
+        may = may_execute(operation);
+    }
     Code code = code_success;
-    if (auto* const host = std::get_if<driver::HostOperation>(&operation.work)) {
+    if (!may) {
+        // Its failure is noted.
+    } else if (auto* const host = std::get_if<driver::HostOperation>(&operation.work)) {
         host->function(host->data);
     } else if (auto* const launch = std::get_if<LaunchWork>(&operation.work)) {
         code = execute_printing(*launch);

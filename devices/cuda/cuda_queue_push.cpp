@@ -62,7 +62,7 @@ void CudaQueue::push(Operation& operation) {
     const bool is_flight = operation.times || !flights_.empty();
     if (is_flight)
         begin_flight(flight);
-    if (code == code_success)
+    if (code == code_success && may_execute(operation))
         code = push_work(operation);
     pushed_ = operation.value;
     if (const auto* const copy = std::get_if<driver::CopyOperation>(&operation.work))

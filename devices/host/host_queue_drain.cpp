@@ -20,6 +20,13 @@ HostQueue* as_host_queue(driver::Queue* queue) {
     return typeid(*queue) == typeid(HostQueue) ? static_cast<HostQueue*>(queue) : nullptr;
 }
 
+// All of its waits are complete.
+bool has_failed_wait(const Operation& operation) {
+    return operation.has_failed_wait ||
+           std::any_of(operation.waits, operation.waits + operation.wait_count,
+                       [](driver::Timepoint wait) { return wait.queue->status(wait.value) != Status::success; });
+}
+
 // The lowest address of the calling thread's stack.
 uintptr_t stack_floor() {
     static thread_local uintptr_t floor = 0;
@@ -119,7 +126,9 @@ HostQueue::Outcome HostQueue::drain(uint64_t limit, uint32_t depth) {
         driver::OperationTimes* const times = operation.times;
         if (times)
             times->start(now_ns());
-        const Status status = fits ? execute(operation) : Status::out_of_resources;
+        const Status status = has_failed_wait(operation) ? Status::exec_status_error_for_events_in_wait_list
+                              : fits                     ? execute(operation)
+                                                         : Status::out_of_resources;
         if (times)
             times->end(now_ns());
         if (status != Status::success) [[unlikely]]

@@ -30,9 +30,12 @@ Record& HostQueue::begin_record(OperationKind kind, const driver::Submission& su
     record->times = submission.times;
     if (!submission.waits.empty()) {
         record->waits = reinterpret_cast<driver::Timepoint*>(reinterpret_cast<std::byte*>(record) + waits_offset);
-        for (const driver::Timepoint wait : submission.waits)
-            if (wait.queue != this && !wait.is_complete())
+        for (const driver::Timepoint wait : submission.waits) {
+            if (!wait.is_complete())
                 record->waits[record->wait_count++] = wait;
+            else if (wait.queue && wait.queue->status(wait.value) != Status::success) [[unlikely]]
+                record->has_failed_wait = true;
+        }
     }
     return *record;
 }

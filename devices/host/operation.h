@@ -20,6 +20,7 @@ struct Operation {
     driver::OperationTimes* times = nullptr;
     OperationKind kind = OperationKind::marker;
     bool first_in_chunk = false;
+    bool has_failed_wait = false;  // known when it was submitted
     uint32_t wait_count = 0;
     uint32_t waits_seen = 0;  // the first this many waits are complete
     driver::Timepoint* waits = nullptr;

@@ -3,6 +3,7 @@
 #include <base/mutex.h>
 #include <bufalloc/region_allocator.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -10,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <new>
+#include <set>
 #include <thread>
 
 namespace polder::example {
@@ -201,6 +203,10 @@ public:
         while (completed() < value)
             changed_.wait(mutex_);
     }
+    [[nodiscard]] Status status(uint64_t value) const override {
+        Lock lock(mutex_);
+        return failed_.contains(value) ? Status::exec_status_error_for_events_in_wait_list : Status::success;
+    }
 
 private:
     struct Task {
@@ -246,17 +252,25 @@ private:
         started_.store(value, std::memory_order_release);
         if (task.times)
             task.times->start(clock_ns());
-        task.run();
+        // What an operation waits for is what it needs: without it, it fails too.
+        const bool fails = std::ranges::any_of(task.waits, [](const Timepoint& point) {
+            return point.queue && point.queue->status(point.value) != Status::success;
+        });
+        if (!fails)
+            task.run();
         if (task.times)
             task.times->end(clock_ns());
         Lock lock(mutex_);
+        if (fails)
+            failed_.insert(value);
         completed_.store(value, std::memory_order_release);
         changed_.notify_all();
     }
 
     const DeviceMemory& memory_;
-    Mutex mutex_;
+    mutable Mutex mutex_;
     ConditionVariable changed_;
+    std::set<uint64_t> failed_ POLDER_GUARDED_BY(mutex_);
     std::deque<Task> tasks_ POLDER_GUARDED_BY(mutex_);
     uint64_t submitted_ POLDER_GUARDED_BY(mutex_) = 0;
     bool stopping_ POLDER_GUARDED_BY(mutex_) = false;

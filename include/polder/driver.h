@@ -8,9 +8,9 @@
 // - Drivers receive valid input: ranges are inside what they handed out, sizes are not zero. They
 //   report only what the caller cannot foresee (no memory, device lost); anything else is an assertion.
 // - A driver never calls back into the runtime. Everything it tells travels through timelines.
-// - An operation is *submitted* by the call and *executed* later, in order within its queue, after all
-//   of its `waits`. Waits only ever name operations that were submitted before, so that executing
-//   everything in submission order cannot deadlock.
+// - An operation is *submitted* by the call and *executed* later, in order within its queue, after its `waits`, which name earlier
+//   submissions only: executing in submission order cannot deadlock. When one of the waits has failed (of any queue, its own too, and
+//   also before the call), the operation is not executed and fails: exec_status_error_for_events_in_wait_list.
 // - Queues, devices and drivers live until the process ends or `Driver` is destroyed; a Timepoint's queue
 //   is therefore always a valid pointer. The runtime recycles queues instead of destroying them.
 //
@@ -89,7 +89,7 @@ struct CopyOperation {
     struct End {
         Place place = Place::host;
         DeviceAddress address;  // first byte
-        RectLayout layout;      // unused when rows == slices == 1
+        RectLayout layout;  // unused when rows == slices == 1
     };
     End from;
     End to;
@@ -99,7 +99,7 @@ struct CopyOperation {
 struct FillOperation {
     static constexpr uint32_t max_pattern_bytes = 128;
     DeviceAddress address;  // this device's memory
-    uint64_t size = 0;      // a multiple of the pattern's size
+    uint64_t size = 0;  // a multiple of the pattern's size
     std::span<const std::byte> pattern;  // 1, 2, 4, ... 128 bytes; copied by the call
 };
 
@@ -126,7 +126,7 @@ struct LaunchOperation {
     // other addresses than the runtime can translate. Valid as long as `kernel`.
     std::span<const uint32_t> pointer_offsets;
     uint64_t local_argument_bytes = 0;  // __local arguments, behind the kernel's own local memory
-    DeviceAddress program_variables;    // 0 when there are none
+    DeviceAddress program_variables;  // 0 when there are none
 };
 
 // Calls `function(data)` on a host thread. The runtime uses it for native kernels; `function` may

@@ -123,7 +123,17 @@ public:
     }
 
 private:
-    void list_locked(Entry* entry) POLDER_REQUIRES(mutex_) { by_queue_[entry->after.front().queue].push(entry); }
+    // Throws std::bad_alloc, and has listed nothing then: the callback thread looks at the queues of listed entries alone.
+    void list_locked(Entry* entry) POLDER_REQUIRES(mutex_) {
+        const auto listed = by_queue_.try_emplace(entry->after.front().queue).first;
+        try {
+            listed->second.push(entry);
+        } catch (const std::bad_alloc&) {
+            if (listed->second.empty())
+                by_queue_.erase(listed);
+            throw;
+        }
+    }
 
     // Takes out what is complete.
     [[nodiscard]] EntryList take_due_locked() POLDER_REQUIRES(mutex_) {
@@ -188,7 +198,7 @@ private:
     ForkMembership fork_membership_{*this};
 };
 
-} // namespace
+}  // namespace
 
 Result<void> start_callback_thread() { return CallbackThread::get().start(); }
 
@@ -211,4 +221,4 @@ void run_when_complete(driver::Waits after, CompletionCallback callback) noexcep
     callback.function(callback.data);
 }
 
-} // namespace polder
+}  // namespace polder

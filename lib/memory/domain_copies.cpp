@@ -99,7 +99,7 @@ Result<driver::Timepoint> DomainImpl::write(const Execution& execution, Storage&
     const Rows rows = rows_of(rect);
     const Prepared prepared{residency, rows, 1};
     WaitList waits{&execution.queue};
-    waits.add(execution.waits);
+    waits.require(execution.waits);
     add_waits_to_overwrite(residency, rows, execution.space, waits);
     const Version version = next_version(residency, rows.view());
     const Move move{{host_space, DeviceAddress::of(from), from_layout},
@@ -170,7 +170,7 @@ Result<driver::Timepoint> DomainImpl::fill(const Execution& execution, Storage& 
     Residency& residency = storage.residency();
     residency.prepare({&range, 1}, 1);
     WaitList waits{&execution.queue};
-    waits.add(execution.waits);
+    waits.require(execution.waits);
     residency.user_waits(range, execution.space, Access::overwrite, waits);
     const Version version = next_version(residency, range);
     const driver::Timepoint done = execution.queue.fill(

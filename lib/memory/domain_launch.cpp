@@ -25,7 +25,7 @@ struct DomainImpl::LaunchPlan {
 
     void wait_for_events() {
         waits.reset(&execution.queue);
-        waits.add(execution.waits);
+        waits.require(execution.waits);
     }
     // False when bytes are missing.
     [[nodiscard]] bool prepare_in_place();

@@ -152,6 +152,92 @@ TEST_P(DriverConformance, ALongChainThroughManyQueuesEnds) {
     EXPECT_EQ(numbers, expected);
 }
 
+namespace {
+// Another driver's queue with one operation, which fails when the test says so.
+class FailingQueue final : public driver::Queue {
+public:
+    [[nodiscard]] Timepoint operation() { return {this, 1}; }
+    void fail() {
+        completed_.store(1, std::memory_order_release);
+        completed_.notify_all();
+    }
+    Timepoint copy(const CopyOperation&, const driver::Submission&) override { return {}; }
+    Timepoint fill(const driver::FillOperation&, const driver::Submission&) override { return {}; }
+    Timepoint launch(const driver::LaunchOperation&, const driver::Submission&) override { return {}; }
+    Timepoint call(const driver::HostOperation&, const driver::Submission&) override { return {}; }
+    Timepoint marker(const driver::Submission&) override { return {}; }
+    void flush() override {}
+    void wait(uint64_t) override { completed_.wait(0); }
+    [[nodiscard]] Status status(uint64_t value) const override {
+        return value == 1 ? Status::out_of_resources : Status::success;
+    }
+};
+
+constexpr Status wait_failed = Status::exec_status_error_for_events_in_wait_list;
+} // namespace
+
+TEST_P(DriverConformance, AnOperationWhoseWaitFailsIsNotExecutedAndFails) {
+    for (const bool fails_before : {false, true}) {
+        SCOPED_TRACE(fails_before);
+        FailingQueue other;
+        if (fails_before)
+            other.fail();
+        const auto queue = make_queue();
+        const std::array waits{other.operation()};
+        std::vector<int> numbers;
+        AppendNumber call{&numbers, 1};
+        AppendNumber later{&numbers, 2};
+        const DeviceBytes memory(device(), 64);
+        const Bytes ones(64, std::byte{1});
+        Bytes seen(64, std::byte{7});
+        static_cast<void>(upload(*queue, memory.at(), ones.data(), 64));
+        driver::OperationTimes times;
+        const Timepoint called = queue->call({AppendNumber::run, &call}, {waits, &times});
+        const Timepoint copied = download(*queue, seen.data(), memory.at(), 64, waits);
+        const std::array<std::byte, 1> pattern{std::byte{9}};
+        const Timepoint filled = queue->fill({memory.at(), 64, pattern}, {waits});
+        const Timepoint independent = queue->call({AppendNumber::run, &later}, {});
+        queue->flush();
+        other.fail();
+        wait(independent);
+        for (const Timepoint point : {called, copied, filled})
+            EXPECT_EQ(queue->status(point.value), wait_failed);
+        EXPECT_LE(times.start_ns.load(), times.end_ns.load());
+        EXPECT_NE(times.end_ns.load(), 0u);
+        EXPECT_EQ(queue->status(independent.value), Status::success);
+        EXPECT_EQ(numbers, std::vector<int>{2});
+        EXPECT_EQ(seen, Bytes(64, std::byte{7}));
+        wait(download(*queue, seen.data(), memory.at(), 64));
+        EXPECT_EQ(seen, ones);
+    }
+}
+
+TEST_P(DriverConformance, FailuresTravelAlongTheTimelines) {
+    for (const bool fails_before : {false, true}) {
+        SCOPED_TRACE(fails_before);
+        FailingQueue other;
+        if (fails_before)
+            other.fail();
+        const auto first = make_queue();
+        const auto second = make_queue();
+        const std::array from_other{other.operation()};
+        const std::array from_first{first->marker({from_other})};
+        if (fails_before)
+            wait(from_first[0]);
+        const std::array from_second{second->marker({from_first})};
+        const Timepoint unrelated = second->marker({});
+        // A wait for the same queue, which is over when the operation begins.
+        const Timepoint last = second->marker({from_second});
+        second->flush();
+        other.fail();
+        wait(last);
+        EXPECT_EQ(first->status(from_first[0].value), wait_failed);
+        EXPECT_EQ(second->status(from_second[0].value), wait_failed);
+        EXPECT_EQ(second->status(unrelated.value), Status::success);
+        EXPECT_EQ(second->status(last.value), wait_failed);
+    }
+}
+
 TEST_P(DriverConformance, ABlockedQueueDoesNotStopTheOthers) {
     constexpr size_t blocked_count = 20;
     std::vector<std::unique_ptr<driver::Queue>> blocked;

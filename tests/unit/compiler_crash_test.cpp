@@ -1,11 +1,14 @@
 // An internal failure of the compiler ends the compilation and not the process.
 #include "crash_guard.h"
+#include "program/verified.h"
 #include "support/leaks_allowed.h"
 
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
 #include <llvm/Support/ErrorHandling.h>
 #include <new>
 #include <thread>
@@ -24,6 +27,22 @@
 
 namespace polder::compiler {
 namespace {
+
+#ifndef NDEBUG
+TEST(CompilerCrash, MalformedCode_IsAFailureThatNamesThePass) {
+    llvm::LLVMContext context;
+    llvm::Module module("malformed", context);
+    auto* const type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), false);
+    auto* const function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "f", module);
+    EXPECT_TRUE(verified(module, "nothing"));
+    llvm::BasicBlock::Create(context, "without_an_end", function);
+    const Result<void> result = verified(module, "this test");
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().status(), Status::build_program_failure);
+    EXPECT_NE(result.error().detail().find("what this test made"), std::string::npos) << result.error().detail();
+    EXPECT_NE(result.error().detail().find("without_an_end"), std::string::npos) << result.error().detail();
+}
+#endif
 
 TEST(CompilerCrash, WorkThatReturns_IsNoFailure) {
     int done = 0;

@@ -62,6 +62,15 @@ std::string build_and_run() {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
+// Which code the processor gets for a kernel whose work-items could be lanes, and what it computes: "lanes 5".
+std::string kind_of_code() {
+    const std::string result = build_and_run();
+    const Outcome built = build(source);
+    const auto executable = Executable::open(built.module, target());
+    const auto code = (*executable)->code("k", std::nullopt);
+    return (std::get<driver::HostCode>(**code).preferred_multiple > 1 ? "lanes " : "loops ") + result;
+}
+
 class CompilerEnvironment : public ::testing::Test {
 protected:
     void SetUp() override { fs::create_directories(folder()); }
@@ -83,6 +92,18 @@ TEST_F(CompilerEnvironment, MissingBuiltIns_AreNamedWithTheirPackage) {
     EXPECT_TRUE(contains(answer, "polder-builtins.bca")) << answer;
     EXPECT_TRUE(contains(answer, "libclc-")) << answer;
     EXPECT_TRUE(contains(answer, "/nonexistent/place")) << answer;
+}
+
+// One cache for all: code of one kind is never taken for the other.
+TEST_F(CompilerEnvironment, TheWorkGroupMethodDecidesWhetherWorkItemsAreLanes) {
+    const auto with = [](const char* method) {
+        return in_child({{"POCL_WORK_GROUP_METHOD", method}, {"POCL_CACHE_DIR", folder().string()}}, kind_of_code);
+    };
+    EXPECT_EQ(with("loops"), "loops 5");
+    EXPECT_EQ(with("auto"), "lanes 5");
+    EXPECT_EQ(with("loops"), "loops 5");
+    EXPECT_EQ(with("loopvec"), "lanes 5");
+    EXPECT_EQ(with("nonsense"), "lanes 5");
 }
 
 TEST_F(CompilerEnvironment, DamagedBuiltIns_AreNamed) {

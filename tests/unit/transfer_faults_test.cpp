@@ -111,5 +111,60 @@ TEST_F(TransferFaults, ACopyThatFailsHalfwayKeepsItsSourceUntilItIsRead) {
     EXPECT_EQ(seen, left);  // the part that was submitted is known
 }
 
+// Both parts are on the command's queue: one comes from the host, the other is there. The second one succeeds.
+TEST_F(TransferFaults, ACommandOfSeveralPartsReportsTheFirstFailure) {
+    const auto left = pattern(size / 2, 99);
+    ASSERT_TRUE(world.domain->write(world.on(0), *storage, StorageRect::of({0, size / 2}), left.data(), {}));
+    world.world.run();
+    const auto target = world.storage(size);
+    int copies = 0;
+    world.world.on_copy = [&](FakeQueue& queue) {
+        if (copies++ == 0)
+            queue.fail_next();
+    };
+    const auto done =
+        world.domain->copy(world.on(1), *storage, StorageRect::of(whole), *target, StorageRect::of(whole));
+    ASSERT_TRUE(done);
+    world.world.run();
+    EXPECT_EQ(copies, 2);
+    EXPECT_NE(done->queue->status(done->value), Status::success);
+}
+
+TEST_F(TransferFaults, AStagedCopyReportsTheFailureOfItsFirstChunk) {
+    constexpr uint64_t large = uint64_t{600} << 10;
+    const auto source = world.storage(large);
+    const auto target = world.storage(large);
+    const auto content = pattern(large, 3);
+    ASSERT_TRUE(world.domain->write(world.on(1), *source, StorageRect::of({0, large}), content.data(), {}));
+    world.world.run();
+    int copies = 0;
+    world.world.on_copy = [&](FakeQueue& queue) {
+        if (copies++ == 1)  // into the target, of the first chunk
+            queue.fail_next();
+    };
+    const auto done =
+        world.domain->copy(world.on(2), *source, StorageRect::of({0, large}), *target, StorageRect::of({0, large}));
+    ASSERT_TRUE(done);
+    world.world.run();
+    EXPECT_GT(copies, 2);
+    EXPECT_NE(done->queue->status(done->value), Status::success);
+}
+
+// The event that a command waits for is of the same queue, and its operation has failed already.
+TEST_F(TransferFaults, ACommandFailsWhenAnEventOfItsOwnQueueHasFailed) {
+    world.queue(1).fail_next();
+    const auto failed = world.queue(1).submit({}, [] {});
+    world.world.run();
+    const auto kernel = world.kernel(world.on(1, {&failed, 1}), {{storage.get(), whole, Access::read}});
+    const std::byte one{1};
+    const auto fill = world.domain->fill(world.on(1, {&failed, 1}), *storage, whole, {&one, 1});
+    const auto unrelated = world.kernel(world.on(1), {{storage.get(), whole, Access::read}});
+    ASSERT_TRUE(fill);
+    world.world.run();
+    EXPECT_NE(kernel.queue->status(kernel.value), Status::success);
+    EXPECT_NE(fill->queue->status(fill->value), Status::success);
+    EXPECT_EQ(unrelated.queue->status(unrelated.value), Status::success);
+}
+
 } // namespace
 } // namespace polder::memory

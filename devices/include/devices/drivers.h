@@ -15,4 +15,7 @@ struct DriverEntry {
 
 [[nodiscard]] std::span<const DriverEntry> all_drivers();
 
+// As the platform uses it: in builds with assertions, behind the driver that checks the contract (devices/checking).
+[[nodiscard]] std::unique_ptr<driver::Driver> make_driver(const DriverEntry& entry);
+
 } // namespace polder::devices

@@ -10,6 +10,7 @@
 #include "module.h"
 #include "program_variables.h"
 #include "targets/host/lower.h"
+#include "verified.h"
 
 #include <compiler/compiler.h>
 
@@ -43,6 +44,7 @@ Result<CompiledModule::Parts> make_executable(llvm::Module& module, std::string&
     auto variables = extract_program_variables(module);
     if (!variables)
         return fail(variables.error());
+    POLDER_TRY(verified(module, "taking out program-scope variables"));
     CompiledModule::Parts parts;
     parts.kind = ModuleKind::executable;
     parts.bitcode = write_bitcode(module);

@@ -15,7 +15,8 @@ namespace polder::memory {
 }
 
 // Timepoints to wait for: at most one per queue (the latest), none that is complete, none of the queue that waits
-// itself, because a queue executes in order.
+// itself, because a queue executes in order. Besides these, what is required to succeed: the command's events, and parts of it that
+// came before. They may be several per queue, of the queue itself, or complete, because they may have failed.
 class WaitList {
 public:
     explicit WaitList(const driver::Queue* waiting = nullptr) : waiting_(waiting) {}
@@ -23,17 +24,36 @@ public:
     void reset(const driver::Queue* waiting) {
         waiting_ = waiting;
         list_.clear();
+        required_ = 0;
+    }
+    // What has succeeded is left out. Before the first `add`.
+    void require(driver::Waits points) {
+        for (const driver::Timepoint& point : points)
+            if (point.queue && (!point.is_complete() || has_failed(point))) {
+                list_.push_back(point);
+                ++required_;
+            }
     }
     void add(driver::Timepoint point) {
         if (point.queue == waiting_ || point.is_complete())
             return;
-        for (driver::Timepoint& known : list_) {
-            if (known.queue == point.queue) {
-                known.value = std::max(known.value, point.value);
+        for (uint32_t i = 0; i < list_.size(); ++i) {
+            driver::Timepoint& known = list_[i];
+            if (known.queue != point.queue)
+                continue;
+            if (known.value >= point.value)
+                return;
+            if (i >= required_) {
+                known.value = point.value;
                 return;
             }
         }
         list_.push_back(point);
+    }
+    // A part of the command that waits.
+    void add_part(driver::Timepoint point) {
+        if (point.queue)
+            list_.push_back(point);
     }
     void add(driver::Waits points) {
         for (const driver::Timepoint& point : points)
@@ -60,6 +80,7 @@ public:
 
 private:
     const driver::Queue* waiting_;
+    uint32_t required_ = 0;  // the first this many
     SmallVector<driver::Timepoint, 8> list_;
 };
 

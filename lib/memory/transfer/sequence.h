@@ -20,7 +20,7 @@ class Sequence {
 public:
     explicit Sequence(const Execution& execution)
         : execution_(execution), first_(&execution.queue), last_(&execution.queue) {
-        first_.add(execution.waits);
+        first_.require(execution.waits);
     }
     Sequence(const Sequence&) = delete;
     Sequence& operator=(const Sequence&) = delete;
@@ -32,9 +32,10 @@ public:
     // What the whole command has to wait for, besides its events. Before the first operation.
     [[nodiscard]] WaitList& before() { return first_; }
 
-    // For the next operation on the command's queue; pass its timepoint to `submitted`.
+    // For the next operation on the command's queue; pass its timepoint to `submitted`. Each waits for the one before it, so
+    // that it fails when that one has failed, and the last one reports the first failure.
     [[nodiscard]] driver::Submission next() const {
-        return {begun() ? driver::Waits{} : first_.view(), execution_.times};
+        return {begun() ? driver::Waits{&newest_, 1} : first_.view(), execution_.times};
     }
     void submitted(driver::Timepoint point) noexcept { newest_ = point; }
     // The point that operations on hidden queues have to wait for.
@@ -44,13 +45,15 @@ public:
         return newest_;
     }
     // Makes room for one more `await`.
-    void prepare_to_await() { last_.make_room(1); }
-    // The command is not complete before `point`.
-    void await(driver::Timepoint point) noexcept { last_.add(point); }
+    void prepare_to_await() { last_.make_room(2); }
+    // The command is not complete before `point`, and fails when that has failed.
+    void await(driver::Timepoint point) noexcept { last_.add_part(point); }
     // The command's timepoint.
     [[nodiscard]] driver::Timepoint finish() {
         if (!begun())
-            last_.add(first_.view());
+            last_.require(first_.view());
+        if (begun() && !last_.empty())
+            last_.add_part(newest_);
         if (!begun() || !last_.empty())
             newest_ = execution_.queue.marker({last_.view(), execution_.times});
         finished_ = true;

@@ -89,13 +89,15 @@ Result<void> Mover::hidden(const Move& move, const WaitList& before_read, const 
 Result<void> Mover::on_queue(driver::Queue& queue, const Move& move, driver::Waits before_read,
                              const driver::Submission& submission, Moved& moved) {
     const Route route = topology_.route(move.from.space, move.to.space);
-    WaitList waits{route == Route::staged ? nullptr : &queue};
-    waits.add(before_read);
     if (route == Route::staged) {
-        POLDER_ASSIGN(out, space(move.from.space)->transfers_out().lease(waits.view()));
+        WaitList first;
+        first.add(before_read);
+        POLDER_ASSIGN(out, space(move.from.space)->transfers_out().lease(first.view()));
         return staged(move, before_read, {out, queue, nullptr}, submission, nullptr, moved);
     }
-    waits.add(submission.waits);
+    WaitList waits{&queue};
+    waits.require(submission.waits);
+    waits.add(before_read);
     const driver::Submission all{waits.view(), submission.times};
     if (route == Route::peer)
         peer(queue, move, all, moved);
@@ -121,8 +123,8 @@ Result<void> Mover::staged(const Move& move, driver::Waits before_read, const St
         WaitList before_out{&path.out.queue()};
         WaitList before_in{&path.in};
         if (first) {
+            before_in.require(submission.waits);
             before_out.add(before_read);
-            before_in.add(submission.waits);
         }
         before_out.add(slots.emptied());
         const Place from = moved_by(move.from, chunk.x, chunk.y, chunk.z);
@@ -130,7 +132,9 @@ Result<void> Mover::staged(const Move& move, driver::Waits before_read, const St
         path.out.submitted(moved.read);
         slots.emptied() = moved.read;
 
-        before_in.add(moved.read);
+        before_in.add_part(moved.read);
+        if (!first)
+            before_in.add_part(moved.written);
         const Place to = moved_by(move.to, chunk.x, chunk.y, chunk.z);
         moved.written = path.in.copy(operation_of({between, to, shape}), {before_in.view(), submission.times});
         if (path.in_lease)
@@ -149,7 +153,7 @@ void Mover::peer(driver::Queue& queue, const Move& move, const driver::Submissio
         for (uint64_t y = 0; y < move.shape.rows; ++y) {
             moved.read = moved.written = peer_copy.copy(queue, move.from.space, moved_by(move.from, 0, y, z).address,
                                                         moved_by(move.to, 0, y, z).address, move.shape.row_bytes, next);
-            next.waits = {};
+            next.waits = {&moved.written, 1};  // which fails when one of them has failed
         }
     }
 }

@@ -40,10 +40,12 @@ public:
             finish_with(fail(Status::exec_status_error_for_events_in_wait_list), ready);
             return;
         }
-        for (const auto* list : {&explicit_, &implicit_})
-            for (const Ref<Event>& event : *list)
-                if (event->is_submitted())
-                    add_wait(waits_, event->timepoint());
+        for (const Ref<Event>& event : explicit_)
+            if (event->is_submitted())
+                add_event(waits_, event->timepoint());
+        for (const Ref<Event>& event : implicit_)
+            if (event->is_submitted())
+                add_wait(waits_, event->timepoint());
         finish_with(queue_->submit_pending(*command_, waits_, *event_), ready);
     }
 

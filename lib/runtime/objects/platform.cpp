@@ -84,7 +84,7 @@ void Platform::open_devices() {
     const std::vector<std::string_view> names = words(options::devices() ? *options::devices() : std::string_view{});
     if (names.empty()) {
         for (const devices::DriverEntry& entry : devices::all_drivers()) {
-            driver::Driver& driver = *drivers_.emplace_back(entry.make());
+            driver::Driver& driver = *drivers_.emplace_back(devices::make_driver(entry));
             open(driver, 0, driver.count());
         }
         return;
@@ -102,7 +102,7 @@ void Platform::open_devices() {
         const devices::DriverEntry* const entry = find_driver(name);
         InUse& in_use = drivers[entry];
         if (!in_use.driver)
-            in_use.driver = drivers_.emplace_back(entry->make()).get();
+            in_use.driver = drivers_.emplace_back(devices::make_driver(*entry)).get();
         open(*in_use.driver, in_use.opened++, 1);
     }
 }

@@ -31,7 +31,7 @@ Result<Ref<Event>> Queue::enqueue_command(const EnqueueRequest& request, Command
         if (!must_wait && !failed) {
             waits_.clear();
             for (const Event* dependency : request.wait_list)
-                add_wait(waits_, dependency->timepoint());
+                add_event(waits_, dependency->timepoint());
             add_order_waits_locked(joins_all, waits_);
             POLDER_ASSIGN(timepoint, submit_locked(command, waits_, event.get()));
             if (request.ordering == EnqueueRequest::Ordering::barrier)

@@ -9,6 +9,7 @@
 #include "program/cache.h"
 #include "program/diagnostics.h"
 #include "program/reachable.h"
+#include "program/verified.h"
 #include "sum_order.h"
 #include "targets/host/workgroup/workgroup.h"
 #include "targets/retarget.h"
@@ -100,7 +101,7 @@ llvm::TargetLibraryInfoImpl known_library(const llvm::TargetMachine& machine) {
     return library;
 }
 
-void optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOptions& options) {
+Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOptions& options) {
     llvm::PipelineTuningOptions tuning;
     tuning.LoopVectorization = options.is_optimized && polder::options::use_lanes();
     tuning.SLPVectorization = options.is_optimized;
@@ -121,6 +122,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOpti
         if (options.is_optimized)
             order_sums(function, target);
     }
+    return verified(module, "ordering sums and lowering masked memory");
 }
 
 Result<std::string> emit(llvm::Module& module, llvm::TargetMachine& machine) {
@@ -194,7 +196,7 @@ public:
     Result<KernelObject> run() {
         context_.setDiagnosticHandler(std::make_unique<LogDiagnostics>(diagnostics_));
         POLDER_TRY(prepare());
-        optimize(*module_, *machine_, request_.module.options());
+        POLDER_TRY(optimize(*module_, *machine_, request_.module.options()));
         POLDER_ASSIGN(final_module, run_bitcode_finalizer(std::move(module_)));
         module_ = std::move(final_module);
         POLDER_ASSIGN(object, emit(*module_, *machine_));
@@ -218,6 +220,7 @@ private:
         POLDER_TRY(read());
         for (llvm::Function& function : *module_)
             guard_divisions(function);
+        POLDER_TRY(verified(*module_, "guarding divisions"));
         set_processor(*module_);
         // Built with -g -cl-opt-disable: what a debugger shows matters more than time.
         if (kernel_->getSubprogram() != nullptr && !request_.module.options().is_optimized)
@@ -263,7 +266,7 @@ private:
         result_.scratch_bytes_per_work_item = made->scratch_bytes_per_work_item;
         result_.private_bytes_per_work_item = made->private_bytes_per_work_item;
         result_.vector_width = made->vector_width;
-        return {};
+        return verified(*module_, "making a work-group function");
     }
 
     const KernelRequest& request_;

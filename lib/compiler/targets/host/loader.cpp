@@ -140,7 +140,9 @@ private:
 
 llvm::Error link(std::string_view object, const std::string& entry, JitObject& result) {
     const llvm::MemoryBufferRef buffer(llvm::StringRef(object.data(), object.size()), entry);
-    auto graph = jitlink::createLinkGraphFromObject(buffer, std::make_shared<orc::SymbolStringPool>());
+    // JITLink's frames keep names of symbols for longer than they keep the graph, and a name's end writes to its pool.
+    const auto names = std::make_shared<orc::SymbolStringPool>();
+    auto graph = jitlink::createLinkGraphFromObject(buffer, names);
     if (!graph)
         return graph.takeError();
     llvm::Error error = llvm::Error::success();

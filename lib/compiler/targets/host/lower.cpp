@@ -8,6 +8,7 @@
 #include "program/printf_lowering.h"
 #include "program/program_variables.h"
 #include "program/unsupported_code.h"
+#include "program/verified.h"
 
 #include <llvm/Transforms/IPO/FunctionAttrs.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
@@ -46,7 +47,7 @@ Result<void> lower_for_host(llvm::Module& module, std::string& log) {
     POLDER_TRY(builtins->link_into(module));
     POLDER_TRY(check_supported(module, log));
     clean_up(module);
-    return {};
+    return verified(module, "lowering for the host");
 }
 
 void place_program_variables(llvm::Module& module) {

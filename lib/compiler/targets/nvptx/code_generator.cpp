@@ -9,6 +9,7 @@
 #include "program/diagnostics.h"
 #include "program/reachable.h"
 #include "program/unsupported_code.h"
+#include "program/verified.h"
 
 #include <base/log.h>
 
@@ -52,10 +53,12 @@ public:
         llvm::StripDebugInfo(*module);
         retarget_to_nvptx(*module, spir64_address_spaces);
         POLDER_ASSIGN(prints, lower_print(*module));
+        POLDER_TRY(verified(*module, "lowering for PTX"));
         POLDER_TRY(link_builtins(*module));
         POLDER_ASSIGN(entry,
                       make_kernel_entry(*module->getFunction(request_.kernel.name), request_.kernel, request_.groups));
         place_fences(*module);
+        POLDER_TRY(verified(*module, "making an entry for PTX"));
         optimize(*module, *machine_, request_.module.options());
         POLDER_ASSIGN(text, emit(*module, *machine_));
         if (!diagnostics_.empty())
