@@ -34,7 +34,9 @@ bool BlockPool::grow(const Request& request, Ladder& ladder, Lease& leased) {
         Lock lock(mutex_);
         reserved = reserved_bytes_;
     }
-    const uint64_t least = std::max<uint64_t>(request.size.value, 1);
+    // A region holds whole granules.
+    const uint64_t asked = std::max<uint64_t>(request.size.value, 1);
+    const uint64_t least = std::max(asked, options_.granularity.round_up(asked));
     const uint64_t alignment = std::max(request.alignment, options_.granularity).value;
     const uint64_t with_padding = least + (alignment - options_.granularity.value);
     const uint64_t enough = std::max(least, with_padding);  // when the sum does not overflow

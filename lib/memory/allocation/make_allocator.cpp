@@ -1,6 +1,8 @@
 #include <base/options.h>
 #include <memory/allocation_policy.h>
 #include <memory/block_pool.h>
+#include <memory/bucket_allocator.h>
+#include <memory/caching_allocator.h>
 
 #include <algorithm>
 
@@ -8,7 +10,13 @@ namespace polder::memory {
 
 std::unique_ptr<Allocator> make_allocator(const AllocationPolicy& policy, std::unique_ptr<RegionSource> source,
                                           const AllocatorOptions& options) {
-    static_cast<void>(policy);
+    switch (policy.backend) {
+    case AllocationPolicy::Backend::caching:
+        return std::make_unique<CachingAllocator>(std::move(source), policy, options);
+    case AllocationPolicy::Backend::bucket:
+        return std::make_unique<BucketAllocator>(std::move(source), policy, options);
+    case AllocationPolicy::Backend::bufalloc: break;
+    }
     return std::make_unique<BlockPool>(std::move(source), options);
 }
 

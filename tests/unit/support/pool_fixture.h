@@ -17,12 +17,13 @@ inline constexpr uint64_t MiB = 1024 * KiB;
 inline constexpr Alignment aligned{128};
 
 // Hands out ranges of a made-up address space; nothing stands behind them.
-class FakeSource final : public RegionSource {
+class FakeSource final : public RegionSource, public GrowableRegions {
 public:
     struct Behaviour {
         uint64_t capacity = 1024 * MiB;
         uint64_t region = 0;  // preferred; 0: just what is needed
         bool discards = false;
+        bool grows = false;  // offers addresses
         uint64_t first_address = uint64_t{1} << 40;
     };
     explicit FakeSource(const Behaviour& behaviour) : behaviour_(behaviour), next_(behaviour.first_address) {}
@@ -56,6 +57,32 @@ public:
     void prepare(driver::Memory range) override { prepared += range.size; }
     bool discards() const override { return behaviour_.discards; }
 
+    GrowableRegions* growable() override { return behaviour_.grows ? this : nullptr; }
+
+    Alignment page() const override { return Alignment{2 * MiB}; }
+    Result<DeviceAddress> reserve_addresses(ByteCount size) override {
+        called("reserve_addresses");
+        ++address_ranges;
+        next_ = page().round_up(next_);
+        const DeviceAddress address{next_};
+        next_ += size.value + MiB;
+        return address;
+    }
+    void release_addresses(driver::Memory) override { --address_ranges; }
+    Result<void> commit(driver::Memory range) override {
+        called("commit");
+        EXPECT_TRUE(page().divides(range.address.value) && page().divides(range.size));
+        ++commits;
+        if (range.size > available().value)
+            return fail(Status::mem_object_allocation_failure, "the device is full");
+        reserved += range.size;
+        return {};
+    }
+    void decommit(driver::Memory range) override {
+        called("decommit");
+        reserved -= range.size;
+    }
+
     // Called with the function's name.
     std::function<void(const char*)> on_call;
     void called(const char* function) const {
@@ -68,6 +95,8 @@ public:
     uint64_t prepared = 0;
     int reserves = 0;
     int releases = 0;
+    int commits = 0;
+    int address_ranges = 0;
 
 private:
     Behaviour behaviour_;

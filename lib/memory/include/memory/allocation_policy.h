@@ -33,7 +33,7 @@ struct AllocationPolicy {
     Backend backend = Backend::bufalloc;
     // caching: blocks from here on are not split.
     ByteCount max_split_size{unlimited};
-    // caching, bucket: steps between two powers of two to which sizes are rounded up; 0 or 1: none.
+    // caching: steps between two powers of two to which sizes are rounded up; 0 or 1: none.
     Divisions roundup_power2_divisions{};
     // caching: the part of the memory from which on unused blocks are given back; 0: never.
     double garbage_collection_threshold = 0;

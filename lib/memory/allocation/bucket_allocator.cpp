@@ -1,0 +1,423 @@
+#include <memory/bucket_allocator.h>
+
+#include <base/log.h>
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cinttypes>
+
+namespace polder::memory {
+namespace {
+
+// Smaller blocks share slabs of this size.
+constexpr uint64_t slab_bytes_min = uint64_t{1} << 20;
+// Blocks taken back by one ordinary allocation.
+constexpr uint32_t drained_at_most = 32;
+
+uint64_t bound_of(const AllocationPolicy& policy, const RegionSource& source, const AllocatorOptions& options) {
+    if (policy.max_bytes)
+        return policy.max_bytes->value;
+    return source.discards() ? options.cache_max.value : AllocationPolicy::unlimited;
+}
+
+}  // namespace
+
+BucketAllocator::BucketAllocator(std::unique_ptr<RegionSource> source, const AllocationPolicy& policy,
+                                 const AllocatorOptions& options)
+    : TurnAllocator(std::move(source), options), max_bytes_(bound_of(policy, *source_, options)) {
+    for (uint32_t number = 0; number < bucket_count; ++number)
+        buckets_[number].number = number;
+}
+
+BucketAllocator::~BucketAllocator() {
+    for (const Bucket& bucket : buckets_)
+        for (const Slab& slab : bucket.slabs)
+            if (slab.memory.size != 0)
+                source_->release(slab.memory);
+}
+
+uint32_t BucketAllocator::bucket_of(const Request& request) const {
+    uint64_t size = std::max({request.asked.value, options_.granularity.value, block_bytes(0)});
+    if (request.alignment > options_.granularity) {
+        const uint64_t padded = size + (request.alignment.value - options_.granularity.value);
+        size = std::max(size, padded);
+    }
+    const auto log2 = static_cast<uint32_t>(std::bit_width(size - 1));
+    return std::min(log2, 63u) - first_log2;
+}
+
+// ---- lists ----
+
+template <class Elements>
+void BucketAllocator::link(List& list, Elements& elements, Index index) noexcept {
+    elements[index].older = list.newest;
+    elements[index].newer = none;
+    (list.newest != none ? elements[list.newest].newer : list.oldest) = index;
+    list.newest = index;
+}
+
+template <class Elements>
+void BucketAllocator::unlink(List& list, Elements& elements, Index index) noexcept {
+    const Index newer = elements[index].newer;
+    const Index older = elements[index].older;
+    (newer != none ? elements[newer].older : list.newest) = older;
+    (older != none ? elements[older].newer : list.oldest) = newer;
+}
+
+// ---- leasing ----
+
+bool BucketAllocator::lease_now(const Request& request, Lease& leased) {
+    const uint32_t number = bucket_of(request);
+    return request.asked.value <= block_bytes(number) && take(number, request, leased);
+}
+
+// What only the request's queue still uses, else what is free.
+bool BucketAllocator::take(uint32_t number, const Request& request, Lease& leased) {
+    Bucket& bucket = buckets_[number];
+    Lock lock(bucket.mutex);
+    if (bucket.pending.size() != 0) {
+        drain_at_most(bucket, drained_at_most);
+        if (request.terms.consumer == LeaseTerms::Consumer::device && request.terms.queue) {
+            if (auto found = bucket.pending.take_of(request.terms.queue, [](const Block&) { return true; })) {
+                leased = std::move(*found);
+                tally_.reuse_deferred(block_bytes(number));
+                ++bucket.hits;
+                hand_out(bucket, leased.block.place.node, request, leased);
+                return true;
+            }
+        }
+    }
+    if (!take_free(bucket, request, leased))
+        return false;
+    ++bucket.hits;
+    return true;
+}
+
+bool BucketAllocator::take_free(Bucket& bucket, const Request& request, Lease& leased) {
+    const Index index = bucket.free.newest;
+    if (index == none || !tally_.allocate(block_bytes(bucket.number)))
+        return false;
+    unlink(bucket.free, bucket.records, index);
+    --bucket.free_blocks;
+    Slab& slab = bucket.slabs[bucket.records[index].slab];
+    if (slab.used++ == 0) {
+        unlink(bucket.unused, bucket.slabs, bucket.records[index].slab);
+        unused_bytes_.fetch_sub(slab.memory.size, std::memory_order_relaxed);
+        note_oldest(bucket);
+    }
+    leased.after.clear();
+    hand_out(bucket, index, request, leased);
+    return true;
+}
+
+void BucketAllocator::hand_out(Bucket& bucket, Index index, const Request& request, Lease& leased) {
+    Record& record = bucket.records[index];
+    ++record.generation;
+    leased.is_fresh = false;
+    leased.block = {DeviceAddress{request.alignment.round_up(record.address.value)}, request.asked, bucket.number,
+                    RegionAllocator::Block{record.generation, ByteCount{block_bytes(bucket.number)}, index}};
+    log_allocation(request, leased);
+}
+
+Result<void> BucketAllocator::climb(const Request& request, Lease& leased) {
+    const uint32_t number = bucket_of(request);
+    const bool is_possible = request.asked.value <= block_bytes(number);
+    for (Ladder ladder;; ++ladder.waited) {
+        drain_all();
+        if (is_possible && take(number, request, leased))
+            return {};
+        if (is_possible && tally_.allows(block_bytes(number))) {
+            if (grow(number, request, ladder, leased))
+                return {};
+            ladder.released_bytes += give_back_beyond(0);
+            if ((ladder.released_bytes != 0 && grow(number, request, ladder, leased)) ||
+                take_larger(number, request, leased)) {
+                tally_.count_retry();
+                return {};
+            }
+        }
+        if (is_possible && take_pending(number, request, leased)) {
+            tally_.count_retry();
+            return {};
+        }
+        std::optional<driver::Timepoint> pending;
+        if (request.terms.when_full == WhenFull::wait)
+            pending = oldest_pending();
+        if (!pending)
+            return fail(out_of_memory(request, ladder));
+        pending->queue->wait(pending->value);
+        if (ladder.waited == 0)
+            tally_.count_retry();
+    }
+}
+
+// The source has no more: a larger block is better than none.
+bool BucketAllocator::take_larger(uint32_t number, const Request& request, Lease& leased) {
+    for (uint32_t larger = number + 1; larger < bucket_count; ++larger) {
+        Bucket& bucket = buckets_[larger];
+        Lock lock(bucket.mutex);
+        if (take_free(bucket, request, leased))
+            return true;
+    }
+    return false;
+}
+
+// A block of another queue, which the consumer's queue waits for.
+bool BucketAllocator::take_pending(uint32_t number, const Request& request, Lease& leased) {
+    if (request.terms.consumer == LeaseTerms::Consumer::host)
+        return false;
+    for (uint32_t larger = number; larger < bucket_count; ++larger) {
+        Bucket& bucket = buckets_[larger];
+        Lock lock(bucket.mutex);
+        auto found = bucket.pending.take_any([](const Block&) { return true; });
+        if (!found)
+            continue;
+        leased = std::move(*found);
+        tally_.reuse_deferred(block_bytes(larger));
+        hand_out(bucket, leased.block.place.node, request, leased);
+        return true;
+    }
+    return false;
+}
+
+// ---- slabs ----
+
+bool BucketAllocator::grow(uint32_t number, const Request& request, Ladder& ladder, Lease& leased) {
+    const uint64_t block = block_bytes(number);
+    const uint64_t shared = std::max(block, slab_bytes_min);
+    return grow_by(shared, number, request, ladder, leased) ||
+           (shared != block && grow_by(block, number, request, ladder, leased));
+}
+
+bool BucketAllocator::grow_by(uint64_t bytes, uint32_t number, const Request& request, Ladder& ladder, Lease& leased) {
+    const auto memory = reserve(ByteCount{bytes}, ladder);
+    if (!memory)
+        return false;
+    Bucket& bucket = buckets_[number];
+    Lock lock(bucket.mutex);
+    add_slab(bucket, *memory);
+    ++bucket.misses;
+    return take_free(bucket, request, leased);
+}
+
+void BucketAllocator::add_slab(Bucket& bucket, driver::Memory memory) {
+    const uint64_t blocks = memory.size >> (bucket.number + first_log2);
+    bucket.pending.provide(bucket.records.size() + blocks);
+    bucket.spare_records.reserve(bucket.records.size() + blocks);
+    bucket.spare_slabs.reserve(bucket.slabs.size() + 1);
+    if (bucket.spare_slabs.empty()) {
+        bucket.slabs.emplace_back();
+        bucket.spare_slabs.push_back(static_cast<Index>(bucket.slabs.size() - 1));
+    }
+    Slab& slab = bucket.slabs[bucket.spare_slabs.back()];
+    slab.records.reserve(blocks);
+    while (bucket.spare_records.size() < blocks) {
+        bucket.records.emplace_back();
+        bucket.spare_records.push_back(static_cast<Index>(bucket.records.size() - 1));
+    }
+    // From here on nothing fails.
+    const Index number_of_slab = bucket.spare_slabs.back();
+    bucket.spare_slabs.pop_back();
+    slab.memory = memory;
+    slab.used = 0;
+    slab.unused_since = clock_.fetch_add(1, std::memory_order_relaxed);
+    // The first block is the newest free one.
+    for (uint64_t block = blocks; block-- > 0;) {
+        const Index index = bucket.spare_records.back();
+        bucket.spare_records.pop_back();
+        Record& record = bucket.records[index];
+        record.address = memory.address.plus(block << (bucket.number + first_log2));
+        record.slab = number_of_slab;
+        slab.records.push_back(index);
+        link(bucket.free, bucket.records, index);
+    }
+    bucket.free_blocks += blocks;
+    ++bucket.slab_count;
+    link(bucket.unused, bucket.slabs, number_of_slab);
+    unused_bytes_.fetch_add(memory.size, std::memory_order_relaxed);
+    note_oldest(bucket);
+}
+
+void BucketAllocator::note_oldest(Bucket& bucket) noexcept {
+    const Index oldest = bucket.unused.oldest;
+    bucket.oldest_unused.store(oldest == none ? UINT64_MAX : bucket.slabs[oldest].unused_since,
+                               std::memory_order_relaxed);
+}
+
+// ---- freeing ----
+
+void BucketAllocator::free(const Block& block, driver::Waits after) noexcept {
+    POLDER_LOG(memory, "space %u: free %" PRIu64 " bytes at 0x%" PRIx64 "%s", options_.space.value, block.size.value,
+               block.address.value, after.empty() ? "" : " when its uses are complete");
+    Timepoints rest = incomplete(after);
+    Bucket& bucket = buckets_[block.region];
+    {
+        Lock lock(bucket.mutex);
+        Record& record = bucket.records[block.place.node];
+        if (record.generation != block.place.offset) {
+            ++bucket.stale_frees;
+            return;
+        }
+        ++record.generation;
+        if (!rest.empty()) {
+            tally_.defer(block_bytes(block.region));
+            bucket.pending.add(block, std::move(rest));
+            return;
+        }
+        tally_.free(block_bytes(block.region));
+        put_free(bucket, block.place.node);
+    }
+    if (tally_.free_bytes() > max_bytes_ && unused_bytes_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        give_back_beyond(max_bytes_);
+}
+
+void BucketAllocator::put_free(Bucket& bucket, Index index) noexcept {
+    link(bucket.free, bucket.records, index);
+    ++bucket.free_blocks;
+    const Index slab_index = bucket.records[index].slab;
+    Slab& slab = bucket.slabs[slab_index];
+    if (--slab.used != 0)
+        return;
+    slab.unused_since = clock_.fetch_add(1, std::memory_order_relaxed);
+    link(bucket.unused, bucket.slabs, slab_index);
+    unused_bytes_.fetch_add(slab.memory.size, std::memory_order_relaxed);
+    note_oldest(bucket);
+}
+
+void BucketAllocator::drain_at_most(Bucket& bucket, uint32_t count) {
+    bucket.pending.drain(count, [this, &bucket](const Block& block) POLDER_NO_THREAD_SAFETY_ANALYSIS {
+        tally_.end_deferred(block_bytes(bucket.number));
+        put_free(bucket, block.place.node);
+    });
+}
+
+void BucketAllocator::drain_all() {
+    for (Bucket& bucket : buckets_)
+        for (uint64_t before = 0, now = UINT64_MAX; now != before && now != 0;) {
+            Lock lock(bucket.mutex);
+            before = bucket.pending.size();
+            drain_at_most(bucket, drained_at_most);
+            now = bucket.pending.size();
+        }
+}
+
+void BucketAllocator::drain() {
+    drain_all();
+    if (tally_.free_bytes() > max_bytes_)
+        give_back_beyond(max_bytes_);
+}
+
+std::optional<driver::Timepoint> BucketAllocator::oldest_pending() const {
+    for (const Bucket& bucket : buckets_) {
+        Lock lock(bucket.mutex);
+        if (auto oldest = bucket.pending.oldest())
+            return oldest;
+    }
+    return std::nullopt;
+}
+
+driver::Memory BucketAllocator::remove_oldest_unused(uint32_t number) noexcept {
+    Bucket& bucket = buckets_[number];
+    Lock lock(bucket.mutex);
+    const Index oldest = bucket.unused.oldest;
+    if (oldest == none)
+        return {};
+    Slab& slab = bucket.slabs[oldest];
+    unlink(bucket.unused, bucket.slabs, oldest);
+    note_oldest(bucket);
+    for (const Index index : slab.records) {
+        unlink(bucket.free, bucket.records, index);
+        bucket.spare_records.push_back(index);  // there is room
+    }
+    bucket.free_blocks -= slab.records.size();
+    --bucket.slab_count;
+    slab.records.clear();
+    unused_bytes_.fetch_sub(slab.memory.size, std::memory_order_relaxed);
+    bucket.spare_slabs.push_back(oldest);  // likewise
+    return std::exchange(slab.memory, {});
+}
+
+// Unused slabs, least recently used first, until at most `kept` bytes are free.
+uint64_t BucketAllocator::give_back_beyond(uint64_t kept) noexcept {
+    uint64_t bytes = 0;
+    while (tally_.free_bytes() > kept) {
+        const auto since = [](const Bucket& bucket) { return bucket.oldest_unused.load(std::memory_order_relaxed); };
+        const auto oldest = std::ranges::min_element(buckets_, {}, since);
+        if (since(*oldest) == UINT64_MAX)
+            break;
+        const driver::Memory memory = remove_oldest_unused(static_cast<uint32_t>(oldest - buckets_.begin()));
+        if (memory.size == 0)
+            continue;  // another thread was first
+        POLDER_LOG(memory, "space %u: give back a region of %" PRIu64 " bytes at 0x%" PRIx64, options_.space.value,
+                   memory.size, memory.address.value);
+        source_->release(memory);
+        tally_.release(memory.size);
+        bytes += memory.size;
+    }
+    return bytes;
+}
+
+void BucketAllocator::clear() {
+    drain_all();
+    give_back_beyond(0);
+}
+
+// ---- what it tells ----
+
+BucketAllocator::BucketStatistics BucketAllocator::bucket_statistics(ByteCount size) const {
+    const uint32_t number = bucket_of({size, Alignment{1}, {}});
+    const Bucket& bucket = buckets_[number];
+    Lock lock(bucket.mutex);
+    return {block_bytes(number), bucket.hits, bucket.misses, bucket.stale_frees, bucket.free_blocks};
+}
+
+Allocator::Statistics BucketAllocator::statistics() const {
+    Statistics sum;
+    tally_.fill(sum);
+    sum.hits = 0;
+    for (uint32_t number = 0; number < bucket_count; ++number) {
+        const Bucket& bucket = buckets_[number];
+        Lock lock(bucket.mutex);
+        sum.hits += bucket.hits;
+        sum.free_blocks += bucket.free_blocks;
+        sum.regions += bucket.slab_count;
+        if (bucket.free_blocks != 0)
+            sum.largest_free = ByteCount{block_bytes(number)};
+    }
+    const uint64_t unused = unused_bytes_.load(std::memory_order_relaxed);
+    sum.inactive_split = ByteCount{sum.free.value - std::min(sum.free.value, unused)};
+    sum.cached = source_->discards() ? sum.free : ByteCount{0};
+    return sum;
+}
+
+bool BucketAllocator::validate(const Bucket& bucket, uint64_t block_bytes, uint64_t& used_bytes) {
+    uint64_t free_blocks = 0, used_blocks = 0, slabs = 0;
+    for (Index index = bucket.free.newest; index != none; index = bucket.records[index].older) {
+        if (bucket.records[index].generation % 2 != 0 || ++free_blocks > bucket.records.size())
+            return false;
+    }
+    for (const Slab& slab : bucket.slabs) {
+        slabs += slab.memory.size != 0 ? 1 : 0;
+        if ((slab.memory.size == 0) != slab.records.empty() || slab.used > slab.records.size())
+            return false;
+        used_blocks += slab.used;
+    }
+    used_bytes += used_blocks * block_bytes;
+    return free_blocks == bucket.free_blocks && slabs == bucket.slab_count &&
+           free_blocks + used_blocks + bucket.spare_records.size() == bucket.records.size() &&
+           bucket.pending.validate();
+}
+
+bool BucketAllocator::validate() const {
+    uint64_t used_bytes = 0;
+    for (uint32_t number = 0; number < bucket_count; ++number) {
+        const Bucket& bucket = buckets_[number];
+        Lock lock(bucket.mutex);
+        if (!validate(bucket, block_bytes(number), used_bytes))
+            return false;
+    }
+    return used_bytes == tally_.live() + tally_.deferred();
+}
+
+}  // namespace polder::memory

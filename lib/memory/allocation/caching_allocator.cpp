@@ -1,0 +1,360 @@
+// Blocks of the caching allocator: finding, splitting, freeing, merging. caching_segments.cpp has what it asks of its
+// source, and what it gives back.
+#include <memory/caching_allocator.h>
+
+#include <base/log.h>
+
+#include <cassert>
+#include <cinttypes>
+#include <new>
+
+namespace polder::memory {
+namespace {
+
+constexpr uint64_t MiB = uint64_t{1} << 20;
+// PyTorch's constants.
+constexpr uint64_t block_bytes_min = 512;
+constexpr uint64_t small_bytes_max = MiB;
+constexpr uint64_t small_segment_bytes = 2 * MiB;
+constexpr uint64_t large_segment_bytes = 20 * MiB;
+constexpr uint64_t own_segment_bytes_min = 10 * MiB;
+constexpr uint64_t segment_rounding = 2 * MiB;
+// Blocks taken back by one ordinary allocation.
+constexpr uint32_t drained_at_most = 32;
+
+}  // namespace
+
+CachingAllocator::CachingAllocator(std::unique_ptr<RegionSource> source, const AllocationPolicy& policy,
+                                   const AllocatorOptions& options)
+    : TurnAllocator(std::move(source), options), policy_(policy),
+      min_block_(std::max(block_bytes_min, options.granularity.value)) {}
+
+CachingAllocator::~CachingAllocator() {
+    for (const Segment& segment : segments_) {
+        if (segment.reserved_addresses != 0)
+            source_->growable()->release_addresses({segment.memory.address, segment.reserved_addresses});
+        else if (segment.memory.size != 0)
+            source_->release(segment.memory);
+    }
+}
+
+uint64_t CachingAllocator::round_size(uint64_t bytes) const {
+    if (bytes <= min_block_)
+        return min_block_;
+    const uint64_t divided = policy_.round_to_division(bytes);
+    const uint64_t rounded = Alignment{min_block_}.round_up(divided);
+    return rounded < bytes ? bytes : rounded;  // overflow: refused by the limit or the source
+}
+
+uint64_t CachingAllocator::segment_size(uint64_t rounded) {
+    if (rounded <= small_bytes_max)
+        return small_segment_bytes;
+    if (rounded < own_segment_bytes_min)
+        return large_segment_bytes;
+    const uint64_t size = Alignment{segment_rounding}.round_up(rounded);
+    return size < rounded ? rounded : size;
+}
+
+CachingAllocator::Pool CachingAllocator::pool_of(uint64_t size) {
+    return size <= small_bytes_max ? Pool::small : Pool::large;
+}
+
+// ---- leasing ----
+
+bool CachingAllocator::lease_now(const Request& request, Lease& leased) {
+    Lock lock(mutex_);
+    drain_at_most(drained_at_most);
+    return try_cache(request, leased);
+}
+
+Result<void> CachingAllocator::climb(const Request& request, Lease& leased) {
+    const bool waits = request.terms.when_full == WhenFull::wait;
+    for (Ladder ladder;; ++ladder.waited) {
+        drain_all();
+        {
+            Lock lock(mutex_);
+            if (try_cache(request, leased))
+                return {};
+        }
+        if (tally_.allows(request.asked.value)) {
+            collect_garbage(request, ladder);
+            if (grow(request, GrowBy::segment, ladder, leased))
+                return {};
+            if ((release_available(request, ladder) && grow(request, GrowBy::segment, ladder, leased)) ||
+                (release_cached(request.terms, ladder) && grow_or_reuse(request, ladder, leased))) {
+                tally_.count_retry();
+                return {};
+            }
+            // Less than a segment is left.
+            if (grow(request, GrowBy::block, ladder, leased))
+                return {};
+        }
+        std::optional<driver::Timepoint> pending;
+        if (waits) {
+            Lock lock(mutex_);
+            pending = pending_.oldest();
+        }
+        if (!pending)
+            return fail(out_of_memory(request, ladder));
+        pending->queue->wait(pending->value);
+    }
+}
+
+bool CachingAllocator::try_cache(const Request& request, Lease& leased) {
+    const auto fit = find(request);
+    return fit && take(request, *fit, leased);
+}
+
+uint64_t CachingAllocator::padding(Index index, Alignment alignment) const {
+    const Chunk& chunk = chunks_[index];
+    const uint64_t address = segments_[chunk.segment].memory.address.value + chunk.offset;
+    return alignment.round_up(address) - address;
+}
+
+// The smallest free block of the queue that fits. Padding for large alignments is part of the block.
+std::optional<CachingAllocator::Fit> CachingAllocator::find(const Request& request) {
+    const uint64_t size = round_size(request.asked.value);
+    if (size < request.asked.value)
+        return std::nullopt;
+    const Pool pool = pool_of(size);
+    FreeSet& set = set_of(pool);
+    if (pool == Pool::large)
+        ++searches_;
+    const driver::Queue* const queue = request.terms.queue;
+    for (auto at = set.lower_bound(Key{queue, size, 0, 0}); at != set.end() && at->queue == queue; ++at) {
+        if (!is_oversize(size) && is_oversize(at->size))
+            return std::nullopt;
+        if (is_oversize(size) && at->size - size >= large_segment_bytes)
+            return std::nullopt;
+        const uint64_t skipped = padding(at->chunk, request.alignment);
+        const uint64_t whole = skipped == 0 ? size : Alignment{min_block_}.round_up(size + skipped);
+        if (whole <= at->size)
+            return Fit{at->chunk, skipped, whole};
+    }
+    return std::nullopt;
+}
+
+bool CachingAllocator::should_split(Pool pool, uint64_t size, uint64_t remaining) const {
+    if (pool == Pool::small || policy_.expandable_segments)
+        return remaining >= min_block_;
+    return !is_oversize(size) && remaining > small_bytes_max;
+}
+
+bool CachingAllocator::take(const Request& request, const Fit& fit, Lease& leased) {
+    const Index index = fit.chunk;
+    const Pool pool = segments_[chunks_[index].segment].pool;
+    const bool splits = should_split(pool, fit.size, chunks_[index].size - fit.size);
+    const uint64_t size = splits ? fit.size : chunks_[index].size;
+    pending_.provide(tally_.live_blocks() + pending_.size() + 1);
+    Index rest = none;
+    if (splits)
+        rest = new_chunk();
+    if (!tally_.allocate(size)) {
+        if (splits)
+            retire_chunk(rest);
+        return false;
+    }
+    extract_free(index);
+    Chunk& chunk = chunks_[index];
+    if (splits) {
+        Chunk& remainder = chunks_[rest];
+        remainder.offset = chunk.offset + size;
+        remainder.size = chunk.size - size;
+        remainder.segment = chunk.segment;
+        remainder.previous = index;
+        remainder.next = chunk.next;
+        remainder.until = chunk.until;
+        remainder.freed_at = chunk.freed_at;
+        if (chunk.next != none)
+            chunks_[chunk.next].previous = rest;
+        else
+            segments_[chunk.segment].last = rest;
+        chunk.next = rest;
+        chunk.size = size;
+        insert_free(rest);
+    }
+    const DeviceAddress start = segments_[chunk.segment].memory.address.plus(chunk.offset);
+    leased.block = {start.plus(fit.padding), request.asked, chunk.segment,
+                    RegionAllocator::Block{chunk.offset, ByteCount{size}, index}};
+    leased.after.clear();
+    leased.is_fresh = false;
+    if (!chunk.until.is_complete())
+        leased.after.push_back(chunk.until);  // inline: allocates nothing
+    log_allocation(request, leased);
+    return true;
+}
+
+// ---- chunks ----
+
+// With a set node of its own, so that freeing it needs no memory.
+CachingAllocator::Index CachingAllocator::new_chunk() {
+    if (!spare_chunks_.empty()) {
+        const Index index = spare_chunks_.back();
+        spare_chunks_.pop_back();
+        return index;
+    }
+    FreeSet made;
+    made.insert(Key{});
+    spare_chunks_.reserve(chunks_.size() + 1 > spare_chunks_.capacity() ? 2 * chunks_.size() + 16
+                                                                         : spare_chunks_.capacity());
+    chunks_.emplace_back().node = made.extract(made.begin());
+    return static_cast<Index>(chunks_.size() - 1);
+}
+
+void CachingAllocator::retire_chunk(Index index) {
+    assert(!chunks_[index].node.empty());
+    chunks_[index].segment = none;
+    chunks_[index].is_free = false;
+    spare_chunks_.push_back(index);
+}
+
+CachingAllocator::Key CachingAllocator::key_of(Index index) const {
+    const Chunk& chunk = chunks_[index];
+    const Segment& segment = segments_[chunk.segment];
+    return {segment.queue, chunk.size, segment.memory.address.value + chunk.offset, index};
+}
+
+void CachingAllocator::insert_free(Index index) noexcept {
+    Chunk& chunk = chunks_[index];
+    chunk.is_free = true;
+    chunk.node.value() = key_of(index);
+    set_of(segments_[chunk.segment].pool).insert(std::move(chunk.node));
+    chunk.node = {};
+    if (is_split(chunk))
+        inactive_split_bytes_ += chunk.size;
+}
+
+void CachingAllocator::extract_free(Index index) noexcept {
+    Chunk& chunk = chunks_[index];
+    if (is_split(chunk))
+        inactive_split_bytes_ -= chunk.size;
+    chunk.node = set_of(segments_[chunk.segment].pool).extract(key_of(index));
+    assert(!chunk.node.empty());
+    chunk.is_free = false;
+}
+
+// The right one becomes part of the left one; neither is in the set.
+CachingAllocator::Index CachingAllocator::merge(Index left, Index right) noexcept {
+    Chunk& kept = chunks_[left];
+    const Chunk& gone = chunks_[right];
+    kept.size += gone.size;
+    kept.next = gone.next;
+    if (gone.until.queue && (!kept.until.queue || kept.until.value < gone.until.value))
+        kept.until = gone.until;
+    kept.freed_at = std::max(kept.freed_at, gone.freed_at);
+    if (gone.next != none)
+        chunks_[gone.next].previous = left;
+    else
+        segments_[kept.segment].last = left;
+    retire_chunk(right);
+    return left;
+}
+
+void CachingAllocator::make_free(Index index) noexcept {
+    chunks_[index].freed_at = searches_;
+    if (const Index left = chunks_[index].previous; left != none && chunks_[left].is_free) {
+        extract_free(left);
+        index = merge(left, index);
+    }
+    if (const Index right = chunks_[index].next; right != none && chunks_[right].is_free) {
+        extract_free(right);
+        index = merge(index, right);
+    }
+    insert_free(index);
+}
+
+// ---- freeing ----
+
+void CachingAllocator::free(const Block& block, driver::Waits after) noexcept {
+    POLDER_LOG(memory, "space %u: free %" PRIu64 " bytes at 0x%" PRIx64 "%s", options_.space.value, block.size.value,
+               block.address.value, after.empty() ? "" : " when its uses are complete");
+    Timepoints rest = incomplete(after);
+    Lock lock(mutex_);
+    Chunk& chunk = chunks_[block.place.node];
+    assert(!chunk.is_free && chunk.segment == block.region && "freed twice, or not from here");
+    const driver::Queue* const queue = segments_[chunk.segment].queue;
+    bool is_own = queue != nullptr;
+    for (const driver::Timepoint& point : rest)
+        is_own = is_own && point.queue == queue;
+    if (rest.empty() || is_own) {
+        for (const driver::Timepoint& point : rest)
+            if (!chunk.until.queue || chunk.until.value < point.value)
+                chunk.until = point;
+        tally_.free(chunk.size);
+        make_free(block.place.node);
+        return;
+    }
+    tally_.defer(chunk.size);
+    pending_.add(block, std::move(rest));
+}
+
+void CachingAllocator::drain_at_most(uint32_t count) {
+    pending_.drain(count, [this](const Block& block) POLDER_NO_THREAD_SAFETY_ANALYSIS {
+        tally_.end_deferred(chunks_[block.place.node].size);
+        make_free(block.place.node);
+    });
+}
+
+void CachingAllocator::drain_all() {
+    for (uint64_t before = 0, now = UINT64_MAX; now != before && now != 0;) {
+        Lock lock(mutex_);
+        before = pending_.size();
+        drain_at_most(drained_at_most);
+        now = pending_.size();
+    }
+}
+
+void CachingAllocator::drain() { drain_all(); }
+
+// ---- what it tells ----
+
+Allocator::Statistics CachingAllocator::statistics() const {
+    Statistics sum;
+    tally_.fill(sum);
+    Lock lock(mutex_);
+    for (const FreeSet& set : free_) {
+        sum.free_blocks += set.size();
+        // The last entry of each queue is its largest block.
+        for (auto at = set.begin(); at != set.end();) {
+            at = set.upper_bound(Key{at->queue, UINT64_MAX, UINT64_MAX, none});
+            sum.largest_free = std::max(sum.largest_free, ByteCount{std::prev(at)->size});
+        }
+    }
+    sum.inactive_split = ByteCount{inactive_split_bytes_};
+    sum.cached = source_->discards() ? sum.free : ByteCount{0};
+    for (const Segment& segment : segments_)
+        sum.regions += segment.memory.size != 0 ? 1 : 0;
+    return sum;
+}
+
+// Chunks tile their segments, no two free ones touch, and the sets hold exactly the free ones.
+bool CachingAllocator::validate() const {
+    Lock lock(mutex_);
+    uint64_t reserved = 0, used = 0, free_chunks = 0, inactive = 0;
+    for (size_t number = 0; number < segments_.size(); ++number) {
+        const Segment& segment = segments_[number];
+        reserved += segment.memory.size;
+        uint64_t offset = 0;
+        Index previous = none;
+        for (Index index = segment.first; index != none; previous = index, index = chunks_[index].next) {
+            const Chunk& chunk = chunks_[index];
+            if (chunk.segment != number || chunk.offset != offset || chunk.size == 0 || chunk.previous != previous ||
+                (previous != none && chunk.is_free && chunks_[previous].is_free) ||
+                (chunk.until.queue && chunk.until.queue != segment.queue) || chunk.node.empty() != chunk.is_free)
+                return false;
+            if (chunk.is_free && !free_[static_cast<size_t>(segment.pool)].contains(key_of(index)))
+                return false;
+            free_chunks += chunk.is_free ? 1 : 0;
+            inactive += chunk.is_free && is_split(chunk) ? chunk.size : 0;
+            used += chunk.is_free ? 0 : chunk.size;
+            offset += chunk.size;
+        }
+        if (offset != segment.memory.size || segment.last != previous)
+            return false;
+    }
+    return reserved == tally_.reserved() && used == tally_.live() + tally_.deferred() &&
+           free_chunks == free_[0].size() + free_[1].size() && inactive == inactive_split_bytes_ &&
+           pending_.validate();
+}
+
+}  // namespace polder::memory

@@ -1,0 +1,111 @@
+#include <memory/turn_allocator.h>
+
+#include <base/log.h>
+
+#include <cassert>
+#include <cinttypes>
+#include <cstdio>
+#include <new>
+
+namespace polder::memory {
+
+Result<void> TurnAllocator::lease(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
+                                  std::span<Lease> leases) {
+    assert(requests.size() == leases.size());
+    const auto full = [&](size_t index) { return Request{requests[index].size, requests[index].alignment, terms}; };
+    if (requests.size() != 1 || !is_quiet() || !lease_now(full(0), leases[0])) {
+        if (terms.when_full == WhenFull::wait)
+            turns_.enter();
+        else if (!turns_.try_enter())
+            return fail(Status::mem_object_allocation_failure, "other requests are waiting for memory");
+        struct Leave {
+            Turns& turns;
+            ~Leave() { turns.leave(); }
+        } leave{turns_};
+        for (size_t done = 0; done < requests.size(); ++done) {
+            const auto undo = [&] {
+                for (const Lease& gained : leases.first(done))
+                    free(gained.block, gained.after.view());
+            };
+            try {
+                if (Result<void> result = climb(full(done), leases[done]); !result) {
+                    undo();
+                    return result;
+                }
+            } catch (const std::bad_alloc&) {
+                undo();
+                throw;
+            }
+        }
+    }
+    if (terms.consumer == LeaseTerms::Consumer::device) [[likely]]
+        return {};
+    for (Lease& leased : leases) {
+        for (const driver::Timepoint& point : leased.after)
+            point.queue->wait(point.value);
+        leased.after.clear();
+    }
+    return {};
+}
+
+Result<driver::Memory> TurnAllocator::reserve(ByteCount size, Ladder& ladder) {
+    Result<driver::Memory> memory = source_->reserve(size);
+    if (!memory) {
+        ladder.source_said = memory.error().detail();
+        return memory;
+    }
+    tally_.reserve(memory->size);
+    POLDER_LOG(memory, "space %u: reserve a region of %" PRIu64 " bytes at 0x%" PRIx64, options_.space.value,
+               memory->size, memory->address.value);
+    return memory;
+}
+
+Timepoints TurnAllocator::incomplete(driver::Waits after) noexcept {
+    Timepoints rest;
+    for (const driver::Timepoint& point : after) {
+        if (point.is_complete())
+            continue;
+        try {
+            rest.push_back(point);
+        } catch (const std::bad_alloc&) {
+            point.queue->wait(point.value);
+        }
+    }
+    return rest;
+}
+
+ByteCount TurnAllocator::free_bytes() const {
+    const uint64_t available = source_->available().value;
+    const uint64_t limit = tally_.limit();
+    const uint64_t live = tally_.live();
+    return ByteCount{
+        std::min(tally_.free_bytes() + tally_.deferred() + available, limit - std::min(limit, live))};
+}
+
+void TurnAllocator::log_allocation(const Request& request, const Lease& leased) const {
+    POLDER_LOG(memory, "space %u: allocate %" PRIu64 " bytes at 0x%" PRIx64, options_.space.value, request.asked.value,
+               leased.block.address.value);
+}
+
+Error TurnAllocator::out_of_memory(const Request& request, const Ladder& ladder) {
+    tally_.count_out_of_memory();
+    const Statistics now = statistics();
+    char buffer[768];
+    std::snprintf(buffer, sizeof buffer,
+                  "out of memory in space %u: asked for %" PRIu64 " bytes (alignment %" PRIu64 "); free %" PRIu64
+                  ", largest free block %" PRIu64 ", live %" PRIu64 " in %" PRIu64 " blocks, deferred %" PRIu64
+                  ", reserved %" PRIu64 " in %" PRIu64 " regions, limit %" PRIu64 ", source has %" PRIu64
+                  "; drained, waited for %" PRIu64 " deferred blocks, gave back %" PRIu64 " bytes",
+                  options_.space.value, request.asked.value, request.alignment.value, now.free.value,
+                  now.largest_free.value, now.live.value, now.live_blocks, now.deferred.value, now.reserved.value,
+                  now.regions, tally_.limit(), source_->available().value, ladder.waited, ladder.released_bytes);
+    std::string text = buffer;
+    if (!tally_.allows(request.asked.value))
+        text += "; the limit does not allow more";
+    else if (!ladder.source_said.empty())
+        text += "; the source says: " + ladder.source_said;
+    POLDER_LOG(memory, "%s", text.c_str());
+    return Error{Status::mem_object_allocation_failure, std::move(text)};
+}
+
+}  // namespace polder::memory

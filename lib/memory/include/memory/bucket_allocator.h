@@ -1,0 +1,144 @@
+// BucketAllocator: powers of two, for drivers that only have handles.
+//
+// A request gets a block of the next power of two, from 256 bytes on. Each power has a bucket with a lock of its own, so
+// that threads with different sizes do not meet. Free blocks are taken newest first. Small powers share slabs of the
+// source; each larger block is a slab of its own.
+//
+// A block carries a generation. Freeing it again does nothing, so that a driver's handle may be released twice. What is free
+// is bounded by max_bytes: beyond it, the slabs that were not used for longest go back to the source.
+//
+// A freed block that commands in flight still use is pending in its bucket: the same queue takes it at once; others when
+// the commands are complete, or, when the source has no more, by waiting for them on their device.
+//
+// Bounds: lease and free are O(1) unless the source is asked; free needs no memory. No call to the source is made under a
+// lock. Any thread may call any function. Sizes are bytes.
+#pragma once
+
+#include <base/mutex.h>
+#include <memory/pending_blocks.h>
+#include <memory/turn_allocator.h>
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <optional>
+#include <vector>
+
+namespace polder::memory {
+
+class BucketAllocator final : public TurnAllocator {
+public:
+    BucketAllocator(std::unique_ptr<RegionSource> source, const AllocationPolicy& policy,
+                    const AllocatorOptions& options);
+    // No block is in use. Returns all slabs.
+    ~BucketAllocator() override;
+    BucketAllocator(const BucketAllocator&) = delete;
+    BucketAllocator& operator=(const BucketAllocator&) = delete;
+
+    void free(const Block& block, driver::Waits after) noexcept override;
+    void drain() override;
+    // Gives all free slabs back.
+    void clear();
+    void trim() override { clear(); }
+    [[nodiscard]] Statistics statistics() const override;
+    [[nodiscard]] bool validate() const override;
+
+    struct BucketStatistics {
+        uint64_t block_bytes = 0;
+        uint64_t hits = 0;  // requests served by a block that was there
+        uint64_t misses = 0;
+        uint64_t stale_frees = 0;  // of blocks that were free already
+        uint64_t free_blocks = 0;
+        [[nodiscard]] double hit_rate() const {
+            const uint64_t all = hits + misses;
+            return all == 0 ? 0 : static_cast<double>(hits) / static_cast<double>(all);
+        }
+    };
+    [[nodiscard]] BucketStatistics bucket_statistics(ByteCount size) const;
+
+private:
+    using Index = uint32_t;
+    static constexpr Index none = ~Index{0};
+    static constexpr uint32_t first_log2 = 8;
+    static constexpr uint32_t bucket_count = 64 - first_log2;
+
+    // A block. Its generation is odd while it is in use, and never comes back.
+    struct Record {
+        DeviceAddress address;
+        uint64_t generation = 0;
+        Index slab = none;
+        Index newer = none;  // neighbours among the bucket's free blocks
+        Index older = none;
+    };
+    // Contiguous memory of the source, divided into blocks of one size.
+    struct Slab {
+        driver::Memory memory;  // size 0: not there
+        std::vector<Index> records;
+        uint32_t used = 0;  // blocks in use or pending
+        uint64_t unused_since = 0;
+        Index newer = none;  // neighbours among the bucket's unused slabs
+        Index older = none;
+    };
+    // Elements of a deque, linked by their members newer and older.
+    struct List {
+        Index newest = none;
+        Index oldest = none;
+    };
+    struct alignas(128) Bucket {
+        mutable Mutex mutex;
+        uint32_t number = 0;
+        std::deque<Record> records POLDER_GUARDED_BY(mutex);
+        std::vector<Index> spare_records POLDER_GUARDED_BY(mutex);  // capacity for all of records
+        std::deque<Slab> slabs POLDER_GUARDED_BY(mutex);
+        std::vector<Index> spare_slabs POLDER_GUARDED_BY(mutex);  // likewise
+        List free POLDER_GUARDED_BY(mutex);  // records
+        List unused POLDER_GUARDED_BY(mutex);  // slabs
+        PendingBlocks pending POLDER_GUARDED_BY(mutex);
+        uint64_t hits POLDER_GUARDED_BY(mutex) = 0;
+        uint64_t misses POLDER_GUARDED_BY(mutex) = 0;
+        uint64_t stale_frees POLDER_GUARDED_BY(mutex) = 0;
+        uint64_t free_blocks POLDER_GUARDED_BY(mutex) = 0;
+        uint64_t slab_count POLDER_GUARDED_BY(mutex) = 0;
+        std::atomic<uint64_t> oldest_unused{UINT64_MAX};  // Slab::unused_since
+    };
+
+    [[nodiscard]] bool lease_now(const Request& request, Lease& leased) override;
+    [[nodiscard]] Result<void> climb(const Request& request, Lease& leased) override;
+
+    [[nodiscard]] uint32_t bucket_of(const Request& request) const;
+    [[nodiscard]] static uint64_t block_bytes(uint32_t number) { return uint64_t{1} << (number + first_log2); }
+    template <class Elements>
+    static void link(List& list, Elements& elements, Index index) noexcept;
+    template <class Elements>
+    static void unlink(List& list, Elements& elements, Index index) noexcept;
+
+    // --- places for a block; false: there is none ---
+    [[nodiscard]] bool take(uint32_t number, const Request& request, Lease& leased);
+    [[nodiscard]] bool take_free(Bucket& bucket, const Request& request, Lease& leased)
+        POLDER_REQUIRES(bucket.mutex);
+    [[nodiscard]] bool take_larger(uint32_t number, const Request& request, Lease& leased);
+    [[nodiscard]] bool take_pending(uint32_t number, const Request& request, Lease& leased);
+    [[nodiscard]] bool grow(uint32_t number, const Request& request, Ladder& ladder, Lease& leased);
+    [[nodiscard]] bool grow_by(uint64_t bytes, uint32_t number, const Request& request, Ladder& ladder, Lease& leased);
+    void add_slab(Bucket& bucket, driver::Memory memory) POLDER_REQUIRES(bucket.mutex);
+    void hand_out(Bucket& bucket, Index index, const Request& request, Lease& leased)
+        POLDER_REQUIRES(bucket.mutex);
+
+    // --- freeing ---
+    void put_free(Bucket& bucket, Index index) noexcept POLDER_REQUIRES(bucket.mutex);
+    void note_oldest(Bucket& bucket) noexcept POLDER_REQUIRES(bucket.mutex);
+    void drain_at_most(Bucket& bucket, uint32_t count) POLDER_REQUIRES(bucket.mutex);
+    void drain_all();
+    [[nodiscard]] std::optional<driver::Timepoint> oldest_pending() const;
+    [[nodiscard]] driver::Memory remove_oldest_unused(uint32_t number) noexcept;
+    uint64_t give_back_beyond(uint64_t kept) noexcept;
+    [[nodiscard]] static bool validate(const Bucket& bucket, uint64_t block_bytes, uint64_t& used_bytes)
+        POLDER_REQUIRES(bucket.mutex);
+
+    const uint64_t max_bytes_;
+    std::atomic<uint64_t> clock_{0};  // counts slabs that fell unused
+    std::atomic<uint64_t> unused_bytes_{0};  // in slabs without used blocks
+    std::array<Bucket, bucket_count> buckets_;
+};
+
+}  // namespace polder::memory

@@ -1,0 +1,160 @@
+// CachingAllocator: the rules of PyTorch's native CUDA caching allocator, over any source of memory.
+//
+// The rules are those that PyTorch documents (https://pytorch.org/docs/stable/notes/cuda.html, "Memory management", and the
+// description of the allocator in https://zdevito.github.io/2022/08/04/cuda-caching-allocator.html):
+// - Sizes are rounded up to 512 bytes, or to a division of a power of two (roundup_power2_divisions).
+// - Requests of up to 1 MiB come from the small pool, whose segments have 2 MiB. Others come from the large pool: segments
+//   of 20 MiB for less than 10 MiB, else the size rounded up to 2 MiB.
+// - Each queue has its own free blocks. The smallest block that fits is taken, and split when what remains is worth it:
+//   512 bytes in the small pool, more than 1 MiB in the large one. Free neighbours are merged.
+// - Blocks of max_split_size and more are oversize: never split, not given to smaller requests, and only to requests that
+//   need at most 20 MiB less.
+// - A freed block that only its own queue still uses is free at once, for that queue. One that other queues use is free
+//   when they are done.
+// - When the source has no more: with max_split_size, give back one unsplit cached block that is large enough (else the
+//   largest ones until they are); then give back all unsplit blocks, waiting for what is in flight; then fail.
+// - garbage_collection_threshold: before memory is reserved beyond that part of what is allowed, unsplit blocks are given
+//   back that were not used for longer than the average.
+// - expandable_segments: one segment per queue and pool, which grows, where the source offers addresses.
+//
+// Unlike PyTorch's, the block carries its timepoint, so that a consumer on another queue waits on its device where it must,
+// and nothing depends on the application marking uses.
+//
+// Bounds: lease and free are O(log free blocks); free needs no memory. No call to the source is made under the lock.
+// Any thread may call any function. Sizes are bytes.
+#pragma once
+
+#include <base/mutex.h>
+#include <memory/pending_blocks.h>
+#include <memory/turn_allocator.h>
+
+#include <deque>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace polder::memory {
+
+class CachingAllocator final : public TurnAllocator {
+public:
+    CachingAllocator(std::unique_ptr<RegionSource> source, const AllocationPolicy& policy,
+                     const AllocatorOptions& options);
+    // No block is in use. Returns all segments.
+    ~CachingAllocator() override;
+    CachingAllocator(const CachingAllocator&) = delete;
+    CachingAllocator& operator=(const CachingAllocator&) = delete;
+
+    void free(const Block& block, driver::Waits after) noexcept override;
+    void drain() override;
+    // PyTorch's empty_cache().
+    void trim() override;
+    [[nodiscard]] Statistics statistics() const override;
+    [[nodiscard]] bool validate() const override;
+
+    // The size of the block that a request gets, and of the segment that is reserved for it.
+    [[nodiscard]] uint64_t round_size(uint64_t bytes) const;
+    [[nodiscard]] static uint64_t segment_size(uint64_t rounded);
+
+private:
+    using Index = uint32_t;
+    static constexpr Index none = ~Index{0};
+    enum class Pool : uint8_t { small, large };
+
+    // Order in which the free blocks of a pool are searched.
+    struct Key {
+        const driver::Queue* queue = nullptr;
+        uint64_t size = 0;
+        uint64_t address = 0;
+        Index chunk = none;
+        friend auto operator<=>(const Key&, const Key&) = default;
+    };
+    using FreeSet = std::set<Key>;
+    // A block of a segment, used, pending or free.
+    struct Chunk {
+        uint64_t offset = 0;  // in its segment
+        uint64_t size = 0;
+        Index segment = none;
+        Index previous = none;  // neighbours in the segment
+        Index next = none;
+        bool is_free = false;
+        uint64_t freed_at = 0;  // searches_ when it was freed
+        driver::Timepoint until;  // of the segment's queue; complete: ready for everybody
+        FreeSet::node_type node;  // unless it is in the set
+    };
+    struct Segment {
+        driver::Memory memory;  // size 0: not in use
+        const driver::Queue* queue = nullptr;
+        Pool pool = Pool::small;
+        Index first = none;
+        Index last = none;
+        uint64_t reserved_addresses = 0;  // 0: it does not grow
+    };
+    struct Fit {
+        Index chunk = none;
+        uint64_t padding = 0;
+        uint64_t size = 0;  // with padding, rounded
+    };
+    // Memory on its way back to the source.
+    struct Removed {
+        driver::Memory memory;
+        bool is_part = false;  // of a segment that grows: its addresses stay
+    };
+    using RemovedList = std::vector<Removed>;
+    enum class GrowBy : uint8_t { segment, block };
+
+    [[nodiscard]] bool lease_now(const Request& request, Lease& leased) override;
+    [[nodiscard]] Result<void> climb(const Request& request, Lease& leased) override;
+
+    // --- blocks ---
+    [[nodiscard]] static Pool pool_of(uint64_t size);
+    [[nodiscard]] FreeSet& set_of(Pool pool) POLDER_REQUIRES(mutex_) { return free_[static_cast<size_t>(pool)]; }
+    [[nodiscard]] Key key_of(Index index) const POLDER_REQUIRES(mutex_);
+    [[nodiscard]] uint64_t padding(Index index, Alignment alignment) const POLDER_REQUIRES(mutex_);
+    [[nodiscard]] bool is_split(const Chunk& chunk) const { return chunk.previous != none || chunk.next != none; }
+    [[nodiscard]] bool is_oversize(uint64_t size) const { return size >= policy_.max_split_size.value; }
+    [[nodiscard]] Index new_chunk() POLDER_REQUIRES(mutex_);
+    void retire_chunk(Index index) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] std::optional<Fit> find(const Request& request) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] bool take(const Request& request, const Fit& fit, Lease& leased) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] bool should_split(Pool pool, uint64_t size, uint64_t remaining) const;
+    [[nodiscard]] bool try_cache(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
+    void insert_free(Index index) noexcept POLDER_REQUIRES(mutex_);
+    void extract_free(Index index) noexcept POLDER_REQUIRES(mutex_);
+    void make_free(Index index) noexcept POLDER_REQUIRES(mutex_);
+    [[nodiscard]] Index merge(Index left, Index right) noexcept POLDER_REQUIRES(mutex_);
+    void drain_at_most(uint32_t count) POLDER_REQUIRES(mutex_);
+    void drain_all() POLDER_EXCLUDES(mutex_);
+
+    // --- segments; caching_segments.cpp ---
+    // Having the turn, without the lock.
+    [[nodiscard]] bool grow(const Request& request, GrowBy by, Ladder& ladder, Lease& leased) POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] bool grow_by(uint64_t bytes, const Request& request, Ladder& ladder, Lease& leased)
+        POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] bool grow_or_reuse(const Request& request, Ladder& ladder, Lease& leased) POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] bool grow_in_place(const Request& request, Ladder& ladder, Lease& leased) POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] Index find_growing(const driver::Queue* queue, Pool pool) const POLDER_REQUIRES(mutex_);
+    [[nodiscard]] Index add_segment(const Segment& made) POLDER_REQUIRES(mutex_);
+    void append_free(Index segment, uint64_t bytes) POLDER_REQUIRES(mutex_);
+    void remove_segment(Index segment, RemovedList& removed) POLDER_REQUIRES(mutex_);
+    void shrink_segment(Index segment, RemovedList& removed) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] bool may_release(const Chunk& chunk) const POLDER_REQUIRES(mutex_);
+    uint64_t give_back(const RemovedList& removed) POLDER_EXCLUDES(mutex_);
+    void collect_garbage(const Request& request, Ladder& ladder) POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] bool release_available(const Request& request, Ladder& ladder) POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] bool release_cached(const LeaseTerms& terms, Ladder& ladder) POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] bool wait_for_cached() POLDER_EXCLUDES(mutex_);
+    uint64_t release_unused() POLDER_EXCLUDES(mutex_);
+
+    const AllocationPolicy policy_;
+    const uint64_t min_block_;
+    mutable Mutex mutex_;
+    std::deque<Chunk> chunks_ POLDER_GUARDED_BY(mutex_);
+    std::vector<Index> spare_chunks_ POLDER_GUARDED_BY(mutex_);  // capacity for all of chunks_
+    std::vector<Segment> segments_ POLDER_GUARDED_BY(mutex_);
+    FreeSet free_[2] POLDER_GUARDED_BY(mutex_);
+    PendingBlocks pending_ POLDER_GUARDED_BY(mutex_);
+    uint64_t inactive_split_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
+    uint64_t searches_ POLDER_GUARDED_BY(mutex_) = 0;  // of the large pool
+};
+
+}  // namespace polder::memory

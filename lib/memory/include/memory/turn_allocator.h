@@ -1,0 +1,80 @@
+// TurnAllocator: what allocators of segments and of buckets share: requests in turn, groups of all or nothing, waiting for
+// the host, limits, and the report of a failure.
+//
+// A request first tries to be served at once (lease_now). When there is no room it waits for its turn and climbs the
+// policy's ladder; requests are served first come, first served, and nobody passes them. A group of requests always takes
+// the turn, so that two groups never hold a part each. Any thread may call any function. Sizes are bytes.
+#pragma once
+
+#include <memory/allocation_policy.h>
+#include <memory/allocator.h>
+#include <memory/region_source.h>
+#include <memory/tally.h>
+#include <memory/turns.h>
+
+#include <memory>
+#include <string>
+
+namespace polder::memory {
+
+class TurnAllocator : public Allocator {
+public:
+    using Allocator::lease;
+    [[nodiscard]] Result<void> lease(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
+                                     std::span<Lease> leases) final;
+
+    void set_limit(ByteCount limit) final { tally_.set_limit(limit); }
+    [[nodiscard]] ByteCount limit() const final { return ByteCount{tally_.limit()}; }
+    void reset_peaks() final { tally_.reset_peaks(); }
+    [[nodiscard]] ByteCount free_bytes() const final;
+
+protected:
+    struct Request {
+        ByteCount asked;
+        Alignment alignment;
+        LeaseTerms terms;
+    };
+    // What the rungs of one ladder have done.
+    struct Ladder {
+        uint64_t waited = 0;
+        uint64_t released_bytes = 0;
+        std::string source_said;
+    };
+
+    TurnAllocator(std::unique_ptr<RegionSource> source, const AllocatorOptions& options)
+        : source_(std::move(source)), options_(options), tally_(options.limit) {}
+
+    // Without a call to the source, and without the turn. False: there is no room at once.
+    [[nodiscard]] virtual bool lease_now(const Request& request, Lease& leased) = 0;
+    // With the turn.
+    [[nodiscard]] virtual Result<void> climb(const Request& request, Lease& leased) = 0;
+
+    // Housekeeping that no request runs beside.
+    class Housekeeping {
+    public:
+        explicit Housekeeping(TurnAllocator& allocator) : turns_(allocator.turns_) { turns_.enter_quietly(); }
+        ~Housekeeping() { turns_.leave_quietly(); }
+        Housekeeping(const Housekeeping&) = delete;
+        Housekeeping& operator=(const Housekeeping&) = delete;
+
+    private:
+        Turns& turns_;
+    };
+
+    [[nodiscard]] bool is_quiet() const { return !turns_.requested(); }
+    [[nodiscard]] Result<driver::Memory> reserve(ByteCount size, Ladder& ladder);
+    // Counts the failure and reports it.
+    [[nodiscard]] Error out_of_memory(const Request& request, const Ladder& ladder);
+    void log_allocation(const Request& request, const Lease& leased) const;
+    // What of `after` is not complete. Waits for what there is no memory to note.
+    [[nodiscard]] static Timepoints incomplete(driver::Waits after) noexcept;
+
+    const std::unique_ptr<RegionSource> source_;
+    const AllocatorOptions options_;
+    Tally tally_;
+
+private:
+    Turns turns_;
+};
+
+}  // namespace polder::memory
