@@ -29,8 +29,8 @@ TEST(CachingAllocator, SizesAreRoundedTo512Bytes) {
 TEST(CachingAllocator, SegmentsAre2MiBForSmall_20MiBForMedium_AndRoundedTo2MiBForLarge) {
     struct {
         uint64_t size, segment;
-    } const cases[] = {{512, 2 * MiB},         {MiB, 2 * MiB},          {MiB + 512, 20 * MiB}, {10 * MiB - 512, 20 * MiB},
-                       {10 * MiB, 10 * MiB},   {11 * MiB, 12 * MiB},    {100 * MiB, 100 * MiB}};
+    } const cases[] = {{512, 2 * MiB},       {MiB, 2 * MiB},       {MiB + 512, 20 * MiB}, {10 * MiB - 512, 20 * MiB},
+                       {10 * MiB, 10 * MiB}, {11 * MiB, 12 * MiB}, {100 * MiB, 100 * MiB}};
     for (const auto& [size, segment] : cases) {
         EXPECT_EQ(CachingAllocator::segment_size(size), segment);
         const CachingFixture fixture;

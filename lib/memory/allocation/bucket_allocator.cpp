@@ -1,6 +1,5 @@
-#include <memory/bucket_allocator.h>
-
 #include <base/log.h>
+#include <memory/bucket_allocator.h>
 
 #include <algorithm>
 #include <bit>

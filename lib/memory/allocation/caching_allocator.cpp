@@ -1,8 +1,7 @@
 // Blocks of the caching allocator: finding, splitting, freeing, merging. caching_segments.cpp has what it asks of its
 // source, and what it gives back.
-#include <memory/caching_allocator.h>
-
 #include <base/log.h>
+#include <memory/caching_allocator.h>
 
 #include <cassert>
 #include <cinttypes>
@@ -196,7 +195,7 @@ CachingAllocator::Index CachingAllocator::new_chunk() {
     FreeSet made;
     made.insert(Key{});
     spare_chunks_.reserve(chunks_.size() + 1 > spare_chunks_.capacity() ? 2 * chunks_.size() + 16
-                                                                         : spare_chunks_.capacity());
+                                                                        : spare_chunks_.capacity());
     chunks_.emplace_back().node = made.extract(made.begin());
     return static_cast<Index>(chunks_.size() - 1);
 }
@@ -353,8 +352,7 @@ bool CachingAllocator::validate() const {
             return false;
     }
     return reserved == tally_.reserved() && used == tally_.live() + tally_.deferred() &&
-           free_chunks == free_[0].size() + free_[1].size() && inactive == inactive_split_bytes_ &&
-           pending_.validate();
+           free_chunks == free_[0].size() + free_[1].size() && inactive == inactive_split_bytes_ && pending_.validate();
 }
 
 }  // namespace polder::memory

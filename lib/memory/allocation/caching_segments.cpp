@@ -1,8 +1,7 @@
 // Segments of the caching allocator: reserving and growing them, and the rungs that give them back to the source. Every
 // call to the source is made without the allocator's lock, by the thread that has the turn.
-#include <memory/caching_allocator.h>
-
 #include <base/log.h>
+#include <memory/caching_allocator.h>
 
 #include <algorithm>
 #include <cinttypes>
@@ -75,9 +74,8 @@ CachingAllocator::Index CachingAllocator::find_growing(const driver::Queue* queu
 // expandable_segments: memory is added behind the queue's segment.
 bool CachingAllocator::grow_in_place(const Request& request, Ladder& ladder, Lease& leased) {
     GrowableRegions& regions = *source_->growable();
-    const uint64_t size = round_size(request.asked.value) + (request.alignment.value > min_block_
-                                                                 ? request.alignment.value
-                                                                 : 0);
+    const uint64_t size =
+        round_size(request.asked.value) + (request.alignment.value > min_block_ ? request.alignment.value : 0);
     const Pool pool = pool_of(round_size(request.asked.value));
     const Alignment step{std::max(regions.page().value, small_growth_bytes)};
     Index index = none;
@@ -100,8 +98,7 @@ bool CachingAllocator::grow_in_place(const Request& request, Ladder& ladder, Lea
     {
         Lock lock(mutex_);
         const Segment& segment = segments_[index];
-        const uint64_t tail =
-            segment.last != none && chunks_[segment.last].is_free ? chunks_[segment.last].size : 0;
+        const uint64_t tail = segment.last != none && chunks_[segment.last].is_free ? chunks_[segment.last].size : 0;
         uint64_t bytes = step.round_up(size - std::min(size, tail));
         if (pool == Pool::large)
             bytes = (bytes + large_growth_bytes - 1) / large_growth_bytes * large_growth_bytes;

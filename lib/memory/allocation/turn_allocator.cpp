@@ -1,6 +1,5 @@
-#include <memory/turn_allocator.h>
-
 #include <base/log.h>
+#include <memory/turn_allocator.h>
 
 #include <cassert>
 #include <cinttypes>
@@ -78,8 +77,7 @@ ByteCount TurnAllocator::free_bytes() const {
     const uint64_t available = source_->available().value;
     const uint64_t limit = tally_.limit();
     const uint64_t live = tally_.live();
-    return ByteCount{
-        std::min(tally_.free_bytes() + tally_.deferred() + available, limit - std::min(limit, live))};
+    return ByteCount{std::min(tally_.free_bytes() + tally_.deferred() + available, limit - std::min(limit, live))};
 }
 
 void TurnAllocator::log_allocation(const Request& request, const Lease& leased) const {

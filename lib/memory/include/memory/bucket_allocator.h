@@ -114,15 +114,13 @@ private:
 
     // --- places for a block; false: there is none ---
     [[nodiscard]] bool take(uint32_t number, const Request& request, Lease& leased);
-    [[nodiscard]] bool take_free(Bucket& bucket, const Request& request, Lease& leased)
-        POLDER_REQUIRES(bucket.mutex);
+    [[nodiscard]] bool take_free(Bucket& bucket, const Request& request, Lease& leased) POLDER_REQUIRES(bucket.mutex);
     [[nodiscard]] bool take_larger(uint32_t number, const Request& request, Lease& leased);
     [[nodiscard]] bool take_pending(uint32_t number, const Request& request, Lease& leased);
     [[nodiscard]] bool grow(uint32_t number, const Request& request, Ladder& ladder, Lease& leased);
     [[nodiscard]] bool grow_by(uint64_t bytes, uint32_t number, const Request& request, Ladder& ladder, Lease& leased);
     void add_slab(Bucket& bucket, driver::Memory memory) POLDER_REQUIRES(bucket.mutex);
-    void hand_out(Bucket& bucket, Index index, const Request& request, Lease& leased)
-        POLDER_REQUIRES(bucket.mutex);
+    void hand_out(Bucket& bucket, Index index, const Request& request, Lease& leased) POLDER_REQUIRES(bucket.mutex);
 
     // --- freeing ---
     void put_free(Bucket& bucket, Index index) noexcept POLDER_REQUIRES(bucket.mutex);
