@@ -11,6 +11,24 @@ using namespace polder::runtime;
 namespace polder::api {
 namespace {
 
+// host_ptr lies within an allocation.
+Result<Ref<MemObject>> create_buffer_in(Context& context, const Allocation& allocation, cl_mem_flags flags, size_t size,
+                                        void* host_ptr, std::vector<cl_mem_properties> properties) {
+    const uint64_t begin = DeviceAddress::of(host_ptr).value - allocation.address();
+    // CL_INVALID_BUFFER_SIZE: host_ptr is in an SVM allocation, and size reaches behind its end.
+    if (size > allocation.size() - begin)
+        return fail(Status::invalid_buffer_size);
+    if (!(flags & CL_MEM_USE_HOST_PTR) || allocation.kind() != Allocation::Kind::svm)
+        return context.reported(MemObject::create_buffer(Ref<Context>::share(&context), flags, size, host_ptr,
+                                                         std::move(properties)));
+    Ref<memory::Storage> storage = allocation.storage();
+    // CL_INVALID_HOST_PTR: the allocation has been freed.
+    if (!storage)
+        return fail(Status::invalid_host_ptr);
+    return MemObject::create_view(Ref<Context>::share(&context), std::move(storage), flags,
+                                  {begin, begin + size}, host_ptr, std::move(properties));
+}
+
 Result<Ref<MemObject>> create_buffer(cl_context context_handle, const cl_mem_properties* properties, cl_mem_flags flags,
                                      size_t size, void* host_ptr) {
     POLDER_ASSIGN(context, from_handle<Context>(context_handle));
@@ -25,15 +43,14 @@ Result<Ref<MemObject>> create_buffer(cl_context context_handle, const cl_mem_pro
     const bool needs_pointer = flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR);
     if (needs_pointer != (host_ptr != nullptr))
         return fail(Status::invalid_host_ptr);
-    // CL_INVALID_BUFFER_SIZE: host_ptr is in an SVM allocation, and size reaches behind its end.
-    if (needs_pointer)
-        if (const auto place = context->svm().find(host_ptr); place && size > place->size())
-            return fail(Status::invalid_buffer_size);
     if (!(flags & device_access))
         flags |= CL_MEM_READ_WRITE;
+    auto kept = properties ? std::vector<cl_mem_properties>{0} : std::vector<cl_mem_properties>{};
+    if (needs_pointer)
+        if (const Ref<const Allocation> allocation = context->addresses().find(host_ptr))
+            return create_buffer_in(*context, *allocation, flags, size, host_ptr, std::move(kept));
     return context->reported(
-        MemObject::create_buffer(Ref<Context>::share(context), flags, size, host_ptr,
-                                 properties ? std::vector<cl_mem_properties>{0} : std::vector<cl_mem_properties>{}));
+        MemObject::create_buffer(Ref<Context>::share(context), flags, size, host_ptr, std::move(kept)));
 }
 
 // What a sub-buffer may not claim beyond its parent, and what it takes over when it claims nothing.
@@ -91,7 +108,10 @@ Result<cl_mem> exposed(Result<Ref<MemObject>> object) {
 }
 
 bool is_svm_pointer(const MemObject& object) {
-    return object.host_pointer() && object.context().svm().find(object.host_pointer()).has_value();
+    if (!object.host_pointer())
+        return false;
+    const Ref<const Allocation> allocation = object.context().addresses().find(object.host_pointer());
+    return allocation && allocation->kind() == Allocation::Kind::svm;
 }
 
 Result<void> get_mem_info(cl_mem handle, cl_mem_info name, const Info& info) {
@@ -105,7 +125,7 @@ Result<void> get_mem_info(cl_mem handle, cl_mem_info name, const Info& info) {
     case CL_MEM_REFERENCE_COUNT: return info.value<cl_uint>(object->api_references());
     case CL_MEM_CONTEXT: return info.value<cl_context>(handle_of<cl_context>(&object->context()));
     case CL_MEM_ASSOCIATED_MEMOBJECT: return info.value<cl_mem>(handle_of<cl_mem>(object->parent()));
-    case CL_MEM_OFFSET: return info.value<size_t>(object->origin());
+    case CL_MEM_OFFSET: return info.value<size_t>(object->offset_in_parent());
     case CL_MEM_USES_SVM_POINTER: return info.value<cl_bool>(is_svm_pointer(*object) ? CL_TRUE : CL_FALSE);
     case CL_MEM_PROPERTIES: return info.array(object->properties());
     default: return fail(Status::invalid_value);

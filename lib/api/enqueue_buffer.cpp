@@ -19,7 +19,7 @@ Result<MemObject*> check_buffer(const EnqueueCall& call, cl_mem handle) {
     if (&buffer->context() != &call.context())
         return fail(Status::invalid_context);
     // CL_MISALIGNED_SUB_BUFFER_OFFSET: the origin of the sub-buffer is not aligned for the device of the queue.
-    if (buffer->parent() && buffer->origin() % call.queue().device().info().base_address_alignment != 0)
+    if (buffer->offset_in_parent() % call.queue().device().info().base_address_alignment != 0)
         return fail(Status::misaligned_sub_buffer_offset);
     return buffer;
 }

@@ -3,6 +3,7 @@
 
 #include <runtime/buffer_commands.h>
 #include <runtime/launch.h>
+#include <runtime/svm.h>
 
 using namespace polder;
 using namespace polder::api;
@@ -112,19 +113,41 @@ Result<MemObject*> named_buffer(const Queue& queue, const KernelOnDevice& on, co
     return fail(Status::invalid_kernel_args, text);
 }
 
+// The allocations that the kernel is given by their addresses, as buffers.
+using Views = std::vector<Ref<MemObject>>;
+
+MemObject* add_view(const Queue& queue, const runtime::KnownAddress& address, Views& views) {
+    if (Ref<MemObject> view = runtime::allocation_at(queue.context(), address, queue.space()))
+        return views.emplace_back(std::move(view)).get();
+    return nullptr;
+}
+
+// What the kernel may reach by pointers that it finds in memory.
+Views find_indirect(const Queue& queue, const KernelOnDevice& on, const KernelArguments& arguments) {
+    Views views;
+    if (!arguments.indirect || !on.info->uses_indirect_pointers) [[likely]]
+        return views;
+    for (const runtime::KnownAddress& address : arguments.indirect->svm)
+        add_view(queue, address, views);
+    return views;
+}
+
 // The kernel's buffers as they are now.
 Result<void> find_buffers(const Queue& queue, const KernelOnDevice& on, const KernelArguments& arguments,
-                          BufferList& buffers) {
+                          BufferList& buffers, Views& views) {
     const driver::DeviceInfo& device = queue.device().info();
-    for (size_t i = 0; i < buffers.size(); ++i) {
+    for (size_t i = 0; i < arguments.pointers.size(); ++i) {
         const KernelArguments::Pointer& pointer = arguments.pointers[i];
-        if (!pointer.buffer)
+        if (!pointer.buffer) {
+            if (pointer.address.pointer)
+                buffers[i] = add_view(queue, pointer.address, views);
             continue;
+        }
         POLDER_ASSIGN(buffer, named_buffer(queue, on, pointer));
         if (!buffer)
             continue;
         // CL_MISALIGNED_SUB_BUFFER_OFFSET: the origin of a sub-buffer is not aligned for the device of the queue.
-        if (buffer->origin() % device.base_address_alignment != 0)
+        if (buffer->offset_in_parent() % device.base_address_alignment != 0)
             return fail(Status::misaligned_sub_buffer_offset);
         buffers[i] = buffer;
     }
@@ -135,7 +158,7 @@ Result<void> check_svm(const Device& device, const KernelArguments& arguments) {
     // CL_INVALID_OPERATION: an argument is an SVM pointer, and the device has no SVM.
     if (!device.has_svm())
         for (const KernelArguments::Pointer& pointer : arguments.pointers)
-            if (pointer.svm)
+            if (pointer.origin == KernelArguments::Pointer::Origin::svm)
                 return fail(Status::invalid_operation);
     return {};
 }
@@ -177,8 +200,11 @@ Result<void> enqueue_launch(const EnqueueCall& call, const Kernel& kernel, cl_co
     // CL_OUT_OF_RESOURCES: a work-group needs more than CL_DEVICE_LOCAL_MEM_SIZE.
     if (runtime::local_bytes_used(*code, *arguments) > queue.device().info().code.local_memory_bytes)
         return fail(Status::out_of_resources, "the kernel's local memory exceeds CL_DEVICE_LOCAL_MEM_SIZE");
-    BufferList buffers(arguments->pointers.size());
-    POLDER_TRY(find_buffers(queue, *on, *arguments, buffers));
+    Views views = find_indirect(queue, *on, *arguments);
+    BufferList buffers(arguments->pointers.size() + views.size());
+    for (size_t i = 0; i < views.size(); ++i)
+        buffers[arguments->pointers.size() + i] = views[i].get();
+    POLDER_TRY(find_buffers(queue, *on, *arguments, buffers, views));
     POLDER_ASSIGN(variables, on->code->program_variables());
     return call.enqueue(
         type,

@@ -2,6 +2,7 @@
 #include "entry.h"
 
 #include <runtime/kernel.h>
+#include <runtime/svm.h>
 
 #include <algorithm>
 
@@ -87,12 +88,19 @@ Result<void> set_svm_pointer(Kernel& kernel, cl_uint index, const void* value) {
     // CL_INVALID_ARG_VALUE: not a pointer to global or constant memory. Every address is one of shared system memory.
     if (kind != ArgumentKind::global_pointer && kind != ArgumentKind::constant_pointer)
         return fail(Status::invalid_arg_value);
-    kernel.set_svm_pointer(index, value);
+    kernel.set_svm_pointer(index, runtime::known_address(kernel.context(), value));
     return {};
 }
 
-// Devices that have SVM compute in host memory and see all of it: nothing has to be remembered.
-Result<void> check_exec_info(const Kernel& kernel, cl_kernel_exec_info name, size_t size, const void* value) {
+std::vector<runtime::KnownAddress> known_addresses(const runtime::Context& context, size_t size, const void* value) {
+    const auto* const pointers = static_cast<const void* const*>(value);
+    std::vector<runtime::KnownAddress> known;
+    for (size_t i = 0; i < size / sizeof *pointers; ++i)
+        known.push_back(runtime::known_address(context, pointers[i]));
+    return known;
+}
+
+Result<void> set_exec_info(Kernel& kernel, cl_kernel_exec_info name, size_t size, const void* value) {
     // CL_INVALID_VALUE: param_value is null.
     if (!value && size > 0)
         return fail(Status::invalid_value);
@@ -102,7 +110,11 @@ Result<void> check_exec_info(const Kernel& kernel, cl_kernel_exec_info name, siz
         if (!any_svm(kernel.context()))
             return fail(Status::invalid_operation);
         // CL_INVALID_VALUE: param_value_size is not a number of pointers.
-        return size % sizeof(void*) ? fail(Status::invalid_value) : Result<void>{};
+        if (size % sizeof(void*) != 0)
+            return fail(Status::invalid_value);
+        kernel.set_indirect_svm(known_addresses(kernel.context(), size, value));
+        return {};
+    // Devices that have SVM compute in host memory and see all of it: nothing has to be remembered.
     case CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM: {
         // CL_INVALID_VALUE: param_value_size is not sizeof(cl_bool).
         if (size != sizeof(cl_bool))
@@ -203,6 +215,6 @@ CL_API_ENTRY cl_int CL_API_CALL clSetKernelExecInfo(cl_kernel kernel, cl_kernel_
                                                     size_t param_value_size, const void* param_value) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(object, from_handle<Kernel>(kernel));
-        return check_exec_info(*object, param_name, param_value_size, param_value);
+        return set_exec_info(*object, param_name, param_value_size, param_value);
     });
 }

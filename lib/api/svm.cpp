@@ -1,9 +1,13 @@
 // Shared virtual memory: coarse-grained, fine-grained and system sharing on devices that compute in host memory.
+//
+// An allocation is a storage that is pinned in host memory (runtime/svm.h), so it stays coherent with buffers over the same
+// bytes on every device. Pointers that lie in no allocation are plain memory of the host: system sharing.
 #include "enqueue.h"
-#include "pattern.h"
+#include "pointer_commands.h"
 
 #include <runtime/buffer_commands.h>
 #include <runtime/svm.h>
+#include <runtime/svm_commands.h>
 
 #include <bit>
 
@@ -27,13 +31,18 @@ Result<void*> svm_alloc(cl_context handle, cl_svm_mem_flags flags, size_t size, 
     // Null (CL_INVALID_OPERATION): no device of the context has SVM.
     if (!context->has_svm())
         return fail(Status::invalid_operation);
+    // Null (CL_INVALID_OPERATION): fine-grained sharing with a device of the context that does not have it.
+    if ((flags & CL_MEM_SVM_FINE_GRAIN_BUFFER) && !context->has_fine_grained_svm())
+        return fail(Status::invalid_operation);
     // CL_INVALID_BUFFER_SIZE: size is 0, or greater than CL_DEVICE_MAX_MEM_ALLOC_SIZE of any device in the context.
     if (size == 0 || size > context->max_svm_allocation_bytes())
         return fail(Status::invalid_buffer_size);
     // Null (CL_INVALID_VALUE): alignment is not a power of two, or larger than the largest type.
     if (alignment && (!std::has_single_bit(alignment) || alignment > max_type_alignment))
         return fail(Status::invalid_value);
-    return context->svm().allocate(ByteCount{size}, Alignment{max_type_alignment});
+    POLDER_ASSIGN(allocation,
+                  allocate(*context, {.kind = Allocation::Kind::svm, .size = size, .space = host_space}));
+    return reinterpret_cast<void*>(static_cast<uintptr_t>(allocation->address()));
 }
 
 Result<EnqueueCall> check_svm_call(cl_command_queue queue, cl_uint count, const cl_event* list, cl_event* event) {
@@ -61,7 +70,7 @@ struct SvmFree {
             return;
         }
         for (void* pointer : self->pointers)
-            self->queue->context().svm().free(pointer);
+            free_allocation(self->queue->context(), pointer, svm_kind);
     }
     static void discard(void* data) { delete static_cast<SvmFree*>(data); }
 };
@@ -83,40 +92,66 @@ Result<void> enqueue_svm_free(const EnqueueCall& call, cl_uint count, void** poi
     return {};
 }
 
-bool overlap(const std::byte* a, const std::byte* b, size_t size) { return a < b + size && b < a + size; }
-
-Result<void> enqueue_svm_copy(const EnqueueCall& call, Blocking blocking, void* to, const void* from, size_t size) {
-    // CL_INVALID_VALUE: dst_ptr or src_ptr is null.
-    if (!to || !from)
+Result<memory::MapAccess> check_map_flags(cl_map_flags flags) {
+    constexpr cl_map_flags known = CL_MAP_READ | CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
+    const bool contradictory = (flags & CL_MAP_WRITE_INVALIDATE_REGION) && (flags & (CL_MAP_READ | CL_MAP_WRITE));
+    // CL_INVALID_VALUE: map_flags are unknown or exclude each other.
+    if ((flags & ~known) || contradictory)
         return fail(Status::invalid_value);
-    auto* const first_to = static_cast<std::byte*>(to);
-    const auto* const first_from = static_cast<const std::byte*>(from);
-    // CL_MEM_COPY_OVERLAP: the ranges overlap.
-    if (overlap(first_to, first_from, size))
-        return fail(Status::mem_copy_overlap);
-    return call.enqueue(CL_COMMAND_SVM_MEMCPY, HostCopyCommand(first_to, first_from, ByteCount{size}), blocking);
-}
-
-Result<void> enqueue_svm_fill(const EnqueueCall& call, void* to, const void* pattern, size_t pattern_size,
-                              size_t size) {
-    POLDER_TRY(check_pattern(pattern, pattern_size));
-    // CL_INVALID_VALUE: svm_ptr is null or not aligned to pattern_size, or size is not a multiple of it.
-    if (!to || reinterpret_cast<uintptr_t>(to) % pattern_size != 0 || size % pattern_size != 0)
-        return fail(Status::invalid_value);
-    return call.enqueue(CL_COMMAND_SVM_MEMFILL,
-                        HostFillCommand(static_cast<std::byte*>(to), ByteCount{size},
-                                        {static_cast<const std::byte*>(pattern), pattern_size}));
+    if (flags & CL_MAP_WRITE_INVALIDATE_REGION)
+        return memory::MapAccess::write_invalidate;
+    if (flags & CL_MAP_WRITE)
+        return flags & CL_MAP_READ ? memory::MapAccess::read_write : memory::MapAccess::write;
+    return memory::MapAccess::read;
 }
 
 Result<void> enqueue_svm_map(const EnqueueCall& call, Blocking blocking, cl_map_flags flags, const void* pointer,
                              size_t size) {
-    constexpr cl_map_flags known = CL_MAP_READ | CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
-    const bool contradictory = (flags & CL_MAP_WRITE_INVALIDATE_REGION) && (flags & (CL_MAP_READ | CL_MAP_WRITE));
-    // CL_INVALID_VALUE: svm_ptr is null, size is 0, or map_flags are unknown or exclude each other.
-    if (!pointer || size == 0 || (flags & ~known) || contradictory)
+    // CL_INVALID_VALUE: svm_ptr is null, or size is 0.
+    if (!pointer || size == 0)
         return fail(Status::invalid_value);
-    // The memory is the host's: mapping only has to be ordered.
-    return call.enqueue(CL_COMMAND_SVM_MAP, MarkerCommand{}, blocking);
+    POLDER_ASSIGN(access, check_map_flags(flags));
+    // CL_INVALID_VALUE: the range reaches behind the end of an allocation.
+    POLDER_ASSIGN(range, find_range(call.context(), pointer, size));
+    Ref<memory::Storage> storage = range.allocation ? range.allocation->storage() : nullptr;
+    // Plain memory of the host: mapping only has to be ordered.
+    if (!storage)
+        return call.enqueue(CL_COMMAND_SVM_MAP, MarkerCommand{}, blocking);
+    const auto map = make_ref<AllocationMap>(pointer, range.within_allocation(), access);
+    range.allocation->add_map(map);
+    auto enqueued =
+        call.enqueue(CL_COMMAND_SVM_MAP, SvmMapCommand(range.allocation, std::move(storage), map), blocking);
+    if (!enqueued)
+        range.allocation->cancel_map(*map);
+    return enqueued;
+}
+
+Result<void> enqueue_svm_unmap(const EnqueueCall& call, const void* pointer) {
+    // CL_INVALID_VALUE: svm_ptr is null.
+    if (!pointer)
+        return fail(Status::invalid_value);
+    const Ref<const Allocation> allocation = call.context().addresses().find(pointer);
+    Ref<memory::Storage> storage = allocation ? allocation->storage() : nullptr;
+    const Ref<AllocationMap> map = storage ? allocation->take_map(pointer) : nullptr;
+    // Fine-grained and system memory need no map.
+    if (!map)
+        return call.enqueue(CL_COMMAND_SVM_UNMAP, MarkerCommand{});
+    auto enqueued = call.enqueue(CL_COMMAND_SVM_UNMAP, SvmUnmapCommand(allocation, std::move(storage), map));
+    if (!enqueued)
+        allocation->return_map(map);
+    return enqueued;
+}
+
+// A size of 0 is all of the allocation that the pointer is in.
+Result<Ref<MemObject>> migrated_bytes(const EnqueueCall& call, const void* pointer, size_t size) {
+    POLDER_ASSIGN(range, find_range(call.context(), pointer, size));
+    Ref<MemObject> view;
+    if (range.allocation)
+        view = size == 0 ? range.allocation->view(call.context()) : range.view(call.context());
+    // CL_INVALID_VALUE: a range is not within one SVM allocation.
+    if (!view)
+        return fail(Status::invalid_value);
+    return view;
 }
 
 Result<void> enqueue_svm_migrate(const EnqueueCall& call, cl_uint count, const void** pointers, const size_t* sizes,
@@ -124,13 +159,15 @@ Result<void> enqueue_svm_migrate(const EnqueueCall& call, cl_uint count, const v
     // CL_INVALID_VALUE: num_svm_pointers is 0, svm_pointers is null, or flags are unknown.
     if (count == 0 || !pointers || (flags & ~(CL_MIGRATE_MEM_OBJECT_HOST | CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED)))
         return fail(Status::invalid_value);
+    std::vector<Ref<MemObject>> objects;
     for (cl_uint i = 0; i < count; ++i) {
-        const auto within = call.context().svm().find(pointers[i]);
-        // CL_INVALID_VALUE: a range is not within one SVM allocation; a size of 0 is all of it.
-        if (!within || (sizes && sizes[i] > within->size()))
-            return fail(Status::invalid_value);
+        POLDER_ASSIGN(object, migrated_bytes(call, pointers[i], sizes ? sizes[i] : 0));
+        objects.push_back(std::move(object));
     }
-    return call.enqueue(CL_COMMAND_SVM_MIGRATE_MEM, MarkerCommand{});
+    const SpaceId target = flags & CL_MIGRATE_MEM_OBJECT_HOST ? host_space : call.queue().space();
+    using Content = memory::Domain::Content;
+    const Content content = flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED ? Content::undefined : Content::kept;
+    return call.enqueue(CL_COMMAND_SVM_MIGRATE_MEM, MigrateCommand(std::move(objects), target, content));
 }
 
 }  // namespace
@@ -147,7 +184,7 @@ CL_API_ENTRY void CL_API_CALL clSVMFree(cl_context context, void* svm_pointer) {
     static_cast<void>(entry([&]() -> Result<void> {
         POLDER_ASSIGN(checked, from_handle<Context>(context));
         if (svm_pointer)
-            checked->svm().free(svm_pointer);
+            free_allocation(*checked, svm_pointer, svm_kind);
         return {};
     }));
 }
@@ -166,7 +203,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMemcpy(cl_command_queue queue, cl_bo
                                                    const cl_event* list, cl_event* event) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(call, check_svm_call(queue, num_events, list, event));
-        return enqueue_svm_copy(call, blocking_if(blocking), dst_ptr, src_ptr, size);
+        return enqueue_pointer_copy(call, CL_COMMAND_SVM_MEMCPY, blocking_if(blocking), dst_ptr, src_ptr, size);
     });
 }
 
@@ -175,7 +212,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMemFill(cl_command_queue queue, void
                                                     const cl_event* list, cl_event* event) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(call, check_svm_call(queue, num_events, list, event));
-        return enqueue_svm_fill(call, svm_ptr, pattern, pattern_size, size);
+        return enqueue_pointer_fill(call, CL_COMMAND_SVM_MEMFILL, svm_ptr, pattern, pattern_size, size);
     });
 }
 
@@ -192,10 +229,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMUnmap(cl_command_queue queue, void* 
                                                   const cl_event* list, cl_event* event) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(call, check_svm_call(queue, num_events, list, event));
-        // CL_INVALID_VALUE: svm_ptr is null.
-        if (!svm_ptr)
-            return fail(Status::invalid_value);
-        return call.enqueue(CL_COMMAND_SVM_UNMAP, MarkerCommand{});
+        return enqueue_svm_unmap(call, svm_ptr);
     });
 }
 

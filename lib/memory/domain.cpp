@@ -148,6 +148,16 @@ Result<void> DomainImpl::reserve_staging(SpaceId space) {
 
 Result<void> DomainImpl::reserve_map(Storage& storage) { return reserve(storage, impl(storage).map_place(), nullptr); }
 
+Result<DeviceAddress> DomainImpl::pin(Storage& storage, SpaceId space, Contents contents) {
+    StorageImpl& owner = impl(storage);
+    owner.pin(space);
+    POLDER_TRY(space.is_host() ? reserve_for_host(owner) : reserve(owner, space, nullptr));
+    const StorageGuard guard{storage};
+    if (contents == Contents::present)
+        owner.write_initially(space);
+    return owner.address(space);
+}
+
 // --- transfers ---
 
 namespace {

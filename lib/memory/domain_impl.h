@@ -31,6 +31,7 @@ public:
     // Host memory that the calling thread is about to write.
     [[nodiscard]] Result<void> reserve_for_host(StorageImpl& storage);
     [[nodiscard]] Result<void> reserve_map(Storage& storage) override;
+    [[nodiscard]] Result<DeviceAddress> pin(Storage& storage, SpaceId space, Contents contents) override;
 
     [[nodiscard]] Result<driver::Timepoint> launch(const Execution& execution, std::span<const Use> uses,
                                                    SubmitLaunch submit) override;

@@ -79,6 +79,16 @@ void StorageImpl::run_when_idle(ByteRange range, CompletionCallback callback) {
     run_when_complete(waits.view(), callback);
 }
 
+void StorageImpl::wait_until_idle() {
+    WaitList waits;
+    {
+        const StorageGuard guard{*this};
+        residency_.all_waits(waits);
+    }
+    for (const driver::Timepoint& point : waits.view())
+        point.queue->wait(point.value);
+}
+
 bool StorageImpl::validate() const {
     bool valid = residency_.validate();
     residency_.visit({0, size().value}, [&](ByteRange, const RangeState& state) {

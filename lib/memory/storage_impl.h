@@ -33,6 +33,7 @@ public:
     [[nodiscard]] std::byte* map_address() const override { return map_address_.load(std::memory_order_acquire); }
     void on_destroyed(CompletionCallback callback) override { destroyed_ = callback; }
     void run_when_idle(ByteRange range, CompletionCallback callback) override;
+    void wait_until_idle() override;
     [[nodiscard]] bool validate() const override;
 
     // For messages: counts the storages that have been spoken of.
@@ -53,6 +54,11 @@ public:
     [[nodiscard]] bool has_replica(SpaceId space) const {
         return (replica_spaces_.load(std::memory_order_acquire) >> space.value) & 1;
     }
+    // Whether the storage's memory in `space` is whole and stays where it is (Domain::pin).
+    [[nodiscard]] bool is_pinned(SpaceId space) const {
+        return (pinned_spaces_.load(std::memory_order_relaxed) >> space.value) & 1;
+    }
+    void pin(SpaceId space) { pinned_spaces_.fetch_or(SpaceSet{space}.bits, std::memory_order_relaxed); }
     // One thread at a time allocates a storage's memory in one space, so that it is allocated once. Other threads wait.
     class AllocationGuard {
     public:
@@ -91,6 +97,7 @@ private:
     SmallVector<Replica, 1> replicas_;
     std::atomic<uint64_t> replica_spaces_{0};  // as SpaceSet::bits
     std::atomic<uint64_t> allocating_{0};  // likewise
+    std::atomic<uint64_t> pinned_spaces_{0};  // likewise
     std::atomic<std::byte*> map_address_{nullptr};
     SpaceId map_place_ = host_space;
     CompletionCallback destroyed_;

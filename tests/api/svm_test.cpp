@@ -44,13 +44,48 @@ TEST_F(Svm, BufferInAnAllocationCannotReachBehindItsEnd) {
 }
 
 TEST_F(Svm, AllocationsAreAlignedForEveryType) {
-    for (cl_svm_mem_flags flags : {cl_svm_mem_flags{0}, cl_svm_mem_flags{CL_MEM_SVM_FINE_GRAIN_BUFFER},
-                                   cl_svm_mem_flags{CL_MEM_SVM_FINE_GRAIN_BUFFER | CL_MEM_SVM_ATOMICS}}) {
+    void* pointer = clSVMAlloc(context, 0, 100, 128);
+    ASSERT_NE(pointer, nullptr);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(pointer) % 128, 0u);
+    clSVMFree(context, pointer);
+}
+
+// All devices of the context have to have it.
+TEST_F(Svm, FineGrainedAllocationsAreForContextsOfTheCpuAlone) {
+    for (const cl_svm_mem_flags flags : {cl_svm_mem_flags{CL_MEM_SVM_FINE_GRAIN_BUFFER},
+                                         cl_svm_mem_flags{CL_MEM_SVM_FINE_GRAIN_BUFFER | CL_MEM_SVM_ATOMICS}}) {
         void* pointer = clSVMAlloc(context, flags, 100, 128);
-        ASSERT_NE(pointer, nullptr);
-        EXPECT_EQ(reinterpret_cast<uintptr_t>(pointer) % 128, 0u);
+        EXPECT_EQ(pointer != nullptr, devices.size() == 1);
         clSVMFree(context, pointer);
     }
+}
+
+TEST_F(Svm, CommandsRefuseRangesThatReachBehindAnAllocation) {
+    const uint32_t pattern = 1;
+    uint8_t plain[64] = {};
+    EXPECT_EQ(clEnqueueSVMMemFill(queue, bytes + 4092, &pattern, 4, 8, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueSVMMemcpy(queue, CL_TRUE, bytes + 4080, plain, 17, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueSVMMemcpy(queue, CL_TRUE, plain, bytes + 4080, 17, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, bytes + 1, 4096, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueSVMMemcpy(queue, CL_TRUE, bytes + 4080, plain, 16, 0, nullptr, nullptr), CL_SUCCESS);
+}
+
+// Memory of the C library, which the CPU shares with the host.
+TEST_F(Svm, SystemMemoryTakesTheSameCommands) {
+    std::vector<uint32_t> plain(256), copy(256);
+    const uint32_t pattern = 0x01020304;
+    ASSERT_EQ(clEnqueueSVMMemFill(queue, plain.data(), &pattern, 4, 1024, 0, nullptr, nullptr), CL_SUCCESS);
+    ASSERT_EQ(clEnqueueSVMMemcpy(queue, CL_FALSE, copy.data(), plain.data(), 1024, 0, nullptr, nullptr), CL_SUCCESS);
+    ASSERT_EQ(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, copy.data(), 1024, 0, nullptr, nullptr), CL_SUCCESS);
+    EXPECT_EQ(copy, std::vector<uint32_t>(256, pattern));
+    ASSERT_EQ(clEnqueueSVMUnmap(queue, copy.data(), 0, nullptr, nullptr), CL_SUCCESS);
+    const OwnedProgram program = build("kernel void k(global uint* a) { a[get_global_id(0)] += 1; }");
+    const OwnedKernel kernel = make_kernel(program, "k");
+    ASSERT_EQ(clSetKernelArgSVMPointer(kernel, 0, copy.data()), CL_SUCCESS);
+    const size_t items = copy.size();
+    ASSERT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &items, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
+    ASSERT_EQ(clFinish(queue), CL_SUCCESS);
+    EXPECT_EQ(copy, std::vector<uint32_t>(256, pattern + 1));
 }
 
 TEST_F(Svm, CommandsFillCopyAndMap) {

@@ -32,6 +32,21 @@ void put_address(std::span<std::byte> block, size_t offset, DeviceAddress addres
     std::memcpy(block.data() + offset, &address.value, sizeof address.value);
 }
 
+// Where the address of a buffer goes, and how far the argument points behind its first byte: 0 but for addresses that the
+// application gave.
+constexpr uint32_t no_argument = ~uint32_t{0};
+struct ArgumentPlace {
+    uint32_t offset = no_argument;
+    uint64_t displacement = 0;
+};
+
+ArgumentPlace place_of(const KernelArguments::Pointer& pointer, const MemObject& object) {
+    if (pointer.buffer) [[likely]]
+        return {pointer.offset, 0};
+    return {pointer.offset,
+            DeviceAddress::of(pointer.address.pointer).value - DeviceAddress::of(object.host_pointer()).value};
+}
+
 // Gives each __local argument its place behind the kernel's own local memory. Returns where the last one ends.
 uint64_t place_locals(const LoadedCode& code, const KernelArguments& arguments, std::span<std::byte> block) {
     uint64_t end = code.limits().local_bytes;
@@ -61,7 +76,7 @@ Result<void> LaunchCommand::reserve(const Queue& queue) const {
     memory::Domain& domain = queue.context().domain();
     SmallVector<memory::Storage*, 8> missing;
     for (size_t i = 0; i < buffers_.size(); ++i)
-        if (buffers_[i] && code_.info->arguments[arguments_->pointers[i].index].access != Access::none &&
+        if (buffers_[i] && access_of(i) != Access::none &&
             !domain.is_reserved(buffers_[i]->storage(), queue.space())) [[unlikely]]
             missing.push_back(&buffers_[i]->storage());
     if (missing.empty()) [[likely]]
@@ -74,20 +89,21 @@ Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Exec
     const Scratch<std::byte, 512> block(arguments_->packed.size());
     std::ranges::copy(arguments_->packed, block.values().begin());
 
-    const Scratch<memory::Use, 16> uses(pointers.size());
-    const Scratch<uint32_t, 16> offsets(pointers.size());
+    const Scratch<memory::Use, 16> uses(buffers_.size());
+    const Scratch<ArgumentPlace, 16> places(buffers_.size());
     size_t count = 0;
-    for (size_t i = 0; i < pointers.size(); ++i) {
-        const Access access = code_.info->arguments[pointers[i].index].access;
+    for (size_t i = 0; i < buffers_.size(); ++i) {
+        const Access access = access_of(i);
         if (!buffers_[i] || access == Access::none)
             continue;
         uses.values()[count] = {&buffers_[i]->storage(), buffers_[i]->range(), access};
-        offsets.values()[count++] = pointers[i].offset;
+        places.values()[count++] = i < pointers.size() ? place_of(pointers[i], *buffers_[i]) : ArgumentPlace{};
     }
 
     const auto submit = [&](driver::Waits waits, std::span<const DeviceAddress> addresses) {
         for (size_t i = 0; i < addresses.size(); ++i)
-            put_address(block.values(), offsets.values()[i], addresses[i]);
+            if (places.values()[i].offset != no_argument)
+                put_address(block.values(), places.values()[i].offset, addresses[i].plus(places.values()[i].displacement));
         return launch(execution, waits, block.values());
     };
     driver::Timepoint done;

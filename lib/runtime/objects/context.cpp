@@ -1,7 +1,7 @@
 #include <base/log.h>
+#include <runtime/address_map.h>
 #include <runtime/context.h>
 #include <runtime/platform.h>
-#include <runtime/svm.h>
 
 #include <algorithm>
 #include <string>
@@ -38,7 +38,7 @@ Context::Context(std::vector<Ref<Device>> devices, std::vector<cl_context_proper
       devices_(std::move(devices)), max_allocation_bytes_(largest_allocation(devices_)),
       properties_(std::move(properties)), notify_(callback), notify_user_(user),
       domain_(memory::Domain::create(spaces_of(devices_))),
-      svm_(std::make_unique<SvmHeap>(*Platform::get().spaces().front())) {}
+      addresses_(std::make_unique<AddressMap>()) {}
 
 Context::~Context() {
     // Last registered first, as the specification says; the handle is still valid then.
@@ -61,6 +61,10 @@ uint64_t Context::max_svm_allocation_bytes() const {
 
 bool Context::has_svm() const {
     return std::any_of(devices_.begin(), devices_.end(), [](const Ref<Device>& d) { return d->has_svm(); });
+}
+
+bool Context::has_fine_grained_svm() const {
+    return std::all_of(devices_.begin(), devices_.end(), [](const Ref<Device>& d) { return d->has_svm(); });
 }
 
 uint64_t Context::min_base_alignment() const {

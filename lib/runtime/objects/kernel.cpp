@@ -184,10 +184,15 @@ Result<Size3> Kernel::best_local_size(const KernelOnDevice& on, const Device& de
     return items_of(global) / items_of(better) >= device.info().compute_units ? better : local;
 }
 
-KernelArguments& Kernel::change(uint32_t index) {
+KernelArguments& Kernel::change() {
     // A launch that has not been submitted yet keeps the set it was enqueued with.
     if (!arguments_->is_unique())
         arguments_ = make_ref<KernelArguments>(*arguments_);
+    return *arguments_;
+}
+
+KernelArguments& Kernel::change(uint32_t index) {
+    static_cast<void>(change());
     if (!arguments_->is_set[index]) {
         arguments_->is_set[index] = true;
         --arguments_->unset_count;
@@ -200,19 +205,33 @@ void Kernel::set_value(uint32_t index, const void* value) {
     std::memcpy(change(index).packed.data() + argument.offset, value, argument.size);
 }
 
-void Kernel::set_pointer(uint32_t index, cl_mem buffer, const void* svm) {
+KernelArguments::Pointer& Kernel::change_pointer(uint32_t index, const void* value) {
     KernelArguments& arguments = change(index);
     KernelArguments::Pointer& pointer =
         *std::ranges::lower_bound(arguments.pointers, index, {}, &KernelArguments::Pointer::index);
-    pointer.buffer = buffer;
-    pointer.svm = svm;
-    const uint64_t address = DeviceAddress::of(svm).value;
+    pointer.buffer = nullptr;
+    pointer.origin = KernelArguments::Pointer::Origin::null;
+    pointer.address = {};
+    const uint64_t address = DeviceAddress::of(value).value;
     std::memcpy(arguments.packed.data() + pointer.offset, &address, sizeof address);
+    return pointer;
 }
 
-void Kernel::set_buffer(uint32_t index, cl_mem buffer) { set_pointer(index, buffer, nullptr); }
+void Kernel::set_buffer(uint32_t index, cl_mem buffer) { change_pointer(index, nullptr).buffer = buffer; }
 
-void Kernel::set_svm_pointer(uint32_t index, const void* pointer) { set_pointer(index, nullptr, pointer); }
+void Kernel::set_svm_pointer(uint32_t index, KnownAddress address) {
+    KernelArguments::Pointer& pointer = change_pointer(index, address.pointer);
+    pointer.origin = address.pointer ? KernelArguments::Pointer::Origin::svm : KernelArguments::Pointer::Origin::null;
+    pointer.address = std::move(address);
+}
+
+void Kernel::set_indirect_svm(std::vector<KnownAddress> addresses) {
+    KernelArguments& arguments = change();
+    const Ref<IndirectUses> uses =
+        arguments.indirect ? make_ref<IndirectUses>(*arguments.indirect) : make_ref<IndirectUses>();
+    uses->svm = std::move(addresses);
+    arguments.indirect = uses;
+}
 
 void Kernel::set_local(uint32_t index, uint64_t bytes) {
     KernelArguments& arguments = change(index);

@@ -53,8 +53,17 @@ Result<Ref<MemObject>> MemObject::create_sub_buffer(Ref<MemObject> parent, cl_me
     void* host_pointer = parent->host_pointer_ ? static_cast<std::byte*>(parent->host_pointer_) + range.begin : nullptr;
     auto context = parent->context_;
     auto storage = parent->storage_;
+    const ByteRange in_storage = ByteRange::at(parent->range_.begin + range.begin, ByteCount{range.size()});
     return Ref<MemObject>::adopt(
-        new MemObject(std::move(context), std::move(parent), std::move(storage), flags, range, host_pointer, {}));
+        new MemObject(std::move(context), std::move(parent), std::move(storage), flags, in_storage, host_pointer, {}));
+}
+
+Ref<MemObject> MemObject::create_view(Ref<Context> context, Ref<memory::Storage> storage, cl_mem_flags flags,
+                                      ByteRange range, void* host_pointer, std::vector<cl_mem_properties> properties) {
+    auto view = Ref<MemObject>::adopt(new MemObject(std::move(context), nullptr, std::move(storage), flags, range,
+                                                    host_pointer, std::move(properties)));
+    view->is_view_ = true;
+    return view;
 }
 
 MemObject::~MemObject() {
@@ -63,7 +72,7 @@ MemObject::~MemObject() {
     Destruction* const destruction = destruction_.release();
     destruction->object = static_cast<cl_mem>(handle());
     const CompletionCallback callback{Destruction::run, destruction};
-    if (parent_) {  // the storage lives on
+    if (parent_ || is_view_) {  // the storage lives on
         destruction->parent = std::move(parent_);
         storage_->run_when_idle(range_, callback);
     } else {

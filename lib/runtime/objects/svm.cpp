@@ -1,41 +1,92 @@
 #include <runtime/svm.h>
 
-#include <iterator>
+#include <algorithm>
+#include <chrono>
+#include <thread>
 
 namespace polder::runtime {
+namespace {
 
-SvmHeap::~SvmHeap() {
-    for (auto& [address, allocation] : blocks_)
-        space_.pool().free(allocation.block, {});
+using Contents = memory::Domain::Contents;
+
+// What a kernel has to be given for an address of the memory layer.
+uint64_t address_for_kernels(const Context& context, SpaceId space, DeviceAddress address) {
+    if (!space.is_host())
+        for (const Ref<Device>& device : context.devices())
+            if (device->space_id() == space)
+                if (const driver::KernelAddresses* const kernels_see = device->driver().kernel_addresses())
+                    return kernels_see->kernel_address(address).value;
+    return address.value;
 }
 
-Result<void*> SvmHeap::allocate(ByteCount size, Alignment alignment) {
-    POLDER_ASSIGN(block, space_.pool().allocate(size, alignment));
-    void* pointer = block.address.host();
-    Lock lock(mutex_);
-    blocks_.emplace(reinterpret_cast<uintptr_t>(pointer), Allocation{block, size});
-    return pointer;
+Ref<const Allocation> remove(Context& context, const void* pointer, uint32_t kinds) {
+    const uint64_t address = DeviceAddress::of(pointer).value;
+    const Ref<const Allocation> found = context.addresses().find(address);
+    if (!found || found->address() != address || !(kind_bit(found->kind()) & kinds))
+        return nullptr;
+    return context.addresses().remove(address);
 }
 
-void SvmHeap::free(void* pointer) {
-    Lock lock(mutex_);
-    const auto found = blocks_.find(reinterpret_cast<uintptr_t>(pointer));
-    if (found == blocks_.end())
-        return;
-    space_.pool().free(found->second.block, {});
-    blocks_.erase(found);
+}  // namespace
+
+Result<Ref<const Allocation>> allocate(Context& context, Allocation::Description description) {
+    POLDER_ASSIGN(storage, memory::Storage::create(context.domain(), ByteCount{description.size}, {}));
+    // Host memory may be written before a command says so.
+    const Contents contents = description.space.is_host() ? Contents::present : Contents::unwritten;
+    POLDER_ASSIGN(base, context.domain().pin(*storage, description.space, contents));
+    description.address = address_for_kernels(context, description.space, base);
+    auto allocation = Ref<const Allocation>::adopt(new Allocation(description, std::move(storage)));
+    // Cannot be there already, unless the application's own memory is a buffer with an address, at the same place.
+    if (!context.addresses().insert(allocation))
+        return fail(Status::mem_object_allocation_failure, "another allocation has this address");
+    return allocation;
 }
 
-std::optional<ByteRange> SvmHeap::find(const void* pointer) const {
-    const auto address = reinterpret_cast<uintptr_t>(pointer);
-    Lock lock(mutex_);
-    auto after = blocks_.upper_bound(address);
-    if (after == blocks_.begin())
-        return std::nullopt;
-    const auto& [start, allocation] = *std::prev(after);
-    if (address - start >= allocation.size.value)
-        return std::nullopt;
-    return ByteRange{address - start, allocation.size.value};
+bool free_allocation(Context& context, const void* pointer, uint32_t kinds) {
+    const Ref<const Allocation> removed = remove(context, pointer, kinds);
+    if (!removed)
+        return false;
+    static_cast<void>(removed->take_storage());
+    return true;
 }
 
-} // namespace polder::runtime
+// A command that has not been submitted yet holds a reference to the storage.
+bool free_allocation_when_idle(Context& context, const void* pointer, uint32_t kinds) {
+    constexpr std::chrono::microseconds pause_min{20}, pause_max{1000};
+    const Ref<const Allocation> removed = remove(context, pointer, kinds);
+    if (!removed)
+        return false;
+    const Ref<memory::Storage> storage = removed->take_storage();
+    if (!storage)  // another thread frees it
+        return true;
+    storage->wait_until_idle();
+    for (auto pause = pause_min; !storage->is_unique(); pause = std::min(2 * pause, pause_max)) {
+        std::this_thread::sleep_for(pause);
+        storage->wait_until_idle();
+    }
+    storage->wait_until_idle();
+    return true;
+}
+
+KnownAddress known_address(const Context& context, const void* pointer) {
+    return {pointer, context.addresses().find(pointer)};
+}
+
+Ref<MemObject> allocation_at(Context& context, const KnownAddress& address, SpaceId space) {
+    if (address.allocation)
+        if (Ref<MemObject> view = address.allocation->view(context))
+            return address.allocation->space() == space ? std::move(view) : nullptr;
+    const Ref<const Allocation> now = context.addresses().find(address.pointer);
+    return now && now->space() == space ? now->view(context) : nullptr;
+}
+
+Result<PointerRange> find_range(const Context& context, const void* pointer, uint64_t size) {
+    PointerRange range{static_cast<std::byte*>(const_cast<void*>(pointer)), size, nullptr};
+    const uint64_t begin = DeviceAddress::of(pointer).value;
+    range.allocation = context.addresses().find_any(begin, begin + std::max<uint64_t>(size, 1));
+    if (range.allocation && (!range.allocation->contains(begin) || size > range.allocation->end() - begin))
+        return fail(Status::invalid_value, "the bytes reach behind the end of an allocation");
+    return range;
+}
+
+}  // namespace polder::runtime

@@ -80,6 +80,12 @@ public:
     [[nodiscard]] virtual bool is_reserved(const Storage& storage, SpaceId space) const = 0;
     // Likewise for the place where the host sees mapped bytes.
     [[nodiscard]] virtual Result<void> reserve_map(Storage& storage) = 0;
+    // Gives `storage` memory in `space` that it keeps at one address as long as it lives: all of it, never moved and never
+    // taken back. For memory that the application knows by its address. In host memory it is ready for the host at once.
+    // `present`: of a storage that no command has used yet; the bytes there are the newest, because the host may have
+    // written them.
+    enum class Contents : uint8_t { unwritten, present };
+    [[nodiscard]] virtual Result<DeviceAddress> pin(Storage& storage, SpaceId space, Contents contents) = 0;
 
     // --- at submission ---
     // A kernel (or native kernel, in space 0) and what it uses. Calls `submit` once, unless it fails before. When

@@ -40,6 +40,8 @@ public:
     virtual void on_destroyed(CompletionCallback callback) = 0;
     // Likewise when the work on the bytes of `range` that was submitted before this call is complete.
     virtual void run_when_idle(ByteRange range, CompletionCallback callback) = 0;
+    // Returns when the work that was submitted before this call is complete.
+    virtual void wait_until_idle() = 0;
     // Checks every invariant of the residency; for tests.
     [[nodiscard]] virtual bool validate() const = 0;
 };

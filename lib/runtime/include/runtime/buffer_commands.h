@@ -122,13 +122,13 @@ private:
     memory::Domain::Content content_;
 };
 
-// Markers, barriers, and SVM commands that only have to be ordered.
+// Markers, barriers, and commands that only have to be ordered.
 class MarkerCommand final : public Command {
 public:
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
 };
 
-// Between two places of host memory: clEnqueueSVMMemcpy.
+// Between two places of plain host memory: clEnqueueSVMMemcpy.
 class HostCopyCommand final : public Command {
 public:
     HostCopyCommand(std::byte* to, const std::byte* from, ByteCount size) : to_(to), from_(from), size_(size) {}
@@ -140,7 +140,7 @@ private:
     ByteCount size_;
 };
 
-// In host memory, on a device that computes there: clEnqueueSVMMemFill.
+// In plain host memory, on a device that computes there: clEnqueueSVMMemFill.
 class HostFillCommand final : public Command {
 public:
     HostFillCommand(std::byte* to, ByteCount size, std::span<const std::byte> pattern)

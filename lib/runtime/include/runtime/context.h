@@ -13,7 +13,7 @@
 
 namespace polder::runtime {
 
-class SvmHeap;
+class AddressMap;
 
 class Context final : public Object {
 public:
@@ -37,11 +37,14 @@ public:
     [[nodiscard]] bool has(const Device& device) const;
     [[nodiscard]] const std::vector<cl_context_properties>& properties() const { return properties_; }
     [[nodiscard]] memory::Domain& domain() const { return *domain_; }
-    [[nodiscard]] SvmHeap& svm() const { return *svm_; }
+    // Memory that the application knows by its address.
+    [[nodiscard]] AddressMap& addresses() const { return *addresses_; }
     [[nodiscard]] bool has_svm() const;
 
     // The largest allocation that any device of the context accepts.
     [[nodiscard]] uint64_t max_allocation_bytes() const { return max_allocation_bytes_; }
+    // Whether all devices have fine-grained SVM: then the host may use the bytes of an allocation at any time.
+    [[nodiscard]] bool has_fine_grained_svm() const;
     // The largest allocation that all devices of the context accept.
     [[nodiscard]] uint64_t max_svm_allocation_bytes() const;
     // The smallest base address alignment, in bytes, of the devices: what a sub-buffer's origin needs.
@@ -82,7 +85,7 @@ private:
     Notify notify_;
     void* notify_user_;
     std::unique_ptr<memory::Domain> domain_;
-    std::unique_ptr<SvmHeap> svm_;
+    std::unique_ptr<AddressMap> addresses_;
     Mutex mutex_;
     std::vector<DestructorCallback> destructors_ POLDER_GUARDED_BY(mutex_);
 };

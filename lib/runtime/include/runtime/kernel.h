@@ -5,25 +5,36 @@
 // Setting arguments of one kernel from several threads is the application's to avoid; all else is safe.
 #pragma once
 
+#include <runtime/allocation.h>
 #include <runtime/local_size.h>
 #include <runtime/mem_object.h>
 #include <runtime/program.h>
 
 namespace polder::runtime {
 
+// What a kernel reaches through pointers in memory besides its arguments (clSetKernelExecInfo).
+struct IndirectUses final : RefCounted {
+    std::vector<KnownAddress> svm;  // CL_KERNEL_EXEC_INFO_SVM_PTRS
+
+    IndirectUses() = default;
+    IndirectUses(const IndirectUses& other) : RefCounted(), svm(other.svm) {}
+};
+
 // One set of argument values, immutable once shared.
 struct KernelArguments final : RefCounted {
     KernelArguments() = default;
     KernelArguments(const KernelArguments& other)
         : RefCounted(), packed(other.packed), pointers(other.pointers), locals(other.locals), is_set(other.is_set),
-          unset_count(other.unset_count) {}
+          unset_count(other.unset_count), indirect(other.indirect) {}
 
     // An argument that is a pointer to global or constant memory: a buffer, an SVM pointer or null.
     struct Pointer {
         uint32_t index;   // of the argument
         uint32_t offset;  // within `packed`
         cl_mem buffer = nullptr;
-        const void* svm = nullptr;
+        // Without a buffer: what is there.
+        enum class Origin : uint8_t { null, svm } origin = Origin::null;
+        KnownAddress address;
     };
     // One to local memory, of which the launch gives it so many bytes.
     struct Local {
@@ -36,6 +47,7 @@ struct KernelArguments final : RefCounted {
     std::vector<Local> locals;
     std::vector<bool> is_set;
     uint32_t unset_count = 0;
+    Ref<const IndirectUses> indirect;  // null: nothing, as for most kernels
 };
 
 // Keeps the code of one kernel object alive while it executes. Each kernel object has its own, so that threads which launch
@@ -92,14 +104,16 @@ public:
     // The caller has checked index, size and value.
     void set_value(uint32_t index, const void* value);
     void set_buffer(uint32_t index, cl_mem buffer);
-    void set_svm_pointer(uint32_t index, const void* pointer);
+    void set_svm_pointer(uint32_t index, KnownAddress address);
+    void set_indirect_svm(std::vector<KnownAddress> addresses);
     void set_local(uint32_t index, uint64_t bytes);
     [[nodiscard]] const Ref<KernelArguments>& arguments() const { return arguments_; }
 
 private:
     Kernel(Ref<Program> program, std::vector<KernelOnDevice> on_devices, Ref<KernelArguments> arguments);
+    [[nodiscard]] KernelArguments& change();
     [[nodiscard]] KernelArguments& change(uint32_t index);
-    void set_pointer(uint32_t index, cl_mem buffer, const void* svm);
+    [[nodiscard]] KernelArguments::Pointer& change_pointer(uint32_t index, const void* value);
 
     [[nodiscard]] Size3 choose(LocalSizeRules::Shape shape, const Device& device, const LoadedCode& code,
                                const Size3& global) const;

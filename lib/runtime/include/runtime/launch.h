@@ -55,7 +55,8 @@ struct LaunchCode {
 
 class LaunchCommand final : public Command {
 public:
-    // `buffers` are those of arguments->pointers, one by one; null where there is none.
+    // `buffers` are those of arguments->pointers, one by one; null where there is none. Behind them are those that the kernel
+    // may reach by pointers in memory.
     LaunchCommand(const LaunchCode& code, const NdRange& range, const KernelArguments& arguments, BufferList buffers)
         : code_(code), range_(range), arguments_(&arguments), buffers_(std::move(buffers)) {}
 
@@ -64,6 +65,10 @@ public:
     void keep() override;
 
 private:
+    [[nodiscard]] Access access_of(size_t buffer) const {
+        return buffer < arguments_->pointers.size() ? code_.info->arguments[arguments_->pointers[buffer].index].access
+                                                    : Access::read_write;
+    }
     [[nodiscard]] driver::Timepoint launch(const memory::Execution& execution, driver::Waits waits,
                                            std::span<std::byte> arguments) const;
 

@@ -38,10 +38,14 @@ public:
 
     using Destructor = void(CL_CALLBACK*)(cl_mem object, void* user);
 
-    // Arguments are valid. `properties` with the terminating zero, or empty.
+    // Arguments are valid, `range` is within the parent. `properties` with the terminating zero, or empty.
     static Result<Ref<MemObject>> create_buffer(Ref<Context> context, cl_mem_flags flags, uint64_t size,
                                                 void* host_pointer, std::vector<cl_mem_properties> properties);
     static Result<Ref<MemObject>> create_sub_buffer(Ref<MemObject> parent, cl_mem_flags flags, ByteRange range);
+    // Bytes of a storage that others have as well: a range of an allocation (runtime/allocation.h), whose first byte is at
+    // `host_pointer`.
+    static Ref<MemObject> create_view(Ref<Context> context, Ref<memory::Storage> storage, cl_mem_flags flags,
+                                      ByteRange range, void* host_pointer, std::vector<cl_mem_properties> properties);
     ~MemObject() override;
 
     [[nodiscard]] Context& context() const { return *context_; }
@@ -54,6 +58,8 @@ public:
     // Within the storage.
     [[nodiscard]] ByteRange range() const { return range_; }
     [[nodiscard]] uint64_t origin() const { return range_.begin; }
+    // CL_MEM_OFFSET: within the buffer that this one is a part of.
+    [[nodiscard]] uint64_t offset_in_parent() const { return parent_ ? range_.begin - parent_->range_.begin : 0; }
 
     // Calls `function` when the object is destroyed and the commands that use it are complete, on the callback thread
     // (base/completion.h) or on the thread that releases it. out_of_resources when there can be no callback thread.
@@ -87,6 +93,7 @@ private:
     std::vector<cl_mem_properties> properties_;
     mutable Mutex mutex_;
     std::vector<Ref<MapRecord>> maps_ POLDER_GUARDED_BY(mutex_);
+    bool is_view_ = false;
     std::unique_ptr<Destruction> destruction_ POLDER_GUARDED_BY(mutex_);  // null: no callbacks
 };
 
