@@ -335,8 +335,8 @@ TEST_F(SvmFlow, RandomCommandsThroughThePointerAndThroughBuffersAgreeWithAModel)
         const OwnedMem buffers[] = {make_buffer(small * 4, CL_MEM_USE_HOST_PTR, memory),
                                     make_buffer((small - offset) * 4, CL_MEM_USE_HOST_PTR, memory + offset)};
         std::vector<cl_int> model(small, 0);
-        set(memory, {});
         ASSERT_EQ(clEnqueueSVMMemFill(queues[host], memory, model.data(), 4, small * 4, 0, nullptr, nullptr), CL_SUCCESS);
+        finish();
         cl_event previous = nullptr;
         for (int step = 0; step < 60; ++step) {
             const size_t which = below(2), device = below(3);
