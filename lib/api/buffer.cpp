@@ -19,14 +19,14 @@ Result<Ref<MemObject>> create_buffer_in(Context& context, const Allocation& allo
     if (size > allocation.size() - begin)
         return fail(Status::invalid_buffer_size);
     if (!(flags & CL_MEM_USE_HOST_PTR) || allocation.kind() != Allocation::Kind::svm)
-        return context.reported(MemObject::create_buffer(Ref<Context>::share(&context), flags, size, host_ptr,
-                                                         std::move(properties)));
+        return context.reported(
+            MemObject::create_buffer(Ref<Context>::share(&context), flags, size, host_ptr, std::move(properties)));
     Ref<memory::Storage> storage = allocation.storage();
     // CL_INVALID_HOST_PTR: the allocation has been freed.
     if (!storage)
         return fail(Status::invalid_host_ptr);
-    return MemObject::create_view(Ref<Context>::share(&context), std::move(storage), flags,
-                                  {begin, begin + size}, host_ptr, std::move(properties));
+    return MemObject::create_view(Ref<Context>::share(&context), std::move(storage), flags, {begin, begin + size},
+                                  host_ptr, std::move(properties));
 }
 
 Result<Ref<MemObject>> create_buffer(cl_context context_handle, const cl_mem_properties* properties, cl_mem_flags flags,

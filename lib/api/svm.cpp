@@ -40,8 +40,7 @@ Result<void*> svm_alloc(cl_context handle, cl_svm_mem_flags flags, size_t size, 
     // Null (CL_INVALID_VALUE): alignment is not a power of two, or larger than the largest type.
     if (alignment && (!std::has_single_bit(alignment) || alignment > max_type_alignment))
         return fail(Status::invalid_value);
-    POLDER_ASSIGN(allocation,
-                  allocate(*context, {.kind = Allocation::Kind::svm, .size = size, .space = host_space}));
+    POLDER_ASSIGN(allocation, allocate(*context, {.kind = Allocation::Kind::svm, .size = size, .space = host_space}));
     return reinterpret_cast<void*>(static_cast<uintptr_t>(allocation->address()));
 }
 

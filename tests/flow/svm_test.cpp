@@ -28,7 +28,9 @@ protected:
     }
     void TearDown() override { clSVMFree(context, svm); }
 
-    cl_int* allocate(size_t size = bytes) { return static_cast<cl_int*>(clSVMAlloc(context, CL_MEM_READ_WRITE, size, 0)); }
+    cl_int* allocate(size_t size = bytes) {
+        return static_cast<cl_int*>(clSVMAlloc(context, CL_MEM_READ_WRITE, size, 0));
+    }
 
     void run_svm(const char* name, cl_int* pointer, size_t items, cl_int value) {
         const OwnedKernel kernel = make_kernel(program, name);
@@ -147,14 +149,16 @@ TEST_F(SvmFlow, PointersInMemoryAreFollowedWhereTheKernelWasToldOfThem) {
     ASSERT_EQ(clSetKernelArgSVMPointer(kernel, 0, box), CL_SUCCESS);
     ASSERT_EQ(clSetKernelArg(kernel, 1, sizeof value, &value), CL_SUCCESS);
     ASSERT_EQ(clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_SVM_PTRS, sizeof reached, reached), CL_SUCCESS);
-    ASSERT_EQ(clEnqueueNDRangeKernel(queues[host], kernel, 1, nullptr, &items, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
+    ASSERT_EQ(clEnqueueNDRangeKernel(queues[host], kernel, 1, nullptr, &items, nullptr, 0, nullptr, nullptr),
+              CL_SUCCESS);
     finish();
     run(second, "add", count, {}, mem(buffer), cl_int{1});
     EXPECT_EQ(read<cl_int>(buffer, 1, queues[second])[0], 1 + 1 + 5 + 1);
     // Told of nothing any more: nothing is brought.
     ASSERT_EQ(clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_SVM_PTRS, 0, nullptr), CL_SUCCESS);
     moved();
-    ASSERT_EQ(clEnqueueNDRangeKernel(queues[host], kernel, 1, nullptr, &items, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
+    ASSERT_EQ(clEnqueueNDRangeKernel(queues[host], kernel, 1, nullptr, &items, nullptr, 0, nullptr, nullptr),
+              CL_SUCCESS);
     EXPECT_EQ(moved(), 0u);
     clSVMFree(context, box);
 }
@@ -179,8 +183,8 @@ TEST_F(SvmFlow, BuffersAtOffsetsOfOneAllocationAndTheirPartsShareItsBytes) {
         expected[i] += 10000 + (i >= at ? 100 : 0) + (i >= 2 * at && i < 3 * at ? 1000 : 0);
     EXPECT_EQ(values(svm), expected);
     cl_int error = CL_SUCCESS;
-    void* const mapped = clEnqueueMapBuffer(queues[host], part_of_part, CL_TRUE, CL_MAP_READ, 4, 8, 0, nullptr, nullptr,
-                                            &error);
+    void* const mapped =
+        clEnqueueMapBuffer(queues[host], part_of_part, CL_TRUE, CL_MAP_READ, 4, 8, 0, nullptr, nullptr, &error);
     EXPECT_EQ(mapped, svm + 2 * at + 1);
     EXPECT_EQ(clEnqueueUnmapMemObject(queues[host], part_of_part, mapped, 0, nullptr, nullptr), CL_SUCCESS);
     finish();
@@ -239,9 +243,9 @@ public:
     explicit Gate(cl_command_queue queue) {
         std::promise<void>* const opened = &opened_;
         EXPECT_EQ(clEnqueueNativeKernel(
-                      queue,
-                      [](void* data) { (*static_cast<std::promise<void>**>(data))->get_future().wait(); },
-                      const_cast<std::promise<void>**>(&opened), sizeof opened, 0, nullptr, nullptr, 0, nullptr, nullptr),
+                      queue, [](void* data) { (*static_cast<std::promise<void>**>(data))->get_future().wait(); },
+                      const_cast<std::promise<void>**>(&opened), sizeof opened, 0, nullptr, nullptr, 0, nullptr,
+                      nullptr),
                   CL_SUCCESS);
         EXPECT_EQ(clFlush(queue), CL_SUCCESS);
     }
@@ -311,7 +315,8 @@ TEST_F(SvmFlow, AKernelHeldBackByAnEventKeepsTheMemoryThatIsFreed) {
     const size_t items = count;
     ASSERT_EQ(clSetKernelArgSVMPointer(kernel, 0, svm), CL_SUCCESS);
     ASSERT_EQ(clSetKernelArg(kernel, 1, sizeof one, &one), CL_SUCCESS);
-    ASSERT_EQ(clEnqueueNDRangeKernel(queues[host], kernel, 1, nullptr, &items, nullptr, 1, gate.in(), nullptr), CL_SUCCESS);
+    ASSERT_EQ(clEnqueueNDRangeKernel(queues[host], kernel, 1, nullptr, &items, nullptr, 1, gate.in(), nullptr),
+              CL_SUCCESS);
     clSVMFree(context, svm);
     svm = allocate();
     std::fill_n(svm, count, 7);
@@ -320,7 +325,8 @@ TEST_F(SvmFlow, AKernelHeldBackByAnEventKeepsTheMemoryThatIsFreed) {
     EXPECT_EQ(std::vector<cl_int>(svm, svm + count), std::vector<cl_int>(count, 7));
     // The argument still has the address, which may be that of the new allocation: then it is found.
     ASSERT_EQ(clSetKernelArgSVMPointer(kernel, 0, svm), CL_SUCCESS);
-    ASSERT_EQ(clEnqueueNDRangeKernel(queues[host], kernel, 1, nullptr, &items, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
+    ASSERT_EQ(clEnqueueNDRangeKernel(queues[host], kernel, 1, nullptr, &items, nullptr, 0, nullptr, nullptr),
+              CL_SUCCESS);
     EXPECT_EQ(values(svm, 1)[0], 8);
 }
 
@@ -335,7 +341,8 @@ TEST_F(SvmFlow, RandomCommandsThroughThePointerAndThroughBuffersAgreeWithAModel)
         const OwnedMem buffers[] = {make_buffer(small * 4, CL_MEM_USE_HOST_PTR, memory),
                                     make_buffer((small - offset) * 4, CL_MEM_USE_HOST_PTR, memory + offset)};
         std::vector<cl_int> model(small, 0);
-        ASSERT_EQ(clEnqueueSVMMemFill(queues[host], memory, model.data(), 4, small * 4, 0, nullptr, nullptr), CL_SUCCESS);
+        ASSERT_EQ(clEnqueueSVMMemFill(queues[host], memory, model.data(), 4, small * 4, 0, nullptr, nullptr),
+                  CL_SUCCESS);
         finish();
         cl_event previous = nullptr;
         for (int step = 0; step < 60; ++step) {
@@ -359,21 +366,23 @@ TEST_F(SvmFlow, RandomCommandsThroughThePointerAndThroughBuffersAgreeWithAModel)
                 else
                     ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffers[which].in()), CL_SUCCESS);
                 ASSERT_EQ(clSetKernelArg(kernel, 1, sizeof value, &value), CL_SUCCESS);
-                ASSERT_EQ(clEnqueueNDRangeKernel(queues[device], kernel, 1, nullptr, &size, nullptr, waits, after, done.out()),
+                ASSERT_EQ(clEnqueueNDRangeKernel(queues[device], kernel, 1, nullptr, &size, nullptr, waits, after,
+                                                 done.out()),
                           CL_SUCCESS);
                 change(base, size, [&](cl_int& number) { number += value; });
                 break;
             }
             case 2:
-                ASSERT_EQ(clEnqueueSVMMemFill(queues[host], memory + base + begin, &value, 4, size * 4, waits, after, done.out()),
+                ASSERT_EQ(clEnqueueSVMMemFill(queues[host], memory + base + begin, &value, 4, size * 4, waits, after,
+                                              done.out()),
                           CL_SUCCESS);
                 change(base + begin, size, [&](cl_int& number) { number = value; });
                 break;
             case 3: {
                 const std::vector<cl_int> written(size, value);
                 if (below(2))
-                    ASSERT_EQ(clEnqueueSVMMemcpy(queues[host], CL_TRUE, memory + base + begin, written.data(), size * 4, waits,
-                                                 after, done.out()),
+                    ASSERT_EQ(clEnqueueSVMMemcpy(queues[host], CL_TRUE, memory + base + begin, written.data(), size * 4,
+                                                 waits, after, done.out()),
                               CL_SUCCESS);
                 else
                     ASSERT_EQ(clEnqueueWriteBuffer(queues[device], buffers[which], CL_TRUE, begin * 4, size * 4,
@@ -385,20 +394,22 @@ TEST_F(SvmFlow, RandomCommandsThroughThePointerAndThroughBuffersAgreeWithAModel)
             case 4: {
                 std::vector<cl_int> seen(size);
                 if (below(2))
-                    ASSERT_EQ(clEnqueueSVMMemcpy(queues[host], CL_TRUE, seen.data(), memory + base + begin, size * 4, waits,
-                                                 after, done.out()),
+                    ASSERT_EQ(clEnqueueSVMMemcpy(queues[host], CL_TRUE, seen.data(), memory + base + begin, size * 4,
+                                                 waits, after, done.out()),
                               CL_SUCCESS);
                 else
-                    ASSERT_EQ(clEnqueueReadBuffer(queues[device], buffers[which], CL_TRUE, begin * 4, size * 4, seen.data(),
-                                                  waits, after, done.out()),
+                    ASSERT_EQ(clEnqueueReadBuffer(queues[device], buffers[which], CL_TRUE, begin * 4, size * 4,
+                                                  seen.data(), waits, after, done.out()),
                               CL_SUCCESS);
-                ASSERT_TRUE(std::equal(seen.begin(), seen.end(), model.begin() + static_cast<std::ptrdiff_t>(base + begin)))
+                ASSERT_TRUE(
+                    std::equal(seen.begin(), seen.end(), model.begin() + static_cast<std::ptrdiff_t>(base + begin)))
                     << "seed " << seed << ", step " << step;
                 break;
             }
             case 5: {
                 cl_int* const at = memory + base + begin;
-                ASSERT_EQ(clEnqueueSVMMap(queues[host], CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, at, size * 4, waits, after, nullptr),
+                ASSERT_EQ(clEnqueueSVMMap(queues[host], CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, at, size * 4, waits, after,
+                                          nullptr),
                           CL_SUCCESS);
                 ASSERT_TRUE(std::equal(at, at + size, model.begin() + static_cast<std::ptrdiff_t>(base + begin)))
                     << "seed " << seed << ", step " << step;
@@ -409,11 +420,13 @@ TEST_F(SvmFlow, RandomCommandsThroughThePointerAndThroughBuffersAgreeWithAModel)
             }
             default: {
                 cl_int error = CL_SUCCESS;
-                auto* const at = static_cast<cl_int*>(clEnqueueMapBuffer(queues[device], buffers[which], CL_TRUE, CL_MAP_WRITE,
-                                                                         begin * 4, size * 4, waits, after, nullptr, &error));
+                auto* const at =
+                    static_cast<cl_int*>(clEnqueueMapBuffer(queues[device], buffers[which], CL_TRUE, CL_MAP_WRITE,
+                                                            begin * 4, size * 4, waits, after, nullptr, &error));
                 ASSERT_EQ(at, memory + base + begin);
                 at[0] = value;
-                ASSERT_EQ(clEnqueueUnmapMemObject(queues[device], buffers[which], at, 0, nullptr, done.out()), CL_SUCCESS);
+                ASSERT_EQ(clEnqueueUnmapMemObject(queues[device], buffers[which], at, 0, nullptr, done.out()),
+                          CL_SUCCESS);
                 change(base + begin, 1, [&](cl_int& number) { number = value; });
                 break;
             }

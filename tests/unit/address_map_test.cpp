@@ -11,8 +11,8 @@ namespace polder::runtime {
 namespace {
 
 Ref<const Allocation> allocation(uint64_t address, uint64_t size) {
-    return Ref<const Allocation>::adopt(
-        new Allocation({.kind = Allocation::Kind::svm, .address = address, .size = size, .space = host_space}, nullptr));
+    return Ref<const Allocation>::adopt(new Allocation(
+        {.kind = Allocation::Kind::svm, .address = address, .size = size, .space = host_space}, nullptr));
 }
 
 TEST(AddressMap, FindsFirstAndLastByteAndNothingBesides) {

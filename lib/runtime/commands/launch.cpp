@@ -59,7 +59,7 @@ uint64_t place_locals(const LoadedCode& code, const KernelArguments& arguments, 
     return end;
 }
 
-} // namespace
+}  // namespace
 
 uint64_t local_bytes_used(const LoadedCode& code, const KernelArguments& arguments) {
     return place_locals(code, arguments, {});
@@ -76,8 +76,8 @@ Result<void> LaunchCommand::reserve(const Queue& queue) const {
     memory::Domain& domain = queue.context().domain();
     SmallVector<memory::Storage*, 8> missing;
     for (size_t i = 0; i < buffers_.size(); ++i)
-        if (buffers_[i] && access_of(i) != Access::none &&
-            !domain.is_reserved(buffers_[i]->storage(), queue.space())) [[unlikely]]
+        if (buffers_[i] && access_of(i) != Access::none && !domain.is_reserved(buffers_[i]->storage(), queue.space()))
+            [[unlikely]]
             missing.push_back(&buffers_[i]->storage());
     if (missing.empty()) [[likely]]
         return {};
@@ -103,7 +103,8 @@ Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Exec
     const auto submit = [&](driver::Waits waits, std::span<const DeviceAddress> addresses) {
         for (size_t i = 0; i < addresses.size(); ++i)
             if (places.values()[i].offset != no_argument)
-                put_address(block.values(), places.values()[i].offset, addresses[i].plus(places.values()[i].displacement));
+                put_address(block.values(), places.values()[i].offset,
+                            addresses[i].plus(places.values()[i].displacement));
         return launch(execution, waits, block.values());
     };
     driver::Timepoint done;
@@ -174,4 +175,4 @@ Result<driver::Timepoint> NativeCommand::submit(Queue& queue, const memory::Exec
     return done;
 }
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

@@ -37,8 +37,7 @@ Context::Context(std::vector<Ref<Device>> devices, std::vector<cl_context_proper
     : references_(ScatteredReferences::create(this, [](void* self) { delete static_cast<Context*>(self); })),
       devices_(std::move(devices)), max_allocation_bytes_(largest_allocation(devices_)),
       properties_(std::move(properties)), notify_(callback), notify_user_(user),
-      domain_(memory::Domain::create(spaces_of(devices_))),
-      addresses_(std::make_unique<AddressMap>()) {}
+      domain_(memory::Domain::create(spaces_of(devices_))), addresses_(std::make_unique<AddressMap>()) {}
 
 Context::~Context() {
     // Last registered first, as the specification says; the handle is still valid then.

@@ -19,7 +19,9 @@ public:
     [[nodiscard]] bool insert(Ref<const Allocation> allocation);
     // The allocation that contains `address`, or null.
     [[nodiscard]] Ref<const Allocation> find(uint64_t address) const;
-    [[nodiscard]] Ref<const Allocation> find(const void* pointer) const { return find(DeviceAddress::of(pointer).value); }
+    [[nodiscard]] Ref<const Allocation> find(const void* pointer) const {
+        return find(DeviceAddress::of(pointer).value);
+    }
     // An allocation with a byte in [begin, end), or null.
     [[nodiscard]] Ref<const Allocation> find_any(uint64_t begin, uint64_t end) const;
     // Removes and returns the allocation that begins at `address`; null when there is none.

@@ -39,10 +39,10 @@ public:
     struct Description {
         Kind kind = Kind::svm;
         uint64_t address = 0;  // as the application and kernels see it
-        uint64_t size = 0;     // bytes
-        SpaceId space;         // kernels on devices that compute there may follow the address
+        uint64_t size = 0;  // bytes
+        SpaceId space;  // kernels on devices that compute there may follow the address
         Device* device = nullptr;  // that the application named; null: none
-        uint64_t flags = 0;        // cl_mem_alloc_flags_intel
+        uint64_t flags = 0;  // cl_mem_alloc_flags_intel
     };
     Allocation(const Description& description, Ref<memory::Storage> storage)
         : description_(description), storage_(std::move(storage)) {}
