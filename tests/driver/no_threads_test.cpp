@@ -15,13 +15,20 @@ namespace {
 std::atomic<bool> refuse_threads{false};
 } // namespace
 
+// A sanitizer's own, which must see each thread: in this program it would take the place of the C library's.
+extern "C" [[gnu::weak]] int __interceptor_pthread_create(pthread_t*, const pthread_attr_t*,
+                                                          void* (*)(void*),  // NOLINT
+                                                          void*);
+
 // Takes the place of the C library's function in this program.
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
                               void* argument) {
     if (refuse_threads.load())
         return EAGAIN;
     using Function = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-    static const auto real = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "pthread_create"));
+    static const auto real = __interceptor_pthread_create
+                                 ? &__interceptor_pthread_create
+                                 : reinterpret_cast<Function>(dlsym(RTLD_NEXT, "pthread_create"));
     return real(thread, attributes, run, argument);
 }
 
