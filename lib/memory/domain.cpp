@@ -12,32 +12,6 @@ namespace {
 // For printf.
 unsigned long long llu(uint64_t number) { return number; }
 
-// Leases on their way to their storages: those that do not arrive go back to the pool.
-class LeaseGroup {
-public:
-    LeaseGroup(Allocator& pool, size_t count)
-        : pool_(pool), many_(count > 1 ? count : 0), count_(count), first_(count) {}
-    ~LeaseGroup() {
-        for (; first_ < count_; ++first_)
-            pool_.free(first().block, first().after.view());
-    }
-    LeaseGroup(const LeaseGroup&) = delete;
-    LeaseGroup& operator=(const LeaseGroup&) = delete;
-
-    [[nodiscard]] std::span<Lease> all() { return many_.empty() ? std::span{&one_, 1} : std::span{many_}; }
-    [[nodiscard]] const Lease& first() { return all()[first_]; }
-    void pop() { ++first_; }
-    // The pool has filled all of them.
-    void begin() { first_ = 0; }
-
-private:
-    Allocator& pool_;
-    Lease one_;
-    std::vector<Lease> many_;
-    const size_t count_;
-    size_t first_;
-};
-
 std::vector<SpaceId> ids_of(std::span<Space* const> spaces) {
     std::vector<SpaceId> ids{application_space};
     for (const Space* space : spaces)
@@ -49,104 +23,12 @@ std::vector<SpaceId> ids_of(std::span<Space* const> spaces) {
 
 } // namespace
 
-std::unique_ptr<Domain> Domain::create(std::span<Space* const> spaces) { return std::make_unique<DomainImpl>(spaces); }
-
-DomainImpl::DomainImpl(std::span<Space* const> spaces) : mover_(spaces), ledger_(ids_of(spaces)) {}
-
-// --- reserving ---
-
-Result<void> DomainImpl::reserve(Storage& storage, SpaceId space, const driver::Queue* queue) {
-    StorageImpl& owner = impl(storage);
-    if (owner.has_replica(space)) [[likely]]
-        return {};
-    return reserve_now(owner, space, {LeaseTerms::Consumer::device, queue});
+std::unique_ptr<Domain> Domain::create(std::span<Space* const> spaces, const DomainOptions& options) {
+    return std::make_unique<DomainImpl>(spaces, options);
 }
 
-Result<void> DomainImpl::reserve(std::span<Storage* const> storages, SpaceId space, const driver::Queue* queue) {
-    std::vector<StorageImpl*> missing;
-    for (Storage* storage : storages)
-        if (!impl(*storage).has_replica(space))
-            missing.push_back(&impl(*storage));
-    if (missing.empty())
-        return {};
-    // Guards are taken in one order, so that two commands never wait for each other.
-    std::sort(missing.begin(), missing.end());
-    missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
-    return reserve_now(missing, space, {LeaseTerms::Consumer::device, queue});
-}
-
-bool DomainImpl::is_reserved(const Storage& storage, SpaceId space) const {
-    return static_cast<const StorageImpl&>(storage).has_replica(space);
-}
-
-Result<void> DomainImpl::reserve_for_host(StorageImpl& storage) {
-    return reserve_now(storage, host_space, {LeaseTerms::Consumer::host});
-}
-
-[[gnu::noinline]] Result<void> DomainImpl::reserve_now(StorageImpl& storage, SpaceId space, const LeaseTerms& terms) {
-    const StorageImpl::AllocationGuard allocating{storage, space};
-    if (storage.has_replica(space))  // another thread was first
-        return {};
-    StorageImpl* const one = &storage;
-    return lease({&one, 1}, space, terms);
-}
-
-Result<void> DomainImpl::reserve_now(std::span<StorageImpl* const> storages, SpaceId space, const LeaseTerms& terms) {
-    std::deque<StorageImpl::AllocationGuard> allocating;
-    std::vector<StorageImpl*> missing;
-    for (StorageImpl* storage : storages) {
-        allocating.emplace_back(*storage, space);
-        if (!storage->has_replica(space))
-            missing.push_back(storage);
-    }
-    return missing.empty() ? Result<void>{} : lease(missing, space, terms);
-}
-
-// No lock is held while the pool is asked: a full pool waits for work in flight, and other threads must go on meanwhile.
-Result<void> DomainImpl::lease(std::span<StorageImpl* const> storages, SpaceId space, const LeaseTerms& terms) {
-    POLDER_TRY(reserve_staging(space));
-    SmallVector<LeaseRequest, 1> requests;
-    for (const StorageImpl* storage : storages)
-        requests.push_back({storage->size(), block_alignment});
-    Allocator& pool = mover_.space(space)->pool();
-    LeaseGroup leased{pool, storages.size()};
-    if (Result<void> result = pool.lease(requests.view(), terms, leased.all()); !result) {
-        POLDER_LOG(memory, "storage %llu%s: no memory in space %u: %.*s", llu(storages[0]->number()),
-                   storages.size() > 1 ? " and others" : "", space.value,
-                   static_cast<int>(result.error().detail().size()), result.error().detail().data());
-        return result;
-    }
-    leased.begin();
-    for (StorageImpl* storage : storages) {
-        const StorageGuard guard{*storage};
-        storage->add_block(space, leased.first());
-        POLDER_LOG(memory, "storage %llu: %llu bytes allocated in space %u at 0x%llx", llu(storage->number()),
-                   llu(storage->size().value), space.value, llu(leased.first().block.address.value));
-        leased.pop();
-    }
-    return {};
-}
-
-// Before bytes may have to go from one device to another through host memory, there must be some for them.
-Result<void> DomainImpl::reserve_staging(SpaceId space) {
-    SpaceSet used{space};
-    if (is_host_memory(space) || (spaces_used_.load(std::memory_order_relaxed) & used.bits) != 0)
-        return {};
-    {
-        const Lock lock{staging_mutex_};
-        used.bits |= spaces_used_.load(std::memory_order_relaxed);
-        if (mover_.staging().has_reserve() || !mover_.topology().stages(used)) {
-            spaces_used_.store(used.bits, std::memory_order_relaxed);
-            return {};
-        }
-    }
-    POLDER_TRY(mover_.staging().allocate_reserve());
-    const Lock lock{staging_mutex_};
-    spaces_used_.fetch_or(used.bits, std::memory_order_relaxed);
-    return {};
-}
-
-Result<void> DomainImpl::reserve_map(Storage& storage) { return reserve(storage, impl(storage).map_place(), nullptr); }
+DomainImpl::DomainImpl(std::span<Space* const> spaces, const DomainOptions& options)
+    : options_(options), mover_(spaces), ledger_(ids_of(spaces)) {}
 
 Result<DeviceAddress> DomainImpl::pin(Storage& storage, SpaceId space, Contents contents) {
     StorageImpl& owner = impl(storage);
@@ -155,7 +37,7 @@ Result<DeviceAddress> DomainImpl::pin(Storage& storage, SpaceId space, Contents 
     const StorageGuard guard{storage};
     if (contents == Contents::present)
         owner.write_initially(space);
-    return owner.address(space);
+    return owner.base(space, {0, owner.size().value});
 }
 
 // --- transfers ---
@@ -186,8 +68,9 @@ private:
 
 }  // namespace
 
-Result<Moved> DomainImpl::transfer(StorageImpl& storage, const StorageRect& rect, SpaceId from, SpaceId to,
+Result<Moved> DomainImpl::transfer(StorageImpl& storage, const StorageRect& rect, const Source& source, SpaceId to,
                                    StagingSlots* slots, driver::Timepoint after) {
+    const SpaceId from = source.space;
     Residency& residency = storage.residency();
     const Rows rows = rows_of(rect);
     // The command has prepared its rows; where those touch, they are one range, and this part may end within it.
@@ -199,7 +82,7 @@ Result<Moved> DomainImpl::transfer(StorageImpl& storage, const StorageRect& rect
         residency.hidden_read_waits(row, from, before_read);
         residency.hidden_write_waits(row, to, before_write);
     }
-    const Move move{place_of(from, storage.address(from), rect), place_of(to, storage.address(to), rect), rect.shape};
+    const Move move{place_of(from, source.base, rect), place_of(to, storage.base(to, rect.span()), rect), rect.shape};
     Moved moved;
     BrokenTransfer broken{residency, rows, move, moved};
     POLDER_TRY(mover_.hidden(move, before_read, before_write, slots, moved));
@@ -215,10 +98,10 @@ Result<Moved> DomainImpl::transfer(StorageImpl& storage, const StorageRect& rect
 Result<void> DomainImpl::make_resident(StorageImpl& storage, const StorageRect& rect, SpaceId target) {
     const SourceChoice choice{mover_.topology(), target, target};
     count_needed(storage.residency(), rows_of(rect), choice, HostPlaces::apart);
-    const RectParts parts = split_by_source(storage.residency(), rect, choice);
+    const RectParts parts = split_by_source(storage.residency(), storage.replicas(), rect, choice);
     for (const RectPart& part : parts)
         if (part.source != target)
-            POLDER_TRY(transfer(storage, part_of(rect, part), part.source, target));
+            POLDER_TRY(transfer(storage, part_of(rect, part), {part.source, part.base}, target));
     return {};
 }
 
@@ -281,11 +164,14 @@ Result<void> DomainImpl::transfer_chunk(StorageImpl& storage, ByteRange done, By
     if (has_failed(last))
         return fail(last.queue->status(last.value), "a transfer between two devices has failed");
     const StorageGuard guard{storage};
+    if (!storage.find(target, chunk))
+        return {};  // taken away meanwhile: the command is planned again
     Residency& residency = storage.residency();
     residency.prepare({&chunk, 1}, 3);
     struct Part {
         ByteRange range;
         SpaceId from;
+        DeviceAddress base;
     };
     SmallVector<Part, 4> parts;
     residency.visit(chunk, [&](ByteRange range, const RangeState& state) {
@@ -293,11 +179,14 @@ Result<void> DomainImpl::transfer_chunk(StorageImpl& storage, ByteRange done, By
             return;
         const SpaceId from = mover_.topology().best_source(state.holders, target);
         if (mover_.topology().route(from, target) == Route::staged)
-            parts.push_back({range, from});
+            storage.replicas().visit(from, range, [&](const Replica& replica) {
+                parts.push_back({replica.range.intersect(range), from, replica.base});
+            });
     });
     residency.prepare({&done, 1}, 2 * parts.size());
     for (const Part& part : parts) {
-        POLDER_ASSIGN(moved, transfer(storage, StorageRect::of(part.range), part.from, target, slots, last));
+        POLDER_ASSIGN(moved,
+                      transfer(storage, StorageRect::of(part.range), {part.from, part.base}, target, slots, last));
         residency.commit_broken_transfer({&done, 1}, {part.from, target, moved.read, moved.written});
         ledger_.add_needed(part.from, target, ByteCount{part.range.size()});
         last = moved.written;

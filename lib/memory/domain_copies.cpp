@@ -74,11 +74,11 @@ Result<driver::Timepoint> DomainImpl::read(const Execution& execution, Storage& 
     const Prepared prepared{storage.residency(), rows, 1};
     const SourceChoice choice{mover_.topology(), host_space, execution.space};
     count_needed(storage.residency(), rows, choice, HostPlaces::alike);
-    const RectParts parts = split_by_source(storage.residency(), rect, choice);
+    const RectParts parts = split_by_source(storage.residency(), storage.replicas(), rect, choice);
     for (const RectPart& part : parts) {
         const StorageRect part_rect = part_of(rect, part);
         const DeviceAddress target = DeviceAddress::of(to).plus(part.x + row_offset(to_layout, part.y, part.z));
-        const Move move{place_of(part.source, storage.address(part.source), part_rect),
+        const Move move{place_of(part.source, part.base, part_rect),
                         {host_space, target, to_layout},
                         part.shape};
         driver::Timepoint done;
@@ -92,9 +92,14 @@ Result<driver::Timepoint> DomainImpl::read(const Execution& execution, Storage& 
 
 Result<driver::Timepoint> DomainImpl::write(const Execution& execution, Storage& to, const StorageRect& rect,
                                             const std::byte* from, driver::RectLayout from_layout) {
-    POLDER_TRY(reserve(to, execution.space, &execution.queue));
-    const StorageGuard guard{to};
-    StorageImpl& storage = impl(to);
+    const Use all{&to, rect.span(), Access::overwrite};
+    return with_memory({&all, 1}, execution.space, &execution.queue, {&all, 1},
+                       [&] { return write_there(execution, impl(to), rect, from, from_layout); });
+}
+
+Result<driver::Timepoint> DomainImpl::write_there(const Execution& execution, StorageImpl& storage,
+                                                  const StorageRect& rect, const std::byte* from,
+                                                  driver::RectLayout from_layout) {
     Residency& residency = storage.residency();
     const Rows rows = rows_of(rect);
     const Prepared prepared{residency, rows, 1};
@@ -103,7 +108,7 @@ Result<driver::Timepoint> DomainImpl::write(const Execution& execution, Storage&
     add_waits_to_overwrite(residency, rows, execution.space, waits);
     const Version version = next_version(residency, rows.view());
     const Move move{{host_space, DeviceAddress::of(from), from_layout},
-                    place_of(execution.space, storage.address(execution.space), rect),
+                    place_of(execution.space, storage.base(execution.space, rect.span()), rect),
                     rect.shape};
     Moved moved;
     POLDER_TRY(mover_.on_queue(execution.queue, move, {}, {waits.view(), execution.times}, moved));
@@ -121,12 +126,15 @@ Result<driver::Timepoint> DomainImpl::write(const Execution& execution, Storage&
 // Each part of the target is committed as soon as it is submitted: a failure halfway leaves no operation unknown.
 Result<driver::Timepoint> DomainImpl::copy(const Execution& execution, Storage& from, const StorageRect& from_rect,
                                            Storage& to, const StorageRect& to_rect) {
-    POLDER_TRY(reserve(to, execution.space, &execution.queue));
     Sequence sequence{execution};
-    const Use both[] = {{&from, {}}, {&to, {}}};
-    const StorageGuard guard{both};
-    StorageImpl& source = impl(from);
-    StorageImpl& target = impl(to);
+    const Use both[] = {{&to, to_rect.span(), Access::overwrite}, {&from, from_rect.span(), Access::read}};
+    return with_memory({both, 1}, execution.space, &execution.queue, both,
+                       [&] { return copy_there(sequence, execution, impl(from), from_rect, impl(to), to_rect); });
+}
+
+Result<driver::Timepoint> DomainImpl::copy_there(Sequence& sequence, const Execution& execution, StorageImpl& source,
+                                                 const StorageRect& from_rect, StorageImpl& target,
+                                                 const StorageRect& to_rect) {
     const Rows to_rows = rows_of(to_rect);
     const Rows from_rows = rows_of(from_rect);
     const Prepared from_prepared{source.residency(), from_rows, 1};
@@ -134,14 +142,14 @@ Result<driver::Timepoint> DomainImpl::copy(const Execution& execution, Storage& 
     const Prepared to_prepared{target.residency(), to_rows, 3};
     add_waits_to_overwrite(target.residency(), to_rows, execution.space, sequence.before());
     const Version version = next_version(target.residency(), to_rows.view());
-    const DeviceAddress to_base = target.address(execution.space);
+    const DeviceAddress to_base = target.base(execution.space, to_rect.span());
     const SourceChoice choice{mover_.topology(), execution.space, execution.space};
     count_needed(source.residency(), from_rows, choice, HostPlaces::alike);
-    const RectParts parts = split_by_source(source.residency(), from_rect, choice);
+    const RectParts parts = split_by_source(source.residency(), source.replicas(), from_rect, choice);
     for (const RectPart& part : parts) {
         const StorageRect part_from = part_of(from_rect, part);
         const StorageRect part_to = part_of(to_rect, part);
-        const Move move{place_of(part.source, source.address(part.source), part_from),
+        const Move move{place_of(part.source, part.base, part_from),
                         place_of(execution.space, to_base, part_to), part.shape};
         const Rows written = rows_of(part_to);
         target.residency().prepare(written.view(), 3);
@@ -164,9 +172,13 @@ Result<driver::Timepoint> DomainImpl::copy(const Execution& execution, Storage& 
 
 Result<driver::Timepoint> DomainImpl::fill(const Execution& execution, Storage& to, ByteRange range,
                                            std::span<const std::byte> pattern) {
-    POLDER_TRY(reserve(to, execution.space, &execution.queue));
-    const StorageGuard guard{to};
-    StorageImpl& storage = impl(to);
+    const Use all{&to, range, Access::overwrite};
+    return with_memory({&all, 1}, execution.space, &execution.queue, {&all, 1},
+                       [&] { return fill_there(execution, impl(to), range, pattern); });
+}
+
+driver::Timepoint DomainImpl::fill_there(const Execution& execution, StorageImpl& storage, ByteRange range,
+                                         std::span<const std::byte> pattern) {
     Residency& residency = storage.residency();
     residency.prepare({&range, 1}, 1);
     WaitList waits{&execution.queue};
@@ -174,7 +186,7 @@ Result<driver::Timepoint> DomainImpl::fill(const Execution& execution, Storage& 
     residency.user_waits(range, execution.space, Access::overwrite, waits);
     const Version version = next_version(residency, range);
     const driver::Timepoint done = execution.queue.fill(
-        {storage.address(execution.space).plus(range.begin), range.size(), pattern}, {waits.view(), execution.times});
+        {*storage.find(execution.space, range), range.size(), pattern}, {waits.view(), execution.times});
     residency.commit_write({&range, 1}, execution.space, version, done);
     residency.merge({&range, 1});
     POLDER_LOG(memory, "storage %llu: fill of [%llu, %llu) on space %u, version %llu",

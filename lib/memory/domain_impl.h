@@ -22,15 +22,15 @@ class Sequence;
 
 class DomainImpl final : public Domain {
 public:
-    explicit DomainImpl(std::span<Space* const> spaces);
+    DomainImpl(std::span<Space* const> spaces, const DomainOptions& options);
 
-    [[nodiscard]] Result<void> reserve(Storage& storage, SpaceId space, const driver::Queue* queue) override;
-    [[nodiscard]] Result<void> reserve(std::span<Storage* const> storages, SpaceId space,
-                                       const driver::Queue* queue) override;
-    [[nodiscard]] bool is_reserved(const Storage& storage, SpaceId space) const override;
-    // Host memory that the calling thread is about to write.
+    using Domain::reserve;
+    using Domain::reserve_map;
+    [[nodiscard]] Result<void> reserve(std::span<const Use> uses, SpaceId space, const driver::Queue* queue) override;
+    [[nodiscard]] bool is_reserved(const Storage& storage, ByteRange range, SpaceId space) const override;
+    // Host memory for all of a new storage that the calling thread is about to write.
     [[nodiscard]] Result<void> reserve_for_host(StorageImpl& storage);
-    [[nodiscard]] Result<void> reserve_map(Storage& storage) override;
+    [[nodiscard]] Result<void> reserve_map(Storage& storage, ByteRange range) override;
     [[nodiscard]] Result<DeviceAddress> pin(Storage& storage, SpaceId space, Contents contents) override;
 
     [[nodiscard]] Result<driver::Timepoint> launch(const Execution& execution, std::span<const Use> uses,
@@ -59,17 +59,66 @@ private:
 
     static StorageImpl& impl(Storage& storage) { return static_cast<StorageImpl&>(storage); }
 
-    // --- reserving; domain.cpp. May wait for work in flight, so never under a storage's lock ---
-    [[nodiscard]] Result<void> reserve_now(std::span<StorageImpl* const> storages, SpaceId space,
-                                           const LeaseTerms& terms);
-    [[nodiscard]] Result<void> reserve_now(StorageImpl& storage, SpaceId space, const LeaseTerms& terms);
+    // --- reserving; domain_reserve.cpp. May wait for work in flight, so never under a storage's lock ---
+    // A replica to make.
+    struct Wanted {
+        StorageImpl* storage = nullptr;
+        Growth growth;
+    };
+    using WantedList = SmallVector<Wanted, 1>;
+    class ChargedParts;
+
+    // False without a lock, so that it may just have become true.
+    [[nodiscard]] static bool has_memory(const StorageImpl& storage, ByteRange range, SpaceId space);
+    [[nodiscard]] Result<void> reserve_now(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms);
+    // For uses that are sorted by storage and range. Having the allocation guards of the storages.
+    [[nodiscard]] Result<void> add_memory(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms);
+    void want(const Use& use, SpaceId space, WantedList& blocks, WantedList& parts) const;
+    void want_block(StorageImpl& storage, ByteRange range, SpaceId space, WantedList& blocks) const;
+    [[nodiscard]] Result<void> add_blocks(std::span<const Wanted> wanted, SpaceId space, const LeaseTerms& terms);
+    // With the storage's lock. A failure leaves the storage as it was; what was submitted is added to lease.after.
+    [[nodiscard]] Result<void> attach(const Wanted& wanted, SpaceId space, Lease& lease);
+    [[nodiscard]] Result<void> gather(StorageImpl& storage, const Replica& from, DeviceAddress base, Lease& lease);
     [[nodiscard]] Result<void> reserve_staging(SpaceId space);
-    [[nodiscard]] Result<void> lease(std::span<StorageImpl* const> storages, SpaceId space, const LeaseTerms& terms);
+
+    // The memory of one command: provided without locks, then looked for under the locks of the storages, because it may have
+    // been taken away in between.
+    class Provision {
+    public:
+        Provision(DomainImpl& domain, std::span<const Use> uses, SpaceId space, const driver::Queue* queue)
+            : domain_(domain), uses_(uses), space_(space), queue_(queue) {}
+        [[nodiscard]] Result<void> provide() { return domain_.reserve(uses_, space_, queue_); }
+        [[nodiscard]] bool is_there() const;
+
+    private:
+        DomainImpl& domain_;
+        const std::span<const Use> uses_;
+        const SpaceId space_;
+        const driver::Queue* const queue_;
+    };
+    // Calls body() under the locks of `locked` when `uses` have memory in `space`.
+    template <class Body>
+    [[nodiscard]] Result<driver::Timepoint> with_memory(std::span<const Use> uses, SpaceId space,
+                                                        const driver::Queue* queue, std::span<const Use> locked,
+                                                        Body&& body) {
+        Provision memory{*this, uses, space, queue};
+        for (;;) {
+            POLDER_TRY(memory.provide());
+            const StorageGuard guard{locked};
+            if (memory.is_there()) [[likely]]
+                return body();
+        }
+    }
 
     // --- transfers; domain.cpp ---
+    // A replica that bytes come from.
+    struct Source {
+        SpaceId space;
+        DeviceAddress base;
+    };
     // Copies `rect`, which `from` holds and `to` does not, and commits that. The storage is locked, and its rows are
     // prepared for two touches more. `slots` are for staging, or null. Writing waits for `after` as well.
-    [[nodiscard]] Result<Moved> transfer(StorageImpl& storage, const StorageRect& rect, SpaceId from, SpaceId to,
+    [[nodiscard]] Result<Moved> transfer(StorageImpl& storage, const StorageRect& rect, const Source& from, SpaceId to,
                                          StagingSlots* slots = nullptr, driver::Timepoint after = {});
     // Makes `target` a holder of what is stale of `rect` there. Likewise.
     [[nodiscard]] Result<void> make_resident(StorageImpl& storage, const StorageRect& rect, SpaceId target);
@@ -103,9 +152,26 @@ private:
     [[nodiscard]] Result<void> copy_part(Sequence& sequence, const Execution& execution, const CopyPart& part,
                                          driver::Timepoint& done);
 
+    // Under the locks, with memory for what they write.
+    [[nodiscard]] Result<driver::Timepoint> write_there(const Execution& execution, StorageImpl& storage,
+                                                        const StorageRect& rect, const std::byte* from,
+                                                        driver::RectLayout from_layout);
+    [[nodiscard]] Result<driver::Timepoint> copy_there(Sequence& sequence, const Execution& execution,
+                                                       StorageImpl& source, const StorageRect& from_rect,
+                                                       StorageImpl& target, const StorageRect& to_rect);
+    [[nodiscard]] static driver::Timepoint fill_there(const Execution& execution, StorageImpl& storage, ByteRange range,
+                                                      std::span<const std::byte> pattern);
+
+    // --- maps and migration; domain_maps.cpp ---
+    [[nodiscard]] Result<driver::Timepoint> map_there(Sequence& sequence, StorageImpl& storage, const StorageRect& rect,
+                                                      MapAccess access);
+    [[nodiscard]] Result<driver::Timepoint> migrate_there(Sequence& sequence, std::span<const Use> ranges,
+                                                          SpaceId target, Content content);
+
     // --- kernels; domain_launch.cpp ---
     [[nodiscard]] Result<void> prepare_by_plan(LaunchPlan& launch);
 
+    const DomainOptions options_;
     Mover mover_;
     LedgerImpl ledger_;
     // Devices' memories that storages have been given, as SpaceSet::bits. Written under the mutex.

@@ -27,12 +27,12 @@ struct DomainImpl::LaunchPlan {
         waits.reset(&execution.queue);
         waits.require(execution.waits);
     }
-    // False when bytes are missing.
-    [[nodiscard]] bool prepare_in_place();
+    enum class Bytes : uint8_t { in_place, stale, without_memory };
+    [[nodiscard]] Bytes prepare_in_place();
     void commit(driver::Timepoint done) noexcept;
 };
 
-bool DomainImpl::LaunchPlan::prepare_in_place() {
+DomainImpl::LaunchPlan::Bytes DomainImpl::LaunchPlan::prepare_in_place() {
     const SpaceId space = execution.space;
     // Two uses may share bytes, and read and write them.
     const uint32_t touches = uses.size() > 1 ? 2 : 1;
@@ -42,13 +42,16 @@ bool DomainImpl::LaunchPlan::prepare_in_place() {
         const Use& use = uses[i];
         StorageImpl& storage = impl(*use.storage);
         Residency& residency = storage.residency();
-        addresses[i] = storage.address(space).plus(use.range.begin);
+        const auto address = storage.find(space, use.range);
+        if (!address) [[unlikely]]
+            return Bytes::without_memory;
+        addresses[i] = *address;
         const auto newest = residency.prepare_in_place(use.range, space, use.access, touches, waits);
         in_place = in_place && newest.has_value();
         next[i] = newest.value_or(Version{}).next();
         is_split = is_split || residency.is_split();
     }
-    return in_place;
+    return in_place ? Bytes::in_place : Bytes::stale;
 }
 
 void DomainImpl::LaunchPlan::commit(driver::Timepoint done) noexcept {
@@ -93,15 +96,19 @@ private:
 
 Result<driver::Timepoint> DomainImpl::launch(const Execution& execution, std::span<const Use> uses,
                                              SubmitLaunch submit) {
-    for (const Use& use : uses)
-        POLDER_TRY(reserve(*use.storage, execution.space, &execution.queue));
+    using Bytes = LaunchPlan::Bytes;
     PerUse<DeviceAddress> addresses{uses.size()};
     PerUse<Version> next{uses.size()};
     LaunchPlan launch{execution, uses, addresses.values(), next.values()};
+    Provision memory{*this, uses, execution.space, &execution.queue};
     for (;;) {
+        POLDER_TRY(memory.provide());
         {
             const StorageGuard guard{uses};
-            if (launch.prepare_in_place()) [[likely]]
+            const Bytes bytes = launch.prepare_in_place();
+            if (bytes == Bytes::without_memory) [[unlikely]]
+                continue;
+            if (bytes == Bytes::in_place) [[likely]]
                 POLDER_LOG(memory, "kernel on space %u: %zu uses in place", execution.space.value, uses.size());
             else
                 POLDER_TRY(prepare_by_plan(launch));
@@ -140,9 +147,14 @@ Result<void> DomainImpl::prepare_by_plan(LaunchPlan& launch) {
         ledger_.add_needed(needed.from, target, ByteCount{needed.bytes});
     for (const PlannedVersion& version : made.versions)
         launch.next[version.use] = version.next;
-    for (const PlannedTransfer& transfer : made.transfers)
-        POLDER_TRY(this->transfer(impl(*launch.uses[transfer.use].storage), StorageRect::of(transfer.range),
-                                  transfer.from, target));
+    for (const PlannedTransfer& transfer : made.transfers) {
+        StorageImpl& storage = impl(*launch.uses[transfer.use].storage);
+        SmallVector<Replica, 1> sources;
+        storage.replicas().visit(transfer.from, transfer.range, [&](const Replica& known) { sources.push_back(known); });
+        for (const Replica& from : sources)
+            POLDER_TRY(this->transfer(storage, StorageRect::of(from.range.intersect(transfer.range)),
+                                      {from.space, from.base}, target));
+    }
     launch.wait_for_events();
     for (const Use& use : launch.uses)
         impl(*use.storage).residency().user_waits(use.range, target, use.access, launch.waits);

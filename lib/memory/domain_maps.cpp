@@ -32,9 +32,14 @@ const char* name_of(MapAccess access) {
 
 Result<driver::Timepoint> DomainImpl::map(const Execution& execution, Storage& of, const StorageRect& rect,
                                           MapAccess access) {
-    POLDER_TRY(reserve_map(of));
-    const StorageGuard guard{of};
-    StorageImpl& storage = impl(of);
+    Sequence sequence{execution};
+    const Use all{&of, rect.span(), access_of(access)};
+    return with_memory({&all, 1}, impl(of).map_place(), &execution.queue, {&all, 1},
+                       [&] { return map_there(sequence, impl(of), rect, access); });
+}
+
+Result<driver::Timepoint> DomainImpl::map_there(Sequence& sequence, StorageImpl& storage, const StorageRect& rect,
+                                                MapAccess access) {
     Residency& residency = storage.residency();
     const SpaceId place = storage.map_place();
     const Rows rows = rows_of(rect);
@@ -43,7 +48,6 @@ Result<driver::Timepoint> DomainImpl::map(const Execution& execution, Storage& o
     const Prepared prepared{residency, rows, 3};
     if (reads(access_of(access)))
         POLDER_TRY(make_resident(storage, rect, place));
-    Sequence sequence{execution};
     for (const ByteRange& row : rows)
         residency.user_waits(row, place, access_of(access), sequence.before());
     const driver::Timepoint done = sequence.finish();
@@ -82,13 +86,23 @@ SpaceId place_in(StorageImpl& storage, SpaceId target) { return target.is_host()
 // Long transfers go first, without the locks; what is left is done together.
 Result<driver::Timepoint> DomainImpl::migrate(const Execution& execution, std::span<const Use> ranges, SpaceId target,
                                               Content content) {
+    SmallVector<Use, 4> needed;  // the application's memory is always there
+    for (const Use& use : ranges)
+        if (place_in(impl(*use.storage), target) == target)
+            needed.push_back(use);
     for (const Use& use : ranges) {
-        POLDER_TRY(target.is_host() ? reserve_map(*use.storage) : reserve(*use.storage, target, &execution.queue));
-        if (content == Content::kept && has_long_transfer(impl(*use.storage), use.range, target))
-            POLDER_TRY(transfer_in_chunks({&impl(*use.storage), use.range}, target));
+        if (content == Content::undefined || !has_long_transfer(impl(*use.storage), use.range, target))
+            continue;
+        POLDER_TRY(reserve(needed.view(), target, &execution.queue));
+        POLDER_TRY(transfer_in_chunks({&impl(*use.storage), use.range}, target));
     }
-    const StorageGuard guard{ranges};
     Sequence sequence{execution};
+    return with_memory(needed.view(), target, &execution.queue, ranges,
+                       [&] { return migrate_there(sequence, ranges, target, content); });
+}
+
+Result<driver::Timepoint> DomainImpl::migrate_there(Sequence& sequence, std::span<const Use> ranges, SpaceId target,
+                                                    Content content) {
     SmallVector<Version, 8> next;
     for (const Use& use : ranges) {
         StorageImpl& storage = impl(*use.storage);

@@ -29,9 +29,7 @@ LedgerImpl::Counters& LedgerImpl::mine(SpaceId from, SpaceId to) noexcept {
     return counters_[stride_ * (this_thread() % copies) + pair(from, to)];
 }
 
-void LedgerImpl::add_moved(SpaceId from, SpaceId to, ByteCount bytes) noexcept {
-    if (from == to)
-        return;
+void LedgerImpl::add(SpaceId from, SpaceId to, ByteCount bytes) noexcept {
     Counters& counters = mine(from, to);
     counters.transfers.fetch_add(1, std::memory_order_relaxed);
     counters.moved.fetch_add(bytes.value, std::memory_order_relaxed);
@@ -57,8 +55,7 @@ template <class F>
 void LedgerImpl::for_each_pair(F&& f) const {
     for (const SpaceId from : spaces_)
         for (const SpaceId to : spaces_)
-            if (from != to)
-                f(sum(from, to));
+            f(sum(from, to));
 }
 
 std::vector<Ledger::Entry> LedgerImpl::entries() const {
@@ -72,7 +69,13 @@ std::vector<Ledger::Entry> LedgerImpl::entries() const {
 
 uint64_t LedgerImpl::moved_bytes() const {
     uint64_t bytes = 0;
-    for_each_pair([&](const Entry& entry) { bytes += entry.moved_bytes; });
+    for_each_pair([&](const Entry& entry) { bytes += entry.from != entry.to ? entry.moved_bytes : 0; });
+    return bytes;
+}
+
+uint64_t LedgerImpl::gathered_bytes() const {
+    uint64_t bytes = 0;
+    for_each_pair([&](const Entry& entry) { bytes += entry.from == entry.to ? entry.moved_bytes : 0; });
     return bytes;
 }
 

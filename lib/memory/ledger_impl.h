@@ -17,11 +17,17 @@ public:
     explicit LedgerImpl(std::span<const SpaceId> spaces);
 
     // One transfer of `bytes`. Nothing when it stays in its memory.
-    void add_moved(SpaceId from, SpaceId to, ByteCount bytes) noexcept;
+    void add_moved(SpaceId from, SpaceId to, ByteCount bytes) noexcept {
+        if (from != to)
+            add(from, to, bytes);
+    }
+    // One copy of `bytes` within `space` that no command asked for.
+    void add_gathered(SpaceId space, ByteCount bytes) noexcept { add(space, space, bytes); }
     void add_needed(SpaceId from, SpaceId to, ByteCount bytes) noexcept;
 
     [[nodiscard]] std::vector<Entry> entries() const override;
     [[nodiscard]] uint64_t moved_bytes() const override;
+    [[nodiscard]] uint64_t gathered_bytes() const override;
     [[nodiscard]] uint64_t needed_bytes() const override;
     void reset() override;
 
@@ -35,6 +41,7 @@ private:
     [[nodiscard]] size_t pair(SpaceId from, SpaceId to) const {
         return size_t{index_[from.value]} * spaces_.size() + index_[to.value];
     }
+    void add(SpaceId from, SpaceId to, ByteCount bytes) noexcept;
     [[nodiscard]] Counters& mine(SpaceId from, SpaceId to) noexcept;
     [[nodiscard]] Entry sum(SpaceId from, SpaceId to) const;
     template <class F>

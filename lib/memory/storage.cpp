@@ -21,7 +21,7 @@ Result<Ref<Storage>> Storage::create(Domain& domain, ByteCount size, const Stora
         storage->add_application_memory(options.application_memory);
     if (options.initial_contents) {
         POLDER_TRY(static_cast<DomainImpl&>(domain).reserve_for_host(*storage));
-        std::memcpy(storage->address(host_space).host(), options.initial_contents, size.value);
+        std::memcpy(storage->base(host_space, {0, size.value}).host(), options.initial_contents, size.value);
         storage->write_initially(host_space);
     }
     return Ref<Storage>{std::move(storage)};
@@ -39,35 +39,64 @@ uint64_t StorageImpl::number() const {
     return number_.compare_exchange_strong(number, fresh, std::memory_order_relaxed) ? fresh : number;
 }
 
-StorageImpl::AllocationGuard::AllocationGuard(StorageImpl& storage, SpaceId space)
-    : allocating_(storage.allocating_), bit_(SpaceSet{space}.bits) {
-    for (uint64_t before; (before = allocating_.fetch_or(bit_, std::memory_order_acquire)) & bit_;)
+void StorageImpl::begin_allocating(SpaceId space) noexcept {
+    const uint64_t bit = SpaceSet{space}.bits;
+    for (uint64_t before; (before = allocating_.fetch_or(bit, std::memory_order_acquire)) & bit;)
         allocating_.wait(before, std::memory_order_relaxed);
 }
 
-StorageImpl::AllocationGuard::~AllocationGuard() {
-    allocating_.fetch_and(~bit_, std::memory_order_release);
+void StorageImpl::end_allocating(SpaceId space) noexcept {
+    allocating_.fetch_and(~SpaceSet{space}.bits, std::memory_order_release);
     allocating_.notify_all();
 }
+
+namespace {
+
+// Collects what is in flight with `collect`. When the host has no memory for the list, waits for all of it instead: a
+// destructor cannot fail.
+template <class Collect>
+void collect_or_wait(const Residency& residency, WaitList& waits, Collect&& collect) noexcept {
+    try {
+        collect(waits);
+    } catch (const std::bad_alloc&) {
+        waits.reset(nullptr);
+        residency.wait_for_all();
+    }
+}
+
+} // namespace
 
 void StorageImpl::add_application_memory(std::byte* memory) {
     const bool in_place = block_alignment.divides(DeviceAddress::of(memory).value);
     map_place_ = in_place ? host_space : application_space;
-    add_replica({map_place_, DeviceAddress::of(memory), std::nullopt});
+    add_replica({map_place_, 0, {0, size().value}, DeviceAddress::of(memory), std::nullopt});
     write_initially(map_place_);
 }
 
-void StorageImpl::add_block(SpaceId space, const Lease& lease) {
-    replicas_.reserve(replicas_.size() + 1);
-    residency_.begin_in(space, lease.after.view());
-    add_replica({space, lease.block.address, lease.block});
+void StorageImpl::add_replica(const Replica& replica) noexcept {
+    replicas_.insert(replica);
+    if (replica.space == map_place_)
+        map_address_.store(replica.base.host(), std::memory_order_release);
+    note_spaces();
 }
 
-void StorageImpl::add_replica(const Replica& replica) {
-    replicas_.push_back(replica);
-    if (replica.space == map_place_)
-        map_address_.store(replica.address.host(), std::memory_order_release);
-    replica_spaces_.fetch_or(SpaceSet{replica.space}.bits, std::memory_order_release);
+void StorageImpl::remove_replica(const Replica& replica) noexcept {
+    const Replica removed = replica;
+    replicas_.erase(removed.space, removed.range.begin);
+    note_spaces();
+    give_back(removed);
+}
+
+void StorageImpl::note_spaces() noexcept {
+    SpaceSet any;
+    SpaceSet whole;
+    for (const Replica& known : replicas_) {
+        any.insert(known.space);
+        if (known.range.size() == size().value)
+            whole.insert(known.space);
+    }
+    replica_spaces_.store(any.bits, std::memory_order_release);
+    whole_spaces_.store(whole.bits, std::memory_order_release);
 }
 
 void StorageImpl::run_when_idle(ByteRange range, CompletionCallback callback) {
@@ -90,36 +119,25 @@ void StorageImpl::wait_until_idle() {
 }
 
 bool StorageImpl::validate() const {
-    bool valid = residency_.validate();
-    residency_.visit({0, size().value}, [&](ByteRange, const RangeState& state) {
-        valid = valid && (state.holders.bits & ~replica_spaces_.load(std::memory_order_relaxed)) == 0;
+    bool valid = residency_.validate() && replicas_.validate();
+    residency_.visit({0, size().value}, [&](ByteRange range, const RangeState& state) {
+        for (SpaceSet rest = state.holders; !rest.empty(); rest.erase(rest.first())) {
+            uint64_t held = 0;
+            replicas_.visit(rest.first(), range,
+                            [&](const Replica& replica) { held += replica.range.intersect(range).size(); });
+            valid = valid && held == range.size();
+        }
     });
     return valid;
 }
 
 StorageImpl::~StorageImpl() {
-    if (replicas_.empty() && !destroyed_.function) [[likely]] {  // never used
+    if (replicas_.empty() && !stretch_ && !destroyed_.function) [[likely]] {  // never used
         POLDER_LOG(memory, "storage %llu: destroyed", static_cast<unsigned long long>(number()));
         return;
     }
     give_back();
 }
-
-namespace {
-
-// Collects what is in flight with `collect`. When the host has no memory for the list, waits for all of it instead: a
-// destructor cannot fail.
-template <class Collect>
-void collect_or_wait(const Residency& residency, WaitList& waits, Collect&& collect) noexcept {
-    try {
-        collect(waits);
-    } catch (const std::bad_alloc&) {
-        waits.reset(nullptr);
-        residency.wait_for_all();
-    }
-}
-
-} // namespace
 
 // Memory goes back as soon as the work in flight there is done; the application hears of it when all of it is.
 void StorageImpl::give_back() noexcept {
@@ -127,6 +145,8 @@ void StorageImpl::give_back() noexcept {
     collect_or_wait(residency_, all, [this](WaitList& waits) { residency_.all_waits(waits); });
     for (const Replica& replica : replicas_)
         give_back(replica);
+    if (stretch_)
+        give_back_stretch();
     POLDER_LOG(memory, "storage %llu: destroyed%s", static_cast<unsigned long long>(number()),
                all.empty() ? "" : ", work in flight");
     if (destroyed_.function)
@@ -137,8 +157,16 @@ void StorageImpl::give_back(const Replica& replica) noexcept {
     if (!replica.block)
         return;
     WaitList here;
-    collect_or_wait(residency_, here, [&](WaitList& waits) { residency_.all_waits(replica.space, waits); });
+    collect_or_wait(residency_, here,
+                    [&](WaitList& waits) { residency_.all_waits(replica.range, replica.space, waits); });
     domain_.space(replica.space).pool().free(*replica.block, here.view());
+}
+
+void StorageImpl::give_back_stretch() noexcept {
+    WaitList here;
+    collect_or_wait(residency_, here,
+                    [&](WaitList& waits) { residency_.all_waits({0, size().value}, host_space, waits); });
+    domain_.space(host_space).sparse().free(std::move(stretch_), here.view());
 }
 
 } // namespace polder::memory

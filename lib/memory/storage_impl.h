@@ -4,6 +4,8 @@
 // lock: no other reference is left.
 #pragma once
 
+#include "allocation/sparse.h"
+#include "residency/replicas.h"
 #include "residency/residency.h"
 #include "storage_guard.h"
 
@@ -42,15 +44,21 @@ public:
     [[nodiscard]] SpaceId map_place() const { return map_place_; }
     [[nodiscard]] StorageLock& storage_lock() { return storage_lock_; }
 
-    // Of its memory in `space`, which it has.
-    [[nodiscard]] DeviceAddress address(SpaceId space) const {
-        for (const Replica& known : replicas_)
-            if (known.space == space)
-                return known.address;
-        assert(false && "no memory was reserved there");
-        __builtin_unreachable();
+    // --- its memory; with the storage's lock ---
+    [[nodiscard]] const Replicas& replicas() const { return replicas_; }
+    // Where byte 0 would be, if `range`, which has memory in `space`, were continued to there.
+    [[nodiscard]] DeviceAddress base(SpaceId space, ByteRange range) const {
+        const Replica* const replica = replicas_.find(space, range);
+        assert(replica && "no memory was reserved there");
+        return replica->base;
     }
-    // Without the storage's lock.
+    // The address of range.begin in a memory that has all of `range` in one piece; nothing when there is none.
+    [[nodiscard]] std::optional<DeviceAddress> find(SpaceId space, ByteRange range) const {
+        const Replica* const replica = replicas_.find(space, range);
+        return replica ? std::optional{replica->base.plus(range.begin)} : std::nullopt;
+    }
+
+    // --- without it: what was so a moment ago. Memory is only added under the AllocationGuard ---
     [[nodiscard]] bool has_replica(SpaceId space) const {
         return (replica_spaces_.load(std::memory_order_acquire) >> space.value) & 1;
     }
@@ -59,21 +67,23 @@ public:
         return (pinned_spaces_.load(std::memory_order_relaxed) >> space.value) & 1;
     }
     void pin(SpaceId space) { pinned_spaces_.fetch_or(SpaceSet{space}.bits, std::memory_order_relaxed); }
-    // One thread at a time allocates a storage's memory in one space, so that it is allocated once. Other threads wait.
-    class AllocationGuard {
-    public:
-        AllocationGuard(StorageImpl& storage, SpaceId space);
-        ~AllocationGuard();
-        AllocationGuard(const AllocationGuard&) = delete;
-        AllocationGuard& operator=(const AllocationGuard&) = delete;
+    // For all of its bytes, in one piece.
+    [[nodiscard]] bool has_all(SpaceId space) const {
+        return (whole_spaces_.load(std::memory_order_acquire) >> space.value) & 1;
+    }
+    // One thread at a time adds memory to a storage in one space, so that it is allocated once. Other threads wait.
+    void begin_allocating(SpaceId space) noexcept;
+    void end_allocating(SpaceId space) noexcept;
 
-    private:
-        std::atomic<uint64_t>& allocating_;
-        const uint64_t bit_;
-    };
-
-    // The storage's memory in `space`, used from when Lease::after is complete. std::bad_alloc leaves it to the caller.
-    void add_block(SpaceId space, const Lease& lease);
+    // Room for `count` replicas more. std::bad_alloc leaves it as it was.
+    void make_room_for_replicas(uint32_t count) { replicas_.make_room(count); }
+    // There is room.
+    void add_replica(const Replica& replica) noexcept;
+    // Gives back the memory of `replica`, of which `space` holds nothing that no other space holds.
+    void remove_replica(const Replica& replica) noexcept;
+    // The addresses of its parts in host memory; null when it has none.
+    [[nodiscard]] Stretch* stretch() const { return stretch_.get(); }
+    void set_stretch(std::unique_ptr<Stretch> stretch) { stretch_ = std::move(stretch); }
     void add_application_memory(std::byte* memory);
     void write_initially(SpaceId space) {
         const ByteRange all{0, size().value};
@@ -81,21 +91,19 @@ public:
     }
 
 private:
-    struct Replica {
-        SpaceId space;
-        DeviceAddress address;
-        std::optional<Block> block;  // none: the application's memory
-    };
-    void add_replica(const Replica& replica);
+    void note_spaces() noexcept;
     void give_back() noexcept;
     void give_back(const Replica& replica) noexcept;
+    void give_back_stretch() noexcept;
 
     DomainImpl& domain_;
     StorageLock storage_lock_;
     mutable std::atomic<uint64_t> number_{0};  // 0: not asked for yet
     Residency residency_;
-    SmallVector<Replica, 1> replicas_;
+    Replicas replicas_;
+    std::unique_ptr<Stretch> stretch_;
     std::atomic<uint64_t> replica_spaces_{0};  // as SpaceSet::bits
+    std::atomic<uint64_t> whole_spaces_{0};  // likewise
     std::atomic<uint64_t> allocating_{0};  // likewise
     std::atomic<uint64_t> pinned_spaces_{0};  // likewise
     std::atomic<std::byte*> map_address_{nullptr};

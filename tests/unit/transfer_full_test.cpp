@@ -167,13 +167,14 @@ TEST(TransferFull, TransfersThatShareTheStagingReserveDoNotMix) {
 TEST(TransferFull, CommandWhoseMemoryDoesNotFitTakesNone) {
     MemoryWorld world{{.memory_bytes = 1 << 20}};
     const Ref<Storage> large[] = {world.storage(700 << 10), world.storage(700 << 10)};
-    Storage* const both[] = {large[0].get(), large[1].get(), large[0].get()};
+    const auto all = [](const Ref<Storage>& storage) { return Use{storage.get(), {0, storage->size().value}}; };
+    const Use both[] = {all(large[0]), all(large[1]), all(large[0])};
     EXPECT_FALSE(world.domain->reserve(both, SpaceId{1}));
     EXPECT_EQ(world.space(1).pool().statistics().live_blocks, 0u);
-    EXPECT_FALSE(world.domain->is_reserved(*large[0], SpaceId{1}));
+    EXPECT_FALSE(world.domain->is_reserved(*large[0], {0, 1}, SpaceId{1}));
     EXPECT_TRUE(world.domain->reserve(*large[1], SpaceId{1}));
     const Ref<Storage> small = world.storage(64 << 10);
-    Storage* const fit[] = {small.get(), large[1].get(), small.get()};
+    const Use fit[] = {all(small), all(large[1]), all(small)};
     EXPECT_TRUE(world.domain->reserve(fit, SpaceId{1}));
     EXPECT_EQ(world.space(1).pool().statistics().live_blocks, 2u);
 }

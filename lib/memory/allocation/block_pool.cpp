@@ -120,7 +120,7 @@ bool BlockPool::lease_quickly(std::span<const LeaseRequest> requests, const Leas
 
 Result<void> BlockPool::lease_by_ladder(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
                                         std::span<Lease> leases) {
-    if (terms.when_full == WhenFull::wait)
+    if (terms.when_full != WhenFull::fail)
         turns_.enter();
     else if (!turns_.try_enter())
         return fail(Status::mem_object_allocation_failure, "other requests are waiting for memory");
@@ -298,6 +298,29 @@ bool BlockPool::merge_pending(const Request& request, Lease& leased) {
             return true;
     }
     return false;
+}
+
+bool BlockPool::charge(ByteCount bytes) {
+    for (const bool after_draining : {false, true}) {
+        if (after_draining) {
+            flush_front();
+            drain_all();
+        }
+        Lock lock(mutex_);
+        if (!within_limit(bytes))
+            continue;
+        live_bytes_ += bytes.value;
+        live_peak_bytes_ = std::max(live_peak_bytes_, live_bytes_);
+        charged_bytes_ += bytes.value;
+        return true;
+    }
+    return false;
+}
+
+void BlockPool::discharge(ByteCount bytes) noexcept {
+    Lock lock(mutex_);
+    live_bytes_ -= bytes.value;
+    charged_bytes_ -= bytes.value;
 }
 
 // ---- freeing ----

@@ -80,7 +80,7 @@ ByteCount BlockPool::free_bytes() const {
     const uint64_t available = source_->available().value;
     Lock lock(mutex_);
     // Where free memory has no backing, only what the system still has can really be used.
-    const uint64_t free = reserved_bytes_ - live_bytes_ - deferred_bytes_;
+    const uint64_t free = reserved_bytes_ - (live_bytes_ - charged_bytes_) - deferred_bytes_;
     const uint64_t in_pool = (discards_ ? cached_bytes_ : free) + deferred_bytes_;
     return ByteCount{std::min(in_pool + available, limit_ - std::min(limit_, live_bytes_))};
 }
@@ -120,7 +120,7 @@ bool BlockPool::validate() const {
         used += statistics.capacity.value - statistics.free.value;
         cached += discards_ ? region->cached() : 0;
     }
-    return reserved == reserved_bytes_ && used == live_bytes_ + deferred_bytes_ && cached == cached_bytes_ &&
+    return reserved == reserved_bytes_ && used == live_bytes_ - charged_bytes_ + deferred_bytes_ && cached == cached_bytes_ &&
            pending == deferred_bytes_ && pending_.validate();
 }
 

@@ -1,9 +1,11 @@
 // The Space's one implementation.
 #pragma once
 
+#include "sparse.h"
 #include "transfer/hidden_queue.h"
 
 #include <memory/space.h>
+#include <memory/turns.h>
 
 namespace polder::memory {
 
@@ -20,6 +22,12 @@ public:
     [[nodiscard]] ByteCount total_bytes() const override;
     [[nodiscard]] ByteCount free_bytes() const override { return pool_->free_bytes(); }
 
+    // Of host memory.
+    [[nodiscard]] SparseMemory& sparse() { return sparse_; }
+    // A command that takes memory away from storages has the turn, so that no other command takes away what it needs itself.
+    // Before the locks of storages, and before the turn of host memory.
+    [[nodiscard]] Turns& turns() { return turns_; }
+
     [[nodiscard]] HiddenQueues& transfers_in() { return in_; }
     [[nodiscard]] HiddenQueues& transfers_out() { return out_; }
 
@@ -27,6 +35,8 @@ private:
     SpaceId id_;
     driver::Device* device_;
     std::unique_ptr<Allocator> pool_;
+    SparseMemory sparse_{*pool_};
+    Turns turns_;
     HiddenQueues in_;
     HiddenQueues out_;
 };

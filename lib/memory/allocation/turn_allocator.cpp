@@ -13,7 +13,7 @@ Result<void> TurnAllocator::lease(std::span<const LeaseRequest> requests, const 
     assert(requests.size() == leases.size());
     const auto full = [&](size_t index) { return Request{requests[index].size, requests[index].alignment, terms}; };
     if (requests.size() != 1 || !is_quiet() || !lease_now(full(0), leases[0])) {
-        if (terms.when_full == WhenFull::wait)
+        if (terms.when_full != WhenFull::fail)
             turns_.enter();
         else if (!turns_.try_enter())
             return fail(Status::mem_object_allocation_failure, "other requests are waiting for memory");
@@ -76,7 +76,7 @@ Timepoints TurnAllocator::incomplete(driver::Waits after) noexcept {
 ByteCount TurnAllocator::free_bytes() const {
     const uint64_t available = source_->available().value;
     const uint64_t limit = tally_.limit();
-    const uint64_t live = tally_.live();
+    const uint64_t live = tally_.live() + tally_.charged();
     return ByteCount{std::min(tally_.free_bytes() + tally_.deferred() + available, limit - std::min(limit, live))};
 }
 

@@ -83,30 +83,26 @@ void Residency::merge_pieces(std::span<const ByteRange> ranges) noexcept {
     sweep_sometimes();
 }
 
-void Residency::begin_in(SpaceId space, driver::Waits after) {
+void Residency::begin_in(ByteRange range, SpaceId space, driver::Waits after) {
     if (after.empty())
         return;
-    map_.sweep([&](ByteRange, RangeState& state) { state.make_room(static_cast<uint32_t>(after.size())); });
-    map_.sweep([&](ByteRange, RangeState& state) {
+    prepare({&range, 1}, static_cast<uint32_t>(after.size()));
+    map_.apply(range, [&](ByteRange, RangeState& state) {
         for (const driver::Timepoint& point : after)
             state.touches.add(space, TouchKind::earlier, point);
     });
+    merge({&range, 1});
 }
 
-void Residency::drop(SpaceId space) {
-    map_.sweep([&](ByteRange, RangeState& state) {
+void Residency::commit_moved(ByteRange range, SpaceId space, driver::Timepoint done) noexcept {
+    map_.apply(range, [&](ByteRange, RangeState& state) { state.touches.add(space, TouchKind::hidden_write, done); });
+}
+
+void Residency::drop(ByteRange range, SpaceId space) noexcept {
+    map_.apply(range, [&](ByteRange, RangeState& state) {
         assert(!(state.holders == SpaceSet{space}));
         state.holders.erase(space);
     });
-}
-
-uint64_t Residency::bytes_only_in(SpaceId space) const {
-    uint64_t bytes = 0;
-    visit({0, size().value}, [&](ByteRange range, const RangeState& state) {
-        if (state.holders == SpaceSet{space})
-            bytes += range.size();
-    });
-    return bytes;
 }
 
 bool Residency::validate() const {

@@ -74,8 +74,8 @@ public:
     void hidden_read_waits(ByteRange range, SpaceId space, WaitList& waits) const;
     // By a hidden operation that writes `range` in `space`: whatever reads or writes there.
     void hidden_write_waits(ByteRange range, SpaceId space, WaitList& waits) const;
-    // By a command that reuses the memory in `space` for another storage.
-    void all_waits(SpaceId space, WaitList& waits) const { hidden_write_waits({0, size().value}, space, waits); }
+    // By a command that reuses the memory of `range` in `space` for something else.
+    void all_waits(ByteRange range, SpaceId space, WaitList& waits) const { hidden_write_waits(range, space, waits); }
     // By a command that needs all work on `range`, or on the storage, to be complete.
     void all_waits(ByteRange range, WaitList& waits) const;
     void all_waits(WaitList& waits) const { all_waits({0, size().value}, waits); }
@@ -121,9 +121,11 @@ public:
         else
             commit_write_of_pieces(ranges, space, next, done);
     }
-    // The memory in `space` is new to the storage: what still uses it for something else is complete at `after`. May throw
-    // std::bad_alloc; then nothing has changed.
-    void begin_in(SpaceId space, driver::Waits after);
+    // The memory of `range` in `space` is new to the storage: what still uses it for something else is complete at `after`.
+    // May throw std::bad_alloc; then nothing has changed.
+    void begin_in(ByteRange range, SpaceId space, driver::Waits after);
+    // The bytes of `range` have moved within `space`, by an operation that is complete at `done`.
+    void commit_moved(ByteRange range, SpaceId space, driver::Timepoint done) noexcept;
     // False when merge has nothing to do.
     [[nodiscard]] bool is_split() const { return map_.is_split(); }
     // Merges equal neighbours around `ranges`, after the last commit of a command.
@@ -132,11 +134,8 @@ public:
             merge_pieces(ranges);
     }
 
-    // `space` holds nothing any more. Only when it is the only holder of no range.
-    void drop(SpaceId space);
-
-    // The bytes that only `space` holds.
-    [[nodiscard]] uint64_t bytes_only_in(SpaceId space) const;
+    // `space` holds nothing of the prepared `range` any more. Only when it is the only holder of no part of it.
+    void drop(ByteRange range, SpaceId space) noexcept;
     [[nodiscard]] bool validate() const;
 
 private:

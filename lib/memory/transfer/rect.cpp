@@ -26,21 +26,32 @@ SpaceId SourceChoice::operator()(SpaceSet holders) const {
 
 namespace {
 
+struct Held {
+    const Residency& residency;
+    const Replicas& replicas;
+};
+
 // Appends the parts of row (y, z).
-void append_row(RectParts& parts, const Residency& residency, const StorageRect& rect, uint64_t y, uint64_t z,
+void append_row(RectParts& parts, const Held& held, const StorageRect& rect, uint64_t y, uint64_t z,
                 const SourceChoice& choice) {
     const uint64_t begin = rect.offset + row_offset(rect.layout, y, z);
     const uint32_t first = parts.size();
-    residency.visit(ByteRange::at(begin, ByteCount{rect.shape.row_bytes}), [&](ByteRange range,
-                                                                               const RangeState& state) {
+    const auto append = [&](SpaceId source, DeviceAddress base, ByteRange range) {
+        const uint64_t x = range.begin - begin;
+        if (parts.size() > first && parts.back().source == source && parts.back().base == base &&
+            parts.back().x + parts.back().shape.row_bytes == x)
+            parts.back().shape.row_bytes += range.size();
+        else
+            parts.push_back({source, base, x, y, z, {range.size(), 1, 1}});
+    };
+    const ByteRange row = ByteRange::at(begin, ByteCount{rect.shape.row_bytes});
+    held.residency.visit(row, [&](ByteRange range, const RangeState& state) {
         if (state.holders.empty())
             return;
         const SpaceId source = choice(state.holders);
-        const uint64_t x = range.begin - begin;
-        if (parts.size() > first && parts.back().source == source && parts.back().x + parts.back().shape.row_bytes == x)
-            parts.back().shape.row_bytes += range.size();
-        else
-            parts.push_back({source, x, y, z, {range.size(), 1, 1}});
+        held.replicas.visit(source, range, [&](const Replica& replica) {
+            append(source, replica.base, replica.range.intersect(range));
+        });
     });
 }
 
@@ -51,7 +62,7 @@ void join_rows(RectParts& parts, const StorageRect& rect) {
     const RectPart row = parts.back();
     RectPart& before = parts[parts.size() - 2];
     if (row.shape.row_bytes == rect.shape.row_bytes && before.shape.row_bytes == rect.shape.row_bytes &&
-        before.source == row.source && before.z == row.z && before.shape.slices == 1 &&
+        before.source == row.source && before.base == row.base && before.z == row.z && before.shape.slices == 1 &&
         before.y + before.shape.rows == row.y) {
         ++before.shape.rows;
         parts.resize_down(parts.size() - 1);
@@ -67,7 +78,7 @@ void join_slices(RectParts& parts, const StorageRect& rect) {
     };
     const RectPart slice = parts.back();
     RectPart& before = parts[parts.size() - 2];
-    if (is_whole(slice) && is_whole(before) && before.source == slice.source &&
+    if (is_whole(slice) && is_whole(before) && before.source == slice.source && before.base == slice.base &&
         before.z + before.shape.slices == slice.z) {
         ++before.shape.slices;
         parts.resize_down(parts.size() - 1);
@@ -76,11 +87,13 @@ void join_slices(RectParts& parts, const StorageRect& rect) {
 
 } // namespace
 
-RectParts split_by_source(const Residency& residency, const StorageRect& rect, const SourceChoice& choice) {
+RectParts split_by_source(const Residency& residency, const Replicas& replicas, const StorageRect& rect,
+                          const SourceChoice& choice) {
+    const Held held{residency, replicas};
     RectParts parts;
     for (uint64_t z = 0; z < rect.shape.slices; ++z) {
         for (uint64_t y = 0; y < rect.shape.rows; ++y) {
-            append_row(parts, residency, rect, y, z, choice);
+            append_row(parts, held, rect, y, z, choice);
             join_rows(parts, rect);
         }
         join_slices(parts, rect);

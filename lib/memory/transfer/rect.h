@@ -2,6 +2,7 @@
 // Values; any thread.
 #pragma once
 
+#include "residency/replicas.h"
 #include "residency/residency.h"
 #include "topology.h"
 
@@ -22,9 +23,10 @@ using Rows = SmallVector<ByteRange, 2>;
     return shape.row_bytes * shape.rows * shape.slices;
 }
 
-// A part of a rectangle whose bytes are all copied from one space.
+// A part of a rectangle whose bytes are all copied from one replica.
 struct RectPart {
     SpaceId source;
+    DeviceAddress base;  // of the replica
     uint64_t x = 0, y = 0, z = 0;  // of its first byte within the rectangle
     driver::RectShape shape;       // one row or a piece of one, whole rows of one slice, or whole slices
 };
@@ -45,7 +47,7 @@ struct SourceChoice {
 };
 
 // Splits `rect` by source. Rows with one source stay together; bytes never written are left out.
-[[nodiscard]] RectParts split_by_source(const Residency& residency, const StorageRect& rect,
+[[nodiscard]] RectParts split_by_source(const Residency& residency, const Replicas& replicas, const StorageRect& rect,
                                         const SourceChoice& choice);
 
 } // namespace polder::memory

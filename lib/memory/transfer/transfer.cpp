@@ -75,7 +75,8 @@ Result<void> Mover::hidden(const Move& move, const WaitList& before_read, const 
         return staged(move, before_read.view(), {out, in.queue(), &in}, {before_write.view()}, slots, moved);
     }
     HiddenQueues& queues = route == Route::download ? space(move.from.space)->transfers_out()
-                           : route == Route::within ? space(host_space)->transfers_in()
+                           : route == Route::within && is_host_memory(move.to.space)
+                               ? space(host_space)->transfers_in()
                                                     : space(move.to.space)->transfers_in();
     POLDER_ASSIGN(lease, queues.lease(all.view()));
     if (route == Route::peer)

@@ -13,7 +13,7 @@ Result<Timepoint> ReadCommand::submit(Queue& queue, const Execution& execution) 
 }
 
 Result<void> WriteCommand::reserve(const Queue& queue) const {
-    return queue.context().domain().reserve(to_->storage(), queue.space(), queue.only_lane());
+    return queue.context().domain().reserve(to_->storage(), rect_.span(), queue.space(), queue.only_lane());
 }
 
 Result<Timepoint> WriteCommand::submit(Queue& queue, const Execution& execution) const {
@@ -21,7 +21,7 @@ Result<Timepoint> WriteCommand::submit(Queue& queue, const Execution& execution)
 }
 
 Result<void> CopyCommand::reserve(const Queue& queue) const {
-    return queue.context().domain().reserve(to_->storage(), queue.space(), queue.only_lane());
+    return queue.context().domain().reserve(to_->storage(), to_rect_.span(), queue.space(), queue.only_lane());
 }
 
 Result<Timepoint> CopyCommand::submit(Queue& queue, const Execution& execution) const {
@@ -33,7 +33,7 @@ FillPattern::FillPattern(std::span<const std::byte> pattern) : size_(pattern.siz
 }
 
 Result<void> FillCommand::reserve(const Queue& queue) const {
-    return queue.context().domain().reserve(to_->storage(), queue.space(), queue.only_lane());
+    return queue.context().domain().reserve(to_->storage(), range_, queue.space(), queue.only_lane());
 }
 
 Result<Timepoint> FillCommand::submit(Queue& queue, const Execution& execution) const {
@@ -42,7 +42,7 @@ Result<Timepoint> FillCommand::submit(Queue& queue, const Execution& execution) 
 
 Result<MapCommand> MapCommand::create(Ref<MemObject> object, ByteRange range, memory::MapAccess access) {
     memory::Storage& storage = object->storage();
-    POLDER_TRY(object->context().reported(object->context().domain().reserve_map(storage)));
+    POLDER_TRY(object->context().reported(object->context().domain().reserve_map(storage, range)));
     POLDER_ASSIGN(record, object->add_map(storage.map_address() + range.begin, memory::StorageRect::of(range), access));
     return MapCommand(std::move(object), std::move(record));
 }
@@ -62,21 +62,22 @@ Result<void> MigrateCommand::reserve(const Queue& queue) const {
     memory::Domain& domain = queue.context().domain();
     if (target_.is_host()) {
         for (const Ref<MemObject>& object : objects_)
-            POLDER_TRY(domain.reserve_map(object->storage()));
+            POLDER_TRY(domain.reserve_map(object->storage(), object->range()));
         return {};
     }
-    std::vector<memory::Storage*> storages;
-    for (const Ref<MemObject>& object : objects_)
-        storages.push_back(&object->storage());
-    return domain.reserve(storages, target_, queue.only_lane());
+    return domain.reserve(uses(), target_, queue.only_lane());
 }
 
-Result<Timepoint> MigrateCommand::submit(Queue& queue, const Execution& execution) const {
+std::vector<memory::Use> MigrateCommand::uses() const {
     std::vector<memory::Use> uses;
     uses.reserve(objects_.size());
     for (const Ref<MemObject>& object : objects_)
         uses.push_back({&object->storage(), object->range(), Access::read});
-    return queue.context().domain().migrate(execution, uses, target_, content_);
+    return uses;
+}
+
+Result<Timepoint> MigrateCommand::submit(Queue& queue, const Execution& execution) const {
+    return queue.context().domain().migrate(execution, uses(), target_, content_);
 }
 
 Result<Timepoint> MarkerCommand::submit(Queue&, const Execution& execution) const {

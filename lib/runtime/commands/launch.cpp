@@ -74,11 +74,11 @@ void LaunchCommand::keep() {
 // Memory for all buffers of a command or for none. Most commands find that all have some.
 Result<void> LaunchCommand::reserve(const Queue& queue) const {
     memory::Domain& domain = queue.context().domain();
-    SmallVector<memory::Storage*, 8> missing;
+    SmallVector<memory::Use, 8> missing;
     for (size_t i = 0; i < buffers_.size(); ++i)
-        if (buffers_[i] && access_of(i) != Access::none && !domain.is_reserved(buffers_[i]->storage(), queue.space()))
-            [[unlikely]]
-            missing.push_back(&buffers_[i]->storage());
+        if (buffers_[i] && access_of(i) != Access::none &&
+            !domain.is_reserved(buffers_[i]->storage(), buffers_[i]->range(), queue.space())) [[unlikely]]
+            missing.push_back({&buffers_[i]->storage(), buffers_[i]->range()});
     if (missing.empty()) [[likely]]
         return {};
     return domain.reserve(missing.view(), queue.space(), queue.only_lane());
@@ -146,10 +146,10 @@ struct NativeCall final : RefCounted {
 };
 
 Result<void> NativeCommand::reserve(const Queue& queue) const {
-    SmallVector<memory::Storage*, 8> storages;
+    SmallVector<memory::Use, 8> uses;
     for (size_t i = 0; i < buffers_.size(); ++i)
-        storages.push_back(&buffers_[i]->storage());
-    return queue.context().domain().reserve(storages.view(), host_space, queue.only_lane());
+        uses.push_back({&buffers_[i]->storage(), buffers_[i]->range()});
+    return queue.context().domain().reserve(uses.view(), host_space, queue.only_lane());
 }
 
 Result<driver::Timepoint> NativeCommand::submit(Queue& queue, const memory::Execution& execution) const {

@@ -41,7 +41,8 @@ public:
         : choices_(choices), world_({.separate_memories = static_cast<uint32_t>(choices.below(4)),
                                      .peers = choices.one_in(2) ? Peers::all : Peers::none,
                                      .seed = choices.below(1000),
-                                     .memory_bytes = 16384}) {
+                                     .memory_bytes = 16384,
+                                     .domain = partial(choices.one_in(2))}) {
         for (int i = 0; i < 2; ++i)
             storages_.push_back(make_storage());
     }
@@ -82,6 +83,10 @@ private:
     };
     using Expected = std::vector<std::optional<uint8_t>>;
 
+    // Memory for the ranges in use alone, or for whole storages.
+    [[nodiscard]] static memory::DomainOptions partial(bool is_partial) {
+        return is_partial ? memory::DomainOptions{ByteCount{0}, ByteCount{0}} : memory::DomainOptions{};
+    }
     [[nodiscard]] uint8_t random_byte() { return static_cast<uint8_t>(choices_.below(256)); }
     [[nodiscard]] Model& any() { return *storages_[choices_.below(storages_.size())]; }
     [[nodiscard]] uint32_t any_space() { return static_cast<uint32_t>(choices_.below(world_.spaces())); }
@@ -373,7 +378,7 @@ private:
         if (access != MapAccess::write_invalidate)
             for (const ByteRange& row : memory::rows_of(rect))
                 make_resident(model, row, place);
-        ASSERT_TRUE(world_.domain->reserve_map(*model.storage));
+        ASSERT_TRUE(world_.domain->reserve_map(*model.storage, rect.span()));
         const auto waits = waits_for(touches);
         auto done = *world_.domain->map(world_.on(space, waits, queue()), *model.storage, rect, access);
         issue(touches, done);

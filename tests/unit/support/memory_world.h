@@ -20,6 +20,7 @@ public:
         uint64_t seed = 1;
         uint64_t memory_bytes = uint64_t{1} << 20;
         uint32_t queues = 2;  // per space
+        memory::DomainOptions domain;
     };
 
     explicit MemoryWorld(const Options& options) : world(options.seed) {
@@ -39,7 +40,7 @@ public:
                 queues_.push_back(std::make_unique<FakeQueue>(world, *devices[i]));
         }
         queues_per_space_ = options.queues;
-        domain = memory::Domain::create(pointers);
+        domain = memory::Domain::create(pointers, options.domain);
     }
 
     [[nodiscard]] uint32_t spaces() const { return static_cast<uint32_t>(spaces_.size()); }

@@ -19,7 +19,7 @@ public:
     struct Statistics {
         ByteCount reserved;  // from the system or the device
         ByteCount reserved_peak;
-        ByteCount live;  // in blocks not freed yet
+        ByteCount live;  // in blocks not freed yet, and charged
         ByteCount live_peak;
         ByteCount deferred;  // pending: freed, while commands in flight use them
         ByteCount free;  // reserved, in no block
@@ -58,6 +58,10 @@ public:
     }
     // The block may be used again when all of `after` is complete. Needs no host memory.
     virtual void free(const Block& block, driver::Waits after) noexcept = 0;
+
+    // Counts memory that is used without a block (sparse.h) against the limit; false, and nothing, when it does not allow it.
+    [[nodiscard]] virtual bool charge(ByteCount bytes) = 0;
+    virtual void discharge(ByteCount bytes) noexcept = 0;
 
     // Takes back pending blocks whose timepoints are complete.
     virtual void drain() = 0;

@@ -8,6 +8,7 @@
 //   3. give unused regions back to the source and reserve one that is large enough ("trim");
 //   4. for a consumer on a device: merge pending blocks and free memory; the consumer's queue waits for them;
 //   5. wait for pending blocks, the oldest first, trying again after each (WhenFull::wait only).
+// The domain evicts what other storages have here between the rungs 4 and 5 (domain_reserve.cpp).
 // Requests on the ladder are served first come, first served, and no request passes them: what a request waits for was
 // freed before or is being used by others now, so that it ends.
 //
@@ -60,6 +61,8 @@ public:
     [[nodiscard]] Result<void> lease(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
                                      std::span<Lease> leases) override;
     void free(const Block& block, driver::Waits after) noexcept override;
+    [[nodiscard]] bool charge(ByteCount bytes) override;
+    void discharge(ByteCount bytes) noexcept override;
     void drain() override;
     void trim() override;
 
@@ -150,7 +153,8 @@ private:
     uint64_t limit_ POLDER_GUARDED_BY(mutex_);
     uint64_t reserved_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t reserved_peak_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
-    uint64_t live_bytes_ POLDER_GUARDED_BY(mutex_) = 0;  // including the front cache's
+    uint64_t live_bytes_ POLDER_GUARDED_BY(mutex_) = 0;  // including the front cache's, and what is charged
+    uint64_t charged_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t live_peak_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t live_blocks_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t deferred_bytes_ POLDER_GUARDED_BY(mutex_) = 0;

@@ -43,6 +43,11 @@ struct StorageRect {
     driver::RectShape shape;
     driver::RectLayout layout;
 
+    // From the first byte to the last.
+    [[nodiscard]] ByteRange span() const {
+        return {offset, offset + (shape.rows - 1) * layout.row_pitch + (shape.slices - 1) * layout.slice_pitch +
+                            shape.row_bytes};
+    }
     static StorageRect of(ByteRange range) { return {range.begin, {range.size(), 1, 1}, {}}; }
 };
 
@@ -61,25 +66,41 @@ enum class MapAccess : uint8_t { read, write, read_write, write_invalidate };
 // call, which runs under the locks of the storages and must not call the domain.
 using SubmitLaunch = FunctionRef<driver::Timepoint(driver::Waits waits, std::span<const DeviceAddress> addresses)>;
 
+struct DomainOptions {
+    // Storages up to this size have memory for all of their bytes wherever they have any.
+    ByteCount whole_up_to{uint64_t{64} << 10};
+    // In host memory, storages up to this size: below it, pages that are used again cost less than pages not used.
+    ByteCount whole_on_host_up_to{uint64_t{4} << 20};
+};
+
 class Domain {
 public:
     // `spaces` are those of the context's devices, plus host memory. They outlive the domain.
-    [[nodiscard]] static std::unique_ptr<Domain> create(std::span<Space* const> spaces);
+    [[nodiscard]] static std::unique_ptr<Domain> create(std::span<Space* const> spaces, const DomainOptions& options = {});
     virtual ~Domain() = default;
 
     // --- at enqueue ---
-    // Makes sure that `storage` has memory in `space`; a no-op when it has.
-    // mem_object_allocation_failure with a report (asked, free, largest free, live) otherwise. The first time that bytes
-    // could have to go from this device to another through host memory, also reserves 1 MiB there for them.
+    // Makes sure that each of `uses` has memory in `space`, in one piece; a no-op when they have. All of them or none: what
+    // one command uses. Other ranges of the storages get none. mem_object_allocation_failure with a report (asked, free,
+    // largest free, live) when there is no room. The first time that bytes could have to go from this device to another
+    // through host memory, also reserves 1 MiB there for them.
     // `queue` is that of the command, if it is known: memory that only this queue still uses is used again at once.
-    [[nodiscard]] virtual Result<void> reserve(Storage& storage, SpaceId space,
+    [[nodiscard]] virtual Result<void> reserve(std::span<const Use> uses, SpaceId space,
                                                const driver::Queue* queue = nullptr) = 0;
-    // All of them or none: what one command uses.
-    [[nodiscard]] virtual Result<void> reserve(std::span<Storage* const> storages, SpaceId space,
-                                               const driver::Queue* queue = nullptr) = 0;
-    [[nodiscard]] virtual bool is_reserved(const Storage& storage, SpaceId space) const = 0;
+    [[nodiscard]] Result<void> reserve(Storage& storage, ByteRange range, SpaceId space,
+                                       const driver::Queue* queue = nullptr) {
+        const Use use{&storage, range, Access::read_write};
+        return reserve({&use, 1}, space, queue);
+    }
+    [[nodiscard]] Result<void> reserve(Storage& storage, SpaceId space, const driver::Queue* queue = nullptr) {
+        return reserve(storage, {0, storage.size().value}, space, queue);
+    }
+    [[nodiscard]] virtual bool is_reserved(const Storage& storage, ByteRange range, SpaceId space) const = 0;
     // Likewise for the place where the host sees mapped bytes.
-    [[nodiscard]] virtual Result<void> reserve_map(Storage& storage) = 0;
+    [[nodiscard]] virtual Result<void> reserve_map(Storage& storage, ByteRange range) = 0;
+    [[nodiscard]] Result<void> reserve_map(Storage& storage) {
+        return reserve_map(storage, {0, storage.size().value});
+    }
     // Gives `storage` memory in `space` that it keeps at one address as long as it lives: all of it, never moved and never
     // taken back. For memory that the application knows by its address. In host memory it is ready for the host at once.
     // `present`: of a storage that no command has used yet; the bytes there are the newest, because the host may have

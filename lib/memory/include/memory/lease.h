@@ -41,6 +41,7 @@ struct LeaseRequest {
 
 enum class WhenFull : uint8_t {
     wait,  // for work in flight whose memory has been freed, and for requests that came before
+    wait_for_turn,  // for requests that came before, and for nothing else
     fail,
 };
 

@@ -20,10 +20,14 @@ public:
         uint64_t needed_bytes = 0;
     };
     virtual ~Ledger() = default;
-    // Pairs with at least one transfer, in order of (from, to). Transfers between application and host
+    // Pairs with at least one transfer, in order of (from, to). A pair of one space with itself counts the bytes that were
+    // gathered there (replicas.h), which no command needed to be moved. Transfers between application and host
     // replicas count too; reads and writes through host pointers count as pairs with host_space.
     [[nodiscard]] virtual std::vector<Entry> entries() const = 0;
+    // Between different spaces.
     [[nodiscard]] virtual uint64_t moved_bytes() const = 0;
+    // Within a space.
+    [[nodiscard]] virtual uint64_t gathered_bytes() const = 0;
     [[nodiscard]] virtual uint64_t needed_bytes() const = 0;
     virtual void reset() = 0;
 };

@@ -19,7 +19,7 @@ public:
     [[nodiscard]] uint64_t limit() const { return limit_.load(std::memory_order_relaxed); }
     [[nodiscard]] bool allows(uint64_t bytes) const {
         const uint64_t most = limit();
-        const uint64_t held = live() + deferred();
+        const uint64_t held = live() + deferred() + charged();
         return bytes <= most && held <= most - bytes;
     }
 
@@ -29,7 +29,7 @@ public:
         uint64_t before = live();
         do {
             const uint64_t most = limit();
-            if (bytes > most || before + deferred() > most - bytes)
+            if (bytes > most || before + deferred() + charged() > most - bytes)
                 return false;
         } while (!live_.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
         allocations_.fetch_add(1, std::memory_order_relaxed);
@@ -56,6 +56,19 @@ public:
         raise(live_peak_, live_.fetch_add(bytes, std::memory_order_relaxed) + bytes);
         end_deferred(bytes);
     }
+
+    // Memory that is used without a block. False when the limit does not allow it.
+    [[nodiscard]] bool charge(uint64_t bytes) {
+        uint64_t before = charged();
+        do {
+            const uint64_t most = limit();
+            if (bytes > most || before + live() + deferred() > most - bytes)
+                return false;
+        } while (!charged_.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
+        return true;
+    }
+    void discharge(uint64_t bytes) { charged_.fetch_sub(bytes, std::memory_order_relaxed); }
+    [[nodiscard]] uint64_t charged() const { return charged_.load(std::memory_order_relaxed); }
 
     // --- memory of the source ---
     void reserve(uint64_t bytes) {
@@ -86,7 +99,7 @@ public:
         const auto value = [](const std::atomic<uint64_t>& count) { return count.load(std::memory_order_relaxed); };
         statistics.reserved = ByteCount{reserved()};
         statistics.reserved_peak = ByteCount{value(reserved_peak_)};
-        statistics.live = ByteCount{live()};
+        statistics.live = ByteCount{live() + charged()};
         statistics.live_peak = ByteCount{value(live_peak_)};
         statistics.deferred = ByteCount{deferred()};
         statistics.free = ByteCount{free_bytes()};
@@ -110,6 +123,7 @@ private:
     std::atomic<uint64_t> live_{0};
     std::atomic<uint64_t> live_peak_{0};
     std::atomic<uint64_t> deferred_{0};
+    std::atomic<uint64_t> charged_{0};
     std::atomic<uint64_t> deferred_blocks_{0};
     std::atomic<uint64_t> reserved_{0};
     std::atomic<uint64_t> reserved_peak_{0};

@@ -23,6 +23,8 @@ public:
     [[nodiscard]] Result<void> lease(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
                                      std::span<Lease> leases) final;
 
+    [[nodiscard]] bool charge(ByteCount bytes) final { return tally_.charge(bytes.value); }
+    void discharge(ByteCount bytes) noexcept final { tally_.discharge(bytes.value); }
     void set_limit(ByteCount limit) final { tally_.set_limit(limit); }
     [[nodiscard]] ByteCount limit() const final { return ByteCount{tally_.limit()}; }
     void reset_peaks() final { tally_.reset_peaks(); }

@@ -117,6 +117,8 @@ public:
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
 
 private:
+    [[nodiscard]] std::vector<memory::Use> uses() const;
+
     std::vector<Ref<MemObject>> objects_;
     SpaceId target_;
     memory::Domain::Content content_;

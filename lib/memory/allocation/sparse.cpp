@@ -1,0 +1,131 @@
+#include "sparse.h"
+
+#include <base/log.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <string>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace polder::memory {
+namespace {
+
+constexpr Alignment huge_page{uint64_t{2} << 20};
+// Parts from here on are taken to be used in large pieces.
+constexpr uint64_t large_part_bytes = uint64_t{8} << 20;
+
+} // namespace
+
+Alignment SparseMemory::page() {
+    static const Alignment alignment{static_cast<uint64_t>(sysconf(_SC_PAGESIZE))};
+    return alignment;
+}
+
+Result<std::unique_ptr<Stretch>> Stretch::reserve(ByteCount size) {
+    const uint64_t bytes = SparseMemory::page().round_up(size.value);
+    void* const mapped = bytes < size.value ? MAP_FAILED
+                                            : mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED)
+        return fail(Status::mem_object_allocation_failure,
+                    "no addresses for " + std::to_string(size.value) + " bytes of host memory: " + std::strerror(errno));
+    return std::unique_ptr<Stretch>(new Stretch(DeviceAddress::of(mapped), bytes));
+}
+
+Stretch::~Stretch() { munmap(address_.host(), size_); }
+
+void Stretch::prepare(ByteRange part) const {
+    if (part.size() < large_part_bytes)
+        return;
+    const uint64_t begin = huge_page.round_up(address_.value + part.begin);
+    const uint64_t end = (address_.value + part.end) & ~(huge_page.value - 1);
+    if (begin < end)
+        madvise(DeviceAddress{begin}.host(), end - begin, MADV_HUGEPAGE);  // advice: may fail
+}
+
+SparseMemory::~SparseMemory() POLDER_NO_THREAD_SAFETY_ANALYSIS {
+    while (freed_) {
+        std::unique_ptr<Stretch> stretch = std::move(freed_);
+        freed_ = std::move(stretch->next_);
+        give_back(std::move(stretch));
+    }
+}
+
+bool SparseMemory::charge(Stretch& stretch, ByteCount bytes) {
+    drain();
+    if (!pool_.charge(bytes))
+        return false;
+    stretch.charged_ += bytes.value;
+    return true;
+}
+
+void SparseMemory::discharge(Stretch& stretch, ByteCount bytes) noexcept {
+    stretch.charged_ -= bytes.value;
+    pool_.discharge(bytes);
+}
+
+void SparseMemory::free(std::unique_ptr<Stretch> stretch, driver::Waits after) noexcept {
+    for (const driver::Timepoint& point : after) {
+        if (point.is_complete())
+            continue;
+        try {
+            stretch->after_.push_back(point);
+        } catch (const std::bad_alloc&) {
+            point.queue->wait(point.value);
+        }
+    }
+    if (stretch->after_.empty()) {
+        give_back(std::move(stretch));
+        return;
+    }
+    const Lock lock{mutex_};
+    stretch->next_ = std::move(freed_);
+    freed_ = std::move(stretch);
+}
+
+// The system call is made without the lock.
+void SparseMemory::drain() noexcept {
+    std::unique_ptr<Stretch> complete;
+    {
+        const Lock lock{mutex_};
+        for (std::unique_ptr<Stretch>* link = &freed_; *link;) {
+            Stretch& stretch = **link;
+            if (!std::ranges::all_of(stretch.after_, [](const driver::Timepoint& point) { return point.is_complete(); })) {
+                link = &stretch.next_;
+                continue;
+            }
+            std::unique_ptr<Stretch> taken = std::move(*link);
+            *link = std::move(taken->next_);
+            taken->next_ = std::move(complete);
+            complete = std::move(taken);
+        }
+    }
+    while (complete) {
+        std::unique_ptr<Stretch> next = std::move(complete->next_);
+        give_back(std::move(complete));
+        complete = std::move(next);
+    }
+}
+
+void SparseMemory::give_back(std::unique_ptr<Stretch> stretch) noexcept {
+    const ByteCount charged{stretch->charged_};
+    stretch.reset();
+    pool_.discharge(charged);
+}
+
+std::optional<driver::Timepoint> SparseMemory::oldest() const {
+    const Lock lock{mutex_};
+    const Stretch* last = freed_.get();
+    while (last && last->next_)
+        last = last->next_.get();
+    if (last)
+        for (const driver::Timepoint& point : last->after_)
+            if (!point.is_complete())
+                return point;
+    return std::nullopt;
+}
+
+} // namespace polder::memory

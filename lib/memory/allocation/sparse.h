@@ -1,0 +1,76 @@
+// Sparse memory: stretches of host addresses of which only the pages in use count.
+//
+// A storage of which the host sees parts (maps, sub-buffers) gets one stretch for all of its bytes, so that no part ever
+// moves. The system backs a page when it is first written; the pool counts the pages as soon as they are asked for, against
+// its limit, like blocks. One page of a buffer of 16 GiB costs one page.
+//
+// A stretch that commands in flight still use goes back when they are complete, in any order: `drain` looks. Any thread.
+// Sizes are bytes. Freeing needs no memory.
+#pragma once
+
+#include <base/mutex.h>
+#include <memory/allocator.h>
+
+#include <memory>
+#include <optional>
+#include <polder/driver.h>
+#include <polder/result.h>
+
+namespace polder::memory {
+
+// Unmapped when destroyed.
+class Stretch {
+public:
+    // out_of_host_memory when there are no such addresses.
+    [[nodiscard]] static Result<std::unique_ptr<Stretch>> reserve(ByteCount size);
+    ~Stretch();
+    Stretch(const Stretch&) = delete;
+    Stretch& operator=(const Stretch&) = delete;
+
+    [[nodiscard]] DeviceAddress address() const { return address_; }
+    // Chooses large pages for a large part that is about to be used whole.
+    void prepare(ByteRange part) const;
+
+private:
+    friend class SparseMemory;
+    Stretch(DeviceAddress address, uint64_t size) : address_(address), size_(size) {}
+
+    const DeviceAddress address_;
+    const uint64_t size_;
+    uint64_t charged_ = 0;  // bytes of its pages that count
+    Timepoints after_;
+    std::unique_ptr<Stretch> next_;
+};
+
+class SparseMemory {
+public:
+    // What stretches are counted in multiples of.
+    [[nodiscard]] static Alignment page();
+
+    explicit SparseMemory(Allocator& pool) : pool_(pool) {}
+    // No stretch is in use, by a program or a device.
+    ~SparseMemory();
+    SparseMemory(const SparseMemory&) = delete;
+    SparseMemory& operator=(const SparseMemory&) = delete;
+
+    // Counts `bytes` more of `stretch`; false when the pool's limit does not allow them.
+    [[nodiscard]] bool charge(Stretch& stretch, ByteCount bytes);
+    // Takes back what was charged and not used.
+    void discharge(Stretch& stretch, ByteCount bytes) noexcept;
+    // The stretch goes back when all of `after` is complete.
+    void free(std::unique_ptr<Stretch> stretch, driver::Waits after) noexcept;
+
+    // Gives back the stretches whose timepoints are complete.
+    void drain() noexcept;
+    // One of the timepoints that a freed stretch waits for.
+    [[nodiscard]] std::optional<driver::Timepoint> oldest() const;
+
+private:
+    void give_back(std::unique_ptr<Stretch> stretch) noexcept;
+
+    Allocator& pool_;
+    mutable Mutex mutex_;
+    std::unique_ptr<Stretch> freed_ POLDER_GUARDED_BY(mutex_);  // newest first
+};
+
+} // namespace polder::memory
