@@ -78,9 +78,7 @@ Result<driver::Timepoint> DomainImpl::read(const Execution& execution, Storage& 
     for (const RectPart& part : parts) {
         const StorageRect part_rect = part_of(rect, part);
         const DeviceAddress target = DeviceAddress::of(to).plus(part.x + row_offset(to_layout, part.y, part.z));
-        const Move move{place_of(part.source, part.base, part_rect),
-                        {host_space, target, to_layout},
-                        part.shape};
+        const Move move{place_of(part.source, part.base, part_rect), {host_space, target, to_layout}, part.shape};
         driver::Timepoint done;
         POLDER_TRY(copy_part(sequence, execution, {storage, part_rect, move}, done));
     }
@@ -149,8 +147,8 @@ Result<driver::Timepoint> DomainImpl::copy_there(Sequence& sequence, const Execu
     for (const RectPart& part : parts) {
         const StorageRect part_from = part_of(from_rect, part);
         const StorageRect part_to = part_of(to_rect, part);
-        const Move move{place_of(part.source, part.base, part_from),
-                        place_of(execution.space, to_base, part_to), part.shape};
+        const Move move{place_of(part.source, part.base, part_from), place_of(execution.space, to_base, part_to),
+                        part.shape};
         const Rows written = rows_of(part_to);
         target.residency().prepare(written.view(), 3);
         driver::Timepoint done;
@@ -185,8 +183,8 @@ driver::Timepoint DomainImpl::fill_there(const Execution& execution, StorageImpl
     waits.require(execution.waits);
     residency.user_waits(range, execution.space, Access::overwrite, waits);
     const Version version = next_version(residency, range);
-    const driver::Timepoint done = execution.queue.fill(
-        {*storage.find(execution.space, range), range.size(), pattern}, {waits.view(), execution.times});
+    const driver::Timepoint done = execution.queue.fill({*storage.find(execution.space, range), range.size(), pattern},
+                                                        {waits.view(), execution.times});
     residency.commit_write({&range, 1}, execution.space, version, done);
     residency.merge({&range, 1});
     POLDER_LOG(memory, "storage %llu: fill of [%llu, %llu) on space %u, version %llu",

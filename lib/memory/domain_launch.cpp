@@ -150,7 +150,8 @@ Result<void> DomainImpl::prepare_by_plan(LaunchPlan& launch) {
     for (const PlannedTransfer& transfer : made.transfers) {
         StorageImpl& storage = impl(*launch.uses[transfer.use].storage);
         SmallVector<Replica, 1> sources;
-        storage.replicas().visit(transfer.from, transfer.range, [&](const Replica& known) { sources.push_back(known); });
+        storage.replicas().visit(transfer.from, transfer.range,
+                                 [&](const Replica& known) { sources.push_back(known); });
         for (const Replica& from : sources)
             POLDER_TRY(this->transfer(storage, StorageRect::of(from.range.intersect(transfer.range)),
                                       {from.space, from.base}, target));

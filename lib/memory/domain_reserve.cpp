@@ -147,8 +147,8 @@ void DomainImpl::ChargedParts::arrive() noexcept {
                 storage.add_replica({host_space, 0, next, storage.stretch()->address(), std::nullopt});
             at = next.end;
         }
-        POLDER_LOG(memory, "storage %llu: [%llu, %llu) in space 0 at 0x%llx, %llu bytes of it new", llu(storage.number()),
-                   llu(charged.range.begin), llu(charged.range.end),
+        POLDER_LOG(memory, "storage %llu: [%llu, %llu) in space 0 at 0x%llx, %llu bytes of it new",
+                   llu(storage.number()), llu(charged.range.begin), llu(charged.range.end),
                    llu(storage.stretch()->address().value + charged.range.begin), llu(charged.bytes.value));
     }
     charged_.clear();
@@ -353,7 +353,8 @@ Result<void> DomainImpl::reserve_staging(SpaceId space) {
 }
 
 bool DomainImpl::Provision::is_there() const {
-    return std::ranges::all_of(uses_, [&](const Use& use) { return impl(*use.storage).find(space_, use.range).has_value(); });
+    return std::ranges::all_of(uses_,
+                               [&](const Use& use) { return impl(*use.storage).find(space_, use.range).has_value(); });
 }
 
 }  // namespace polder::memory

@@ -135,5 +135,5 @@ TEST_F(Partial, MappingOneByteOfAHugeBufferCostsOnePage) {
     EXPECT_EQ(spaces()[1].used_bytes, 4096u);
 }
 
-} // namespace
-} // namespace polder::test
+}  // namespace
+}  // namespace polder::test

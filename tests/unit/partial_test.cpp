@@ -166,8 +166,7 @@ TEST(Partial, GatheringWaitsForWhatIsInFlightAndFreesAfterwards) {
         EXPECT_EQ(world.space(1).pool().statistics().live_blocks, 1u);
         // The part that was replaced is used again by another storage, behind everything that used it.
         const auto next = world.storage(128 * KiB);
-        world.kernel(world.on(1, {}, 1), {use(next, {0, 128 * KiB}, Access::overwrite)},
-                     fill(128 * KiB, std::byte{9}));
+        world.kernel(world.on(1, {}, 1), {use(next, {0, 128 * KiB}, Access::overwrite)}, fill(128 * KiB, std::byte{9}));
         world.world.run();
         ASSERT_EQ(seen.size(), 256 * KiB);
         EXPECT_EQ(std::count(seen.begin(), seen.begin() + 64 * KiB, std::byte{1}), int64_t{64 * KiB});
@@ -183,8 +182,8 @@ TEST(Partial, BytesGoBetweenPartsOfDifferentShape) {
         const ByteRange whole{MiB, MiB + 512 * KiB};
         for (uint64_t i = 0; i < 4; ++i) {  // four replicas on one device
             const ByteRange part = ByteRange::at(MiB + i * 128 * KiB, ByteCount{128 * KiB});
-            ASSERT_TRUE(world.domain->write(world.on(1), *storage, StorageRect::of(part), bytes.data() + i * 128 * KiB,
-                                            {}));
+            ASSERT_TRUE(
+                world.domain->write(world.on(1), *storage, StorageRect::of(part), bytes.data() + i * 128 * KiB, {}));
         }
         EXPECT_EQ(world.space(1).pool().statistics().live_blocks, 4u);
         world.moved();
@@ -229,8 +228,8 @@ TEST(Partial, PagesOfAReleasedStorageGoBackWhenItsCommandsAreComplete) {
         const auto storage = world.storage(size);
         const std::byte one{1};
         ASSERT_TRUE(world.domain->fill(world.on(0), *storage, {size / 2, size / 2 + 16}, {&one, 1}));
-        ASSERT_TRUE(world.domain->read(world.on(0), *storage, StorageRect::of({size / 2, size / 2 + 16}), seen.data(),
-                                       {}));
+        ASSERT_TRUE(
+            world.domain->read(world.on(0), *storage, StorageRect::of({size / 2, size / 2 + 16}), seen.data(), {}));
     }
     EXPECT_EQ(live(world, 0), SparseMemory::page().value);
     world.world.run();

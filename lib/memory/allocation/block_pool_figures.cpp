@@ -120,8 +120,8 @@ bool BlockPool::validate() const {
         used += statistics.capacity.value - statistics.free.value;
         cached += discards_ ? region->cached() : 0;
     }
-    return reserved == reserved_bytes_ && used == live_bytes_ - charged_bytes_ + deferred_bytes_ && cached == cached_bytes_ &&
-           pending == deferred_bytes_ && pending_.validate();
+    return reserved == reserved_bytes_ && used == live_bytes_ - charged_bytes_ + deferred_bytes_ &&
+           cached == cached_bytes_ && pending == deferred_bytes_ && pending_.validate();
 }
 
 } // namespace polder::memory

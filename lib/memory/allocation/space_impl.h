@@ -41,4 +41,4 @@ private:
     HiddenQueues out_;
 };
 
-} // namespace polder::memory
+}  // namespace polder::memory

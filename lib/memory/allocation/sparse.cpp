@@ -30,8 +30,8 @@ Result<std::unique_ptr<Stretch>> Stretch::reserve(ByteCount size) {
                                             : mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped == MAP_FAILED)
-        return fail(Status::mem_object_allocation_failure,
-                    "no addresses for " + std::to_string(size.value) + " bytes of host memory: " + std::strerror(errno));
+        return fail(Status::mem_object_allocation_failure, "no addresses for " + std::to_string(size.value) +
+                                                               " bytes of host memory: " + std::strerror(errno));
     return std::unique_ptr<Stretch>(new Stretch(DeviceAddress::of(mapped), bytes));
 }
 
@@ -93,7 +93,8 @@ void SparseMemory::drain() noexcept {
         const Lock lock{mutex_};
         for (std::unique_ptr<Stretch>* link = &freed_; *link;) {
             Stretch& stretch = **link;
-            if (!std::ranges::all_of(stretch.after_, [](const driver::Timepoint& point) { return point.is_complete(); })) {
+            if (!std::ranges::all_of(stretch.after_,
+                                     [](const driver::Timepoint& point) { return point.is_complete(); })) {
                 link = &stretch.next_;
                 continue;
             }

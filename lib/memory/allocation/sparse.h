@@ -73,4 +73,4 @@ private:
     std::unique_ptr<Stretch> freed_ POLDER_GUARDED_BY(mutex_);  // newest first
 };
 
-} // namespace polder::memory
+}  // namespace polder::memory

@@ -111,4 +111,4 @@ private:
     SmallVector<Replica, 1> list_;  // by space and range
 };
 
-} // namespace polder::memory
+}  // namespace polder::memory

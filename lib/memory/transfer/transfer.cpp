@@ -77,7 +77,7 @@ Result<void> Mover::hidden(const Move& move, const WaitList& before_read, const 
     HiddenQueues& queues = route == Route::download ? space(move.from.space)->transfers_out()
                            : route == Route::within && is_host_memory(move.to.space)
                                ? space(host_space)->transfers_in()
-                                                    : space(move.to.space)->transfers_in();
+                               : space(move.to.space)->transfers_in();
     POLDER_ASSIGN(lease, queues.lease(all.view()));
     if (route == Route::peer)
         peer(lease.queue(), move, {all.view()}, moved);

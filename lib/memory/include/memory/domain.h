@@ -76,7 +76,8 @@ struct DomainOptions {
 class Domain {
 public:
     // `spaces` are those of the context's devices, plus host memory. They outlive the domain.
-    [[nodiscard]] static std::unique_ptr<Domain> create(std::span<Space* const> spaces, const DomainOptions& options = {});
+    [[nodiscard]] static std::unique_ptr<Domain> create(std::span<Space* const> spaces,
+                                                        const DomainOptions& options = {});
     virtual ~Domain() = default;
 
     // --- at enqueue ---
@@ -98,9 +99,7 @@ public:
     [[nodiscard]] virtual bool is_reserved(const Storage& storage, ByteRange range, SpaceId space) const = 0;
     // Likewise for the place where the host sees mapped bytes.
     [[nodiscard]] virtual Result<void> reserve_map(Storage& storage, ByteRange range) = 0;
-    [[nodiscard]] Result<void> reserve_map(Storage& storage) {
-        return reserve_map(storage, {0, storage.size().value});
-    }
+    [[nodiscard]] Result<void> reserve_map(Storage& storage) { return reserve_map(storage, {0, storage.size().value}); }
     // Gives `storage` memory in `space` that it keeps at one address as long as it lives: all of it, never moved and never
     // taken back. For memory that the application knows by its address. In host memory it is ready for the host at once.
     // `present`: of a storage that no command has used yet; the bytes there are the newest, because the host may have
