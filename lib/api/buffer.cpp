@@ -11,14 +11,43 @@ using namespace polder::runtime;
 namespace polder::api {
 namespace {
 
+// The properties with their terminating zero, as CL_MEM_PROPERTIES returns them.
+Result<std::vector<cl_mem_properties>> check_properties(const cl_mem_properties* properties) {
+    std::vector<cl_mem_properties> kept;
+    if (!properties)
+        return kept;
+    for (; properties[0] != 0; properties += 2) {
+        const bool is_bool = properties[1] == CL_TRUE || properties[1] == CL_FALSE;
+        // CL_INVALID_PROPERTY: an unknown property, one twice, or a value that it cannot have.
+        if (properties[0] != CL_MEM_DEVICE_PRIVATE_ADDRESS_EXT || !kept.empty() || !is_bool)
+            return fail(Status::invalid_property);
+        kept.insert(kept.end(), {properties[0], properties[1]});
+    }
+    kept.push_back(0);
+    return kept;
+}
+
+bool wants_addresses(const MemObject& object) {
+    const std::vector<cl_mem_properties>& properties = object.properties();
+    return properties.size() > 1 && properties[1] == CL_TRUE;
+}
+
 // host_ptr lies within an allocation.
 Result<Ref<MemObject>> create_buffer_in(Context& context, const Allocation& allocation, cl_mem_flags flags, size_t size,
                                         void* host_ptr, std::vector<cl_mem_properties> properties) {
     const uint64_t begin = DeviceAddress::of(host_ptr).value - allocation.address();
-    // CL_INVALID_BUFFER_SIZE: host_ptr is in an SVM allocation, and size reaches behind its end.
-    if (size > allocation.size() - begin)
+    // CL_INVALID_BUFFER_SIZE: host_ptr is in an allocation, and size reaches behind its end.
+    if (allocation.kind() != Allocation::Kind::buffer && size > allocation.size() - begin)
         return fail(Status::invalid_buffer_size);
-    if (!(flags & CL_MEM_USE_HOST_PTR) || allocation.kind() != Allocation::Kind::svm)
+    const bool is_unified = kind_bit(allocation.kind()) & unified_kinds;
+    // CL_INVALID_HOST_PTR: host_ptr is in unified shared memory. The host uses that without maps, so that a device with memory
+    // of its own could not share it.
+    if (is_unified && (flags & CL_MEM_USE_HOST_PTR) && !context.has_fine_grained_svm())
+        return fail(Status::invalid_host_ptr);
+    // CL_INVALID_HOST_PTR: host_ptr is in the memory of a device.
+    if (is_unified && !allocation.space().is_host())
+        return fail(Status::invalid_host_ptr);
+    if (!(flags & CL_MEM_USE_HOST_PTR) || allocation.kind() == Allocation::Kind::buffer)
         return context.reported(
             MemObject::create_buffer(Ref<Context>::share(&context), flags, size, host_ptr, std::move(properties)));
     Ref<memory::Storage> storage = allocation.storage();
@@ -29,12 +58,10 @@ Result<Ref<MemObject>> create_buffer_in(Context& context, const Allocation& allo
                                   host_ptr, std::move(properties));
 }
 
-Result<Ref<MemObject>> create_buffer(cl_context context_handle, const cl_mem_properties* properties, cl_mem_flags flags,
-                                     size_t size, void* host_ptr) {
+Result<Ref<MemObject>> create_plain_buffer(cl_context context_handle, const cl_mem_properties* properties,
+                                           cl_mem_flags flags, size_t size, void* host_ptr) {
     POLDER_ASSIGN(context, from_handle<Context>(context_handle));
-    // CL_INVALID_PROPERTY: properties is not empty; no property is defined for buffers.
-    if (properties && properties[0] != 0)
-        return fail(Status::invalid_property);
+    POLDER_ASSIGN(kept, check_properties(properties));
     POLDER_TRY(check_flags(flags));
     // CL_INVALID_BUFFER_SIZE: size is 0, or greater than CL_DEVICE_MAX_MEM_ALLOC_SIZE of all devices in the context.
     if (size == 0 || size > context->max_allocation_bytes())
@@ -45,12 +72,19 @@ Result<Ref<MemObject>> create_buffer(cl_context context_handle, const cl_mem_pro
         return fail(Status::invalid_host_ptr);
     if (!(flags & device_access))
         flags |= CL_MEM_READ_WRITE;
-    auto kept = properties ? std::vector<cl_mem_properties>{0} : std::vector<cl_mem_properties>{};
     if (needs_pointer)
         if (const Ref<const Allocation> allocation = context->addresses().find(host_ptr))
             return create_buffer_in(*context, *allocation, flags, size, host_ptr, std::move(kept));
     return context->reported(
         MemObject::create_buffer(Ref<Context>::share(context), flags, size, host_ptr, std::move(kept)));
+}
+
+Result<Ref<MemObject>> create_buffer(cl_context context, const cl_mem_properties* properties, cl_mem_flags flags,
+                                     size_t size, void* host_ptr) {
+    auto buffer = create_plain_buffer(context, properties, flags, size, host_ptr);
+    if (buffer && wants_addresses(**buffer))
+        POLDER_TRY((*buffer)->context().reported((*buffer)->fix_addresses()));
+    return buffer;
 }
 
 // What a sub-buffer may not claim beyond its parent, and what it takes over when it claims nothing.
@@ -114,6 +148,14 @@ bool is_svm_pointer(const MemObject& object) {
     return allocation && allocation->kind() == Allocation::Kind::svm;
 }
 
+Result<void> answer_addresses(const MemObject& object, const Info& info) {
+    const std::vector<cl_mem_device_address_ext> addresses = object.device_addresses();
+    // CL_INVALID_OPERATION: the buffer was not created with CL_MEM_DEVICE_PRIVATE_ADDRESS_EXT.
+    if (addresses.empty())
+        return fail(Status::invalid_operation);
+    return info.array(addresses);
+}
+
 Result<void> get_mem_info(cl_mem handle, cl_mem_info name, const Info& info) {
     POLDER_ASSIGN(object, from_handle<MemObject>(handle));
     switch (name) {
@@ -127,6 +169,7 @@ Result<void> get_mem_info(cl_mem handle, cl_mem_info name, const Info& info) {
     case CL_MEM_ASSOCIATED_MEMOBJECT: return info.value<cl_mem>(handle_of<cl_mem>(object->parent()));
     case CL_MEM_OFFSET: return info.value<size_t>(object->offset_in_parent());
     case CL_MEM_USES_SVM_POINTER: return info.value<cl_bool>(is_svm_pointer(*object) ? CL_TRUE : CL_FALSE);
+    case CL_MEM_DEVICE_ADDRESS_EXT: return answer_addresses(*object, info);
     case CL_MEM_PROPERTIES: return info.array(object->properties());
     default: return fail(Status::invalid_value);
     }

@@ -1,5 +1,7 @@
 #include "device_info.h"
 
+#include "unified_memory.h"
+
 #include <base/build_id.h>
 #include <base/options.h>
 #include <runtime/extensions.h>
@@ -11,6 +13,8 @@ namespace polder::api {
 namespace {
 
 using runtime::Device;
+using Kind = runtime::Allocation::Kind;
+using UnifiedMemory = cl_device_unified_shared_memory_capabilities_intel;
 
 struct Query {
     cl_device_info name;
@@ -215,6 +219,14 @@ const Query memory_queries[] = {
     POLDER_VALUE(CL_DEVICE_ERROR_CORRECTION_SUPPORT, cl_bool, CL_FALSE)
     POLDER_VALUE(CL_DEVICE_MEMORY_SPACE_POLDER, cl_uint, device.space_id().value)
     POLDER_VALUE(CL_DEVICE_SVM_CAPABILITIES, cl_device_svm_capabilities, svm(device))
+    POLDER_VALUE(CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL, UnifiedMemory, memory_capabilities(device, Kind::host))
+    POLDER_VALUE(CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL, UnifiedMemory, memory_capabilities(device, Kind::device))
+    POLDER_VALUE(CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL, UnifiedMemory,
+                 memory_capabilities(device, Kind::shared))
+    POLDER_VALUE(CL_DEVICE_CROSS_DEVICE_SHARED_MEM_CAPABILITIES_INTEL, UnifiedMemory,
+                 memory_capabilities(device, Kind::shared))
+    // Devices that follow pointers into shared allocations follow all of the host's.
+    POLDER_VALUE(CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL, UnifiedMemory, memory_capabilities(device, Kind::shared))
 };
 
 const Query queue_queries[] = {

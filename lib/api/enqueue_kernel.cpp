@@ -127,8 +127,16 @@ Views find_indirect(const Queue& queue, const KernelOnDevice& on, const KernelAr
     Views views;
     if (!arguments.indirect || !on.info->uses_indirect_pointers) [[likely]]
         return views;
-    for (const runtime::KnownAddress& address : arguments.indirect->svm)
-        add_view(queue, address, views);
+    const runtime::IndirectUses& uses = *arguments.indirect;
+    for (const auto* list : {&uses.svm, &uses.unified, &uses.buffers})
+        for (const runtime::KnownAddress& address : *list)
+            add_view(queue, address, views);
+    if (uses.kinds != 0)
+        queue.context().addresses().for_each([&](const runtime::Allocation& allocation) {
+            if ((runtime::kind_bit(allocation.kind()) & uses.kinds) && allocation.space() == queue.space())
+                if (Ref<MemObject> view = allocation.view(queue.context()))
+                    views.push_back(std::move(view));
+        });
     return views;
 }
 

@@ -11,6 +11,7 @@
 #include <CL/cl.h>
 #include <CL/cl_egl.h>
 #include <CL/cl_ext.h>
+#include <CL/cl_ext_buffer_device_address.h>
 #include <CL/cl_ext_polder.h>
 #include <CL/cl_gl.h>
 #include <CL/cl_icd.h>
@@ -176,7 +177,25 @@
     X(clCreateProgramWithILKHR)                                                                                        \
     X(clGetKernelSuggestedLocalWorkSizeKHR)                                                                            \
     X(clGetMemorySpacesPOLDER)                                                                                         \
-    X(clGetMemoryTransfersPOLDER)
+    X(clGetMemoryTransfersPOLDER)                                                                                      \
+    X(clSetKernelArgDevicePointerEXT)                                                                                  \
+    X(clHostMemAllocINTEL)                                                                                             \
+    X(clDeviceMemAllocINTEL)                                                                                           \
+    X(clSharedMemAllocINTEL)                                                                                           \
+    X(clMemFreeINTEL)                                                                                                  \
+    X(clMemBlockingFreeINTEL)                                                                                          \
+    X(clGetMemAllocInfoINTEL)                                                                                          \
+    X(clSetKernelArgMemPointerINTEL)                                                                                   \
+    X(clEnqueueMemFillINTEL)                                                                                           \
+    X(clEnqueueMemcpyINTEL)                                                                                            \
+    X(clEnqueueMigrateMemINTEL)                                                                                        \
+    X(clEnqueueMemAdviseINTEL)
+
+// CL/cl_ext_buffer_device_address.h gives its type.
+extern "C" {
+cl_int CL_API_CALL clSetKernelArgDevicePointerEXT(cl_kernel kernel, cl_uint arg_index,
+                                                  cl_mem_device_address_ext arg_value);
+}
 
 // Polder's own: CL/cl_ext_polder.h gives their types.
 extern "C" {

@@ -1,5 +1,6 @@
 // Kernel objects and their arguments. OpenCL 3.0, sections 5.9.1 to 5.9.3.
 #include "entry.h"
+#include "unified_memory.h"
 
 #include <runtime/kernel.h>
 #include <runtime/svm.h>
@@ -92,12 +93,41 @@ Result<void> set_svm_pointer(Kernel& kernel, cl_uint index, const void* value) {
     return {};
 }
 
-std::vector<runtime::KnownAddress> known_addresses(const runtime::Context& context, size_t size, const void* value) {
+Result<void> set_device_pointer(Kernel& kernel, cl_uint index, cl_mem_device_address_ext value) {
+    // CL_INVALID_ARG_INDEX: the kernel has no argument arg_index, or that is not a pointer to global memory.
+    if (index >= kernel.info().arguments.size() || kernel.info().arguments[index].kind != ArgumentKind::global_pointer)
+        return fail(Status::invalid_arg_index);
+    const auto* const pointer = reinterpret_cast<const void*>(static_cast<uintptr_t>(value));
+    kernel.set_address(index, runtime::known_address(kernel.context(), pointer));
+    return {};
+}
+
+// A list of pointers or, which is as large, of device addresses.
+static_assert(sizeof(void*) == sizeof(cl_mem_device_address_ext));
+Result<void> set_indirect(Kernel& kernel, std::vector<runtime::KnownAddress> runtime::IndirectUses::* list, size_t size,
+                          const void* value) {
+    // CL_INVALID_VALUE: param_value_size is not a number of pointers.
+    if (size % sizeof(void*) != 0)
+        return fail(Status::invalid_value);
     const auto* const pointers = static_cast<const void* const*>(value);
     std::vector<runtime::KnownAddress> known;
     for (size_t i = 0; i < size / sizeof *pointers; ++i)
-        known.push_back(runtime::known_address(context, pointers[i]));
-    return known;
+        known.push_back(runtime::known_address(kernel.context(), pointers[i]));
+    kernel.set_indirect(list, std::move(known));
+    return {};
+}
+
+Result<void> set_indirect_kind(Kernel& kernel, runtime::Allocation::Kind kind, size_t size, const void* value) {
+    // CL_INVALID_OPERATION: no device of the context has such memory.
+    if (!has_memory_of(kernel.context(), kind))
+        return fail(Status::invalid_operation);
+    // CL_INVALID_VALUE: param_value_size is not sizeof(cl_bool).
+    if (size != sizeof(cl_bool))
+        return fail(Status::invalid_value);
+    cl_bool may_use = CL_FALSE;
+    std::memcpy(&may_use, value, sizeof may_use);
+    kernel.set_indirect_kind(kind, may_use ? Kernel::MayUse::yes : Kernel::MayUse::no);
+    return {};
 }
 
 Result<void> set_exec_info(Kernel& kernel, cl_kernel_exec_info name, size_t size, const void* value) {
@@ -109,11 +139,16 @@ Result<void> set_exec_info(Kernel& kernel, cl_kernel_exec_info name, size_t size
         // CL_INVALID_OPERATION: no device of the context has SVM.
         if (!any_svm(kernel.context()))
             return fail(Status::invalid_operation);
-        // CL_INVALID_VALUE: param_value_size is not a number of pointers.
-        if (size % sizeof(void*) != 0)
-            return fail(Status::invalid_value);
-        kernel.set_indirect_svm(known_addresses(kernel.context(), size, value));
-        return {};
+        return set_indirect(kernel, &runtime::IndirectUses::svm, size, value);
+    // Every device has device allocations and device addresses.
+    case CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL: return set_indirect(kernel, &runtime::IndirectUses::unified, size, value);
+    case CL_KERNEL_EXEC_INFO_DEVICE_PTRS_EXT: return set_indirect(kernel, &runtime::IndirectUses::buffers, size, value);
+    case CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL:
+        return set_indirect_kind(kernel, runtime::Allocation::Kind::host, size, value);
+    case CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL:
+        return set_indirect_kind(kernel, runtime::Allocation::Kind::device, size, value);
+    case CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL:
+        return set_indirect_kind(kernel, runtime::Allocation::Kind::shared, size, value);
     // Devices that have SVM compute in host memory and see all of it: nothing has to be remembered.
     case CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM: {
         // CL_INVALID_VALUE: param_value_size is not sizeof(cl_bool).
@@ -208,6 +243,14 @@ CL_API_ENTRY cl_int CL_API_CALL clSetKernelArgSVMPointer(cl_kernel kernel, cl_ui
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(object, from_handle<Kernel>(kernel));
         return set_svm_pointer(*object, arg_index, arg_value);
+    });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clSetKernelArgDevicePointerEXT(cl_kernel kernel, cl_uint arg_index,
+                                                               cl_mem_device_address_ext arg_value) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(object, from_handle<Kernel>(kernel));
+        return set_device_pointer(*object, arg_index, arg_value);
     });
 }
 

@@ -4,6 +4,7 @@
 
 #include <runtime/buffer_commands.h>
 #include <runtime/svm.h>
+#include <runtime/svm_commands.h>
 
 using namespace polder::runtime;
 using polder::memory::StorageRect;
@@ -24,6 +25,11 @@ Result<Ref<MemObject>> buffer_of(const EnqueueCall& call, const PointerRange& ra
     return view;
 }
 
+// Whether the device of the queue may not keep the newest bytes: the host uses them without a map.
+bool must_stay_on_host(const EnqueueCall& call, const PointerRange& range) {
+    return range.allocation && range.allocation->is_always_on_host() && !call.queue().space().is_host();
+}
+
 }  // namespace
 
 Result<void> enqueue_pointer_copy(const EnqueueCall& call, cl_command_type type, Blocking blocking, void* to,
@@ -41,6 +47,13 @@ Result<void> enqueue_pointer_copy(const EnqueueCall& call, cl_command_type type,
         return call.enqueue(type, MarkerCommand{}, blocking);
     POLDER_ASSIGN(target, buffer_of(call, target_range));
     POLDER_ASSIGN(source, buffer_of(call, source_range));
+    if (must_stay_on_host(call, target_range) || must_stay_on_host(call, source_range)) {
+        HostEndCopyCommand::End to_end{std::move(target), target_range.pointer, must_stay_on_host(call, target_range)};
+        HostEndCopyCommand::End from_end{std::move(source), source_range.pointer,
+                                         must_stay_on_host(call, source_range)};
+        return call.enqueue(type, HostEndCopyCommand(std::move(to_end), std::move(from_end), ByteCount{size}),
+                            blocking);
+    }
     if (target && source) {
         const StorageRect from_rect = StorageRect::of(source->range());
         const StorageRect to_rect = StorageRect::of(target->range());
@@ -65,6 +78,9 @@ Result<void> enqueue_pointer_fill(const EnqueueCall& call, cl_command_type type,
         return fail(Status::invalid_value);
     // CL_INVALID_VALUE: the range reaches behind the end of an allocation.
     POLDER_ASSIGN(range, find_range(call.context(), to, size));
+    // CL_INVALID_VALUE: the memory is not accessible by the device of the queue.
+    if (must_stay_on_host(call, range) || (!range.allocation && !call.queue().space().is_host()))
+        return fail(Status::invalid_value);
     if (size == 0)
         return call.enqueue(type, MarkerCommand{});
     const std::span<const std::byte> bytes{static_cast<const std::byte*>(pattern), pattern_size};
@@ -73,9 +89,6 @@ Result<void> enqueue_pointer_fill(const EnqueueCall& call, cl_command_type type,
         const ByteRange filled = target->range();
         return call.enqueue(type, FillCommand(std::move(target), filled, bytes));
     }
-    // CL_INVALID_VALUE: the memory is not accessible by the device of the queue.
-    if (!call.queue().space().is_host())
-        return fail(Status::invalid_value);
     return call.enqueue(type, HostFillCommand(range.pointer, ByteCount{size}, bytes));
 }
 

@@ -11,6 +11,8 @@ using enum Extension::Owner;
 
 // clang-format off
 constexpr Extension extension_table[] = {
+    {"cl_ext_buffer_device_address", CL_MAKE_VERSION(1, 0, 2), both, "Buffers with an address on each device, as numbers."},
+    {"cl_intel_unified_shared_memory", CL_MAKE_VERSION(1, 2, 0), both, "Memory of host and devices by its address."},
     {"cl_khr_byte_addressable_store", v1, both, "Stores of types smaller than 32 bits through pointers."},
     {"cl_khr_create_command_queue", v1, both, "clCreateCommandQueueWithPropertiesKHR for OpenCL 1.x hosts."},
     {"cl_khr_device_uuid", v1, both, "A device's and a driver's universally unique identifier."},

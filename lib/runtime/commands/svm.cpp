@@ -1,3 +1,4 @@
+#include <runtime/buffer_commands.h>
 #include <runtime/context.h>
 #include <runtime/queue.h>
 #include <runtime/svm_commands.h>
@@ -17,6 +18,44 @@ Result<Timepoint> SvmUnmapCommand::submit(Queue& queue, const Execution& executi
     if (map_->has_failed())
         return fail(Status::exec_status_error_for_events_in_wait_list, "the map command failed");
     return queue.context().domain().unmap(execution, *storage_, StorageRect::of(map_->range), map_->access);
+}
+
+Result<void> HostEndCopyCommand::reserve(const Queue& queue) const {
+    if (!to_.bytes || to_.stays_on_host)
+        return {};
+    return queue.context().domain().reserve(to_.bytes->storage(), queue.space(), queue.only_lane());
+}
+
+// At least one end is host memory, at its address.
+Result<Timepoint> HostEndCopyCommand::copy(Queue& queue, const Execution& execution) const {
+    memory::Domain& domain = queue.context().domain();
+    if (from_.bytes && !from_.stays_on_host)
+        return domain.read(execution, from_.bytes->storage(), StorageRect::of(from_.bytes->range()), to_.pointer, {});
+    if (to_.bytes && !to_.stays_on_host)
+        return domain.write(execution, to_.bytes->storage(), StorageRect::of(to_.bytes->range()), from_.pointer, {});
+    return HostCopyCommand(to_.pointer, from_.pointer, size_).submit(queue, execution);
+}
+
+// The uses of the ends that stay: what frees their memory waits for them.
+Result<Timepoint> HostEndCopyCommand::submit(Queue& queue, const Execution& execution) const {
+    using memory::MapAccess;
+    memory::Domain& domain = queue.context().domain();
+    POLDER_ASSIGN(done, copy(queue, execution));
+    if (to_.bytes && to_.stays_on_host) {
+        const Timepoint copied = done;
+        const Execution after{execution.queue, execution.space, {&copied, 1}, nullptr};
+        POLDER_ASSIGN(noted,
+                      domain.unmap(after, to_.bytes->storage(), StorageRect::of(to_.bytes->range()), MapAccess::write));
+        done = noted;
+    }
+    if (from_.bytes && from_.stays_on_host) {
+        const Timepoint copied = done;
+        const Execution after{execution.queue, execution.space, {&copied, 1}, nullptr};
+        POLDER_ASSIGN(
+            noted, domain.map(after, from_.bytes->storage(), StorageRect::of(from_.bytes->range()), MapAccess::read));
+        done = noted;
+    }
+    return done;
 }
 
 }  // namespace polder::runtime

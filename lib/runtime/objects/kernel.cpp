@@ -219,18 +219,35 @@ KernelArguments::Pointer& Kernel::change_pointer(uint32_t index, const void* val
 
 void Kernel::set_buffer(uint32_t index, cl_mem buffer) { change_pointer(index, nullptr).buffer = buffer; }
 
-void Kernel::set_svm_pointer(uint32_t index, KnownAddress address) {
+void Kernel::set_pointer(uint32_t index, KernelArguments::Pointer::Origin origin, KnownAddress address) {
     KernelArguments::Pointer& pointer = change_pointer(index, address.pointer);
-    pointer.origin = address.pointer ? KernelArguments::Pointer::Origin::svm : KernelArguments::Pointer::Origin::null;
+    pointer.origin = address.pointer ? origin : KernelArguments::Pointer::Origin::null;
     pointer.address = std::move(address);
 }
 
-void Kernel::set_indirect_svm(std::vector<KnownAddress> addresses) {
-    KernelArguments& arguments = change();
-    const Ref<IndirectUses> uses =
-        arguments.indirect ? make_ref<IndirectUses>(*arguments.indirect) : make_ref<IndirectUses>();
-    uses->svm = std::move(addresses);
-    arguments.indirect = uses;
+void Kernel::set_svm_pointer(uint32_t index, KnownAddress address) {
+    set_pointer(index, KernelArguments::Pointer::Origin::svm, std::move(address));
+}
+
+void Kernel::set_address(uint32_t index, KnownAddress address) {
+    set_pointer(index, KernelArguments::Pointer::Origin::address, std::move(address));
+}
+
+Ref<IndirectUses> Kernel::copy_of_indirect() const {
+    return arguments_->indirect ? make_ref<IndirectUses>(*arguments_->indirect) : make_ref<IndirectUses>();
+}
+
+void Kernel::set_indirect(std::vector<KnownAddress> IndirectUses::* list, std::vector<KnownAddress> addresses) {
+    const Ref<IndirectUses> uses = copy_of_indirect();
+    (*uses).*list = std::move(addresses);
+    change().indirect = uses;
+}
+
+void Kernel::set_indirect_kind(Allocation::Kind of, MayUse may_use) {
+    const Ref<IndirectUses> uses = copy_of_indirect();
+    const uint32_t bit = 1u << static_cast<uint32_t>(of);
+    uses->kinds = may_use == MayUse::yes ? uses->kinds | bit : uses->kinds & ~bit;
+    change().indirect = uses;
 }
 
 void Kernel::set_local(uint32_t index, uint64_t bytes) {

@@ -1,4 +1,5 @@
 #include <runtime/mem_object.h>
+#include <runtime/svm.h>
 
 #include <algorithm>
 
@@ -66,7 +67,53 @@ Ref<MemObject> MemObject::create_view(Ref<Context> context, Ref<memory::Storage>
     return view;
 }
 
+// The allocations are in the context's address map, but for those whose bytes another allocation covers.
+struct MemObject::FixedAddresses {
+    std::vector<uint64_t> by_device;
+    std::vector<Ref<const Allocation>> allocations;
+};
+
+Result<void> MemObject::fix_addresses() {
+    fixed_ = std::make_unique<FixedAddresses>();
+    SpaceSet done;
+    for (const Ref<Device>& device : context_->devices()) {
+        const SpaceId space = device->space_id();
+        POLDER_ASSIGN(base, context_->domain().pin(*storage_, space, memory::Domain::Contents::unwritten));
+        const uint64_t address = address_for_kernels(*context_, space, base);
+        fixed_->by_device.push_back(address + range_.begin);
+        if (done.contains(space))
+            continue;
+        done.insert(space);
+        const Allocation::Description description{
+            .kind = Allocation::Kind::buffer, .address = address, .size = storage_->size().value, .space = space};
+        auto allocation = Ref<const Allocation>::adopt(new Allocation(description, storage_));
+        fixed_->allocations.reserve(fixed_->allocations.size() + 1);
+        if (context_->addresses().insert(allocation))
+            fixed_->allocations.push_back(std::move(allocation));
+    }
+    return {};
+}
+
+std::vector<uint64_t> MemObject::device_addresses() const {
+    if (fixed_)
+        return fixed_->by_device;
+    std::vector<uint64_t> addresses = parent_ ? parent_->device_addresses() : std::vector<uint64_t>{};
+    for (uint64_t& address : addresses)
+        address += offset_in_parent();
+    return addresses;
+}
+
+// Kernels' arguments may still refer to the allocations, so that they give up the storage here.
+void MemObject::forget_addresses() noexcept {
+    for (const Ref<const Allocation>& allocation : fixed_->allocations) {
+        static_cast<void>(context_->addresses().remove(allocation->address()));
+        static_cast<void>(allocation->take_storage());
+    }
+}
+
 MemObject::~MemObject() {
+    if (fixed_) [[unlikely]]
+        forget_addresses();
     if (!destruction_) [[likely]]
         return;
     Destruction* const destruction = destruction_.release();

@@ -9,16 +9,6 @@ namespace {
 
 using Contents = memory::Domain::Contents;
 
-// What a kernel has to be given for an address of the memory layer.
-uint64_t address_for_kernels(const Context& context, SpaceId space, DeviceAddress address) {
-    if (!space.is_host())
-        for (const Ref<Device>& device : context.devices())
-            if (device->space_id() == space)
-                if (const driver::KernelAddresses* const kernels_see = device->driver().kernel_addresses())
-                    return kernels_see->kernel_address(address).value;
-    return address.value;
-}
-
 Ref<const Allocation> remove(Context& context, const void* pointer, uint32_t kinds) {
     const uint64_t address = DeviceAddress::of(pointer).value;
     const Ref<const Allocation> found = context.addresses().find(address);
@@ -28,6 +18,15 @@ Ref<const Allocation> remove(Context& context, const void* pointer, uint32_t kin
 }
 
 }  // namespace
+
+uint64_t address_for_kernels(const Context& context, SpaceId space, DeviceAddress address) {
+    if (!space.is_host())
+        for (const Ref<Device>& device : context.devices())
+            if (device->space_id() == space)
+                if (const driver::KernelAddresses* const kernels_see = device->driver().kernel_addresses())
+                    return kernels_see->kernel_address(address).value;
+    return address.value;
+}
 
 Result<Ref<const Allocation>> allocate(Context& context, Allocation::Description description) {
     POLDER_ASSIGN(storage, memory::Storage::create(context.domain(), ByteCount{description.size}, {}));

@@ -14,10 +14,15 @@ namespace polder::runtime {
 
 // What a kernel reaches through pointers in memory besides its arguments (clSetKernelExecInfo).
 struct IndirectUses final : RefCounted {
-    std::vector<KnownAddress> svm;  // CL_KERNEL_EXEC_INFO_SVM_PTRS
+    std::vector<KnownAddress> svm;      // CL_KERNEL_EXEC_INFO_SVM_PTRS
+    std::vector<KnownAddress> unified;  // CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL
+    std::vector<KnownAddress> buffers;  // CL_KERNEL_EXEC_INFO_DEVICE_PTRS_EXT
+    uint32_t kinds =
+        0;  // all allocations of a kind, as 1 << Allocation::Kind: CL_KERNEL_EXEC_INFO_INDIRECT_*_ACCESS_INTEL
 
     IndirectUses() = default;
-    IndirectUses(const IndirectUses& other) : RefCounted(), svm(other.svm) {}
+    IndirectUses(const IndirectUses& other)
+        : RefCounted(), svm(other.svm), unified(other.unified), buffers(other.buffers), kinds(other.kinds) {}
 };
 
 // One set of argument values, immutable once shared.
@@ -33,7 +38,7 @@ struct KernelArguments final : RefCounted {
         uint32_t offset;  // within `packed`
         cl_mem buffer = nullptr;
         // Without a buffer: what is there.
-        enum class Origin : uint8_t { null, svm } origin = Origin::null;
+        enum class Origin : uint8_t { null, svm, address } origin = Origin::null;
         KnownAddress address;
     };
     // One to local memory, of which the launch gives it so many bytes.
@@ -105,7 +110,11 @@ public:
     void set_value(uint32_t index, const void* value);
     void set_buffer(uint32_t index, cl_mem buffer);
     void set_svm_pointer(uint32_t index, KnownAddress address);
-    void set_indirect_svm(std::vector<KnownAddress> addresses);
+    // An address in unified shared memory or on a device; any value may be given.
+    void set_address(uint32_t index, KnownAddress address);
+    void set_indirect(std::vector<KnownAddress> IndirectUses::* list, std::vector<KnownAddress> addresses);
+    enum class MayUse : uint8_t { no, yes };
+    void set_indirect_kind(Allocation::Kind of, MayUse may_use);
     void set_local(uint32_t index, uint64_t bytes);
     [[nodiscard]] const Ref<KernelArguments>& arguments() const { return arguments_; }
 
@@ -114,6 +123,8 @@ private:
     [[nodiscard]] KernelArguments& change();
     [[nodiscard]] KernelArguments& change(uint32_t index);
     [[nodiscard]] KernelArguments::Pointer& change_pointer(uint32_t index, const void* value);
+    void set_pointer(uint32_t index, KernelArguments::Pointer::Origin origin, KnownAddress address);
+    [[nodiscard]] Ref<IndirectUses> copy_of_indirect() const;
 
     [[nodiscard]] Size3 choose(LocalSizeRules::Shape shape, const Device& device, const LoadedCode& code,
                                const Size3& global) const;

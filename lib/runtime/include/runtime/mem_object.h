@@ -61,6 +61,12 @@ public:
     // CL_MEM_OFFSET: within the buffer that this one is a part of.
     [[nodiscard]] uint64_t offset_in_parent() const { return parent_ ? range_.begin - parent_->range_.begin : 0; }
 
+    // CL_MEM_DEVICE_PRIVATE_ADDRESS_EXT: memory on every device of the context, at an address that the buffer keeps. Once, after
+    // it was created. mem_object_allocation_failure.
+    [[nodiscard]] Result<void> fix_addresses();
+    // Of the first byte, one for each device of the context; empty unless the buffer, or the one it is a part of, has them.
+    [[nodiscard]] std::vector<uint64_t> device_addresses() const;
+
     // Calls `function` when the object is destroyed and the commands that use it are complete, on the callback thread
     // (base/completion.h) or on the thread that releases it. out_of_resources when there can be no callback thread.
     [[nodiscard]] Result<void> add_destructor(Destructor function, void* user);
@@ -83,6 +89,8 @@ private:
               ByteRange range, void* host_pointer, std::vector<cl_mem_properties> properties);
 
     struct Destruction;
+    struct FixedAddresses;
+    void forget_addresses() noexcept;
 
     Ref<Context> context_;
     Ref<MemObject> parent_;
@@ -94,6 +102,7 @@ private:
     mutable Mutex mutex_;
     std::vector<Ref<MapRecord>> maps_ POLDER_GUARDED_BY(mutex_);
     bool is_view_ = false;
+    std::unique_ptr<FixedAddresses> fixed_;  // null: none
     std::unique_ptr<Destruction> destruction_ POLDER_GUARDED_BY(mutex_);  // null: no callbacks
 };
 

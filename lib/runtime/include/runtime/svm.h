@@ -6,6 +6,9 @@
 
 namespace polder::runtime {
 
+// What the application and kernels see for an address that the memory layer has in `space`.
+[[nodiscard]] uint64_t address_for_kernels(const Context& context, SpaceId space, DeviceAddress address);
+
 // Memory for `description`, pinned in its space, in the context's address map; the address is filled in. Arguments are valid.
 // mem_object_allocation_failure when there is no room.
 [[nodiscard]] Result<Ref<const Allocation>> allocate(Context& context, Allocation::Description description);

@@ -1,4 +1,5 @@
-// clEnqueueSVMMap and clEnqueueSVMUnmap of an allocation: maps of a storage, as those of buffers.
+// Commands on allocations that are not those on buffers: clEnqueueSVMMap and clEnqueueSVMUnmap, which are maps of a storage, and
+// copies by a device with memory of its own from or to host memory that has to stay there.
 //
 // The other commands on allocations are those on buffers (buffer_commands.h): Allocation::view makes a buffer of their bytes.
 #pragma once
@@ -36,6 +37,26 @@ private:
     Ref<const Allocation> allocation_;
     Ref<memory::Storage> storage_;
     Ref<AllocationMap> map_;
+};
+
+// clEnqueueMemcpyINTEL where an end is a host or shared allocation and the queue's device has memory of its own. The host uses
+// such bytes without maps, so the device copies at the host's address, and the residency records the use there.
+class HostEndCopyCommand final : public Command {
+public:
+    struct End {
+        Ref<MemObject> bytes;  // null: plain memory of the host
+        std::byte* pointer = nullptr;
+        bool stays_on_host = false;
+    };
+    HostEndCopyCommand(End to, End from, ByteCount size) : to_(std::move(to)), from_(std::move(from)), size_(size) {}
+    Result<void> reserve(const Queue& queue) const override;
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+
+private:
+    [[nodiscard]] Result<driver::Timepoint> copy(Queue& queue, const memory::Execution& execution) const;
+    End to_;
+    End from_;
+    ByteCount size_;
 };
 
 }  // namespace polder::runtime
