@@ -15,13 +15,13 @@
 #include <base/mutex.h>
 
 #include <host/claim_state.h>
+#include <host/failure_log.h>
 #include <host/host_kernel.h>
 #include <host/interconnect.h>
 #include <host/operation_log.h>
 #include <host/timeline_waiters.h>
 #include <host/worker_pool.h>
 #include <limits>
-#include <map>
 #include <polder/driver.h>
 
 namespace polder::devices {
@@ -120,7 +120,7 @@ private:
     TimelineWaiters waiters_;
     mutable Mutex mutex_;
     std::atomic<bool> any_failed_{false};
-    std::map<uint64_t, Status> failed_ POLDER_GUARDED_BY(mutex_);
+    FailureLog failed_ POLDER_GUARDED_BY(mutex_);
 };
 
 }  // namespace polder::devices

@@ -180,7 +180,7 @@ void HostQueue::complete(uint64_t value) {
 
 void HostQueue::note_failure(uint64_t value, Status status) {
     Lock lock(mutex_);
-    failed_[value] = status;
+    failed_.note(value, status);
     any_failed_.store(true, std::memory_order_release);
 }
 
@@ -188,8 +188,7 @@ Status HostQueue::status(uint64_t value) const {
     if (!any_failed_.load(std::memory_order_acquire)) [[likely]]
         return Status::success;
     Lock lock(mutex_);
-    const auto found = failed_.find(value);
-    return found == failed_.end() ? Status::success : found->second;
+    return failed_.status(value);
 }
 
 }  // namespace polder::devices

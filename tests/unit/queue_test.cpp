@@ -1,13 +1,17 @@
 // runtime::Queue with commands that fail in ways that a driver's device does not show.
+#include <runtime/buffer_commands.h>
 #include <runtime/platform.h>
 #include <runtime/queue.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <future>
 #include <gtest/gtest.h>
 #include <memory>
+#include <span>
+#include <thread>
 #include <vector>
 
 namespace polder::runtime {
@@ -53,6 +57,108 @@ TEST_F(QueueTest, TimesOfACommandThatFailedHalfwayLiveUntilTheDriverHasWrittenTh
     queue->finish();
     for (const auto& block : blocks)
         EXPECT_EQ(std::memcmp(block.get(), pattern.data(), pattern.size()), 0);
+}
+
+// A queue of another driver whose one operation is complete, and has failed.
+class FailedQueue final : public driver::Queue {
+public:
+    FailedQueue() { completed_.store(1); }
+    driver::Timepoint copy(const driver::CopyOperation&, const driver::Submission&) override { return {}; }
+    driver::Timepoint fill(const driver::FillOperation&, const driver::Submission&) override { return {}; }
+    driver::Timepoint launch(const driver::LaunchOperation&, const driver::Submission&) override { return {}; }
+    driver::Timepoint call(const driver::HostOperation&, const driver::Submission&) override { return {}; }
+    driver::Timepoint marker(const driver::Submission&) override { return {}; }
+    void flush() override {}
+    void wait(uint64_t) override {}
+    [[nodiscard]] Status status(uint64_t) const override { return Status::out_of_resources; }
+};
+
+// Is submitted, and fails when the device executes it, after the gate has opened.
+struct FailingCommand final : Command {
+    FailingCommand(driver::Queue& queue, std::promise<void>& opened) : failed{&queue, 1}, gate(&opened) {}
+    Result<driver::Timepoint> submit(Queue&, const memory::Execution& execution) const override {
+        static_cast<void>(execution.queue.call(
+            {[](void* data) { static_cast<std::promise<void>*>(data)->get_future().wait(); }, gate}, {}));
+        return execution.queue.marker({{&failed, 1}});
+    }
+    driver::Timepoint failed;
+    std::promise<void>* gate;
+};
+
+template <class T>
+Ref<Event> enqueue(Queue& queue, T&& command, std::span<Event* const> wait_list = {}) {
+    EnqueueRequest request;
+    request.type = CL_COMMAND_MARKER;
+    request.wait_list = wait_list;
+    request.want_event = EnqueueRequest::WantEvent::yes;
+    return queue.enqueue(request, std::forward<T>(command)).value();
+}
+
+// In each of three ways a command depends on one that fails while it executes: in the same queue, in another one, and
+// after that command has completed.
+template <class Test>
+void after_a_failed_command(const Ref<Queue>& queue, const Ref<Queue>& other, Test&& test) {
+    for (const Ref<Queue>& second : {queue, other}) {
+        for (const bool is_complete : {false, true}) {
+            SCOPED_TRACE(testing::Message() << (second == queue ? "same" : "other") << " queue, " << is_complete);
+            FailedQueue failed;
+            std::promise<void> gate;
+            const Ref<Event> first = enqueue(*queue, FailingCommand(failed, gate));
+            if (is_complete) {
+                gate.set_value();
+                first->wait();
+            }
+            test(*second, *first, [&] {
+                if (!is_complete)
+                    gate.set_value();
+            });
+            queue->finish();
+            other->finish();
+        }
+    }
+}
+
+TEST_F(QueueTest, ACommandWhoseEventFailedIsNotExecutedAndFails) {
+    const Ref<Queue> queue = make_queue(0);
+    const Ref<Queue> other = make_queue(0);
+    after_a_failed_command(queue, other, [](Queue& second, Event& first, auto&& open) {
+        Event* const wait_list[] = {&first};
+        const Ref<Event> event = enqueue(second, MarkerCommand{}, wait_list);
+        const Ref<Event> next = enqueue(second, MarkerCommand{});
+        open();
+        next->wait();
+        EXPECT_EQ(event->status(), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+        EXPECT_EQ(next->status(), CL_COMPLETE) << "queue order alone is no dependency";
+    });
+}
+
+TEST_F(QueueTest, AHostCallIsEitherCalledOrDiscarded) {
+    const Ref<Queue> queue = make_queue(0);
+    const Ref<Queue> other = make_queue(0);
+    struct Counts {
+        std::atomic<int> called{0}, discarded{0};
+    };
+    const auto call_of = [](Counts& counts) {
+        return HostCallCommand([](void* data) { ++static_cast<Counts*>(data)->called; },
+                               [](void* data) { ++static_cast<Counts*>(data)->discarded; }, &counts);
+    };
+    after_a_failed_command(queue, other, [&](Queue& second, Event& first, auto&& open) {
+        Counts dependent, independent;
+        Event* const wait_list[] = {&first};
+        const Ref<Event> event = enqueue(second, call_of(dependent), wait_list);
+        const Ref<Event> next = enqueue(second, call_of(independent));
+        open();
+        next->wait();
+        // The callback thread calls `discard`.
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (dependent.discarded == 0 && std::chrono::steady_clock::now() < end)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        EXPECT_LT(event->status(), 0);
+        EXPECT_EQ(dependent.called, 0);
+        EXPECT_EQ(dependent.discarded, 1);
+        EXPECT_EQ(independent.called, 1);
+        EXPECT_EQ(independent.discarded, 0);
+    });
 }
 
 }  // namespace

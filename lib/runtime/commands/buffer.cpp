@@ -1,7 +1,9 @@
+#include <base/completion.h>
 #include <runtime/buffer_commands.h>
 #include <runtime/queue.h>
 
 #include <algorithm>
+#include <memory>
 
 namespace polder::runtime {
 
@@ -100,8 +102,39 @@ Result<Timepoint> HostFillCommand::submit(Queue&, const Execution& execution) co
     return execution.queue.fill(fill, {execution.waits, execution.times});
 }
 
+namespace {
+
+// One submission of a host call that the driver may skip, because it waits for others that may fail.
+struct HostCall {
+    void (*function)(void*);
+    void (*discard)(void*);
+    void* data;
+    bool is_called = false;
+
+    static void run(void* call) {
+        auto* const self = static_cast<HostCall*>(call);
+        self->is_called = true;
+        self->function(self->data);
+    }
+    static void finish(void* call) {
+        const std::unique_ptr<HostCall> self{static_cast<HostCall*>(call)};
+        if (!self->is_called)
+            self->discard(self->data);
+    }
+};
+
+} // namespace
+
+// For HostCall::finish.
+Result<void> HostCallCommand::reserve(const Queue&) const { return start_callback_thread(); }
+
 Result<Timepoint> HostCallCommand::submit(Queue&, const Execution& execution) const {
-    return execution.queue.call({function_, data_}, {execution.waits, execution.times});
+    if (execution.waits.empty())
+        return execution.queue.call({function_, data_}, {{}, execution.times});
+    auto call = std::make_unique<HostCall>(HostCall{function_, discard_, data_});
+    const Timepoint done = execution.queue.call({HostCall::run, call.get()}, {execution.waits, execution.times});
+    run_when_complete({&done, 1}, {HostCall::finish, call.release()});
+    return done;
 }
 
 } // namespace polder::runtime

@@ -26,7 +26,7 @@ public:
         if (!event.add_dependent(Ref<Dependent>::share(this)))
             unresolved_.fetch_sub(1, std::memory_order_relaxed);
     }
-    void wait_for(driver::Timepoint timepoint) { add_wait(waits_, timepoint); }
+    void wait_for(driver::Timepoint timepoint) { add_wait(order_waits_, timepoint); }
 
     // Called once by enqueue after the last depend_on.
     void armed(std::vector<Ref<Dependent>>& ready) { count_down(ready); }
@@ -40,13 +40,17 @@ public:
             finish_with(fail(Status::exec_status_error_for_events_in_wait_list), ready);
             return;
         }
+        std::vector<driver::Timepoint> waits;
         for (const Ref<Event>& event : explicit_)
             if (event->is_submitted())
-                add_event(waits_, event->timepoint());
+                add_event(waits, event->timepoint());
+        const size_t event_count = waits.size();
+        for (const driver::Timepoint& timepoint : order_waits_)
+            add_wait(waits, timepoint);
         for (const Ref<Event>& event : implicit_)
             if (event->is_submitted())
-                add_wait(waits_, event->timepoint());
-        finish_with(queue_->submit_pending(*command_, waits_, *event_), ready);
+                add_wait(waits, event->timepoint());
+        finish_with(queue_->submit_pending(*command_, waits, event_count, *event_), ready);
     }
 
 private:
@@ -74,7 +78,7 @@ private:
     Ref<Event> event_;
     std::vector<Ref<Event>> explicit_;
     std::vector<Ref<Event>> implicit_;
-    std::vector<driver::Timepoint> waits_;
+    std::vector<driver::Timepoint> order_waits_;
     std::atomic<uint32_t> unresolved_{1};  // one for enqueue itself
 };
 

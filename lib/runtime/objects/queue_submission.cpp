@@ -32,8 +32,9 @@ Result<Ref<Event>> Queue::enqueue_command(const EnqueueRequest& request, Command
             waits_.clear();
             for (const Event* dependency : request.wait_list)
                 add_event(waits_, dependency->timepoint());
+            const size_t event_count = waits_.size();
             add_order_waits_locked(joins_all, waits_);
-            POLDER_ASSIGN(timepoint, submit_locked(command, waits_, event.get()));
+            POLDER_ASSIGN(timepoint, submit_locked(command, waits_, event_count, event.get()));
             if (request.ordering == EnqueueRequest::Ordering::barrier)
                 barrier_ = timepoint;
             if (event)
@@ -127,19 +128,21 @@ void Queue::pass_barrier_locked() {
 }
 
 Result<driver::Timepoint> Queue::submit_pending(const Command& command, std::vector<driver::Timepoint>& waits,
-                                                Event& event) {
+                                                size_t event_count, Event& event) {
     Lock lock(mutex_);
-    POLDER_ASSIGN(timepoint, submit_locked(command, waits, &event));
+    POLDER_ASSIGN(timepoint, submit_locked(command, waits, event_count, &event));
     if (is_flushed_ahead_ && timepoint.queue)
         timepoint.queue->flush();
     return timepoint;
 }
 
 Result<driver::Timepoint> Queue::submit_locked(const Command& command, std::vector<driver::Timepoint>& waits,
-                                               Event* event) {
+                                               size_t event_count, Event* event) {
     Lane& lane = choose_lane(waits);
-    // Order within a driver queue is implied.
-    std::erase_if(waits, [&](driver::Timepoint t) { return t.queue == lane.queue; });
+    // Order within a driver queue is implied. That the events succeed is not.
+    const auto order = waits.begin() + static_cast<ptrdiff_t>(event_count);
+    waits.erase(std::remove_if(order, waits.end(), [&](driver::Timepoint t) { return t.queue == lane.queue; }),
+                waits.end());
     Event::Times* times = event ? event->times() : nullptr;
     if (times)
         times->submit_ns = device_->driver().now_ns();

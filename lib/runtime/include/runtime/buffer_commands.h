@@ -158,9 +158,11 @@ private:
 // Calls a function of the host, on a thread that may block: clEnqueueSVMFree. Runs once, because the function frees its data.
 class HostCallCommand final : public Command {
 public:
-    // `function(data)` is called once, and has to free `data`; `discard(data)` instead when the command fails.
+    // `function(data)` is called once, and has to free `data`; `discard(data)` instead when the command fails, before or
+    // after it was submitted.
     HostCallCommand(void (*function)(void*), void (*discard)(void*), void* data)
         : function_(function), discard_(discard), data_(data) {}
+    Result<void> reserve(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
     void abandon() const override { discard_(data_); }
 

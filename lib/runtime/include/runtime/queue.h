@@ -91,10 +91,11 @@ private:
     void add_order_waits_locked(bool joins_all, std::vector<driver::Timepoint>& waits) POLDER_REQUIRES(mutex_);
     void hold_back_locked(const EnqueueRequest& request, bool joins_all, std::unique_ptr<Command> command,
                           const Ref<Event>& event, std::vector<Ref<Dependent>>& ready) POLDER_REQUIRES(mutex_);
+    // The first `event_count` of `waits` are the events of the wait list.
     Result<driver::Timepoint> submit_pending(const Command& command, std::vector<driver::Timepoint>& waits,
-                                             Event& event) POLDER_EXCLUDES(mutex_);
-    Result<driver::Timepoint> submit_locked(const Command& command, std::vector<driver::Timepoint>& waits, Event* event)
-        POLDER_REQUIRES(mutex_);
+                                             size_t event_count, Event& event) POLDER_EXCLUDES(mutex_);
+    Result<driver::Timepoint> submit_locked(const Command& command, std::vector<driver::Timepoint>& waits,
+                                            size_t event_count, Event* event) POLDER_REQUIRES(mutex_);
     void reserve_kept_locked() POLDER_REQUIRES(mutex_);
     Lane& choose_lane(std::span<const driver::Timepoint> waits) POLDER_REQUIRES(mutex_);
     // Whether something was enqueued that is not submitted.
