@@ -57,6 +57,58 @@ typedef cl_int(CL_API_CALL* clGetMemoryTransfersPOLDER_fn)(cl_context context, c
                                                            cl_memory_transfers_polder* entries,
                                                            cl_uint* num_entries_ret);
 
+/*
+ * Version 2: what the allocator of each memory space counts, and memory given back on request.
+ *
+ * The words are those of PyTorch's memory statistics. "Allocated" is handed out to buffers, with what sizes are rounded up to.
+ * "Active" is that and what was released while commands in flight use it. "Reserved" is taken from the device or the system.
+ * "Inactive split" is free, but beside blocks in use, so that it cannot be given back.
+ */
+#define CL_POLDER_MEMORY_STATISTICS_EXTENSION_VERSION CL_MAKE_VERSION(2, 0, 0)
+
+typedef struct _cl_memory_statistics_polder {
+    cl_uint space;
+    cl_uint regions;                  /* contiguous parts of the memory that are reserved */
+    cl_ulong allocated_bytes;
+    cl_ulong allocated_peak_bytes;
+    cl_ulong active_bytes;
+    cl_ulong reserved_bytes;
+    cl_ulong reserved_peak_bytes;
+    cl_ulong inactive_split_bytes;
+    cl_ulong cached_bytes;            /* reserved, in no block */
+    cl_ulong largest_cached_bytes;    /* the largest block of them */
+    cl_ulong live_blocks;
+    cl_ulong pending_blocks;          /* released, while commands in flight use them */
+    cl_ulong allocations;             /* since the space was made, as are the following */
+    cl_ulong frees;
+    cl_ulong hits;                    /* allocations that reserved nothing */
+    cl_ulong retries;                 /* allocations that succeeded after memory was given back or waited for */
+    cl_ulong out_of_memory;           /* allocations that failed */
+} cl_memory_statistics_polder;
+
+/* In place of a memory space: all spaces of the context's devices, and the host's. */
+#define CL_MEMORY_SPACE_ALL_POLDER 0xFFFFFFFFu
+
+/* clResetMemoryPeaksPOLDER: which peaks begin again at what is so now. */
+typedef cl_bitfield cl_memory_peaks_polder;
+#define CL_MEMORY_PEAK_ALLOCATED_POLDER (1 << 0)
+#define CL_MEMORY_PEAK_RESERVED_POLDER (1 << 1)
+
+/*
+ * clGetMemoryStatisticsPOLDER lists as clGetMemorySpacesPOLDER does, with the same errors.
+ * clResetMemoryPeaksPOLDER resets peaks of one space or all of them. CL_INVALID_CONTEXT: `context` is not a valid context.
+ * CL_INVALID_VALUE: `space` is neither CL_MEMORY_SPACE_ALL_POLDER nor a space of the context, or `peaks` is 0 or has other
+ * bits than the two above.
+ * clTrimMemoryPOLDER gives what is reserved and not in use back to the device or the system. It waits for no command.
+ * CL_INVALID_CONTEXT and CL_INVALID_VALUE likewise.
+ */
+typedef cl_int(CL_API_CALL* clGetMemoryStatisticsPOLDER_fn)(cl_context context, cl_uint num_entries,
+                                                            cl_memory_statistics_polder* entries,
+                                                            cl_uint* num_entries_ret);
+typedef cl_int(CL_API_CALL* clResetMemoryPeaksPOLDER_fn)(cl_context context, cl_uint space,
+                                                         cl_memory_peaks_polder peaks);
+typedef cl_int(CL_API_CALL* clTrimMemoryPOLDER_fn)(cl_context context, cl_uint space);
+
 #ifdef __cplusplus
 }
 #endif

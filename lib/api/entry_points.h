@@ -178,6 +178,9 @@
     X(clGetKernelSuggestedLocalWorkSizeKHR)                                                                            \
     X(clGetMemorySpacesPOLDER)                                                                                         \
     X(clGetMemoryTransfersPOLDER)                                                                                      \
+    X(clGetMemoryStatisticsPOLDER)                                                                                     \
+    X(clResetMemoryPeaksPOLDER)                                                                                        \
+    X(clTrimMemoryPOLDER)                                                                                              \
     X(clSetKernelArgDevicePointerEXT)                                                                                  \
     X(clHostMemAllocINTEL)                                                                                             \
     X(clDeviceMemAllocINTEL)                                                                                           \
@@ -203,6 +206,10 @@ cl_int CL_API_CALL clGetMemorySpacesPOLDER(cl_context context, cl_uint num_entri
                                            cl_uint* num_entries_ret);
 cl_int CL_API_CALL clGetMemoryTransfersPOLDER(cl_context context, cl_uint num_entries,
                                               cl_memory_transfers_polder* entries, cl_uint* num_entries_ret);
+cl_int CL_API_CALL clGetMemoryStatisticsPOLDER(cl_context context, cl_uint num_entries,
+                                               cl_memory_statistics_polder* entries, cl_uint* num_entries_ret);
+cl_int CL_API_CALL clResetMemoryPeaksPOLDER(cl_context context, cl_uint space, cl_memory_peaks_polder peaks);
+cl_int CL_API_CALL clTrimMemoryPOLDER(cl_context context, cl_uint space);
 }
 
 // Declared by no header of this platform: their types are those of Direct3D.

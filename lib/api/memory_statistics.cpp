@@ -38,12 +38,35 @@ bool is_used_by(const memory::Space& space, const Context& context) {
                                                [&](const Ref<Device>& device) { return &device->space() == &space; });
 }
 
-std::vector<cl_memory_space_polder> spaces_of(const Context& context) {
-    std::vector<cl_memory_space_polder> all;
+cl_memory_statistics_polder statistics_of(memory::Space& space) {
+    const memory::Allocator::Statistics now = space.pool().statistics();
+    return {space.id().value, static_cast<cl_uint>(now.regions), now.live.value, now.live_peak.value,
+            now.live.value + now.deferred.value, now.reserved.value, now.reserved_peak.value,
+            now.inactive_split.value, now.free.value, now.largest_free.value, now.live_blocks, now.deferred_blocks,
+            now.allocations, now.frees, now.hits, now.retries, now.out_of_memory};
+}
+
+// What `describe` returns for each space of the context.
+template <class Describe>
+auto spaces_of(const Context& context, Describe&& describe) {
+    std::vector<decltype(describe(std::declval<memory::Space&>()))> all;
     for (memory::Space* space : Platform::get().spaces())
         if (is_used_by(*space, context))
             all.push_back(describe(*space));
     return all;
+}
+
+// Calls f(Space&) for the context's space of that number, or for all. CL_INVALID_VALUE: it has no such space.
+template <class F>
+Result<void> for_space(const Context& context, cl_uint number, F&& f) {
+    bool found = false;
+    for (memory::Space* space : Platform::get().spaces()) {
+        if (!is_used_by(*space, context) || (number != CL_MEMORY_SPACE_ALL_POLDER && space->id().value != number))
+            continue;
+        f(*space);
+        found = true;
+    }
+    return found ? Result<void>{} : fail(Status::invalid_value);
 }
 
 std::vector<cl_memory_transfers_polder> transfers_of(const Context& context) {
@@ -62,7 +85,7 @@ cl_int CL_API_CALL clGetMemorySpacesPOLDER(cl_context context, cl_uint num_entri
                                            cl_uint* num_entries_ret) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(checked, from_handle<Context>(context));
-        return list(spaces_of(*checked), num_entries, entries, num_entries_ret);
+        return list(spaces_of(*checked, describe), num_entries, entries, num_entries_ret);
     });
 }
 
@@ -71,5 +94,36 @@ cl_int CL_API_CALL clGetMemoryTransfersPOLDER(cl_context context, cl_uint num_en
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(checked, from_handle<Context>(context));
         return list(transfers_of(*checked), num_entries, entries, num_entries_ret);
+    });
+}
+
+cl_int CL_API_CALL clGetMemoryStatisticsPOLDER(cl_context context, cl_uint num_entries,
+                                               cl_memory_statistics_polder* entries, cl_uint* num_entries_ret) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(checked, from_handle<Context>(context));
+        return list(spaces_of(*checked, statistics_of), num_entries, entries, num_entries_ret);
+    });
+}
+
+cl_int CL_API_CALL clResetMemoryPeaksPOLDER(cl_context context, cl_uint space, cl_memory_peaks_polder peaks) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(checked, from_handle<Context>(context));
+        // CL_INVALID_VALUE: no peak is named, or one that does not exist.
+        constexpr cl_memory_peaks_polder known = CL_MEMORY_PEAK_ALLOCATED_POLDER | CL_MEMORY_PEAK_RESERVED_POLDER;
+        if (peaks == 0 || (peaks & ~known) != 0)
+            return fail(Status::invalid_value);
+        return for_space(*checked, space, [&](memory::Space& each) {
+            if (peaks & CL_MEMORY_PEAK_ALLOCATED_POLDER)
+                each.pool().reset_peak(memory::Allocator::Peak::live);
+            if (peaks & CL_MEMORY_PEAK_RESERVED_POLDER)
+                each.pool().reset_peak(memory::Allocator::Peak::reserved);
+        });
+    });
+}
+
+cl_int CL_API_CALL clTrimMemoryPOLDER(cl_context context, cl_uint space) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(checked, from_handle<Context>(context));
+        return for_space(*checked, space, [](memory::Space& each) { each.pool().trim(); });
     });
 }

@@ -97,6 +97,9 @@ constexpr Option table[] = {
      "`garbage_collection_threshold`, `expandable_segments`: as in PyTorch, for `caching`. `max_bytes`: what `bucket` "
      "keeps "
      "free. See `doc/memory.md`."},
+    {"POLDER_TRACE", Kind::text, &Values::trace, "", "nothing is recorded",
+     "A file into which memory events are recorded: storages, blocks, transfers, maps, kernels. `polder-memory` replays, "
+     "shows and converts it. See `doc/trace.md`."},
 };
 
 constexpr const char* parameters_prose =

@@ -67,6 +67,47 @@ RegionAllocator::RegionAllocator(const Region& region)
     }
 }
 
+// What is added is a block that is freed at once, and so merges with a free one before it.
+void RegionAllocator::grow(ByteCount bytes) {
+    assert(bytes.value != 0 && (bytes.value & (granularity_ - 1)) == 0);
+    if (spare_nodes_ < 2)
+        add_nodes();
+    const Index last = nodes_[none].left;
+    const Index index = take_spare_node();
+    const uint64_t offset = begin_ + capacity_;
+    nodes_[index] = Node{offset, bytes.value, last, none, none, used_mark};
+    nodes_[last].right = index;
+    nodes_[none].left = index;
+    capacity_ += bytes.value;
+    ++used_blocks_;
+    free({offset, bytes, index});
+}
+
+ByteCount RegionAllocator::free_tail() const {
+    const Index last = nodes_[none].left;
+    return ByteCount{is_free(last) ? nodes_[last].size : 0};
+}
+
+void RegionAllocator::shrink(ByteCount bytes) {
+    assert(bytes <= free_tail() && (bytes.value & (granularity_ - 1)) == 0);
+    if (bytes.value == 0)
+        return;
+    const Index last = nodes_[none].left;
+    capacity_ -= bytes.value;
+    free_bytes_ -= bytes.value;
+    if (const uint64_t before = nodes_[last].size; bytes.value != before) {
+        nodes_[last].size -= bytes.value;
+        resized(last, before);
+        return;
+    }
+    take_out(last);
+    const Index left = nodes_[last].left;
+    nodes_[left].right = none;
+    nodes_[none].left = left;
+    give_spare_node(last);
+    --free_blocks_;
+}
+
 ByteCount RegionAllocator::largest_free() const {
     uint64_t largest = nodes_[open_].size;
     if (levels_with_blocks_ == 0)

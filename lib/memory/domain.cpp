@@ -68,6 +68,20 @@ private:
 
 }  // namespace
 
+void DomainImpl::trace_transfer(const StorageImpl& storage, const StorageRect& rect, SpaceId from, SpaceId to,
+                                driver::Timepoint done) {
+    trace::Fields fields;
+    fields.kind = trace::Kind::transfer;
+    fields.space = from;
+    fields.other_space = to;
+    fields.queue = done.queue;
+    fields.storage = storage.number();
+    fields.address = rect.offset;
+    fields.size = bytes_of(rect.shape);
+    fields.value = done.value;
+    trace::record(fields);
+}
+
 Result<Moved> DomainImpl::transfer(StorageImpl& storage, const StorageRect& rect, const Source& source, SpaceId to,
                                    StagingSlots* slots, driver::Timepoint after) {
     const SpaceId from = source.space;
@@ -89,6 +103,8 @@ Result<Moved> DomainImpl::transfer(StorageImpl& storage, const StorageRect& rect
     broken.is_complete();
     residency.commit_transfer(rows.view(), {from, to, moved.read, moved.written});
     ledger_.add_moved(from, to, ByteCount{bytes_of(rect.shape)});
+    if (trace::enabled()) [[unlikely]]
+        trace_transfer(storage, rect, from, to, moved.written);
     POLDER_LOG(memory, "storage %llu: transfer [%llu, %llu) from space %u to %u%s", llu(storage.number()),
                llu(rows[0].begin), llu(rows[rows.size() - 1].end), from.value, to.value,
                rows.size() > 1 ? ", some rows of it" : "");

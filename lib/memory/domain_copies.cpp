@@ -61,6 +61,8 @@ Result<void> DomainImpl::copy_part(Sequence& sequence, const Execution& executio
     }
     if (mover_.topology().route(source, part.move.to.space) != Route::within)
         ledger_.add_moved(source, part.move.to.space, ByteCount{bytes_of(part.rect.shape)});
+    if (trace::enabled()) [[unlikely]]
+        trace_transfer(part.storage, part.rect, source, part.move.to.space, moved.written);
     return {};
 }
 
@@ -113,6 +115,8 @@ Result<driver::Timepoint> DomainImpl::write_there(const Execution& execution, St
     residency.commit_write(rows.view(), execution.space, version, moved.written);
     const ByteCount bytes{bytes_of(rect.shape)};
     ledger_.add_moved(host_space, execution.space, bytes);
+    if (trace::enabled()) [[unlikely]]
+        trace_transfer(storage, rect, host_space, execution.space, moved.written);
     for (const ByteRange& row : rows)
         ledger_.add_needed(host_space, execution.space, ByteCount{row.size()});
     POLDER_LOG(memory, "storage %llu: write of %llu bytes on space %u, version %llu",

@@ -120,6 +120,9 @@ private:
     // prepared for two touches more. `slots` are for staging, or null. Writing waits for `after` as well.
     [[nodiscard]] Result<Moved> transfer(StorageImpl& storage, const StorageRect& rect, const Source& from, SpaceId to,
                                          StagingSlots* slots = nullptr, driver::Timepoint after = {});
+    // Records a copy between two memories, which ends at `done`.
+    static void trace_transfer(const StorageImpl& storage, const StorageRect& rect, SpaceId from, SpaceId to,
+                               driver::Timepoint done);
     // Makes `target` a holder of what is stale of `rect` there. Likewise.
     [[nodiscard]] Result<void> make_resident(StorageImpl& storage, const StorageRect& rect, SpaceId target);
     // A staged transfer of more than one chunk.

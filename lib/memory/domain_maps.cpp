@@ -45,6 +45,8 @@ Result<driver::Timepoint> DomainImpl::map_there(Sequence& sequence, StorageImpl&
     const Rows rows = rows_of(rect);
     POLDER_LOG(memory, "storage %llu: map of %llu bytes for %s", static_cast<unsigned long long>(storage.number()),
                static_cast<unsigned long long>(bytes_of(rect.shape)), name_of(access));
+    if (trace::enabled()) [[unlikely]]
+        storage.record_event(trace::Kind::map, ByteRange::at(rect.offset, ByteCount{bytes_of(rect.shape)}), place);
     const Prepared prepared{residency, rows, 3};
     if (reads(access_of(access)))
         POLDER_TRY(make_resident(storage, rect, place));
@@ -71,6 +73,8 @@ Result<driver::Timepoint> DomainImpl::unmap(const Execution& execution, Storage&
     const Version version = next_version(residency, rows.view());
     const driver::Timepoint done = sequence.finish();
     residency.commit_write(rows.view(), place, version, done);
+    if (trace::enabled()) [[unlikely]]
+        storage.record_event(trace::Kind::unmap, ByteRange::at(rect.offset, ByteCount{bytes_of(rect.shape)}), place);
     POLDER_LOG(memory, "storage %llu: unmap of %llu bytes after %s, version %llu",
                static_cast<unsigned long long>(storage.number()), static_cast<unsigned long long>(bytes_of(rect.shape)),
                name_of(access), static_cast<unsigned long long>(version.value));

@@ -2,6 +2,7 @@
 #include "storage_impl.h"
 
 #include <base/log.h>
+#include <memory/trace.h>
 
 #include <cstring>
 #include <new>
@@ -17,6 +18,8 @@ Result<Ref<Storage>> Storage::create(Domain& domain, ByteCount size, const Stora
     auto storage = make_ref<StorageImpl>(static_cast<DomainImpl&>(domain), size);
     POLDER_LOG(memory, "storage %llu: created, %llu bytes", static_cast<unsigned long long>(storage->number()),
                static_cast<unsigned long long>(size.value));
+    if (trace::enabled()) [[unlikely]]
+        storage->record_event(trace::Kind::storage_create, {0, size.value});
     if (options.application_memory)
         storage->add_application_memory(options.application_memory);
     if (options.initial_contents) {
@@ -78,6 +81,8 @@ void StorageImpl::add_replica(const Replica& replica) noexcept {
     if (replica.space == map_place_)
         map_address_.store(replica.base.host(), std::memory_order_release);
     note_spaces();
+    if (trace::enabled() && replica.block) [[unlikely]]
+        record_event(trace::Kind::replica, replica.range, replica.space, replica.block->address);
 }
 
 void StorageImpl::remove_replica(const Replica& replica) noexcept {
@@ -131,7 +136,20 @@ bool StorageImpl::validate() const {
     return valid;
 }
 
+void StorageImpl::record_event(trace::Kind kind, ByteRange range, SpaceId space, DeviceAddress address) const {
+    trace::Fields fields;
+    fields.kind = kind;
+    fields.space = space;
+    fields.storage = number();
+    fields.address = kind == trace::Kind::replica ? address.value : range.begin;
+    fields.size = range.size();
+    fields.value = range.begin;
+    trace::record(fields);
+}
+
 StorageImpl::~StorageImpl() {
+    if (trace::enabled()) [[unlikely]]
+        record_event(trace::Kind::storage_destroy, {});
     if (replicas_.empty() && !stretch_ && !destroyed_.function) [[likely]] {  // never used
         POLDER_LOG(memory, "storage %llu: destroyed", static_cast<unsigned long long>(number()));
         return;

@@ -12,6 +12,7 @@
 #include <base/recycled.h>
 #include <memory/lease.h>
 #include <memory/storage.h>
+#include <memory/trace.h>
 
 #include <atomic>
 #include <cassert>
@@ -38,8 +39,9 @@ public:
     void wait_until_idle() override;
     [[nodiscard]] bool validate() const override;
 
-    // For messages: counts the storages that have been spoken of.
-    [[nodiscard]] uint64_t number() const;
+    [[nodiscard]] uint64_t number() const override;
+    // Records an event about it.
+    void record_event(trace::Kind kind, ByteRange range, SpaceId space = {}, DeviceAddress address = {}) const;
     [[nodiscard]] Residency& residency() { return residency_; }
     [[nodiscard]] SpaceId map_place() const { return map_place_; }
     [[nodiscard]] StorageLock& storage_lock() { return storage_lock_; }

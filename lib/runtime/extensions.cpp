@@ -31,7 +31,7 @@ constexpr Extension extension_table[] = {
     {"cl_khr_local_int32_extended_atomics", v1, both, "Their minimum, maximum and bit operations."},
     {"cl_khr_subgroups", v1, both, "Sub-group functions; a sub-group is the whole work-group."},
     {"cl_khr_suggested_local_work_size", v1, both, "Asks which work-group size a launch without one gets."},
-    {"cl_polder_memory_statistics", v1, both, "Where a context's bytes are, and which were moved between memories."},
+    {"cl_polder_memory_statistics", CL_MAKE_VERSION(2, 0, 0), both, "Where a context's bytes are, which were moved between memories, what the allocators count."},
 };
 
 constexpr Feature feature_table[] = {

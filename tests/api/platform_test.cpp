@@ -199,7 +199,10 @@ constexpr const char* function_names[] = {"clBuildProgram",
                                           "clGetKernelSuggestedLocalWorkSizeKHR",
                                           "clGetKernelSubGroupInfoKHR",
                                           "clGetMemorySpacesPOLDER",
-                                          "clGetMemoryTransfersPOLDER"};
+                                          "clGetMemoryTransfersPOLDER",
+                                          "clGetMemoryStatisticsPOLDER",
+                                          "clResetMemoryPeaksPOLDER",
+                                          "clTrimMemoryPOLDER"};
 
 TEST_F(Platforms, FunctionsAreFoundByName) {
     for (const char* name : function_names)

@@ -260,5 +260,40 @@ TEST(RegionAllocatorDeathTest, FreeingTwiceIsCaught) {
 }
 #endif
 
+TEST(RegionAllocator, RegionGrowsAndShrinksAtItsEnd) {
+    RegionAllocator allocator({DeviceAddress{1 << 20}, ByteCount{0}, Alignment{64}});
+    EXPECT_FALSE(allocator.allocate(ByteCount{1}, Alignment{1}));
+    EXPECT_EQ(allocator.free_tail().value, 0u);
+    allocator.grow(ByteCount{1024});
+    EXPECT_TRUE(allocator.validate());
+    const auto first = allocator.allocate(ByteCount{1024}, Alignment{1});
+    ASSERT_TRUE(first);
+    EXPECT_EQ(allocator.free_tail().value, 0u);
+    allocator.grow(ByteCount{512});
+    const auto second = allocator.allocate(ByteCount{256}, Alignment{1});
+    ASSERT_TRUE(second);
+    EXPECT_EQ(second->offset, 1024u);
+    EXPECT_EQ(allocator.free_tail().value, 256u);
+    allocator.grow(ByteCount{256});  // joins the free end
+    EXPECT_EQ(allocator.free_tail().value, 512u);
+    EXPECT_EQ(allocator.largest_free().value, 512u);
+    EXPECT_TRUE(allocator.validate());
+    allocator.shrink(ByteCount{128});
+    EXPECT_EQ(allocator.free_tail().value, 384u);
+    EXPECT_TRUE(allocator.validate());
+    allocator.shrink(ByteCount{384});
+    EXPECT_EQ(allocator.statistics().capacity.value, 1280u);
+    EXPECT_TRUE(allocator.validate());
+    allocator.free(*first);
+    allocator.free(*second);
+    EXPECT_EQ(allocator.free_tail().value, 1280u);
+    allocator.shrink(ByteCount{1280});
+    EXPECT_TRUE(allocator.is_unused());
+    EXPECT_TRUE(allocator.validate());
+    allocator.grow(ByteCount{64});
+    EXPECT_TRUE(allocator.allocate(ByteCount{64}, Alignment{1}));
+    EXPECT_TRUE(allocator.validate());
+}
+
 } // namespace
 } // namespace polder

@@ -70,10 +70,12 @@ BlockPool::Statistics BlockPool::statistics() const {
     return sum;
 }
 
-void BlockPool::reset_peaks() {
+void BlockPool::reset_peak(Peak peak) {
     Lock lock(mutex_);
-    live_peak_bytes_ = live_bytes_;
-    reserved_peak_bytes_ = reserved_bytes_;
+    if (peak == Peak::live)
+        live_peak_bytes_ = live_bytes_;
+    else
+        reserved_peak_bytes_ = reserved_bytes_;
 }
 
 ByteCount BlockPool::free_bytes() const {

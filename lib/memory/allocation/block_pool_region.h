@@ -24,6 +24,14 @@ struct BlockPool::Region {
     [[nodiscard]] driver::Memory part(ByteRange range) const {
         return {memory.address.plus(range.begin), range.size()};
     }
+    // Free bytes at its end that nothing in flight uses.
+    [[nodiscard]] uint64_t idle_tail() {
+        forget_ready();
+        uint64_t begin = memory.size - allocator.free_tail().value;
+        for (const Unready& part : unready)
+            begin = std::max(begin, part.range.end);
+        return memory.size - begin;
+    }
     // No block in it, and nothing in flight.
     [[nodiscard]] bool is_unused() {
         if (!allocator.is_unused())
@@ -55,6 +63,8 @@ struct BlockPool::Region {
     }
 
     driver::Memory memory;
+    uint64_t addresses = 0;  // reserved for it, when it grows
+    bool is_tail = false;  // removed from a region that stays
     RegionAllocator allocator;
     // Free bytes that the system does not back with memory. Stays empty unless the source discards.
     RangeSet clean;

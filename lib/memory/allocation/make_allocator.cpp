@@ -1,3 +1,5 @@
+#include "trace/recording_allocator.h"
+
 #include <base/options.h>
 #include <memory/allocation_policy.h>
 #include <memory/block_pool.h>
@@ -20,6 +22,25 @@ std::unique_ptr<Allocator> make_allocator(const AllocationPolicy& policy, std::u
     return std::make_unique<BlockPool>(std::move(source), options);
 }
 
+namespace {
+
+// As make_allocator; with POLDER_TRACE, what the allocator and its source do is recorded.
+std::unique_ptr<Allocator> make_recorded(const AllocationPolicy& policy, std::unique_ptr<RegionSource> source,
+                                         const AllocatorOptions& options, ByteCount total) {
+    if (!trace::enabled())
+        return make_allocator(policy, std::move(source), options);
+    trace::Fields fields;
+    fields.kind = trace::Kind::space;
+    fields.space = options.space;
+    fields.size = std::min(total, options.limit).value;
+    trace::record(fields);
+    return std::make_unique<trace::RecordingAllocator>(
+        make_allocator(policy, std::make_unique<trace::RecordingSource>(std::move(source), options.space), options),
+        options.space);
+}
+
+} // namespace
+
 std::unique_ptr<Allocator> make_host_allocator(const AllocationPolicy& policy) {
     const ByteCount total = HostRegionSource::total();
     AllocatorOptions options;
@@ -27,14 +48,15 @@ std::unique_ptr<Allocator> make_host_allocator(const AllocationPolicy& policy) {
     if (const auto limit = options::memory_limit_bytes())
         options.limit = std::min(total, ByteCount{*limit});
     options.cache_max = std::max(options.cache_max, ByteCount{total.value / 16});
-    return make_allocator(policy, std::make_unique<HostRegionSource>(), options);
+    return make_recorded(policy, std::make_unique<HostRegionSource>(), options, total);
 }
 
 std::unique_ptr<Allocator> make_device_allocator(const AllocationPolicy& policy, driver::Device& device) {
     AllocatorOptions options;
     options.space = device.info().space;
     options.granularity = std::max(options.granularity, Alignment{device.info().base_address_alignment});
-    return make_allocator(policy, std::make_unique<DeviceRegionSource>(device), options);
+    return make_recorded(policy, std::make_unique<DeviceRegionSource>(device), options,
+                         ByteCount{device.info().memory_bytes});
 }
 
 }  // namespace polder::memory

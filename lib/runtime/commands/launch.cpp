@@ -1,6 +1,9 @@
 #include <runtime/launch.h>
 
+#include <memory/trace.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <type_traits>
@@ -114,8 +117,37 @@ Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Exec
         POLDER_ASSIGN(launched, queue.context().domain().launch(execution, uses.values().first(count), submit));
         done = launched;
     }
+    if (memory::trace::enabled()) [[unlikely]]
+        record(execution, done, uses.values().first(count));
     queue.keep_alive(*code_.keeper, done);
     return done;
+}
+
+[[gnu::noinline]] void LaunchCommand::record(const memory::Execution& execution, driver::Timepoint done,
+                                             std::span<const memory::Use> uses) const {
+    const std::atomic_ref<uint32_t> text(code_.code->trace_text);
+    uint32_t name = text.load(std::memory_order_relaxed);
+    if (name == 0)
+        text.store(name = memory::trace::record_text(code_.info->name), std::memory_order_relaxed);
+    memory::trace::Fields fields;
+    fields.kind = memory::trace::Kind::launch;
+    fields.space = execution.space;
+    fields.queue = done.queue;
+    fields.storage = name;
+    fields.size = uses.size();
+    fields.value = done.value;
+    memory::trace::record(fields);
+    for (const memory::Use& use : uses) {
+        memory::trace::Fields part;
+        part.kind = memory::trace::Kind::use;
+        part.space = execution.space;
+        part.flags = static_cast<uint8_t>((reads(use.access) ? polder::trace::reads : 0) |
+                                          (writes(use.access) ? polder::trace::writes : 0));
+        part.storage = use.storage->number();
+        part.address = use.range.begin;
+        part.size = use.range.size();
+        memory::trace::record_part(part);
+    }
 }
 
 driver::Timepoint LaunchCommand::launch(const memory::Execution& execution, driver::Waits waits,

@@ -1,6 +1,7 @@
 #include <base/log.h>
 #include <base/options.h>
 #include <devices/drivers.h>
+#include <memory/trace.h>
 #include <runtime/live_objects.h>
 #include <runtime/platform.h>
 
@@ -52,6 +53,16 @@ void report_unknown(std::string_view name) {
               static_cast<int>(name.size()), name.data(), known.c_str());
 }
 
+// Before the first memory space is made, which is recorded or not for its whole life.
+void begin_trace() {
+    const std::string& file = options::trace();
+    if (file.empty())
+        return;
+    if (const Result<void> begun = memory::trace::begin(file); !begun)
+        log::line(log::Category::warning, "POLDER_TRACE: nothing is recorded: %s",
+                  std::string(begun.error().detail()).c_str());
+}
+
 memory::AllocationPolicy policy_of(std::string_view text, std::string_view variable,
                                    const memory::AllocationPolicy& base) {
     const memory::ParsedPolicy parsed = memory::parse_policy(text, variable, base);
@@ -75,6 +86,7 @@ Platform::Platform() {
         report_live_objects_on_sigusr2();
     if (options::offline_compile())
         log::line(log::Category::warning, "POCL_OFFLINE_COMPILE: no driver has devices that can only compile");
+    begin_trace();
     static_cast<void>(expose(kind));
     open_devices();
     make_spaces_and_devices();

@@ -78,6 +78,13 @@ public:
     // `block` came from allocate() and has not been freed since.
     void free(const Block& block);
 
+    // --- regions whose end moves ---
+    // `bytes` more, a multiple of the granularity, behind the region's end.
+    void grow(ByteCount bytes);
+    // The free bytes at the region's end, and taking some of them away.
+    [[nodiscard]] ByteCount free_tail() const;
+    void shrink(ByteCount bytes);
+
     [[nodiscard]] bool is_unused() const { return used_blocks_ == 0; }
     [[nodiscard]] ByteCount free_bytes() const { return ByteCount{free_bytes_}; }
     // Exact. Linear in the free blocks of the highest bin that has any.

@@ -72,8 +72,13 @@ public:
     virtual void set_limit(ByteCount limit) = 0;
     [[nodiscard]] virtual ByteCount limit() const = 0;
     [[nodiscard]] virtual Statistics statistics() const = 0;
-    // Peaks begin again at what is so now.
-    virtual void reset_peaks() = 0;
+    // The peak begins again at what is so now.
+    enum class Peak : uint8_t { live, reserved };
+    virtual void reset_peak(Peak peak) = 0;
+    void reset_peaks() {
+        reset_peak(Peak::live);
+        reset_peak(Peak::reserved);
+    }
     // An honest figure of what new blocks could still get, all together, once pending ones are back.
     [[nodiscard]] virtual ByteCount free_bytes() const = 0;
     // Checks every invariant; for tests.

@@ -12,6 +12,9 @@
 // Requests on the ladder are served first come, first served, and no request passes them: what a request waits for was
 // freed before or is being used by others now, so that it ends.
 //
+// Where the source has addresses that get memory part by part (RegionSource::growable), and free memory costs the system
+// nothing, there is one region, which grows and shrinks at its end.
+//
 // Memory that costs the system something while it is free (RegionSource::discards) is kept up to
 // Options::cache_max bytes, at times half as much more, so that a program that creates and releases large buffers
 // meets warm pages. Beyond that everything free goes back but the block that was freed last.
@@ -69,7 +72,7 @@ public:
     void set_limit(ByteCount limit) override;
     [[nodiscard]] ByteCount limit() const override;
     [[nodiscard]] Statistics statistics() const override;
-    void reset_peaks() override;
+    void reset_peak(Peak peak) override;
     [[nodiscard]] ByteCount free_bytes() const override;
     [[nodiscard]] bool validate() const override;
 
@@ -115,6 +118,9 @@ private:
     [[nodiscard]] bool grow(const Request& request, Ladder& ladder, Lease& leased) POLDER_EXCLUDES(mutex_);
     [[nodiscard]] bool grow_by(ByteCount size, const Request& request, Ladder& ladder, Lease& leased)
         POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] bool grow_in_place(const Request& request, Ladder& ladder, Lease& leased) POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] uint32_t growing_region(ByteCount addresses, Ladder& ladder) POLDER_EXCLUDES(mutex_);
+    void shrink_region(Region& region, RegionList& removed) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool regroup(const Request& request, Ladder& ladder, Lease& leased) POLDER_EXCLUDES(mutex_);
     [[nodiscard]] uint32_t add_region(driver::Memory memory) POLDER_REQUIRES(mutex_);
     void remove_region(uint32_t index, RegionList& removed) POLDER_REQUIRES(mutex_);

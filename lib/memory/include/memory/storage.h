@@ -42,6 +42,8 @@ public:
     virtual void run_when_idle(ByteRange range, CompletionCallback callback) = 0;
     // Returns when the work that was submitted before this call is complete.
     virtual void wait_until_idle() = 0;
+    // For messages and traces: counts the storages that have been spoken of.
+    [[nodiscard]] virtual uint64_t number() const = 0;
     // Checks every invariant of the residency; for tests.
     [[nodiscard]] virtual bool validate() const = 0;
 };

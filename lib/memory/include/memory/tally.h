@@ -79,9 +79,11 @@ public:
 
     void count_retry() { retries_.fetch_add(1, std::memory_order_relaxed); }
     void count_out_of_memory() { out_of_memory_.fetch_add(1, std::memory_order_relaxed); }
-    void reset_peaks() {
-        live_peak_.store(live(), std::memory_order_relaxed);
-        reserved_peak_.store(reserved(), std::memory_order_relaxed);
+    void reset_peak(Allocator::Peak peak) {
+        if (peak == Allocator::Peak::live)
+            live_peak_.store(live(), std::memory_order_relaxed);
+        else
+            reserved_peak_.store(reserved(), std::memory_order_relaxed);
     }
 
     [[nodiscard]] uint64_t live() const { return live_.load(std::memory_order_relaxed); }

@@ -27,7 +27,7 @@ public:
     void discharge(ByteCount bytes) noexcept final { tally_.discharge(bytes.value); }
     void set_limit(ByteCount limit) final { tally_.set_limit(limit); }
     [[nodiscard]] ByteCount limit() const final { return ByteCount{tally_.limit()}; }
-    void reset_peaks() final { tally_.reset_peaks(); }
+    void reset_peak(Peak peak) final { tally_.reset_peak(peak); }
     [[nodiscard]] ByteCount free_bytes() const final;
 
 protected:

@@ -20,6 +20,7 @@ struct LoadedCode {
     // Where addresses stand within the packed arguments.
     std::vector<uint32_t> pointer_offsets;
     bool is_for_one_size = false;  // of work-groups
+    mutable uint32_t trace_text = 0;  // the kernel's name in a trace; 0: not recorded yet. Atomic.
 
     [[nodiscard]] const driver::KernelLimits& limits() const { return loaded->limits(); }
     // The most work-items of a work-group on a device that allows `device_max`.

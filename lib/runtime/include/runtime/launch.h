@@ -69,6 +69,8 @@ private:
         return buffer < arguments_->pointers.size() ? code_.info->arguments[arguments_->pointers[buffer].index].access
                                                     : Access::read_write;
     }
+    // For POLDER_TRACE.
+    void record(const memory::Execution& execution, driver::Timepoint done, std::span<const memory::Use> uses) const;
     [[nodiscard]] driver::Timepoint launch(const memory::Execution& execution, driver::Waits waits,
                                            std::span<std::byte> arguments) const;
 

@@ -1,0 +1,85 @@
+// The format of memory traces (POLDER_TRACE), version 1. doc/trace.md explains it with an example.
+//
+// A file is a header and chunks of one size. A chunk belongs to one thread, which fills it from the front; an event with
+// the kind `none` ends it. The file is mapped memory of the process that writes it, so that a killed process leaves every
+// event it has completed. All numbers are little-endian; sizes and offsets are bytes.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace polder::trace {
+
+inline constexpr char magic[8] = {'P', 'O', 'L', 'D', 'T', 'R', 'C', '\n'};
+inline constexpr uint32_t version = 1;
+inline constexpr uint32_t chunk_magic = 0x4B4E4843;  // "CHNK"
+
+struct FileHeader {
+    char magic[8];
+    uint32_t version;
+    uint32_t chunk_bytes;  // a chunk with its header; the first one begins at this offset
+    uint64_t start_ns;  // CLOCK_MONOTONIC when recording began
+    uint64_t start_unix_ns;  // CLOCK_REALTIME at that moment
+    uint32_t process;
+    uint32_t reserved;
+    uint8_t rest[24];
+};
+static_assert(sizeof(FileHeader) == 64);
+
+// Event times are ticks of a counter. Each chunk names a moment in both ticks and nanoseconds: the line through the
+// first and the last chunk's moments, or `ns_per_tick` when there is one chunk, turns ticks into time.
+struct ChunkHeader {
+    uint32_t magic;
+    uint32_t thread;  // numbered from 0 in order of first events
+    uint64_t ticks;
+    uint64_t ns;  // CLOCK_MONOTONIC
+    double ns_per_tick;  // estimated when recording began
+    uint8_t rest[16];
+};
+static_assert(sizeof(ChunkHeader) == 48);
+
+enum class Kind : uint8_t {
+    none,
+    space,  // a memory space: space, size = its total bytes
+    region_reserve,  // space, address, size
+    region_release,  // likewise
+    lease,  // space, address, size = asked, extra = bytes of the block, queue = consumer's
+    free,  // space, address, size of the block; queue and value: a timepoint it waits for (queue 0: none)
+    out_of_memory,  // space, size = asked, extra = alignment; a text event with the report follows
+    storage_create,  // storage, size
+    storage_destroy,  // storage
+    replica,  // storage has memory: space, address, size, offset in the storage = extra
+    transfer,  // from space to other_space: storage, address = offset, size, queue, value
+    evict,  // storage gave up memory: space, address = offset, size
+    map,  // storage, address = offset, size; flags: Access bits
+    unmap,  // likewise
+    launch,  // space, queue, value, storage = text id of the kernel's name, size = number of `use` events that follow
+    use,  // storage, address = offset, size; flags: Access bits
+    completed,  // queue's timeline has reached value
+    text,  // storage = id, size = length; the characters follow in as many events as they need
+};
+
+enum Flags : uint8_t {
+    reads = 1,
+    writes = 2,
+    more_follow = 8,  // of a free: the next event of the thread names one more timepoint of the same block
+};
+
+struct Event {
+    uint64_t ticks;
+    uint32_t queue;  // numbered from 1; 0: none
+    uint8_t space;
+    uint8_t other_space;
+    uint8_t flags;
+    Kind kind;  // written last
+    uint64_t storage;
+    uint64_t address;
+    uint64_t size;
+    union {
+        uint64_t extra;
+        uint64_t value;
+    };
+};
+static_assert(sizeof(Event) == 48 && std::is_trivially_copyable_v<Event>);
+
+}  // namespace polder::trace

@@ -1,0 +1,90 @@
+#include "recording_allocator.h"
+
+namespace polder::memory::trace {
+namespace {
+
+void record_memory(Kind kind, SpaceId space, driver::Memory memory) {
+    Fields fields;
+    fields.kind = kind;
+    fields.space = space;
+    fields.address = memory.address.value;
+    fields.size = memory.size;
+    record(fields);
+}
+
+} // namespace
+
+Result<driver::Memory> RecordingSource::reserve(ByteCount size) {
+    Result<driver::Memory> memory = source_->reserve(size);
+    if (memory)
+        record_memory(Kind::region_reserve, space_, *memory);
+    return memory;
+}
+
+void RecordingSource::release(driver::Memory memory) {
+    record_memory(Kind::region_release, space_, memory);
+    source_->release(memory);
+}
+
+Result<void> RecordingSource::commit(driver::Memory range) {
+    Result<void> result = source_->growable()->commit(range);
+    if (result)
+        record_memory(Kind::region_reserve, space_, range);
+    return result;
+}
+
+void RecordingSource::decommit(driver::Memory range) {
+    record_memory(Kind::region_release, space_, range);
+    source_->growable()->decommit(range);
+}
+
+Result<void> RecordingAllocator::lease(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
+                                       std::span<Lease> leases) {
+    record_progress(terms.queue);
+    Result<void> result = allocator_->lease(requests, terms, leases);
+    Fields fields;
+    fields.space = space_;
+    fields.queue = terms.queue;
+    if (!result) {
+        fields.kind = Kind::out_of_memory;
+        for (const LeaseRequest& request : requests)
+            fields.size += request.size.value;
+        fields.value = requests.empty() ? 1 : requests[0].alignment.value;
+        record(fields);
+        static_cast<void>(record_text(result.error().detail()));
+        return result;
+    }
+    fields.kind = Kind::lease;
+    for (const Lease& leased : leases) {
+        fields.address = leased.block.address.value;
+        fields.size = leased.block.size.value;
+        fields.value = leased.block.place.size.value;
+        record(fields);
+    }
+    return result;
+}
+
+void RecordingAllocator::free(const Block& block, driver::Waits after) noexcept {
+    Fields fields;
+    fields.kind = Kind::free;
+    fields.space = space_;
+    fields.address = block.address.value;
+    fields.size = block.place.size.value;
+    for (const driver::Timepoint& point : after) {
+        record_progress(point.queue);
+        if (point.is_complete())
+            continue;
+        // Each but the last timepoint has an event of its own, which frees nothing yet.
+        if (fields.queue) {
+            fields.flags = polder::trace::more_follow;
+            record(fields);
+            fields.flags = 0;
+        }
+        fields.queue = point.queue;
+        fields.value = point.value;
+    }
+    record(fields);
+    allocator_->free(block, after);
+}
+
+} // namespace polder::memory::trace

@@ -1,0 +1,83 @@
+// Every allocation policy over made-up memory: nanoseconds for a pair of lease and free, with up to a million live
+// blocks around, and with two threads.
+#include <memory/allocation_policy.h>
+#include <memory/allocator.h>
+#include <memory/region_source.h>
+
+#include <benchmark/benchmark.h>
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace polder::memory {
+namespace {
+
+class MadeUpSource final : public RegionSource {
+public:
+    Result<driver::Memory> reserve(ByteCount size) override {
+        const driver::Memory memory{DeviceAddress{next_.fetch_add(size.value)}, size.value};
+        return memory;
+    }
+    void release(driver::Memory) override {}
+    ByteCount preferred_size(ByteCount needed, ByteCount reserved) const override {
+        return std::max({needed, reserved, ByteCount{uint64_t{64} << 20}});
+    }
+    ByteCount available() const override { return ByteCount{uint64_t{1} << 46}; }
+
+private:
+    std::atomic<uint64_t> next_{uint64_t{1} << 40};
+};
+
+constexpr const char* settings[] = {"backend:bufalloc", "backend:caching", "backend:bucket"};
+
+std::unique_ptr<Allocator> make(int64_t policy) {
+    AllocatorOptions options;
+    options.space = SpaceId{1};
+    return make_allocator(parse_policy(settings[policy], "").policy, std::make_unique<MadeUpSource>(), options);
+}
+
+// Random sizes of 1 KiB to 256 KiB. Blocks are replaced in random order, so that free ones lie everywhere.
+void Pair(benchmark::State& state) {
+    const auto pool = make(state.range(0));
+    std::mt19937_64 random(1);
+    std::vector<uint64_t> sizes(4096);
+    for (uint64_t& size : sizes)
+        size = 1024 + random() % (255 * 1024);
+    std::vector<Block> blocks(static_cast<size_t>(state.range(1)));
+    for (size_t i = 0; i < blocks.size(); ++i)
+        blocks[i] = *pool->allocate(ByteCount{sizes[i % sizes.size()]}, Alignment{128});
+    std::vector<uint32_t> order(4096);
+    for (uint32_t& place : order)
+        place = static_cast<uint32_t>(random() % blocks.size());
+    size_t next = 0;
+    for (auto _ : state) {
+        Block& block = blocks[order[next % order.size()]];
+        pool->free(block, {});
+        block = *pool->allocate(ByteCount{sizes[(next * 7) % sizes.size()]}, Alignment{128});
+        ++next;
+    }
+    for (const Block& block : blocks)
+        pool->free(block, {});
+    state.SetLabel(settings[state.range(0)] + 8);
+}
+
+// The same size again and again, on each thread.
+void Threads(benchmark::State& state) {
+    static std::unique_ptr<Allocator> pool;
+    if (state.thread_index() == 0)
+        pool = make(state.range(0));
+    for (auto _ : state) {
+        const auto block = pool->allocate(ByteCount{uint64_t{4096} << state.thread_index()}, Alignment{128});
+        pool->free(*block, {});
+    }
+    state.SetItemsProcessed(state.iterations());
+    state.SetLabel(settings[state.range(0)] + 8);
+}
+
+BENCHMARK(Pair)->ArgsProduct({{0, 1, 2}, {1, 1000, 100'000, 1'000'000}});
+BENCHMARK(Threads)->DenseRange(0, 2)->ThreadRange(1, 2)->UseRealTime();
+
+} // namespace
+} // namespace polder::memory
+
+BENCHMARK_MAIN();

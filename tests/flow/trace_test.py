@@ -1,0 +1,80 @@
+"""Records a program with POLDER_TRACE, then replays, shows and converts the trace with polder-memory.
+
+trace_test.py POLDER_MEMORY PROGRAM
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+tool, program = sys.argv[1:3]
+
+
+def run(*words, code=0):
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    assert done.returncode == code, (words, done.returncode, done.stdout[-2000:], done.stderr[-2000:])
+    return done.stdout
+
+
+def check_replay(trace):
+    """Every policy serves the trace, with the same decisions each time."""
+    first, second = run(tool, "replay", trace), run(tool, "replay", trace)
+    decisions = [re.findall(r"\b[0-9a-f]{16}\b", text) for text in (first, second)]
+    assert decisions[0] and decisions[0] == decisions[1], first
+    assert "(as recorded)" in first and "bucket" in first and "caching" in first, first
+    rows = [line.split() for line in first.splitlines()[1:]]
+    assert all(float(re.search(r"([\d.]+)%", " ".join(row)).group(1)) <= 100 for row in rows), first
+    small = run(tool, "replay", trace, "--policy=bufalloc", "--memory=64K", "--fixed")
+    assert small.count("bufalloc") >= 1, small
+    print(first)
+
+
+def check_perfetto(text):
+    events = json.loads(text)["traceEvents"]
+    names = {event.get("name") for event in events}
+    assert {event["ph"] for event in events} >= {"C", "X", "M"}, names
+    assert "host memory" in names and any("copy from" in name for name in names), names
+    counters = [event["args"] for event in events if event["ph"] == "C"]
+    assert max(args["allocated"] for args in counters) > 0
+
+
+def check_pytorch(text):
+    """The structure that PyTorch's viewer reads: https://pytorch.org/docs/stable/torch_cuda_memory.html."""
+    snapshot = json.loads(text)
+    actions = {entry["action"] for trace in snapshot["device_traces"] for entry in trace}
+    assert actions >= {"segment_alloc", "alloc", "free_requested", "free_completed"}, actions
+    for segment in snapshot["segments"]:
+        at = segment["address"]
+        for block in segment["blocks"]:
+            assert block["address"] == at, segment
+            at += block["size"]
+        assert at == segment["address"] + segment["total_size"], segment
+
+
+def check_page(text):
+    assert "/*TRACE*/" not in text and text.count("</script>") == 1
+    assert not re.search(r"(src|href)\s*=|https?://|@import", text), "the page loads something"
+
+
+with tempfile.TemporaryDirectory() as folder:
+    trace = os.path.join(folder, "trace")
+    done = subprocess.run([program], capture_output=True, text=True, timeout=300,
+                          env={**os.environ, "POLDER_TRACE": trace})
+    assert done.returncode == 0, done.stdout[-3000:]
+    check_replay(trace)
+    check_perfetto(run(tool, "view", trace, "--format=perfetto"))
+    check_pytorch(run(tool, "view", trace, "--format=pytorch"))
+    check_page(run(tool, "view", trace))
+    run(tool, "view", trace, "--output=" + os.path.join(folder, "page.html"))
+    run(tool, "view", trace, "--format=other", code=2)
+    run(tool, "replay", trace, "--policy=nothing", code=2)
+    run(tool, "replay", trace, "--memory=many", code=2)
+    run(tool, "replay", os.path.join(folder, "missing"), code=1)
+    run(tool, "replay", tool, code=1)
+    run(tool, code=2)
+    # Where no file can be made, the program runs on and is told once.
+    done = subprocess.run([program, "--gtest_filter=*Nothing*"], capture_output=True, text=True, timeout=300,
+                          env={**os.environ, "POLDER_TRACE": "/nonexistent/trace"})
+    assert done.returncode == 0, done.stderr
