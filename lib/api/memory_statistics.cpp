@@ -40,10 +40,23 @@ bool is_used_by(const memory::Space& space, const Context& context) {
 
 cl_memory_statistics_polder statistics_of(memory::Space& space) {
     const memory::Allocator::Statistics now = space.pool().statistics();
-    return {space.id().value, static_cast<cl_uint>(now.regions), now.live.value, now.live_peak.value,
-            now.live.value + now.deferred.value, now.reserved.value, now.reserved_peak.value,
-            now.inactive_split.value, now.free.value, now.largest_free.value, now.live_blocks, now.deferred_blocks,
-            now.allocations, now.frees, now.hits, now.retries, now.out_of_memory};
+    return {space.id().value,
+            static_cast<cl_uint>(now.regions),
+            now.live.value,
+            now.live_peak.value,
+            now.live.value + now.deferred.value,
+            now.reserved.value,
+            now.reserved_peak.value,
+            now.inactive_split.value,
+            now.free.value,
+            now.largest_free.value,
+            now.live_blocks,
+            now.deferred_blocks,
+            now.allocations,
+            now.frees,
+            now.hits,
+            now.retries,
+            now.out_of_memory};
 }
 
 // What `describe` returns for each space of the context.

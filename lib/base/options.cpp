@@ -98,7 +98,8 @@ constexpr Option table[] = {
      "keeps "
      "free. See `doc/memory.md`."},
     {"POLDER_TRACE", Kind::text, &Values::trace, "", "nothing is recorded",
-     "A file into which memory events are recorded: storages, blocks, transfers, maps, kernels. `polder-memory` replays, "
+     "A file into which memory events are recorded: storages, blocks, transfers, maps, kernels. `polder-memory` "
+     "replays, "
      "shows and converts it. See `doc/trace.md`."},
 };
 

@@ -48,9 +48,8 @@ TEST_F(MemoryStatistics, VersionIsTwo) {
     size_t size = 0;
     ASSERT_EQ(clGetPlatformInfo(platform(), CL_PLATFORM_EXTENSIONS_WITH_VERSION, 0, nullptr, &size), CL_SUCCESS);
     std::vector<cl_name_version> extensions(size / sizeof(cl_name_version));
-    ASSERT_EQ(
-        clGetPlatformInfo(platform(), CL_PLATFORM_EXTENSIONS_WITH_VERSION, size, extensions.data(), nullptr),
-        CL_SUCCESS);
+    ASSERT_EQ(clGetPlatformInfo(platform(), CL_PLATFORM_EXTENSIONS_WITH_VERSION, size, extensions.data(), nullptr),
+              CL_SUCCESS);
     bool found = false;
     for (const cl_name_version& extension : extensions)
         if (std::strcmp(extension.name, CL_POLDER_MEMORY_STATISTICS_EXTENSION_NAME) == 0)
@@ -62,7 +61,7 @@ TEST_F(MemoryStatistics, ListingRefusesBadArguments) {
     cl_memory_statistics_polder entry;
     cl_uint count = 0;
     EXPECT_EQ(statistics(nullptr, 1, &entry, nullptr), CL_INVALID_CONTEXT);
-    EXPECT_EQ(statistics(foreign_handle<cl_context>(queue), 1, &entry, nullptr), CL_INVALID_CONTEXT);
+    EXPECT_EQ(statistics(foreign_handle<cl_context>(context), 1, &entry, nullptr), CL_INVALID_CONTEXT);
     EXPECT_EQ(statistics(context, 0, &entry, &count), CL_INVALID_VALUE);
     EXPECT_EQ(statistics(context, 1, nullptr, &count), CL_INVALID_VALUE);
     EXPECT_EQ(statistics(context, 0, nullptr, nullptr), CL_INVALID_VALUE);
@@ -81,7 +80,7 @@ TEST_F(MemoryStatistics, ResettingRefusesBadArguments) {
 
 TEST_F(MemoryStatistics, TrimmingRefusesBadArguments) {
     EXPECT_EQ(trim(nullptr, 0), CL_INVALID_CONTEXT);
-    EXPECT_EQ(trim(foreign_handle<cl_context>(queue), 0), CL_INVALID_CONTEXT);
+    EXPECT_EQ(trim(foreign_handle<cl_context>(context), 0), CL_INVALID_CONTEXT);
     EXPECT_EQ(trim(context, 61), CL_INVALID_VALUE);
     EXPECT_EQ(trim(context, 0), CL_SUCCESS);
     EXPECT_EQ(trim(context, CL_MEMORY_SPACE_ALL_POLDER), CL_SUCCESS);
@@ -105,17 +104,21 @@ TEST_F(MemoryStatistics, FiguresFollowABuffer) {
         const OwnedMem buffer = make_buffer(bytes);
         use(buffer, bytes);
         const cl_memory_statistics_polder now = last();
-        EXPECT_EQ(now.allocations, before.allocations + 1);
-        EXPECT_EQ(now.live_blocks, before.live_blocks + 1);
         EXPECT_GE(now.allocated_bytes, before.allocated_bytes + bytes);
         EXPECT_GE(now.active_bytes, now.allocated_bytes);
-        EXPECT_GE(now.reserved_bytes, now.active_bytes);
+        // Large buffers in host memory may have pages of their own instead of a block.
+        if (now.space != 0) {
+            EXPECT_EQ(now.allocations, before.allocations + 1);
+            EXPECT_EQ(now.live_blocks, before.live_blocks + 1);
+            EXPECT_GE(now.reserved_bytes, now.active_bytes);
+            EXPECT_GE(now.regions, 1u);
+        }
         EXPECT_GE(now.allocated_peak_bytes, now.allocated_bytes);
         EXPECT_GE(now.reserved_peak_bytes, now.reserved_bytes);
-        EXPECT_GE(now.regions, 1u);
     }
     const cl_memory_statistics_polder after = last();
-    EXPECT_EQ(after.frees, before.frees + 1);
+    EXPECT_EQ(after.frees - before.frees, after.allocations - before.allocations);
+    EXPECT_EQ(after.allocated_bytes, before.allocated_bytes);
     EXPECT_EQ(after.live_blocks, before.live_blocks);
 }
 

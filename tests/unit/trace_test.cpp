@@ -209,8 +209,8 @@ TEST_F(Trace, FileThatCannotBeMadeIsAnError) {
 // A training loop: activations are allocated forwards and freed backwards, parameters stay.
 void run_training(Allocator& pool, FakeQueue& queue, int rounds) {
     const auto take = [&](uint64_t size) {
-        const auto leased = pool.lease(LeaseRequest{ByteCount{size}, aligned},
-                                       {LeaseTerms::Consumer::device, &queue, WhenFull::wait});
+        const auto leased =
+            pool.lease(LeaseRequest{ByteCount{size}, aligned}, {LeaseTerms::Consumer::device, &queue, WhenFull::wait});
         EXPECT_TRUE(leased);
         return leased ? leased->block : Block{};
     };
@@ -250,8 +250,8 @@ TEST_F(Trace, ReplayCountsWhatWasRecorded_AndDecidesTheSameEachTime) {
     ASSERT_EQ(original.size(), 1u);
     EXPECT_EQ(original[0].leases, 20u + 10 * 40);
     EXPECT_EQ(original[0].operations, 2 * original[0].leases);
-    for (const char* settings : {"backend:bufalloc", "backend:caching", "backend:caching,expandable_segments:True",
-                                 "backend:bucket"}) {
+    for (const char* settings :
+         {"backend:bufalloc", "backend:caching", "backend:caching,expandable_segments:True", "backend:bucket"}) {
         polder::trace::ReplayOptions options;
         options.policy = parse_policy(settings, "").policy;
         const auto first = polder::trace::replay(trace, options);

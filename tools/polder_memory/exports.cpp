@@ -15,7 +15,9 @@ using trace::TimedEvent;
 using trace::TraceFile;
 
 std::string space_name(uint32_t space) {
-    return space == 0 ? "host memory" : space == 63 ? "application's memory" : "memory of space " + std::to_string(space);
+    return space == 0    ? "host memory"
+           : space == 63 ? "application's memory"
+                         : "memory of space " + std::to_string(space);
 }
 
 // Objects of a JSON array, separated by commas.
@@ -70,12 +72,12 @@ void write_perfetto(const TraceFile& trace, std::ostream& out) {
     const auto counter = [&](const TimedEvent& timed, Space& space) {
         events.next() << R"({"ph":"C","pid":1,"ts":)" << microseconds(timed.ns) << R"(,"name":")"
                       << space_name(timed.event.space) << R"(","args":{"allocated":)" << space.allocated
-                      << R"(,"reserved, not allocated":)"
-                      << space.reserved - std::min(space.reserved, space.allocated) << "}}";
+                      << R"(,"reserved, not allocated":)" << space.reserved - std::min(space.reserved, space.allocated)
+                      << "}}";
     };
     const auto instant = [&](const TimedEvent& timed, const std::string& name) {
-        events.next() << R"({"ph":"i","s":"g","pid":1,"tid":)" << timed.thread << R"(,"ts":)"
-                      << microseconds(timed.ns) << R"(,"name":)";
+        events.next() << R"({"ph":"i","s":"g","pid":1,"tid":)" << timed.thread << R"(,"ts":)" << microseconds(timed.ns)
+                      << R"(,"name":)";
         write_json_string(name, out);
         out << "}";
     };
@@ -188,8 +190,8 @@ void write_pytorch(const TraceFile& trace, std::ostream& out) {
             for (const auto& [at, sizes] : region.blocks)
                 allocated += sizes.first;
             segments.next() << R"({"device":)" << device << R"(,"address":)" << address << R"(,"total_size":)"
-                            << region.size << R"(,"allocated_size":)" << allocated << R"(,"active_size":)"
-                            << allocated << R"(,"requested_size":)" << allocated
+                            << region.size << R"(,"allocated_size":)" << allocated << R"(,"active_size":)" << allocated
+                            << R"(,"requested_size":)" << allocated
                             << R"(,"stream":0,"segment_type":"large","segment_pool_id":[0,0],"is_expandable":false,)"
                             << R"("frames":[],"blocks":)";
             JsonArray blocks(out);

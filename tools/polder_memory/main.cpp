@@ -15,12 +15,12 @@
 namespace polder::tool {
 namespace {
 
-constexpr const char* usage =
-    "polder-memory replay FILE [--policy=SETTINGS]... [--memory=BYTES] [--fixed]\n"
-    "polder-memory view FILE [--format=html|perfetto|pytorch] [--output=FILE]\n"
-    "\n"
-    "FILE was written with POLDER_TRACE. SETTINGS are those of POLDER_ALLOC_CONF, or a policy's name: bufalloc, caching,\n"
-    "bucket. Without --policy, replay compares all of them.\n";
+constexpr const char* usage = "polder-memory replay FILE [--policy=SETTINGS]... [--memory=BYTES] [--fixed]\n"
+                              "polder-memory view FILE [--format=html|perfetto|pytorch] [--output=FILE]\n"
+                              "\n"
+                              "FILE was written with POLDER_TRACE. SETTINGS are those of POLDER_ALLOC_CONF, or a "
+                              "policy's name: bufalloc, caching,\n"
+                              "bucket. Without --policy, replay compares all of them.\n";
 
 struct Arguments {
     std::string command;

@@ -1,10 +1,9 @@
 // The page: apps/memory_viewer/viewer.html with the trace's columns in it, in base64.
 #include "exports.h"
+#include "viewer.inc"
 
 #include <cstring>
 #include <vector>
-
-#include "viewer.inc"
 
 namespace polder::tool {
 namespace {

@@ -151,9 +151,7 @@ private:
             recorded.peak_reserved_bytes = std::max(recorded.peak_reserved_bytes, space.reserved);
             break;
         case Kind::region_release: space.reserved -= std::min(space.reserved, event.size); break;
-        case Kind::out_of_memory:
-            ++recorded.out_of_memory;
-            break;
+        case Kind::out_of_memory: ++recorded.out_of_memory; break;
         case Kind::lease:
             space.live[event.address] = space.blocks;
             space.sizes.push_back(event.size);
@@ -188,7 +186,7 @@ class Run {
 public:
     Run(uint32_t id, const Steps::OfSpace& space, const ReplayOptions& options) : space_(space), blocks_(space.blocks) {
         result_.space = id;
-        result_.memory_bytes = options.memory       ? options.memory->value
+        result_.memory_bytes = options.memory                ? options.memory->value
                                : space.recorded.memory_bytes ? space.recorded.memory_bytes
                                                              : uint64_t{1} << 40;
         auto source = std::make_unique<VirtualSource>(result_.memory_bytes, options.growable);
@@ -227,8 +225,7 @@ private:
     void lease(const Step& step) {
         const LeaseTerms terms{step.queue ? LeaseTerms::Consumer::device : LeaseTerms::Consumer::host, step.queue,
                                WhenFull::wait};
-        const auto leased =
-            allocator_->lease(memory::LeaseRequest{ByteCount{step.size}, Alignment{128}}, terms);
+        const auto leased = allocator_->lease(memory::LeaseRequest{ByteCount{step.size}, Alignment{128}}, terms);
         ++result_.operations;
         ++result_.leases;
         if (!leased) {

@@ -1,6 +1,5 @@
-#include <runtime/launch.h>
-
 #include <memory/trace.h>
+#include <runtime/launch.h>
 
 #include <algorithm>
 #include <atomic>

@@ -172,4 +172,4 @@ private:
     uint64_t cached_after_purge_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
 };
 
-} // namespace polder::memory
+}  // namespace polder::memory
