@@ -19,12 +19,20 @@ std::vector<int> processors_to_use() {
     return processors;
 }
 
+// What a control group allows is for the whole process: code that is compiled and the application's own memory need some of
+// it, and a process that takes more is killed.
+uint64_t for_buffers(uint64_t quota_bytes) {
+    constexpr uint64_t for_process_bytes = uint64_t{128} << 20;
+    return quota_bytes - std::min(quota_bytes / 2, std::max(quota_bytes / 4, for_process_bytes));
+}
+
 uint64_t memory_bytes() {
     const auto pages = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES));
     uint64_t bytes = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-    for (const std::optional<uint64_t> limit : {devices::quota_memory_bytes(), options::memory_limit_bytes()})
-        if (limit && *limit > 0)
-            bytes = std::min(bytes, *limit);
+    if (const std::optional<uint64_t> quota = devices::quota_memory_bytes(); quota && *quota > 0 && *quota < bytes)
+        bytes = for_buffers(*quota);
+    if (const std::optional<uint64_t> limit = options::memory_limit_bytes(); limit && *limit > 0)
+        bytes = std::min(bytes, *limit);
     return bytes;
 }
 

@@ -198,7 +198,19 @@ const Query compute_queries[] = {
                  cl_device_integer_dot_product_acceleration_properties_khr, dot_product_acceleration())
 };
 
+// AMD's query: KiB that new buffers could get, together and in the largest block.
+std::array<size_t, 2> free_memory_kib(const Device& device) {
+    const memory::Allocator::Statistics pool = device.space().pool().statistics();
+    const uint64_t free_bytes = device.space().free_bytes().value;
+    // What is not reserved yet can be allocated in one piece.
+    const uint64_t largest = std::max(pool.largest_free.value, free_bytes - std::min(free_bytes, pool.free.value));
+    return {free_bytes / 1024, std::min(largest, free_bytes) / 1024};
+}
+
 const Query memory_queries[] = {
+    {CL_DEVICE_GLOBAL_FREE_MEMORY_AMD, [](const Device& device, const Info& info) {
+         return info.value(free_memory_kib(device));
+     }},
     POLDER_VALUE(CL_DEVICE_GLOBAL_MEM_SIZE, cl_ulong, device.info().memory_bytes)
     POLDER_VALUE(CL_DEVICE_MAX_MEM_ALLOC_SIZE, cl_ulong, runtime::max_allocation_bytes(device))
     POLDER_VALUE(CL_DEVICE_GLOBAL_MEM_CACHE_TYPE, cl_device_mem_cache_type,

@@ -28,7 +28,7 @@ std::unique_ptr<Domain> Domain::create(std::span<Space* const> spaces, const Dom
 }
 
 DomainImpl::DomainImpl(std::span<Space* const> spaces, const DomainOptions& options)
-    : options_(options), mover_(spaces), ledger_(ids_of(spaces)) {}
+    : options_(options), can_evict_(spaces.size() > 1), mover_(spaces), ledger_(ids_of(spaces)) {}
 
 Result<DeviceAddress> DomainImpl::pin(Storage& storage, SpaceId space, Contents contents) {
     StorageImpl& owner = impl(storage);

@@ -20,6 +20,16 @@ namespace polder::memory {
 
 class Sequence;
 
+// What the evictions for one request have done.
+struct Evicted {
+    uint64_t dropped_bytes = 0;
+    uint64_t written_bytes = 0;
+    // Something could not be looked at because another thread was at it.
+    bool is_busy = false;
+
+    [[nodiscard]] std::string report() const;
+};
+
 class DomainImpl final : public Domain {
 public:
     DomainImpl(std::span<Space* const> spaces, const DomainOptions& options);
@@ -30,7 +40,9 @@ public:
     [[nodiscard]] bool is_reserved(const Storage& storage, ByteRange range, SpaceId space) const override;
     // Host memory for all of a new storage that the calling thread is about to write.
     [[nodiscard]] Result<void> reserve_for_host(StorageImpl& storage);
-    [[nodiscard]] Result<void> reserve_map(Storage& storage, ByteRange range) override;
+    [[nodiscard]] Result<MapPin> reserve_map(Storage& storage, ByteRange range) override;
+    [[nodiscard]] uint64_t announce(std::span<const Use> uses, SpaceId space) override;
+    void withdraw(std::span<const Use> uses, uint64_t number) noexcept override;
     [[nodiscard]] Result<DeviceAddress> pin(Storage& storage, SpaceId space, Contents contents) override;
 
     [[nodiscard]] Result<driver::Timepoint> launch(const Execution& execution, std::span<const Use> uses,
@@ -53,6 +65,8 @@ public:
 
     [[nodiscard]] Ledger& ledger() override { return ledger_; }
     [[nodiscard]] SpaceImpl& space(SpaceId id) const { return *mover_.space(id); }
+    // There is more than one memory, so that bytes may go elsewhere.
+    [[nodiscard]] bool can_evict() const { return can_evict_; }
 
 private:
     struct LaunchPlan;
@@ -70,7 +84,9 @@ private:
 
     // False without a lock, so that it may just have become true.
     [[nodiscard]] static bool has_memory(const StorageImpl& storage, ByteRange range, SpaceId space);
-    [[nodiscard]] Result<void> reserve_now(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms);
+    enum class Turn : uint8_t { none, held };
+    [[nodiscard]] Result<void> reserve_now(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms,
+                                           Turn turn = Turn::none);
     // For uses that are sorted by storage and range. Having the allocation guards of the storages.
     [[nodiscard]] Result<void> add_memory(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms);
     void want(const Use& use, SpaceId space, WantedList& blocks, WantedList& parts) const;
@@ -81,20 +97,39 @@ private:
     [[nodiscard]] Result<void> gather(StorageImpl& storage, const Replica& from, DeviceAddress base, Lease& lease);
     [[nodiscard]] Result<void> reserve_staging(SpaceId space);
 
+    // Having the turn of `space`: takes memory away from other storages where there is no room.
+    [[nodiscard]] Result<void> add_memory_evicting(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms);
+    // The bytes of replicas to be made.
+    [[nodiscard]] uint64_t missing_bytes(std::span<const Use> uses, SpaceId space) const;
+    void note_growth(const Wanted& wanted, SpaceId space) noexcept;
+    void note_uses(std::span<const Use> uses, SpaceId space) noexcept;
+
     // The memory of one command: provided without locks, then looked for under the locks of the storages, because it may have
-    // been taken away in between.
+    // been taken away in between. From the second time on the command has the turn of the memory until it is
+    // submitted: then nobody else takes memory away there.
     class Provision {
     public:
         Provision(DomainImpl& domain, std::span<const Use> uses, SpaceId space, const driver::Queue* queue)
             : domain_(domain), uses_(uses), space_(space), queue_(queue) {}
-        [[nodiscard]] Result<void> provide() { return domain_.reserve(uses_, space_, queue_); }
-        [[nodiscard]] bool is_there() const;
+        ~Provision() {
+            if (has_turn_) [[unlikely]]
+                domain_.space(space_).turns().leave();
+        }
+        Provision(const Provision&) = delete;
+        Provision& operator=(const Provision&) = delete;
+        [[nodiscard]] Result<void> provide();
+        // Under the locks.
+        [[nodiscard]] bool is_there();
+        // It was not there.
+        void note_lost() { was_lost_ = true; }
 
     private:
         DomainImpl& domain_;
         const std::span<const Use> uses_;
         const SpaceId space_;
         const driver::Queue* const queue_;
+        bool was_lost_ = false;
+        bool has_turn_ = false;
     };
     // Calls body() under the locks of `locked` when `uses` have memory in `space`.
     template <class Body>
@@ -107,8 +142,36 @@ private:
             const StorageGuard guard{locked};
             if (memory.is_there()) [[likely]]
                 return body();
+            memory.note_lost();
         }
     }
+
+    // --- eviction; domain_evict.cpp ---
+    enum class WriteBack : uint8_t { never, allowed };
+    struct EvictionRequest {
+        SpaceId space;
+        uint64_t bytes = 0;  // at least, if possible
+        std::span<const Use> keep;  // what the asking command uses
+        // Of the allocation guards of the storages in `keep`.
+        enum class Guards : uint8_t { free, held } guards = Guards::held;
+        WriteBack write_back = WriteBack::allowed;
+    };
+    struct Victim {
+        StorageImpl& storage;
+        SpaceId space;
+        ByteRange range;  // of the replica, or of the storage
+        bool is_guarded = false;  // by the caller
+    };
+    // Returns how many bytes are free now.
+    uint64_t evict(const EvictionRequest& request, Evicted& evicted);
+    // Of a storage of this domain.
+    uint64_t evict_replica(const Victim& victim, WriteBack write_back, Evicted& evicted);
+    [[nodiscard]] bool write_back_range(StorageImpl& storage, ByteRange range, SpaceId from, SpaceId to);
+    static uint64_t drop_replicas(const Victim& victim, Evicted& evicted);
+    // A memory besides `from` in which `range` has a place now; nothing when there is no room anywhere.
+    [[nodiscard]] std::optional<SpaceId> place_for(StorageImpl& storage, ByteRange range, SpaceId from,
+                                                   Evicted& evicted);
+    [[nodiscard]] bool provide_at_once(StorageImpl& storage, ByteRange range, SpaceId space);
 
     // --- transfers; domain.cpp ---
     // A replica that bytes come from.
@@ -175,8 +238,10 @@ private:
     [[nodiscard]] Result<void> prepare_by_plan(LaunchPlan& launch);
 
     const DomainOptions options_;
+    const bool can_evict_;
     Mover mover_;
     LedgerImpl ledger_;
+    std::atomic<uint64_t> announced_{0};
     // Devices' memories that storages have been given, as SpaceSet::bits. Written under the mutex.
     std::atomic<uint64_t> spaces_used_{0};
     Mutex staging_mutex_;

@@ -106,8 +106,12 @@ Result<driver::Timepoint> DomainImpl::launch(const Execution& execution, std::sp
         {
             const StorageGuard guard{uses};
             const Bytes bytes = launch.prepare_in_place();
-            if (bytes == Bytes::without_memory) [[unlikely]]
+            if (bytes == Bytes::without_memory) [[unlikely]] {
+                memory.note_lost();
                 continue;
+            }
+            if (this->space(execution.space).shortage().has_begun()) [[unlikely]]
+                note_uses(uses, execution.space);
             if (bytes == Bytes::in_place) [[likely]]
                 POLDER_LOG(memory, "kernel on space %u: %zu uses in place", execution.space.value, uses.size());
             else

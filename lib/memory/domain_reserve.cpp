@@ -7,6 +7,8 @@
 #include <base/log.h>
 
 #include <algorithm>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace polder::memory {
@@ -65,6 +67,26 @@ private:
     const SpaceId space_;
 };
 
+class TurnHolder {
+public:
+    explicit TurnHolder(Turns& turns) : turns_(turns) { turns_.enter(); }
+    ~TurnHolder() { turns_.leave(); }
+    TurnHolder(const TurnHolder&) = delete;
+    TurnHolder& operator=(const TurnHolder&) = delete;
+
+private:
+    Turns& turns_;
+};
+
+// What all storages together could ever have there.
+uint64_t most_bytes(const SpaceImpl& memory) { return std::min(memory.total_bytes().value, memory.limit().value); }
+
+// Stretches that were freed before.
+void wait_for_stretches(SpaceImpl& memory) {
+    for (memory.sparse().drain(); const auto pending = memory.sparse().oldest(); memory.sparse().drain())
+        pending->queue->wait(pending->value);
+}
+
 }  // namespace
 
 // Parts of stretches of host memory that count already: those that do not arrive are discharged.
@@ -108,6 +130,7 @@ Result<void> DomainImpl::ChargedParts::charge(const Wanted& wanted) {
     StorageImpl& storage = *wanted.storage;
     if (!storage.stretch()) {
         POLDER_ASSIGN(stretch, Stretch::reserve(storage.size()));
+        const StorageGuard guard{storage};
         storage.set_stretch(std::move(stretch));
     }
     const ByteRange range = wanted.growth.range;
@@ -181,20 +204,114 @@ Result<void> DomainImpl::reserve_for_host(StorageImpl& storage) {
     return reserve_now({&use, 1}, host_space, {LeaseTerms::Consumer::host});
 }
 
-Result<void> DomainImpl::reserve_map(Storage& storage, ByteRange range) {
-    return reserve(storage, range, impl(storage).map_place(), nullptr);
+Result<MapPin> DomainImpl::reserve_map(Storage& storage, ByteRange range) {
+    const SpaceId place = impl(storage).map_place();
+    MapPin pin{storage};
+    for (;;) {
+        POLDER_TRY(reserve(storage, range, place, nullptr));
+        const StorageGuard guard{storage};
+        if (impl(storage).find(place, range))  // else an eviction had begun before the pin
+            return pin;
+    }
 }
 
+// Requests that find room at once go on beside each other. The others are served in turn, and nobody passes them.
 [[gnu::noinline]] Result<void> DomainImpl::reserve_now(std::span<const Use> uses, SpaceId space,
-                                                       const LeaseTerms& terms) {
+                                                       const LeaseTerms& terms, Turn turn) {
     SmallVector<Use, 2> sorted;
     sorted.append(uses);
     // Guards are taken in one order, so that two commands never wait for each other.
     std::sort(sorted.begin(), sorted.end(), [](const Use& one, const Use& other) {
         return std::pair{one.storage, one.range.begin} < std::pair{other.storage, other.range.begin};
     });
-    const AllocationGuards allocating{sorted.view(), space};
-    return add_memory(sorted.view(), space, terms);
+    Turns& turns = this->space(space).turns();
+    if (turn == Turn::held)
+        return add_memory_evicting(sorted.view(), space, terms);
+    if (!turns.requested()) {
+        LeaseTerms at_once = terms;
+        at_once.when_full = WhenFull::wait_for_turn;
+        const AllocationGuards allocating{sorted.view(), space};
+        const Result<void> added = add_memory(sorted.view(), space, at_once);
+        if (added || added.error().status() != Status::mem_object_allocation_failure) [[likely]]
+            return added;
+    }
+    const TurnHolder holder{turns};
+    return add_memory_evicting(sorted.view(), space, terms);
+}
+
+// The ladder of a memory that is full: what its pool can do at once; evict; wait for what was freed before; fail.
+Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms) {
+    const AllocationGuards allocating{uses, space};
+    LeaseTerms next = terms;
+    next.when_full = WhenFull::wait_for_turn;
+    Result<void> added = add_memory(uses, space, next);
+    const auto is_full = [&] { return !added && added.error().status() == Status::mem_object_allocation_failure; };
+    if (!is_full())
+        return added;
+    SpaceImpl& memory = this->space(space);
+    // A limit counts what is freed when it is complete, so that only waiting tells whether there is room.
+    if (space.is_host())
+        next.when_full = WhenFull::wait;
+    constexpr int busy_max = 10'000;
+    Evicted evicted;
+    int busy = 0;
+    bool has_waited = false;
+    while (is_full() && can_evict_ && missing_bytes(uses, space) <= most_bytes(memory)) {
+        const uint64_t needed = missing_bytes(uses, space);
+        const uint64_t free = memory.free_bytes().value;
+        // What was freed before suffices, and nobody needs to lose anything.
+        if (space.is_host() && free >= needed && terms.when_full == WhenFull::wait &&
+            !std::exchange(has_waited, true)) {
+            wait_for_stretches(memory);
+            added = add_memory(uses, space, terms);
+            continue;
+        }
+        evicted.is_busy = false;
+        const uint64_t freed = evict({space, free < needed ? needed - free : 1, uses}, evicted);
+        if (freed == 0 && (!evicted.is_busy || ++busy > busy_max))
+            break;
+        if (freed == 0)
+            std::this_thread::yield();
+        wait_for_stretches(memory);
+        added = add_memory(uses, space, next);
+    }
+    if (is_full() && terms.when_full == WhenFull::wait) {
+        wait_for_stretches(memory);
+        added = add_memory(uses, space, terms);
+    }
+    if (!is_full())
+        return added;
+    std::string report{added.error().detail()};
+    if (evicted.dropped_bytes + evicted.written_bytes != 0)
+        report += evicted.report();
+    return fail(Status::mem_object_allocation_failure, std::move(report));
+}
+
+uint64_t DomainImpl::missing_bytes(std::span<const Use> uses, SpaceId space) const {
+    WantedList blocks;
+    WantedList parts;
+    for (const Use& use : uses)
+        want(use, space, blocks, parts);
+    uint64_t bytes = 0;
+    for (const WantedList* list : {&blocks, &parts})
+        for (const Wanted& wanted : *list)
+            bytes += wanted.growth.range.size();
+    return bytes;
+}
+
+void DomainImpl::note_growth(const Wanted& wanted, SpaceId space) noexcept {
+    Shortage& shortage = this->space(space).shortage();
+    if (!shortage.has_begun()) [[likely]]
+        return;
+    wanted.storage->note_use(space, wanted.growth.range, shortage.next_use());
+    if (wanted.storage->note_returned(space))
+        shortage.count_returned(wanted.growth.range.size());
+}
+
+void DomainImpl::note_uses(std::span<const Use> uses, SpaceId space) noexcept {
+    const uint64_t number = this->space(space).shortage().next_use();
+    for (const Use& use : uses)
+        impl(*use.storage).note_use(space, use.range, number);
 }
 
 Result<void> DomainImpl::add_memory(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms) {
@@ -296,6 +413,7 @@ Result<void> DomainImpl::attach(const Wanted& wanted, SpaceId space, Lease& leas
     for (const Replica& from : old)
         storage.remove_replica(from);
     storage.add_replica({space, wanted.growth.growths, range, base, lease.block});
+    note_growth(wanted, space);
     return {};
 }
 
@@ -352,9 +470,23 @@ Result<void> DomainImpl::reserve_staging(SpaceId space) {
     return {};
 }
 
-bool DomainImpl::Provision::is_there() const {
-    return std::ranges::all_of(uses_,
-                               [&](const Use& use) { return impl(*use.storage).find(space_, use.range).has_value(); });
+Result<void> DomainImpl::Provision::provide() {
+    if (!was_lost_) [[likely]]
+        return domain_.reserve(uses_, space_, queue_);
+    if (!has_turn_) {
+        domain_.space(space_).turns().enter();
+        has_turn_ = true;
+    }
+    return domain_.reserve_now(uses_, space_, {LeaseTerms::Consumer::device, queue_}, Turn::held);
+}
+
+bool DomainImpl::Provision::is_there() {
+    for (const Use& use : uses_)
+        if (!impl(*use.storage).find(space_, use.range))
+            return false;
+    if (space_ != application_space && domain_.space(space_).shortage().has_begun()) [[unlikely]]
+        domain_.note_uses(uses_, space_);
+    return true;
 }
 
 }  // namespace polder::memory

@@ -48,6 +48,11 @@ void StorageImpl::begin_allocating(SpaceId space) noexcept {
         allocating_.wait(before, std::memory_order_relaxed);
 }
 
+bool StorageImpl::try_begin_allocating(SpaceId space) noexcept {
+    const uint64_t bit = SpaceSet{space}.bits;
+    return (allocating_.fetch_or(bit, std::memory_order_acquire) & bit) == 0;
+}
+
 void StorageImpl::end_allocating(SpaceId space) noexcept {
     allocating_.fetch_and(~SpaceSet{space}.bits, std::memory_order_release);
     allocating_.notify_all();
@@ -81,6 +86,8 @@ void StorageImpl::add_replica(const Replica& replica) noexcept {
     if (replica.space == map_place_)
         map_address_.store(replica.base.host(), std::memory_order_release);
     note_spaces();
+    if (!resident_link_.is_listed && (replica.block || stretch_) && domain_.can_evict())
+        Residents::add(*this);
     if (trace::enabled() && replica.block) [[unlikely]]
         record_event(trace::Kind::replica, replica.range, replica.space, replica.block->address);
 }
@@ -90,6 +97,34 @@ void StorageImpl::remove_replica(const Replica& replica) noexcept {
     replicas_.erase(removed.space, removed.range.begin);
     note_spaces();
     give_back(removed);
+}
+
+void StorageImpl::remove_stretch() noexcept {
+    const Replica* known = nullptr;
+    while ((known = replicas_.any_of(host_space)))
+        replicas_.erase(host_space, known->range.begin);
+    note_spaces();
+    give_back_stretch();
+}
+
+void StorageImpl::announce(const Announced& use) {
+    if (!announced_)
+        announced_ = std::make_unique<std::vector<Announced>>();
+    announced_->push_back(use);
+}
+
+void StorageImpl::withdraw(uint64_t number) noexcept {
+    if (announced_)
+        std::erase_if(*announced_, [&](const Announced& use) { return use.number == number; });
+}
+
+uint64_t StorageImpl::next_use(SpaceId space, ByteRange range) const {
+    uint64_t next = ~uint64_t{0};
+    if (announced_)
+        for (const Announced& use : *announced_)
+            if (use.space == space && use.range.overlaps(range))
+                next = std::min(next, use.number);
+    return next;
 }
 
 void StorageImpl::note_spaces() noexcept {
@@ -150,6 +185,8 @@ void StorageImpl::record_event(trace::Kind kind, ByteRange range, SpaceId space,
 StorageImpl::~StorageImpl() {
     if (trace::enabled()) [[unlikely]]
         record_event(trace::Kind::storage_destroy, {});
+    if (resident_link_.is_listed)
+        Residents::remove(*this);
     if (replicas_.empty() && !stretch_ && !destroyed_.function) [[likely]] {  // never used
         POLDER_LOG(memory, "storage %llu: destroyed", static_cast<unsigned long long>(number()));
         return;

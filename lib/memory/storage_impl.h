@@ -7,6 +7,7 @@
 #include "allocation/sparse.h"
 #include "residency/replicas.h"
 #include "residency/residency.h"
+#include "residency/residents.h"
 #include "storage_guard.h"
 
 #include <base/recycled.h>
@@ -43,6 +44,7 @@ public:
     // Records an event about it.
     void record_event(trace::Kind kind, ByteRange range, SpaceId space = {}, DeviceAddress address = {}) const;
     [[nodiscard]] Residency& residency() { return residency_; }
+    [[nodiscard]] const Residency& residency() const { return residency_; }
     [[nodiscard]] SpaceId map_place() const { return map_place_; }
     [[nodiscard]] StorageLock& storage_lock() { return storage_lock_; }
 
@@ -73,9 +75,39 @@ public:
     [[nodiscard]] bool has_all(SpaceId space) const {
         return (whole_spaces_.load(std::memory_order_acquire) >> space.value) & 1;
     }
+    // Notes that a command uses `range`, which has memory in `space`, when memory is short there.
+    void note_use(SpaceId space, ByteRange range, uint64_t number) noexcept {
+        replicas_.note_use(space, range, number);
+    }
+
+    // --- what commands that are held back will use, in the order in which they were enqueued; with the lock ---
+    struct Announced {
+        uint64_t number = 0;
+        SpaceId space;
+        ByteRange range;
+    };
+    void announce(const Announced& use);
+    void withdraw(uint64_t number) noexcept;
+    // The number of the next command that will use bytes of `range` in `space`; nothing known: the largest.
+    [[nodiscard]] uint64_t next_use(SpaceId space, ByteRange range) const;
+
+    // --- maps that the application holds: their memory stays where it is. Any thread ---
+    void pin_map() override { map_pins_.fetch_add(1, std::memory_order_acq_rel); }
+    void unpin_map() override { map_pins_.fetch_sub(1, std::memory_order_acq_rel); }
+    [[nodiscard]] bool is_mapped() const { return map_pins_.load(std::memory_order_acquire) != 0; }
+
+    [[nodiscard]] DomainImpl& owner() const { return domain_; }
+    [[nodiscard]] Residents::Link& resident_link() { return resident_link_; }
+
+    // Memory there was taken away. Returns whether it had been before.
+    bool note_evicted(SpaceId space) { return exchange_evicted(space, true); }
+    bool note_returned(SpaceId space) { return exchange_evicted(space, false); }
+
     // One thread at a time adds memory to a storage in one space, so that it is allocated once. Other threads wait.
     void begin_allocating(SpaceId space) noexcept;
     void end_allocating(SpaceId space) noexcept;
+    // False when another thread does.
+    [[nodiscard]] bool try_begin_allocating(SpaceId space) noexcept;
 
     // Room for `count` replicas more. std::bad_alloc leaves it as it was.
     void make_room_for_replicas(uint32_t count) { replicas_.make_room(count); }
@@ -86,6 +118,8 @@ public:
     // The addresses of its parts in host memory; null when it has none.
     [[nodiscard]] Stretch* stretch() const { return stretch_.get(); }
     void set_stretch(std::unique_ptr<Stretch> stretch) { stretch_ = std::move(stretch); }
+    // Gives back all parts of the stretch, and the stretch.
+    void remove_stretch() noexcept;
     void add_application_memory(std::byte* memory);
     void write_initially(SpaceId space) {
         const ByteRange all{0, size().value};
@@ -93,6 +127,12 @@ public:
     }
 
 private:
+    bool exchange_evicted(SpaceId space, bool is_evicted) {
+        const uint64_t bit = SpaceSet{space}.bits;
+        const uint64_t before = is_evicted ? evicted_spaces_.fetch_or(bit, std::memory_order_relaxed)
+                                           : evicted_spaces_.fetch_and(~bit, std::memory_order_relaxed);
+        return (before & bit) != 0;
+    }
     void note_spaces() noexcept;
     void give_back() noexcept;
     void give_back(const Replica& replica) noexcept;
@@ -108,6 +148,10 @@ private:
     std::atomic<uint64_t> whole_spaces_{0};  // likewise
     std::atomic<uint64_t> allocating_{0};  // likewise
     std::atomic<uint64_t> pinned_spaces_{0};  // likewise
+    std::atomic<uint64_t> evicted_spaces_{0};  // likewise
+    std::atomic<uint32_t> map_pins_{0};
+    std::unique_ptr<std::vector<Announced>> announced_;  // null: nothing was ever announced
+    Residents::Link resident_link_;
     std::atomic<std::byte*> map_address_{nullptr};
     SpaceId map_place_ = host_space;
     CompletionCallback destroyed_;

@@ -366,22 +366,19 @@ TEST_F(Flow, ACommandOfSeveralPartsStartsWithItsFirstOne) {
 
 // The devices of this test have 128 MiB.
 TEST_F(Flow, OutOfDeviceMemoryIsAnErrorCodeAndTheContextGoesOn) {
-    constexpr size_t large = size_t{48} << 20;
-    std::vector<OwnedMem> buffers;
-    cl_int error = CL_SUCCESS;
+    constexpr size_t large = size_t{160} << 20;
+    const OwnedMem kept = make_buffer(bytes);
+    const OwnedMem refused = make_buffer(large);  // more than the device has, less than the processor
     const cl_int value = 1;
-    while (error == CL_SUCCESS && buffers.size() < 8) {
-        buffers.push_back(make_buffer(large));
-        error = clEnqueueFillBuffer(queues[first], buffers.back(), &value, 4, 0, large, 0, nullptr, nullptr);
-    }
-    EXPECT_EQ(error, CL_MEM_OBJECT_ALLOCATION_FAILURE);
-    EXPECT_EQ(buffers.size(), 3u);
-    // The refused buffer works elsewhere, and here again once there is room.
-    ASSERT_EQ(clEnqueueFillBuffer(queues[second], buffers.back(), &value, 4, 0, large, 0, nullptr, nullptr),
-              CL_SUCCESS);
-    buffers.front().reset();
-    run(first, "add", count, {}, mem(buffers.back()), cl_int{1});
-    EXPECT_EQ(read<cl_int>(buffers.back(), count, queues[first]), std::vector<cl_int>(count, 2));
+    ASSERT_EQ(clEnqueueFillBuffer(queues[first], kept, &value, 4, 0, bytes, 0, nullptr, nullptr), CL_SUCCESS);
+    EXPECT_EQ(clEnqueueFillBuffer(queues[first], refused, &value, 4, 0, large, 0, nullptr, nullptr),
+              CL_MEM_OBJECT_ALLOCATION_FAILURE);
+    // The refused buffer works elsewhere, and its parts here.
+    ASSERT_EQ(clEnqueueFillBuffer(queues[host], refused, &value, 4, 0, large, 0, nullptr, nullptr), CL_SUCCESS);
+    const OwnedMem part = sub_buffer(refused, large / 2, bytes);
+    run(first, "add", count, {}, mem(part), cl_int{1});
+    EXPECT_EQ(read<cl_int>(part, count, queues[first]), std::vector<cl_int>(count, 2));
+    EXPECT_EQ(read<cl_int>(kept, count, queues[first]), std::vector<cl_int>(count, 1));
 }
 
 // Where POCL_DEBUG tells of memory, the report is there as well.

@@ -16,5 +16,15 @@ TEST(Coherence, RandomCommandsOnOneToFourMemoriesAgreeWithAModelOfEveryByte) {
     }
 }
 
+// Twelve storages of up to 384 bytes, and devices of 2048: what a command uses fits, all together do not.
+TEST(Coherence, RandomCommandsOnMemoriesThatAreTooSmallKeepEveryByte) {
+    for (uint64_t seed = 1; seed <= seeds(2000); ++seed) {
+        RandomChoices choices{seed};
+        CoherenceRun run{choices, Room::short_of};
+        run.run(2 * commands);
+        ASSERT_FALSE(HasFailure()) << "seed " << seed;
+    }
+}
+
 } // namespace
 } // namespace polder::test

@@ -187,7 +187,8 @@ TEST_F(Transfer, WriterWaitsForATransferThatStillReads) {
 TEST_F(Transfer, MapIsZeroCopyWhereTheHostHoldsTheBytes) {
     const auto bytes = pattern(size, 5);
     const auto storage = world.storage(size, {.initial_contents = bytes.data()});
-    ASSERT_TRUE(world.domain->reserve_map(*storage));
+    const auto pin = world.domain->reserve_map(*storage);
+    ASSERT_TRUE(pin);
     ASSERT_TRUE(world.domain->map(world.on(1), *storage, StorageRect::of(whole), MapAccess::read));
     world.world.run();
     EXPECT_EQ(world.moved(), 0u);
@@ -198,7 +199,8 @@ TEST_F(Transfer, MapForWritingBecomesTheNewestVersion) {
     const auto storage = world.storage(size);
     auto expected = pattern(size, 5);
     auto done = write(*storage, 1, whole, expected);
-    ASSERT_TRUE(world.domain->reserve_map(*storage));
+    const auto pin = world.domain->reserve_map(*storage);
+    ASSERT_TRUE(pin);
     world.moved();
     const StorageRect part = StorageRect::of({100, 200});
     done = *world.domain->map(world.on(1, {&done, 1}), *storage, part, MapAccess::write);
@@ -217,7 +219,8 @@ TEST_F(Transfer, MapForWritingBecomesTheNewestVersion) {
 TEST_F(Transfer, MapOfARectangleIsOneTransferOfItsRows) {
     const auto storage = world.storage(size);
     auto done = write(*storage, 1, whole, pattern(size, 5));
-    ASSERT_TRUE(world.domain->reserve_map(*storage));
+    const auto pin = world.domain->reserve_map(*storage);
+    ASSERT_TRUE(pin);
     world.moved();
     const StorageRect rect{32, {16, 8, 1}, {64, 0}};
     ASSERT_TRUE(world.domain->map(world.on(1, {&done, 1}), *storage, rect, MapAccess::read));
@@ -230,7 +233,8 @@ TEST_F(Transfer, MapOfARectangleIsOneTransferOfItsRows) {
 TEST_F(Transfer, MapThatInvalidatesMovesNothing) {
     const auto storage = world.storage(size);
     auto done = write(*storage, 1, whole, pattern(size, 5));
-    ASSERT_TRUE(world.domain->reserve_map(*storage));
+    const auto pin = world.domain->reserve_map(*storage);
+    ASSERT_TRUE(pin);
     world.moved();
     done = *world.domain->map(world.on(1, {&done, 1}), *storage, StorageRect::of(whole), MapAccess::write_invalidate);
     EXPECT_EQ(world.moved(), 0u);
@@ -239,7 +243,8 @@ TEST_F(Transfer, MapThatInvalidatesMovesNothing) {
 TEST_F(Transfer, AlignedApplicationMemoryIsUsedInPlace) {
     alignas(128) static std::byte memory[size];
     const auto storage = world.storage(size, {.application_memory = memory});
-    ASSERT_TRUE(world.domain->reserve_map(*storage));
+    const auto pin = world.domain->reserve_map(*storage);
+    ASSERT_TRUE(pin);
     EXPECT_EQ(storage->map_address(), memory);
     world.kernel(world.on(0), {{storage.get(), whole, Access::write}},
                  [&](const auto& bytes) { bytes[0][7] = std::byte{7}; });
@@ -253,7 +258,8 @@ TEST_F(Transfer, UnalignedApplicationMemoryIsCopiedAndMapsShowTheResult) {
     std::byte* const mine = memory + 4;
     mine[3] = std::byte{33};
     const auto storage = world.storage(size, {.application_memory = mine});
-    ASSERT_TRUE(world.domain->reserve_map(*storage));
+    const auto pin = world.domain->reserve_map(*storage);
+    ASSERT_TRUE(pin);
     auto done = world.kernel(world.on(0), {{storage.get(), whole, Access::write}}, [&](const auto& bytes) {
         EXPECT_EQ(bytes[0][3], std::byte{33});
         bytes[0][5] = std::byte{55};

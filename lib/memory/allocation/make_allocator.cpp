@@ -41,12 +41,15 @@ std::unique_ptr<Allocator> make_recorded(const AllocationPolicy& policy, std::un
 
 } // namespace
 
-std::unique_ptr<Allocator> make_host_allocator(const AllocationPolicy& policy) {
+std::unique_ptr<Allocator> make_host_allocator(const AllocationPolicy& policy, const driver::Device* host_device) {
     const ByteCount total = HostRegionSource::total();
     AllocatorOptions options;
     options.limit = total;
+    // The device knows what the process's control groups allow.
+    if (host_device && host_device->info().memory_bytes != 0)
+        options.limit = std::min(total, ByteCount{host_device->info().memory_bytes});
     if (const auto limit = options::memory_limit_bytes())
-        options.limit = std::min(total, ByteCount{*limit});
+        options.limit = std::min(options.limit, ByteCount{*limit});
     options.cache_max = std::max(options.cache_max, ByteCount{total.value / 16});
     return make_recorded(policy, std::make_unique<HostRegionSource>(), options, total);
 }

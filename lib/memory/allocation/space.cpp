@@ -5,7 +5,7 @@
 namespace polder::memory {
 
 std::unique_ptr<Space> Space::host(driver::Device* host_device, const AllocationPolicy& policy) {
-    return std::make_unique<SpaceImpl>(host_space, host_device, make_host_allocator(policy));
+    return std::make_unique<SpaceImpl>(host_space, host_device, make_host_allocator(policy, host_device));
 }
 
 std::unique_ptr<Space> Space::of(driver::Device& device, const AllocationPolicy& policy) {

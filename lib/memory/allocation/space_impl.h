@@ -1,6 +1,7 @@
 // The Space's one implementation.
 #pragma once
 
+#include "shortage.h"
 #include "sparse.h"
 #include "transfer/hidden_queue.h"
 
@@ -20,6 +21,7 @@ public:
     [[nodiscard]] driver::Device* device() const override { return id_.is_host() ? nullptr : device_; }
     [[nodiscard]] Allocator& pool() override { return *pool_; }
     [[nodiscard]] ByteCount total_bytes() const override;
+    [[nodiscard]] ByteCount limit() const { return pool_->limit(); }
     [[nodiscard]] ByteCount free_bytes() const override { return pool_->free_bytes(); }
 
     // Of host memory.
@@ -27,6 +29,8 @@ public:
     // A command that takes memory away from storages has the turn, so that no other command takes away what it needs itself.
     // Before the locks of storages, and before the turn of host memory.
     [[nodiscard]] Turns& turns() { return turns_; }
+    // What happens when the memory is short.
+    [[nodiscard]] Shortage& shortage() { return shortage_; }
 
     [[nodiscard]] HiddenQueues& transfers_in() { return in_; }
     [[nodiscard]] HiddenQueues& transfers_out() { return out_; }
@@ -37,6 +41,7 @@ private:
     std::unique_ptr<Allocator> pool_;
     SparseMemory sparse_{*pool_};
     Turns turns_;
+    Shortage shortage_{*this};
     HiddenQueues in_;
     HiddenQueues out_;
 };

@@ -29,6 +29,7 @@ struct Replica {
     // Where byte 0 of the storage would be: the address of range.begin, less range.begin, modulo 2^64.
     DeviceAddress base;
     std::optional<Block> block;  // none: the application's memory, or a part of a reserved stretch
+    uint64_t last_use = 0;  // as Shortage::next_use; 0 before memory was short
 };
 
 // What a replica has to cover so that a range becomes contiguous.
@@ -62,8 +63,10 @@ public:
             if (known->range.overlaps(range))
                 f(*known);
     }
-    [[nodiscard]] bool has_any(SpaceId space) const {
-        return std::ranges::any_of(list_, [&](const Replica& known) { return known.space == space; });
+    // One of those in `space`; null when there is none.
+    [[nodiscard]] const Replica* any_of(SpaceId space) const {
+        const Replica* const found = lower_bound(space, 0);
+        return found != end() && found->space == space ? found : nullptr;
     }
     [[nodiscard]] uint64_t bytes(SpaceId space) const {
         uint64_t sum = 0;
@@ -81,6 +84,10 @@ public:
     void make_room(uint32_t count) { list_.reserve(list_.size() + count); }
     // Overlaps no other replica of its space. Neighbours without a block and with the same base become one.
     void insert(const Replica& replica) noexcept;
+    // Notes a use of `range`, which is found in `space`.
+    void note_use(SpaceId space, ByteRange range, uint64_t number) noexcept {
+        const_cast<Replica*>(find(space, range))->last_use = number;
+    }
     // The replica of `space` that begins at `begin`.
     void erase(SpaceId space, uint64_t begin) noexcept;
 

@@ -18,12 +18,20 @@ Result<void> WriteCommand::reserve(const Queue& queue) const {
     return queue.context().domain().reserve(to_->storage(), rect_.span(), queue.space(), queue.only_lane());
 }
 
+memory::Announcement WriteCommand::announce(const Queue& queue) const {
+    return {queue.context().domain(), {{&to_->storage(), rect_.span()}}, queue.space()};
+}
+
 Result<Timepoint> WriteCommand::submit(Queue& queue, const Execution& execution) const {
     return queue.context().domain().write(execution, to_->storage(), rect_, from_, from_layout_);
 }
 
 Result<void> CopyCommand::reserve(const Queue& queue) const {
     return queue.context().domain().reserve(to_->storage(), to_rect_.span(), queue.space(), queue.only_lane());
+}
+
+memory::Announcement CopyCommand::announce(const Queue& queue) const {
+    return {queue.context().domain(), {{&to_->storage(), to_rect_.span()}}, queue.space()};
 }
 
 Result<Timepoint> CopyCommand::submit(Queue& queue, const Execution& execution) const {
@@ -38,14 +46,19 @@ Result<void> FillCommand::reserve(const Queue& queue) const {
     return queue.context().domain().reserve(to_->storage(), range_, queue.space(), queue.only_lane());
 }
 
+memory::Announcement FillCommand::announce(const Queue& queue) const {
+    return {queue.context().domain(), {{&to_->storage(), range_}}, queue.space()};
+}
+
 Result<Timepoint> FillCommand::submit(Queue& queue, const Execution& execution) const {
     return queue.context().domain().fill(execution, to_->storage(), range_, pattern_.bytes());
 }
 
 Result<MapCommand> MapCommand::create(Ref<MemObject> object, ByteRange range, memory::MapAccess access) {
     memory::Storage& storage = object->storage();
-    POLDER_TRY(object->context().reported(object->context().domain().reserve_map(storage, range)));
-    POLDER_ASSIGN(record, object->add_map(storage.map_address() + range.begin, memory::StorageRect::of(range), access));
+    POLDER_ASSIGN(pin, object->context().reported(object->context().domain().reserve_map(storage, range)));
+    POLDER_ASSIGN(record, object->add_map(storage.map_address() + range.begin, memory::StorageRect::of(range), access,
+                                          std::move(pin)));
     return MapCommand(std::move(object), std::move(record));
 }
 
@@ -64,7 +77,7 @@ Result<void> MigrateCommand::reserve(const Queue& queue) const {
     memory::Domain& domain = queue.context().domain();
     if (target_.is_host()) {
         for (const Ref<MemObject>& object : objects_)
-            POLDER_TRY(domain.reserve_map(object->storage(), object->range()));
+            POLDER_TRY(domain.reserve_map(object->storage(), object->range()));  // pinned for this call alone
         return {};
     }
     return domain.reserve(uses(), target_, queue.only_lane());

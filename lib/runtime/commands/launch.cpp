@@ -86,6 +86,14 @@ Result<void> LaunchCommand::reserve(const Queue& queue) const {
     return domain.reserve(missing.view(), queue.space(), queue.only_lane());
 }
 
+memory::Announcement LaunchCommand::announce(const Queue& queue) const {
+    std::vector<memory::Use> uses;
+    for (size_t i = 0; i < buffers_.size(); ++i)
+        if (buffers_[i] && access_of(i) != Access::none)
+            uses.push_back({&buffers_[i]->storage(), buffers_[i]->range()});
+    return {queue.context().domain(), std::move(uses), queue.space()};
+}
+
 Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Execution& execution) const {
     const std::vector<KernelArguments::Pointer>& pointers = arguments_->pointers;
     const Scratch<std::byte, 512> block(arguments_->packed.size());

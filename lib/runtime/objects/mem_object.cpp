@@ -136,9 +136,9 @@ Result<void> MemObject::add_destructor(Destructor function, void* user) {
     return {};
 }
 
-Result<Ref<MapRecord>> MemObject::add_map(std::byte* pointer, const memory::StorageRect& rect,
-                                          memory::MapAccess access) {
-    auto record = make_ref<MapRecord>(pointer, rect, access);
+Result<Ref<MapRecord>> MemObject::add_map(std::byte* pointer, const memory::StorageRect& rect, memory::MapAccess access,
+                                          memory::MapPin pin) {
+    auto record = make_ref<MapRecord>(pointer, rect, access, std::move(pin));
     Lock lock(mutex_);
     if (std::ranges::any_of(maps_, [&](const auto& other) { return write_the_same(rect, access, *other); }))
         return fail(Status::invalid_operation);

@@ -9,13 +9,15 @@
 #include <runtime/queue.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace polder::runtime {
 
 class Queue::PendingCommand final : public Dependent {
 public:
     PendingCommand(Ref<Queue> queue, std::unique_ptr<Command> command, Ref<Event> event)
-        : queue_(std::move(queue)), command_(std::move(command)), event_(std::move(event)) {}
+        : queue_(std::move(queue)), command_(std::move(command)), event_(std::move(event)),
+          announcement_(command_->announce(*queue_)) {}
 
     // Failures of explicit dependencies make the command fail; implicit ones (queue order) only order.
     enum class Dependency : uint8_t { explicit_, implicit };
@@ -62,6 +64,7 @@ private:
     void finish_with(Result<driver::Timepoint> result, std::vector<Ref<Dependent>>& ready) {
         if (!result)
             command_->abandon();
+        announcement_.reset();
         command_.reset();
         explicit_.clear();
         implicit_.clear();
@@ -76,6 +79,7 @@ private:
     Ref<Queue> queue_;
     std::unique_ptr<Command> command_;
     Ref<Event> event_;
+    std::optional<memory::Announcement> announcement_;  // of the command
     std::vector<Ref<Event>> explicit_;
     std::vector<Ref<Event>> implicit_;
     std::vector<driver::Timepoint> order_waits_;

@@ -35,15 +35,20 @@ private:
     std::mt19937_64 random_;
 };
 
+// Whether the devices have room for everything. Where they have not, what is held where, and what moves, is the
+// eviction's choice, so that contents and invariants alone are checked.
+enum class Room : uint8_t { enough, short_of };
+
 class CoherenceRun {
 public:
-    explicit CoherenceRun(Choices& choices)
-        : choices_(choices), world_({.separate_memories = static_cast<uint32_t>(choices.below(4)),
-                                     .peers = choices.one_in(2) ? Peers::all : Peers::none,
-                                     .seed = choices.below(1000),
-                                     .memory_bytes = 16384,
-                                     .domain = partial(choices.one_in(2))}) {
-        for (int i = 0; i < 2; ++i)
+    explicit CoherenceRun(Choices& choices, Room room = Room::enough)
+        : choices_(choices), room_(room),
+          world_({.separate_memories = static_cast<uint32_t>(choices.below(4)),
+                  .peers = choices.one_in(2) ? Peers::all : Peers::none,
+                  .seed = choices.below(1000),
+                  .memory_bytes = room == Room::enough ? uint64_t{16384} : uint64_t{2048},
+                  .domain = partial(choices.one_in(2))}) {
+        for (int i = 0; i < (room == Room::enough ? 2 : 12); ++i)
             storages_.push_back(make_storage());
     }
 
@@ -378,7 +383,8 @@ private:
         if (access != MapAccess::write_invalidate)
             for (const ByteRange& row : memory::rows_of(rect))
                 make_resident(model, row, place);
-        ASSERT_TRUE(world_.domain->reserve_map(*model.storage, rect.span()));
+        const auto pin = world_.domain->reserve_map(*model.storage, rect.span());
+        ASSERT_TRUE(pin);
         const auto waits = waits_for(touches);
         auto done = *world_.domain->map(world_.on(space, waits, queue()), *model.storage, rect, access);
         issue(touches, done);
@@ -458,10 +464,14 @@ private:
     }
 
     void check() {
-        EXPECT_EQ(world_.moved(), needed_);
+        if (room_ == Room::enough) {
+            EXPECT_EQ(world_.moved(), needed_);
+        }
         needed_ = 0;
         for (const auto& model : storages_) {
             ASSERT_TRUE(model->storage->validate());
+            if (room_ == Room::short_of)
+                continue;
             model->impl().residency().visit(whole(*model), [&](ByteRange range, const memory::RangeState& state) {
                 for (uint64_t i = range.begin; i < range.end; ++i) {
                     Byte& byte = model->bytes[i];
@@ -474,6 +484,7 @@ private:
     }
 
     Choices& choices_;
+    const Room room_;
     std::deque<std::vector<std::byte>> host_memory_;
     std::vector<std::unique_ptr<Model>> released_;
     MemoryWorld world_;

@@ -125,7 +125,8 @@ public:
         : world_(world), options_(options), all_(all) {
         info_.name = "fake";
         info_.space = options.space;
-        info_.memory_bytes = options.memory_bytes;
+        if (!options.space.is_host())  // 0: as much as the machine has
+            info_.memory_bytes = options.memory_bytes;
         if (!options.space.is_host())
             arena_.resize(options.memory_bytes, std::byte{0xCD});
     }

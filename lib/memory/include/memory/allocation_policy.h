@@ -76,7 +76,8 @@ struct AllocatorOptions {
 [[nodiscard]] std::unique_ptr<Allocator>
 make_allocator(const AllocationPolicy& policy, std::unique_ptr<RegionSource> source, const AllocatorOptions& options);
 // Host memory, limited by POCL_MEMORY_LIMIT, else by what the machine has.
-[[nodiscard]] std::unique_ptr<Allocator> make_host_allocator(const AllocationPolicy& policy);
+[[nodiscard]] std::unique_ptr<Allocator> make_host_allocator(const AllocationPolicy& policy,
+                                                             const driver::Device* host_device = nullptr);
 [[nodiscard]] std::unique_ptr<Allocator> make_device_allocator(const AllocationPolicy& policy, driver::Device& device);
 
 }  // namespace polder::memory

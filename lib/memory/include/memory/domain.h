@@ -26,6 +26,8 @@
 #include <polder/driver.h>
 #include <polder/result.h>
 #include <span>
+#include <utility>
+#include <vector>
 
 namespace polder::memory {
 
@@ -66,6 +68,44 @@ enum class MapAccess : uint8_t { read, write, read_write, write_invalidate };
 // call, which runs under the locks of the storages and must not call the domain.
 using SubmitLaunch = FunctionRef<driver::Timepoint(driver::Waits waits, std::span<const DeviceAddress> addresses)>;
 
+// Keeps the place of mapped bytes where it is, from clEnqueueMapBuffer until the unmap command was submitted.
+class [[nodiscard]] MapPin {
+public:
+    MapPin() = default;
+    explicit MapPin(Storage& storage) : storage_(Ref<Storage>::share(&storage)) { storage_->pin_map(); }
+    MapPin(MapPin&&) noexcept = default;
+    MapPin& operator=(MapPin&& other) noexcept {
+        std::swap(storage_, other.storage_);
+        return *this;
+    }
+    ~MapPin() {
+        if (storage_)
+            storage_->unpin_map();
+    }
+
+private:
+    Ref<Storage> storage_;
+};
+
+class Domain;
+
+// What a command that is held back will use: what is needed soon is not evicted first.
+class [[nodiscard]] Announcement {
+public:
+    Announcement() = default;
+    // The storages and the domain outlive the object.
+    Announcement(Domain& domain, std::vector<Use> uses, SpaceId space);
+    Announcement(Announcement&& other) noexcept
+        : domain_(std::exchange(other.domain_, nullptr)), number_(other.number_), uses_(std::move(other.uses_)) {}
+    Announcement& operator=(Announcement&&) = delete;
+    ~Announcement();
+
+private:
+    Domain* domain_ = nullptr;
+    uint64_t number_ = 0;
+    std::vector<Use> uses_;
+};
+
 struct DomainOptions {
     // Storages up to this size have memory for all of their bytes wherever they have any.
     ByteCount whole_up_to{uint64_t{64} << 10};
@@ -82,7 +122,9 @@ public:
 
     // --- at enqueue ---
     // Makes sure that each of `uses` has memory in `space`, in one piece; a no-op when they have. All of them or none: what
-    // one command uses. Other ranges of the storages get none. mem_object_allocation_failure with a report (asked, free,
+    // one command uses. Other ranges of the storages get none. Where there is no room, memory is taken away from other
+    // storages (domain_evict.cpp); it may be taken away again before the command is submitted, which then reserves it anew.
+    // mem_object_allocation_failure with a report (asked, free,
     // largest free, live) when there is no room. The first time that bytes could have to go from this device to another
     // through host memory, also reserves 1 MiB there for them.
     // `queue` is that of the command, if it is known: memory that only this queue still uses is used again at once.
@@ -97,9 +139,14 @@ public:
         return reserve(storage, {0, storage.size().value}, space, queue);
     }
     [[nodiscard]] virtual bool is_reserved(const Storage& storage, ByteRange range, SpaceId space) const = 0;
-    // Likewise for the place where the host sees mapped bytes.
-    [[nodiscard]] virtual Result<void> reserve_map(Storage& storage, ByteRange range) = 0;
-    [[nodiscard]] Result<void> reserve_map(Storage& storage) { return reserve_map(storage, {0, storage.size().value}); }
+    // Likewise for the place where the host sees mapped bytes, which stays where it is while the pin exists.
+    [[nodiscard]] virtual Result<MapPin> reserve_map(Storage& storage, ByteRange range) = 0;
+    [[nodiscard]] Result<MapPin> reserve_map(Storage& storage) {
+        return reserve_map(storage, {0, storage.size().value});
+    }
+    // See Announcement.
+    [[nodiscard]] virtual uint64_t announce(std::span<const Use> uses, SpaceId space) = 0;
+    virtual void withdraw(std::span<const Use> uses, uint64_t number) noexcept = 0;
     // Gives `storage` memory in `space` that it keeps at one address as long as it lives: all of it, never moved and never
     // taken back. For memory that the application knows by its address. In host memory it is ready for the host at once.
     // `present`: of a storage that no command has used yet; the bytes there are the newest, because the host may have

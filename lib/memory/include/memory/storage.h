@@ -35,6 +35,9 @@ public:
     // Where the host sees mapped bytes: application memory if given, else the replica in host memory.
     // Only valid after Domain::reserve_map.
     [[nodiscard]] virtual std::byte* map_address() const = 0;
+    // While pins exist, host memory of the storage stays where it is (MapPin).
+    virtual void pin_map() = 0;
+    virtual void unpin_map() = 0;
     // Calls `callback` when the storage is destroyed and no device works on its memory any more (base/completion.h). For
     // destructor callbacks and to know when application memory is free.
     virtual void on_destroyed(CompletionCallback callback) = 0;

@@ -29,6 +29,7 @@ public:
                  driver::RectLayout from_layout)
         : to_(std::move(to)), rect_(rect), from_(from), from_layout_(from_layout) {}
     Result<void> reserve(const Queue& queue) const override;
+    memory::Announcement announce(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
 
 private:
@@ -44,6 +45,7 @@ public:
                 const memory::StorageRect& to_rect)
         : from_(std::move(from)), from_rect_(from_rect), to_(std::move(to)), to_rect_(to_rect) {}
     Result<void> reserve(const Queue& queue) const override;
+    memory::Announcement announce(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
 
 private:
@@ -69,6 +71,7 @@ public:
     FillCommand(Ref<MemObject> to, ByteRange range, std::span<const std::byte> pattern)
         : to_(std::move(to)), range_(range), pattern_(pattern) {}
     Result<void> reserve(const Queue& queue) const override;
+    memory::Announcement announce(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
 
 private:

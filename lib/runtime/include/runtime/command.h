@@ -28,6 +28,11 @@ public:
     // Submits the command once, with the queue's lock held, when every dependency has a timepoint. Returns the timepoint
     // of its completion.
     [[nodiscard]] virtual Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const = 0;
+    // What the command will use, when it has to wait before it can be submitted.
+    [[nodiscard]] virtual memory::Announcement announce(const Queue& queue) const {
+        static_cast<void>(queue);
+        return {};
+    }
     // Called once when the command outlives the enqueue call: takes references to what it has borrowed.
     virtual void keep() {}
     // Called once when a command that had to wait fails, before it is submitted or when submitting it fails: undoes what the

@@ -62,6 +62,7 @@ public:
 
     Result<void> reserve(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    memory::Announcement announce(const Queue& queue) const override;
     void keep() override;
 
 private:

@@ -16,8 +16,8 @@ namespace polder::runtime {
 // One map of a buffer: from clEnqueueMapBuffer until the unmap command has been submitted.
 class MapRecord final : public RefCounted {
 public:
-    MapRecord(std::byte* address, const memory::StorageRect& bytes, memory::MapAccess how)
-        : pointer(address), rect(bytes), access(how) {}
+    MapRecord(std::byte* address, const memory::StorageRect& bytes, memory::MapAccess how, memory::MapPin pin)
+        : pointer(address), rect(bytes), access(how), pin_(std::move(pin)) {}
     std::byte* const pointer;
     const memory::StorageRect rect;
     const memory::MapAccess access;
@@ -28,6 +28,7 @@ public:
 
 private:
     friend class MemObject;
+    const memory::MapPin pin_;
     std::atomic<bool> has_failed_{false};
 };
 
@@ -74,7 +75,7 @@ public:
     // The maps that the application holds. clEnqueueMapBuffer adds a record, clEnqueueUnmapMemObject takes it.
     // invalid_operation when bytes that are mapped for writing would be mapped for writing again.
     [[nodiscard]] Result<Ref<MapRecord>> add_map(std::byte* pointer, const memory::StorageRect& rect,
-                                                 memory::MapAccess access);
+                                                 memory::MapAccess access, memory::MapPin pin);
     // The map command failed: its record is removed, and an unmap command that has taken it fails.
     void cancel_map(MapRecord& record);
     // The unmap command that took the record failed: the bytes are still mapped, unless mapping them failed too.
