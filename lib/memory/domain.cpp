@@ -32,12 +32,17 @@ DomainImpl::DomainImpl(std::span<Space* const> spaces, const DomainOptions& opti
 
 Result<DeviceAddress> DomainImpl::pin(Storage& storage, SpaceId space, Contents contents) {
     StorageImpl& owner = impl(storage);
+    const ByteRange all{0, owner.size().value};
     owner.pin(space);
-    POLDER_TRY(space.is_host() ? reserve_for_host(owner) : reserve(owner, space, nullptr));
-    const StorageGuard guard{storage};
-    if (contents == Contents::present)
-        owner.write_initially(space);
-    return owner.base(space, {0, owner.size().value});
+    for (;;) {
+        POLDER_TRY(space.is_host() ? reserve_for_host(owner) : reserve(owner, space, nullptr));
+        const StorageGuard guard{storage};
+        if (!owner.find(space, all))  // an eviction had begun before
+            continue;
+        if (contents == Contents::present)
+            owner.write_initially(space);
+        return owner.base(space, all);
+    }
 }
 
 // --- transfers ---
