@@ -92,8 +92,8 @@ class CpuDriver final : public driver::Driver {
     }
 };
 
-} // namespace
+}  // namespace
 
 std::unique_ptr<driver::Driver> make_driver() { return std::make_unique<CpuDriver>(); }
 
-} // namespace polder::cpu
+}  // namespace polder::cpu

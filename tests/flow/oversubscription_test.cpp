@@ -166,9 +166,9 @@ TEST_F(Oversubscription, LaunchThatCannotFitFailsAndTheContextGoesOn) {
 TEST_F(Oversubscription, FreeMemoryIsTheTrueFigure) {
     const auto free_kib = [&] {
         std::array<size_t, 2> kib{};
-        EXPECT_EQ(clGetDeviceInfo(devices[1], 0x4039 /* CL_DEVICE_GLOBAL_FREE_MEMORY_AMD */, sizeof kib, kib.data(),
-                                  nullptr),
-                  CL_SUCCESS);
+        EXPECT_EQ(
+            clGetDeviceInfo(devices[1], 0x4039 /* CL_DEVICE_GLOBAL_FREE_MEMORY_AMD */, sizeof kib, kib.data(), nullptr),
+            CL_SUCCESS);
         return kib;
     };
     EXPECT_EQ(free_kib(), (std::array<size_t, 2>{memory_bytes / 1024, memory_bytes / 1024}));
