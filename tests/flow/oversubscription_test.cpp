@@ -98,11 +98,16 @@ TEST_F(Oversubscription, CopiesMapsAndSubBuffers) {
         buffers.push_back(make_buffer(bytes));
         run(device_of(i), "number", mem(buffers[i]), static_cast<cl_int>(i));
     }
-    // Each buffer becomes the one before it, but for the first.
-    for (size_t i = buffers.size() - 1; i > 0; --i)
-        ASSERT_EQ(
-            clEnqueueCopyBuffer(queues_[device_of(i)], buffers[i - 1], buffers[i], 0, 0, bytes, 0, nullptr, nullptr),
-            CL_SUCCESS);
+    finish();
+    // Each buffer becomes the one before it, but for the first. A copy overwrites what the one before it has read.
+    OwnedEvent before;
+    for (size_t i = buffers.size() - 1; i > 0; --i) {
+        OwnedEvent done;
+        ASSERT_EQ(clEnqueueCopyBuffer(queues_[device_of(i)], buffers[i - 1], buffers[i], 0, 0, bytes, before ? 1 : 0,
+                                      before ? before.in() : nullptr, done.out()),
+                  CL_SUCCESS);
+        before = std::move(done);
+    }
     finish();
     // One number of each is changed by a map, the second half by a sub-buffer.
     for (size_t i = 0; i < buffers.size(); ++i) {
