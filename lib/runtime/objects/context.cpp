@@ -27,6 +27,21 @@ uint64_t largest_allocation(std::span<const Ref<Device>> devices) {
 
 } // namespace
 
+namespace {
+
+// What `make` returns. Without host memory the references, which no destructor will see, are given back.
+template <class Make>
+auto or_recycle(ScatteredReferences& references, Make&& make) {
+    try {
+        return make();
+    } catch (...) {
+        references.recycle();
+        throw;
+    }
+}
+
+} // namespace
+
 Ref<Context> Context::create(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties,
                              Notify callback, void* user) {
     return Ref<Context>::adopt(new Context(std::move(devices), std::move(properties), callback, user));
@@ -37,7 +52,8 @@ Context::Context(std::vector<Ref<Device>> devices, std::vector<cl_context_proper
     : references_(ScatteredReferences::create(this, [](void* self) { delete static_cast<Context*>(self); })),
       devices_(std::move(devices)), max_allocation_bytes_(largest_allocation(devices_)),
       properties_(std::move(properties)), notify_(callback), notify_user_(user),
-      domain_(memory::Domain::create(spaces_of(devices_))), addresses_(std::make_unique<AddressMap>()) {}
+      domain_(or_recycle(references_, [&] { return memory::Domain::create(spaces_of(devices_)); })),
+      addresses_(or_recycle(references_, [] { return std::make_unique<AddressMap>(); })) {}
 
 Context::~Context() {
     // Last registered first, as the specification says; the handle is still valid then.

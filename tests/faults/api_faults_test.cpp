@@ -1,0 +1,312 @@
+// Every allocation of host memory, every reserve of pages and every start of a thread that a flow makes fails in turn.
+// After each: every call has returned success or an error of resources; the next commands work and compute the right
+// bytes; no block of device memory and no growing amount of host memory is left behind.
+//
+// Programs are built and kernels launched once before: what the compiler does without memory is not the subject here.
+#include "../api/support/fixture.h"
+#include "injection.h"
+
+#include <CL/cl_ext_polder.h>
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <functional>
+
+namespace polder::test {
+namespace {
+
+constexpr size_t bytes = 64 << 10;
+constexpr size_t ints = bytes / sizeof(cl_int);
+
+// Results of the calls of a flow. Fixed room: nothing may be allocated meanwhile.
+class Answers {
+public:
+    bool note(cl_int answer) {
+        if (answer != CL_SUCCESS && count_ < errors_.size())
+            errors_[count_++] = answer;
+        return answer == CL_SUCCESS;
+    }
+    [[nodiscard]] bool are_all_of_resources() const {
+        return std::all_of(errors_.begin(), errors_.begin() + static_cast<ptrdiff_t>(count_), [](cl_int error) {
+            return error == CL_OUT_OF_HOST_MEMORY || error == CL_OUT_OF_RESOURCES ||
+                   error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_MAP_FAILURE ||
+                   error == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+        });
+    }
+    [[nodiscard]] std::string text() const {
+        std::string all;
+        for (size_t i = 0; i < count_; ++i)
+            all += " " + std::to_string(errors_[i]);
+        return all;
+    }
+
+private:
+    std::array<cl_int, 64> errors_{};
+    size_t count_ = 0;
+};
+
+class Faults : public ContextTest {
+protected:
+    void SetUp() override {
+        ContextTest::SetUp();
+        for (cl_device_id device : devices)
+            queues.push_back(make_queue(device));
+        program = build("kernel void add(global int* data, int value) { data[get_global_id(0)] += value; }");
+        add = make_kernel(program, "add");
+        statistics = reinterpret_cast<clGetMemoryStatisticsPOLDER_fn>(
+            clGetExtensionFunctionAddressForPlatform(platform(), "clGetMemoryStatisticsPOLDER"));
+        ASSERT_NE(statistics, nullptr);
+        contents.resize(ints);
+        seen.resize(ints);
+        for (size_t i = 0; i < ints; ++i)
+            contents[i] = static_cast<cl_int>(i * 7);
+        expect_works();
+    }
+
+    bool run_kernel(Answers& answers, size_t device, cl_mem buffer, cl_int value, cl_uint waits = 0,
+                    const cl_event* list = nullptr, cl_event* event = nullptr) {
+        const size_t items = ints;
+        return answers.note(clSetKernelArg(add, 0, sizeof buffer, &buffer)) &&
+               answers.note(clSetKernelArg(add, 1, sizeof value, &value)) &&
+               answers.note(clEnqueueNDRangeKernel(queues[device], add, 1, nullptr, &items, nullptr, waits, list,
+                                                   event));
+    }
+    cl_mem create(Answers& answers, cl_mem_flags flags = CL_MEM_READ_WRITE, void* host = nullptr) {
+        cl_int error = CL_SUCCESS;
+        const cl_mem made = clCreateBuffer(context, flags, bytes, host, &error);
+        answers.note(error);
+        return made;
+    }
+    void finish_all() {
+        for (const OwnedQueue& each : queues)
+            clFinish(each);
+    }
+
+    // A buffer goes through every device and comes back right.
+    void expect_works() {
+        Answers answers;
+        const cl_mem buffer = create(answers);
+        ASSERT_TRUE(buffer);
+        EXPECT_TRUE(answers.note(clEnqueueWriteBuffer(queues[0], buffer, CL_TRUE, 0, bytes, contents.data(), 0, nullptr,
+                                                      nullptr)));
+        cl_int sum = 0;
+        for (size_t device = 0; device < devices.size(); ++device) {
+            EXPECT_TRUE(run_kernel(answers, device, buffer, static_cast<cl_int>(device + 1)));
+            EXPECT_EQ(clFinish(queues[device]), CL_SUCCESS);
+            sum += static_cast<cl_int>(device + 1);
+        }
+        EXPECT_TRUE(answers.note(
+            clEnqueueReadBuffer(queues[0], buffer, CL_TRUE, 0, bytes, seen.data(), 0, nullptr, nullptr)));
+        bool right = true;
+        for (size_t i = 0; i < ints; ++i)
+            right = right && seen[i] == contents[i] + sum;
+        EXPECT_TRUE(right);
+        EXPECT_EQ(answers.text(), "");
+        EXPECT_EQ(clReleaseMemObject(buffer), CL_SUCCESS);
+    }
+    [[nodiscard]] cl_ulong live_blocks() {
+        std::array<cl_memory_statistics_polder, 8> entries{};
+        cl_uint count = 0;
+        EXPECT_EQ(statistics(context, 8, entries.data(), &count), CL_SUCCESS);
+        cl_ulong blocks = 0;
+        for (cl_uint i = 0; i < count; ++i)
+            blocks += entries[i].live_blocks;
+        return blocks;
+    }
+
+    using Flow = std::function<void(Answers&)>;
+    // One failure of the flow, and everything that must hold after it. False: no call was left to fail.
+    bool fail_at(Fault fault, int64_t n, const Flow& flow) {
+        Answers answers;
+        bool struck = false;
+        {
+            const Injection injection{fault, n};
+            flow(answers);
+            struck = Injection::has_struck();
+        }
+        finish_all();
+        EXPECT_TRUE(answers.are_all_of_resources()) << answers.text();
+        return struck;
+    }
+    void sweep(const Flow& flow) {
+        for (const Fault fault : {Fault::host_memory, Fault::pages, Fault::thread}) {
+            Answers warm;
+            flow(warm);  // what is made once is there
+            finish_all();
+            EXPECT_EQ(warm.text(), "");
+            const cl_ulong blocks = live_blocks();
+            bool struck = true;
+            int64_t strikes = 0;
+            for (int64_t n = 0; struck && !HasFailure(); ++n) {
+                SCOPED_TRACE(std::string(name_of(fault)) + " number " + std::to_string(n));
+                int64_t growths = 0;
+                constexpr int repeats = 4;
+                for (int repeat = 0; struck && repeat < repeats; ++repeat) {
+                    const int64_t before = outstanding_blocks();
+                    struck = fail_at(fault, n, flow);
+                    expect_works();
+                    growths += outstanding_blocks() > before ? 1 : 0;
+                }
+                EXPECT_LT(growths, repeats) << "host memory leaks each time";
+                EXPECT_EQ(live_blocks(), blocks) << "device memory leaks";
+                ASSERT_LT(n, 5000);
+                strikes += struck ? 1 : 0;
+            }
+            // Every flow over several memories allocates.
+            EXPECT_TRUE(fault != Fault::host_memory || strikes > 0 || devices.size() == 1);
+        }
+    }
+
+    std::vector<OwnedQueue> queues;
+    OwnedProgram program;
+    OwnedKernel add;
+    clGetMemoryStatisticsPOLDER_fn statistics = nullptr;
+    std::vector<cl_int> contents;
+    std::vector<cl_int> seen;
+};
+
+TEST_F(Faults, CreateWriteReadRelease) {
+    sweep([&](Answers& answers) {
+        const cl_mem buffer = create(answers);
+        if (!buffer)
+            return;
+        answers.note(clEnqueueWriteBuffer(queues.back(), buffer, CL_FALSE, 0, bytes, contents.data(), 0, nullptr,
+                                          nullptr));
+        answers.note(
+            clEnqueueReadBuffer(queues[0], buffer, CL_TRUE, 0, bytes, seen.data(), 0, nullptr, nullptr));
+        answers.note(clReleaseMemObject(buffer));
+    });
+}
+
+TEST_F(Faults, KernelsOnEveryDevice) {
+    sweep([&](Answers& answers) {
+        const cl_mem buffer = create(answers, CL_MEM_COPY_HOST_PTR, contents.data());
+        if (!buffer)
+            return;
+        for (size_t device = 0; device < devices.size(); ++device) {
+            run_kernel(answers, device, buffer, 1);
+            answers.note(clFinish(queues[device]));
+        }
+        answers.note(clReleaseMemObject(buffer));
+    });
+}
+
+TEST_F(Faults, FillCopyAndRectangles) {
+    sweep([&](Answers& answers) {
+        const cl_mem from = create(answers);
+        const cl_mem to = create(answers);
+        const cl_uint pattern = 0x01020304;
+        const size_t origin[3] = {0, 0, 0}, region[3] = {64, 16, 2};
+        if (from && to) {
+            answers.note(clEnqueueFillBuffer(queues[0], from, &pattern, 4, 0, bytes, 0, nullptr, nullptr));
+            answers.note(clFinish(queues[0]));
+            answers.note(clEnqueueCopyBuffer(queues.back(), from, to, 0, bytes / 2, bytes / 2, 0, nullptr, nullptr));
+            answers.note(clFinish(queues.back()));
+            answers.note(clEnqueueCopyBufferRect(queues[0], to, from, origin, origin, region, 256, 256 * 16, 256,
+                                                 256 * 16, 0, nullptr, nullptr));
+            answers.note(clFinish(queues[0]));
+        }
+        for (const cl_mem each : {from, to})
+            if (each)
+                answers.note(clReleaseMemObject(each));
+    });
+}
+
+TEST_F(Faults, MapWriteUnmap) {
+    sweep([&](Answers& answers) {
+        const cl_mem buffer = create(answers);
+        if (!buffer)
+            return;
+        run_kernel(answers, devices.size() - 1, buffer, 3);
+        cl_int error = CL_SUCCESS;
+        void* const mapped = clEnqueueMapBuffer(queues.back(), buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0,
+                                                nullptr, nullptr, &error);
+        if (answers.note(error)) {
+            std::memset(mapped, 1, bytes);
+            // An unmap that failed for lack of memory is tried again: the mapping must not stay.
+            while (!answers.note(clEnqueueUnmapMemObject(queues.back(), buffer, mapped, 0, nullptr, nullptr))) {
+            }
+        }
+        answers.note(clReleaseMemObject(buffer));
+    });
+}
+
+TEST_F(Faults, SubBuffersOnDifferentDevices) {
+    sweep([&](Answers& answers) {
+        const cl_mem buffer = create(answers, CL_MEM_COPY_HOST_PTR, contents.data());
+        if (!buffer)
+            return;
+        const cl_uchar one = 1;
+        for (size_t part = 0; part < 2; ++part) {
+            const cl_buffer_region region{part * bytes / 2, bytes / 2};
+            cl_int error = CL_SUCCESS;
+            const cl_mem sub =
+                clCreateSubBuffer(buffer, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+            if (!answers.note(error))
+                continue;
+            const OwnedQueue& on = part == 0 ? queues[0] : queues.back();
+            answers.note(clEnqueueFillBuffer(on, sub, &one, 1, 0, bytes / 4, 0, nullptr, nullptr));
+            answers.note(clFinish(on));
+            answers.note(clReleaseMemObject(sub));
+        }
+        answers.note(
+            clEnqueueReadBuffer(queues[0], buffer, CL_TRUE, 0, bytes, seen.data(), 0, nullptr, nullptr));
+        answers.note(clReleaseMemObject(buffer));
+    });
+}
+
+TEST_F(Faults, MigrateBackAndForth) {
+    sweep([&](Answers& answers) {
+        const cl_mem buffer = create(answers, CL_MEM_COPY_HOST_PTR, contents.data());
+        if (!buffer)
+            return;
+        for (const OwnedQueue& each : queues) {
+            answers.note(clEnqueueMigrateMemObjects(each, 1, &buffer, 0, 0, nullptr, nullptr));
+            answers.note(clFinish(each));
+        }
+        answers.note(clEnqueueMigrateMemObjects(queues.back(), 1, &buffer, CL_MIGRATE_MEM_OBJECT_HOST, 0, nullptr,
+                                                nullptr));
+        answers.note(clFinish(queues.back()));
+        answers.note(clReleaseMemObject(buffer));
+    });
+}
+
+TEST_F(Faults, Contexts) {
+    sweep([&](Answers& answers) {
+        cl_int error = CL_SUCCESS;
+        const cl_context other = clCreateContext(nullptr, static_cast<cl_uint>(devices.size()), devices.data(), nullptr,
+                                                 nullptr, &error);
+        if (answers.note(error))
+            answers.note(clReleaseContext(other));
+    });
+}
+
+TEST_F(Faults, KernelsArgumentsAndClones) {
+    sweep([&](Answers& answers) {
+        cl_int error = CL_SUCCESS;
+        const cl_kernel made = clCreateKernel(program, "add", &error);
+        if (!answers.note(error))
+            return;
+        const cl_int value = 3;
+        answers.note(clSetKernelArg(made, 1, sizeof value, &value));
+        const cl_kernel clone = clCloneKernel(made, &error);
+        if (answers.note(error))
+            answers.note(clReleaseKernel(clone));
+        answers.note(clReleaseKernel(made));
+    });
+}
+
+TEST_F(Faults, SharedVirtualMemory) {
+    sweep([&](Answers& answers) {
+        void* const memory = clSVMAlloc(context, CL_MEM_READ_WRITE, bytes, 0);
+        if (!memory)
+            return;  // the only way in which it reports a failure
+        const cl_uint pattern = 5;
+        answers.note(clEnqueueSVMMemFill(queues[0], memory, &pattern, 4, bytes, 0, nullptr, nullptr));
+        answers.note(clFinish(queues[0]));
+        clSVMFree(context, memory);
+    });
+}
+
+} // namespace
+} // namespace polder::test
