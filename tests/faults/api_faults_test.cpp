@@ -68,8 +68,8 @@ protected:
         const size_t items = ints;
         return answers.note(clSetKernelArg(add, 0, sizeof buffer, &buffer)) &&
                answers.note(clSetKernelArg(add, 1, sizeof value, &value)) &&
-               answers.note(clEnqueueNDRangeKernel(queues[device], add, 1, nullptr, &items, nullptr, waits, list,
-                                                   event));
+               answers.note(
+                   clEnqueueNDRangeKernel(queues[device], add, 1, nullptr, &items, nullptr, waits, list, event));
     }
     cl_mem create(Answers& answers, cl_mem_flags flags = CL_MEM_READ_WRITE, void* host = nullptr) {
         cl_int error = CL_SUCCESS;
@@ -87,16 +87,16 @@ protected:
         Answers answers;
         const cl_mem buffer = create(answers);
         ASSERT_TRUE(buffer);
-        EXPECT_TRUE(answers.note(clEnqueueWriteBuffer(queues[0], buffer, CL_TRUE, 0, bytes, contents.data(), 0, nullptr,
-                                                      nullptr)));
+        EXPECT_TRUE(answers.note(
+            clEnqueueWriteBuffer(queues[0], buffer, CL_TRUE, 0, bytes, contents.data(), 0, nullptr, nullptr)));
         cl_int sum = 0;
         for (size_t device = 0; device < devices.size(); ++device) {
             EXPECT_TRUE(run_kernel(answers, device, buffer, static_cast<cl_int>(device + 1)));
             EXPECT_EQ(clFinish(queues[device]), CL_SUCCESS);
             sum += static_cast<cl_int>(device + 1);
         }
-        EXPECT_TRUE(answers.note(
-            clEnqueueReadBuffer(queues[0], buffer, CL_TRUE, 0, bytes, seen.data(), 0, nullptr, nullptr)));
+        EXPECT_TRUE(
+            answers.note(clEnqueueReadBuffer(queues[0], buffer, CL_TRUE, 0, bytes, seen.data(), 0, nullptr, nullptr)));
         bool right = true;
         for (size_t i = 0; i < ints; ++i)
             right = right && seen[i] == contents[i] + sum;
@@ -170,10 +170,9 @@ TEST_F(Faults, CreateWriteReadRelease) {
         const cl_mem buffer = create(answers);
         if (!buffer)
             return;
-        answers.note(clEnqueueWriteBuffer(queues.back(), buffer, CL_FALSE, 0, bytes, contents.data(), 0, nullptr,
-                                          nullptr));
         answers.note(
-            clEnqueueReadBuffer(queues[0], buffer, CL_TRUE, 0, bytes, seen.data(), 0, nullptr, nullptr));
+            clEnqueueWriteBuffer(queues.back(), buffer, CL_FALSE, 0, bytes, contents.data(), 0, nullptr, nullptr));
+        answers.note(clEnqueueReadBuffer(queues[0], buffer, CL_TRUE, 0, bytes, seen.data(), 0, nullptr, nullptr));
         answers.note(clReleaseMemObject(buffer));
     });
 }
@@ -249,8 +248,7 @@ TEST_F(Faults, SubBuffersOnDifferentDevices) {
             answers.note(clFinish(on));
             answers.note(clReleaseMemObject(sub));
         }
-        answers.note(
-            clEnqueueReadBuffer(queues[0], buffer, CL_TRUE, 0, bytes, seen.data(), 0, nullptr, nullptr));
+        answers.note(clEnqueueReadBuffer(queues[0], buffer, CL_TRUE, 0, bytes, seen.data(), 0, nullptr, nullptr));
         answers.note(clReleaseMemObject(buffer));
     });
 }
@@ -264,8 +262,8 @@ TEST_F(Faults, MigrateBackAndForth) {
             answers.note(clEnqueueMigrateMemObjects(each, 1, &buffer, 0, 0, nullptr, nullptr));
             answers.note(clFinish(each));
         }
-        answers.note(clEnqueueMigrateMemObjects(queues.back(), 1, &buffer, CL_MIGRATE_MEM_OBJECT_HOST, 0, nullptr,
-                                                nullptr));
+        answers.note(
+            clEnqueueMigrateMemObjects(queues.back(), 1, &buffer, CL_MIGRATE_MEM_OBJECT_HOST, 0, nullptr, nullptr));
         answers.note(clFinish(queues.back()));
         answers.note(clReleaseMemObject(buffer));
     });
@@ -274,8 +272,8 @@ TEST_F(Faults, MigrateBackAndForth) {
 TEST_F(Faults, Contexts) {
     sweep([&](Answers& answers) {
         cl_int error = CL_SUCCESS;
-        const cl_context other = clCreateContext(nullptr, static_cast<cl_uint>(devices.size()), devices.data(), nullptr,
-                                                 nullptr, &error);
+        const cl_context other =
+            clCreateContext(nullptr, static_cast<cl_uint>(devices.size()), devices.data(), nullptr, nullptr, &error);
         if (answers.note(error))
             answers.note(clReleaseContext(other));
     });

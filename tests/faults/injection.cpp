@@ -29,9 +29,8 @@ bool strikes(Fault fault) {
 void* allocate(size_t size, size_t alignment) {
     if (is_injecting && strikes(Fault::host_memory))
         return nullptr;
-    void* const memory =
-        alignment > 16 ? std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)
-                       : std::malloc(size ? size : 1);
+    void* const memory = alignment > 16 ? std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)
+                                        : std::malloc(size ? size : 1);
     if (memory)
         outstanding.fetch_add(1, std::memory_order_relaxed);
     return memory;

@@ -108,8 +108,8 @@ bool File::next_chunk() noexcept {
     {
         Lock lock(mutex);
         if (descriptor >= 0 && ::posix_fallocate(descriptor, static_cast<off_t>(bytes), chunk_bytes) == 0)
-            memory =
-                ::mmap(nullptr, chunk_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor, static_cast<off_t>(bytes));
+            memory = ::mmap(nullptr, chunk_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor,
+                            static_cast<off_t>(bytes));
         if (memory != MAP_FAILED)
             bytes += chunk_bytes;
     }
