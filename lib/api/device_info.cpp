@@ -4,6 +4,7 @@
 
 #include <base/build_id.h>
 #include <base/options.h>
+#include <compiler/compiler.h>
 #include <runtime/extensions.h>
 #include <runtime/platform.h>
 
@@ -39,13 +40,27 @@ struct Query {
      }},
 
 constexpr size_t printf_bytes_max = 1u << 20;
-constexpr size_t sub_groups_max = 1;  // a sub-group is the whole work-group
-// No other sub-group of its work-group can keep it waiting. cl_khr_subgroups demands it.
-constexpr cl_bool sub_groups_progress_alone = CL_TRUE;
 
 cl_uint vector_width(const Device& device, uint32_t element_bytes) {
     return std::clamp(device.info().preferred_vector_bytes / element_bytes, 1u, 16u);
 }
+
+bool has_host_code(const Device& device) { return device.info().code.format == driver::CodeFormat::host_function; }
+
+// Where a sub-group is the whole work-group, there is one, of any size.
+std::vector<size_t> sub_group_sizes(const Device& device) {
+    if (!has_host_code(device))
+        return {};
+    const auto sizes = compiler::sub_group_sizes();
+    return {sizes.begin(), sizes.end()};
+}
+
+size_t sub_groups_max(const Device& device) {
+    return has_host_code(device) ? device.info().max_work_group_size / compiler::sub_group_sizes().front() : 1;
+}
+
+// One thread executes the sub-groups of a work-group, one after the other.
+cl_bool sub_groups_progress_alone(const Device& device) { return has_host_code(device) ? CL_FALSE : CL_TRUE; }
 
 std::string driver_version(const Device& device) {
     if (const auto version = options::driver_version_override())
@@ -122,8 +137,8 @@ const Query identity_queries[] = {
     POLDER_VALUE(CL_DEVICE_OPENCL_C_NUMERIC_VERSION_KHR, cl_version, CL_MAKE_VERSION(1, 2, 0))
     POLDER_ARRAY(CL_DEVICE_OPENCL_C_ALL_VERSIONS, language_versions())
     POLDER_ARRAY(CL_DEVICE_OPENCL_C_FEATURES, runtime::feature_versions())
-    POLDER_STRING(CL_DEVICE_EXTENSIONS, runtime::device_extension_names())
-    POLDER_ARRAY(CL_DEVICE_EXTENSIONS_WITH_VERSION, runtime::device_extension_versions())
+    POLDER_STRING(CL_DEVICE_EXTENSIONS, runtime::device_extension_names(device.info().code.format))
+    POLDER_ARRAY(CL_DEVICE_EXTENSIONS_WITH_VERSION, runtime::device_extension_versions(device.info().code.format))
     // Not submitted to the official process: a date (the form is prescribed) before there was any suite.
     POLDER_STRING(CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED, "v0000-01-01-00")
     POLDER_VALUE(CL_DEVICE_PLATFORM, cl_platform_id, handle_of<cl_platform_id>(&runtime::Platform::get()))
@@ -154,8 +169,9 @@ const Query compute_queries[] = {
     POLDER_VALUE(CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT, cl_bool, CL_TRUE)
     POLDER_VALUE(CL_DEVICE_WORK_GROUP_COLLECTIVE_FUNCTIONS_SUPPORT, cl_bool, CL_TRUE)
     POLDER_VALUE(CL_DEVICE_GENERIC_ADDRESS_SPACE_SUPPORT, cl_bool, CL_TRUE)
-    POLDER_VALUE(CL_DEVICE_MAX_NUM_SUB_GROUPS, cl_uint, sub_groups_max)
-    POLDER_VALUE(CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS, cl_bool, sub_groups_progress_alone)
+    POLDER_VALUE(CL_DEVICE_MAX_NUM_SUB_GROUPS, cl_uint, sub_groups_max(device))
+    POLDER_VALUE(CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS, cl_bool, sub_groups_progress_alone(device))
+    POLDER_ARRAY(CL_DEVICE_SUB_GROUP_SIZES_INTEL, sub_group_sizes(device))
     POLDER_VALUE(CL_DEVICE_MAX_CLOCK_FREQUENCY, cl_uint, device.info().clock_mhz)
     POLDER_VALUE(CL_DEVICE_ADDRESS_BITS, cl_uint, 64)
     POLDER_VALUE(CL_DEVICE_ENDIAN_LITTLE, cl_bool, std::endian::native == std::endian::little)

@@ -112,6 +112,8 @@ Result<void> answer_work_group(const KernelAndDevice& target, cl_kernel_work_gro
     case CL_KERNEL_LOCAL_MEM_SIZE:
     case CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE:
     case CL_KERNEL_PRIVATE_MEM_SIZE: break;
+    // Generated code keeps what does not fit into registers on the stack, which is not counted.
+    case CL_KERNEL_SPILL_MEM_SIZE_INTEL: return info.value<cl_ulong>(0);
     // CL_KERNEL_GLOBAL_WORK_SIZE is for built-in kernels and custom devices only.
     default: return fail(Status::invalid_value);
     }
@@ -141,27 +143,46 @@ Result<size_t> input_group_size(const SubGroupInput& input) {
     return product;
 }
 
-// A required size that has more than one dimension.
-bool needs_two_dimensions(const KernelOnDevice& on) {
-    const auto& required = on.info->reqd_work_group_size;
-    return required && (*required)[1] * (*required)[2] > 1;
+bool has_host_code(const KernelAndDevice& target) {
+    return target.device->info().code.format == driver::CodeFormat::host_function;
 }
 
-// One sub-group is a work-group of any size, but the result has one dimension; there is never more than one sub-group.
+// Elsewhere than on the host, a work-group of any size is one sub-group.
+size_t sub_group_size(const KernelAndDevice& target, size_t group_size) {
+    if (!has_host_code(target))
+        return group_size;
+    return target.on->info->reqd_sub_group_size.value_or(compiler::default_sub_group_size());
+}
+
+size_t sub_group_count(const KernelAndDevice& target, size_t group_size) {
+    const size_t size = sub_group_size(target, group_size);
+    return size == 0 ? 0 : (group_size + size - 1) / size;
+}
+
+// A local size with so many sub-groups; zeros where there is none, or none of so few dimensions.
+runtime::Size3 local_size_for(const KernelAndDevice& target, size_t count, size_t dimensions, size_t group_max) {
+    if (const auto& required = target.on->info->reqd_work_group_size) {
+        const runtime::Size3& size = *required;
+        const bool has_room = (dimensions > 1 || size[1] == 1) && (dimensions > 2 || size[2] == 1);
+        const bool is_count = sub_group_count(target, size[0] * size[1] * size[2]) == count;
+        return has_room && is_count ? size : runtime::Size3{0, 0, 0};
+    }
+    const size_t size = sub_group_size(target, group_max);
+    return count > 0 && count <= group_max / size ? runtime::Size3{count * size, 1, 1} : runtime::Size3{0, 0, 0};
+}
+
 Result<void> answer_local_size(const KernelAndDevice& target, const SubGroupInput& input, const Info& info) {
     // CL_INVALID_VALUE: input_value is not a number of sub-groups.
     if (!input.value || input.size != sizeof(size_t))
         return fail(Status::invalid_value);
     // The place says how many dimensions are wanted.
-    std::array<size_t, 3> local{0, 0, 0};
-    const size_t dimensions = info.place() ? std::min(info.capacity() / sizeof(size_t), local.size()) : local.size();
+    const size_t dimensions = info.place() ? std::min(info.capacity() / sizeof(size_t), size_t{3}) : size_t{3};
     // CL_INVALID_VALUE: param_value has no room for one dimension.
     if (dimensions < 1)
         return fail(Status::invalid_value);
-    if (*static_cast<const size_t*>(input.value) == 1 && !needs_two_dimensions(*target.on)) {
-        POLDER_ASSIGN(size, group_size_max(target));
-        local = {size, 1, 1};
-    }
+    POLDER_ASSIGN(group_max, group_size_max(target));
+    const runtime::Size3 size = local_size_for(target, *static_cast<const size_t*>(input.value), dimensions, group_max);
+    const std::array<size_t, 3> local{size[0], size[1], size[2]};
     return info.array(std::span<const size_t>(local).first(dimensions));
 }
 
@@ -170,13 +191,21 @@ Result<void> answer_sub_group(const KernelAndDevice& target, cl_kernel_sub_group
     switch (name) {
     case CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE: {
         POLDER_ASSIGN(size, input_group_size(input));
-        return info.value<size_t>(size);
+        return info.value<size_t>(std::min(size, sub_group_size(target, size)));
     }
-    case CL_KERNEL_SUB_GROUP_COUNT_FOR_NDRANGE: POLDER_TRY(input_group_size(input)); return info.value<size_t>(1);
+    case CL_KERNEL_SUB_GROUP_COUNT_FOR_NDRANGE: {
+        POLDER_ASSIGN(size, input_group_size(input));
+        return info.value<size_t>(sub_group_count(target, size));
+    }
     case CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT: return answer_local_size(target, input, info);
-    case CL_KERNEL_MAX_NUM_SUB_GROUPS: return info.value<size_t>(1);
+    case CL_KERNEL_MAX_NUM_SUB_GROUPS: {
+        POLDER_ASSIGN(size, group_size_max(target));
+        return info.value<size_t>(sub_group_count(target, size));
+    }
     // No source can ask for a number of them.
     case CL_KERNEL_COMPILE_NUM_SUB_GROUPS: return info.value<size_t>(0);
+    case CL_KERNEL_COMPILE_SUB_GROUP_SIZE_INTEL:
+        return info.value<size_t>(target.on->info->reqd_sub_group_size.value_or(0));
     default: return fail(Status::invalid_value);
     }
 }

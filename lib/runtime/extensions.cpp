@@ -29,7 +29,20 @@ constexpr Extension extension_table[] = {
     {"cl_khr_integer_dot_product", CL_MAKE_VERSION(2, 0, 0), both, "Dot products of four 8-bit integers."},
     {"cl_khr_local_int32_base_atomics", v1, both, "OpenCL 1.0's atomics on local 32-bit integers."},
     {"cl_khr_local_int32_extended_atomics", v1, both, "Their minimum, maximum and bit operations."},
-    {"cl_khr_subgroups", v1, both, "Sub-group functions; a sub-group is the whole work-group."},
+    {"cl_intel_required_subgroup_size", v1, host_code, "A kernel can ask for a sub-group size."},
+    {"cl_intel_subgroups", v1, host_code, "Sub-group shuffles, and reads and writes of blocks."},
+    {"cl_intel_subgroups_char", v1, host_code, "The same for 8-bit integers."},
+    {"cl_intel_subgroups_long", v1, host_code, "The same for 64-bit integers."},
+    {"cl_intel_subgroups_short", v1, host_code, "The same for 16-bit integers."},
+    {"cl_khr_subgroup_ballot", v1, host_code, "Predicates of a sub-group as bits, and broadcasts under divergent control."},
+    {"cl_khr_subgroup_clustered_reduce", v1, host_code, "Reductions over parts of a sub-group."},
+    {"cl_khr_subgroup_extended_types", v1, host_code, "Sub-group functions for small integers and vectors."},
+    {"cl_khr_subgroup_non_uniform_arithmetic", v1, host_code, "Reductions and scans under divergent control."},
+    {"cl_khr_subgroup_non_uniform_vote", v1, host_code, "Votes under divergent control."},
+    {"cl_khr_subgroup_rotate", v1, host_code, "Rotations of values in a sub-group."},
+    {"cl_khr_subgroup_shuffle", v1, host_code, "Values of any other work-item of a sub-group."},
+    {"cl_khr_subgroup_shuffle_relative", v1, host_code, "Values of work-items at a distance."},
+    {"cl_khr_subgroups", v1, other_code, "Sub-group functions; a sub-group is the whole work-group."},
     {"cl_khr_suggested_local_work_size", v1, both, "Asks which work-group size a launch without one gets."},
     {"cl_polder_memory_statistics", CL_MAKE_VERSION(2, 0, 0), both, "Where a context's bytes are, which were moved between memories, what the allocators count."},
 };
@@ -50,10 +63,10 @@ constexpr Feature feature_table[] = {
 };
 // clang-format on
 
-bool of_device(const Extension& extension) { return extension.owner == both; }
-bool of_platform(const Extension&) { return true; }
+bool of_platform(const Extension& extension) { return extension.owner == platform || extension.owner == both; }
 
-std::string names(bool (*wanted)(const Extension&)) {
+template <class Wanted>
+std::string names(Wanted wanted) {
     std::string text;
     for (const Extension& extension : extension_table)
         if (wanted(extension))
@@ -61,7 +74,8 @@ std::string names(bool (*wanted)(const Extension&)) {
     return text;
 }
 
-std::vector<cl_name_version> versions(bool (*wanted)(const Extension&)) {
+template <class Wanted>
+std::vector<cl_name_version> versions(Wanted wanted) {
     std::vector<cl_name_version> list;
     for (const Extension& extension : extension_table)
         if (wanted(extension))
@@ -77,11 +91,26 @@ std::span<const Feature> features() { return feature_table; }
 
 std::string platform_extension_names() { return names(of_platform); }
 
-std::string device_extension_names() { return names(of_device); }
+bool has_extension(const Extension& extension, driver::CodeFormat format) {
+    const bool is_host = format == driver::CodeFormat::host_function;
+    switch (extension.owner) {
+    case platform: return false;
+    case both: return true;
+    case host_code: return is_host;
+    case other_code: return !is_host;
+    }
+    return false;
+}
+
+std::string device_extension_names(driver::CodeFormat format) {
+    return names([format](const Extension& extension) { return has_extension(extension, format); });
+}
 
 std::vector<cl_name_version> platform_extension_versions() { return versions(of_platform); }
 
-std::vector<cl_name_version> device_extension_versions() { return versions(of_device); }
+std::vector<cl_name_version> device_extension_versions(driver::CodeFormat format) {
+    return versions([format](const Extension& extension) { return has_extension(extension, format); });
+}
 
 std::vector<cl_name_version> feature_versions() {
     std::vector<cl_name_version> list;

@@ -24,14 +24,21 @@ TEST_F(Conformance, VersionPassedHasThePrescribedForm) {
         EXPECT_TRUE(std::regex_match(text_of(device, CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED), form));
 }
 
-TEST_F(Conformance, SubGroupsMakeProgressIndependently) {
+// cl_khr_subgroups demands that sub-groups progress independently; one thread executes all of a work-group.
+TEST_F(Conformance, SubGroupsDoNotClaimIndependentProgress) {
     for (cl_device_id device : devices) {
-        EXPECT_NE(text_of(device, CL_DEVICE_EXTENSIONS).find("cl_khr_subgroups"), std::string::npos);
-        cl_bool independent = CL_FALSE;
+        EXPECT_EQ((" " + text_of(device, CL_DEVICE_EXTENSIONS) + " ").find(" cl_khr_subgroups "), std::string::npos);
+        cl_bool independent = CL_TRUE;
         EXPECT_EQ(clGetDeviceInfo(device, CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS, sizeof independent,
                                   &independent, nullptr),
                   CL_SUCCESS);
-        EXPECT_EQ(independent, CL_TRUE);
+        EXPECT_EQ(independent, CL_FALSE);
+        cl_uint count = 0;
+        EXPECT_EQ(clGetDeviceInfo(device, CL_DEVICE_MAX_NUM_SUB_GROUPS, sizeof count, &count, nullptr), CL_SUCCESS);
+        EXPECT_GT(count, 1u);
+        size_t sizes[8] = {}, bytes = 0;
+        EXPECT_EQ(clGetDeviceInfo(device, CL_DEVICE_SUB_GROUP_SIZES_INTEL, sizeof sizes, sizes, &bytes), CL_SUCCESS);
+        EXPECT_EQ(std::vector<size_t>(sizes, sizes + bytes / sizeof(size_t)), (std::vector<size_t>{4, 8, 16, 32, 64}));
     }
 }
 

@@ -271,33 +271,61 @@ TEST_F(Kernels, WorkGroupQueriesAnswer) {
 }
 
 TEST_F(Kernels, SubGroupQueriesAnswer) {
-    const size_t local[] = {8, 4};
+    const OwnedProgram program = build("kernel __attribute__((intel_reqd_sub_group_size(16))) void sixteen() {}\n"
+                                       "kernel __attribute__((intel_reqd_sub_group_size(16))) "
+                                       "__attribute__((reqd_work_group_size(12, 4, 1))) void square() {}");
+    const OwnedKernel sixteen = make_kernel(program, "sixteen"), square = make_kernel(program, "square");
     size_t value = 0;
-    const auto query = [&](cl_kernel_sub_group_info name, size_t input_size, const void* input) {
-        return clGetKernelSubGroupInfo(kernel, devices[0], name, input_size, input, sizeof value, &value, nullptr);
+    const auto query = [&](cl_kernel of, cl_kernel_sub_group_info name, size_t input_size, const void* input) {
+        return clGetKernelSubGroupInfo(of, devices[0], name, input_size, input, sizeof value, &value, nullptr);
     };
-    EXPECT_EQ(query(CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, sizeof local, local), CL_SUCCESS);
-    EXPECT_EQ(value, 32u);
-    EXPECT_EQ(query(CL_KERNEL_SUB_GROUP_COUNT_FOR_NDRANGE, sizeof local, local), CL_SUCCESS);
-    EXPECT_EQ(value, 1u);
-    EXPECT_EQ(query(CL_KERNEL_MAX_NUM_SUB_GROUPS, 0, nullptr), CL_SUCCESS);
-    EXPECT_EQ(value, 1u);
-    EXPECT_EQ(query(CL_KERNEL_COMPILE_NUM_SUB_GROUPS, 0, nullptr), CL_SUCCESS);
-    EXPECT_EQ(value, 0u);
-    const size_t two = 2;
-    EXPECT_EQ(query(CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, sizeof two, &two), CL_SUCCESS);
-    EXPECT_EQ(value, 0u);
-    // The result would have one dimension, which this kernel cannot be launched with.
-    const OwnedProgram square = build("kernel __attribute__((reqd_work_group_size(4, 4, 1))) void k() {}");
-    const size_t one = 1;
-    EXPECT_EQ(clGetKernelSubGroupInfo(make_kernel(square, "k"), devices[0], CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT,
-                                      sizeof one, &one, sizeof value, &value, nullptr),
+    const auto expect = [&](cl_kernel of, cl_kernel_sub_group_info name, size_t input_size, const void* input,
+                            size_t expected) {
+        EXPECT_EQ(query(of, name, input_size, input), CL_SUCCESS) << name;
+        EXPECT_EQ(value, expected) << name;
+    };
+    const size_t local[] = {10, 4}, small[] = {5}, two = 2, none = 0, huge = ~size_t{0}, three = 3;
+    expect(sixteen, CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, sizeof local, local, 16);
+    expect(sixteen, CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, sizeof small, small, 5);
+    expect(sixteen, CL_KERNEL_SUB_GROUP_COUNT_FOR_NDRANGE, sizeof local, local, 3);
+    expect(sixteen, CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, sizeof two, &two, 32);
+    expect(sixteen, CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, sizeof none, &none, 0);
+    expect(sixteen, CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, sizeof huge, &huge, 0);
+    expect(sixteen, CL_KERNEL_COMPILE_NUM_SUB_GROUPS, 0, nullptr, 0);
+    expect(sixteen, CL_KERNEL_COMPILE_SUB_GROUP_SIZE_INTEL, 0, nullptr, 16);
+    expect(kernel, CL_KERNEL_COMPILE_SUB_GROUP_SIZE_INTEL, 0, nullptr, 0);
+    size_t group_max = 0;
+    EXPECT_EQ(
+        clGetKernelWorkGroupInfo(sixteen, devices[0], CL_KERNEL_WORK_GROUP_SIZE, sizeof group_max, &group_max, nullptr),
+        CL_SUCCESS);
+    expect(sixteen, CL_KERNEL_MAX_NUM_SUB_GROUPS, 0, nullptr, group_max / 16);
+    expect(square, CL_KERNEL_MAX_NUM_SUB_GROUPS, 0, nullptr, 3);
+    // The answer would have one dimension, which this kernel cannot be launched with.
+    expect(square, CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, sizeof three, &three, 0);
+    size_t sizes[2] = {};
+    EXPECT_EQ(clGetKernelSubGroupInfo(square, devices[0], CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, sizeof three,
+                                      &three, sizeof sizes, sizes, nullptr),
               CL_SUCCESS);
-    EXPECT_EQ(value, 0u);
-    EXPECT_EQ(query(CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, 0, nullptr), CL_INVALID_VALUE);
-    EXPECT_EQ(query(CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, 3, local), CL_INVALID_VALUE);
-    EXPECT_EQ(query(CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, 0, nullptr), CL_INVALID_VALUE);
-    EXPECT_EQ(query(0x1, 0, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(sizes[0], 12u);
+    EXPECT_EQ(sizes[1], 4u);
+    EXPECT_EQ(query(kernel, CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, 0, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(query(kernel, CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, 3, local), CL_INVALID_VALUE);
+    EXPECT_EQ(query(kernel, CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, 0, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(query(kernel, 0x1, 0, nullptr), CL_INVALID_VALUE);
+}
+
+TEST_F(Kernels, SubGroupSizesThatCannotBe_FailTheBuild) {
+    for (const char* size : {"2", "12", "128"}) {
+        const std::string source =
+            std::string("kernel __attribute__((intel_reqd_sub_group_size(") + size + "))) void k() {}";
+        const char* text = source.c_str();
+        const OwnedProgram program(clCreateProgramWithSource(context, 1, &text, nullptr, nullptr));
+        EXPECT_EQ(clBuildProgram(program, 1, &devices[0], "", nullptr, nullptr), CL_BUILD_PROGRAM_FAILURE) << size;
+        char log[1000] = "";
+        EXPECT_EQ(clGetProgramBuildInfo(program, devices[0], CL_PROGRAM_BUILD_LOG, sizeof log, log, nullptr),
+                  CL_SUCCESS);
+        EXPECT_NE(std::string(log).find("sub-groups of " + std::string(size)), std::string::npos) << log;
+    }
 }
 
 } // namespace

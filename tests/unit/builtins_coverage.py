@@ -17,12 +17,9 @@ NOT_OFFERED = [
     ("images and samplers", r"image|sampler"),
     ("pipes", r"pipe|reserve_id"),
     ("device-side enqueue", r"ndrange|clk_event|queue_t|user_event|^enqueue_marker$|^(retain|release)_event"),
-    ("vendor extensions", r"^(intel_|amd_|arm_)|bfloat"),
+    ("vendor extensions", r"^(intel_(?!sub_group_)|amd_|arm_)|bfloat|^intel_sub_group_avc|^intel_sub_group_block_prefetch"),
     ("atomic objects in private memory", r"^atomic_\w+ .*\(volatile atomic_"),
     ("clock reads", r"^clock_read"),
-    ("sub-group extensions beyond cl_khr_subgroups",
-     r"^sub_group_(ballot|inverse|elect|non_uniform|clustered|rotate|shuffle|broadcast_first)"
-     r"|^get_sub_group_\w\w_mask|^sub_group_\w+ .*(char|short)|^sub_group_broadcast .*\d \("),
 ]
 # Half precision is storage only: loads and stores, no arithmetic.
 HALF_VALUE = re.compile(r"\bhalf\d*(?! \*)\b")

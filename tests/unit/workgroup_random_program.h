@@ -35,18 +35,54 @@ struct Expression {
 };
 
 struct Statement {
-    enum Kind { assign, assign_uniform, assign_array, exchange, broadcast, choose, loop, forever, leave, next, finish };
+    enum Kind {
+        assign,
+        assign_uniform,
+        assign_array,
+        exchange,
+        broadcast,
+        sub_group,  // of the work-items that get there together
+        choose,
+        loop,
+        forever,
+        leave,
+        next,
+        finish
+    };
     Kind kind = assign;
     uint32_t target = 0;  // variable, or number of a loop
     std::vector<Expression> expressions;
     std::vector<Statement> body;
     std::vector<Statement> otherwise;
+    uint32_t operation = 0;  // of a sub-group: a SubGroupFunction
+};
+
+enum class SubGroupFunction : uint32_t {
+    sum,
+    product,
+    largest,
+    exclusive_or,
+    sum_so_far,
+    sum_before,
+    least_before,
+    sum_of_four,
+    largest_of_two,
+    other_lane,
+    shifted_lane,
+    first_lane,
+    ballot,
+    lane,
+    number,
+    neighbour_in_memory,
+    count
 };
 
 // Makes a program from a seed.
 class Generator {
 public:
-    explicit Generator(uint32_t seed) : random_(seed) {}
+    enum class SubGroups : uint8_t { none, used };
+    explicit Generator(uint32_t seed, SubGroups sub_groups = SubGroups::none)
+        : random_(seed), sub_groups_(sub_groups) {}
 
     std::vector<Statement> program() { return block(0, true, false); }
 
@@ -104,6 +140,13 @@ private:
     }
 
     Statement statement(int depth, bool is_uniform, bool in_loop) {
+        if (sub_groups_ == SubGroups::used && pick(4) == 0)
+            return {Statement::sub_group,
+                    pick(private_count),
+                    {varying(), pick(2) ? varying(1) : uniform(1)},
+                    {},
+                    {},
+                    pick(static_cast<uint32_t>(SubGroupFunction::count))};
         const uint32_t choice = pick(depth < 4 ? 20 : 9);
         if (choice < 4)
             return {Statement::assign, pick(private_count), {varying()}, {}, {}};
@@ -149,6 +192,7 @@ private:
     }
 
     std::mt19937 random_;
+    const SubGroups sub_groups_;
     uint32_t loops_ = 0;
 };
 

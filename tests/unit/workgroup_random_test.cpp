@@ -8,6 +8,7 @@
 
 #include "workgroup_harness.h"
 #include "workgroup_random_program.h"
+#include "workgroup_random_sub_groups.h"
 
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -50,6 +51,9 @@ void write(std::ostream& out, const std::vector<Statement>& block) {
         case Statement::assign_array: out << "a[" << e(0) << " & 3] = " << e(1) << ";\n"; break;
         case Statement::exchange: out << "v" << t << " = exchange(s, " << e(0) << ", " << e(1) << ");\n"; break;
         case Statement::broadcast: out << "u" << t << " = broadcast(s, " << e(0) << ");\n"; break;
+        case Statement::sub_group:
+            out << "v" << t << " = sub_group_" << s.operation << "(s, " << e(0) << ", " << e(1) << ");\n";
+            break;
         case Statement::choose:
             out << "if (" << e(0) << ") {\n";
             write(out, s.body);
@@ -78,8 +82,10 @@ void write(std::ostream& out, const std::vector<Statement>& block) {
     }
 }
 
-std::string kernel_text(const std::vector<Statement>& program, const std::string& name) {
+std::string kernel_text(const std::vector<Statement>& program, const std::string& name, unsigned sub_group_size = 0) {
     std::ostringstream out;
+    if (sub_group_size > 0)
+        out << "__attribute__((intel_reqd_sub_group_size(" << sub_group_size << ")))\n";
     out << "kernel void " << name << "(global uint* out, local uint* s, uint n) {\n"
         << "size_t at = get_global_linear_id();\nuint a[4] = {1, 2, 3, 4};\n"
         << "s[get_local_linear_id()] = 0;\n";
@@ -113,8 +119,9 @@ uint broadcast(local uint* s, uint v) {
 
 class Interpreter {
 public:
-    Interpreter(const Range& range, std::array<uint64_t, 3> group, uint32_t n, std::vector<uint32_t>& out)
-        : range_(range), group_(group), n_(n), out_(out) {
+    Interpreter(const Range& range, std::array<uint64_t, 3> group, uint32_t n, std::vector<uint32_t>& out,
+                size_t sub_group_size)
+        : range_(range), group_(group), n_(n), out_(out), sub_group_size_(sub_group_size) {
         size_t count = 1;
         for (size_t d = 0; d < 3; ++d) {
             size_[d] = std::min(range.local[d], range.global[d] - group[d] * range.local[d]);
@@ -215,6 +222,16 @@ private:
             });
             each(active, [&](size_t, Item& m) { m.u[s.target] = shared_[0]; });
             break;
+        case Statement::sub_group:
+            for (size_t first = 0; first < items_.size(); first += sub_group_size_) {
+                std::vector<size_t> together;
+                for (size_t i = first; i < std::min(first + sub_group_size_, items_.size()); ++i)
+                    if (active[i])
+                        together.push_back(i);
+                if (!together.empty())
+                    combine(s, first, together);
+            }
+            break;
         case Statement::choose: {
             Mask yes(active), no(active);
             each(active, [&](size_t i, Item& m) { (e(0, m) ? no : yes)[i] = false; });
@@ -239,6 +256,21 @@ private:
             clear(active);
             break;
         }
+    }
+
+    // `together`: the work-items of the sub-group from `first` on that take part.
+    void combine(const Statement& s, size_t first, const std::vector<size_t>& together) {
+        std::vector<uint32_t> x(sub_group_size_), y(sub_group_size_), result(sub_group_size_);
+        std::vector<bool> is_active(sub_group_size_);
+        for (const size_t i : together) {
+            is_active[i - first] = true;
+            x[i - first] = value(s.expressions[0], items_[i]);
+            y[i - first] = value(s.expressions[1], items_[i]);
+        }
+        for (const size_t i : together)
+            result[i - first] = combined(static_cast<SubGroupFunction>(s.operation), first, i - first, is_active, x, y);
+        for (const size_t i : together)
+            items_[i].v[s.target] = result[i - first];
     }
 
     void repeat(const Statement& s, Mask& active) {
@@ -278,12 +310,14 @@ private:
     uint32_t n_;
     std::vector<uint32_t>& out_;
     std::vector<Item> items_;
+    const size_t sub_group_size_;
     std::vector<uint32_t> shared_;
     std::vector<Mask> left_;
     std::vector<Mask> next_;
 };
 
-std::vector<uint32_t> expected(const std::vector<Statement>& program, const Range& range, uint32_t n) {
+std::vector<uint32_t> expected(const std::vector<Statement>& program, const Range& range, uint32_t n,
+                               size_t sub_group_size) {
     std::vector<uint32_t> out(range.global[0] * range.global[1] * range.global[2], 0xdeadbeef);
     std::array<uint64_t, 3> groups{};
     for (size_t d = 0; d < 3; ++d)
@@ -291,7 +325,7 @@ std::vector<uint32_t> expected(const std::vector<Statement>& program, const Rang
     for (uint64_t z = 0; z < groups[2]; ++z)
         for (uint64_t y = 0; y < groups[1]; ++y)
             for (uint64_t x = 0; x < groups[0]; ++x)
-                Interpreter(range, {x, y, z}, n, out).run(program);
+                Interpreter(range, {x, y, z}, n, out, sub_group_size).run(program);
     return out;
 }
 
@@ -330,18 +364,24 @@ Seeds seeds_or(Seeds result) {
     return result;
 }
 
-void expect_right(Seeds seeds, const char* processor) {
+using SubGroups = Generator::SubGroups;
+
+void expect_right(Seeds seeds, const char* processor, SubGroups sub_groups = SubGroups::none) {
     const auto [first, count] = seeds;
-    std::string source = helpers;
+    std::string source = std::string(helpers) + sub_group_helpers;
     std::vector<std::vector<Statement>> programs;
+    const auto size_of_sub_groups = [&](uint32_t i) {
+        return sub_groups == SubGroups::used ? 4U << (first + i) % 5 : 0;
+    };
     for (uint32_t i = 0; i < count; ++i) {
-        programs.push_back(Generator(first + i).program());
-        source += kernel_text(programs.back(), "k" + std::to_string(i));
+        programs.push_back(Generator(first + i, sub_groups).program());
+        source += kernel_text(programs.back(), "k" + std::to_string(i), size_of_sub_groups(i));
     }
     Compiled compiled(source, processor);
     for (uint32_t i = 0; i < count; ++i) {
         const auto failure = [&](const char* what) {
-            return std::string(what) + ", seed " + std::to_string(first + i) + "\n" + kernel_text(programs[i], "k");
+            return std::string(what) + ", seed " + std::to_string(first + i) + "\n" +
+                   kernel_text(programs[i], "k", size_of_sub_groups(i));
         };
         const bool specialised = i % 2 == 0;
         const Range& only = ranges[i / 2 % std::size(ranges)];
@@ -356,7 +396,7 @@ void expect_right(Seeds seeds, const char* processor) {
             for (uint32_t n : {0U, 1U, 6U}) {
                 std::vector<uint32_t> out(range.global[0] * range.global[1] * range.global[2], 0xdeadbeef);
                 compiled.run(range, Arguments().add(out.data()).add_local(4096).add(n));
-                ASSERT_EQ(out, expected(programs[i], range, n))
+                ASSERT_EQ(out, expected(programs[i], range, n, std::max(size_of_sub_groups(i), 1U)))
                     << failure("differs") << "local size " << range.local[0] << "," << range.local[1] << ","
                     << range.local[2] << " n " << n;
             }
@@ -366,7 +406,15 @@ void expect_right(Seeds seeds, const char* processor) {
 
 TEST(WorkGroupRandom, KernelsComputeWhatAnInterpreterInLockStepComputes) { expect_right(seeds_or({1, 25}), ""); }
 
+TEST(WorkGroupRandom, SubGroupsCombineWhatTheActiveLanesHave) {
+    expect_right(seeds_or({20000, 30}), "", SubGroups::used);
+}
+
 #if defined(__x86_64__)
+
+TEST(WorkGroupRandom, SubGroupsWithVectorsOf128Bits) {
+    expect_right(seeds_or({21000, 5}), "x86-64-v2", SubGroups::used);
+}
 
 TEST(WorkGroupRandom, WithVectorsOf256Bits) {
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2"))

@@ -167,11 +167,23 @@ std::string vec_type_hint(const llvm::Function& kernel) {
     return "vec_type_hint(" + opencl_type_name(value->getType(), number_at(*node, 1) != 0) + ")";
 }
 
+std::optional<uint32_t> sub_group_size_of(const llvm::Function& kernel) {
+    const MDNode* node = kernel.getMetadata("intel_reqd_sub_group_size");
+    if (node == nullptr || node->getNumOperands() != 1)
+        return std::nullopt;
+    return static_cast<uint32_t>(number_at(*node, 0));
+}
+
+std::string sub_group_attribute(const std::optional<uint32_t>& size) {
+    return size ? "intel_reqd_sub_group_size(" + std::to_string(*size) + ")" : std::string{};
+}
+
 std::string attributes_of(const llvm::Function& kernel, const KernelInfo& info) {
     std::string joined;
     for (const std::string& attribute :
          {vec_type_hint(kernel), size_attribute("work_group_size_hint", info.work_group_size_hint),
-          size_attribute("reqd_work_group_size", info.reqd_work_group_size)})
+          size_attribute("reqd_work_group_size", info.reqd_work_group_size),
+          sub_group_attribute(info.reqd_sub_group_size)})
         if (!attribute.empty())
             joined += (joined.empty() ? "" : " ") + attribute;
     return joined;
@@ -243,6 +255,11 @@ bool sees_work_groups(const llvm::Instruction& instruction) {
            std::any_of(instruction.value_op_begin(), instruction.value_op_end(), is_local_memory);
 }
 
+bool uses_sub_groups(const llvm::Instruction& instruction) {
+    const llvm::Function* callee = called_function(instruction);
+    return callee != nullptr && callee->getName().starts_with("_polder_sub_group_");
+}
+
 bool takes_local_memory(const KernelInfo& info) {
     return std::any_of(info.arguments.begin(), info.arguments.end(),
                        [](const KernelArgument& argument) { return argument.kind == ArgumentKind::local_pointer; });
@@ -262,11 +279,13 @@ KernelInfo kernel_info(const llvm::Function& kernel) {
     info.arguments_size = static_cast<uint32_t>(offset);
     info.reqd_work_group_size = size_of(kernel, "reqd_work_group_size");
     info.work_group_size_hint = size_of(kernel, "work_group_size_hint");
+    info.reqd_sub_group_size = sub_group_size_of(kernel);
     info.attributes = attributes_of(kernel, info);
     // Clang keeps the names for -cl-kernel-arg-info only.
     info.has_argument_info = kernel.getMetadata("kernel_arg_name") != nullptr;
     info.uses_indirect_pointers = any_instruction(kernel, makes_indirect_pointer);
     info.uses_program_variables = any_instruction(kernel, uses_program_variables);
+    info.uses_sub_groups = any_instruction(kernel, uses_sub_groups);
     info.sees_work_groups = takes_local_memory(info) || any_instruction(kernel, sees_work_groups);
     return info;
 }

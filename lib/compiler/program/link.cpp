@@ -14,6 +14,7 @@
 
 #include <compiler/compiler.h>
 
+#include <algorithm>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/Linker/Linker.h>
 
@@ -38,6 +39,19 @@ Result<std::unique_ptr<llvm::Module>> combine(const LinkInput& input, llvm::LLVM
     return whole;
 }
 
+Result<void> check_sub_group_sizes(std::span<const KernelInfo> kernels, std::string& log) {
+    const auto sizes = sub_group_sizes();
+    for (const KernelInfo& kernel : kernels) {
+        const auto size = kernel.reqd_sub_group_size;
+        if (!size || std::find(sizes.begin(), sizes.end(), *size) != sizes.end())
+            continue;
+        log += "error: kernel '" + kernel.name + "' requires sub-groups of " + std::to_string(*size) +
+               " work-items; the device has 4, 8, 16, 32 and 64\n";
+        return fail(Status::link_program_failure);
+    }
+    return {};
+}
+
 // The target-neutral form is kept; kernels are examined in the host's, in which the built-ins are linked, so that the
 // results are the same for all targets.
 Result<CompiledModule::Parts> make_executable(llvm::Module& module, std::string& log) {
@@ -50,6 +64,7 @@ Result<CompiledModule::Parts> make_executable(llvm::Module& module, std::string&
     parts.bitcode = write_bitcode(module);
     POLDER_TRY(lower_for_host(module, log));
     parts.kernels = kernel_infos(module);
+    POLDER_TRY(check_sub_group_sizes(parts.kernels, log));
     parts.host_bitcode = write_bitcode(module);
     parts.variables = std::move(*variables);
     return parts;

@@ -8,7 +8,7 @@
 namespace polder::compiler {
 namespace {
 
-constexpr std::string_view magic = "POLDER\x1a\x03";
+constexpr std::string_view magic = "POLDER\x1a\x04";
 constexpr size_t hash_bytes = 32;
 
 std::string hash_of(std::string_view bytes) {
@@ -84,6 +84,8 @@ void put(ByteWriter& out, const KernelInfo& kernel) {
     out.put(kernel.uses_indirect_pointers);
     out.put(kernel.uses_program_variables);
     out.put(kernel.sees_work_groups);
+    out.put(kernel.uses_sub_groups);
+    out.put(kernel.reqd_sub_group_size.value_or(0));
 }
 
 KernelInfo get_kernel(ByteReader& in) {
@@ -99,6 +101,9 @@ KernelInfo get_kernel(ByteReader& in) {
     kernel.uses_indirect_pointers = in.get<bool>();
     kernel.uses_program_variables = in.get<bool>();
     kernel.sees_work_groups = in.get<bool>();
+    kernel.uses_sub_groups = in.get<bool>();
+    if (const auto size = in.get<uint32_t>(); size != 0)
+        kernel.reqd_sub_group_size = size;
     return kernel;
 }
 

@@ -11,10 +11,6 @@ COLLECTIVE void work_group_barrier(cl_mem_fence_flags flags, memory_scope scope)
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
     barrier(flags);
 }
-COLLECTIVE void sub_group_barrier(cl_mem_fence_flags flags) { barrier(flags); }
-COLLECTIVE void sub_group_barrier(cl_mem_fence_flags flags, memory_scope scope) {
-    work_group_barrier(flags, scope);
-}
 
 BUILTIN void atomic_work_item_fence(cl_mem_fence_flags flags, memory_order order, memory_scope scope) {
     if (!(flags & (CLK_GLOBAL_MEM_FENCE | CLK_IMAGE_MEM_FENCE)) || scope == memory_scope_work_item ||

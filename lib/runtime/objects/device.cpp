@@ -12,7 +12,7 @@ compiler::Target describe_target(const driver::DeviceInfo& info) {
     compiler::Target target;
     target.code = info.code;
     for (const Extension& extension : extensions())
-        if (extension.owner == Extension::Owner::both)
+        if (has_extension(extension, info.code.format))
             target.extensions.emplace_back(extension.name);
     for (const Feature& feature : features())
         target.features.emplace_back(feature.name);

@@ -65,7 +65,7 @@ Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info, c
     if (const auto own = std::ranges::find(of.specials, groups, &Special::groups); own != of.specials.end())
         return own->code.get();
     const bool is_first = !of.code && of.specials.empty();
-    const bool is_worth_it = is_worth_specialising(groups);
+    const bool is_worth_it = is_worth_specialising(info, groups);
     if (is_first && (is_worth_it || info.reqd_work_group_size))
         return add_special(of, groups);
     if (!is_worth_it || info.reqd_work_group_size)

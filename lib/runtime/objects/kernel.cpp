@@ -141,7 +141,7 @@ Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on) const {
 Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const Size3& global, const Size3& local) const {
     using Ends = compiler::WorkGroups::Ends;
     // Most launches end here, without divisions.
-    if (!on.info->reqd_work_group_size && !on.code->is_worth_specialising({local, Ends::ragged}))
+    if (!on.info->reqd_work_group_size && !on.code->is_worth_specialising(*on.info, {local, Ends::ragged}))
         return code(on);
     const bool is_whole = global[0] % local[0] == 0 && global[1] % local[1] == 0 && global[2] % local[2] == 0;
     const compiler::WorkGroups groups{local, is_whole ? Ends::whole : Ends::ragged};

@@ -37,7 +37,18 @@ compiler::Target target() {
                          "cl_khr_global_int32_extended_atomics",
                          "cl_khr_local_int32_base_atomics",
                          "cl_khr_local_int32_extended_atomics",
-                         "cl_khr_subgroups",
+                         "cl_khr_subgroup_ballot",
+                         "cl_khr_subgroup_clustered_reduce",
+                         "cl_khr_subgroup_extended_types",
+                         "cl_khr_subgroup_non_uniform_arithmetic",
+                         "cl_khr_subgroup_non_uniform_vote",
+                         "cl_khr_subgroup_rotate",
+                         "cl_khr_subgroup_shuffle",
+                         "cl_khr_subgroup_shuffle_relative",
+                         "cl_intel_subgroups",
+                         "cl_intel_subgroups_char",
+                         "cl_intel_subgroups_long",
+                         "cl_intel_subgroups_short",
                          "cl_khr_extended_bit_ops",
                          "cl_khr_integer_dot_product"};
     result.features = {"__opencl_c_fp64",
@@ -112,7 +123,7 @@ void KernelRunner::run(const std::string& kernel, std::span<void* const> pointer
         return;
     const auto code = state_->executable->code(kernel, std::nullopt);
     if (!code) {
-        ADD_FAILURE() << kernel << " does not compile";
+        ADD_FAILURE() << kernel << " does not compile: " << code.error().detail();
         return;
     }
     const auto& compiled = std::get<driver::HostCode>(**code);

@@ -2,6 +2,7 @@
 
 #include "program/debug_source.h"
 #include "program/paths.h"
+#include "sub_group_header.h"
 
 #include <base/options.h>
 
@@ -34,7 +35,8 @@ std::string extension_list(const Target& target) {
 class DiskReads final : public clang::DependencyCollector {
 public:
     bool sawDependency(llvm::StringRef name, bool, bool is_system, bool, bool) override {
-        is_any_ |= !is_system && name != source_name && !name.starts_with(headers_directory) && !name.starts_with("<");
+        is_any_ |= !is_system && name != source_name && name != sub_group_header_path &&
+                   !name.starts_with(headers_directory) && !name.starts_with("<");
         return false;
     }
     bool needSystemDependencies() override { return false; }
@@ -49,9 +51,17 @@ llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> file_system(const CompileInput& 
     for (const NamedSource& header : input.headers)
         memory->addFile(llvm::Twine(headers_directory) + "/" + header.name, 0,
                         llvm::MemoryBuffer::getMemBufferCopy(header.text, header.name));
+    memory->addFile(sub_group_header_path, 0, llvm::MemoryBuffer::getMemBuffer(sub_group_header, ""));
     auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(llvm::vfs::getRealFileSystem());
     overlay->pushOverlay(memory);
     return overlay;
+}
+
+// A header on disk may call them, too.
+bool may_call_intel_sub_groups(const CompileInput& input) {
+    const auto calls = [](std::string_view text) { return text.find("intel_sub_group_") != text.npos; };
+    return calls(input.source) || input.source.find("#include") != std::string::npos ||
+           llvm::any_of(input.headers, [&](const NamedSource& header) { return calls(header.text); });
 }
 
 // One run of Clang.
@@ -128,6 +138,10 @@ std::vector<std::string> frontend_arguments(const CompileInput& input, const Bui
              {std::string{"-debug-info-kind=constructor"}, std::string{"-dwarf-version=4"},
               std::string{"-debugger-tuning=gdb"}, "-fdebug-compilation-dir=" + debug_source_directory(input.source)})
             arguments.push_back(argument);
+    if (may_call_intel_sub_groups(input)) {
+        arguments.emplace_back("-include");
+        arguments.emplace_back(sub_group_header_path);
+    }
     arguments.push_back("-I");
     arguments.emplace_back(headers_directory);
     arguments.insert(arguments.end(), options.clang.begin(), options.clang.end());

@@ -27,7 +27,7 @@ constexpr std::array capabilities{
     Capability{spv::CapabilityInt8, ""},
     Capability{spv::CapabilityGroups, ""},
     Capability{spv::CapabilityGenericPointer, "__opencl_c_generic_address_space"},
-    Capability{spv::CapabilitySubgroupDispatch, "cl_khr_subgroups"},
+    Capability{spv::CapabilitySubgroupDispatch, "__opencl_c_subgroups"},
     Capability{spv::CapabilityDenormPreserve, ""},
     Capability{spv::CapabilitySignedZeroInfNanPreserve, ""},
     Capability{spv::CapabilityRoundingModeRTE, ""},

@@ -66,6 +66,8 @@ struct KernelInfo {
     bool has_argument_info = false;               // compiled with -cl-kernel-arg-info
     bool uses_indirect_pointers = false;          // may reach memory through pointers in memory (SVM)
     bool uses_program_variables = false;
+    bool uses_sub_groups = false;  // asks for sub-groups, or does something in them
+    std::optional<uint32_t> reqd_sub_group_size;
     // Whether it matters how the work-items are grouped: the kernel asks for a local or group id or size, has barriers
     // or local memory. If not, any work-groups do.
     bool sees_work_groups = true;
@@ -138,6 +140,10 @@ struct WorkGroups {
     } ends = Ends::ragged;  // ragged: those at the ends of the range may be smaller
     friend auto operator<=>(const WorkGroups&, const WorkGroups&) = default;
 };
+
+// The sizes that a sub-group of host functions can have, smallest first, and the one that a kernel gets if it does not say.
+[[nodiscard]] std::span<const uint32_t> sub_group_sizes();
+[[nodiscard]] uint32_t default_sub_group_size();
 
 // Code of an executable Module's kernels for one target. Destroying it unloads host code: the caller keeps it alive
 // while launches are in flight.

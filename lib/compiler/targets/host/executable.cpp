@@ -4,6 +4,7 @@
 #include "builtins/builtins.h"
 #include "code_generator.h"
 #include "crash_guard.h"
+#include "host.h"
 #include "loader.h"
 #include "lower.h"
 #include "program/bitcode.h"
@@ -11,6 +12,7 @@
 #include "program/cache.h"
 #include "program/module.h"
 #include "program/paths.h"
+#include "workgroup/sub_group_functions.h"
 
 #include <base/log.h>
 #include <base/mutex.h>
@@ -18,6 +20,7 @@
 #include <compiler/compiler.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 namespace polder::compiler {
@@ -191,6 +194,14 @@ private:
 };
 
 }  // namespace
+
+std::span<const uint32_t> sub_group_sizes() {
+    static constexpr std::array<uint32_t, 5> sizes{4, 8, 16, 32, 64};
+    static_assert(sizes.front() == workgroup::sub_group_size_min && sizes.back() == workgroup::sub_group_size_max);
+    return sizes;
+}
+
+uint32_t default_sub_group_size() { return host_sub_group_size(); }
 
 std::shared_ptr<Executable> make_host_executable(std::shared_ptr<const Module> module, const Target& target) {
     return std::make_shared<HostExecutable>(std::move(module), target);

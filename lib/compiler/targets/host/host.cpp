@@ -6,6 +6,7 @@
 #include <llvm/ADT/StringMap.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/TargetParser/Host.h>
+#include <string_view>
 #include <vector>
 
 namespace polder::compiler {
@@ -49,6 +50,11 @@ Host detect() {
 const Host& host() {
     static const Host* const instance = new Host(detect());
     return *instance;
+}
+
+uint32_t host_sub_group_size() {
+    const auto has = [](std::string_view feature) { return host().features.find(feature) != std::string::npos; };
+    return has("+avx512f") ? 16 : has("+avx") ? 8 : 4;
 }
 
 std::unique_ptr<llvm::TargetMachine> create_host_target_machine() { return make_target_machine(host()); }

@@ -24,6 +24,9 @@ struct Host {
 
 [[nodiscard]] const Host& host();
 
+// As many work-items as a register has 32-bit lanes.
+[[nodiscard]] uint32_t host_sub_group_size();
+
 [[nodiscard]] std::unique_ptr<llvm::TargetMachine> create_host_target_machine();
 
 // Makes `module` one for the host: one address space, the host's triple and data layout.

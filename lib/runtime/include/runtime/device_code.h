@@ -40,7 +40,11 @@ public:
     // Null when there is no kernel of this name.
     [[nodiscard]] const compiler::KernelInfo* info(std::string_view kernel) const;
 
-    [[nodiscard]] bool is_worth_specialising(const compiler::WorkGroups& groups) const {
+    [[nodiscard]] bool is_worth_specialising(const compiler::KernelInfo& kernel,
+                                             const compiler::WorkGroups& groups) const {
+        // Sub-groups follow the linear local id, from which those of more than one dimension take divisions.
+        if (kernel.uses_sub_groups)
+            return device_.info().code.format == driver::CodeFormat::host_function;
         return executable_->is_worth_specialising(groups);
     }
     // Code for any launch. Compiles and loads at first request; later requests are a look-up.

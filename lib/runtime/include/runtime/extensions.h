@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CL/cl.h>
+#include <polder/code.h>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,8 +12,9 @@
 namespace polder::runtime {
 
 struct Extension {
-    // Whether the device has it in its list, the platform has, or both.
-    enum class Owner : uint8_t { platform, both };
+    // Whether the device has it in its list, the platform has, or both; or only devices that execute host functions, or only
+    // the others.
+    enum class Owner : uint8_t { platform, both, host_code, other_code };
     std::string_view name;
     cl_version version;
     Owner owner;
@@ -30,9 +32,11 @@ struct Feature {
 
 // The names with a space between two, as CL_DEVICE_EXTENSIONS and CL_PLATFORM_EXTENSIONS have them.
 [[nodiscard]] std::string platform_extension_names();
-[[nodiscard]] std::string device_extension_names();
+[[nodiscard]] std::string device_extension_names(driver::CodeFormat format);
 [[nodiscard]] std::vector<cl_name_version> platform_extension_versions();
-[[nodiscard]] std::vector<cl_name_version> device_extension_versions();
+[[nodiscard]] std::vector<cl_name_version> device_extension_versions(driver::CodeFormat format);
+// Whether a device that takes such code has it.
+[[nodiscard]] bool has_extension(const Extension& extension, driver::CodeFormat format);
 [[nodiscard]] std::vector<cl_name_version> feature_versions();
 
 // The intermediate languages that programs are made from, newest first: "SPIR-V_1.6 …".
@@ -41,4 +45,4 @@ struct Feature {
 
 [[nodiscard]] cl_name_version name_version(std::string_view name, cl_version version);
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

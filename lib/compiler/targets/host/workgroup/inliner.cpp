@@ -69,6 +69,8 @@ public:
         }
         return recursive_[&function] = reached;
     }
+    // Whether the work-items of a sub-group do anything together.
+    [[nodiscard]] bool has_sub_groups() const { return has_sub_groups_; }
     [[nodiscard]] size_t size_of(llvm::Function& function) {
         auto [entry, fresh] = sizes_.try_emplace(&function, 0);
         if (fresh)
@@ -92,8 +94,9 @@ private:
                 llvm::Function* callee = call ? call->getCalledFunction() : nullptr;
                 if (!callee)
                     continue;
-                if (work_item_function(*callee)) {
+                if (const auto which = work_item_function(*callee)) {
                     dependent.push_back(function);
+                    has_sub_groups_ |= *which == WorkItemFunction::sub_group_operation;
                 } else if (!callee->isDeclaration()) {
                     callees_[function].push_back(callee);
                     callers[callee].push_back(function);
@@ -113,7 +116,14 @@ private:
     llvm::SmallPtrSet<llvm::Function*, 32> dependent_;
     llvm::DenseMap<llvm::Function*, bool> recursive_;
     llvm::DenseMap<llvm::Function*, size_t> sizes_;
+    bool has_sub_groups_ = false;
 };
+
+bool takes_scalars_only(const llvm::Function& function) {
+    const auto is_scalar = [](const llvm::Type* type) { return !type->isVectorTy() && !type->isAggregateType(); };
+    return is_scalar(function.getReturnType()) &&
+           llvm::all_of(function.args(), [&](const llvm::Argument& argument) { return is_scalar(argument.getType()); });
+}
 
 } // namespace
 
@@ -138,13 +148,16 @@ llvm::Error inline_callees(llvm::Function& function) {
             if (work_item_function(*callee))
                 continue;
             const bool needed = graph.depends_on_work_item(*callee);
+            // Lanes cannot call what takes or returns vectors, and a sub-group's work-items have to be lanes.
+            const bool is_better_inlined = graph.has_sub_groups() && !takes_scalars_only(*callee);
             const bool recursive = graph.is_recursive(*callee);
             if (needed && recursive)
                 return llvm::createStringError("recursive function '" + callee->getName() +
                                                "' reaches a barrier or a work-item function");
             const size_t size = graph.size_of(*callee);
             const bool is_rare = callee->hasFnAttribute(llvm::Attribute::Cold);
-            if (!needed && (recursive || is_rare || size > optional_callee_max || total + size > optional_total_max)) {
+            const bool is_large = size > optional_callee_max || total + size > optional_total_max;
+            if (!needed && (recursive || (!is_better_inlined && (is_rare || is_large)))) {
                 kept.insert(call);
                 continue;
             }
@@ -166,4 +179,4 @@ llvm::Error inline_callees(llvm::Function& function) {
     return llvm::Error::success();
 }
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

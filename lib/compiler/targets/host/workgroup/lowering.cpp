@@ -2,6 +2,7 @@
 
 #include "abi.h"
 #include "inliner.h"
+#include "sub_group_functions.h"
 #include "work_item_functions.h"
 
 #include <algorithm>
@@ -35,6 +36,13 @@ bool is_local_pointer(const llvm::Function& kernel, const llvm::Argument& argume
     return space && space->getZExtValue() == local_address_space;
 }
 
+unsigned sub_group_size(const llvm::Function& kernel, const WorkGroupOptions& options) {
+    if (const llvm::MDNode* required = kernel.getMetadata("intel_reqd_sub_group_size"))
+        return static_cast<unsigned>(
+            llvm::mdconst::extract<llvm::ConstantInt>(required->getOperand(0))->getLimitedValue(UINT32_MAX));
+    return options.sub_group_size;
+}
+
 std::optional<std::array<uint64_t, 3>> required_local_size(const llvm::Function& kernel) {
     const llvm::MDNode* required = kernel.getMetadata("reqd_work_group_size");
     if (!required)
@@ -49,8 +57,9 @@ std::optional<std::array<uint64_t, 3>> required_local_size(const llvm::Function&
 class Frame {
 public:
     Frame(llvm::Function& function, llvm::BasicBlock& prologue, std::optional<std::array<uint64_t, 3>> local_size,
-          WorkGroupOptions::Ends ends)
-        : function_(function), builder_(prologue.getTerminator()), constant_local_size_(local_size) {
+          WorkGroupOptions::Ends ends, unsigned sub_group_size)
+        : function_(function), builder_(prologue.getTerminator()), constant_local_size_(local_size),
+          sub_group_size_(sub_group_size) {
         const bool is_whole = ends == WorkGroupOptions::Ends::whole;
         for (unsigned d = 0; d < 3; ++d) {
             local_size_[d] = constant_local_size_
@@ -139,7 +148,17 @@ public:
         return id;
     }
 
+    llvm::Value* sub_group_width() { return builder_.getInt32(sub_group_size_); }
+    llvm::Value* sub_group_lane(llvm::IRBuilder<>& at) { return numbered(at, lane_dimension, sub_group_size_); }
+    llvm::Value* sub_group_number(llvm::IRBuilder<>& at) { return numbered(at, sub_group_dimension, local_size_max); }
+
 private:
+    static llvm::Value* numbered(llvm::IRBuilder<>& at, unsigned dimension, uint64_t limit) {
+        llvm::CallInst* call = at.CreateCall(local_id_leaf(*at.GetInsertBlock()->getModule(), dimension));
+        call->addRangeRetAttr(llvm::ConstantRange(llvm::APInt(64, 0), llvm::APInt(64, limit)));
+        return call;
+    }
+
     llvm::Value* local_id(llvm::IRBuilder<>& at, unsigned d) {
         if (constant_local_size_ && (*constant_local_size_)[d] == 1)
             return at.getInt64(0);
@@ -177,6 +196,7 @@ private:
     llvm::Function& function_;
     llvm::IRBuilder<> builder_;
     std::optional<std::array<uint64_t, 3>> constant_local_size_;
+    unsigned sub_group_size_;
     Extent local_size_{}, global_size_{}, group_id_{}, actual_size_{}, group_base_{};
 };
 
@@ -209,17 +229,22 @@ llvm::Function* create_frame_function(llvm::Module& module, llvm::StringRef name
 }
 
 // Replaces calls to work-item functions in `function`, but those whose result is known at the end only.
-// Returns whether the collective slots are used.
-bool lower_work_item_calls(llvm::Function& function, Frame& frame) {
+struct UsedFunctions {
+    bool collective_slots = false;
+    bool sub_groups = false;
+};
+UsedFunctions lower_work_item_calls(llvm::Function& function, Frame& frame) {
     llvm::SmallVector<std::pair<llvm::CallInst*, WorkItemFunction>> calls;
     for (llvm::Instruction& instruction : llvm::instructions(function))
         if (auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction); call && call->getCalledFunction())
             if (const auto which = work_item_function(*call->getCalledFunction()))
                 calls.emplace_back(call, *which);
 
-    bool uses_collective_slots = false;
+    UsedFunctions used;
     for (auto [call, which] : calls) {
-        if (which == WorkItemFunction::scratch_bytes)
+        if (which >= WorkItemFunction::sub_group_lane)
+            used.sub_groups = true;
+        if (which == WorkItemFunction::scratch_bytes || which == WorkItemFunction::sub_group_operation)
             continue;
         llvm::IRBuilder<> at(call);
         llvm::Value* answer = nullptr;
@@ -233,8 +258,11 @@ bool lower_work_item_calls(llvm::Function& function, Frame& frame) {
         case WorkItemFunction::scratch_memory: answer = function.getArg(abi::scratch); break;
         case WorkItemFunction::collective_slots:
             answer = function.getArg(abi::scratch);
-            uses_collective_slots = true;
+            used.collective_slots = true;
             break;
+        case WorkItemFunction::sub_group_lane: answer = frame.sub_group_lane(at); break;
+        case WorkItemFunction::sub_group_number: answer = frame.sub_group_number(at); break;
+        case WorkItemFunction::sub_group_width: answer = frame.sub_group_width(); break;
         default: answer = frame.answer(at, which, call->getArgOperand(0)); break;
         }
         if (answer && answer->getType() != call->getType()) {
@@ -245,7 +273,7 @@ bool lower_work_item_calls(llvm::Function& function, Frame& frame) {
             call->replaceAllUsesWith(answer);
         call->eraseFromParent();
     }
-    return uses_collective_slots;
+    return used;
 }
 
 // Replaces the __local variables that `function` uses by places in local memory. Returns their bytes.
@@ -322,12 +350,16 @@ std::vector<ArgumentSlot> pack_arguments(const llvm::Function& kernel) {
 llvm::Expected<LoweredKernel> lower_kernel(llvm::Function& kernel, const WorkGroupOptions& options) {
     if (options.arguments.size() != kernel.arg_size())
         return llvm::createStringError("kernel '" + kernel.getName() + "': argument slots do not match its parameters");
+    if (!is_sub_group_size(sub_group_size(kernel, options)))
+        return llvm::createStringError("kernel '" + kernel.getName() +
+                                       "': a sub-group has 4, 8, 16, 32 or 64 work-items, not " +
+                                       llvm::Twine(sub_group_size(kernel, options)));
     llvm::Function* function = create_frame_function(*kernel.getParent(), options.name);
     auto* prologue = llvm::BasicBlock::Create(function->getContext(), "prologue", function);
     auto* body = llvm::BasicBlock::Create(function->getContext(), "body", function);
     llvm::IRBuilder<>(prologue).CreateBr(body);
     Frame frame(*function, *prologue, options.local_size ? options.local_size : required_local_size(kernel),
-                options.ends);
+                options.ends, sub_group_size(kernel, options));
 
     llvm::SmallVector<llvm::Value*> arguments;
     for (llvm::Argument& parameter : kernel.args())
@@ -346,13 +378,14 @@ llvm::Expected<LoweredKernel> lower_kernel(llvm::Function& kernel, const WorkGro
         function->eraseFromParent();
         return error;
     }
-    const bool uses_collective_slots = lower_work_item_calls(*function, frame);
+    const UsedFunctions used = lower_work_item_calls(*function, frame);
     const uint64_t local_bytes = lower_local_variables(*function, frame);
     return LoweredKernel{.function = function,
                          .prologue = prologue,
                          .sizes = keep_sizes(frame),
                          .local_bytes = local_bytes,
-                         .uses_collective_slots = uses_collective_slots};
+                         .uses_collective_slots = used.collective_slots,
+                         .sub_group_size = used.sub_groups ? sub_group_size(kernel, options) : 0};
 }
 
 void restore_prologue(LoweredKernel& kernel) {

@@ -23,6 +23,8 @@ struct LoweredKernel {
     std::array<unsigned, 3> order{0, 1, 2};  // of the loops over the dimensions, innermost first: its items are lanes
     uint64_t local_bytes = 0;
     bool uses_collective_slots = false;  // then they are the first array in scratch
+    // Work-items of a sub-group, where the kernel asks for sub-groups; else 0.
+    unsigned sub_group_size = 0;
 };
 
 inline constexpr uint64_t collective_slot_bytes = 8;

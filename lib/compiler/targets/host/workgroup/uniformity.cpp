@@ -1,5 +1,6 @@
 #include "uniformity.h"
 
+#include "sub_group_functions.h"
 #include "work_item_functions.h"
 
 #include <llvm/ADT/PostOrderIterator.h>
@@ -25,7 +26,7 @@ bool is_source_of_divergence(const llvm::Instruction& instruction) {
 
 } // namespace
 
-Uniformity::Uniformity(llvm::Function& function, const llvm::LoopInfo& loops) : loops_(loops) {
+Uniformity::Uniformity(llvm::Function& function, const llvm::LoopInfo& loops) : loops_(loops), is_of_lanes_(false) {
     for (llvm::BasicBlock* block : llvm::ReversePostOrderTraversal<llvm::Function*>(&function)) {
         order_[block] = blocks_.size();
         blocks_.push_back(block);
@@ -35,7 +36,7 @@ Uniformity::Uniformity(llvm::Function& function, const llvm::LoopInfo& loops) : 
 
 Uniformity::Uniformity(llvm::ArrayRef<llvm::BasicBlock*> body, llvm::ArrayRef<const llvm::Value*> sources,
                        const llvm::LoopInfo& loops)
-    : loops_(loops), blocks_(body.begin(), body.end()) {
+    : loops_(loops), is_of_lanes_(true), blocks_(body.begin(), body.end()) {
     for (unsigned i = 0; i < blocks_.size(); ++i)
         order_[blocks_[i]] = i;
     spread(sources);
@@ -46,10 +47,28 @@ void Uniformity::spread(llvm::ArrayRef<const llvm::Value*> sources) {
         mark(source);
     for (const llvm::BasicBlock* block : blocks_)
         for (const llvm::Instruction& instruction : *block)
-            if (is_source_of_divergence(instruction))
+            if (is_source(instruction))
                 mark(&instruction);
     while (!todo_.empty())
         mark_users(todo_.pop_back_val());
+}
+
+bool Uniformity::is_source(const llvm::Instruction& instruction) const {
+    const auto operation = sub_group_operation(instruction);
+    if (!operation)
+        return is_source_of_divergence(instruction);
+    return !instruction.getType()->isVoidTy() &&
+           (!is_of_lanes_ || (!operation->is_same_for_all() && operation->kind != SubGroupOperation::Kind::shuffle));
+}
+
+// What a sub-group's lanes reduce is the same for all of them, and so is what they take from one lane.
+bool Uniformity::varies_with(const llvm::Instruction& user, const llvm::Value* operand) const {
+    const auto operation = is_of_lanes_ ? sub_group_operation(user) : std::nullopt;
+    if (!operation)
+        return true;
+    if (operation->kind == SubGroupOperation::Kind::shuffle)
+        return user.getOperand(1) == operand;
+    return !operation->is_same_for_all();
 }
 
 void Uniformity::mark(const llvm::Value* value) {
@@ -63,7 +82,8 @@ void Uniformity::mark_users(const llvm::Value* value) {
         if (!instruction || !order_.contains(instruction->getParent()))
             continue;
         if (!instruction->isTerminator()) {
-            mark(instruction);
+            if (varies_with(*instruction, value))
+                mark(instruction);
         } else if (varying_.insert(instruction).second) {
             if (instruction->getNumSuccessors() > 1)
                 diverge(*const_cast<llvm::BasicBlock*>(instruction->getParent()));

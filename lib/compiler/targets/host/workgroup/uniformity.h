@@ -25,7 +25,8 @@ namespace polder::compiler::workgroup {
 class Uniformity {
 public:
     Uniformity(llvm::Function& function, const llvm::LoopInfo& loops);
-    // Within the body of a work-item loop: varying is what depends on `sources`.
+    // Within the body of a work-item loop: varying is what depends on `sources`. What a sub-group reduces is uniform: the
+    // loop's lanes are one sub-group.
     Uniformity(llvm::ArrayRef<llvm::BasicBlock*> body, llvm::ArrayRef<const llvm::Value*> sources,
                const llvm::LoopInfo& loops);
 
@@ -40,10 +41,13 @@ private:
     void mark(const llvm::Value* value);
     void mark_users(const llvm::Value* value);
     void diverge(llvm::BasicBlock& block);
+    [[nodiscard]] bool is_source(const llvm::Instruction& instruction) const;
+    [[nodiscard]] bool varies_with(const llvm::Instruction& user, const llvm::Value* operand) const;
     static bool is_left_at_different_times(const llvm::Loop& loop, const Paths& paths);
     void mark_live_out(const llvm::Loop& loop);
 
     const llvm::LoopInfo& loops_;
+    const bool is_of_lanes_;  // else of a work-group
     llvm::SmallVector<llvm::BasicBlock*> blocks_;  // in reverse post-order
     llvm::DenseMap<const llvm::BasicBlock*, unsigned> order_;
     llvm::DenseSet<const llvm::Value*> varying_;
@@ -51,4 +55,4 @@ private:
     llvm::SmallVector<llvm::BasicBlock*> divergent_;
 };
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

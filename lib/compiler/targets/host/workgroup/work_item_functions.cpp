@@ -1,5 +1,7 @@
 #include "work_item_functions.h"
 
+#include "sub_group_functions.h"
+
 #include <array>
 #include <llvm/IR/Function.h>
 #include <llvm/IR/InstrTypes.h>
@@ -30,6 +32,9 @@ constexpr std::array named_functions = {
     Named{"_polder_scratch_memory", WorkItemFunction::scratch_memory},
     Named{"_polder_scratch_bytes", WorkItemFunction::scratch_bytes},
     Named{"_polder_collective_slots", WorkItemFunction::collective_slots},
+    Named{"_polder_sub_group_lane", WorkItemFunction::sub_group_lane},
+    Named{"_polder_sub_group_number", WorkItemFunction::sub_group_number},
+    Named{"_polder_sub_group_width", WorkItemFunction::sub_group_width},
 };
 
 constexpr llvm::StringLiteral local_id_prefix = "polder.local_id.";
@@ -49,6 +54,8 @@ std::optional<WorkItemFunction> work_item_function(const llvm::Function& functio
     for (const Named& named : named_functions)
         if (named.first == function.getName())
             return named.second;
+    if (is_sub_group_operation(function))
+        return WorkItemFunction::sub_group_operation;
     return std::nullopt;
 }
 

@@ -6,8 +6,12 @@
 //   _polder_scratch_memory()    base of what holds private variables across barriers
 //   _polder_scratch_bytes()     its size
 //   _polder_collective_slots()  8 bytes per work-item of a whole work-group, one place for all uses in a kernel
-// After lowering, a kernel's body knows only two of its own: `polder.local_id.<d>`, a pure function, and
-// `polder.barrier`.
+//   _polder_sub_group_lane()    which work-item of its sub-group
+//   _polder_sub_group_number()  which sub-group of the work-group
+//   _polder_sub_group_width()   work-items of a whole sub-group, a constant
+//   _polder_sub_group_...       what a sub-group does together (sub_group_functions.h)
+// After lowering, a kernel's body knows only `polder.local_id.<d>`, a pure function (also for the two numbers of a sub-group, as
+// dimensions 3 and 4), `polder.barrier` and what sub-groups do together.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +21,7 @@ namespace llvm {
 class Function;
 class Instruction;
 class Module;
-} // namespace llvm
+}  // namespace llvm
 
 namespace polder::compiler::workgroup {
 
@@ -39,7 +43,14 @@ enum class WorkItemFunction : uint8_t {
     scratch_memory,
     scratch_bytes,
     collective_slots,
+    sub_group_lane,
+    sub_group_number,
+    sub_group_width,
+    sub_group_operation,
 };
+
+// `polder.local_id.<d>` beyond the three dimensions.
+inline constexpr unsigned lane_dimension = 3, sub_group_dimension = 4, id_count = 5;
 
 // A work_group_barrier with a definition is lib/kernel's: a fence and a barrier.
 [[nodiscard]] std::optional<WorkItemFunction> work_item_function(const llvm::Function& function);
@@ -51,4 +62,4 @@ enum class WorkItemFunction : uint8_t {
 [[nodiscard]] std::optional<unsigned> local_id_dimension(const llvm::Instruction& instruction);
 [[nodiscard]] bool is_barrier(const llvm::Instruction& instruction);
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

@@ -5,6 +5,7 @@
 #include "simplify.h"
 #include "targets/host/workgroup/regions/cuts.h"
 #include "targets/host/workgroup/regions/regions.h"
+#include "targets/host/workgroup/vectorizer/lane_code.h"
 #include "targets/host/workgroup/vectorizer/lane_dimension.h"
 #include "targets/host/workgroup/vectorizer/vectorizer.h"
 #include "uniformity.h"
@@ -39,6 +40,19 @@ uint32_t vector_width(const llvm::Function& function, llvm::TargetMachine* targe
     return static_cast<uint32_t>(std::max<uint64_t>(bits / 32, 1));
 }
 
+bool permutes_words(llvm::TargetMachine* target) {
+    return target && target->getTargetTriple().isX86() && target->getMCSubtargetInfo()->checkFeatures("+avx2");
+}
+
+// Every path has to reach the end of the loop over a sub-group's work-items.
+void return_where_unreachable(llvm::Function& function) {
+    for (llvm::BasicBlock& block : function)
+        if (auto* end = llvm::dyn_cast<llvm::UnreachableInst>(block.getTerminator())) {
+            llvm::ReturnInst::Create(function.getContext(), nullptr, end->getIterator());
+            end->eraseFromParent();
+        }
+}
+
 } // namespace
 
 llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel, const WorkGroupOptions& options) {
@@ -49,8 +63,11 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     simplify_body(function, options.target_machine);
     restore_prologue(*lowered);
     uint32_t width = options.lanes == Lanes::none ? 1 : vector_width(function, options.target_machine);
-    lowered->order = choose_loop_order(function, lowered->local_size, width);
+    if (lowered->sub_group_size == 0)  // sub-groups follow the linear local id
+        lowered->order = choose_loop_order(function, lowered->local_size, width);
 
+    if (lowered->sub_group_size > 0)
+        return_where_unreachable(function);
     Cuts cuts = split_at_barriers(function);
     const Uniformity uniformity = analyse(function);
     hoist_uniform_values(function, *lowered->prologue, uniformity);
@@ -59,16 +76,26 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     if (const auto* size = llvm::dyn_cast<llvm::ConstantInt>(lowered->local_size[lowered->order[0]]))
         width = static_cast<uint32_t>(std::min<uint64_t>(width, std::bit_floor(size->getZExtValue())));
     LaneReport report;
+    SubGroupReport sub_groups;
     with_analyses(options.target_machine, [&](llvm::FunctionAnalysisManager& analyses) {
+        if (lowered->sub_group_size > 0)
+            sub_groups = vectorize_sub_group_loops(
+                function, {lowered->sub_group_size, permutes_words(options.target_machine)}, analyses);
         report = vectorize_work_item_loops(function, width, options.lanes, analyses);
     });
+    if (!sub_groups.obstacle.empty())
+        return llvm::createStringError("kernel '" + kernel.getName() +
+                                       "': sub-group functions cannot be compiled: " + sub_groups.obstacle);
+    report.loops += sub_groups.loops;
+    if (sub_groups.loops > 0)
+        report.width = std::max(report.width, lowered->sub_group_size);
 
     WorkGroupResult result;
     result.function = &function;
     result.local_bytes = lowered->local_bytes;
     result.scratch_bytes_per_work_item = statistics.scratch_bytes_per_work_item;
     result.private_bytes_per_work_item = statistics.private_bytes_per_work_item;
-    result.vector_width = std::max(width, 1U);
+    result.vector_width = std::max({width, lowered->sub_group_size, 1U});
     result.has_barriers = !cuts.empty();
     report.dimension = lowered->order[0];
     result.lanes = std::move(report);

@@ -18,6 +18,7 @@
 //   cuts         where all work-items meet: barriers, and uniform branches that decide between barriers
 //   regions      the code between cuts, cloned per entry, in a work-item loop; what lives across a cut
 //                is recomputed, kept once (uniform) or in an array over work-items in `scratch` (carried_values)
+//                Code in which sub-groups do something together goes into loops over sub-groups instead (sub_group_loops).
 //   vectorizer   neighbouring work-items become lanes, where that pays (lane_cost): what runs under masks (lane_plan), how
 //                values differ between lanes (lane_shape), the code (vector_loop, lane_code) and its accesses to
 //                memory (lane_memory, lane_access)
@@ -62,6 +63,8 @@ struct WorkGroupOptions {
     // What the code will run on; null: a generic machine of the module's triple.
     llvm::TargetMachine* target_machine = nullptr;
     Lanes lanes = Lanes::where_they_pay;
+    // Work-items of a sub-group, unless the kernel's intel_reqd_sub_group_size says so: 4, 8, 16, 32 or 64.
+    unsigned sub_group_size = 8;
 };
 
 // What became of the loops over work-items.

@@ -1,6 +1,7 @@
 #include "carried_values.h"
 
 #include "targets/host/workgroup/abi.h"
+#include "targets/host/workgroup/vectorizer/vectorizer.h"
 #include "targets/host/workgroup/work_item_functions.h"
 
 #include <llvm/IR/InstIterator.h>
@@ -55,7 +56,9 @@ void CarriedValues::place() {
         for (llvm::Instruction* value : liveness_.live_in(*cut)) {
             if (uniformity_.is_uniform(value)) {
                 if (!uniform_slots_.contains(value))
-                    uniform_slots_[value] = make_register(value->getType(), value->getName());
+                    uniform_slots_[value] = kernel_.sub_group_size > 0
+                                                ? &make_shared(value->getType(), value->getName())
+                                                : make_register(value->getType(), value->getName());
             }
         }
     for (llvm::Instruction& instruction : *kernel_.prologue)
@@ -144,6 +147,13 @@ llvm::AllocaInst* CarriedValues::make_register(llvm::Type* type, const llvm::Twi
     registers_.push_back(made);
     made_here_.insert(made);
     return made;
+}
+
+llvm::AllocaInst& CarriedValues::make_shared(llvm::Type* type, const llvm::Twine& name) {
+    auto* made = new llvm::AllocaInst(type, layout_.getAllocaAddrSpace(), name, kernel_.prologue->begin());
+    made->setMetadata(shared_variable, llvm::MDNode::get(made->getContext(), {}));
+    made_here_.insert(made);
+    return *made;
 }
 
 bool CarriedValues::crosses_cut(const llvm::AllocaInst& variable) const {

@@ -34,6 +34,8 @@ public:
     }
     // A variable of the function; `registers` are to be promoted at the end.
     llvm::AllocaInst* make_register(llvm::Type* type, const llvm::Twine& name);
+    // The same in memory, for loops whose lanes share it.
+    llvm::AllocaInst& make_shared(llvm::Type* type, const llvm::Twine& name);
     [[nodiscard]] llvm::ArrayRef<llvm::AllocaInst*> registers() const { return registers_; }
 
     // Whether `value` can be computed again in any region, in a few cheap instructions.

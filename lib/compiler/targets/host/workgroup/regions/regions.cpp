@@ -2,8 +2,10 @@
 
 #include "carried_values.h"
 #include "debug_variables.h"
+#include "loop_nest.h"
 #include "targets/host/workgroup/abi.h"
 #include "targets/host/workgroup/hoisting.h"
+#include "targets/host/workgroup/sub_group_functions.h"
 #include "targets/host/workgroup/vectorizer/vectorizer.h"
 #include "targets/host/workgroup/work_item_functions.h"
 
@@ -20,15 +22,6 @@
 namespace polder::compiler::workgroup {
 
 namespace {
-
-// The blocks of one region's loop nest, and where the body finds the ids.
-struct LoopNest {
-    llvm::BasicBlock* entry = nullptr;  // first block of the body
-    llvm::BasicBlock* latch = nullptr;
-    llvm::BasicBlock* done = nullptr;
-    Extent local_id{};
-    llvm::Value* index = nullptr;  // of the work-item in its group
-};
 
 class WorkItemLoops {
 public:
@@ -79,7 +72,22 @@ private:
     };
 
     void emit(Region& region) {
-        LoopNest nest = make_loops(region);
+        if (llvm::any_of(region.blocks, [](auto* block) { return has_sub_group_operation(*block); })) {
+            SubGroupLoops loops = make_sub_group_loops(kernel_, *region.preheader);
+            finish_region(region, *loops.done, &carried_.make_shared(llvm::Type::getInt32Ty(context_), "next"));
+            emit_body(region, loops.whole);
+            tag_loop(loops.whole, whole_sub_group_tag, nullptr);
+            emit_body(region, loops.any);
+            tag_loop(loops.any, sub_group_tag, nullptr);
+            return;
+        }
+        ItemLoops loops = make_item_loops(kernel_, *region.preheader);
+        finish_region(region, *loops.done, nullptr);
+        emit_body(region, loops.nest);
+        mark_parallel(loops.nest);
+    }
+
+    void emit_body(Region& region, LoopNest& nest) {
         llvm::ValueToValueMapTy map;
         llvm::SmallVector<Rejoin> rejoins;
         bind_entry_values(region, nest, map, rejoins);
@@ -88,74 +96,17 @@ private:
             debug_variables_.describe(*entry_, [&](llvm::Value* value) { return at_entry(region, *value, map); });
         connect_exits(region, nest, map, body, rejoins);
         hoist(region, body, map);
-        mark_parallel(nest);
     }
-
-    LoopNest make_loops(Region& region) {
-        LoopNest nest;
-        llvm::BasicBlock* outer = region.preheader;
-        llvm::Value* row = nullptr;
-        std::array<llvm::BasicBlock*, 3> heads{};
-        for (unsigned d : llvm::reverse(kernel_.order)) {
-            heads[d] = llvm::BasicBlock::Create(context_, llvm::Twine("items.") + llvm::Twine("xyz"[d]), &function_);
-            llvm::BranchInst::Create(heads[d], outer);
-            llvm::IRBuilder<> at(heads[d]);
-            llvm::PHINode* id = at.CreatePHI(at.getInt64Ty(), 2, llvm::Twine("local_id.") + llvm::Twine("xyz"[d]));
-            id->addIncoming(at.getInt64(0), outer);
-            nest.local_id[d] = id;
-            row =
-                row ? at.CreateAdd(at.CreateMul(row, kernel_.actual_size[d], "", true, true), id, "", true, true) : id;
-            outer = heads[d];
-        }
-        nest.index = row;
-        nest.entry = llvm::BasicBlock::Create(context_, "item", &function_);
-        llvm::BranchInst::Create(nest.entry, outer);
-        nest.done = llvm::BasicBlock::Create(context_, "items.done", &function_);
-        llvm::BasicBlock* latch = nullptr;
-        llvm::BasicBlock* head = nullptr;
-        for (unsigned d : kernel_.order) {
-            auto* next =
-                llvm::BasicBlock::Create(context_, llvm::Twine("items.next.") + llvm::Twine("xyz"[d]), &function_);
-            if (latch)
-                keep_plain(*llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), next, head));
-            latch = next;
-            head = heads[d];
-            llvm::IRBuilder<> at(latch);
-            auto* id = llvm::cast<llvm::PHINode>(nest.local_id[d]);
-            llvm::Value* increment = at.CreateAdd(id, at.getInt64(1), "", true, true);
-            id->addIncoming(increment, latch);
-            at.CreateICmpEQ(increment, kernel_.actual_size[d]);
-            if (!nest.latch)
-                nest.latch = latch;
-        }
-        keep_plain(*llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), nest.done, head));
-        finish_region(region, nest);
-        return nest;
-    }
-
-    // Unrolling or unswitching a loop over work-items costs code, and gains nothing.
-    llvm::SmallVector<llvm::Metadata*, 4> plain_loop_properties() {
-        const auto property = [&](llvm::StringRef name) {
-            return llvm::MDNode::get(context_, llvm::MDString::get(context_, name));
-        };
-        return {nullptr, property("llvm.loop.unroll.disable"), property("llvm.loop.unswitch.partial.disable")};
-    }
-    void keep_plain(llvm::Instruction& back_branch) {
-        llvm::MDNode* loop = llvm::MDNode::getDistinct(context_, plain_loop_properties());
-        loop->replaceOperandWith(0, loop);
-        back_branch.setMetadata(llvm::LLVMContext::MD_loop, loop);
-    }
-    static llvm::Value* back_condition(llvm::BasicBlock& latch) { return &latch.back(); }
 
     // After the last work-item: on to the cut that they reached.
-    void finish_region(Region& region, LoopNest& nest) {
-        llvm::IRBuilder<> at(nest.done);
+    void finish_region(Region& region, llvm::BasicBlock& done, llvm::AllocaInst* next) {
+        llvm::IRBuilder<> at(&done);
         if (region.exits.empty()) {
             at.CreateBr(return_);
         } else if (region.exits.size() == 1 && !region.returns) {
             at.CreateBr(dispatch_[region.exits[0]]);
         } else {
-            next_ = carried_.make_register(at.getInt32Ty(), "next");
+            next_ = next ? next : carried_.make_register(at.getInt32Ty(), "next");
             llvm::IRBuilder<>(region.preheader->getTerminator()).CreateStore(at.getInt32(0), next_);
             llvm::SwitchInst* choose = at.CreateSwitch(at.CreateLoad(at.getInt32Ty(), next_), return_);
             for (size_t i = 0; i < region.exits.size(); ++i)
@@ -173,7 +124,7 @@ private:
         llvm::IRBuilder<> at(nest.entry);
         llvm::IRBuilder<> once(region.preheader->getTerminator());
         for (auto [call, dimension] : local_ids_)
-            map[call] = nest.local_id[dimension];
+            map[call] = nest.ids[dimension];
         for (llvm::AllocaInst* variable : carried_.crossing()) {
             llvm::Value* address = carried_.item_address(at, variable, nest.index);
             if (address->getType() != variable->getType())
@@ -197,7 +148,7 @@ private:
         }
         index_ = nest.index;
         entry_ = nest.entry;
-        local_id_ = nest.local_id;
+        ids_ = nest.ids;
     }
 
     // The replacement of a value of the kernel where the region begins; null when it is not there.
@@ -237,7 +188,7 @@ private:
             for (llvm::Instruction& instruction : *block)
                 if (const auto dimension = local_id_dimension(instruction)) {
                     llvm::cast<llvm::Instruction>(map[&instruction])->eraseFromParent();
-                    map[&instruction] = local_id_[*dimension];
+                    map[&instruction] = ids_[*dimension];
                 }
         for (llvm::BasicBlock* block : body)
             for (llvm::Instruction& instruction : *block) {
@@ -371,8 +322,7 @@ private:
     void mark_parallel(const LoopNest& nest) {
         llvm::MDNode* group = llvm::MDNode::getDistinct(context_, {});
         llvm::SmallPtrSet<llvm::BasicBlock*, 16> seen{nest.latch};
-        llvm::SmallVector<llvm::BasicBlock*> todo{
-            llvm::cast<llvm::Instruction>(local_id_[kernel_.order[0]])->getParent()};
+        llvm::SmallVector<llvm::BasicBlock*> todo{nest.head};
         while (!todo.empty()) {
             llvm::BasicBlock* block = todo.pop_back_val();
             if (!seen.insert(block).second)
@@ -383,14 +333,7 @@ private:
                     !touches_shared_private(instruction))
                     instruction.setMetadata(llvm::LLVMContext::MD_access_group, group);
         }
-        llvm::Metadata* parallel[] = {llvm::MDString::get(context_, "llvm.loop.parallel_accesses"), group};
-        llvm::Metadata* tag[] = {llvm::MDString::get(context_, work_item_loop_tag)};
-        llvm::SmallVector<llvm::Metadata*, 4> properties = plain_loop_properties();
-        properties.push_back(llvm::MDNode::get(context_, parallel));
-        properties.push_back(llvm::MDNode::get(context_, tag));
-        llvm::MDNode* loop = llvm::MDNode::getDistinct(context_, properties);
-        loop->replaceOperandWith(0, loop);
-        nest.latch->getTerminator()->setMetadata(llvm::LLVMContext::MD_loop, loop);
+        tag_loop(nest, work_item_loop_tag, group);
     }
 
     bool touches_shared_private(const llvm::Instruction& instruction) {
@@ -449,7 +392,7 @@ private:
     llvm::AllocaInst* next_ = nullptr;  // where the work-items go, when that is not known before
     llvm::Value* index_ = nullptr;
     llvm::BasicBlock* entry_ = nullptr;
-    Extent local_id_{};
+    std::array<llvm::Value*, id_count> ids_{};
     std::map<const llvm::Value*, std::unique_ptr<llvm::SSAUpdater>> joined_;
 };
 

@@ -1,5 +1,6 @@
 #include "lane_code.h"
 
+#include <llvm/Analysis/ConstantFolding.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Analysis/VectorUtils.h>
@@ -22,9 +23,11 @@ void forget_guards(llvm::Instruction& copy) {
 
 }  // namespace
 
-LaneCode::LaneCode(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width)
+LaneCode::LaneCode(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width,
+                   const SubGroupLanes* sub_group)
     : plan_(plan), shapes_(shapes), accesses_(accesses), function_(*plan.header->getParent()), width_(width),
-      builder_(function_.getContext()), mask_type_(llvm::FixedVectorType::get(builder_.getInt1Ty(), width)) {}
+      sub_group_(sub_group), builder_(function_.getContext()),
+      mask_type_(llvm::FixedVectorType::get(builder_.getInt1Ty(), width)) {}
 
 // The scalar of a uniform value, or the first lane's of a strided one.
 llvm::Value* LaneCode::scalar(llvm::Value* value) {
@@ -58,7 +61,11 @@ void LaneCode::emit(llvm::Instruction& instruction, llvm::Value* mask) {
         return;
     if (llvm::isa<llvm::AssumeInst>(instruction) || llvm::isa<llvm::NoAliasScopeDeclInst>(instruction))
         return;
-    if (!instruction.getType()->isVoidTy() && shapes_.of(&instruction).is_strided())
+    if (const auto operation = sub_group_operation(instruction))
+        emit_sub_group(llvm::cast<llvm::CallBase>(instruction), *operation, mask);
+    else if (llvm::isa<llvm::FenceInst>(instruction))
+        builder_.Insert(instruction.clone());
+    else if (!instruction.getType()->isVoidTy() && shapes_.of(&instruction).is_strided())
         scalars_[&instruction] = emit_scalar(instruction, mask);
     else if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction); load && load->isSimple())
         vectors_[load] = emit_load(*load, mask);
@@ -74,6 +81,10 @@ llvm::Value* LaneCode::emit_scalar(llvm::Instruction& instruction, llvm::Value* 
     llvm::Instruction* copy = shapes_.of(&instruction).is_uniform() ? instruction.clone() : clone_for_all(instruction);
     for (llvm::Use& operand : copy->operands())
         operand.set(scalar(operand.get()));
+    if (llvm::Constant* known = llvm::ConstantFoldInstruction(copy, function_.getDataLayout())) {
+        copy->deleteValue();
+        return known;
+    }
     copy->setMetadata(llvm::LLVMContext::MD_access_group, nullptr);
     if (mask && !llvm::isSafeToSpeculativelyExecute(&instruction))
         make_harmless(*copy, mask);

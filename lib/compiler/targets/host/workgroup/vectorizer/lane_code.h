@@ -4,6 +4,7 @@
 
 #include "lane_access.h"
 #include "lane_plan.h"
+#include "targets/host/workgroup/sub_group_functions.h"
 
 #include <llvm/IR/IRBuilder.h>
 #include <set>
@@ -14,9 +15,17 @@ namespace polder::compiler::workgroup {
 // Up to so many lanes access memory faster one by one than with a gather or scatter.
 inline constexpr unsigned accessed_one_by_one_max = 8;
 
+// The lanes of a loop over the work-items of one sub-group.
+struct SubGroupLanes {
+    unsigned size = 0;
+    bool permutes_words = false;  // the processor moves 32-bit lanes of 256 bits by indices in a register
+};
+
 class LaneCode {
 public:
-    LaneCode(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width);
+    // `sub_group`: null for other loops over work-items.
+    LaneCode(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width,
+             const SubGroupLanes* sub_group);
 
     [[nodiscard]] llvm::IRBuilder<>& builder() { return builder_; }
     [[nodiscard]] unsigned width() const { return width_; }
@@ -57,6 +66,11 @@ private:
     void make_harmless(llvm::Instruction& copy, llvm::Value* mask);
     llvm::Value* dummy();
     llvm::Value* emit_vector(llvm::Instruction& instruction, llvm::Value* mask);
+    // Sub-groups (lane_sub_group.cpp)
+    void emit_sub_group(llvm::CallBase& call, const SubGroupOperation& operation, llvm::Value* mask);
+    llvm::Value* emit_shuffle(llvm::CallBase& call);
+    llvm::Value* emit_ballot(llvm::CallBase& call, llvm::Value* mask);
+    llvm::Value* emit_combination(llvm::CallBase& call, const SubGroupOperation& operation, llvm::Value* mask);
     // Memory (lane_memory.cpp)
     llvm::Value* emit_load(llvm::LoadInst& load, llvm::Value* mask);
     void emit_store(llvm::StoreInst& store, llvm::Value* mask);
@@ -82,6 +96,7 @@ private:
     LaneAccesses& accesses_;
     llvm::Function& function_;
     unsigned width_;
+    const SubGroupLanes* const sub_group_;
     llvm::IRBuilder<> builder_;
     llvm::Type* mask_type_;
     llvm::DenseMap<const llvm::Value*, llvm::Value*> scalars_;

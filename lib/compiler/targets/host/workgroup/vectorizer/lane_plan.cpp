@@ -1,6 +1,7 @@
 #include "lane_plan.h"
 
 #include "targets/host/workgroup/uniformity.h"
+#include "vectorizer.h"
 
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/LoopIterator.h>
@@ -15,8 +16,10 @@ namespace {
 
 class Planner {
 public:
-    Planner(llvm::Loop& loop, llvm::LoopInfo& loops, const llvm::PostDominatorTree& post_dominators)
-        : post_dominators_(post_dominators) {
+    Planner(llvm::Loop& loop, llvm::LoopInfo& loops, const llvm::PostDominatorTree& post_dominators, LoopKind kind,
+            Masking masking)
+        : post_dominators_(post_dominators), masking_(masking) {
+        plan_.kind = kind;
         plan_.loop = &loop;
         plan_.loops = &loops;
     }
@@ -24,7 +27,7 @@ public:
     tl::expected<LanePlan, LaneObstacle> run() {
         if (!find_frame())
             return tl::unexpected(LaneObstacle{"the loop over the work-items has an unknown form"});
-        if (is_too_large())
+        if (plan_.kind == LoopKind::work_items && is_too_large())
             return tl::unexpected(LaneObstacle{"the code is too long to be compiled in lanes"});
         if (!is_supported() || !find_masked_blocks() || !find_chunks())
             return tl::unexpected(LaneObstacle{reason_});
@@ -99,12 +102,13 @@ private:
             for (llvm::Instruction& instruction : *block)
                 for (const llvm::Use& operand : instruction.operands()) {
                     auto* variable = llvm::dyn_cast<llvm::AllocaInst>(operand.get());
-                    if (!variable || plan_.private_strides.contains(variable))
+                    if (!variable || plan_.private_strides.contains(variable) || variable->hasMetadata(shared_variable))
                         continue;
                     const auto is_here = [&](const llvm::User* user) {
                         return plan_.loop->contains(llvm::cast<llvm::Instruction>(user));
                     };
-                    if (!llvm::all_of(variable->users(), is_here))
+                    // What lives from one loop to the next is kept elsewhere (regions/carried_values.h).
+                    if (plan_.kind == LoopKind::work_items && !llvm::all_of(variable->users(), is_here))
                         return fail("a private array is used in several loops");
                     plan_.private_strides[variable] =
                         llvm::alignTo(variable->getAllocationSize(layout)->getFixedValue(), variable->getAlign());
@@ -122,6 +126,14 @@ private:
     // What runs under masks ------------------------------------------------------------------------
 
     bool find_masked_blocks() {
+        if (masking_ == Masking::everywhere) {
+            for (llvm::BasicBlock* block : plan_.blocks)
+                if (block != plan_.header && block != plan_.latch)
+                    plan_.masked.insert(block);
+            if (plan_.header->getSingleSuccessor() == nullptr)
+                plan_.divergent.insert(plan_.header);
+            return true;
+        }
         const Uniformity uniformity(plan_.blocks, sources(), *plan_.loops);
         for (llvm::BasicBlock* block : uniformity.divergent_branches()) {
             if (block == plan_.latch)
@@ -196,6 +208,7 @@ private:
     }
 
     const llvm::PostDominatorTree& post_dominators_;
+    const Masking masking_;
     LanePlan plan_;
     const char* reason_ = "";
 };
@@ -231,10 +244,12 @@ const char* obstacle_to(const LanePlan& plan, llvm::Instruction& instruction) {
         if (!llvm::isa<llvm::Function>(operand.get()) && !operand->getType()->isMetadataTy() &&
             !is_scalar(operand->getType()))
             return "an operand is neither a number nor a pointer: ";
-    if (llvm::isa<llvm::FenceInst>(instruction))
-        return "a memory fence: ";
-    if (is_wait(plan, instruction))
-        return "a loop may wait for another work-item: ";
+    if (plan.kind == LoopKind::work_items) {
+        if (llvm::isa<llvm::FenceInst>(instruction))
+            return "a memory fence: ";
+        if (is_wait(plan, instruction))
+            return "a loop may wait for another work-item: ";
+    }
     const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
     if (call && (!call->getCalledFunction() || call->isInlineAsm()))
         return "a call of an unknown function: ";
@@ -247,11 +262,12 @@ std::string text_of(const llvm::Instruction& instruction) {
     return text.substr(std::min(text.find_first_not_of(' '), text.size()));
 }
 
-} // namespace
+}  // namespace
 
 tl::expected<LanePlan, LaneObstacle> plan_lanes(llvm::Loop& loop, llvm::LoopInfo& loops,
-                                                const llvm::PostDominatorTree& post_dominators) {
-    return Planner(loop, loops, post_dominators).run();
+                                                const llvm::PostDominatorTree& post_dominators, LoopKind kind,
+                                                Masking masking) {
+    return Planner(loop, loops, post_dominators, kind, masking).run();
 }
 
 std::optional<LaneObstacle> obstacle_to_lanes(const LanePlan& plan, const LaneShapes& shapes) {
@@ -271,4 +287,4 @@ bool is_scalar(const llvm::Type* type) {
     return type->isIntegerTy() || type->isFloatingPointTy() || type->isPointerTy();
 }
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

@@ -27,6 +27,11 @@ struct MaskedChunk {
     llvm::BasicBlock* join = nullptr;
 };
 
+// Loops over the work-items of one sub-group have no other form than lanes.
+enum class LoopKind : uint8_t { work_items, sub_group };
+// `everywhere`: all but the first and last block run under masks, so that any control flow is understood.
+enum class Masking : uint8_t { where_divergent, everywhere };
+
 struct LanePlan {
     llvm::Loop* loop = nullptr;
     llvm::LoopInfo* loops = nullptr;
@@ -38,6 +43,7 @@ struct LanePlan {
     llvm::Value* count = nullptr;
     llvm::SmallVector<llvm::BasicBlock*> blocks;  // reverse post-order
     llvm::DenseMap<const llvm::Value*, uint64_t> private_strides;
+    LoopKind kind = LoopKind::work_items;
 
     BlockSet masked;
     llvm::SmallPtrSet<const llvm::BasicBlock*, 16> divergent;
@@ -52,7 +58,9 @@ struct LaneObstacle {
 };
 
 [[nodiscard]] tl::expected<LanePlan, LaneObstacle> plan_lanes(llvm::Loop& loop, llvm::LoopInfo& loops,
-                                                              const llvm::PostDominatorTree& post_dominators);
+                                                              const llvm::PostDominatorTree& post_dominators,
+                                                              LoopKind kind = LoopKind::work_items,
+                                                              Masking masking = Masking::where_divergent);
 
 // Nothing when every instruction has a form for lanes, given the shapes of the values.
 [[nodiscard]] std::optional<LaneObstacle> obstacle_to_lanes(const LanePlan& plan, const LaneShapes& shapes);

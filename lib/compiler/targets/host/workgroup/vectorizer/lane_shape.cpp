@@ -79,9 +79,12 @@ LaneShape LaneShapes::compute(llvm::Instruction& instruction) {
         return varying;
     if (auto* address_of = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction))
         return address(*address_of);
-    if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction))
+    if (auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
+        if (const auto operation = sub_group_operation(instruction))
+            return of_sub_group(*call, *operation);
         if (!call->doesNotAccessMemory())
             return varying;
+    }
     switch (instruction.getOpcode()) {
     case llvm::Instruction::Add:
     case llvm::Instruction::Sub:
@@ -100,6 +103,20 @@ LaneShape LaneShapes::compute(llvm::Instruction& instruction) {
     }
     default: return all_uniform(*this, instruction) ? uniform : clamped(instruction);
     }
+}
+
+// Of a loop whose lanes are one sub-group.
+LaneShape LaneShapes::of_sub_group(llvm::CallBase& call, const SubGroupOperation& operation) const {
+    if (operation.is_same_for_all())
+        return uniform;
+    if (operation.kind != SubGroupOperation::Kind::shuffle)
+        return varying;
+    const LaneShape value = of(call.getArgOperand(0));
+    const LaneShape from = of(call.getArgOperand(1));
+    if (value.is_uniform() || from.is_uniform())
+        return uniform;
+    const bool is_known = value.kind != LaneShape::Kind::unknown && from.kind != LaneShape::Kind::unknown;
+    return is_known ? varying : LaneShape{};
 }
 
 // min and max with a bound, as compares and selects or intrinsics, most often change no lane.
@@ -144,6 +161,8 @@ bool LaneShapes::assume_small(llvm::Value* base) {
     const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(base);
     if (constant && (constant->isZero() || constant->isNegative()))
         return constant->isZero();
+    if (certainty_ == Certainty::proven)
+        return false;
     if (!llvm::is_contained(assumed_small_, base))
         assumed_small_.push_back(base);
     return true;

@@ -16,6 +16,8 @@
 //   (assumed_small), and the scalar loop runs where a lane would wrap around.
 #pragma once
 
+#include "targets/host/workgroup/sub_group_functions.h"
+
 #include <cstdint>
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/SmallPtrSet.h>
@@ -45,8 +47,9 @@ struct LaneShape {
 
 class LaneShapes {
 public:
-    // `likely`: clamps change nothing and sums do not overflow; good for a guess that the code checks.
-    enum class Certainty : uint8_t { certain, likely };
+    // `certain` rests on assumed_small, which the code checks once; `proven` on nothing. `likely`: clamps change nothing and
+    // sums do not overflow; good for a guess that the code checks.
+    enum class Certainty : uint8_t { proven, certain, likely };
 
     // `blocks`: the loop's in reverse post-order. `is_masked`: blocks that run under a mask.
     LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm::PHINode& index,
@@ -62,6 +65,7 @@ public:
 
 private:
     LaneShape compute(llvm::Instruction& instruction);
+    LaneShape of_sub_group(llvm::CallBase& call, const SubGroupOperation& operation) const;
     LaneShape clamped(llvm::Instruction& instruction);
     LaneShape low_bits(llvm::BinaryOperator& mask);
     LaneShape phi(llvm::PHINode& phi);

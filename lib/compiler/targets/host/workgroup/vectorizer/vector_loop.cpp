@@ -1,7 +1,5 @@
 #include "vector_loop.h"
 
-#include "lane_code.h"
-
 #include <llvm/ADT/SetVector.h>
 #include <llvm/Analysis/LoopInfo.h>
 
@@ -13,34 +11,22 @@ using Edge = std::pair<llvm::BasicBlock*, llvm::BasicBlock*>;
 
 class VectorLoop {
 public:
-    VectorLoop(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width)
-        : plan_(plan), shapes_(shapes), function_(*plan.header->getParent()), lanes_(plan, shapes, accesses, width),
-          at_(lanes_.builder()) {}
+    VectorLoop(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width,
+               const SubGroupLanes* sub_group)
+        : plan_(plan), shapes_(shapes), function_(*plan.header->getParent()),
+          lanes_(plan, shapes, accesses, width, sub_group), at_(lanes_.builder()) {}
 
     void emit() {
         auto* check = llvm::BasicBlock::Create(function_.getContext(), "vector.check", &function_);
         auto* finish = llvm::BasicBlock::Create(function_.getContext(), "vector.done", &function_);
         auto* scalar_start = llvm::BasicBlock::Create(function_.getContext(), "items.rest", &function_);
-        for (llvm::BasicBlock* block : plan_.blocks)
-            if (!plan_.is_masked(block))
-                begin_[block] =
-                    llvm::BasicBlock::Create(function_.getContext(), block->getName() + ".vector", &function_);
-
-        make_private_variables();
-        plan_.preheader->getTerminator()->replaceSuccessorWith(plan_.header, check);
+        make_blocks(*check);
         at_.SetInsertPoint(check);
         llvm::Value* covered = at_.CreateAnd(plan_.count, at_.getInt64(~uint64_t{lanes_.width() - 1}));
         llvm::Value* possible = at_.CreateAnd(at_.CreateIsNotNull(covered), bases_are_small());
         at_.CreateCondBr(possible, begin_[plan_.header], scalar_start);
 
-        for (llvm::BasicBlock* block : plan_.blocks)
-            if (!plan_.is_masked(block))
-                emit_uniform_phis(*block, *check);
-        for (llvm::BasicBlock* block : plan_.blocks)
-            if (!plan_.is_masked(block))
-                emit_uniform_block(*block, covered, *finish);
-        complete_phis();
-
+        emit_blocks(*check, covered, *finish);
         at_.SetInsertPoint(finish);
         at_.CreateCondBr(at_.CreateICmpEQ(covered, plan_.count), plan_.exit, scalar_start);
         at_.SetInsertPoint(scalar_start);
@@ -52,9 +38,43 @@ public:
         plan_.header->replacePhiUsesWith(plan_.preheader, scalar_start);
     }
 
+    void emit_sub_group(llvm::BasicBlock* otherwise) {
+        auto* check = llvm::BasicBlock::Create(function_.getContext(), "sub_group.check", &function_);
+        make_blocks(*check);
+        at_.SetInsertPoint(check);
+        if (otherwise && !shapes_.assumed_small().empty())
+            at_.CreateCondBr(bases_are_small(), begin_[plan_.header], otherwise);
+        else
+            at_.CreateBr(begin_[plan_.header]);
+        lanes_.set_scalar(plan_.index, at_.getInt64(0));
+        emit_blocks(*check, nullptr, *plan_.exit);
+        plan_.header->removePredecessor(plan_.preheader);
+    }
+
     [[nodiscard]] const std::set<std::string>& serial_calls() const { return lanes_.serial_calls(); }
 
 private:
+    // Control goes from the loop's preheader to `check`.
+    void make_blocks(llvm::BasicBlock& check) {
+        for (llvm::BasicBlock* block : plan_.blocks)
+            if (!plan_.is_masked(block))
+                begin_[block] =
+                    llvm::BasicBlock::Create(function_.getContext(), block->getName() + ".vector", &function_);
+        make_private_variables();
+        plan_.preheader->getTerminator()->replaceSuccessorWith(plan_.header, &check);
+    }
+
+    // `covered`: where the index ends; null: after one passage.
+    void emit_blocks(llvm::BasicBlock& check, llvm::Value* covered, llvm::BasicBlock& finish) {
+        for (llvm::BasicBlock* block : plan_.blocks)
+            if (!plan_.is_masked(block))
+                emit_uniform_phis(*block, check);
+        for (llvm::BasicBlock* block : plan_.blocks)
+            if (!plan_.is_masked(block))
+                emit_uniform_block(*block, covered, finish);
+        complete_phis();
+    }
+
     // The uniform skeleton ------------------------------------------------------------------------------
 
     // No work-item's 32-bit index may wrap around.
@@ -79,6 +99,8 @@ private:
     void emit_uniform_phis(llvm::BasicBlock& block, llvm::BasicBlock& check) {
         at_.SetInsertPoint(begin_[&block]);
         for (llvm::PHINode& phi : block.phis()) {
+            if (&phi == plan_.index && plan_.kind == LoopKind::sub_group)
+                continue;
             const bool is_strided = shapes_.of(&phi).is_strided();
             llvm::PHINode* made =
                 at_.CreatePHI(is_strided ? phi.getType() : lanes_.wide(phi.getType()), 2, phi.getName());
@@ -93,7 +115,9 @@ private:
     void emit_uniform_block(llvm::BasicBlock& block, llvm::Value* covered, llvm::BasicBlock& finish) {
         at_.SetInsertPoint(begin_[&block]);
         emit_body(block, nullptr);
-        if (&block == plan_.latch) {
+        if (&block == plan_.latch && !covered) {
+            at_.CreateBr(&finish);
+        } else if (&block == plan_.latch) {
             auto* index = llvm::cast<llvm::PHINode>(lanes_.made(plan_.index));
             llvm::Value* next = at_.CreateAdd(index, at_.getInt64(lanes_.width()), "", true, true);
             index->addIncoming(next, at_.GetInsertBlock());
@@ -342,9 +366,14 @@ private:
 
 std::set<std::string> emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
                                        unsigned width) {
-    VectorLoop loop(plan, shapes, accesses, width);
+    VectorLoop loop(plan, shapes, accesses, width, nullptr);
     loop.emit();
     return loop.serial_calls();
+}
+
+void emit_sub_group(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
+                    const SubGroupLanes& sub_group, llvm::BasicBlock* otherwise) {
+    VectorLoop(plan, shapes, accesses, sub_group.size, &sub_group).emit_sub_group(otherwise);
 }
 
 } // namespace polder::compiler::workgroup

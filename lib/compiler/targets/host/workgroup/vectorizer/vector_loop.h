@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lane_access.h"
+#include "lane_code.h"
 #include "lane_plan.h"
 
 #include <set>
@@ -14,5 +15,10 @@ namespace polder::compiler::workgroup {
 // of the functions that are called for each lane in turn (LaneCode::serial_calls).
 std::set<std::string> emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
                                        unsigned width);
+
+// The same for a loop over the work-items of one sub-group, which is replaced: one passage, and no loop. `otherwise`: where
+// control goes when what `shapes` assumes does not hold; may be null when it assumes nothing.
+void emit_sub_group(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
+                    const SubGroupLanes& sub_group, llvm::BasicBlock* otherwise);
 
 }  // namespace polder::compiler::workgroup

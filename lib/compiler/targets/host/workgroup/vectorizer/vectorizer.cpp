@@ -2,6 +2,7 @@
 
 #include "explicit_vectors.h"
 #include "lane_cost.h"
+#include "plain_operations.h"
 #include "vector_loop.h"
 
 #include <llvm/Analysis/LoopInfo.h>
@@ -12,6 +13,7 @@
 #include <llvm/Transforms/Scalar/Scalarizer.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 #include <llvm/Transforms/Utils/LCSSA.h>
+#include <llvm/Transforms/Utils/Local.h>
 #include <llvm/Transforms/Utils/LoopSimplify.h>
 #include <llvm/Transforms/Utils/LowerSwitch.h>
 #include <llvm/Transforms/Utils/UnrollLoop.h>
@@ -20,9 +22,9 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
-bool is_tagged(const llvm::Loop& loop) {
+bool is_tagged(const llvm::Loop& loop, const char* tag) {
     const llvm::MDNode* id = loop.getLoopID();
-    return id && llvm::GetUnrollMetadata(const_cast<llvm::MDNode*>(id), work_item_loop_tag);
+    return id && llvm::GetUnrollMetadata(const_cast<llvm::MDNode*>(id), tag);
 }
 
 // Not tried again. What is left of a loop whose lanes run elsewhere, or do not pay, is nothing for LLVM either: its
@@ -78,11 +80,32 @@ void canonicalise(llvm::Function& function, llvm::FunctionAnalysisManager& analy
     passes.run(function, analyses);
 }
 
-llvm::SmallVector<llvm::Loop*> tagged_loops(const llvm::LoopInfo& loops) {
+llvm::SmallVector<llvm::Loop*> tagged_loops(const llvm::LoopInfo& loops, const char* tag = work_item_loop_tag) {
     llvm::SmallVector<llvm::Loop*> tagged;
     llvm::copy_if(loops.getLoopsInPreorder(), std::back_inserter(tagged),
-                  [](const llvm::Loop* loop) { return is_tagged(*loop); });
+                  [&](const llvm::Loop* loop) { return is_tagged(*loop, tag); });
     return tagged;
+}
+
+// A kernel that computes the next work-item's id itself shares that sum with the loop's counter, which the plan wants alone.
+void separate_counter(llvm::Loop& loop) {
+    llvm::BasicBlock* latch = loop.getLoopLatch();
+    auto* branch = latch ? llvm::dyn_cast<llvm::BranchInst>(latch->getTerminator()) : nullptr;
+    auto* compare =
+        branch && branch->isConditional() ? llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition()) : nullptr;
+    auto* next = compare ? llvm::dyn_cast<llvm::BinaryOperator>(compare->getOperand(0)) : nullptr;
+    if (!next || next->getOpcode() != llvm::Instruction::Add || (next->hasNUses(2) && compare->hasOneUse()))
+        return;
+    auto* index = llvm::dyn_cast<llvm::PHINode>(next->getOperand(0));
+    if (!index || index->getParent() != loop.getHeader() || index->getIncomingValueForBlock(latch) != next)
+        return;
+    llvm::Instruction* own_next = next->clone();
+    own_next->insertBefore(branch->getIterator());
+    llvm::Instruction* own_compare = compare->clone();
+    own_compare->setOperand(0, own_next);
+    own_compare->insertBefore(branch->getIterator());
+    branch->setCondition(own_compare);
+    index->setIncomingValueForBlock(latch, own_next);
 }
 
 // Lanes have to gain more than the program's vectors save: shuffles of bytes, which the estimate takes for one instruction
@@ -112,6 +135,7 @@ struct Outcome {
 
 Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, const llvm::TargetTransformInfo& target, unsigned width,
                   Lanes lanes) {
+    separate_counter(loop);
     const llvm::PostDominatorTree post_dominators(*loop.getHeader()->getParent());
     const auto plan = plan_lanes(loop, loops, post_dominators);
     if (!plan)
@@ -168,7 +192,83 @@ void restore(llvm::Function& function, llvm::Function& as_written) {
         retire(*loop, LeftToLlvm::no);
 }
 
+// Where the sub-group of `whole_loop` goes when it is not known to be whole.
+llvm::BasicBlock* other_loop(const llvm::BasicBlock& preheader) {
+    const llvm::BasicBlock* before = preheader.getSinglePredecessor();
+    const auto* branch = before ? llvm::dyn_cast<llvm::BranchInst>(before->getTerminator()) : nullptr;
+    return branch && branch->isConditional() ? branch->getSuccessor(1) : nullptr;
+}
+
+// When all sub-groups are whole, and nothing is assumed of them, the other loop is not needed.
+void forget_other_loop(llvm::BasicBlock& preheader) {
+    auto* branch = llvm::cast<llvm::BranchInst>(preheader.getSinglePredecessor()->getTerminator());
+    const auto* condition = llvm::dyn_cast<llvm::ConstantInt>(branch->getCondition());
+    if (!condition || !condition->isOne())
+        return;
+    branch->getSuccessor(1)->removePredecessor(branch->getParent());
+    llvm::BranchInst::Create(branch->getSuccessor(0), branch->getIterator());
+    branch->eraseFromParent();
+}
+
+// The first loop with the tag; nothing when there is none. The result: what stands against it, or an empty text.
+std::optional<std::string> vectorize_sub_group(llvm::Function& function, const char* tag, const SubGroupLanes& lanes,
+                                               const llvm::TargetTransformInfo& target) {
+    llvm::DominatorTree dominators(function);
+    llvm::LoopInfo loops(dominators);
+    const auto tagged = tagged_loops(loops, tag);
+    if (tagged.empty())
+        return std::nullopt;
+    separate_counter(*tagged.front());
+    const llvm::PostDominatorTree post_dominators(function);
+    std::string obstacle;
+    for (const Masking masking : {Masking::where_divergent, Masking::everywhere}) {
+        const auto plan = plan_lanes(*tagged.front(), loops, post_dominators, LoopKind::sub_group, masking);
+        if (!plan) {
+            obstacle = plan.error().reason;
+            continue;
+        }
+        llvm::BasicBlock* const otherwise = tag == whole_sub_group_tag ? other_loop(*plan->preheader) : nullptr;
+        const auto shapes = [&](LaneShapes::Certainty certainty) {
+            return LaneShapes(*plan->loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent,
+                              plan->private_strides, certainty);
+        };
+        const LaneShapes sure = shapes(otherwise ? LaneShapes::Certainty::certain : LaneShapes::Certainty::proven);
+        if (const auto found = obstacle_to_lanes(*plan, sure)) {
+            obstacle = found->reason;
+            continue;
+        }
+        const LaneShapes guesses = shapes(LaneShapes::Certainty::likely);
+        LaneAccesses accesses(sure, guesses, lanes.size, target);
+        emit_sub_group(*plan, sure, accesses, lanes, otherwise);
+        if (otherwise && sure.assumed_small().empty())
+            forget_other_loop(*plan->preheader);
+        return std::string{};
+    }
+    return obstacle;
+}
+
 }  // namespace
+
+SubGroupReport vectorize_sub_group_loops(llvm::Function& function, const SubGroupLanes& lanes,
+                                         llvm::FunctionAnalysisManager& analyses) {
+    SubGroupReport report;
+    if (llvm::none_of(function, has_sub_group_operation))
+        return report;
+    make_operations_plain(function);
+    canonicalise(function, analyses);
+    const llvm::TargetTransformInfo& target = analyses.getResult<llvm::TargetIRAnalysis>(function);
+    for (const char* tag : {whole_sub_group_tag, sub_group_tag})
+        while (const auto obstacle = vectorize_sub_group(function, tag, lanes, target)) {
+            if (!obstacle->empty()) {
+                report.obstacle = *obstacle;
+                return report;
+            }
+            ++report.loops;
+            llvm::removeUnreachableBlocks(function);
+        }
+    analyses.clear(function, function.getName());
+    return report;
+}
 
 LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes,
                                      llvm::FunctionAnalysisManager& analyses) {

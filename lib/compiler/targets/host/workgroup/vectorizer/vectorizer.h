@@ -16,6 +16,21 @@ namespace polder::compiler::workgroup {
 // Marks the loops that `vectorize_work_item_loops` looks at, in their llvm.loop metadata.
 inline constexpr const char* work_item_loop_tag = "polder.work_item_loop";
 
+// Mark the loops over the work-items of one sub-group, of a whole one and of any (regions/loop_nest.h).
+inline constexpr const char* whole_sub_group_tag = "polder.whole_sub_group";
+inline constexpr const char* sub_group_tag = "polder.sub_group";
+// Marks variables that all lanes share.
+inline constexpr const char* shared_variable = "polder.shared";
+
+struct SubGroupLanes;
+struct SubGroupReport {
+    unsigned loops = 0;
+    std::string obstacle;  // why the function is not complete; else empty
+};
+// Makes the work-items of each sub-group the lanes of one vector, whatever the control flow.
+[[nodiscard]] SubGroupReport vectorize_sub_group_loops(llvm::Function& function, const SubGroupLanes& lanes,
+                                                       llvm::FunctionAnalysisManager& analyses);
+
 // `width`: lanes; a power of two.
 LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes,
                                      llvm::FunctionAnalysisManager& analyses);

@@ -1,0 +1,212 @@
+#include "loop_nest.h"
+
+#include <bit>
+#include <llvm/IR/IRBuilder.h>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+llvm::BasicBlock* make_block(const LoweredKernel& kernel, const llvm::Twine& name) {
+    return llvm::BasicBlock::Create(kernel.function->getContext(), name, kernel.function);
+}
+
+// Unrolling or unswitching a loop over work-items costs code, and gains nothing.
+llvm::SmallVector<llvm::Metadata*, 4> plain_loop_properties(llvm::LLVMContext& context) {
+    const auto property = [&](llvm::StringRef name) {
+        return llvm::MDNode::get(context, llvm::MDString::get(context, name));
+    };
+    return {nullptr, property("llvm.loop.unroll.disable"), property("llvm.loop.unswitch.partial.disable")};
+}
+
+void set_properties(llvm::Instruction& back_branch, llvm::ArrayRef<llvm::Metadata*> properties) {
+    llvm::MDNode* loop = llvm::MDNode::getDistinct(back_branch.getContext(), properties);
+    loop->replaceOperandWith(0, loop);
+    back_branch.setMetadata(llvm::LLVMContext::MD_loop, loop);
+}
+
+void keep_plain(llvm::Instruction& back_branch) {
+    set_properties(back_branch, plain_loop_properties(back_branch.getContext()));
+}
+
+llvm::Value* back_condition(llvm::BasicBlock& latch) { return &latch.back(); }
+
+llvm::PHINode* make_counter(llvm::BasicBlock& head, llvm::BasicBlock& from, const llvm::Twine& name) {
+    llvm::IRBuilder<> at(&head);
+    llvm::PHINode* counter = at.CreatePHI(at.getInt64Ty(), 2, name);
+    counter->addIncoming(at.getInt64(0), &from);
+    return counter;
+}
+
+// Ends the loop in `latch` with its next round; the branch is left to the caller.
+llvm::Value* count_on(llvm::PHINode& counter, llvm::BasicBlock& latch, uint64_t step) {
+    llvm::IRBuilder<> at(&latch);
+    llvm::Value* next = at.CreateAdd(&counter, at.getInt64(step), "", true, true);
+    counter.addIncoming(next, &latch);
+    return next;
+}
+
+bool is_constant_one(const llvm::Value* value) {
+    const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value);
+    return constant && constant->isOne();
+}
+
+class SubGroupLoopsMaker {
+public:
+    SubGroupLoopsMaker(const LoweredKernel& kernel, llvm::BasicBlock& preheader)
+        : kernel_(kernel), preheader_(preheader), size_(kernel.sub_group_size) {}
+
+    SubGroupLoops run() {
+        head_ = make_block(kernel_, "sub_groups");
+        auto* whole = make_block(kernel_, "sub_group.whole");
+        auto* any = make_block(kernel_, "sub_group.any");
+        auto* latch = make_block(kernel_, "sub_groups.next");
+        llvm::IRBuilder<> before(&preheader_);
+        const Extent& sizes = kernel_.actual_size;
+        total_ = before.CreateMul(before.CreateMul(sizes[0], sizes[1], "", true, true), sizes[2], "", true, true);
+        before.CreateBr(head_);
+        first_ = make_counter(*head_, preheader_, "sub_group.first");
+        llvm::IRBuilder<> at(head_);
+        number_ = at.CreateLShr(first_, std::countr_zero(size_));
+        make_first_ids(at);
+        const auto* count = llvm::dyn_cast<llvm::ConstantInt>(total_);
+        llvm::Value* is_whole =
+            count && count->getZExtValue() % size_ == 0
+                ? static_cast<llvm::Value*>(at.getTrue())
+                : at.CreateICmpULE(at.CreateAdd(first_, at.getInt64(size_), "", true, true), total_);
+        at.CreateCondBr(is_whole, whole, any);
+        SubGroupLoops loops;
+        loops.whole = make_lane_loop(*whole, *latch, Guard::none);
+        loops.any = make_lane_loop(*any, *latch, Guard::missing_work_items);
+        loops.done = make_block(kernel_, "sub_groups.done");
+        llvm::Value* next = count_on(*first_, *latch, size_);
+        llvm::IRBuilder<> back(latch);
+        keep_plain(*back.CreateCondBr(back.CreateICmpULT(next, total_), head_, loops.done));
+        return loops;
+    }
+
+private:
+    enum class Guard : uint8_t { none, missing_work_items };
+
+    // Whether a sub-group lies within one row of x, so that its ids follow from the first work-item's.
+    [[nodiscard]] bool is_in_one_row() const {
+        const auto* width = llvm::dyn_cast<llvm::ConstantInt>(kernel_.actual_size[0]);
+        return width && width->getZExtValue() % size_ == 0;
+    }
+    [[nodiscard]] bool is_one_dimensional() const {
+        return is_constant_one(kernel_.actual_size[1]) && is_constant_one(kernel_.actual_size[2]);
+    }
+
+    struct Ids {
+        llvm::Value *x, *y, *z;
+    };
+    // Local ids of the work-item `linear`; 32 bits are enough, and divide faster.
+    Ids ids_of(llvm::IRBuilder<>& at, llvm::Value* linear) {
+        const auto narrow = [&](llvm::Value* value) { return at.CreateTrunc(value, at.getInt32Ty()); };
+        const auto wide = [&](llvm::Value* value) { return at.CreateZExt(value, at.getInt64Ty()); };
+        llvm::Value* id = narrow(linear);
+        llvm::Value* columns = narrow(kernel_.actual_size[0]);
+        llvm::Value* rows = narrow(kernel_.actual_size[1]);
+        llvm::Value* row = at.CreateUDiv(id, columns);
+        return {wide(at.CreateURem(id, columns)), wide(at.CreateURem(row, rows)), wide(at.CreateUDiv(row, rows))};
+    }
+    void make_first_ids(llvm::IRBuilder<>& at) {
+        if (!is_one_dimensional() && is_in_one_row())
+            first_ids_ = ids_of(at, first_);
+    }
+
+    LoopNest make_lane_loop(llvm::BasicBlock& preheader, llvm::BasicBlock& exit, Guard guard) {
+        LoopNest nest;
+        nest.head = make_block(kernel_, "sub_group.lanes");
+        nest.entry = make_block(kernel_, "item");
+        nest.latch = make_block(kernel_, "sub_group.next");
+        llvm::BranchInst::Create(nest.head, &preheader);
+        llvm::PHINode* lane = make_counter(*nest.head, preheader, "lane");
+        llvm::IRBuilder<> at(nest.head);
+        nest.index = at.CreateAdd(first_, lane, "", true, true);
+        if (guard == Guard::missing_work_items)
+            at.CreateCondBr(at.CreateICmpULT(nest.index, total_), nest.entry, nest.latch);
+        else
+            at.CreateBr(nest.entry);
+        llvm::IRBuilder<> in(nest.entry);
+        Ids ids{nest.index, in.getInt64(0), in.getInt64(0)};
+        if (!is_one_dimensional())
+            ids = is_in_one_row() ? Ids{in.CreateAdd(first_ids_.x, lane, "", true, true), first_ids_.y, first_ids_.z}
+                                  : ids_of(in, nest.index);
+        nest.ids = {ids.x, ids.y, ids.z, lane, number_};
+        llvm::Value* next = count_on(*lane, *nest.latch, 1);
+        llvm::IRBuilder<> back(nest.latch);
+        back.CreateCondBr(back.CreateICmpEQ(next, back.getInt64(size_)), &exit, nest.head);
+        return nest;
+    }
+
+    const LoweredKernel& kernel_;
+    llvm::BasicBlock& preheader_;
+    const unsigned size_;
+    llvm::BasicBlock* head_ = nullptr;
+    llvm::Value *total_ = nullptr, *number_ = nullptr;
+    llvm::PHINode* first_ = nullptr;
+    Ids first_ids_{};
+};
+
+}  // namespace
+
+ItemLoops make_item_loops(const LoweredKernel& kernel, llvm::BasicBlock& preheader) {
+    ItemLoops loops;
+    LoopNest& nest = loops.nest;
+    llvm::BasicBlock* outer = &preheader;
+    llvm::Value* row = nullptr;
+    std::array<llvm::BasicBlock*, 3> heads{};
+    for (unsigned d : llvm::reverse(kernel.order)) {
+        heads[d] = make_block(kernel, llvm::Twine("items.") + llvm::Twine("xyz"[d]));
+        llvm::BranchInst::Create(heads[d], outer);
+        llvm::PHINode* id = make_counter(*heads[d], *outer, llvm::Twine("local_id.") + llvm::Twine("xyz"[d]));
+        nest.ids[d] = id;
+        llvm::IRBuilder<> at(heads[d]);
+        row = row ? at.CreateAdd(at.CreateMul(row, kernel.actual_size[d], "", true, true), id, "", true, true) : id;
+        outer = heads[d];
+    }
+    nest.index = row;
+    nest.head = heads[kernel.order[0]];
+    nest.entry = make_block(kernel, "item");
+    llvm::BranchInst::Create(nest.entry, outer);
+    if (kernel.sub_group_size > 0) {
+        llvm::IRBuilder<> at(nest.entry);
+        nest.ids[lane_dimension] = at.CreateAnd(row, at.getInt64(kernel.sub_group_size - 1));
+        nest.ids[sub_group_dimension] = at.CreateLShr(row, std::countr_zero(kernel.sub_group_size));
+    }
+    loops.done = make_block(kernel, "items.done");
+    llvm::BasicBlock* latch = nullptr;
+    llvm::BasicBlock* head = nullptr;
+    for (unsigned d : kernel.order) {
+        auto* next = make_block(kernel, llvm::Twine("items.next.") + llvm::Twine("xyz"[d]));
+        if (latch)
+            keep_plain(*llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), next, head));
+        latch = next;
+        head = heads[d];
+        llvm::Value* increment = count_on(*llvm::cast<llvm::PHINode>(nest.ids[d]), *latch, 1);
+        llvm::IRBuilder<>(latch).CreateICmpEQ(increment, kernel.actual_size[d]);
+        if (!nest.latch)
+            nest.latch = latch;
+    }
+    keep_plain(*llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), loops.done, head));
+    return loops;
+}
+
+SubGroupLoops make_sub_group_loops(const LoweredKernel& kernel, llvm::BasicBlock& preheader) {
+    return SubGroupLoopsMaker(kernel, preheader).run();
+}
+
+void tag_loop(const LoopNest& nest, const char* tag, llvm::MDNode* access_group) {
+    llvm::LLVMContext& context = nest.latch->getContext();
+    llvm::SmallVector<llvm::Metadata*, 4> properties = plain_loop_properties(context);
+    if (access_group) {
+        llvm::Metadata* parallel[] = {llvm::MDString::get(context, "llvm.loop.parallel_accesses"), access_group};
+        properties.push_back(llvm::MDNode::get(context, parallel));
+    }
+    llvm::Metadata* name[] = {llvm::MDString::get(context, tag)};
+    properties.push_back(llvm::MDNode::get(context, name));
+    set_properties(*nest.latch->getTerminator(), properties);
+}
+
+}  // namespace polder::compiler::workgroup

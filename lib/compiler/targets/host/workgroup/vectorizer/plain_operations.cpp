@@ -1,0 +1,125 @@
+#include "plain_operations.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Module.h>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+// A function with the operands of `original` as its parameters that does the same and returns member `member`.
+llvm::Function* make_member_function(llvm::Instruction& original, llvm::ArrayRef<llvm::Value*> operands,
+                                     unsigned member) {
+    llvm::Module& module = *original.getModule();
+    llvm::SmallVector<llvm::Type*> types;
+    for (const llvm::Value* operand : operands)
+        types.push_back(operand->getType());
+    llvm::Type* result = original.getType()->getStructElementType(member);
+    auto* function = llvm::Function::Create(llvm::FunctionType::get(result, types, false),
+                                            llvm::GlobalValue::InternalLinkage, "polder.member", module);
+    function->addFnAttr(llvm::Attribute::AlwaysInline);
+    function->addFnAttr(llvm::Attribute::NoUnwind);
+    if (!original.mayReadOrWriteMemory())
+        function->setDoesNotAccessMemory();
+    llvm::IRBuilder<> at(llvm::BasicBlock::Create(module.getContext(), "", function));
+    llvm::Instruction* copy = original.clone();
+    for (unsigned i = 0; i < operands.size(); ++i)
+        copy->setOperand(i, function->getArg(i));
+    copy->setDebugLoc({});
+    copy->dropUnknownNonDebugMetadata();
+    at.Insert(copy);
+    at.CreateRet(at.CreateExtractValue(copy, member));
+    return function;
+}
+
+// A strong exchange succeeds exactly when the old value is the expected one; a weak one is strong on hosts that we know.
+void rewrite_exchange(llvm::AtomicCmpXchgInst& exchange) {
+    exchange.setWeak(false);
+    llvm::SmallVector<llvm::Value*> operands(exchange.operand_values());
+    llvm::Function* function = make_member_function(exchange, operands, 0);
+    llvm::IRBuilder<> at(&exchange);
+    llvm::Value* old = at.CreateCall(function, operands);
+    llvm::Value* is_done = at.CreateICmpEQ(old, exchange.getCompareOperand());
+    for (llvm::User* user : llvm::make_early_inc_range(exchange.users()))
+        if (auto* member = llvm::dyn_cast<llvm::ExtractValueInst>(user)) {
+            member->replaceAllUsesWith(member->getIndices()[0] == 0 ? old : is_done);
+            member->eraseFromParent();
+        }
+    if (exchange.use_empty())
+        exchange.eraseFromParent();
+}
+
+// A call without effects, once for each member that is used.
+void rewrite_call(llvm::CallInst& call) {
+    llvm::SmallVector<llvm::Value*> operands(call.args());
+    for (llvm::User* user : llvm::make_early_inc_range(call.users()))
+        if (auto* member = llvm::dyn_cast<llvm::ExtractValueInst>(user); member && member->getNumIndices() == 1) {
+            llvm::IRBuilder<> at(&call);
+            member->replaceAllUsesWith(
+                at.CreateCall(make_member_function(call, operands, member->getIndices()[0]), operands));
+            member->eraseFromParent();
+        }
+    if (call.use_empty())
+        call.eraseFromParent();
+}
+
+llvm::Type* bits_of(llvm::Type* type) {
+    return llvm::IntegerType::get(type->getContext(), type->getPrimitiveSizeInBits().getFixedValue());
+}
+
+// Little-endian, like every host that we know.
+void rewrite_cast(llvm::BitCastInst& cast) {
+    llvm::IRBuilder<> at(&cast);
+    llvm::Value* from = cast.getOperand(0);
+    auto* vector = llvm::cast<llvm::FixedVectorType>(from->getType()->isVectorTy() ? from->getType() : cast.getType());
+    llvm::Type* element_bits = bits_of(vector->getElementType());
+    const unsigned width = element_bits->getIntegerBitWidth();
+    llvm::Value* result = nullptr;
+    if (from->getType()->isVectorTy()) {
+        llvm::Type* whole = bits_of(cast.getType());
+        for (unsigned i = 0; i < vector->getNumElements(); ++i) {
+            llvm::Value* element = at.CreateBitCast(at.CreateExtractElement(from, i), element_bits);
+            llvm::Value* placed = at.CreateShl(at.CreateZExt(element, whole), uint64_t{width} * i);
+            result = result ? at.CreateOr(result, placed) : placed;
+        }
+        result = at.CreateBitCast(result, cast.getType());
+    } else {
+        llvm::Value* whole = at.CreateBitCast(from, bits_of(from->getType()));
+        result = llvm::PoisonValue::get(vector);
+        for (unsigned i = 0; i < vector->getNumElements(); ++i) {
+            llvm::Value* element = at.CreateTrunc(at.CreateLShr(whole, uint64_t{width} * i), element_bits);
+            result = at.CreateInsertElement(result, at.CreateBitCast(element, vector->getElementType()), i);
+        }
+    }
+    cast.replaceAllUsesWith(result);
+    cast.eraseFromParent();
+}
+
+}  // namespace
+
+void make_operations_plain(llvm::Function& function) {
+    llvm::SmallVector<llvm::AtomicCmpXchgInst*> exchanges;
+    llvm::SmallVector<llvm::CallInst*> calls;
+    llvm::SmallVector<llvm::BitCastInst*> casts;
+    for (llvm::Instruction& instruction : llvm::instructions(function)) {
+        if (auto* exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&instruction))
+            exchanges.push_back(exchange);
+        else if (auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+                 call && call->getType()->isStructTy() && !call->mayReadOrWriteMemory() && call->getCalledFunction())
+            calls.push_back(call);
+        else if (auto* cast = llvm::dyn_cast<llvm::BitCastInst>(&instruction);
+                 cast && cast->getSrcTy()->isVectorTy() != cast->getDestTy()->isVectorTy())
+            casts.push_back(cast);
+    }
+    for (llvm::AtomicCmpXchgInst* exchange : exchanges)
+        rewrite_exchange(*exchange);
+    for (llvm::CallInst* call : calls)
+        rewrite_call(*call);
+    for (llvm::BitCastInst* cast : casts)
+        rewrite_cast(*cast);
+}
+
+}  // namespace polder::compiler::workgroup

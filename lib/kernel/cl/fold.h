@@ -1,0 +1,69 @@
+// How the work-items of a work-group compute something together where one of them does it for all.
+//
+// Every work-item puts its value in its slot, one folds them in the order of the linear local id, everybody
+// reads. The last barrier keeps the slots from the next collective until all have read. Linear in the size
+// of the group, in two of whose three phases the work-items are vectorized.
+#pragma once
+
+#include "common.h"
+
+#define SLOTS(T) ((__local T*)_polder_collective_slots())
+// Slots are 8 bytes apart from the first of a T, whatever its size: there is room for 8 bytes each.
+#define PHASE() barrier(CLK_LOCAL_MEM_FENCE)
+
+// The first work-item goes over the slots from FIRST on, a being all before and b the slot's; each reads slot RESULT.
+#define DEFINE_FOLD(FUNCTION, T, START, FIRST, BEFORE, COMBINE, AFTER, RESULT)                         \
+    COLLECTIVE T FUNCTION(T x) {                                                                       \
+        __local T* slots = SLOTS(T);                                                                   \
+        size_t me = get_local_linear_id();                                                             \
+        slots[me] = x;                                                                                 \
+        PHASE();                                                                                       \
+        if (me == 0) {                                                                                 \
+            T a = START;                                                                               \
+            for (size_t i = FIRST, n = polder_linear_local_size(); i < n; ++i) {                       \
+                T b = slots[i];                                                                        \
+                BEFORE;                                                                                \
+                a = COMBINE;                                                                           \
+                AFTER;                                                                                 \
+            }                                                                                          \
+        }                                                                                              \
+        PHASE();                                                                                       \
+        T result = slots[RESULT];                                                                      \
+        PHASE();                                                                                       \
+        return result;                                                                                 \
+    }
+
+#define DEFINE_BROADCAST(SCOPE, T)                                                                     \
+    static inline COLLECTIVE T SCOPE##_broadcast_from(T x, bool is_source) {                           \
+        __local T* slots = SLOTS(T);                                                                   \
+        if (is_source)                                                                                 \
+            slots[0] = x;                                                                              \
+        PHASE();                                                                                       \
+        T result = slots[0];                                                                           \
+        PHASE();                                                                                       \
+        return result;                                                                                 \
+    }
+
+#define DEFINE_OPERATION(SCOPE, NAME, T, COMBINE, IDENTITY)                                            \
+    DEFINE_FOLD(SCOPE##_reduce_##NAME, T, slots[0], 1, , COMBINE, slots[0] = a, 0)                     \
+    DEFINE_FOLD(SCOPE##_scan_inclusive_##NAME, T, slots[0], 1, , COMBINE, slots[i] = a, me)            \
+    DEFINE_FOLD(SCOPE##_scan_exclusive_##NAME, T, IDENTITY, 0, slots[i] = a, COMBINE, , me)
+
+#define DEFINE_OPERATIONS(SCOPE, T, LOWEST, HIGHEST)                                                   \
+    DEFINE_OPERATION(SCOPE, add, T, a + b, (T)0)                                                       \
+    DEFINE_OPERATION(SCOPE, min, T, b < a ? b : a, HIGHEST)                                            \
+    DEFINE_OPERATION(SCOPE, max, T, a < b ? b : a, LOWEST)                                             \
+    DEFINE_BROADCAST(SCOPE, T)
+
+#define DEFINE_ALL_AND_ANY(SCOPE)                                                                      \
+    COLLECTIVE int SCOPE##_all(int predicate) { return SCOPE##_reduce_min((int)(predicate != 0)); }    \
+    COLLECTIVE int SCOPE##_any(int predicate) { return SCOPE##_reduce_max((int)(predicate != 0)); }
+
+#define DEFINE_SCOPE(SCOPE)                                                                            \
+    DEFINE_OPERATIONS(SCOPE, int, INT_MIN, INT_MAX)                                                    \
+    DEFINE_OPERATIONS(SCOPE, uint, 0, UINT_MAX)                                                        \
+    DEFINE_OPERATIONS(SCOPE, long, LONG_MIN, LONG_MAX)                                                 \
+    DEFINE_OPERATIONS(SCOPE, ulong, 0, ULONG_MAX)                                                      \
+    DEFINE_OPERATIONS(SCOPE, float, -INFINITY, INFINITY)                                               \
+    DEFINE_OPERATIONS(SCOPE, double, -INFINITY, INFINITY)                                              \
+    DEFINE_ALL_AND_ANY(SCOPE)

@@ -1,0 +1,34 @@
+// What the sub-group functions stand on: leaves that the vectorizer makes code for when the work-items of a sub-group have
+// become lanes (lib/compiler/targets/host/workgroup/sub_group_functions.h).
+#pragma once
+
+#include "common.h"
+#include "sub_group_types.h"
+
+#define TOGETHER __attribute__((const, convergent))
+
+uint _polder_sub_group_lane(void) __attribute__((const));
+uint _polder_sub_group_number(void) __attribute__((const));
+uint _polder_sub_group_width(void) __attribute__((const));
+ulong _polder_sub_group_ballot(uint predicate) TOGETHER;
+uchar _polder_sub_group_shuffle_8(uchar x, uint id) TOGETHER;
+ushort _polder_sub_group_shuffle_16(ushort x, uint id) TOGETHER;
+uint _polder_sub_group_shuffle_32(uint x, uint id) TOGETHER;
+ulong _polder_sub_group_shuffle_64(ulong x, uint id) TOGETHER;
+void _polder_sub_group_sync(void) __attribute__((convergent));
+
+// `sub_group_from`: x of the work-item `id`.
+#define DEFINE_FROM(T, BITS_TYPE, BITS)                                                                \
+    HELPER COLLECTIVE T sub_group_from(T x, uint id) {                                                 \
+        return as_##T(_polder_sub_group_shuffle_##BITS(as_##BITS_TYPE(x), id));                        \
+    }
+FOR_SUB_GROUP_TYPES(DEFINE_FROM)
+
+// The work-items that take part, as bits.
+HELPER COLLECTIVE ulong sub_group_active(void) { return _polder_sub_group_ballot(1); }
+HELPER COLLECTIVE uint sub_group_first_active(void) { return (uint)ctz(sub_group_active()); }
+
+HELPER uint enqueued_linear_local_size(void) {
+    return (uint)(get_enqueued_local_size(0) * get_enqueued_local_size(1) * get_enqueued_local_size(2));
+}
+HELPER uint sub_group_size_max(void) { return min(_polder_sub_group_width(), enqueued_linear_local_size()); }
