@@ -43,6 +43,8 @@ constexpr Extension extension_table[] = {
     {"cl_khr_subgroup_shuffle", v1, host_code, "Values of any other work-item of a sub-group."},
     {"cl_khr_subgroup_shuffle_relative", v1, host_code, "Values of work-items at a distance."},
     {"cl_khr_subgroups", v1, other_code, "Sub-group functions; a sub-group is the whole work-group."},
+    {"cl_khr_spirv_linkonce_odr", v1, both, "SPIR-V definitions that several modules have."},
+    {"cl_khr_spirv_no_integer_wrap_decoration", v1, both, "SPIR-V arithmetic that promises not to overflow."},
     {"cl_khr_suggested_local_work_size", v1, both, "Asks which work-group size a launch without one gets."},
     {"cl_polder_memory_statistics", CL_MAKE_VERSION(2, 0, 0), both, "Where a context's bytes are, which were moved between memories, what the allocators count."},
 };
