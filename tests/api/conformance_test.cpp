@@ -1,5 +1,6 @@
 #include "support/fixture.h"
 
+#include <CL/cl_ext.h>
 #include <array>
 #include <regex>
 

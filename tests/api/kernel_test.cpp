@@ -316,9 +316,9 @@ TEST_F(Kernels, SubGroupQueriesAnswer) {
 
 TEST_F(Kernels, SubGroupSizesThatCannotBe_FailTheBuild) {
     for (const char* size : {"2", "12", "128"}) {
-        const std::string source =
+        const std::string kernel_source =
             std::string("kernel __attribute__((intel_reqd_sub_group_size(") + size + "))) void k() {}";
-        const char* text = source.c_str();
+        const char* text = kernel_source.c_str();
         const OwnedProgram program(clCreateProgramWithSource(context, 1, &text, nullptr, nullptr));
         EXPECT_EQ(clBuildProgram(program, 1, &devices[0], "", nullptr, nullptr), CL_BUILD_PROGRAM_FAILURE) << size;
         char log[1000] = "";

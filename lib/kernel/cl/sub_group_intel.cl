@@ -103,6 +103,7 @@ DEFINE_NAMED_BLOCK(__global, ushort, _us)
 DEFINE_NAMED_BLOCK(__global, uint, _ui)
 DEFINE_NAMED_BLOCK(__global, ulong, _ul)
 DEFINE_WIDE_BLOCK(__global, uchar, _uc)
+DEFINE_WIDE_BLOCK(__global, ushort, _us)
 
 // The first extension's names have no suffix.
 COLLECTIVE uint intel_sub_group_block_read(const __global uint* p) { return intel_sub_group_block_read_ui(p); }

@@ -53,6 +53,7 @@ __POLDER_BLOCK(uchar, 16, _uc)
 __POLDER_SMALL(short)
 __POLDER_SMALL(ushort)
 __POLDER_BLOCKS(ushort, _us)
+__POLDER_BLOCK(ushort, 16, _us)
 #endif
 #ifdef cl_intel_subgroups_long
 __POLDER_BLOCKS(ulong, _ul)

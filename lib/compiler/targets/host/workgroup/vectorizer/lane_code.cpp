@@ -81,7 +81,9 @@ llvm::Value* LaneCode::emit_scalar(llvm::Instruction& instruction, llvm::Value* 
     llvm::Instruction* copy = shapes_.of(&instruction).is_uniform() ? instruction.clone() : clone_for_all(instruction);
     for (llvm::Use& operand : copy->operands())
         operand.set(scalar(operand.get()));
-    if (llvm::Constant* known = llvm::ConstantFoldInstruction(copy, function_.getDataLayout())) {
+    // The first lane of a sub-group is lane 0, so that the places to shuffle from are known.
+    llvm::Constant* known = sub_group_ ? llvm::ConstantFoldInstruction(copy, function_.getDataLayout()) : nullptr;
+    if (known) {
         copy->deleteValue();
         return known;
     }

@@ -135,7 +135,6 @@ struct Outcome {
 
 Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, const llvm::TargetTransformInfo& target, unsigned width,
                   Lanes lanes) {
-    separate_counter(loop);
     const llvm::PostDominatorTree post_dominators(*loop.getHeader()->getParent());
     const auto plan = plan_lanes(loop, loops, post_dominators);
     if (!plan)
