@@ -17,7 +17,7 @@ NOT_OFFERED = [
     ("images and samplers", r"image|sampler"),
     ("pipes", r"pipe|reserve_id"),
     ("device-side enqueue", r"ndrange|clk_event|queue_t|user_event|^enqueue_marker$|^(retain|release)_event"),
-    ("vendor extensions", r"^(intel_(?!sub_group_)|amd_|arm_)|bfloat|^intel_sub_group_avc|^intel_sub_group_block_prefetch"
+    ("vendor extensions", r"^(intel_(?!sub_group_)|amd_|arm_)|bfloat|^intel_sub_group_(avc|ime|ref|sic)_|^intel_sub_group_block_prefetch"
      r"|^intel_sub_group_block_\S+ .*__local"),
     ("atomic objects in private memory", r"^atomic_\w+ .*\(volatile atomic_"),
     ("clock reads", r"^clock_read"),
