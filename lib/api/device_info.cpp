@@ -6,6 +6,7 @@
 #include <base/options.h>
 #include <compiler/compiler.h>
 #include <runtime/extensions.h>
+#include <runtime/image.h>
 #include <runtime/platform.h>
 
 #include <algorithm>
@@ -120,6 +121,8 @@ cl_uint api_references(const Device& device) {
     return device.parent() ? device.api_references() : 1;
 }
 
+size_t of_images(const Device& device, size_t limit) { return device.has_images() ? limit : 0; }
+
 cl_device_integer_dot_product_acceleration_properties_khr dot_product_acceleration() { return {}; }
 
 // One row per query, which the formatter would break up.
@@ -136,7 +139,7 @@ const Query identity_queries[] = {
     POLDER_STRING(CL_DEVICE_OPENCL_C_VERSION, "OpenCL C 1.2 Polder")
     POLDER_VALUE(CL_DEVICE_OPENCL_C_NUMERIC_VERSION_KHR, cl_version, CL_MAKE_VERSION(1, 2, 0))
     POLDER_ARRAY(CL_DEVICE_OPENCL_C_ALL_VERSIONS, language_versions())
-    POLDER_ARRAY(CL_DEVICE_OPENCL_C_FEATURES, runtime::feature_versions())
+    POLDER_ARRAY(CL_DEVICE_OPENCL_C_FEATURES, runtime::feature_versions(device.info().code.format))
     POLDER_STRING(CL_DEVICE_EXTENSIONS, runtime::device_extension_names(device.info().code.format))
     POLDER_ARRAY(CL_DEVICE_EXTENSIONS_WITH_VERSION, runtime::device_extension_versions(device.info().code.format))
     // Not submitted to the official process: a date (the form is prescribed) before there was any suite.
@@ -271,22 +274,26 @@ const Query queue_queries[] = {
     POLDER_VALUE(CL_DEVICE_PRINTF_BUFFER_SIZE, size_t, printf_bytes_max)
 };
 
-// What Polder does not have. The specification wants 0 where images or pipes are not supported.
+// A device without images reports 0.
+const Query image_queries[] = {
+    POLDER_VALUE(CL_DEVICE_IMAGE_SUPPORT, cl_bool, device.has_images() ? CL_TRUE : CL_FALSE)
+    POLDER_VALUE(CL_DEVICE_MAX_READ_IMAGE_ARGS, cl_uint, of_images(device, runtime::image_arguments_max))
+    POLDER_VALUE(CL_DEVICE_MAX_WRITE_IMAGE_ARGS, cl_uint, of_images(device, runtime::image_arguments_max))
+    POLDER_VALUE(CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS, cl_uint, of_images(device, runtime::image_arguments_max))
+    POLDER_VALUE(CL_DEVICE_IMAGE2D_MAX_WIDTH, size_t, of_images(device, runtime::image_2d_extent_max))
+    POLDER_VALUE(CL_DEVICE_IMAGE2D_MAX_HEIGHT, size_t, of_images(device, runtime::image_2d_extent_max))
+    POLDER_VALUE(CL_DEVICE_IMAGE3D_MAX_WIDTH, size_t, of_images(device, runtime::image_3d_extent_max))
+    POLDER_VALUE(CL_DEVICE_IMAGE3D_MAX_HEIGHT, size_t, of_images(device, runtime::image_3d_extent_max))
+    POLDER_VALUE(CL_DEVICE_IMAGE3D_MAX_DEPTH, size_t, of_images(device, runtime::image_3d_extent_max))
+    POLDER_VALUE(CL_DEVICE_IMAGE_MAX_BUFFER_SIZE, size_t, of_images(device, runtime::image_buffer_width_max))
+    POLDER_VALUE(CL_DEVICE_IMAGE_MAX_ARRAY_SIZE, size_t, of_images(device, runtime::image_array_size_max))
+    POLDER_VALUE(CL_DEVICE_IMAGE_PITCH_ALIGNMENT, cl_uint, of_images(device, runtime::image_alignment_elements))
+    POLDER_VALUE(CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT, cl_uint, of_images(device, runtime::image_alignment_elements))
+    POLDER_VALUE(CL_DEVICE_MAX_SAMPLERS, cl_uint, of_images(device, runtime::samplers_max))
+};
+
+// What Polder does not have. The specification wants 0 where pipes are not supported.
 const Query absent_queries[] = {
-    POLDER_VALUE(CL_DEVICE_IMAGE_SUPPORT, cl_bool, CL_FALSE)
-    POLDER_VALUE(CL_DEVICE_MAX_READ_IMAGE_ARGS, cl_uint, 0)
-    POLDER_VALUE(CL_DEVICE_MAX_WRITE_IMAGE_ARGS, cl_uint, 0)
-    POLDER_VALUE(CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS, cl_uint, 0)
-    POLDER_VALUE(CL_DEVICE_IMAGE2D_MAX_WIDTH, size_t, 0)
-    POLDER_VALUE(CL_DEVICE_IMAGE2D_MAX_HEIGHT, size_t, 0)
-    POLDER_VALUE(CL_DEVICE_IMAGE3D_MAX_WIDTH, size_t, 0)
-    POLDER_VALUE(CL_DEVICE_IMAGE3D_MAX_HEIGHT, size_t, 0)
-    POLDER_VALUE(CL_DEVICE_IMAGE3D_MAX_DEPTH, size_t, 0)
-    POLDER_VALUE(CL_DEVICE_IMAGE_MAX_BUFFER_SIZE, size_t, 0)
-    POLDER_VALUE(CL_DEVICE_IMAGE_MAX_ARRAY_SIZE, size_t, 0)
-    POLDER_VALUE(CL_DEVICE_IMAGE_PITCH_ALIGNMENT, cl_uint, 0)
-    POLDER_VALUE(CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT, cl_uint, 0)
-    POLDER_VALUE(CL_DEVICE_MAX_SAMPLERS, cl_uint, 0)
     POLDER_VALUE(CL_DEVICE_PIPE_SUPPORT, cl_bool, CL_FALSE)
     POLDER_VALUE(CL_DEVICE_MAX_PIPE_ARGS, cl_uint, 0)
     POLDER_VALUE(CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS, cl_uint, 0)
@@ -311,8 +318,8 @@ const Query partition_queries[] = {
 #undef POLDER_STRING
 #undef POLDER_ARRAY
 
-const std::span<const Query> tables[] = {identity_queries, compute_queries, memory_queries,
-                                         queue_queries,    absent_queries,  partition_queries};
+const std::span<const Query> tables[] = {identity_queries, compute_queries, memory_queries,   queue_queries,
+                                         image_queries,    absent_queries,  partition_queries};
 
 }  // namespace
 

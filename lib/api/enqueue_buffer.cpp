@@ -1,5 +1,5 @@
-// Commands on buffers: read, write, copy, fill, their rectangular forms, map, unmap, migrate.
-#include "enqueue.h"
+// Commands on buffers: read, write, copy, fill, their rectangular forms, map. Unmap and migrate, for images too.
+#include "mem_checks.h"
 #include "pattern.h"
 #include "rect.h"
 
@@ -12,18 +12,6 @@ using memory::StorageRect;
 namespace polder::api {
 namespace {
 
-// A buffer as an argument of a command on `call`'s queue.
-Result<MemObject*> check_buffer(const EnqueueCall& call, cl_mem handle) {
-    POLDER_ASSIGN(buffer, from_handle<MemObject>(handle));
-    // CL_INVALID_CONTEXT: buffer and queue are of different contexts.
-    if (&buffer->context() != &call.context())
-        return fail(Status::invalid_context);
-    // CL_MISALIGNED_SUB_BUFFER_OFFSET: the origin of the sub-buffer is not aligned for the device of the queue.
-    if (buffer->offset_in_parent() % call.queue().device().info().base_address_alignment != 0)
-        return fail(Status::misaligned_sub_buffer_offset);
-    return buffer;
-}
-
 Result<ByteRange> check_range(const MemObject& buffer, uint64_t offset, uint64_t size) {
     // CL_INVALID_VALUE: the region is out of the bounds of buffer.
     if (offset > buffer.size() || size > buffer.size() - offset)
@@ -35,20 +23,6 @@ Result<StorageRect> check_buffer_rect(const MemObject& buffer, const RectArgumen
     POLDER_ASSIGN(rect, check_rect(arguments, region, buffer.size()));
     rect.offset += buffer.origin();
     return rect;
-}
-
-Result<void> check_host_reads(const MemObject& buffer) {
-    // CL_INVALID_OPERATION: the buffer was created with CL_MEM_HOST_WRITE_ONLY or CL_MEM_HOST_NO_ACCESS.
-    if (buffer.flags() & (CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS))
-        return fail(Status::invalid_operation);
-    return {};
-}
-
-Result<void> check_host_writes(const MemObject& buffer) {
-    // CL_INVALID_OPERATION: the buffer was created with CL_MEM_HOST_READ_ONLY or CL_MEM_HOST_NO_ACCESS.
-    if (buffer.flags() & (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS))
-        return fail(Status::invalid_operation);
-    return {};
 }
 
 Ref<MemObject> share(MemObject* object) { return Ref<MemObject>::share(object); }
@@ -106,22 +80,6 @@ Result<void> fill(const EnqueueCall& call, cl_mem handle, const void* pattern, s
                         FillCommand(share(buffer), range, {static_cast<const std::byte*>(pattern), pattern_size}));
 }
 
-Result<memory::MapAccess> check_map_flags(const MemObject& buffer, cl_map_flags flags) {
-    constexpr cl_map_flags known = CL_MAP_READ | CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
-    // CL_INVALID_VALUE: map_flags are unknown, or CL_MAP_WRITE_INVALIDATE_REGION is combined with another.
-    if ((flags & ~known) || ((flags & CL_MAP_WRITE_INVALIDATE_REGION) && (flags & (CL_MAP_READ | CL_MAP_WRITE))))
-        return fail(Status::invalid_value);
-    if (flags & CL_MAP_READ)
-        POLDER_TRY(check_host_reads(buffer));
-    if (flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION))
-        POLDER_TRY(check_host_writes(buffer));
-    if (flags & CL_MAP_WRITE_INVALIDATE_REGION)
-        return memory::MapAccess::write_invalidate;
-    if (flags & CL_MAP_WRITE)
-        return flags & CL_MAP_READ ? memory::MapAccess::read_write : memory::MapAccess::write;
-    return memory::MapAccess::read;
-}
-
 Result<void*> map(const EnqueueCall& call, cl_mem handle, Blocking blocking, cl_map_flags flags, size_t offset,
                   size_t size) {
     POLDER_ASSIGN(buffer, check_buffer(call, handle));
@@ -131,7 +89,7 @@ Result<void*> map(const EnqueueCall& call, cl_mem handle, Blocking blocking, cl_
         return fail(Status::invalid_value);
     POLDER_ASSIGN(access, check_map_flags(*buffer, flags));
     // CL_INVALID_OPERATION: bytes of the region are mapped for writing already, and would be again.
-    POLDER_ASSIGN(command, MapCommand::create(share(buffer), range, access));
+    POLDER_ASSIGN(command, MapCommand::create(share(buffer), StorageRect::of(range), access));
     std::byte* const pointer = command.pointer();
     const MapCommand registered = command;  // `command` is moved from when it has to wait
     auto enqueued = call.enqueue(CL_COMMAND_MAP_BUFFER, std::move(command), blocking);
@@ -164,8 +122,9 @@ Result<void> migrate(const EnqueueCall& call, cl_uint count, const cl_mem* list,
     const SpaceId target = flags & CL_MIGRATE_MEM_OBJECT_HOST ? host_space : call.queue().space();
     std::vector<Ref<MemObject>> objects;
     for (cl_uint i = 0; i < count; ++i) {
-        POLDER_ASSIGN(buffer, check_buffer(call, list[i]));
-        objects.push_back(share(buffer));
+        POLDER_ASSIGN(object, from_handle<MemObject>(list[i]));
+        POLDER_ASSIGN(checked, object->image() ? check_image(call, list[i]) : check_buffer(call, list[i]));
+        objects.push_back(share(checked));
     }
     using Content = memory::Domain::Content;
     const Content content = flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED ? Content::undefined : Content::kept;

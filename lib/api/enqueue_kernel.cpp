@@ -98,17 +98,19 @@ Result<void> set_range(const Kernel& kernel, const KernelOnDevice& on, const Dev
     return check_local_size(on, device.info(), range);
 }
 
-// The buffer that an argument named when it was set. A kernel holds no reference to its arguments
-// (doc/decisions/0011-released-arguments.md): the handle may have been released since, or be another buffer's now.
+// The buffer or image that an argument named when it was set. A kernel holds no reference to its arguments
+// (doc/decisions/0011-released-arguments.md): the handle may have been released since, or be another object's now.
 Result<MemObject*> named_buffer(const Queue& queue, const KernelOnDevice& on, const KernelArguments::Pointer& pointer) {
     const Result<MemObject*> buffer = from_handle<MemObject>(pointer.buffer);
-    if (buffer && &(*buffer)->context() == &queue.context())
+    const bool is_image = on.info->arguments[pointer.index].kind == compiler::ArgumentKind::image;
+    if (buffer && &(*buffer)->context() == &queue.context() && ((*buffer)->image() != nullptr) == is_image)
         return *buffer;
     // Bytes that the kernel never touches are not missed.
     if (on.info->arguments[pointer.index].access == Access::none)
         return nullptr;
-    const std::string text = "kernel " + on.info->name + ": the buffer of argument " + std::to_string(pointer.index) +
-                             " was released between clSetKernelArg and the launch";
+    const std::string text = "kernel " + on.info->name +
+                             (is_image ? ": the image of argument " : ": the buffer of argument ") +
+                             std::to_string(pointer.index) + " was released between clSetKernelArg and the launch";
     queue.context().notify(text);
     return fail(Status::invalid_kernel_args, text);
 }

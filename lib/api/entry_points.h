@@ -176,6 +176,7 @@
     X(clCreateCommandQueueWithPropertiesKHR)                                                                           \
     X(clCreateProgramWithILKHR)                                                                                        \
     X(clGetKernelSuggestedLocalWorkSizeKHR)                                                                            \
+    X(clGetImageRequirementsInfoEXT)                                                                                   \
     X(clGetMemorySpacesPOLDER)                                                                                         \
     X(clGetMemoryTransfersPOLDER)                                                                                      \
     X(clGetMemoryStatisticsPOLDER)                                                                                     \

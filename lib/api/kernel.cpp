@@ -3,6 +3,7 @@
 #include "unified_memory.h"
 
 #include <runtime/kernel.h>
+#include <runtime/sampler.h>
 #include <runtime/svm.h>
 
 #include <algorithm>
@@ -32,11 +33,71 @@ Result<void> set_buffer(Kernel& kernel, cl_uint index, size_t size, const void* 
     }
     if (buffer) {
         POLDER_ASSIGN(object, from_handle<MemObject>(buffer));
+        // CL_INVALID_MEM_OBJECT: an image for an argument that is a pointer.
+        if (object->image())
+            return fail(Status::invalid_mem_object);
         // CL_INVALID_CONTEXT: the buffer is of another context.
         if (&object->context() != &kernel.context())
             return fail(Status::invalid_context);
     }
     kernel.set_buffer(index, buffer);
+    return {};
+}
+
+// Whether an image is of the type that the kernel's source names: "image2d_array_t" and so on.
+bool has_type(const runtime::ImageShape& image, std::string_view type_name) {
+    const bool is_depth = image.format.image_channel_order == CL_DEPTH;
+    switch (image.type) {
+    case CL_MEM_OBJECT_IMAGE1D: return type_name == "image1d_t";
+    case CL_MEM_OBJECT_IMAGE1D_ARRAY: return type_name == "image1d_array_t";
+    case CL_MEM_OBJECT_IMAGE1D_BUFFER: return type_name == "image1d_buffer_t";
+    case CL_MEM_OBJECT_IMAGE2D: return type_name == (is_depth ? "image2d_depth_t" : "image2d_t");
+    case CL_MEM_OBJECT_IMAGE2D_ARRAY: return type_name == (is_depth ? "image2d_array_depth_t" : "image2d_array_t");
+    default: return type_name == "image3d_t";
+    }
+}
+
+Result<void> set_image(Kernel& kernel, cl_uint index, size_t size, const void* value) {
+    const KernelArgument& argument = kernel.info().arguments[index];
+    // CL_INVALID_ARG_SIZE: arg_size is not sizeof(cl_mem).
+    if (size != sizeof(cl_mem))
+        return fail(Status::invalid_arg_size);
+    // CL_INVALID_ARG_VALUE: arg_value is null.
+    if (!value)
+        return fail(Status::invalid_arg_value);
+    cl_mem image = nullptr;
+    std::memcpy(&image, value, sizeof image);
+    POLDER_ASSIGN(object, from_handle<MemObject>(image));
+    // CL_INVALID_MEM_OBJECT: not an image, or one of another type.
+    if (!object->image() || !has_type(*object->image(), argument.image_type))
+        return fail(Status::invalid_mem_object);
+    // CL_INVALID_CONTEXT: the image is of another context.
+    if (&object->context() != &kernel.context())
+        return fail(Status::invalid_context);
+    // CL_INVALID_ARG_VALUE: the kernel would read an image created with CL_MEM_WRITE_ONLY, or write one created with
+    // CL_MEM_READ_ONLY.
+    using Access = KernelArgument::ImageAccess;
+    if ((argument.image_access != Access::write_only && (object->flags() & CL_MEM_WRITE_ONLY)) ||
+        (argument.image_access != Access::read_only && (object->flags() & CL_MEM_READ_ONLY)))
+        return fail(Status::invalid_arg_value);
+    kernel.set_buffer(index, image);
+    return {};
+}
+
+Result<void> set_sampler(Kernel& kernel, cl_uint index, size_t size, const void* value) {
+    // CL_INVALID_ARG_SIZE: arg_size is not sizeof(cl_sampler).
+    if (size != sizeof(cl_sampler))
+        return fail(Status::invalid_arg_size);
+    // CL_INVALID_ARG_VALUE: arg_value is null.
+    if (!value)
+        return fail(Status::invalid_arg_value);
+    cl_sampler handle = nullptr;
+    std::memcpy(&handle, value, sizeof handle);
+    POLDER_ASSIGN(sampler, from_handle<runtime::Sampler>(handle));
+    // CL_INVALID_CONTEXT: the sampler is of another context.
+    if (&sampler->context() != &kernel.context())
+        return fail(Status::invalid_context);
+    kernel.set_sampler(index, sampler->bits());
     return {};
 }
 
@@ -71,9 +132,9 @@ Result<void> set_argument(Kernel& kernel, cl_uint index, size_t size, const void
     case ArgumentKind::constant_pointer: return set_buffer(kernel, index, size, value);
     case ArgumentKind::local_pointer: return set_local(kernel, index, size, value);
     case ArgumentKind::value: return set_value(kernel, index, size, value);
-    // CL_INVALID_SAMPLER, CL_INVALID_MEM_OBJECT: there are no samplers, images or pipes that arg_value could be.
-    case ArgumentKind::sampler:
-        return fail(size == sizeof(cl_sampler) ? Status::invalid_sampler : Status::invalid_arg_size);
+    case ArgumentKind::image: return set_image(kernel, index, size, value);
+    case ArgumentKind::sampler: return set_sampler(kernel, index, size, value);
+    // CL_INVALID_MEM_OBJECT: there are no pipes that arg_value could be.
     default: return fail(Status::invalid_mem_object);
     }
 }

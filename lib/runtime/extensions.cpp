@@ -13,8 +13,12 @@ using enum Extension::Owner;
 constexpr Extension extension_table[] = {
     {"cl_ext_buffer_device_address", CL_MAKE_VERSION(1, 0, 2), both, "Buffers with an address on each device, as numbers."},
     {"cl_intel_unified_shared_memory", CL_MAKE_VERSION(1, 2, 0), both, "Memory of host and devices by its address."},
+    {"cl_ext_image_from_buffer", v1, host_code, "Images of all types that show the bytes of a buffer."},
+    {"cl_ext_image_requirements_info", CL_MAKE_VERSION(0, 5, 0), host_code, "What an image would need, before it is created."},
+    {"cl_khr_3d_image_writes", v1, host_code, "Writes to 3D images in kernels."},
     {"cl_khr_byte_addressable_store", v1, both, "Stores of types smaller than 32 bits through pointers."},
     {"cl_khr_create_command_queue", v1, both, "clCreateCommandQueueWithPropertiesKHR for OpenCL 1.x hosts."},
+    {"cl_khr_depth_images", v1, host_code, "2D images and arrays of depth values."},
     {"cl_khr_device_uuid", v1, both, "A device's and a driver's universally unique identifier."},
     {"cl_khr_expect_assume", v1, both, "__builtin_expect and __builtin_assume in kernels."},
     {"cl_khr_extended_bit_ops", v1, both, "Bit-field insertion and extraction, and bit reversal."},
@@ -24,6 +28,7 @@ constexpr Extension extension_table[] = {
     {"cl_khr_global_int32_extended_atomics", v1, both, "Their minimum, maximum and bit operations."},
     {"cl_khr_icd", v1, platform, "Loading through an installable client driver loader."},
     {"cl_khr_il_program", v1, both, "Programs from SPIR-V."},
+    {"cl_khr_image2d_from_buffer", v1, host_code, "2D images that show the bytes of a buffer."},
     {"cl_khr_int64_base_atomics", v1, both, "Atomics on 64-bit integers."},
     {"cl_khr_int64_extended_atomics", v1, both, "Their minimum, maximum and bit operations."},
     {"cl_khr_integer_dot_product", CL_MAKE_VERSION(2, 0, 0), both, "Dot products of four 8-bit integers."},
@@ -50,16 +55,19 @@ constexpr Extension extension_table[] = {
 };
 
 constexpr Feature feature_table[] = {
+    {"__opencl_c_3d_image_writes", "Writes to 3D images.", Needs::images},
     {"__opencl_c_atomic_order_acq_rel", "Acquire and release order of atomics."},
     {"__opencl_c_atomic_order_seq_cst", "Sequentially consistent atomics."},
     {"__opencl_c_atomic_scope_all_devices", "Atomics between devices."},
     {"__opencl_c_atomic_scope_device", "Atomics between the work-groups of a device."},
     {"__opencl_c_fp64", "Double precision."},
     {"__opencl_c_generic_address_space", "Pointers that need not say their address space."},
+    {"__opencl_c_images", "Images.", Needs::images},
     {"__opencl_c_int64", "64-bit integers."},
     {"__opencl_c_integer_dot_product_input_4x8bit", "Dot products of char4 and uchar4."},
     {"__opencl_c_integer_dot_product_input_4x8bit_packed", "Dot products of four 8-bit integers packed in a uint."},
     {"__opencl_c_program_scope_global_variables", "Variables of program scope in global memory."},
+    {"__opencl_c_read_write_images", "Images that one kernel reads and writes.", Needs::images},
     {"__opencl_c_subgroups", "Sub-group functions."},
     {"__opencl_c_work_group_collective_functions", "Broadcast, reductions and scans over a work-group."},
 };
@@ -91,6 +99,10 @@ std::span<const Extension> extensions() { return extension_table; }
 
 std::span<const Feature> features() { return feature_table; }
 
+bool is_offered(Needs needs, driver::CodeFormat format) {
+    return needs == Needs::nothing || format == driver::CodeFormat::host_function;
+}
+
 std::string platform_extension_names() { return names(of_platform); }
 
 bool has_extension(const Extension& extension, driver::CodeFormat format) {
@@ -114,10 +126,11 @@ std::vector<cl_name_version> device_extension_versions(driver::CodeFormat format
     return versions([format](const Extension& extension) { return has_extension(extension, format); });
 }
 
-std::vector<cl_name_version> feature_versions() {
+std::vector<cl_name_version> feature_versions(driver::CodeFormat format) {
     std::vector<cl_name_version> list;
     for (const Feature& feature : feature_table)
-        list.push_back(name_version(feature.name, CL_MAKE_VERSION(3, 0, 0)));
+        if (is_offered(feature.needs, format))
+            list.push_back(name_version(feature.name, CL_MAKE_VERSION(3, 0, 0)));
     return list;
 }
 

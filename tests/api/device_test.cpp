@@ -119,11 +119,28 @@ TEST_F(Devices, LimitsAreAtLeastThoseOfTheSpecification) {
     }
 }
 
-TEST_F(Devices, ImagesAndPipesAreConsistentlyAbsent) {
+// OpenCL 3.0, table "Device Queries": the least values of a full profile.
+TEST_F(Devices, LimitsOfImagesAreAtLeastThoseOfTheSpecification) {
     for (const cl_device_id device : devices) {
-        EXPECT_EQ(device_value<cl_bool>(device, CL_DEVICE_IMAGE_SUPPORT), cl_bool{CL_FALSE});
-        EXPECT_EQ(device_value<size_t>(device, CL_DEVICE_IMAGE2D_MAX_WIDTH), 0u);
-        EXPECT_EQ(device_value<cl_uint>(device, CL_DEVICE_MAX_SAMPLERS), 0u);
+        EXPECT_EQ(device_value<cl_bool>(device, CL_DEVICE_IMAGE_SUPPORT), cl_bool{CL_TRUE});
+        EXPECT_GE(device_value<cl_uint>(device, CL_DEVICE_MAX_READ_IMAGE_ARGS), 128u);
+        EXPECT_GE(device_value<cl_uint>(device, CL_DEVICE_MAX_WRITE_IMAGE_ARGS), 64u);
+        EXPECT_GE(device_value<cl_uint>(device, CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS), 64u);
+        EXPECT_GE(device_value<size_t>(device, CL_DEVICE_IMAGE2D_MAX_WIDTH), 16384u);
+        EXPECT_GE(device_value<size_t>(device, CL_DEVICE_IMAGE2D_MAX_HEIGHT), 16384u);
+        for (const cl_device_info extent :
+             {CL_DEVICE_IMAGE3D_MAX_WIDTH, CL_DEVICE_IMAGE3D_MAX_HEIGHT, CL_DEVICE_IMAGE3D_MAX_DEPTH})
+            EXPECT_GE(device_value<size_t>(device, extent), 2048u);
+        EXPECT_GE(device_value<size_t>(device, CL_DEVICE_IMAGE_MAX_BUFFER_SIZE), 65536u);
+        EXPECT_GE(device_value<size_t>(device, CL_DEVICE_IMAGE_MAX_ARRAY_SIZE), 2048u);
+        EXPECT_GE(device_value<cl_uint>(device, CL_DEVICE_MAX_SAMPLERS), 16u);
+        EXPECT_GE(device_value<cl_uint>(device, CL_DEVICE_IMAGE_PITCH_ALIGNMENT), 1u);
+        EXPECT_GE(device_value<cl_uint>(device, CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT), 1u);
+    }
+}
+
+TEST_F(Devices, PipesAreConsistentlyAbsent) {
+    for (const cl_device_id device : devices) {
         EXPECT_EQ(device_value<cl_bool>(device, CL_DEVICE_PIPE_SUPPORT), cl_bool{CL_FALSE});
         EXPECT_EQ(device_value<cl_uint>(device, CL_DEVICE_MAX_PIPE_ARGS), 0u);
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""piglit's `cl` profile on Polder, image tests aside.
+"""piglit's `cl` profile on Polder.
 
 Every test passes, or is listed with its reason in piglit_expected.txt; a listed test that passes is named, so that it
 leaves the list.
@@ -32,8 +32,7 @@ def expected_failures():
 def run_profile(scratch):
     """Name -> result of every test that was done within the time: all of them, unless the machine is busy."""
     results = pathlib.Path(scratch, "results")
-    command = ["piglit", "run", "--all-concurrent", "--jobs", "2", "--timeout", "60", "--exclude-tests", "image",
-               "--log-level", "quiet", "cl", str(results)]
+    command = ["piglit", "run", "--all-concurrent", "--jobs", "2", "--timeout", "60", "--log-level", "quiet", "cl", str(results)]
     with subprocess.Popen(command, env=os.environ | {"HOME": scratch}, stdin=subprocess.DEVNULL,
                           start_new_session=True) as process:
         try:

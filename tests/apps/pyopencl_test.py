@@ -55,6 +55,54 @@ def arrays(queue, rng):
                                   indices.astype(np.float32))
 
 
+def images(queue, rng):
+    """Images from arrays, reads with samplers, copies, fills, maps."""
+    context = queue.context
+    program = cl.Program(context, """
+        constant sampler_t nearest = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
+        kernel void transpose(read_only image2d_t from, write_only image2d_t to) {
+            int2 at = (int2)(get_global_id(0), get_global_id(1));
+            write_imagef(to, at.yx, read_imagef(from, nearest, at));
+        }
+        kernel void halve(read_only image2d_t from, sampler_t sampler, global float4 *to, int width) {
+            int2 at = (int2)(get_global_id(0), get_global_id(1));
+            to[at.y * width + at.x] = read_imagef(from, sampler, (float2)(2 * at.x + 1, 2 * at.y + 1));
+        }
+        kernel void slices(read_only image3d_t from, global float *to) {
+            int4 at = (int4)(get_global_id(0), get_global_id(1), get_global_id(2), 0);
+            to[(at.z * get_image_height(from) + at.y) * get_image_width(from) + at.x] = read_imagef(from, nearest, at).x;
+        }""").build()
+    height, width = 48, 70
+    pixels = rng.integers(0, 256, (height, width, 4)).astype(np.uint8)
+    image = cl.image_from_array(context, pixels, 4, norm_int=True)
+    turned = cl.Image(context, cl.mem_flags.READ_WRITE, image.format, shape=(height, width))
+    program.transpose(queue, (width, height), None, image, turned)
+    found = np.empty((width, height, 4), np.uint8)
+    cl.enqueue_copy(queue, found, turned, origin=(0, 0), region=(height, width))
+    np.testing.assert_array_equal(found, pixels.transpose(1, 0, 2))
+    cl.enqueue_fill_image(queue, turned, np.array([1, 0, 1, 0], np.float32), origin=(0, 0), region=(3, 5))
+    cl.enqueue_copy(queue, found, turned, origin=(0, 0), region=(height, width))
+    np.testing.assert_array_equal(found[:5, :3], np.tile(np.array([255, 0, 255, 0], np.uint8), (5, 3, 1)))
+    view = cl.enqueue_map_image(queue, turned, cl.map_flags.READ, (0, 0), (height, width), (width, height, 4),
+                                np.uint8)[0]
+    np.testing.assert_array_equal(view, found)
+    view.base.release(queue)
+
+    colors = rng.random((height, width, 4)).astype(np.float32)
+    image = cl.image_from_array(context, colors, 4)
+    small = cl_array.empty(queue, (height // 2, width // 2, 4), np.float32)
+    sampler = cl.Sampler(context, False, cl.addressing_mode.CLAMP_TO_EDGE, cl.filter_mode.LINEAR)
+    program.halve(queue, (width // 2, height // 2), None, image, sampler, small.data, np.int32(width // 2))
+    expected = colors.reshape(height // 2, 2, width // 2, 2, 4).mean(axis=(1, 3))
+    np.testing.assert_allclose(small.get(), expected, atol=1e-6)
+
+    volume = rng.random((5, 6, 7)).astype(np.float32)
+    image = cl.image_from_array(context, volume, 1)
+    plain = cl_array.empty(queue, volume.shape, np.float32)
+    program.slices(queue, (7, 6, 5), None, image, plain.data)
+    np.testing.assert_array_equal(plain.get(), volume)
+
+
 def elementwise(queue, rng):
     """Kernels made from an expression, and the math functions."""
     combine = ElementwiseKernel(queue.context, "float k, const float *x, const float *y, float *z",
@@ -177,7 +225,7 @@ def random_numbers(queue, rng):
 
 
 TOPICS = {function.__name__: function
-          for function in (arrays, elementwise, reductions, scans, memory_pool, processes,
+          for function in (arrays, images, elementwise, reductions, scans, memory_pool, processes,
                            random_numbers)}
 
 

@@ -8,6 +8,7 @@
 // - A function of ours replaces libclc's of the same name, which it can still call as `libclc.<name>`.
 // - Memory attributes are inferred anew: libclc's say that reading constant memory is no access at
 //   all, which would hide reads of __constant arguments from the analysis of argument uses.
+// - polder_image and polder_sampler become the parameter that they are called with (lib/kernel/cl/image.h).
 // - What the work-group pass defines (get_global_id, ...) is dropped here.
 #include "analyses.h"
 #include "builtin_archive.h"
@@ -15,8 +16,10 @@
 #include "targets/host/host.h"
 #include "targets/nvptx/nvptx.h"
 
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Bitcode/BitcodeWriter.h>
 #include <llvm/Demangle/Demangle.h>
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/LLVMContext.h>
@@ -220,6 +223,34 @@ void keep_what_is_called(llvm::Module& library, const llvm::Module& ours) {
     }
 }
 
+// Image descriptors never change while a kernel executes.
+void mark_descriptor_loads(llvm::Function& function, const llvm::Value& descriptor) {
+    for (llvm::Instruction& instruction : llvm::instructions(function))
+        if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+            load && llvm::getUnderlyingObject(load->getPointerOperand(), 0) == &descriptor)
+            load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(function.getContext(), {}));
+}
+
+// A sampler's bits are its value; an image is a pointer to its descriptor.
+void answer_handles(llvm::Module& module) {
+    for (llvm::Function& function : llvm::make_early_inc_range(module)) {
+        const bool is_sampler = function.getName().starts_with("_Z14polder_sampler");
+        if (!is_sampler && !function.getName().starts_with("_Z12polder_image"))
+            continue;
+        for (llvm::User* user : llvm::make_early_inc_range(function.users())) {
+            auto& call = llvm::cast<llvm::CallInst>(*user);
+            llvm::Value* const argument = call.getArgOperand(0);
+            call.replaceAllUsesWith(is_sampler ? llvm::IRBuilder<>(&call).CreatePtrToInt(argument, call.getType())
+                                               : argument);
+            llvm::Function& caller = *call.getFunction();
+            call.eraseFromParent();
+            if (!is_sampler)
+                mark_descriptor_loads(caller, *argument);
+        }
+        function.eraseFromParent();
+    }
+}
+
 void drop_leaves(llvm::Module& module) {
     for (llvm::Function& function : module)
         if (polder::compiler::is_work_group_leaf(function.getName().str()))
@@ -253,6 +284,7 @@ int main(int argc, char** argv) {
             stop(inputs[i] + ": cannot be linked");
     }
     drop_leaves(*library);
+    answer_handles(*library);
     infer_attributes(*library);
 
     std::string problems;

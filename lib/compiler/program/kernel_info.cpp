@@ -10,6 +10,7 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <polder/image_abi.h>
 
 namespace polder::compiler {
 namespace {
@@ -88,6 +89,15 @@ KernelArgument::ImageAccess image_access_of(const std::string& text) {
     return text == "read_write" ? ImageAccess::read_write : ImageAccess::none;
 }
 
+// What the code may do to an image's elements; the argument itself points to the image's descriptor.
+Access access_of(KernelArgument::ImageAccess access) {
+    switch (access) {
+    case KernelArgument::ImageAccess::read_only: return Access::read;
+    case KernelArgument::ImageAccess::write_only: return Access::write;
+    default: return Access::read_write;
+    }
+}
+
 void set_size(KernelArgument& info, const llvm::Argument& argument) {
     const llvm::DataLayout& layout = argument.getParent()->getParent()->getDataLayout();
     llvm::Type* type = argument.getType();
@@ -116,12 +126,20 @@ KernelArgument argument_info(const llvm::Argument& argument) {
     info.kind = value_kind(base_type, qualifiers);
     if (info.kind == ArgumentKind::value && is_plain_pointer)
         info.kind = pointer_kind(info.address_space);
-    if (info.kind == ArgumentKind::image)
+    if (info.kind == ArgumentKind::image) {
         info.image_access = image_access_of(string_at(kernel, "kernel_arg_access_qual", index));
-    if (is_plain_pointer)
+        info.image_type = base_type;
+    }
+    if (info.kind == ArgumentKind::image)
+        info.access = argument.use_empty() ? Access::none : access_of(info.image_access);
+    else if (is_plain_pointer)
         info.access = access_of(argument);
     set_size(info, argument);
     return info;
+}
+
+uint32_t packed_bytes(const KernelArgument& argument) {
+    return argument.kind == ArgumentKind::image ? sizeof(ImageDescriptor) : argument.size;
 }
 
 // "float4" for <4 x float>; what was unsigned is said beside the type.
@@ -274,7 +292,7 @@ KernelInfo kernel_info(const llvm::Function& kernel) {
         KernelArgument& packed = info.arguments.back();
         offset = llvm::alignTo(offset, packed.alignment);
         packed.offset = static_cast<uint32_t>(offset);
-        offset += packed.size;
+        offset += packed_bytes(packed);
     }
     info.arguments_size = static_cast<uint32_t>(offset);
     info.reqd_work_group_size = size_of(kernel, "reqd_work_group_size");

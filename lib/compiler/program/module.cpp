@@ -45,6 +45,7 @@ void put(ByteWriter& out, const KernelArgument& argument) {
     out.put(argument.access);
     out.put(argument.address_space);
     out.put(argument.image_access);
+    out.put(std::string_view{argument.image_type});
     out.put(std::string_view{argument.type_name});
     out.put(std::string_view{argument.name});
     out.put(argument.is_const);
@@ -62,6 +63,7 @@ KernelArgument get_argument(ByteReader& in) {
     argument.access = in.get<Access>();
     argument.address_space = in.get<AddressSpace>();
     argument.image_access = in.get<KernelArgument::ImageAccess>();
+    argument.image_type = in.get_string();
     argument.type_name = in.get_string();
     argument.name = in.get_string();
     argument.is_const = in.get<bool>();

@@ -54,11 +54,11 @@ Result<Timepoint> FillCommand::submit(Queue& queue, const Execution& execution) 
     return queue.context().domain().fill(execution, to_->storage(), range_, pattern_.bytes());
 }
 
-Result<MapCommand> MapCommand::create(Ref<MemObject> object, ByteRange range, memory::MapAccess access) {
+Result<MapCommand> MapCommand::create(Ref<MemObject> object, const memory::StorageRect& rect,
+                                      memory::MapAccess access) {
     memory::Storage& storage = object->storage();
-    POLDER_ASSIGN(pin, object->context().reported(object->context().domain().reserve_map(storage, range)));
-    POLDER_ASSIGN(record, object->add_map(storage.map_address() + range.begin, memory::StorageRect::of(range), access,
-                                          std::move(pin)));
+    POLDER_ASSIGN(pin, object->context().reported(object->context().domain().reserve_map(storage, rect.span())));
+    POLDER_ASSIGN(record, object->add_map(storage.map_address() + rect.offset, rect, access, std::move(pin)));
     return MapCommand(std::move(object), std::move(record));
 }
 

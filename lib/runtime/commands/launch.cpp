@@ -49,6 +49,12 @@ ArgumentPlace place_of(const KernelArguments::Pointer& pointer, const MemObject&
             DeviceAddress::of(pointer.address.pointer).value - DeviceAddress::of(object.host_pointer()).value};
 }
 
+// The launch puts the address of the image's first element over the descriptor's first member.
+void put_descriptor(std::span<std::byte> block, size_t offset, const ImageShape& image) {
+    const ImageDescriptor descriptor = image.descriptor();
+    std::memcpy(block.data() + offset, &descriptor, sizeof descriptor);
+}
+
 // Gives each __local argument its place behind the kernel's own local memory. Returns where the last one ends.
 uint64_t place_locals(const LoadedCode& code, const KernelArguments& arguments, std::span<std::byte> block) {
     uint64_t end = code.limits().local_bytes;
@@ -106,6 +112,8 @@ Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Exec
         const Access access = access_of(i);
         if (!buffers_[i] || access == Access::none)
             continue;
+        if (const ImageShape* const image = buffers_[i]->image()) [[unlikely]]
+            put_descriptor(block.values(), pointers[i].offset, *image);
         uses.values()[count] = {&buffers_[i]->storage(), buffers_[i]->range(), access};
         places.values()[count++] = i < pointers.size() ? place_of(pointers[i], *buffers_[i]) : ArgumentPlace{};
     }

@@ -15,7 +15,8 @@ compiler::Target describe_target(const driver::DeviceInfo& info) {
         if (has_extension(extension, info.code.format))
             target.extensions.emplace_back(extension.name);
     for (const Feature& feature : features())
-        target.features.emplace_back(feature.name);
+        if (is_offered(feature.needs, info.code.format))
+            target.features.emplace_back(feature.name);
     return target;
 }
 

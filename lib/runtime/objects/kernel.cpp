@@ -10,8 +10,9 @@ using compiler::ArgumentKind;
 using compiler::KernelArgument;
 using compiler::KernelInfo;
 
-bool is_memory_pointer(const KernelArgument& argument) {
-    return argument.kind == ArgumentKind::global_pointer || argument.kind == ArgumentKind::constant_pointer;
+bool holds_mem_object(const KernelArgument& argument) {
+    return argument.kind == ArgumentKind::global_pointer || argument.kind == ArgumentKind::constant_pointer ||
+           argument.kind == ArgumentKind::image;
 }
 
 // Whether two devices' kernels take the same arguments.
@@ -36,7 +37,7 @@ Ref<KernelArguments> unset_arguments(const KernelInfo& info) {
     arguments->unset_count = static_cast<uint32_t>(info.arguments.size());
     for (uint32_t i = 0; i < info.arguments.size(); ++i) {
         const KernelArgument& argument = info.arguments[i];
-        if (is_memory_pointer(argument))
+        if (holds_mem_object(argument))
             arguments->pointers.push_back({i, argument.offset});
         else if (argument.kind == ArgumentKind::local_pointer)
             arguments->locals.push_back({i, argument.offset});
@@ -218,6 +219,10 @@ KernelArguments::Pointer& Kernel::change_pointer(uint32_t index, const void* val
 }
 
 void Kernel::set_buffer(uint32_t index, cl_mem buffer) { change_pointer(index, nullptr).buffer = buffer; }
+
+void Kernel::set_sampler(uint32_t index, uint64_t bits) {
+    std::memcpy(change(index).packed.data() + info().arguments[index].offset, &bits, sizeof bits);
+}
 
 void Kernel::set_pointer(uint32_t index, KernelArguments::Pointer::Origin origin, KnownAddress address) {
     KernelArguments::Pointer& pointer = change_pointer(index, address.pointer);

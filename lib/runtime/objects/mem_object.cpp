@@ -6,13 +6,29 @@
 namespace polder::runtime {
 namespace {
 
-// Maps of buffers are one row.
-ByteRange bytes_of(const memory::StorageRect& rect) {
-    return ByteRange::at(rect.offset, ByteCount{rect.shape.row_bytes});
-}
+// First and behind last element of a map in one dimension.
+struct Span {
+    uint64_t begin;
+    uint64_t size;
+    [[nodiscard]] bool overlaps(const Span& other) const {
+        return begin < other.begin + other.size && other.begin < begin + size;
+    }
+};
 
-bool write_the_same(const memory::StorageRect& rect, memory::MapAccess access, const MapRecord& other) {
-    return access != memory::MapAccess::read && other.writes() && bytes_of(rect).overlaps(bytes_of(other.rect));
+// Maps of one object have the same pitches: those of a buffer none, for they are one row.
+bool overlap(const memory::StorageRect& a, const memory::StorageRect& b, uint64_t object_begin) {
+    const auto part = [&](const memory::StorageRect& rect, size_t dimension) -> Span {
+        const uint64_t offset = rect.offset - object_begin;
+        const driver::RectLayout& pitch = rect.layout;
+        if (pitch.slice_pitch == 0)
+            return dimension == 0 ? Span{offset, rect.shape.row_bytes} : Span{0, 1};
+        switch (dimension) {
+        case 0: return {offset % pitch.slice_pitch % pitch.row_pitch, rect.shape.row_bytes};
+        case 1: return {offset % pitch.slice_pitch / pitch.row_pitch, rect.shape.rows};
+        default: return {offset / pitch.slice_pitch, rect.shape.slices};
+        }
+    };
+    return part(a, 0).overlaps(part(b, 0)) && part(a, 1).overlaps(part(b, 1)) && part(a, 2).overlaps(part(b, 2));
 }
 
 } // namespace
@@ -111,6 +127,25 @@ void MemObject::forget_addresses() noexcept {
     }
 }
 
+Result<Ref<MemObject>> MemObject::create_image(Ref<Context> context, Ref<MemObject> source, cl_mem_flags flags,
+                                               const ImageShape& shape, void* host_pointer,
+                                               std::vector<cl_mem_properties> properties) {
+    const uint64_t size = shape.size();
+    Ref<MemObject> image;
+    if (source) {
+        auto storage = source->storage_;
+        const ByteRange range = ByteRange::at(source->range_.begin, ByteCount{size});
+        void* const kept_pointer = source->host_pointer_;
+        image = Ref<MemObject>::adopt(new MemObject(std::move(context), std::move(source), std::move(storage), flags,
+                                                    range, kept_pointer, std::move(properties)));
+    } else {
+        POLDER_ASSIGN(made, create_buffer(std::move(context), flags, size, host_pointer, std::move(properties)));
+        image = std::move(made);
+    }
+    image->image_ = std::make_unique<const ImageShape>(shape);
+    return image;
+}
+
 MemObject::~MemObject() {
     if (fixed_) [[unlikely]]
         forget_addresses();
@@ -140,8 +175,10 @@ Result<Ref<MapRecord>> MemObject::add_map(std::byte* pointer, const memory::Stor
                                           memory::MapPin pin) {
     auto record = make_ref<MapRecord>(pointer, rect, access, std::move(pin));
     Lock lock(mutex_);
-    if (std::ranges::any_of(maps_, [&](const auto& other) { return write_the_same(rect, access, *other); }))
-        return fail(Status::invalid_operation);
+    const bool writes = access != memory::MapAccess::read;
+    for (const auto& other : maps_)
+        if (writes && other->writes() && overlap(rect, other->rect, range_.begin))
+            return fail(Status::invalid_operation);
     maps_.push_back(record);
     return record;
 }

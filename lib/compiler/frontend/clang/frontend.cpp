@@ -6,6 +6,7 @@
 
 #include <base/options.h>
 
+#include <algorithm>
 #include <clang/Basic/DiagnosticOptions.h>
 #include <clang/CodeGen/CodeGenAction.h>
 #include <clang/Frontend/CompilerInstance.h>
@@ -29,6 +30,10 @@ std::string extension_list(const Target& target) {
     for (const std::string& feature : target.features)
         list += ",+" + feature;
     return list;
+}
+
+bool has_images(const Target& target) {
+    return std::ranges::find(target.features, "__opencl_c_images") != target.features.end();
 }
 
 // Tells whether the preprocessor entered a file that is neither ours nor in memory.
@@ -126,7 +131,8 @@ std::vector<std::string> frontend_arguments(const CompileInput& input, const Bui
         "-disable-llvm-passes",  // -O2 for what Clang itself does by it: bodies of `inline` functions
         "-fdeclare-opencl-builtins", "-finclude-default-header", "-resource-dir", paths().resource_directory,
         "-internal-isystem", paths().resource_directory + "/include", "-main-file-name", source_name,
-        "-U__IMAGE_SUPPORT__", "-D__OPENCL_VERSION__=300", "-ferror-limit", "100",
+        has_images(target) ? "-D__IMAGE_SUPPORT__=1" : "-U__IMAGE_SUPPORT__", "-D__OPENCL_VERSION__=300",
+        "-ferror-limit", "100",
         // Errors since Clang 16; every other OpenCL compiler warns, and programs rely on it.
         "-Wno-error=incompatible-pointer-types", "-Wno-error=int-conversion"};
     arguments.push_back(extension_list(target));

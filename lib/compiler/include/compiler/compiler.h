@@ -42,11 +42,14 @@ enum class ArgumentKind : uint8_t { value, global_pointer, constant_pointer, loc
 struct KernelArgument {
     ArgumentKind kind = ArgumentKind::value;
     uint32_t offset = 0;     // within the packed arguments
-    uint32_t size = 0;       // bytes clSetKernelArg must be given (8 for pointers; 3-vectors count as 4)
+    uint32_t size =
+        0;       // bytes clSetKernelArg must be given (8 for pointers, images and samplers; 3-vectors count as 4)
     uint32_t alignment = 0;  // within the packed arguments
     // What the code can do to the bytes behind a global or constant pointer, its callees included.
     // `none`: never touched. `read`: never written. Never `overwrite`.
     Access access = Access::read_write;
+
+    std::string image_type;  // "image2d_t", ...; empty for anything but images
 
     // clGetKernelArgInfo, if KernelInfo::has_argument_info. The name is empty otherwise.
     AddressSpace address_space = AddressSpace::private_;

@@ -188,6 +188,14 @@ std::string describe(const workgroup::LaneReport& lanes) {
     return text;
 }
 
+workgroup::ArgumentSlot::Kind slot_kind(ArgumentKind kind) {
+    switch (kind) {
+    case ArgumentKind::local_pointer: return workgroup::ArgumentSlot::Kind::local_pointer;
+    case ArgumentKind::image: return workgroup::ArgumentSlot::Kind::image;
+    default: return workgroup::ArgumentSlot::Kind::value;
+    }
+}
+
 class Generation {
 public:
     explicit Generation(const KernelRequest& request, workgroup::Lanes lanes = workgroup::Lanes::where_they_pay)
@@ -249,9 +257,7 @@ private:
         options.lanes = request_.module.options().is_optimized && polder::options::use_lanes() ? wanted_lanes_
                                                                                                : workgroup::Lanes::none;
         for (const KernelArgument& argument : request_.kernel.arguments)
-            options.arguments.push_back({argument.offset, argument.kind == ArgumentKind::local_pointer
-                                                              ? workgroup::ArgumentSlot::Kind::local_pointer
-                                                              : workgroup::ArgumentSlot::Kind::value});
+            options.arguments.push_back({argument.offset, slot_kind(argument.kind)});
         prefer_inlining(*module_);
         auto made = workgroup::make_work_group_function(*kernel_, options);
         if (!made)

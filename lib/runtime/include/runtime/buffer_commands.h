@@ -80,12 +80,12 @@ private:
     FillPattern pattern_;
 };
 
-// Runs once: clEnqueueMapBuffer has registered a map of the application.
+// Runs once: clEnqueueMap* has registered a map of the application.
 class MapCommand final : public Command {
 public:
-    // Reserves the place where the host sees the bytes, because clEnqueueMapBuffer returns its address, and registers the
+    // Reserves the place where the host sees the bytes, because clEnqueueMap* returns its address, and registers the
     // map. mem_object_allocation_failure; invalid_operation when bytes would be mapped for writing twice.
-    static Result<MapCommand> create(Ref<MemObject> object, ByteRange range, memory::MapAccess access);
+    static Result<MapCommand> create(Ref<MemObject> object, const memory::StorageRect& rect, memory::MapAccess access);
     [[nodiscard]] std::byte* pointer() const { return record_->pointer; }
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
     // The map is not registered any more.

@@ -51,6 +51,8 @@ public:
 
     // SVM is offered by devices that compute in host memory.
     [[nodiscard]] bool has_svm() const { return space_->id().is_host(); }
+    // Images are descriptors that the built-in functions of host code read.
+    [[nodiscard]] bool has_images() const { return info().code.format == driver::CodeFormat::host_function; }
     // What programs are compiled for. Sub-devices share their root's, and so do devices that need the same code:
     // two devices share code if the addresses are equal.
     [[nodiscard]] const compiler::Target& target() const { return *target_; }

@@ -11,6 +11,9 @@
 
 namespace polder::runtime {
 
+// What a device must have to offer a feature.
+enum class Needs : uint8_t { nothing, images };
+
 struct Extension {
     // Whether the device has it in its list, the platform has, or both; or only devices that execute host functions, or only
     // the others.
@@ -25,10 +28,13 @@ struct Extension {
 struct Feature {
     std::string_view name;
     std::string_view prose;
+    Needs needs = Needs::nothing;
 };
 
 [[nodiscard]] std::span<const Extension> extensions();
 [[nodiscard]] std::span<const Feature> features();
+// Whether a device that takes such code has what `needs` names.
+[[nodiscard]] bool is_offered(Needs needs, driver::CodeFormat format);
 
 // The names with a space between two, as CL_DEVICE_EXTENSIONS and CL_PLATFORM_EXTENSIONS have them.
 [[nodiscard]] std::string platform_extension_names();
@@ -37,7 +43,7 @@ struct Feature {
 [[nodiscard]] std::vector<cl_name_version> device_extension_versions(driver::CodeFormat format);
 // Whether a device that takes such code has it.
 [[nodiscard]] bool has_extension(const Extension& extension, driver::CodeFormat format);
-[[nodiscard]] std::vector<cl_name_version> feature_versions();
+[[nodiscard]] std::vector<cl_name_version> feature_versions(driver::CodeFormat format);
 
 // The intermediate languages that programs are made from, newest first: "SPIR-V_1.6 …".
 [[nodiscard]] std::string il_names();

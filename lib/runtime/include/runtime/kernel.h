@@ -32,9 +32,10 @@ struct KernelArguments final : RefCounted {
         : RefCounted(), packed(other.packed), pointers(other.pointers), locals(other.locals), is_set(other.is_set),
           unset_count(other.unset_count), indirect(other.indirect) {}
 
-    // An argument that is a pointer to global or constant memory: a buffer, an SVM pointer or null.
+    // An argument that is a pointer to global or constant memory: a buffer, an SVM pointer or null. Or an image, whose
+    // descriptor (kernel_abi.h) the launch puts at `offset`.
     struct Pointer {
-        uint32_t index;   // of the argument
+        uint32_t index;  // of the argument
         uint32_t offset;  // within `packed`
         cl_mem buffer = nullptr;
         // Without a buffer: what is there.
@@ -108,13 +109,14 @@ public:
 
     // The caller has checked index, size and value.
     void set_value(uint32_t index, const void* value);
-    void set_buffer(uint32_t index, cl_mem buffer);
+    void set_buffer(uint32_t index, cl_mem buffer);  // or an image
     void set_svm_pointer(uint32_t index, KnownAddress address);
     // An address in unified shared memory or on a device; any value may be given.
     void set_address(uint32_t index, KnownAddress address);
     void set_indirect(std::vector<KnownAddress> IndirectUses::* list, std::vector<KnownAddress> addresses);
     enum class MayUse : uint8_t { no, yes };
     void set_indirect_kind(Allocation::Kind of, MayUse may_use);
+    void set_sampler(uint32_t index, uint64_t bits);
     void set_local(uint32_t index, uint64_t bytes);
     [[nodiscard]] const Ref<KernelArguments>& arguments() const { return arguments_; }
 

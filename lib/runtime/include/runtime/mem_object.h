@@ -1,4 +1,4 @@
-// MemObject: a buffer or sub-buffer: a range of a storage, with what the application said when it made it.
+// MemObject: a buffer, sub-buffer or image: a range of a storage, with what the application said when it made it.
 // Immutable but for maps and callbacks. Any thread.
 #pragma once
 
@@ -6,6 +6,7 @@
 #include <base/recycled.h>
 #include <memory/storage.h>
 #include <runtime/context.h>
+#include <runtime/image.h>
 
 #include <atomic>
 #include <memory>
@@ -13,7 +14,7 @@
 
 namespace polder::runtime {
 
-// One map of a buffer: from clEnqueueMapBuffer until the unmap command has been submitted.
+// One map of a buffer or image: from clEnqueueMap* until the unmap command has been submitted.
 class MapRecord final : public RefCounted {
 public:
     MapRecord(std::byte* address, const memory::StorageRect& bytes, memory::MapAccess how, memory::MapPin pin)
@@ -47,11 +48,19 @@ public:
     // `host_pointer`.
     static Ref<MemObject> create_view(Ref<Context> context, Ref<memory::Storage> storage, cl_mem_flags flags,
                                       ByteRange range, void* host_pointer, std::vector<cl_mem_properties> properties);
+    // `source`: the buffer or image whose bytes the image shows, whose range is large enough; null: it has bytes of its own,
+    // and host_pointer, if flags ask for it, points to rows with the pitches of `shape`.
+    static Result<Ref<MemObject>> create_image(Ref<Context> context, Ref<MemObject> source, cl_mem_flags flags,
+                                               const ImageShape& shape, void* host_pointer,
+                                               std::vector<cl_mem_properties> properties);
     ~MemObject() override;
 
     [[nodiscard]] Context& context() const { return *context_; }
     [[nodiscard]] memory::Storage& storage() const { return *storage_; }
+    // What a sub-buffer is a part of, and what an image was created from.
     [[nodiscard]] MemObject* parent() const { return parent_.get(); }
+    // Null for buffers.
+    [[nodiscard]] const ImageShape* image() const { return image_.get(); }
     [[nodiscard]] cl_mem_flags flags() const { return flags_; }
     [[nodiscard]] void* host_pointer() const { return host_pointer_; }
     [[nodiscard]] const std::vector<cl_mem_properties>& properties() const { return properties_; }
@@ -100,6 +109,7 @@ private:
     ByteRange range_;
     void* host_pointer_;
     std::vector<cl_mem_properties> properties_;
+    std::unique_ptr<const ImageShape> image_;
     mutable Mutex mutex_;
     std::vector<Ref<MapRecord>> maps_ POLDER_GUARDED_BY(mutex_);
     bool is_view_ = false;

@@ -83,7 +83,7 @@ public:
 
     llvm::Value* argument(const llvm::Argument& parameter, const ArgumentSlot& slot) {
         llvm::Value* address = byte_address(function_.getArg(abi::args), slot.offset);
-        if (parameter.hasByValAttr())
+        if (parameter.hasByValAttr() || slot.kind == ArgumentSlot::Kind::image)
             return cast(address, parameter.getType());
         if (slot.kind == ArgumentSlot::Kind::local_pointer) {
             llvm::Value* offset = invariant_load(builder_.getInt64Ty(), address, slot.offset);

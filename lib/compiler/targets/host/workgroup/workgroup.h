@@ -46,7 +46,8 @@ namespace polder::compiler::workgroup {
 
 struct ArgumentSlot {
     uint64_t offset = 0;  // within the packed arguments
-    enum class Kind : uint8_t { value, local_pointer } kind = Kind::value;
+    // `image`: the parameter points to the slot.
+    enum class Kind : uint8_t { value, local_pointer, image } kind = Kind::value;
 };
 
 // Whether neighbouring work-items may run side by side; `wherever_possible` is for tests.

@@ -1,0 +1,41 @@
+// How host code sees an image argument: a descriptor within the packed arguments. Known to generated code, through
+// lib/kernel/cl/image.h: change both together and raise `kernel_abi_version` (kernel_abi.h). The kernel's parameter is a pointer
+// to the descriptor, wherever the arguments are.
+//
+// A sampler argument is 8 bytes: the bits of CLK_NORMALIZED_COORDS_TRUE, CLK_ADDRESS_* and CLK_FILTER_* that OpenCL C's samplers
+// have.
+#pragma once
+
+#include <cstdint>
+
+namespace polder {
+
+// Pitches are in bytes, extents in elements.
+struct ImageDescriptor {
+    uint64_t data;  // address of the first element; filled in by the launch
+    uint64_t row_pitch;  // from row to row; in a 1D array, from layer to layer
+    uint64_t slice_pitch;  // from slice to slice; in a 2D array, from layer to layer
+    // In the order of coordinates: the number of an array's layers follows its last dimension. At least 1.
+    int32_t width;
+    int32_t height;
+    int32_t depth;
+    uint32_t channel_order;  // CL_RGBA, ...
+    uint32_t channel_type;  // CL_UNORM_INT8, ...
+    uint32_t element_bytes;
+    uint32_t kind;  // an ImageKind
+    uint32_t reserved;
+};
+static_assert(sizeof(ImageDescriptor) == 56 && alignof(ImageDescriptor) == 8);
+
+// Formats whose elements kernels read and write inline; all others go through functions for any format.
+enum class ImageKind : uint32_t {
+    other = 0,
+    rgba_float = 1,
+    rgba_unorm8 = 2,
+    rgba_int32 = 3,  // signed or unsigned
+    rgba_uint8 = 4,
+    r_float = 5,
+    r_unorm8 = 6,
+};
+
+}  // namespace polder

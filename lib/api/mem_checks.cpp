@@ -1,0 +1,71 @@
+#include "mem_checks.h"
+
+namespace polder::api {
+
+using runtime::MemObject;
+
+namespace {
+
+Result<MemObject*> check_object(const EnqueueCall& call, cl_mem handle) {
+    POLDER_ASSIGN(object, from_handle<MemObject>(handle));
+    // CL_INVALID_CONTEXT: the object and the queue are of different contexts.
+    if (&object->context() != &call.context())
+        return fail(Status::invalid_context);
+    return object;
+}
+
+} // namespace
+
+Result<MemObject*> check_buffer(const EnqueueCall& call, cl_mem handle) {
+    POLDER_ASSIGN(buffer, check_object(call, handle));
+    // CL_INVALID_MEM_OBJECT: an image.
+    if (buffer->image())
+        return fail(Status::invalid_mem_object);
+    // CL_MISALIGNED_SUB_BUFFER_OFFSET: the origin of the sub-buffer is not aligned for the device of the queue.
+    if (buffer->offset_in_parent() % call.queue().device().info().base_address_alignment != 0)
+        return fail(Status::misaligned_sub_buffer_offset);
+    return buffer;
+}
+
+Result<MemObject*> check_image(const EnqueueCall& call, cl_mem handle) {
+    POLDER_ASSIGN(image, check_object(call, handle));
+    // CL_INVALID_MEM_OBJECT: not an image.
+    if (!image->image())
+        return fail(Status::invalid_mem_object);
+    // CL_INVALID_OPERATION: the device of the queue does not support images.
+    if (!call.queue().device().has_images())
+        return fail(Status::invalid_operation);
+    return image;
+}
+
+Result<void> check_host_reads(const MemObject& object) {
+    // CL_INVALID_OPERATION: the object was created with CL_MEM_HOST_WRITE_ONLY or CL_MEM_HOST_NO_ACCESS.
+    if (object.flags() & (CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS))
+        return fail(Status::invalid_operation);
+    return {};
+}
+
+Result<void> check_host_writes(const MemObject& object) {
+    // CL_INVALID_OPERATION: the object was created with CL_MEM_HOST_READ_ONLY or CL_MEM_HOST_NO_ACCESS.
+    if (object.flags() & (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS))
+        return fail(Status::invalid_operation);
+    return {};
+}
+
+Result<memory::MapAccess> check_map_flags(const MemObject& object, cl_map_flags flags) {
+    constexpr cl_map_flags known = CL_MAP_READ | CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
+    // CL_INVALID_VALUE: map_flags are unknown, or CL_MAP_WRITE_INVALIDATE_REGION is combined with another.
+    if ((flags & ~known) || ((flags & CL_MAP_WRITE_INVALIDATE_REGION) && (flags & (CL_MAP_READ | CL_MAP_WRITE))))
+        return fail(Status::invalid_value);
+    if (flags & CL_MAP_READ)
+        POLDER_TRY(check_host_reads(object));
+    if (flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION))
+        POLDER_TRY(check_host_writes(object));
+    if (flags & CL_MAP_WRITE_INVALIDATE_REGION)
+        return memory::MapAccess::write_invalidate;
+    if (flags & CL_MAP_WRITE)
+        return flags & CL_MAP_READ ? memory::MapAccess::read_write : memory::MapAccess::write;
+    return memory::MapAccess::read;
+}
+
+} // namespace polder::api

@@ -1,0 +1,276 @@
+// Reading images: which elements a sampler chooses for a coordinate, and what becomes of them. OpenCL C 3.0, section 8.2.
+//
+// Coordinates that are no numbers choose some element, or the border; they are never an address.
+#pragma once
+
+#include "image.h"
+
+#define SAMPLING static inline __attribute__((always_inline))
+
+// Which part of a coordinate counts: all of `dims` are sampled; an array's layer is the one behind them.
+struct Sampled {
+    int dims;
+    int is_array;
+};
+
+// From -2 to size + 1, so that what is outside stays outside; NaN is.
+SAMPLING int whole(float value, int size) {
+    return (int)__builtin_elementwise_min(__builtin_elementwise_max(value, -2.0f), (float)size + 1.0f);
+}
+
+SAMPLING int into(int place, int size) { return smallest(largest(place, 0), size - 1); }
+
+SAMPLING int layer_of(float layer, int count) { return into(whole(__builtin_elementwise_rint(layer), count), count); }
+
+// 0 to 1, there and back.
+SAMPLING float mirrored(float s) { return __builtin_elementwise_abs(s - 2.0f * __builtin_elementwise_rint(0.5f * s)); }
+
+SAMPLING float unnormalized(float s, int size, uint sampler) {
+    return sampler & CLK_NORMALIZED_COORDS_TRUE ? s * (float)size : s;
+}
+
+// Whether what is outside of the image has the border's color.
+SAMPLING bool has_border(uint sampler) {
+    const uint address = sampler & ADDRESS_MASK;
+    return address == CLK_ADDRESS_CLAMP || address == CLK_ADDRESS_NONE;
+}
+
+SAMPLING int nearest_place(float s, int size, uint sampler) {
+    const uint address = sampler & ADDRESS_MASK;
+    if (address == CLK_ADDRESS_REPEAT) {
+        const int place = whole(__builtin_elementwise_floor((s - __builtin_elementwise_floor(s)) * (float)size), size);
+        return largest(place > size - 1 ? place - size : place, 0);
+    }
+    if (address == CLK_ADDRESS_MIRRORED_REPEAT)
+        return into(whole(__builtin_elementwise_floor(mirrored(s) * (float)size), size), size);
+    const int place = whole(__builtin_elementwise_floor(unnormalized(s, size, sampler)), size);
+    return address == CLK_ADDRESS_CLAMP_TO_EDGE ? into(place, size) : place;
+}
+
+struct Neighbours {
+    int low;
+    int high;
+    float fraction;  // how near to the high one
+};
+
+SAMPLING struct Neighbours neighbours(float s, int size, uint sampler) {
+    const uint address = sampler & ADDRESS_MASK;
+    float u;
+    if (address == CLK_ADDRESS_REPEAT)
+        u = (s - __builtin_elementwise_floor(s)) * (float)size;
+    else if (address == CLK_ADDRESS_MIRRORED_REPEAT)
+        u = mirrored(s) * (float)size;
+    else
+        u = unnormalized(s, size, sampler);
+    const float place = u - 0.5f;
+    const float low = __builtin_elementwise_floor(place);
+    struct Neighbours found = {whole(low, size), whole(low + 1.0f, size), place - low};
+    if (address == CLK_ADDRESS_REPEAT) {
+        found.low = found.low < 0 ? found.low + size : found.low;
+        found.high = found.high > size - 1 ? found.high - size : found.high;
+    }
+    if (!has_border(sampler)) {
+        found.low = into(found.low, size);
+        found.high = into(found.high, size);
+    }
+    return found;
+}
+
+// The alpha of the color outside of an image: 0 for orders that have an alpha.
+SAMPLING int border_alpha(Image image) {
+    switch (image->channel_order) {
+    case CLK_R:
+    case CLK_RG:
+    case CLK_RGB:
+    case CLK_LUMINANCE:
+    case CLK_sRGB: return 1;
+    default: return 0;
+    }
+}
+
+SAMPLING int4 inside_or_first(int4 at, bool is_in) { return is_in ? at : (int4)0; }
+
+// --- elements of a kind that is known when this is compiled ---
+
+SAMPLING float4 float_of_kind(Image image, int4 at, int count, uint kind) {
+    switch (kind) {
+    case KIND_RGBA_FLOAT: return *(const __global float4*)element_at(image, at, count, 16);
+    case KIND_RGBA_UNORM8: {
+        // 255 times this is 1.
+        const float unit = 1.0f / 255.0f;
+        const uint c = *(const __global uint*)element_at(image, at, count, 4);
+        return (float4)((float)(c & 255) * unit, (float)(c >> 8 & 255) * unit, (float)(c >> 16 & 255) * unit,
+                        (float)(c >> 24) * unit);
+    }
+    case KIND_R_FLOAT: return (float4)(*(const __global float*)element_at(image, at, count, 4), 0, 0, 1);
+    case KIND_R_UNORM8: return (float4)((float)*element_at(image, at, count, 1) * (1.0f / 255.0f), 0, 0, 1);
+    default: return polder_image_load_float(image, element_at(image, at, count, image->element_bytes));
+    }
+}
+
+SAMPLING int4 int_of_kind(Image image, int4 at, int count, uint kind) {
+    switch (kind) {
+    case KIND_RGBA_INT32: return *(const __global int4*)element_at(image, at, count, 16);
+    case KIND_RGBA_UINT8: {
+        const uint c = *(const __global uint*)element_at(image, at, count, 4);
+        return (int4)(c & 255, c >> 8 & 255, c >> 16 & 255, c >> 24);
+    }
+    default: return polder_image_load_int(image, element_at(image, at, count, image->element_bytes));
+    }
+}
+
+// --- one element, whatever its kind ---
+
+SAMPLING float4 load_float(Image image, int4 at, int count) {
+    switch (image->kind) {
+    case KIND_RGBA_FLOAT: return float_of_kind(image, at, count, KIND_RGBA_FLOAT);
+    case KIND_RGBA_UNORM8: return float_of_kind(image, at, count, KIND_RGBA_UNORM8);
+    case KIND_R_FLOAT: return float_of_kind(image, at, count, KIND_R_FLOAT);
+    case KIND_R_UNORM8: return float_of_kind(image, at, count, KIND_R_UNORM8);
+    default: return float_of_kind(image, at, count, 0);
+    }
+}
+
+SAMPLING int4 load_int(Image image, int4 at, int count) {
+    switch (image->kind) {
+    case KIND_RGBA_INT32: return int_of_kind(image, at, count, KIND_RGBA_INT32);
+    case KIND_RGBA_UINT8: return int_of_kind(image, at, count, KIND_RGBA_UINT8);
+    default: return int_of_kind(image, at, count, 0);
+    }
+}
+
+// --- reads without a sampler: outside of the image is undefined, here zeros ---
+
+#define DEFINE_PLAIN_READ(T)                                                                           \
+    SAMPLING T##4 read_plain_##T(Image image, int4 at, int count) {                                    \
+        T##4 color = 0;                                                                                \
+        if (is_inside(image, at, count))                                                               \
+            color = load_##T(image, at, count);                                                        \
+        return color;                                                                                  \
+    }
+
+// --- the nearest element ---
+
+SAMPLING int4 with_layer(Image image, int4 at, float4 coordinate, struct Sampled how) {
+    if (how.is_array && how.dims == 1)
+        at.y = layer_of(coordinate.y, image->height);
+    if (how.is_array && how.dims == 2)
+        at.z = layer_of(coordinate.z, image->depth);
+    return at;
+}
+
+SAMPLING int4 nearest(Image image, uint sampler, float4 coordinate, struct Sampled how) {
+    int4 at = 0;
+    at.x = nearest_place(coordinate.x, image->width, sampler);
+    if (how.dims > 1)
+        at.y = nearest_place(coordinate.y, image->height, sampler);
+    if (how.dims > 2)
+        at.z = nearest_place(coordinate.z, image->depth, sampler);
+    return with_layer(image, at, coordinate, how);
+}
+
+// At integer coordinates, an array's layer is clamped, whatever the sampler.
+SAMPLING int4 with_whole_layer(Image image, int4 at, struct Sampled how) {
+    if (how.is_array && how.dims == 1)
+        at.y = into(at.y, image->height);
+    if (how.is_array && how.dims == 2)
+        at.z = into(at.z, image->depth);
+    return at;
+}
+
+// What is not inside is read by a function that is rarely called: what is inside is then read where the kernel says, which
+// lanes do as one access.
+#define DEFINE_NEAREST_READS(T)                                                                        \
+    SAMPLING T##4 border_##T(Image image) { return (T##4)(0, 0, 0, border_alpha(image)); }              \
+    SAMPLING T##4 read_nearest_##T(Image image, uint sampler, float4 coordinate, struct Sampled how) { \
+        const int count = how.dims + how.is_array;                                                     \
+        const int4 at = nearest(image, sampler, coordinate, how);                                      \
+        if (!has_border(sampler))                                                                      \
+            return load_##T(image, at, count);                                                         \
+        const bool is_in = is_inside(image, at, count);                                                \
+        const T##4 color = load_##T(image, inside_or_first(at, is_in), count);                         \
+        return is_in ? color : border_##T(image);                                                      \
+    }                                                                                                  \
+    SAMPLING T##4 read_whole_##T(Image image, uint sampler, int4 place, struct Sampled how) {          \
+        const int count = how.dims + how.is_array;                                                     \
+        int4 at = with_whole_layer(image, place, how);                                                 \
+        T##4 color = border_##T(image);                                                                \
+        if (is_inside(image, at, count)) {                                                             \
+            color = load_##T(image, at, count);                                                        \
+        } else if (!has_border(sampler)) {                                                             \
+            at.x = into(at.x, image->width);                                                           \
+            if (count > 1)                                                                             \
+                at.y = into(at.y, image->height);                                                      \
+            if (count > 2)                                                                             \
+                at.z = into(at.z, image->depth);                                                       \
+            color = polder_image_load_##T(image, element_at(image, at, count, image->element_bytes));  \
+        }                                                                                              \
+        return color;                                                                                  \
+    }
+
+// --- the weighted mean of neighbours ---
+
+SAMPLING float4 weighted(float4 low, float4 high, float fraction) { return low * (1.0f - fraction) + high * fraction; }
+
+struct Corner {
+    Image image;
+    uint sampler;
+    uint kind;
+    int count;
+    float4 border;
+};
+
+SAMPLING float4 corner(struct Corner of, int x, int y, int z) {
+    const int4 at = (int4)(x, y, z, 0);
+    if (!has_border(of.sampler))
+        return float_of_kind(of.image, at, of.count, of.kind);
+    const bool is_in = is_inside(of.image, at, of.count);
+    const float4 color = float_of_kind(of.image, inside_or_first(at, is_in), of.count, of.kind);
+    return is_in ? color : of.border;
+}
+
+SAMPLING float4 linear_of_kind(Image image, uint sampler, float4 coordinate, struct Sampled how, uint kind) {
+    const struct Corner of = {image, sampler, kind, how.dims + how.is_array,
+                              (float4)(0, 0, 0, border_alpha(image))};
+    const int4 layer = with_layer(image, (int4)0, coordinate, how);
+    const struct Neighbours x = neighbours(coordinate.x, image->width, sampler);
+    if (how.dims == 1)
+        return weighted(corner(of, x.low, layer.y, 0), corner(of, x.high, layer.y, 0), x.fraction);
+    const struct Neighbours y = neighbours(coordinate.y, image->height, sampler);
+    struct Neighbours z = {layer.z, layer.z, 0};
+    if (how.dims > 2)
+        z = neighbours(coordinate.z, image->depth, sampler);
+    const float4 first =
+        weighted(weighted(corner(of, x.low, y.low, z.low), corner(of, x.high, y.low, z.low), x.fraction),
+                 weighted(corner(of, x.low, y.high, z.low), corner(of, x.high, y.high, z.low), x.fraction), y.fraction);
+    if (how.dims == 2)
+        return first;
+    const float4 second =
+        weighted(weighted(corner(of, x.low, y.low, z.high), corner(of, x.high, y.low, z.high), x.fraction),
+                 weighted(corner(of, x.low, y.high, z.high), corner(of, x.high, y.high, z.high), x.fraction),
+                 y.fraction);
+    return weighted(first, second, z.fraction);
+}
+
+// Of any format.
+ANY_FORMAT float4 polder_image_linear(Image image, uint sampler, float4 coordinate, int dims, int is_array);
+
+SAMPLING float4 read_linear(Image image, uint sampler, float4 coordinate, struct Sampled how) {
+    switch (image->kind) {
+    case KIND_RGBA_FLOAT: return linear_of_kind(image, sampler, coordinate, how, KIND_RGBA_FLOAT);
+    case KIND_RGBA_UNORM8: return linear_of_kind(image, sampler, coordinate, how, KIND_RGBA_UNORM8);
+    case KIND_R_FLOAT: return linear_of_kind(image, sampler, coordinate, how, KIND_R_FLOAT);
+    default: return polder_image_linear(image, sampler, coordinate, how.dims, how.is_array);
+    }
+}
+
+DEFINE_PLAIN_READ(float)
+DEFINE_PLAIN_READ(int)
+DEFINE_NEAREST_READS(float)
+DEFINE_NEAREST_READS(int)
+
+SAMPLING float4 read_float(Image image, uint sampler, float4 coordinate, struct Sampled how) {
+    if ((sampler & FILTER_MASK) == CLK_FILTER_LINEAR)
+        return read_linear(image, sampler, coordinate, how);
+    return read_nearest_float(image, sampler, coordinate, how);
+}

@@ -1,0 +1,77 @@
+// ImageShape: what makes a memory object an image: its type, format, extents and pitches. An image's bytes are rows of a storage
+// like any buffer's, so that all image commands are commands on rectangles of bytes.
+//
+// Values; any thread. Sizes and pitches are in bytes, extents in elements.
+#pragma once
+
+#include <memory/domain.h>
+
+#include <CL/cl.h>
+#include <array>
+#include <optional>
+#include <polder/image_abi.h>
+#include <span>
+#include <vector>
+
+namespace polder::runtime {
+
+// CL_DEVICE_IMAGE*_MAX_*: the same for all devices that have images.
+inline constexpr size_t image_2d_extent_max = 16384;
+inline constexpr size_t image_3d_extent_max = 2048;
+inline constexpr size_t image_array_size_max = 2048;
+inline constexpr size_t image_buffer_width_max = size_t{1} << 27;
+inline constexpr cl_uint image_arguments_max = 128;
+inline constexpr cl_uint samplers_max = 64;
+// CL_DEVICE_IMAGE_PITCH_ALIGNMENT and CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT, in elements: any element may begin a row.
+inline constexpr cl_uint image_alignment_elements = 1;
+
+// Bytes of one element; nothing for an order or type that is unknown, a combination that the specification excludes, or
+// elements whose bits are no power of two.
+[[nodiscard]] std::optional<uint32_t> element_bytes(const cl_image_format& format);
+
+// What kernels do with an image of a format: CL_MEM_READ_ONLY and so on, as clGetSupportedImageFormats is asked.
+[[nodiscard]] std::vector<cl_image_format> supported_formats(cl_mem_flags flags, cl_mem_object_type type);
+[[nodiscard]] bool is_supported(const cl_image_format& format, cl_mem_object_type type);
+
+[[nodiscard]] constexpr bool is_image_type(cl_mem_object_type type) {
+    return type >= CL_MEM_OBJECT_IMAGE2D && type <= CL_MEM_OBJECT_IMAGE1D_BUFFER;
+}
+
+// The largest width, height, depth and array size of a type; 0 where it has none.
+struct ImageExtents {
+    size_t width = 0;
+    size_t height = 0;
+    size_t depth = 0;
+    size_t array_size = 0;
+    friend bool operator==(const ImageExtents&, const ImageExtents&) = default;
+};
+[[nodiscard]] ImageExtents largest_extents(cl_mem_object_type type);
+
+struct ImageShape {
+    cl_mem_object_type type = CL_MEM_OBJECT_IMAGE2D;
+    cl_image_format format{};
+    uint32_t element_bytes = 0;
+    ImageExtents extents;  // 0 where the type has none
+    size_t row_pitch = 0;
+    size_t slice_pitch = 0;  // 0 where the type has neither slices nor layers
+
+    // Extents in the order of origins and regions, at least 1.
+    [[nodiscard]] std::array<size_t, 3> region() const;
+    // The layers of a 1D array are rows here.
+    [[nodiscard]] driver::RectLayout layout() const;
+    [[nodiscard]] uint64_t size() const;
+    [[nodiscard]] ImageDescriptor descriptor() const;
+    // The bytes of a region that is inside of the image, from the image's first byte on.
+    [[nodiscard]] memory::StorageRect rect(const size_t* origin, const size_t* region) const;
+};
+
+// One element of `format` as clEnqueueFillImage makes it of a color: four floats, ints or unsigned ints, or one float for a
+// depth image.
+struct ImageElement {
+    std::array<std::byte, 16> bytes{};
+    uint32_t size = 0;
+    [[nodiscard]] std::span<const std::byte> span() const { return std::span(bytes).first(size); }
+};
+[[nodiscard]] ImageElement element_of_color(const cl_image_format& format, const void* color);
+
+}  // namespace polder::runtime

@@ -1,0 +1,24 @@
+// The command on images that is not one on a rectangle of a buffer already (buffer_commands.h): fill.
+#pragma once
+
+#include <runtime/command.h>
+#include <runtime/mem_object.h>
+
+namespace polder::runtime {
+
+class FillImageCommand final : public Command {
+public:
+    // `rect` within the storage.
+    FillImageCommand(Ref<MemObject> to, const memory::StorageRect& rect, const ImageElement& element)
+        : to_(std::move(to)), rect_(rect), element_(element) {}
+    Result<void> reserve(const Queue& queue) const override;
+    [[nodiscard]] memory::Announcement announce(const Queue& queue) const override;
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+
+private:
+    Ref<MemObject> to_;
+    memory::StorageRect rect_;
+    ImageElement element_;
+};
+
+}  // namespace polder::runtime
