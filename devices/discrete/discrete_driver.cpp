@@ -42,12 +42,14 @@ class DiscreteDriver final : public driver::Driver {
         const Parameters parameters = parse_parameters(text, index);
         POLDER_ASSIGN(arena, Arena::create(ByteCount{parameters.memory_bytes}, ByteCount{local_region_bytes}));
         SharedMemory shared{arena, std::make_shared<devices::InterconnectModel>(parameters.link), nullptr};
-        if (parameters.peer == Parameters::Peer::direct) {
+        const bool is_coherent = parameters.unified == Parameters::Unified::coherent;
+        if (parameters.peer == Parameters::Peer::direct && !is_coherent) {
             shared.peers = peers_;
             peers_->add(space, arena);
         }
         std::vector<int> processors = devices::usable_processors();
-        driver::DeviceInfo info = device_info(index, space, parameters, static_cast<uint32_t>(processors.size()));
+        driver::DeviceInfo info =
+            device_info(index, is_coherent ? host_space : space, parameters, static_cast<uint32_t>(processors.size()));
         info.memory_bytes = arena->size().value;
         auto device = std::make_unique<DiscreteDevice>(std::move(info), std::move(shared), std::move(processors));
         POLDER_TRY(device->start());

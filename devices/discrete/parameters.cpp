@@ -49,6 +49,8 @@ bool apply(Parameters& parameters, std::string_view key, std::string_view value)
         parameters.link.latency_ns = *ns;
     } else if (key == "peer" && (value == "0" || value == "1")) {
         parameters.peer = value == "1" ? Parameters::Peer::direct : Parameters::Peer::none;
+    } else if (key == "unified" && (value == "0" || value == "coherent")) {
+        parameters.unified = value == "coherent" ? Parameters::Unified::coherent : Parameters::Unified::no;
     } else {
         return false;
     }
@@ -74,7 +76,7 @@ Parameters parse_parameters(std::string_view text, uint32_t index) {
     if (!malformed.empty())
         log::line(log::Category::warning,
                   "POCL_DISCRETE%u_PARAMETERS: %s not understood, defaults taken; "
-                  "expected memory=256M,bandwidth=16G,latency=5us,peer=1",
+                  "expected memory=256M,bandwidth=16G,latency=5us,peer=1,unified=coherent",
                   index, malformed.c_str());
     return parameters;
 }

@@ -155,7 +155,9 @@ void Platform::make_spaces_and_devices() {
     driver::Device* host_device = nullptr;
     memory::AllocationPolicy host_policy = common;
     for (const Opened& opened : opened_) {
-        if (host_device || !opened.device->info().space.is_host())
+        // Of several, the one that offers most of it.
+        if (!opened.device->info().space.is_host() ||
+            (host_device && host_device->info().memory_bytes >= opened.device->info().memory_bytes))
             continue;
         host_device = opened.device;
         host_policy = policy_of(opened.allocation, opened.parameters_name, common);
