@@ -304,9 +304,9 @@ TEST_F(ImageCommands, RegionsOutOfBoundsAreRefused) {
         EXPECT_EQ(read_error(image, zero, type.extent.data(), row - 1), CL_INVALID_VALUE);
         EXPECT_EQ(read_error(image, zero, type.extent.data(), SIZE_MAX, type.extent[2] > 1 ? SIZE_MAX : 0),
                   type.extent[1] == 1 ? CL_SUCCESS : CL_INVALID_VALUE);
-        if (image_info<size_t>(image, CL_IMAGE_SLICE_PITCH) == 0)
+        if (image_info<size_t>(image, CL_IMAGE_SLICE_PITCH) == 0) {
             EXPECT_EQ(read_error(image, zero, type.extent.data(), 0, row * type.extent[1]), CL_INVALID_VALUE);
-        else
+        } else
             EXPECT_EQ(read_error(image, zero, type.extent.data(), 0, row - 1), CL_INVALID_VALUE);
     }
 }
@@ -392,8 +392,9 @@ TEST_F(ImageCommands, HostAccessIsWhatTheFlagsAllow) {
             void* const mapped = clEnqueueMapImage(queue, image, CL_TRUE, static_cast<cl_map_flags>(flag), zero, one,
                                                    &pitch, nullptr, 0, nullptr, nullptr, &error);
             EXPECT_EQ(error, expected);
-            if (mapped)
+            if (mapped) {
                 EXPECT_EQ(clEnqueueUnmapMemObject(queue, image, mapped, 0, nullptr, nullptr), CL_SUCCESS);
+            }
         }
     }
 }

@@ -225,8 +225,9 @@ TEST_F(Sampling, IntegerCoordinatesAreExact) {
                 std::array<int, 3> place{};
                 for (size_t d = 0; d < kind.dims + kind.is_array; ++d)
                     place[d] = at[i][d];
-                if (reference.is_inside(place))
+                if (reference.is_inside(place)) {
                     ASSERT_NO_FATAL_FAILURE(expect_near(found[i], reference.color(place), 0, i));
+                }
             }
         }
     }

@@ -36,9 +36,9 @@ protected:
         SCOPED_TRACE(testing::Message() << "query 0x" << std::hex << query.name);
         size_t size = 0;
         ASSERT_EQ(ask(query.name, 0, nullptr, &size), CL_SUCCESS);
-        if (query.count == any)
+        if (query.count == any) {
             EXPECT_EQ(size % query.unit, 0u);
-        else
+        } else
             EXPECT_EQ(size, query.unit);
         EXPECT_EQ(ask(query.name, 0, nullptr, nullptr), CL_SUCCESS);
         // Without a place its size does not matter.

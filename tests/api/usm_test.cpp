@@ -185,8 +185,9 @@ TEST_F(Usm, KernelsFollowPointersInMemoryByListAndByKind) {
             ASSERT_EQ(copy(on, CL_TRUE, part, start.data(), bytes, 0, nullptr, nullptr), CL_SUCCESS);
         ASSERT_EQ(copy(on, CL_TRUE, table, parts, sizeof parts, 0, nullptr, nullptr), CL_SUCCESS);
         // The newest bytes of one part are in another memory.
-        if (i != 0)
+        if (i != 0) {
             ASSERT_EQ(copy(queue, CL_TRUE, parts[1], numbers(50).data(), bytes, 0, nullptr, nullptr), CL_SUCCESS);
+        }
         const cl_int first = i != 0 ? 50 : 0;
         for (const bool by_list : {true, false}) {
             const OwnedKernel kernel = make_kernel(program, "follow");
@@ -195,10 +196,10 @@ TEST_F(Usm, KernelsFollowPointersInMemoryByListAndByKind) {
             ASSERT_EQ(clSetKernelArg(kernel, 1, sizeof entries, &entries), CL_SUCCESS);
             ASSERT_EQ(clSetKernelArg(kernel, 2, sizeof value, &value), CL_SUCCESS);
             const cl_bool yes = CL_TRUE;
-            if (by_list)
+            if (by_list) {
                 ASSERT_EQ(clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL, sizeof parts, parts),
                           CL_SUCCESS);
-            else
+            } else
                 ASSERT_EQ(
                     clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL, sizeof yes, &yes),
                     CL_SUCCESS);
@@ -309,8 +310,9 @@ TEST_F(Usm, AllocationsRefuseBadArguments) {
     }
     EXPECT_EQ(host(context, {flags, on_device, 0}, 64, 0), CL_INVALID_PROPERTY);
     EXPECT_EQ(device(devices.back(), {flags, on_host, 0}, 64, 0), CL_INVALID_PROPERTY);
-    if (devices.size() > 1)
+    if (devices.size() > 1) {
         EXPECT_EQ(shared(devices[1], none, 64, 0), CL_INVALID_OPERATION);
+    }
     cl_int error = CL_INVALID_VALUE;
     const Properties placed{flags, on_device, 0};
     void* const memory = shared_alloc(context, devices[0], placed.data(), 64, 128, &error);

@@ -361,9 +361,9 @@ TEST_F(SvmFlow, RandomCommandsThroughThePointerAndThroughBuffersAgreeWithAModel)
             case 1: {
                 const OwnedKernel kernel = make_kernel(program, "add");
                 const bool by_pointer = device == host && below(2) == 0;
-                if (by_pointer)
+                if (by_pointer) {
                     ASSERT_EQ(clSetKernelArgSVMPointer(kernel, 0, memory + base), CL_SUCCESS);
-                else
+                } else
                     ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffers[which].in()), CL_SUCCESS);
                 ASSERT_EQ(clSetKernelArg(kernel, 1, sizeof value, &value), CL_SUCCESS);
                 ASSERT_EQ(clEnqueueNDRangeKernel(queues[device], kernel, 1, nullptr, &size, nullptr, waits, after,
@@ -380,11 +380,11 @@ TEST_F(SvmFlow, RandomCommandsThroughThePointerAndThroughBuffersAgreeWithAModel)
                 break;
             case 3: {
                 const std::vector<cl_int> written(size, value);
-                if (below(2))
+                if (below(2)) {
                     ASSERT_EQ(clEnqueueSVMMemcpy(queues[host], CL_TRUE, memory + base + begin, written.data(), size * 4,
                                                  waits, after, done.out()),
                               CL_SUCCESS);
-                else
+                } else
                     ASSERT_EQ(clEnqueueWriteBuffer(queues[device], buffers[which], CL_TRUE, begin * 4, size * 4,
                                                    written.data(), waits, after, done.out()),
                               CL_SUCCESS);
@@ -393,11 +393,11 @@ TEST_F(SvmFlow, RandomCommandsThroughThePointerAndThroughBuffersAgreeWithAModel)
             }
             case 4: {
                 std::vector<cl_int> seen(size);
-                if (below(2))
+                if (below(2)) {
                     ASSERT_EQ(clEnqueueSVMMemcpy(queues[host], CL_TRUE, seen.data(), memory + base + begin, size * 4,
                                                  waits, after, done.out()),
                               CL_SUCCESS);
-                else
+                } else
                     ASSERT_EQ(clEnqueueReadBuffer(queues[device], buffers[which], CL_TRUE, begin * 4, size * 4,
                                                   seen.data(), waits, after, done.out()),
                               CL_SUCCESS);

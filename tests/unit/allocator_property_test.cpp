@@ -83,8 +83,9 @@ private:
         std::erase_if(in_flight_, [](const InFlight& use) { return use.until.is_complete(); });
         for (const InFlight& use : in_flight_)
             ASSERT_TRUE(!use.range.overlaps(range) || waits_for(*leased, use.until));
-        if (terms.consumer == LeaseTerms::Consumer::host)
+        if (terms.consumer == LeaseTerms::Consumer::host) {
             EXPECT_TRUE(leased->after.empty());
+        }
         live_.push_back({*leased, q < queues_.size() ? &queues_[q] : nullptr});
     }
 

@@ -151,8 +151,9 @@ private:
                 EXPECT_EQ(out[(row + 1) * n + i], before) << "inclusive " << operation.name << " of item " << i;
             }
             for (const size_t i : group.items)
-                if (takes_part(i))
+                if (takes_part(i)) {
                     EXPECT_EQ(out[row * n + i], before) << "reduce " << operation.name << " of item " << i;
+                }
         }
         row += 3;
     }
