@@ -271,10 +271,10 @@ TEST_F(Kernels, WorkGroupQueriesAnswer) {
 }
 
 TEST_F(Kernels, SubGroupQueriesAnswer) {
-    const OwnedProgram program = build("kernel __attribute__((intel_reqd_sub_group_size(16))) void sixteen() {}\n"
-                                       "kernel __attribute__((intel_reqd_sub_group_size(16))) "
-                                       "__attribute__((reqd_work_group_size(12, 4, 1))) void square() {}");
-    const OwnedKernel sixteen = make_kernel(program, "sixteen"), square = make_kernel(program, "square");
+    const OwnedProgram sized = build("kernel __attribute__((intel_reqd_sub_group_size(16))) void sixteen() {}\n"
+                                     "kernel __attribute__((intel_reqd_sub_group_size(16))) "
+                                     "__attribute__((reqd_work_group_size(12, 4, 1))) void square() {}");
+    const OwnedKernel sixteen = make_kernel(sized, "sixteen"), square = make_kernel(sized, "square");
     size_t value = 0;
     const auto query = [&](cl_kernel of, cl_kernel_sub_group_info name, size_t input_size, const void* input) {
         return clGetKernelSubGroupInfo(of, devices[0], name, input_size, input, sizeof value, &value, nullptr);
@@ -319,11 +319,10 @@ TEST_F(Kernels, SubGroupSizesThatCannotBe_FailTheBuild) {
         const std::string kernel_source =
             std::string("kernel __attribute__((intel_reqd_sub_group_size(") + size + "))) void k() {}";
         const char* text = kernel_source.c_str();
-        const OwnedProgram program(clCreateProgramWithSource(context, 1, &text, nullptr, nullptr));
-        EXPECT_EQ(clBuildProgram(program, 1, &devices[0], "", nullptr, nullptr), CL_BUILD_PROGRAM_FAILURE) << size;
+        const OwnedProgram sized(clCreateProgramWithSource(context, 1, &text, nullptr, nullptr));
+        EXPECT_EQ(clBuildProgram(sized, 1, &devices[0], "", nullptr, nullptr), CL_BUILD_PROGRAM_FAILURE) << size;
         char log[1000] = "";
-        EXPECT_EQ(clGetProgramBuildInfo(program, devices[0], CL_PROGRAM_BUILD_LOG, sizeof log, log, nullptr),
-                  CL_SUCCESS);
+        EXPECT_EQ(clGetProgramBuildInfo(sized, devices[0], CL_PROGRAM_BUILD_LOG, sizeof log, log, nullptr), CL_SUCCESS);
         EXPECT_NE(std::string(log).find("sub-groups of " + std::string(size)), std::string::npos) << log;
     }
 }

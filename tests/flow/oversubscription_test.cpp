@@ -215,13 +215,13 @@ TEST_F(Oversubscription, ContextsInThreadsShareTheDevices) {
             }
             for (cl_int round = 0; round < 3; ++round)
                 for (size_t i = 0; i < count; ++i) {
-                    const cl_command_queue queue = queues[device_of(i)];
+                    const cl_command_queue of_device = queues[device_of(i)];
                     const cl_mem buffer = buffers[i];
                     const cl_int value = 10;
                     const size_t all = items;
                     check(clSetKernelArg(add, 0, sizeof buffer, &buffer));
                     check(clSetKernelArg(add, 1, sizeof value, &value));
-                    check(clEnqueueNDRangeKernel(queue, add, 1, nullptr, &all, nullptr, 0, nullptr, nullptr));
+                    check(clEnqueueNDRangeKernel(of_device, add, 1, nullptr, &all, nullptr, 0, nullptr, nullptr));
                 }
             std::vector<cl_int> seen(items);
             for (size_t i = 0; i < count; ++i) {

@@ -46,8 +46,8 @@ protected:
         ASSERT_EQ(clEnqueueSVMUnmap(queues[host], pointer, 0, nullptr, nullptr), CL_SUCCESS);
     }
     void finish() {
-        for (const OwnedQueue& queue : queues)
-            ASSERT_EQ(clFinish(queue), CL_SUCCESS);
+        for (const OwnedQueue& one : queues)
+            ASSERT_EQ(clFinish(one), CL_SUCCESS);
     }
     // Through a map of the pointer.
     std::vector<cl_int> values(cl_int* pointer, size_t number = count) {
@@ -272,7 +272,7 @@ TEST_F(SvmFlow, AContextThatIsReleasedUnderAKernelKeepsItsMemoryUntilTheEnd) {
     cl_int error = CL_INVALID_VALUE;
     OwnedContext other = clCreateContext(nullptr, 1, devices.data(), nullptr, nullptr, &error);
     ASSERT_EQ(error, CL_SUCCESS);
-    OwnedQueue queue = clCreateCommandQueueWithProperties(other, devices[host], nullptr, &error);
+    OwnedQueue of_other = clCreateCommandQueueWithProperties(other, devices[host], nullptr, &error);
     const char* source = flow_kernels;
     OwnedProgram compiled = clCreateProgramWithSource(other, 1, &source, nullptr, &error);
     ASSERT_EQ(clBuildProgram(compiled, 0, nullptr, "", nullptr, nullptr), CL_SUCCESS);
@@ -283,15 +283,15 @@ TEST_F(SvmFlow, AContextThatIsReleasedUnderAKernelKeepsItsMemoryUntilTheEnd) {
     const size_t items = large / sizeof(cl_int);
     ASSERT_EQ(clSetKernelArgSVMPointer(kernel, 0, theirs), CL_SUCCESS);
     ASSERT_EQ(clSetKernelArg(kernel, 1, sizeof one, &one), CL_SUCCESS);
-    Gate gate(queue);
-    ASSERT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &items, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
+    Gate gate(of_other);
+    ASSERT_EQ(clEnqueueNDRangeKernel(of_other, kernel, 1, nullptr, &items, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
     OwnedEvent last;
-    ASSERT_EQ(clEnqueueMarkerWithWaitList(queue, 0, nullptr, last.out()), CL_SUCCESS);
-    ASSERT_EQ(clFlush(queue), CL_SUCCESS);
+    ASSERT_EQ(clEnqueueMarkerWithWaitList(of_other, 0, nullptr, last.out()), CL_SUCCESS);
+    ASSERT_EQ(clFlush(of_other), CL_SUCCESS);
     last.reset();
     kernel.reset();
     compiled.reset();
-    queue.reset();
+    of_other.reset();
     other.reset();
     cl_int* const ours = allocate(large);
     ASSERT_NE(ours, nullptr);
