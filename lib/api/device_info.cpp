@@ -1,5 +1,6 @@
 #include "device_info.h"
 
+#include "command_buffer.h"
 #include "unified_memory.h"
 
 #include <base/build_id.h>
@@ -155,6 +156,10 @@ const Query identity_queries[] = {
     POLDER_ARRAY(CL_DEVICE_ILS_WITH_VERSION, runtime::il_versions())
     {CL_DEVICE_UUID_KHR, [](const Device& device, const Info& info) { return info.value(uuid_of(device_identity(device))); }},
     {CL_DRIVER_UUID_KHR, [](const Device& device, const Info& info) { return info.value(uuid_of(driver_version(device))); }},
+    POLDER_VALUE(CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR, cl_bitfield, command_buffer::capabilities)
+    POLDER_VALUE(command_buffer::device_supported_queue_properties, cl_command_queue_properties, command_buffer::queue_properties)
+    POLDER_VALUE(CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES_KHR, cl_command_queue_properties, 0)
+    POLDER_VALUE(CL_DEVICE_MUTABLE_DISPATCH_CAPABILITIES_KHR, cl_bitfield, command_buffer::mutable_fields)
     POLDER_VALUE(CL_DEVICE_LUID_VALID_KHR, cl_bool, CL_FALSE)
     {CL_DEVICE_LUID_KHR, [](const Device&, const Info& info) { return info.value(std::array<cl_uchar, CL_LUID_SIZE_KHR>{}); }},
     POLDER_VALUE(CL_DEVICE_NODE_MASK_KHR, cl_uint, 0)

@@ -1,4 +1,5 @@
 // The dispatch table that the ICD loader calls through, and the entry points by name.
+#include "command_buffer.h"
 #include "entry.h"
 
 #include <runtime/platform.h>
@@ -20,8 +21,9 @@ struct NamedFunction {
 
 #define POLDER_NAMED(name) {#name, reinterpret_cast<Function>(&name)},
 #define POLDER_NOT_NAMED(name)
-const NamedFunction named_functions[] = {POLDER_ENTRY_POINTS(POLDER_NAMED, POLDER_NOT_NAMED)
-                                             POLDER_EXTENSION_FUNCTIONS(POLDER_NAMED)};
+#define POLDER_OF_COMMAND_BUFFERS(name) {#name, reinterpret_cast<Function>(&command_buffer::name)},
+const NamedFunction named_functions[] = {POLDER_ENTRY_POINTS(POLDER_NAMED, POLDER_NOT_NAMED) POLDER_EXTENSION_FUNCTIONS(
+    POLDER_NAMED) POLDER_COMMAND_BUFFER_FUNCTIONS(POLDER_OF_COMMAND_BUFFERS)};
 
 // The places of Direct3D functions are plain pointers in the loader's header on this platform.
 template <class Place, class Entry>

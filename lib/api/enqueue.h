@@ -22,6 +22,14 @@ public:
         return EnqueueCall{*queue, std::move(events), event};
     }
 
+    // A call that records its command instead: for the clCommand*KHR entry points, which check the same arguments.
+    // `recorded` becomes the operation, or null when the command executes nothing.
+    static EnqueueCall recording(runtime::Queue& queue, Ref<const runtime::RecordedOperation>& recorded) {
+        EnqueueCall call{queue, {}, nullptr};
+        call.recorded_ = &recorded;
+        return call;
+    }
+
     [[nodiscard]] runtime::Queue& queue() const { return *queue_; }
     [[nodiscard]] runtime::Context& context() const { return queue_->context(); }
 
@@ -30,6 +38,10 @@ public:
     [[nodiscard]] Result<void>
     enqueue(cl_command_type type, Command&& command, Blocking blocking = Blocking::no,
             runtime::EnqueueRequest::Ordering ordering = runtime::EnqueueRequest::Ordering::command) const {
+        if (recorded_) [[unlikely]] {
+            *recorded_ = command.record();
+            return {};
+        }
         using Want = runtime::EnqueueRequest::WantEvent;
         const bool wants_event = event_place_ || blocking == Blocking::yes;
         POLDER_ASSIGN(event, queue_->enqueue({type, events_.events(), wants_event ? Want::yes : Want::no, ordering},
@@ -49,6 +61,7 @@ private:
     runtime::Queue* queue_;
     WaitList events_;
     cl_event* event_place_;
+    Ref<const runtime::RecordedOperation>* recorded_ = nullptr;  // null: the command is enqueued
 };
 
 } // namespace polder::api

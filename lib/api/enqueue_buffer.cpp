@@ -1,4 +1,5 @@
 // Commands on buffers: read, write, copy, fill, their rectangular forms, map. Unmap and migrate, for images too.
+#include "enqueue_commands.h"
 #include "mem_checks.h"
 #include "pattern.h"
 #include "rect.h"
@@ -66,20 +67,6 @@ Result<void> copy(const EnqueueCall& call, MemObject* from, const StorageRect& f
     return call.enqueue(type, CopyCommand(share(from), from_rect, share(to), to_rect));
 }
 
-Result<void> fill(const EnqueueCall& call, cl_mem handle, const void* pattern, size_t pattern_size, size_t offset,
-                  size_t size) {
-    POLDER_ASSIGN(buffer, check_buffer(call, handle));
-    POLDER_TRY(check_pattern(pattern, pattern_size));
-    POLDER_ASSIGN(range, check_range(*buffer, offset, size));
-    // CL_INVALID_VALUE: offset or size is not a multiple of pattern_size.
-    if (offset % pattern_size != 0 || size % pattern_size != 0)
-        return fail(Status::invalid_value);
-    if (size == 0)
-        return call.enqueue(CL_COMMAND_FILL_BUFFER, MarkerCommand{});
-    return call.enqueue(CL_COMMAND_FILL_BUFFER,
-                        FillCommand(share(buffer), range, {static_cast<const std::byte*>(pattern), pattern_size}));
-}
-
 Result<void*> map(const EnqueueCall& call, cl_mem handle, Blocking blocking, cl_map_flags flags, size_t offset,
                   size_t size) {
     POLDER_ASSIGN(buffer, check_buffer(call, handle));
@@ -132,6 +119,43 @@ Result<void> migrate(const EnqueueCall& call, cl_uint count, const cl_mem* list,
 }
 
 } // namespace
+
+Result<void> enqueue_copy(const EnqueueCall& call, cl_mem src_buffer, cl_mem dst_buffer, size_t src_offset,
+                          size_t dst_offset, size_t size) {
+    POLDER_ASSIGN(from, check_buffer(call, src_buffer));
+    POLDER_ASSIGN(to, check_buffer(call, dst_buffer));
+    POLDER_ASSIGN(from_range, check_range(*from, src_offset, size));
+    POLDER_ASSIGN(to_range, check_range(*to, dst_offset, size));
+    return copy(call, from, StorageRect::of(from_range), to, StorageRect::of(to_range), CL_COMMAND_COPY_BUFFER);
+}
+
+Result<void> enqueue_copy_rect(const EnqueueCall& call, cl_mem src_buffer, cl_mem dst_buffer, const CopyRectPlaces& src,
+                               const CopyRectPlaces& dst, const size_t* region) {
+    POLDER_ASSIGN(from, check_buffer(call, src_buffer));
+    POLDER_ASSIGN(to, check_buffer(call, dst_buffer));
+    POLDER_ASSIGN(from_rect, check_buffer_rect(*from, {src.origin, src.row_pitch, src.slice_pitch}, region));
+    POLDER_ASSIGN(to_rect, check_buffer_rect(*to, {dst.origin, dst.row_pitch, dst.slice_pitch}, region));
+    // CL_INVALID_VALUE: src_buffer and dst_buffer are the same, and the pitches are not.
+    if (from == to && (from_rect.layout.row_pitch != to_rect.layout.row_pitch ||
+                       from_rect.layout.slice_pitch != to_rect.layout.slice_pitch))
+        return fail(Status::invalid_value);
+    return copy(call, from, from_rect, to, to_rect, CL_COMMAND_COPY_BUFFER_RECT);
+}
+
+Result<void> enqueue_fill(const EnqueueCall& call, cl_mem handle, const void* pattern, size_t pattern_size,
+                          size_t offset, size_t size) {
+    POLDER_ASSIGN(buffer, check_buffer(call, handle));
+    POLDER_TRY(check_pattern(pattern, pattern_size));
+    POLDER_ASSIGN(range, check_range(*buffer, offset, size));
+    // CL_INVALID_VALUE: offset or size is not a multiple of pattern_size.
+    if (offset % pattern_size != 0 || size % pattern_size != 0)
+        return fail(Status::invalid_value);
+    if (size == 0)
+        return call.enqueue(CL_COMMAND_FILL_BUFFER, MarkerCommand{});
+    return call.enqueue(CL_COMMAND_FILL_BUFFER,
+                        FillCommand(share(buffer), range, {static_cast<const std::byte*>(pattern), pattern_size}));
+}
+
 } // namespace polder::api
 
 using namespace polder::api;
@@ -202,11 +226,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBuffer(cl_command_queue queue, cl_m
                                                     cl_uint num_events, const cl_event* list, cl_event* event) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(call, EnqueueCall::check(queue, num_events, list, event));
-        POLDER_ASSIGN(from, check_buffer(call, src_buffer));
-        POLDER_ASSIGN(to, check_buffer(call, dst_buffer));
-        POLDER_ASSIGN(from_range, check_range(*from, src_offset, size));
-        POLDER_ASSIGN(to_range, check_range(*to, dst_offset, size));
-        return copy(call, from, StorageRect::of(from_range), to, StorageRect::of(to_range), CL_COMMAND_COPY_BUFFER);
+        return enqueue_copy(call, src_buffer, dst_buffer, src_offset, dst_offset, size);
     });
 }
 
@@ -218,15 +238,8 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBufferRect(cl_command_queue queue, 
                                                         const cl_event* list, cl_event* event) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(call, EnqueueCall::check(queue, num_events, list, event));
-        POLDER_ASSIGN(from, check_buffer(call, src_buffer));
-        POLDER_ASSIGN(to, check_buffer(call, dst_buffer));
-        POLDER_ASSIGN(from_rect, check_buffer_rect(*from, {src_origin, src_row_pitch, src_slice_pitch}, region));
-        POLDER_ASSIGN(to_rect, check_buffer_rect(*to, {dst_origin, dst_row_pitch, dst_slice_pitch}, region));
-        // CL_INVALID_VALUE: src_buffer and dst_buffer are the same, and the pitches are not.
-        if (from == to && (from_rect.layout.row_pitch != to_rect.layout.row_pitch ||
-                           from_rect.layout.slice_pitch != to_rect.layout.slice_pitch))
-            return fail(Status::invalid_value);
-        return copy(call, from, from_rect, to, to_rect, CL_COMMAND_COPY_BUFFER_RECT);
+        return enqueue_copy_rect(call, src_buffer, dst_buffer, {src_origin, src_row_pitch, src_slice_pitch},
+                                 {dst_origin, dst_row_pitch, dst_slice_pitch}, region);
     });
 }
 
@@ -235,7 +248,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueFillBuffer(cl_command_queue queue, cl_m
                                                     const cl_event* list, cl_event* event) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(call, EnqueueCall::check(queue, num_events, list, event));
-        return fill(call, buffer, pattern, pattern_size, offset, size);
+        return enqueue_fill(call, buffer, pattern, pattern_size, offset, size);
     });
 }
 

@@ -1,5 +1,5 @@
 // Executing kernels. OpenCL 3.0, section 5.10.
-#include "enqueue.h"
+#include "enqueue_commands.h"
 
 #include <runtime/buffer_commands.h>
 #include <runtime/launch.h>
@@ -18,13 +18,6 @@ using runtime::Queue;
 using runtime::Size3;
 
 namespace {
-
-struct SizeArrays {
-    cl_uint work_dim;
-    const size_t* offset;
-    const size_t* global;
-    const size_t* local;
-};
 
 // No work-item at all: the command only waits.
 bool is_empty(const SizeArrays& sizes) {
@@ -181,46 +174,6 @@ Result<const KernelOnDevice*> executable_on(const Kernel& kernel, const Queue& q
     return on;
 }
 
-Result<void> enqueue_launch(const EnqueueCall& call, const Kernel& kernel, cl_command_type type,
-                            const SizeArrays& sizes) {
-    Queue& queue = call.queue();
-    POLDER_ASSIGN(on, executable_on(kernel, queue));
-    // CL_INVALID_CONTEXT: kernel and queue are of different contexts.
-    if (&kernel.context() != &queue.context())
-        return fail(Status::invalid_context);
-    const Ref<KernelArguments>& arguments = kernel.arguments();
-    // CL_INVALID_KERNEL_ARGS: an argument has not been set.
-    if (arguments->unset_count)
-        return fail(Status::invalid_kernel_args);
-    // CL_INVALID_WORK_DIMENSION: work_dim is not 1, 2 or 3.
-    if (sizes.work_dim < 1 || sizes.work_dim > 3)
-        return fail(Status::invalid_work_dimension);
-    if (is_empty(sizes))
-        return call.enqueue(type, runtime::MarkerCommand{});
-    NdRange range;
-    POLDER_TRY(set_range(kernel, *on, queue.device(), sizes, range));
-    POLDER_TRY(check_svm(queue.device(), *arguments));
-    POLDER_ASSIGN(local, kernel.best_local_size(*on, queue.device(), range.global, range.local));
-    range.local = local;
-    POLDER_ASSIGN(code, kernel.code(*on, range.global, range.local));
-    // CL_INVALID_WORK_GROUP_SIZE: more work-items than CL_KERNEL_WORK_GROUP_SIZE, which the kernel's registers may limit.
-    if (range.local[0] * range.local[1] * range.local[2] >
-        code->group_size_max(queue.device().info().max_work_group_size))
-        return fail(Status::invalid_work_group_size);
-    // CL_OUT_OF_RESOURCES: a work-group needs more than CL_DEVICE_LOCAL_MEM_SIZE.
-    if (runtime::local_bytes_used(*code, *arguments) > queue.device().info().code.local_memory_bytes)
-        return fail(Status::out_of_resources, "the kernel's local memory exceeds CL_DEVICE_LOCAL_MEM_SIZE");
-    Views views = find_indirect(queue, *on, *arguments);
-    BufferList buffers(arguments->pointers.size() + views.size());
-    for (size_t i = 0; i < views.size(); ++i)
-        buffers[arguments->pointers.size() + i] = views[i].get();
-    POLDER_TRY(find_buffers(queue, *on, *arguments, buffers, views));
-    POLDER_ASSIGN(variables, on->code->program_variables());
-    return call.enqueue(
-        type,
-        runtime::LaunchCommand{{on->keeper.get(), code, on->info, variables}, range, *arguments, std::move(buffers)});
-}
-
 struct NativeArguments {
     const void* block;
     size_t size;
@@ -266,6 +219,46 @@ Result<BufferList> native_buffers(const Queue& queue, const NativeArguments& giv
 }
 
 }  // namespace
+
+Result<void> polder::api::enqueue_launch(const EnqueueCall& call, const Kernel& kernel, cl_command_type type,
+                                         const SizeArrays& sizes) {
+    Queue& queue = call.queue();
+    POLDER_ASSIGN(on, executable_on(kernel, queue));
+    // CL_INVALID_CONTEXT: kernel and queue are of different contexts.
+    if (&kernel.context() != &queue.context())
+        return fail(Status::invalid_context);
+    const Ref<KernelArguments>& arguments = kernel.arguments();
+    // CL_INVALID_KERNEL_ARGS: an argument has not been set.
+    if (arguments->unset_count)
+        return fail(Status::invalid_kernel_args);
+    // CL_INVALID_WORK_DIMENSION: work_dim is not 1, 2 or 3.
+    if (sizes.work_dim < 1 || sizes.work_dim > 3)
+        return fail(Status::invalid_work_dimension);
+    if (is_empty(sizes))
+        return call.enqueue(type, runtime::MarkerCommand{});
+    NdRange range;
+    POLDER_TRY(set_range(kernel, *on, queue.device(), sizes, range));
+    POLDER_TRY(check_svm(queue.device(), *arguments));
+    POLDER_ASSIGN(local, kernel.best_local_size(*on, queue.device(), range.global, range.local));
+    range.local = local;
+    POLDER_ASSIGN(code, kernel.code(*on, range.global, range.local));
+    // CL_INVALID_WORK_GROUP_SIZE: more work-items than CL_KERNEL_WORK_GROUP_SIZE, which the kernel's registers may limit.
+    if (range.local[0] * range.local[1] * range.local[2] >
+        code->group_size_max(queue.device().info().max_work_group_size))
+        return fail(Status::invalid_work_group_size);
+    // CL_OUT_OF_RESOURCES: a work-group needs more than CL_DEVICE_LOCAL_MEM_SIZE.
+    if (runtime::local_bytes_used(*code, *arguments) > queue.device().info().code.local_memory_bytes)
+        return fail(Status::out_of_resources, "the kernel's local memory exceeds CL_DEVICE_LOCAL_MEM_SIZE");
+    Views views = find_indirect(queue, *on, *arguments);
+    BufferList buffers(arguments->pointers.size() + views.size());
+    for (size_t i = 0; i < views.size(); ++i)
+        buffers[arguments->pointers.size() + i] = views[i].get();
+    POLDER_TRY(find_buffers(queue, *on, *arguments, buffers, views));
+    POLDER_ASSIGN(variables, on->code->program_variables());
+    return call.enqueue(
+        type,
+        runtime::LaunchCommand{{on->keeper.get(), code, on->info, variables}, range, *arguments, std::move(buffers)});
+}
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueNDRangeKernel(cl_command_queue command_queue, cl_kernel kernel,
                                                        cl_uint work_dim, const size_t* global_work_offset,

@@ -1,5 +1,5 @@
 // Kernel objects and their arguments. OpenCL 3.0, sections 5.9.1 to 5.9.3.
-#include "entry.h"
+#include "kernel_arguments.h"
 #include "unified_memory.h"
 
 #include <runtime/kernel.h>
@@ -123,34 +123,24 @@ Result<void> set_value(Kernel& kernel, cl_uint index, size_t size, const void* v
     return {};
 }
 
-Result<void> set_argument(Kernel& kernel, cl_uint index, size_t size, const void* value) {
-    // CL_INVALID_ARG_INDEX: the kernel has no argument arg_index.
-    if (index >= kernel.info().arguments.size())
-        return fail(Status::invalid_arg_index);
-    switch (kernel.info().arguments[index].kind) {
-    case ArgumentKind::global_pointer:
-    case ArgumentKind::constant_pointer: return set_buffer(kernel, index, size, value);
-    case ArgumentKind::local_pointer: return set_local(kernel, index, size, value);
-    case ArgumentKind::value: return set_value(kernel, index, size, value);
-    case ArgumentKind::image: return set_image(kernel, index, size, value);
-    case ArgumentKind::sampler: return set_sampler(kernel, index, size, value);
-    // CL_INVALID_MEM_OBJECT: there are no pipes that arg_value could be.
-    default: return fail(Status::invalid_mem_object);
+// All or none: what has been made is taken back when the rest cannot be.
+Result<void> create_all(Program& program, cl_kernel* kernels) {
+    const std::shared_ptr<const runtime::BuiltModule> built = program.any_executable();
+    std::vector<cl_kernel> made;
+    for (const compiler::KernelInfo& info : built->module->kernels()) {
+        Result<cl_kernel> handle = fail(Status::out_of_host_memory);
+        if (Result<Ref<Kernel>> kernel = Kernel::create(Ref<Program>::share(&program), info.name); !kernel)
+            handle = fail(kernel.error());
+        else
+            handle = expose<cl_kernel>(*kernel);
+        if (!handle) {
+            for (const cl_kernel one : made)
+                static_cast<void>(release<Kernel>(one));
+            return fail(handle.error());
+        }
+        made.push_back(*handle);
     }
-}
-
-Result<void> set_svm_pointer(Kernel& kernel, cl_uint index, const void* value) {
-    // CL_INVALID_OPERATION: no device of the context has SVM.
-    if (!any_svm(kernel.context()))
-        return fail(Status::invalid_operation);
-    // CL_INVALID_ARG_INDEX: the kernel has no argument arg_index.
-    if (index >= kernel.info().arguments.size())
-        return fail(Status::invalid_arg_index);
-    const ArgumentKind kind = kernel.info().arguments[index].kind;
-    // CL_INVALID_ARG_VALUE: not a pointer to global or constant memory. Every address is one of shared system memory.
-    if (kind != ArgumentKind::global_pointer && kind != ArgumentKind::constant_pointer)
-        return fail(Status::invalid_arg_value);
-    kernel.set_svm_pointer(index, runtime::known_address(kernel.context(), value));
+    std::ranges::copy(made, kernels);
     return {};
 }
 
@@ -191,6 +181,41 @@ Result<void> set_indirect_kind(Kernel& kernel, runtime::Allocation::Kind kind, s
     return {};
 }
 
+}  // namespace
+
+namespace polder::api {
+
+Result<void> set_argument(Kernel& kernel, cl_uint index, size_t size, const void* value) {
+    // CL_INVALID_ARG_INDEX: the kernel has no argument arg_index.
+    if (index >= kernel.info().arguments.size())
+        return fail(Status::invalid_arg_index);
+    switch (kernel.info().arguments[index].kind) {
+    case ArgumentKind::global_pointer:
+    case ArgumentKind::constant_pointer: return set_buffer(kernel, index, size, value);
+    case ArgumentKind::local_pointer: return set_local(kernel, index, size, value);
+    case ArgumentKind::value: return set_value(kernel, index, size, value);
+    case ArgumentKind::image: return set_image(kernel, index, size, value);
+    case ArgumentKind::sampler: return set_sampler(kernel, index, size, value);
+    // CL_INVALID_MEM_OBJECT: there are no pipes that arg_value could be.
+    default: return fail(Status::invalid_mem_object);
+    }
+}
+
+Result<void> set_svm_pointer(Kernel& kernel, cl_uint index, const void* value) {
+    // CL_INVALID_OPERATION: no device of the context has SVM.
+    if (!any_svm(kernel.context()))
+        return fail(Status::invalid_operation);
+    // CL_INVALID_ARG_INDEX: the kernel has no argument arg_index.
+    if (index >= kernel.info().arguments.size())
+        return fail(Status::invalid_arg_index);
+    const ArgumentKind kind = kernel.info().arguments[index].kind;
+    // CL_INVALID_ARG_VALUE: not a pointer to global or constant memory. Every address is one of shared system memory.
+    if (kind != ArgumentKind::global_pointer && kind != ArgumentKind::constant_pointer)
+        return fail(Status::invalid_arg_value);
+    kernel.set_svm_pointer(index, runtime::known_address(kernel.context(), value));
+    return {};
+}
+
 Result<void> set_exec_info(Kernel& kernel, cl_kernel_exec_info name, size_t size, const void* value) {
     // CL_INVALID_VALUE: param_value is null.
     if (!value && size > 0)
@@ -223,28 +248,7 @@ Result<void> set_exec_info(Kernel& kernel, cl_kernel_exec_info name, size_t size
     }
 }
 
-// All or none: what has been made is taken back when the rest cannot be.
-Result<void> create_all(Program& program, cl_kernel* kernels) {
-    const std::shared_ptr<const runtime::BuiltModule> built = program.any_executable();
-    std::vector<cl_kernel> made;
-    for (const compiler::KernelInfo& info : built->module->kernels()) {
-        Result<cl_kernel> handle = fail(Status::out_of_host_memory);
-        if (Result<Ref<Kernel>> kernel = Kernel::create(Ref<Program>::share(&program), info.name); !kernel)
-            handle = fail(kernel.error());
-        else
-            handle = expose<cl_kernel>(*kernel);
-        if (!handle) {
-            for (const cl_kernel one : made)
-                static_cast<void>(release<Kernel>(one));
-            return fail(handle.error());
-        }
-        made.push_back(*handle);
-    }
-    std::ranges::copy(made, kernels);
-    return {};
-}
-
-}  // namespace
+}  // namespace polder::api
 
 CL_API_ENTRY cl_kernel CL_API_CALL clCreateKernel(cl_program program, const char* kernel_name, cl_int* errcode_ret) {
     return create<cl_kernel>(errcode_ret, [&]() -> Result<cl_kernel> {

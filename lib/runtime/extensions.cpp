@@ -17,6 +17,8 @@ constexpr Extension extension_table[] = {
     {"cl_ext_image_requirements_info", CL_MAKE_VERSION(0, 5, 0), host_code, "What an image would need, before it is created."},
     {"cl_khr_3d_image_writes", v1, host_code, "Writes to 3D images in kernels."},
     {"cl_khr_byte_addressable_store", v1, both, "Stores of types smaller than 32 bits through pointers."},
+    {"cl_khr_command_buffer", CL_MAKE_VERSION(0, 9, 8), both, "Commands recorded once and enqueued many times."},
+    {"cl_khr_command_buffer_mutable_dispatch", CL_MAKE_VERSION(0, 9, 5), both, "Their kernels' arguments and sizes can change."},
     {"cl_khr_create_command_queue", v1, both, "clCreateCommandQueueWithPropertiesKHR for OpenCL 1.x hosts."},
     {"cl_khr_depth_images", v1, host_code, "2D images and arrays of depth values."},
     {"cl_khr_device_uuid", v1, both, "A device's and a driver's universally unique identifier."},

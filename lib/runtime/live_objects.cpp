@@ -25,6 +25,7 @@ constexpr Name names[] = {
     {Kind::program, "program", "programs"},
     {Kind::kernel, "kernel", "kernels"},
     {Kind::event, "event", "events"},
+    {Kind::command_buffer, "command buffer", "command buffers"},
 };
 
 // A line of text without the heap. What does not fit is left out.

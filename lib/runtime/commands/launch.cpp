@@ -34,21 +34,6 @@ void put_address(std::span<std::byte> block, size_t offset, DeviceAddress addres
     std::memcpy(block.data() + offset, &address.value, sizeof address.value);
 }
 
-// Where the address of a buffer goes, and how far the argument points behind its first byte: 0 but for addresses that the
-// application gave.
-constexpr uint32_t no_argument = ~uint32_t{0};
-struct ArgumentPlace {
-    uint32_t offset = no_argument;
-    uint64_t displacement = 0;
-};
-
-ArgumentPlace place_of(const KernelArguments::Pointer& pointer, const MemObject& object) {
-    if (pointer.buffer) [[likely]]
-        return {pointer.offset, 0};
-    return {pointer.offset,
-            DeviceAddress::of(pointer.address.pointer).value - DeviceAddress::of(object.host_pointer()).value};
-}
-
 // The launch puts the address of the image's first element over the descriptor's first member.
 void put_descriptor(std::span<std::byte> block, size_t offset, const ImageShape& image) {
     const ImageDescriptor descriptor = image.descriptor();
@@ -100,30 +85,34 @@ memory::Announcement LaunchCommand::announce(const Queue& queue) const {
     return {queue.context().domain(), std::move(uses), queue.space()};
 }
 
-Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Execution& execution) const {
-    const std::vector<KernelArguments::Pointer>& pointers = arguments_->pointers;
-    const Scratch<std::byte, 512> block(arguments_->packed.size());
-    std::ranges::copy(arguments_->packed, block.values().begin());
+LaunchCommand::ArgumentPlace LaunchCommand::place_of(size_t buffer) const {
+    if (buffer >= arguments_->pointers.size())
+        return {};
+    const KernelArguments::Pointer& pointer = arguments_->pointers[buffer];
+    if (pointer.buffer) [[likely]]
+        return {pointer.offset, 0, buffers_[buffer]->image()};
+    return {pointer.offset, DeviceAddress::of(pointer.address.pointer).value -
+                                DeviceAddress::of(buffers_[buffer]->host_pointer()).value};
+}
 
-    const Scratch<memory::Use, 16> uses(buffers_.size());
-    const Scratch<ArgumentPlace, 16> places(buffers_.size());
+size_t LaunchCommand::list_uses(std::span<memory::Use> uses, std::span<ArgumentPlace> places) const {
     size_t count = 0;
     for (size_t i = 0; i < buffers_.size(); ++i) {
         const Access access = access_of(i);
         if (!buffers_[i] || access == Access::none)
             continue;
-        if (const ImageShape* const image = buffers_[i]->image()) [[unlikely]]
-            put_descriptor(block.values(), pointers[i].offset, *image);
-        uses.values()[count] = {&buffers_[i]->storage(), buffers_[i]->range(), access};
-        places.values()[count++] = i < pointers.size() ? place_of(pointers[i], *buffers_[i]) : ArgumentPlace{};
+        uses[count] = {&buffers_[i]->storage(), buffers_[i]->range(), access};
+        places[count++] = place_of(i);
     }
+    return count;
+}
 
+Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Execution& execution) const {
+    const Scratch<memory::Use, 16> uses(buffers_.size());
+    const Scratch<ArgumentPlace, 16> places(buffers_.size());
+    const size_t count = list_uses(uses.values(), places.values());
     const auto submit = [&](driver::Waits waits, std::span<const DeviceAddress> addresses) {
-        for (size_t i = 0; i < addresses.size(); ++i)
-            if (places.values()[i].offset != no_argument)
-                put_address(block.values(), places.values()[i].offset,
-                            addresses[i].plus(places.values()[i].displacement));
-        return launch(execution, waits, block.values());
+        return launch(execution.queue, {waits, execution.times}, places.values().first(count), addresses);
     };
     driver::Timepoint done;
     if (count == 0) {
@@ -133,13 +122,13 @@ Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Exec
         done = launched;
     }
     if (memory::trace::enabled()) [[unlikely]]
-        record(execution, done, uses.values().first(count));
+        trace(execution, done, uses.values().first(count));
     queue.keep_alive(*code_.keeper, done);
     return done;
 }
 
-[[gnu::noinline]] void LaunchCommand::record(const memory::Execution& execution, driver::Timepoint done,
-                                             std::span<const memory::Use> uses) const {
+[[gnu::noinline]] void LaunchCommand::trace(const memory::Execution& execution, driver::Timepoint done,
+                                            std::span<const memory::Use> uses) const {
     const std::atomic_ref<uint32_t> text(code_.code->trace_text);
     uint32_t name = text.load(std::memory_order_relaxed);
     if (name == 0)
@@ -165,20 +154,30 @@ Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Exec
     }
 }
 
-driver::Timepoint LaunchCommand::launch(const memory::Execution& execution, driver::Waits waits,
-                                        std::span<std::byte> arguments) const {
-    const uint64_t local_end = place_locals(*code_.code, *arguments_, arguments);
+driver::Timepoint LaunchCommand::launch(driver::Queue& queue, const driver::Submission& submission,
+                                        std::span<const ArgumentPlace> places,
+                                        std::span<const DeviceAddress> addresses) const {
+    const Scratch<std::byte, 512> block(arguments_->packed.size());
+    std::ranges::copy(arguments_->packed, block.values().begin());
+    for (size_t i = 0; i < places.size(); ++i) {
+        const ArgumentPlace& place = places[i];
+        if (place.image) [[unlikely]]
+            put_descriptor(block.values(), place.offset, *place.image);
+        if (place.offset != ArgumentPlace{}.offset)
+            put_address(block.values(), place.offset, addresses[i].plus(place.displacement));
+    }
+    const uint64_t local_end = place_locals(*code_.code, *arguments_, block.values());
     driver::LaunchOperation operation;
     operation.kernel = code_.code->loaded.get();
     operation.work_dim = range_.work_dim;
     std::ranges::copy(range_.offset, operation.global_offset);
     std::ranges::copy(range_.global, operation.global_size);
     std::ranges::copy(range_.local, operation.local_size);
-    operation.arguments = arguments;
+    operation.arguments = block.values();
     operation.pointer_offsets = code_.code->pointer_offsets;
     operation.local_argument_bytes = local_end - code_.code->limits().local_bytes;
     operation.program_variables = code_.program_variables;
-    return execution.queue.launch(operation, {waits, execution.times});
+    return queue.launch(operation, submission);
 }
 
 // One submission of a native kernel; the queue keeps it until the driver has called it.

@@ -1,6 +1,7 @@
 // Rows about what commands cost: buffers, launches, events, copies, maps, builds.
 #include "workload.h"
 
+#include <CL/cl_ext.h>
 #include <cstring>
 
 namespace bench {
@@ -73,6 +74,39 @@ double empty_batch() {
                    [&] {
                        for (int i = 0; i < count; ++i)
                            session.launch(kernel, 1, 1);
+                       session.finish();
+                   }) /
+           count;
+}
+
+template <class Function>
+Function by_name(const Session& session, const char* name) {
+    cl_platform_id platform = nullptr;
+    check(clGetDeviceInfo(session.device, CL_DEVICE_PLATFORM, sizeof platform, &platform, nullptr), "clGetDeviceInfo");
+    void* const found = clGetExtensionFunctionAddressForPlatform(platform, name);
+    check(found ? CL_SUCCESS : CL_INVALID_OPERATION, name);
+    return reinterpret_cast<Function>(found);
+}
+
+// One command buffer, enqueued again and again.
+double replayed_batch() {
+    const Session session;
+    cl_kernel kernel = empty_kernel(session);
+    constexpr int count = 1'000;
+    const size_t one = 1;
+    cl_int status = CL_SUCCESS;
+    cl_command_buffer_khr buffer = by_name<clCreateCommandBufferKHR_fn>(session, "clCreateCommandBufferKHR")(
+        1, &session.queue, nullptr, &status);
+    check(status, "clCreateCommandBufferKHR");
+    const auto record = by_name<clCommandNDRangeKernelKHR_fn>(session, "clCommandNDRangeKernelKHR");
+    for (int i = 0; i < count; ++i)
+        check(record(buffer, nullptr, nullptr, kernel, 1, nullptr, &one, &one, 0, nullptr, nullptr, nullptr),
+              "clCommandNDRangeKernelKHR");
+    check(by_name<clFinalizeCommandBufferKHR_fn>(session, "clFinalizeCommandBufferKHR")(buffer), "finalize");
+    const auto enqueue = by_name<clEnqueueCommandBufferKHR_fn>(session, "clEnqueueCommandBufferKHR");
+    return best_of(4, 20,
+                   [&] {
+                       check(enqueue(0, nullptr, buffer, 0, nullptr, nullptr), "clEnqueueCommandBufferKHR");
                        session.finish();
                    }) /
            count;
@@ -176,6 +210,7 @@ constexpr Row rows[] = {
     {"1,000,000 live buffers of 1 KiB, each", 0.2, many_live_buffers<1'000'000, kibibyte>},
     {"empty kernel, enqueue + finish", 0.1, empty_and_finish},
     {"empty kernel, batch of 20,000, each", 0.5, empty_batch},
+    {"1,000 recorded kernels, replayed, each", 0.2, replayed_batch},
     {"10,000 kernels chained by events, each", 0.5, event_chain},
     {"16 work-groups, enqueue + finish", 0.2, sixteen_groups},
     {"write 256 MiB", 1, write_256m},

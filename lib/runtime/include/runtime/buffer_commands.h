@@ -15,6 +15,7 @@ public:
     ReadCommand(Ref<MemObject> from, const memory::StorageRect& rect, std::byte* to, driver::RectLayout to_layout)
         : from_(std::move(from)), rect_(rect), to_(to), to_layout_(to_layout) {}
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    Ref<const RecordedOperation> record() const override;
 
 private:
     Ref<MemObject> from_;
@@ -31,6 +32,7 @@ public:
     Result<void> reserve(const Queue& queue) const override;
     memory::Announcement announce(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    Ref<const RecordedOperation> record() const override;
 
 private:
     Ref<MemObject> to_;
@@ -47,6 +49,7 @@ public:
     Result<void> reserve(const Queue& queue) const override;
     memory::Announcement announce(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    Ref<const RecordedOperation> record() const override;
 
 private:
     Ref<MemObject> from_;
@@ -73,6 +76,7 @@ public:
     Result<void> reserve(const Queue& queue) const override;
     memory::Announcement announce(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    Ref<const RecordedOperation> record() const override;
 
 private:
     Ref<MemObject> to_;
@@ -138,6 +142,7 @@ class HostCopyCommand final : public Command {
 public:
     HostCopyCommand(std::byte* to, const std::byte* from, ByteCount size) : to_(to), from_(from), size_(size) {}
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    Ref<const RecordedOperation> record() const override;
 
 private:
     std::byte* to_;
@@ -151,6 +156,7 @@ public:
     HostFillCommand(std::byte* to, ByteCount size, std::span<const std::byte> pattern)
         : to_(to), size_(size), pattern_(pattern) {}
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    Ref<const RecordedOperation> record() const override;
 
 private:
     std::byte* to_;

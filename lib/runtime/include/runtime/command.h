@@ -7,7 +7,9 @@
 // to the heap and takes references (`keep`). The memory layer and the queue keep alive what executes.
 #pragma once
 
+#include <base/ref.h>
 #include <memory/domain.h>
+#include <runtime/recorded_operation.h>
 
 #include <polder/driver.h>
 #include <polder/result.h>
@@ -33,6 +35,8 @@ public:
         static_cast<void>(queue);
         return {};
     }
+    // The operation for a command buffer; null when the command executes nothing, or cannot be recorded.
+    [[nodiscard]] virtual Ref<const RecordedOperation> record() const { return nullptr; }
     // Called once when the command outlives the enqueue call: takes references to what it has borrowed.
     virtual void keep() {}
     // Called once when a command that had to wait fails, before it is submitted or when submitting it fails: undoes what the

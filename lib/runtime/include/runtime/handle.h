@@ -31,6 +31,8 @@ enum class Kind : uint32_t {
     program,
     kernel,
     event,
+    command_buffer,
+    mutable_command,
 };
 
 class Object;

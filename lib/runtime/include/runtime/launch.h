@@ -63,6 +63,7 @@ public:
     Result<void> reserve(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
     memory::Announcement announce(const Queue& queue) const override;
+    Ref<const RecordedOperation> record() const override;
     void keep() override;
 
 private:
@@ -71,9 +72,22 @@ private:
                                                     : Access::read_write;
     }
     // For POLDER_TRACE.
-    void record(const memory::Execution& execution, driver::Timepoint done, std::span<const memory::Use> uses) const;
-    [[nodiscard]] driver::Timepoint launch(const memory::Execution& execution, driver::Waits waits,
-                                           std::span<std::byte> arguments) const;
+    void trace(const memory::Execution& execution, driver::Timepoint done, std::span<const memory::Use> uses) const;
+    friend class RecordedLaunch;
+    // Where the address of a buffer goes in the packed arguments, and how far the argument points behind its first byte: 0 but
+    // for addresses that the application gave.
+    struct ArgumentPlace {
+        uint32_t offset = ~uint32_t{0};  // none: the kernel finds the address in memory
+        uint64_t displacement = 0;
+        const ImageShape* image = nullptr;  // of an image: its descriptor stands at `offset`
+    };
+    [[nodiscard]] ArgumentPlace place_of(size_t buffer) const;
+    // Puts what the kernel does to memory, and the place of each address, into the spans, which have room for every buffer.
+    // Returns how many.
+    size_t list_uses(std::span<memory::Use> uses, std::span<ArgumentPlace> places) const;
+    [[nodiscard]] driver::Timepoint launch(driver::Queue& queue, const driver::Submission& submission,
+                                           std::span<const ArgumentPlace> places,
+                                           std::span<const DeviceAddress> addresses) const;
 
     LaunchCode code_;
     NdRange range_;

@@ -1,0 +1,34 @@
+// The commands whose arguments clEnqueue* and clCommand*KHR check alike, and then enqueue or record: `call` says which.
+#pragma once
+
+#include "enqueue.h"
+
+#include <runtime/kernel.h>
+
+namespace polder::api {
+
+struct SizeArrays {
+    cl_uint work_dim;
+    const size_t* offset;
+    const size_t* global;
+    const size_t* local;
+};
+
+// The errors are those of the clEnqueue* function of each.
+[[nodiscard]] Result<void> enqueue_launch(const EnqueueCall& call, const runtime::Kernel& kernel, cl_command_type type,
+                                          const SizeArrays& sizes);
+[[nodiscard]] Result<void> enqueue_copy(const EnqueueCall& call, cl_mem src_buffer, cl_mem dst_buffer,
+                                        size_t src_offset, size_t dst_offset, size_t size);
+
+struct CopyRectPlaces {
+    const size_t* origin;
+    size_t row_pitch;
+    size_t slice_pitch;
+};
+[[nodiscard]] Result<void> enqueue_copy_rect(const EnqueueCall& call, cl_mem src_buffer, cl_mem dst_buffer,
+                                             const CopyRectPlaces& src, const CopyRectPlaces& dst,
+                                             const size_t* region);
+[[nodiscard]] Result<void> enqueue_fill(const EnqueueCall& call, cl_mem buffer, const void* pattern,
+                                        size_t pattern_size, size_t offset, size_t size);
+
+}  // namespace polder::api

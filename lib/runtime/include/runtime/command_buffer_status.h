@@ -1,0 +1,12 @@
+// The error codes of cl_khr_command_buffer and cl_khr_command_buffer_mutable_dispatch.
+#pragma once
+
+#include <polder/result.h>
+
+namespace polder::runtime {
+
+constexpr Status invalid_command_buffer{-1138};
+constexpr Status invalid_sync_point_wait_list{-1139};
+constexpr Status invalid_mutable_command{-1141};
+
+}  // namespace polder::runtime

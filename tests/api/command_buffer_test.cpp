@@ -1,0 +1,493 @@
+// Command buffers: recorded once, enqueued many times, updated in between; on every device of the context.
+#include "support/command_buffer.h"
+
+#include <array>
+#include <numeric>
+
+namespace polder::test {
+namespace {
+
+constexpr const char* source = R"(
+kernel void add(global uint* data, uint value) { data[get_global_id(0)] += value; }
+kernel void twice(global const uint* from, global uint* to) { to[get_global_id(0)] = 2 * from[get_global_id(0)]; }
+kernel void ids(global uint* out) { out[get_global_id(0)] = (uint)(get_global_id(0) + 1000 * get_local_size(0)); }
+kernel void locals(global uint* out, local uint* scratch) {
+    scratch[get_local_id(0)] = get_local_id(0);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    out[get_global_id(0)] = scratch[get_local_size(0) - 1 - get_local_id(0)];
+}
+)";
+constexpr size_t count = 1024;
+constexpr size_t bytes = count * sizeof(cl_uint);
+
+class CommandBuffers : public ContextTest {
+protected:
+    void SetUp() override {
+        ContextTest::SetUp();
+        program = build(source);
+        a = make_buffer(bytes);
+        b = make_buffer(bytes);
+        write(a, std::vector<cl_uint>(count, 1));
+        write(b, std::vector<cl_uint>(count, 0));
+    }
+    OwnedCommandBuffer make(cl_command_queue on, cl_properties flags = 0) {
+        const cl_properties properties[] = {CL_COMMAND_BUFFER_FLAGS_KHR, flags, 0};
+        cl_int error = CL_INVALID_VALUE;
+        cl_command_buffer_khr made = functions().CreateCommandBuffer(1, &on, properties, &error);
+        EXPECT_EQ(error, CL_SUCCESS);
+        return made;
+    }
+    OwnedKernel with(const char* name, cl_mem buffer, cl_uint value) {
+        OwnedKernel kernel = make_kernel(program, name);
+        EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof buffer, &buffer), CL_SUCCESS);
+        EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof value, &value), CL_SUCCESS);
+        return kernel;
+    }
+    OwnedKernel with(const char* name, cl_mem from, cl_mem to) {
+        OwnedKernel kernel = make_kernel(program, name);
+        EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof from, &from), CL_SUCCESS);
+        EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof to, &to), CL_SUCCESS);
+        return kernel;
+    }
+    static cl_int record(cl_command_buffer_khr buffer, cl_kernel kernel, size_t global = count,
+                         cl_mutable_command_khr* handle = nullptr, const CommandProperty* properties = nullptr) {
+        return functions().Kernel(buffer, nullptr, properties, kernel, 1, nullptr, &global, nullptr, 0, nullptr,
+                                  nullptr, handle);
+    }
+    static cl_int enqueue(cl_command_buffer_khr buffer, cl_event* event = nullptr) {
+        return functions().Enqueue(0, nullptr, buffer, 0, nullptr, event);
+    }
+    static cl_int update(cl_command_buffer_khr buffer, const DispatchConfig& config) {
+        const cl_uint type = 0;
+        const void* one = &config;
+        return functions().Update(buffer, 1, &type, &one);
+    }
+    static cl_uint state(cl_command_buffer_khr buffer) {
+        cl_uint value = ~0u;
+        EXPECT_EQ(functions().Info(buffer, CL_COMMAND_BUFFER_STATE_KHR, sizeof value, &value, nullptr), CL_SUCCESS);
+        return value;
+    }
+    OwnedProgram program;
+    OwnedMem a, b;
+};
+
+TEST_F(CommandBuffers, Enqueued_ExecuteEveryCommandInTheOrderOfRecording) {
+    for (const cl_device_id device : devices) {
+        OwnedQueue on = make_queue(device);
+        OwnedMem c = make_buffer(bytes), d = make_buffer(bytes);
+        OwnedCommandBuffer buffer = make(on);
+        const cl_uint seven = 7;
+        OwnedKernel add = with("add", c, 5), twice = with("twice", c, d);
+        EXPECT_EQ(
+            functions().Fill(buffer, nullptr, nullptr, c, &seven, sizeof seven, 0, bytes, 0, nullptr, nullptr, nullptr),
+            CL_SUCCESS);
+        EXPECT_EQ(record(buffer, add), CL_SUCCESS);
+        EXPECT_EQ(functions().Barrier(buffer, nullptr, nullptr, 0, nullptr, nullptr, nullptr), CL_SUCCESS);
+        EXPECT_EQ(record(buffer, twice), CL_SUCCESS);
+        EXPECT_EQ(
+            functions().Copy(buffer, nullptr, nullptr, d, c, 0, bytes / 2, bytes / 2, 0, nullptr, nullptr, nullptr),
+            CL_SUCCESS);
+        ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
+        for (int round = 0; round < 3; ++round) {
+            ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
+            std::vector<cl_uint> expected(count, 24);
+            EXPECT_EQ(read<cl_uint>(d, count, on), expected);
+            std::fill_n(expected.begin(), count / 2, 12);
+            EXPECT_EQ(read<cl_uint>(c, count, on), expected);
+        }
+    }
+}
+
+// The bytes that a replay needs come from the device that wrote them last, and its results are the newest ones.
+TEST_F(CommandBuffers, OnDevicesInTurns_SeeEachOthersBytes) {
+    OwnedKernel add = with("add", a, 1);
+    std::vector<OwnedQueue> queues;
+    std::vector<OwnedCommandBuffer> buffers;
+    for (const cl_device_id device : devices) {
+        queues.push_back(make_queue(device));
+        buffers.push_back(make(queues.back()));
+        ASSERT_EQ(record(buffers.back(), add), CL_SUCCESS);
+        ASSERT_EQ(record(buffers.back(), add), CL_SUCCESS);
+        ASSERT_EQ(functions().Finalize(buffers.back()), CL_SUCCESS);
+    }
+    OwnedEvent last;
+    for (int round = 0; round < 4; ++round)
+        for (const OwnedCommandBuffer& buffer : buffers) {
+            OwnedEvent event;
+            ASSERT_EQ(functions().Enqueue(0, nullptr, buffer, last ? 1 : 0, last ? last.in() : nullptr, event.out()),
+                      CL_SUCCESS);
+            last = std::move(event);
+        }
+    ASSERT_EQ(clWaitForEvents(1, last.in()), CL_SUCCESS);
+    EXPECT_EQ(read<cl_uint>(a, count), std::vector<cl_uint>(count, 1 + 8 * static_cast<cl_uint>(devices.size())));
+}
+
+// Sub-buffers of one parent, in any mix with the parent itself.
+TEST_F(CommandBuffers, OnPartsOfABuffer_KeepTheOtherBytes) {
+    const cl_buffer_region region{bytes / 2, bytes / 2};
+    cl_int error = CL_SUCCESS;
+    OwnedMem half = clCreateSubBuffer(a, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    for (const cl_device_id device : devices) {
+        OwnedQueue on = make_queue(device);
+        write(a, std::vector<cl_uint>(count, 1));
+        OwnedCommandBuffer buffer = make(on);
+        const cl_uint nine = 9;
+        OwnedKernel whole = with("add", a, 1), part = with("add", half, 100);
+        EXPECT_EQ(
+            functions().Fill(buffer, nullptr, nullptr, half, &nine, sizeof nine, 0, 64, 0, nullptr, nullptr, nullptr),
+            CL_SUCCESS);
+        EXPECT_EQ(record(buffer, part, count / 2), CL_SUCCESS);
+        EXPECT_EQ(record(buffer, whole), CL_SUCCESS);
+        ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
+        ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
+        std::vector<cl_uint> expected(count, 2);
+        std::fill(expected.begin() + count / 2, expected.end(), 102);
+        std::fill_n(expected.begin() + count / 2, 16, 110);
+        EXPECT_EQ(read<cl_uint>(a, count, on), expected);
+    }
+}
+
+TEST_F(CommandBuffers, CopyRects_KeepTheBytesBetweenRows) {
+    for (const cl_device_id device : devices) {
+        OwnedQueue on = make_queue(device);
+        std::vector<cl_uint> from(count), to(count, 5);
+        std::iota(from.begin(), from.end(), 0u);
+        write(a, from);
+        write(b, to);
+        OwnedCommandBuffer buffer = make(on);
+        const size_t origin[3] = {0, 0, 0}, target[3] = {16, 2, 0}, region[3] = {16, 4, 1};
+        EXPECT_EQ(functions().CopyRect(buffer, nullptr, nullptr, a, b, origin, target, region, 64, 0, 64, 0, 0, nullptr,
+                                       nullptr, nullptr),
+                  CL_SUCCESS);
+        ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
+        ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
+        for (size_t y = 0; y < 4; ++y)
+            for (size_t x = 0; x < 4; ++x)
+                to[(y + 2) * 16 + 4 + x] = from[y * 16 + x];
+        EXPECT_EQ(read<cl_uint>(b, count, on), to);
+    }
+}
+
+TEST_F(CommandBuffers, RecordedArguments_StayWhenTheKernelChanges) {
+    OwnedKernel add = with("add", a, 10);
+    OwnedCommandBuffer buffer = make(queue);
+    ASSERT_EQ(record(buffer, add), CL_SUCCESS);
+    const cl_uint other = 1000;
+    ASSERT_EQ(clSetKernelArg(add, 1, sizeof other, &other), CL_SUCCESS);
+    ASSERT_EQ(record(buffer, add), CL_SUCCESS);
+    ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
+    add.reset();
+    program.reset();
+    ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
+    EXPECT_EQ(read<cl_uint>(a, count), std::vector<cl_uint>(count, 1011));
+}
+
+TEST_F(CommandBuffers, BehindAUserEvent_ExecuteWhatWasRecordedWhenTheyWereEnqueued) {
+    OwnedKernel add = with("add", a, 10);
+    OwnedCommandBuffer buffer = make(queue, CL_COMMAND_BUFFER_MUTABLE_KHR);
+    cl_mutable_command_khr command = nullptr;
+    ASSERT_EQ(record(buffer, add, count, &command), CL_SUCCESS);
+    ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
+    OwnedEvent gate = make_user_event(), done;
+    ASSERT_EQ(functions().Enqueue(0, nullptr, buffer, 1, gate.in(), done.out()), CL_SUCCESS);
+    const cl_uint hundred = 100;
+    const cl_mutable_dispatch_arg_khr argument{1, sizeof hundred, &hundred};
+    DispatchConfig config;
+    config.command = command;
+    config.num_args = 1;
+    config.arg_list = &argument;
+    ASSERT_EQ(update(buffer, config), CL_SUCCESS);
+    ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
+    buffer.reset();
+    ASSERT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+    EXPECT_EQ(read<cl_uint>(a, count), std::vector<cl_uint>(count, 111));
+    cl_command_type type = 0;
+    EXPECT_EQ(clGetEventInfo(done, CL_EVENT_COMMAND_TYPE, sizeof type, &type, nullptr), CL_SUCCESS);
+    EXPECT_EQ(type, static_cast<cl_command_type>(CL_COMMAND_COMMAND_BUFFER_KHR));
+}
+
+TEST_F(CommandBuffers, OnAnotherQueueOfTheDevice_ExecuteThere) {
+    OwnedQueue other = make_queue(devices[0], CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE);
+    OwnedKernel add = with("add", a, 10);
+    OwnedCommandBuffer buffer = make(queue, CL_COMMAND_BUFFER_SIMULTANEOUS_USE_KHR);
+    for (int i = 0; i < 100; ++i)
+        ASSERT_EQ(record(buffer, add), CL_SUCCESS);
+    ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
+    OwnedEvent event;
+    ASSERT_EQ(functions().Enqueue(1, other.out(), buffer, 0, nullptr, event.out()), CL_SUCCESS);
+    ASSERT_EQ(clWaitForEvents(1, event.in()), CL_SUCCESS);
+    EXPECT_EQ(read<cl_uint>(a, count), std::vector<cl_uint>(count, 1001));
+    cl_ulong start = 0, end = 0;
+    EXPECT_EQ(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, nullptr), CL_SUCCESS);
+    EXPECT_EQ(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, nullptr), CL_SUCCESS);
+    EXPECT_LT(start, end);
+}
+
+TEST_F(CommandBuffers, WithoutCommands_CompleteInOrder) {
+    OwnedCommandBuffer buffer = make(queue);
+    EXPECT_EQ(functions().Barrier(buffer, nullptr, nullptr, 0, nullptr, nullptr, nullptr), CL_SUCCESS);
+    ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
+    OwnedEvent event;
+    ASSERT_EQ(enqueue(buffer, event.out()), CL_SUCCESS);
+    EXPECT_EQ(clWaitForEvents(1, event.in()), CL_SUCCESS);
+}
+
+TEST_F(CommandBuffers, Updated_RunWithTheNewArgumentsAndSizes) {
+    for (const cl_device_id device : devices) {
+        OwnedQueue on = make_queue(device);
+        write(b, std::vector<cl_uint>(count, 0));
+        OwnedKernel ids = make_kernel(program, "ids");
+        ASSERT_EQ(clSetKernelArg(ids, 0, sizeof(cl_mem), a.in()), CL_SUCCESS);
+        OwnedCommandBuffer buffer = make(on, CL_COMMAND_BUFFER_MUTABLE_KHR);
+        cl_mutable_command_khr command = nullptr;
+        const size_t global = 64, local = 4, offset = 8;
+        ASSERT_EQ(functions().Kernel(buffer, nullptr, nullptr, ids, 1, nullptr, &global, &local, 0, nullptr, nullptr,
+                                     &command),
+                  CL_SUCCESS);
+        ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
+        ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
+        const size_t fewer = 32, wider = 8;
+        const cl_mutable_dispatch_arg_khr argument{0, sizeof(cl_mem), b.in()};
+        DispatchConfig config;
+        config.command = command;
+        config.num_args = 1;
+        config.arg_list = &argument;
+        config.global_work_size = &fewer;
+        config.local_work_size = &wider;
+        config.global_work_offset = &offset;
+        ASSERT_EQ(update(buffer, config), CL_SUCCESS);
+        ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
+        std::vector<cl_uint> first(64), second(count, 0);
+        for (cl_uint i = 0; i < 64; ++i)
+            first[i] = i + 4000;
+        for (cl_uint i = 8; i < 40; ++i)
+            second[i] = i + 8000;
+        EXPECT_EQ(read<cl_uint>(a, 64, on), first);
+        EXPECT_EQ(read<cl_uint>(b, count, on), second);
+        size_t now = 0;
+        EXPECT_EQ(functions().CommandInfo(command, CL_MUTABLE_DISPATCH_GLOBAL_WORK_SIZE_KHR, sizeof now, &now, nullptr),
+                  CL_SUCCESS);
+        EXPECT_EQ(now, fewer);
+    }
+}
+
+// Allocations and plain host memory, as arguments of kernels and of the commands on pointers.
+TEST_F(CommandBuffers, OnSharedVirtualMemory_UseItWhereItIs) {
+    auto* const shared = static_cast<cl_uint*>(clSVMAlloc(context, CL_MEM_READ_WRITE, bytes, 0));
+    ASSERT_NE(shared, nullptr);
+    std::vector<cl_uint> host(count, 0);
+    OwnedKernel add = make_kernel(program, "add");
+    const cl_uint five = 5;
+    ASSERT_EQ(clSetKernelArgSVMPointer(add, 0, shared + count / 2), CL_SUCCESS);
+    ASSERT_EQ(clSetKernelArg(add, 1, sizeof five, &five), CL_SUCCESS);
+    OwnedCommandBuffer buffer = make(queue);
+    const auto& f = functions();
+    EXPECT_EQ(f.SvmFill(buffer, nullptr, nullptr, shared, &five, sizeof five, bytes, 0, nullptr, nullptr, nullptr),
+              CL_SUCCESS);
+    EXPECT_EQ(record(buffer, add, count / 2), CL_SUCCESS);
+    EXPECT_EQ(f.SvmCopy(buffer, nullptr, nullptr, host.data(), shared, bytes, 0, nullptr, nullptr, nullptr),
+              CL_SUCCESS);
+    EXPECT_EQ(f.SvmCopy(buffer, nullptr, nullptr, shared, shared + count / 2, bytes / 2, 0, nullptr, nullptr, nullptr),
+              CL_SUCCESS);
+    EXPECT_EQ(f.SvmCopy(buffer, nullptr, nullptr, shared, shared + 1, bytes / 2, 0, nullptr, nullptr, nullptr),
+              CL_MEM_COPY_OVERLAP);
+    EXPECT_EQ(f.SvmFill(buffer, nullptr, nullptr, nullptr, &five, sizeof five, bytes, 0, nullptr, nullptr, nullptr),
+              CL_INVALID_VALUE);
+    ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
+    for (int round = 0; round < 2; ++round) {
+        ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
+        ASSERT_EQ(clFinish(queue), CL_SUCCESS);
+        std::vector<cl_uint> expected(count, 5);
+        std::fill(expected.begin() + count / 2, expected.end(), 10);
+        EXPECT_EQ(host, expected);
+        std::vector<cl_uint> now(count);
+        ASSERT_EQ(clEnqueueSVMMemcpy(queue, CL_TRUE, now.data(), shared, bytes, 0, nullptr, nullptr), CL_SUCCESS);
+        EXPECT_EQ(now, std::vector<cl_uint>(count, 10));
+    }
+    buffer.reset();
+    clSVMFree(context, shared);
+}
+
+TEST_F(CommandBuffers, WithLocalMemory_GetTheSizeOfTheLastUpdate) {
+    OwnedKernel locals = make_kernel(program, "locals");
+    ASSERT_EQ(clSetKernelArg(locals, 0, sizeof(cl_mem), a.in()), CL_SUCCESS);
+    OwnedCommandBuffer buffer = make(queue, CL_COMMAND_BUFFER_MUTABLE_KHR);
+    cl_mutable_command_khr command = nullptr;
+    const size_t global = 64, local = 16;
+    // The size of the local argument is still missing.
+    ASSERT_EQ(functions().Kernel(buffer, nullptr, nullptr, locals, 1, nullptr, &global, &local, 0, nullptr, nullptr,
+                                 &command),
+              CL_SUCCESS);
+    ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
+    EXPECT_EQ(state(buffer), 2u);  // finalized
+    EXPECT_EQ(enqueue(buffer), CL_INVALID_OPERATION);
+    const cl_mutable_dispatch_arg_khr argument{1, local * sizeof(cl_uint), nullptr};
+    DispatchConfig config;
+    config.command = command;
+    config.num_args = 1;
+    config.arg_list = &argument;
+    ASSERT_EQ(update(buffer, config), CL_SUCCESS);
+    EXPECT_EQ(state(buffer), static_cast<cl_uint>(CL_COMMAND_BUFFER_STATE_EXECUTABLE_KHR));
+    ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
+    std::vector<cl_uint> expected(global);
+    for (cl_uint i = 0; i < global; ++i)
+        expected[i] = 15 - i % 16;
+    EXPECT_EQ(read<cl_uint>(a, global), expected);
+}
+
+TEST_F(CommandBuffers, FailedUpdates_ChangeNothing) {
+    OwnedKernel add = with("add", a, 10);
+    OwnedCommandBuffer buffer = make(queue, CL_COMMAND_BUFFER_MUTABLE_KHR);
+    std::array<cl_mutable_command_khr, 2> commands{};
+    ASSERT_EQ(record(buffer, add, count, &commands[0]), CL_SUCCESS);
+    const CommandProperty only_sizes[] = {CL_MUTABLE_DISPATCH_UPDATABLE_FIELDS_KHR, CL_MUTABLE_DISPATCH_GLOBAL_SIZE_KHR,
+                                          0};
+    ASSERT_EQ(record(buffer, add, count, &commands[1], only_sizes), CL_SUCCESS);
+    DispatchConfig good, bad;
+    const cl_uint hundred = 100;
+    const cl_mutable_dispatch_arg_khr argument{1, sizeof hundred, &hundred}, no_argument{7, sizeof hundred, &hundred};
+    good.command = commands[0];
+    good.num_args = 1;
+    good.arg_list = &argument;
+    const auto both = [&](cl_uint type = 0) {
+        const std::array<cl_uint, 2> types{0, type};
+        std::array<const void*, 2> configs{&good, &bad};
+        return functions().Update(buffer, 2, types.data(), configs.data());
+    };
+    EXPECT_EQ(both(), CL_INVALID_OPERATION);  // not finalized
+    ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
+    EXPECT_EQ(both(), CL_INVALID_MUTABLE_COMMAND_KHR);
+    bad.command = commands[1];
+    bad.num_args = 1;
+    EXPECT_EQ(both(), CL_INVALID_VALUE);
+    bad.arg_list = &argument;
+    EXPECT_EQ(both(), CL_INVALID_OPERATION);  // its arguments cannot be updated
+    bad.command = commands[0];
+    bad.arg_list = &no_argument;
+    EXPECT_EQ(both(), CL_INVALID_ARG_INDEX);
+    bad.arg_list = &argument;
+    bad.work_dim = 2;
+    EXPECT_EQ(both(), CL_INVALID_OPERATION);
+    EXPECT_EQ(both(77), CL_INVALID_VALUE);
+    ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
+    EXPECT_EQ(read<cl_uint>(a, count), std::vector<cl_uint>(count, 21));
+    bad.work_dim = 1;
+    ASSERT_EQ(both(), CL_SUCCESS);
+    ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
+    EXPECT_EQ(read<cl_uint>(a, count), std::vector<cl_uint>(count, 131));
+}
+
+TEST_F(CommandBuffers, ReportEveryBadArgument) {
+    cl_int error = CL_SUCCESS;
+    const cl_command_queue on = queue;
+    const auto& f = functions();
+    EXPECT_EQ(f.CreateCommandBuffer(0, &on, nullptr, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_VALUE);
+    EXPECT_EQ(f.CreateCommandBuffer(1, nullptr, nullptr, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_VALUE);
+    const cl_command_queue none = nullptr;
+    EXPECT_EQ(f.CreateCommandBuffer(1, &none, nullptr, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_COMMAND_QUEUE);
+    const CommandProperty unknown[] = {12345, 0, 0}, flags[] = {CL_COMMAND_BUFFER_FLAGS_KHR, 64, 0},
+                          twice_given[] = {CL_COMMAND_BUFFER_FLAGS_KHR, 0, CL_COMMAND_BUFFER_FLAGS_KHR, 0, 0};
+    for (const CommandProperty* properties : {unknown, flags, twice_given}) {
+        EXPECT_EQ(f.CreateCommandBuffer(1, &on, properties, &error), nullptr);
+        EXPECT_EQ(error, CL_INVALID_VALUE);
+    }
+    OwnedCommandBuffer buffer = make(queue);
+    EXPECT_EQ(enqueue(buffer), CL_INVALID_OPERATION);
+    EXPECT_EQ(enqueue(nullptr), CL_INVALID_COMMAND_BUFFER_KHR);
+    EXPECT_EQ(f.Finalize(nullptr), CL_INVALID_COMMAND_BUFFER_KHR);
+    EXPECT_EQ(f.Retain(nullptr), CL_INVALID_COMMAND_BUFFER_KHR);
+    EXPECT_EQ(f.Release(reinterpret_cast<cl_command_buffer_khr>(static_cast<cl_mem>(a))),
+              CL_INVALID_COMMAND_BUFFER_KHR);
+
+    OwnedKernel add = with("add", a, 1), bare = make_kernel(program, "add");
+    const size_t one = 1;
+    const auto kernel = [&](cl_command_queue queue_given, const CommandProperty* properties, cl_kernel which,
+                            cl_uint dimensions, cl_uint num_points, const cl_sync_point_khr* points) {
+        return f.Kernel(buffer, queue_given, properties, which, dimensions, nullptr, &one, nullptr, num_points, points,
+                        nullptr, nullptr);
+    };
+    const cl_sync_point_khr point = 0;
+    EXPECT_EQ(kernel(queue, nullptr, add, 1, 0, nullptr), CL_INVALID_COMMAND_QUEUE);
+    EXPECT_EQ(kernel(nullptr, unknown, add, 1, 0, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(kernel(nullptr, nullptr, nullptr, 1, 0, nullptr), CL_INVALID_KERNEL);
+    EXPECT_EQ(kernel(nullptr, nullptr, bare, 1, 0, nullptr), CL_INVALID_KERNEL_ARGS);
+    EXPECT_EQ(kernel(nullptr, nullptr, add, 4, 0, nullptr), CL_INVALID_WORK_DIMENSION);
+    EXPECT_EQ(kernel(nullptr, nullptr, add, 1, 1, nullptr), CL_INVALID_SYNC_POINT_WAIT_LIST_KHR);
+    EXPECT_EQ(kernel(nullptr, nullptr, add, 1, 0, &point), CL_INVALID_SYNC_POINT_WAIT_LIST_KHR);
+    EXPECT_EQ(kernel(nullptr, nullptr, add, 1, 1, &point), CL_INVALID_SYNC_POINT_WAIT_LIST_KHR);  // nothing is recorded
+    EXPECT_EQ(kernel(nullptr, nullptr, add, 1, 0, nullptr), CL_SUCCESS);
+    EXPECT_EQ(kernel(nullptr, nullptr, add, 1, 1, &point), CL_SUCCESS);
+
+    cl_mutable_command_khr handle = nullptr;
+    EXPECT_EQ(f.Copy(buffer, nullptr, nullptr, a, b, 0, 0, bytes, 0, nullptr, nullptr, &handle), CL_INVALID_VALUE);
+    EXPECT_EQ(f.Copy(buffer, nullptr, nullptr, a, b, 0, 1, bytes, 0, nullptr, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(f.Copy(buffer, nullptr, nullptr, a, a, 0, 4, 8, 0, nullptr, nullptr, nullptr), CL_MEM_COPY_OVERLAP);
+    EXPECT_EQ(f.Copy(buffer, nullptr, nullptr, nullptr, b, 0, 0, 8, 0, nullptr, nullptr, nullptr),
+              CL_INVALID_MEM_OBJECT);
+    EXPECT_EQ(f.Fill(buffer, nullptr, nullptr, a, &one, 3, 0, 3, 0, nullptr, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(f.Barrier(nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr), CL_INVALID_COMMAND_BUFFER_KHR);
+    ASSERT_EQ(f.Finalize(buffer), CL_SUCCESS);
+    EXPECT_EQ(f.Finalize(buffer), CL_INVALID_OPERATION);
+    EXPECT_EQ(record(buffer, add), CL_INVALID_OPERATION);
+    EXPECT_EQ(f.Barrier(buffer, nullptr, nullptr, 0, nullptr, nullptr, nullptr), CL_INVALID_OPERATION);
+
+    cl_command_queue given = queue;
+    EXPECT_EQ(f.Enqueue(1, nullptr, buffer, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(f.Enqueue(0, &given, buffer, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(f.Enqueue(2, &given, buffer, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(f.Enqueue(0, nullptr, buffer, 1, nullptr, nullptr), CL_INVALID_EVENT_WAIT_LIST);
+    if (devices.size() > 1) {
+        OwnedQueue elsewhere = make_queue(devices[1]);
+        EXPECT_EQ(f.Enqueue(1, elsewhere.out(), buffer, 0, nullptr, nullptr), CL_INVALID_DEVICE);
+    }
+    const DispatchConfig config;
+    EXPECT_EQ(update(buffer, config), CL_INVALID_OPERATION);  // not mutable
+    EXPECT_EQ(f.Info(buffer, 1, 0, nullptr, nullptr), CL_INVALID_VALUE);
+    EXPECT_EQ(f.CommandInfo(nullptr, CL_MUTABLE_DISPATCH_KERNEL_KHR, 0, nullptr, nullptr),
+              CL_INVALID_MUTABLE_COMMAND_KHR);
+}
+
+TEST_F(CommandBuffers, Queries_ReportWhatWasGiven) {
+    OwnedCommandBuffer buffer = make(queue, CL_COMMAND_BUFFER_MUTABLE_KHR);
+    const auto value = [&](cl_uint name, auto place) {
+        EXPECT_EQ(functions().Info(buffer, name, sizeof place, &place, nullptr), CL_SUCCESS) << name;
+        return place;
+    };
+    EXPECT_EQ(value(CL_COMMAND_BUFFER_NUM_QUEUES_KHR, cl_uint{}), 1u);
+    EXPECT_EQ(value(CL_COMMAND_BUFFER_QUEUES_KHR, cl_command_queue{}), static_cast<cl_command_queue>(queue));
+    EXPECT_EQ(value(CL_COMMAND_BUFFER_REFERENCE_COUNT_KHR, cl_uint{}), 1u);
+    EXPECT_EQ(value(0x1299, cl_context{}), static_cast<cl_context>(context));
+    EXPECT_EQ(state(buffer), static_cast<cl_uint>(CL_COMMAND_BUFFER_STATE_RECORDING_KHR));
+    const std::array<cl_properties, 3> properties =
+        value(CL_COMMAND_BUFFER_PROPERTIES_ARRAY_KHR, std::array<cl_properties, 3>{});
+    EXPECT_EQ(properties,
+              (std::array<cl_properties, 3>{CL_COMMAND_BUFFER_FLAGS_KHR, CL_COMMAND_BUFFER_MUTABLE_KHR, 0}));
+
+    OwnedKernel add = with("add", a, 1);
+    cl_mutable_command_khr command = nullptr;
+    ASSERT_EQ(record(buffer, add, count, &command), CL_SUCCESS);
+    const auto of_command = [&](cl_uint name, auto place) {
+        EXPECT_EQ(functions().CommandInfo(command, name, sizeof place, &place, nullptr), CL_SUCCESS) << name;
+        return place;
+    };
+    EXPECT_EQ(of_command(CL_MUTABLE_DISPATCH_KERNEL_KHR, cl_kernel{}), static_cast<cl_kernel>(add));
+    EXPECT_EQ(of_command(CL_MUTABLE_DISPATCH_DIMENSIONS_KHR, cl_uint{}), 1u);
+    EXPECT_EQ(of_command(CL_MUTABLE_DISPATCH_GLOBAL_WORK_SIZE_KHR, size_t{}), count);
+    EXPECT_EQ(of_command(CL_MUTABLE_DISPATCH_LOCAL_WORK_SIZE_KHR, size_t{1}), 0u);
+    EXPECT_EQ(of_command(CL_MUTABLE_COMMAND_COMMAND_QUEUE_KHR, cl_command_queue{}),
+              static_cast<cl_command_queue>(queue));
+    EXPECT_EQ(of_command(CL_MUTABLE_COMMAND_COMMAND_BUFFER_KHR, cl_command_buffer_khr{}),
+              static_cast<cl_command_buffer_khr>(buffer));
+    EXPECT_EQ(of_command(CL_MUTABLE_COMMAND_COMMAND_TYPE_KHR, cl_command_type{}),
+              static_cast<cl_command_type>(CL_COMMAND_NDRANGE_KERNEL));
+    buffer.reset();
+    EXPECT_EQ(functions().CommandInfo(command, CL_MUTABLE_DISPATCH_DIMENSIONS_KHR, 0, nullptr, nullptr),
+              CL_INVALID_MUTABLE_COMMAND_KHR);
+}
+
+}  // namespace
+}  // namespace polder::test
