@@ -95,8 +95,8 @@ double replayed_batch() {
     constexpr int count = 1'000;
     const size_t one = 1;
     cl_int status = CL_SUCCESS;
-    cl_command_buffer_khr buffer = by_name<clCreateCommandBufferKHR_fn>(session, "clCreateCommandBufferKHR")(
-        1, &session.queue, nullptr, &status);
+    cl_command_buffer_khr buffer =
+        by_name<clCreateCommandBufferKHR_fn>(session, "clCreateCommandBufferKHR")(1, &session.queue, nullptr, &status);
     check(status, "clCreateCommandBufferKHR");
     const auto record = by_name<clCommandNDRangeKernelKHR_fn>(session, "clCommandNDRangeKernelKHR");
     for (int i = 0; i < count; ++i)
