@@ -146,6 +146,7 @@ TEST_F(Eviction, TheFurthestKnownUseGoesFirst) {
     held.emplace_back(*world.domain, std::vector<Use>{{three.get(), {0, 16 * KiB}}}, device);
     held.pop_front();
     EXPECT_TRUE(has_memory(world, *storages[0]) && has_memory(world, *storages[1]) && has_memory(world, *storages[3]));
+    held.clear();  // before the storages that they name
     world.world.run();
 }
 
