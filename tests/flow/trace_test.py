@@ -74,7 +74,7 @@ with tempfile.TemporaryDirectory() as folder:
     run(tool, "replay", os.path.join(folder, "missing"), code=1)
     run(tool, "replay", tool, code=1)
     run(tool, code=2)
-    # Where no file can be made, the program runs on and is told once.
+    # Where no file can be made, the program still runs, and one line reports it.
     done = subprocess.run([program, "--gtest_filter=*Nothing*"], capture_output=True, text=True, timeout=300,
                           env={**os.environ, "POLDER_TRACE": "/nonexistent/trace"})
     assert done.returncode == 0, done.stderr
