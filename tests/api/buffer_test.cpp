@@ -31,13 +31,6 @@ protected:
             clReleaseMemObject(made);
         return error;
     }
-    OwnedMem sub_buffer(cl_mem parent, size_t origin, size_t size) {
-        const cl_buffer_region region{origin, size};
-        cl_int error = CL_INVALID_VALUE;
-        cl_mem made = clCreateSubBuffer(parent, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
-        EXPECT_EQ(error, CL_SUCCESS);
-        return made;
-    }
     size_t base_alignment() {
         cl_uint bits = 0;
         EXPECT_EQ(clGetDeviceInfo(devices[0], CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, nullptr), CL_SUCCESS);

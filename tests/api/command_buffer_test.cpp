@@ -124,10 +124,7 @@ TEST_F(CommandBuffers, OnDevicesInTurns_SeeEachOthersBytes) {
 
 // Sub-buffers of one parent, in any mix with the parent itself.
 TEST_F(CommandBuffers, OnPartsOfABuffer_KeepTheOtherBytes) {
-    const cl_buffer_region region{bytes / 2, bytes / 2};
-    cl_int error = CL_SUCCESS;
-    OwnedMem half = clCreateSubBuffer(a, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
-    ASSERT_EQ(error, CL_SUCCESS);
+    OwnedMem half = sub_buffer(a, bytes / 2, bytes / 2);
     for (const cl_device_id device : devices) {
         OwnedQueue on = make_queue(device);
         write(a, std::vector<cl_uint>(count, 1));

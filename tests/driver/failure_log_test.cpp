@@ -1,4 +1,6 @@
 // What a queue remembers about failed operations: exact for as long as anybody asks, in bounded memory.
+#include "../unit/support/stub_queue.h"
+
 #include <array>
 #include <gtest/gtest.h>
 #include <host/failure_log.h>
@@ -43,20 +45,7 @@ TEST(FailureLog, ManySeparateFailuresNeedBoundedMemoryAndNoneIsForgotten) {
 }
 
 TEST(HostQueueFailures, AChainOfFailedOperationsNeedsNoMemoryForEach) {
-    // Complete, and failed.
-    class FailedQueue final : public driver::Queue {
-    public:
-        FailedQueue() { completed_.store(1); }
-        driver::Timepoint copy(const driver::CopyOperation&, const driver::Submission&) override { return {}; }
-        driver::Timepoint fill(const driver::FillOperation&, const driver::Submission&) override { return {}; }
-        driver::Timepoint launch(const driver::LaunchOperation&, const driver::Submission&) override { return {}; }
-        driver::Timepoint call(const driver::HostOperation&, const driver::Submission&) override { return {}; }
-        driver::Timepoint marker(const driver::Submission&) override { return {}; }
-        void flush() override {}
-        void wait(uint64_t) override {}
-        [[nodiscard]] Status status(uint64_t) const override { return Status::out_of_resources; }
-    };
-    FailedQueue other;
+    test::FailedQueue other;
     WorkerPool pool{{.thread_name = "test", .places = {{}}}};
     HostQueue queue{pool, {}};
     driver::Timepoint last{&other, 1};

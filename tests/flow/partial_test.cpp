@@ -37,13 +37,6 @@ protected:
         ASSERT_EQ(clEnqueueNDRangeKernel(queues_[device], kernel, 1, nullptr, &items, nullptr, 0, nullptr, nullptr),
                   CL_SUCCESS);
     }
-    OwnedMem sub_buffer(cl_mem parent, size_t origin, size_t size) {
-        const cl_buffer_region region{origin, size};
-        cl_int error = CL_INVALID_VALUE;
-        cl_mem made = clCreateSubBuffer(parent, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
-        EXPECT_EQ(error, CL_SUCCESS);
-        return made;
-    }
     std::map<cl_uint, cl_memory_space_polder> spaces() {
         const auto function = reinterpret_cast<clGetMemorySpacesPOLDER_fn>(
             clGetExtensionFunctionAddressForPlatform(platform(), "clGetMemorySpacesPOLDER"));

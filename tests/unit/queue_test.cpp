@@ -1,4 +1,6 @@
 // runtime::Queue with commands that fail in ways that a driver's device does not show.
+#include "support/stub_queue.h"
+
 #include <runtime/buffer_commands.h>
 #include <runtime/platform.h>
 #include <runtime/queue.h>
@@ -59,20 +61,6 @@ TEST_F(QueueTest, TimesOfACommandThatFailedHalfwayLiveUntilTheDriverHasWrittenTh
         EXPECT_EQ(std::memcmp(block.get(), pattern.data(), pattern.size()), 0);
 }
 
-// A queue of another driver whose one operation is complete, and has failed.
-class FailedQueue final : public driver::Queue {
-public:
-    FailedQueue() { completed_.store(1); }
-    driver::Timepoint copy(const driver::CopyOperation&, const driver::Submission&) override { return {}; }
-    driver::Timepoint fill(const driver::FillOperation&, const driver::Submission&) override { return {}; }
-    driver::Timepoint launch(const driver::LaunchOperation&, const driver::Submission&) override { return {}; }
-    driver::Timepoint call(const driver::HostOperation&, const driver::Submission&) override { return {}; }
-    driver::Timepoint marker(const driver::Submission&) override { return {}; }
-    void flush() override {}
-    void wait(uint64_t) override {}
-    [[nodiscard]] Status status(uint64_t) const override { return Status::out_of_resources; }
-};
-
 // Is submitted, and fails when the device executes it, after the gate has opened.
 struct FailingCommand final : Command {
     FailingCommand(driver::Queue& queue, std::promise<void>& opened) : failed{&queue, 1}, gate(&opened) {}
@@ -101,7 +89,7 @@ void after_a_failed_command(const Ref<Queue>& queue, const Ref<Queue>& other, Te
     for (const Ref<Queue>& second : {queue, other}) {
         for (const bool is_complete : {false, true}) {
             SCOPED_TRACE(testing::Message() << (second == queue ? "same" : "other") << " queue, " << is_complete);
-            FailedQueue failed;
+            test::FailedQueue failed;
             std::promise<void> gate;
             const Ref<Event> first = enqueue(*queue, FailingCommand(failed, gate));
             if (is_complete) {

@@ -1,5 +1,7 @@
 // Several threads on their own and on shared storages at once: a thread that holds a storage's lock is alone with it, and no thread
 // waits for ever.
+#include "support/stub_queue.h"
+
 #include <memory/domain.h>
 #include <memory/space.h>
 
@@ -29,7 +31,7 @@ protected:
         std::vector<Use> uses;
         for (const Shared* one : all)
             uses.push_back({one->storage.get(), {0, size}, Access::read_write});
-        static thread_local CompleteQueue queue;
+        static thread_local polder::test::StubQueue queue;
         return domain
             ->launch({queue, host_space, {}}, uses,
                      [&](driver::Waits, std::span<const DeviceAddress>) {
@@ -41,17 +43,6 @@ protected:
     }
 
 private:
-    // Never asked for anything.
-    class CompleteQueue final : public driver::Queue {
-        driver::Timepoint copy(const driver::CopyOperation&, const driver::Submission&) override { return {}; }
-        driver::Timepoint fill(const driver::FillOperation&, const driver::Submission&) override { return {}; }
-        driver::Timepoint launch(const driver::LaunchOperation&, const driver::Submission&) override { return {}; }
-        driver::Timepoint call(const driver::HostOperation&, const driver::Submission&) override { return {}; }
-        driver::Timepoint marker(const driver::Submission&) override { return {}; }
-        void flush() override {}
-        void wait(uint64_t) override {}
-    };
-
     std::unique_ptr<Space> host = Space::host(nullptr);
     Space* spaces[1] = {host.get()};
 

@@ -89,6 +89,14 @@ protected:
         return made;
     }
 
+    OwnedMem sub_buffer(cl_mem parent, size_t origin, size_t size) {
+        const cl_buffer_region region{origin, size};
+        cl_int error = CL_INVALID_VALUE;
+        cl_mem made = clCreateSubBuffer(parent, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+        EXPECT_EQ(error, CL_SUCCESS);
+        return made;
+    }
+
     template <class T>
     T mem_info(cl_mem object, cl_mem_info name) {
         T value{};

@@ -75,14 +75,6 @@ protected:
     }
     static cl_mem mem(const OwnedMem& buffer) { return buffer; }
 
-    OwnedMem sub_buffer(cl_mem parent, size_t origin, size_t size) {
-        const cl_buffer_region region{origin, size};
-        cl_int error = CL_INVALID_VALUE;
-        cl_mem made = clCreateSubBuffer(parent, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
-        EXPECT_EQ(error, CL_SUCCESS);
-        return made;
-    }
-
     static std::vector<cl_int> numbers(size_t count) {
         std::vector<cl_int> values(count);
         std::iota(values.begin(), values.end(), 1);

@@ -1,6 +1,8 @@
 // A pool over made-up memory and queues that move when a test says so.
 #pragma once
 
+#include "stub_queue.h"
+
 #include <memory/block_pool.h>
 
 #include <algorithm>
@@ -104,18 +106,12 @@ private:
 };
 
 // A timeline that advances when the test says so, or when a thread waits for it.
-class FakeQueue final : public driver::Queue {
+class FakeQueue final : public polder::test::StubQueue {
 public:
     driver::Timepoint at(uint64_t value) { return {this, value}; }
     void complete(uint64_t value) { completed_.store(value, std::memory_order_release); }
     std::vector<uint64_t> waited;
 
-    driver::Timepoint copy(const driver::CopyOperation&, const driver::Submission&) override { return {}; }
-    driver::Timepoint fill(const driver::FillOperation&, const driver::Submission&) override { return {}; }
-    driver::Timepoint launch(const driver::LaunchOperation&, const driver::Submission&) override { return {}; }
-    driver::Timepoint call(const driver::HostOperation&, const driver::Submission&) override { return {}; }
-    driver::Timepoint marker(const driver::Submission&) override { return {}; }
-    void flush() override {}
     // Called by wait() before it returns.
     std::function<void()> on_wait;
     void wait(uint64_t value) override {
