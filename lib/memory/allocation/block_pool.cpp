@@ -1,6 +1,7 @@
 // Leasing and freeing. block_pool_regions.cpp has the regions and what is given back to the system,
 // block_pool_figures.cpp the statistics and the report of a failure.
 #include "block_pool_region.h"
+#include "lease_in_turn.h"
 #include "poison.h"
 
 #include <base/log.h>
@@ -120,22 +121,10 @@ bool BlockPool::lease_quickly(std::span<const LeaseRequest> requests, const Leas
 
 Result<void> BlockPool::lease_by_ladder(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
                                         std::span<Lease> leases) {
-    if (terms.when_full != WhenFull::fail)
-        turns_.enter();
-    else if (!turns_.try_enter())
-        return fail(Status::mem_object_allocation_failure, "other requests are waiting for memory");
-    struct Leave {
-        Turns& turns;
-        ~Leave() { turns.leave(); }
-    } leave{turns_};
-    for (size_t done = 0; done < requests.size(); ++done) {
-        if (Result<void> result = climb(full(requests[done], terms), leases[done]); !result) {
-            for (const Lease& gained : leases.first(done))
-                free(gained.block, gained.after.view());
-            return result;
-        }
-    }
-    return {};
+    return lease_in_turn(
+        turns_, terms.when_full, leases,
+        [&](size_t index, Lease& leased) { return climb(full(requests[index], terms), leased); },
+        [&](const Lease& gained) { free(gained.block, gained.after.view()); });
 }
 
 Result<void> BlockPool::climb(const Request& request, Lease& leased) {

@@ -1,3 +1,5 @@
+#include "lease_in_turn.h"
+
 #include <base/log.h>
 #include <memory/turn_allocator.h>
 
@@ -13,29 +15,9 @@ Result<void> TurnAllocator::lease(std::span<const LeaseRequest> requests, const 
     assert(requests.size() == leases.size());
     const auto full = [&](size_t index) { return Request{requests[index].size, requests[index].alignment, terms}; };
     if (requests.size() != 1 || !is_quiet() || !lease_now(full(0), leases[0])) {
-        if (terms.when_full != WhenFull::fail)
-            turns_.enter();
-        else if (!turns_.try_enter())
-            return fail(Status::mem_object_allocation_failure, "other requests are waiting for memory");
-        struct Leave {
-            Turns& turns;
-            ~Leave() { turns.leave(); }
-        } leave{turns_};
-        for (size_t done = 0; done < requests.size(); ++done) {
-            const auto undo = [&] {
-                for (const Lease& gained : leases.first(done))
-                    free(gained.block, gained.after.view());
-            };
-            try {
-                if (Result<void> result = climb(full(done), leases[done]); !result) {
-                    undo();
-                    return result;
-                }
-            } catch (const std::bad_alloc&) {
-                undo();
-                throw;
-            }
-        }
+        POLDER_TRY(lease_in_turn(
+            turns_, terms.when_full, leases, [&](size_t index, Lease& leased) { return climb(full(index), leased); },
+            [&](const Lease& gained) { free(gained.block, gained.after.view()); }));
     }
     if (terms.consumer == LeaseTerms::Consumer::device) [[likely]]
         return {};

@@ -26,32 +26,23 @@ Ref<memory::Storage> Allocation::take_storage() const {
 
 void Allocation::add_map(Ref<AllocationMap> map) const {
     const Lock lock(mutex_);
-    maps_.push_back(std::move(map));
+    maps_.add(std::move(map));
 }
 
 void Allocation::cancel_map(AllocationMap& map) const {
     const Lock lock(mutex_);
     map.has_failed_.store(true, std::memory_order_release);
-    std::erase_if(maps_, [&](const auto& known) { return known.get() == &map; });
+    maps_.remove(map);
 }
 
 void Allocation::return_map(Ref<AllocationMap> map) const {
     const Lock lock(mutex_);
-    if (!map->has_failed())
-        maps_.push_back(std::move(map));
+    maps_.put_back(std::move(map));
 }
 
 Ref<AllocationMap> Allocation::take_map(const void* pointer) const {
     const Lock lock(mutex_);
-    auto found = maps_.end();
-    for (auto map = maps_.begin(); map != maps_.end(); ++map)
-        if ((*map)->pointer == pointer && (found == maps_.end() || (*map)->writes() || !(*found)->writes()))
-            found = map;
-    if (found == maps_.end())
-        return nullptr;
-    Ref<AllocationMap> taken = std::move(*found);
-    maps_.erase(found);
-    return taken;
+    return maps_.take(pointer);
 }
 
 }  // namespace polder::runtime

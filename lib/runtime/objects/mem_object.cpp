@@ -176,41 +176,32 @@ Result<Ref<MapRecord>> MemObject::add_map(std::byte* pointer, const memory::Stor
     auto record = make_ref<MapRecord>(pointer, rect, access, std::move(pin));
     Lock lock(mutex_);
     const bool writes = access != memory::MapAccess::read;
-    for (const auto& other : maps_)
+    for (const auto& other : maps_.all())
         if (writes && other->writes() && overlap(rect, other->rect, range_.begin))
             return fail(Status::invalid_operation);
-    maps_.push_back(record);
+    maps_.add(record);
     return record;
 }
 
 void MemObject::cancel_map(MapRecord& record) {
     Lock lock(mutex_);
     record.has_failed_.store(true, std::memory_order_release);
-    std::erase_if(maps_, [&](const auto& known) { return known.get() == &record; });
+    maps_.remove(record);
 }
 
 void MemObject::return_map(Ref<MapRecord> record) {
     Lock lock(mutex_);
-    if (!record->has_failed())
-        maps_.push_back(std::move(record));
+    maps_.put_back(std::move(record));
 }
 
 Ref<MapRecord> MemObject::take_map(const void* pointer) {
     Lock lock(mutex_);
-    auto found = maps_.end();
-    for (auto map = maps_.begin(); map != maps_.end(); ++map)
-        if ((*map)->pointer == pointer && (found == maps_.end() || (*map)->writes() || !(*found)->writes()))
-            found = map;
-    if (found == maps_.end())
-        return nullptr;
-    Ref<MapRecord> record = std::move(*found);
-    maps_.erase(found);
-    return record;
+    return maps_.take(pointer);
 }
 
 uint32_t MemObject::map_count() const {
     Lock lock(mutex_);
-    return static_cast<uint32_t>(maps_.size());
+    return static_cast<uint32_t>(maps_.all().size());
 }
 
 } // namespace polder::runtime

@@ -83,7 +83,7 @@ private:
     const Description description_;
     mutable Mutex mutex_;
     mutable Ref<memory::Storage> storage_ POLDER_GUARDED_BY(mutex_);
-    mutable std::vector<Ref<AllocationMap>> maps_ POLDER_GUARDED_BY(mutex_);
+    mutable HeldMaps<AllocationMap> maps_ POLDER_GUARDED_BY(mutex_);
 };
 
 // An address that the application gave, and the allocation that it was in at that time, if any. The allocation may be freed

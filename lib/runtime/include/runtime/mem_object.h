@@ -6,6 +6,7 @@
 #include <base/recycled.h>
 #include <memory/storage.h>
 #include <runtime/context.h>
+#include <runtime/held_maps.h>
 #include <runtime/image.h>
 
 #include <atomic>
@@ -111,7 +112,7 @@ private:
     std::vector<cl_mem_properties> properties_;
     std::unique_ptr<const ImageShape> image_;
     mutable Mutex mutex_;
-    std::vector<Ref<MapRecord>> maps_ POLDER_GUARDED_BY(mutex_);
+    HeldMaps<MapRecord> maps_ POLDER_GUARDED_BY(mutex_);
     bool is_view_ = false;
     std::unique_ptr<FixedAddresses> fixed_;  // null: none
     std::unique_ptr<Destruction> destruction_ POLDER_GUARDED_BY(mutex_);  // null: no callbacks

@@ -1,0 +1,34 @@
+// The slow path of every allocator: requests for memory in turn, first come, first served.
+#pragma once
+
+#include <base/scope_exit.h>
+#include <memory/allocator.h>
+#include <memory/turns.h>
+
+#include <span>
+
+namespace polder::memory {
+
+// Calls `climb(i, leases[i])` for each lease while it is this thread's turn. All of them or none: when one fails, by its
+// result or by std::bad_alloc, `free(lease)` is called for those before it. `free` does not throw.
+// mem_object_allocation_failure when it is another thread's turn and the request must not wait.
+template <class Climb, class Free>
+[[nodiscard]] Result<void> lease_in_turn(Turns& turns, WhenFull when_full, std::span<Lease> leases, const Climb& climb,
+                                         const Free& free) {
+    if (when_full != WhenFull::fail)
+        turns.enter();
+    else if (!turns.try_enter())
+        return fail(Status::mem_object_allocation_failure, "other requests are waiting for memory");
+    const ScopeExit leave{[&] { turns.leave(); }};
+    size_t done = 0;
+    const ScopeExit undo{[&] {
+        if (done < leases.size())
+            for (Lease& gained : leases.first(done))
+                free(gained);
+    }};
+    for (; done < leases.size(); ++done)
+        POLDER_TRY(climb(done, leases[done]));
+    return {};
+}
+
+}  // namespace polder::memory
