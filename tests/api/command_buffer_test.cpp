@@ -7,70 +7,6 @@
 namespace polder::test {
 namespace {
 
-constexpr const char* source = R"(
-kernel void add(global uint* data, uint value) { data[get_global_id(0)] += value; }
-kernel void twice(global const uint* from, global uint* to) { to[get_global_id(0)] = 2 * from[get_global_id(0)]; }
-kernel void ids(global uint* out) { out[get_global_id(0)] = (uint)(get_global_id(0) + 1000 * get_local_size(0)); }
-kernel void locals(global uint* out, local uint* scratch) {
-    scratch[get_local_id(0)] = get_local_id(0);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    out[get_global_id(0)] = scratch[get_local_size(0) - 1 - get_local_id(0)];
-}
-)";
-constexpr size_t count = 1024;
-constexpr size_t bytes = count * sizeof(cl_uint);
-
-class CommandBuffers : public ContextTest {
-protected:
-    void SetUp() override {
-        ContextTest::SetUp();
-        program = build(source);
-        a = make_buffer(bytes);
-        b = make_buffer(bytes);
-        write(a, std::vector<cl_uint>(count, 1));
-        write(b, std::vector<cl_uint>(count, 0));
-    }
-    OwnedCommandBuffer make(cl_command_queue on, cl_properties flags = 0) {
-        const cl_properties properties[] = {CL_COMMAND_BUFFER_FLAGS_KHR, flags, 0};
-        cl_int error = CL_INVALID_VALUE;
-        cl_command_buffer_khr made = functions().CreateCommandBuffer(1, &on, properties, &error);
-        EXPECT_EQ(error, CL_SUCCESS);
-        return made;
-    }
-    OwnedKernel with(const char* name, cl_mem buffer, cl_uint value) {
-        OwnedKernel kernel = make_kernel(program, name);
-        EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof buffer, &buffer), CL_SUCCESS);
-        EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof value, &value), CL_SUCCESS);
-        return kernel;
-    }
-    OwnedKernel with(const char* name, cl_mem from, cl_mem to) {
-        OwnedKernel kernel = make_kernel(program, name);
-        EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof from, &from), CL_SUCCESS);
-        EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof to, &to), CL_SUCCESS);
-        return kernel;
-    }
-    static cl_int record(cl_command_buffer_khr buffer, cl_kernel kernel, size_t global = count,
-                         cl_mutable_command_khr* handle = nullptr, const CommandProperty* properties = nullptr) {
-        return functions().Kernel(buffer, nullptr, properties, kernel, 1, nullptr, &global, nullptr, 0, nullptr,
-                                  nullptr, handle);
-    }
-    static cl_int enqueue(cl_command_buffer_khr buffer, cl_event* event = nullptr) {
-        return functions().Enqueue(0, nullptr, buffer, 0, nullptr, event);
-    }
-    static cl_int update(cl_command_buffer_khr buffer, const DispatchConfig& config) {
-        const cl_uint type = 0;
-        const void* one = &config;
-        return functions().Update(buffer, 1, &type, &one);
-    }
-    static cl_uint state(cl_command_buffer_khr buffer) {
-        cl_uint value = ~0u;
-        EXPECT_EQ(functions().Info(buffer, CL_COMMAND_BUFFER_STATE_KHR, sizeof value, &value, nullptr), CL_SUCCESS);
-        return value;
-    }
-    OwnedProgram program;
-    OwnedMem a, b;
-};
-
 TEST_F(CommandBuffers, Enqueued_ExecuteEveryCommandInTheOrderOfRecording) {
     for (const cl_device_id device : devices) {
         OwnedQueue on = make_queue(device);
@@ -120,6 +56,28 @@ TEST_F(CommandBuffers, OnDevicesInTurns_SeeEachOthersBytes) {
         }
     ASSERT_EQ(clWaitForEvents(1, last.in()), CL_SUCCESS);
     EXPECT_EQ(read<cl_uint>(a, count), std::vector<cl_uint>(count, 1 + 8 * static_cast<cl_uint>(devices.size())));
+}
+
+// What a command reads is brought, also when a later command of the buffer overwrites all of it, or a part.
+TEST_F(CommandBuffers, BytesThatAreReadAndThenOverwritten_AreReadFirst) {
+    const cl_uint nine = 9;
+    for (const cl_device_id device : devices)
+        for (const size_t filled : {bytes, bytes / 2}) {
+            OwnedQueue on = make_queue(device);
+            write(a, std::vector<cl_uint>(count, 3));
+            OwnedKernel twice = with("twice", a, b);
+            OwnedCommandBuffer buffer = make(on);
+            EXPECT_EQ(record(buffer, twice), CL_SUCCESS);
+            EXPECT_EQ(functions().Fill(buffer, nullptr, nullptr, a, &nine, sizeof nine, 0, filled, 0, nullptr, nullptr,
+                                       nullptr),
+                      CL_SUCCESS);
+            ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
+            ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
+            EXPECT_EQ(read<cl_uint>(b, count, on), std::vector<cl_uint>(count, 6));
+            std::vector<cl_uint> expected(count, 3);
+            std::fill_n(expected.begin(), filled / sizeof nine, nine);
+            EXPECT_EQ(read<cl_uint>(a, count, on), expected);
+        }
 }
 
 // Sub-buffers of one parent, in any mix with the parent itself.
@@ -373,117 +331,6 @@ TEST_F(CommandBuffers, FailedUpdates_ChangeNothing) {
     ASSERT_EQ(both(), CL_SUCCESS);
     ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
     EXPECT_EQ(read<cl_uint>(a, count), std::vector<cl_uint>(count, 131));
-}
-
-TEST_F(CommandBuffers, ReportEveryBadArgument) {
-    cl_int error = CL_SUCCESS;
-    const cl_command_queue on = queue;
-    const auto& f = functions();
-    EXPECT_EQ(f.CreateCommandBuffer(0, &on, nullptr, &error), nullptr);
-    EXPECT_EQ(error, CL_INVALID_VALUE);
-    EXPECT_EQ(f.CreateCommandBuffer(1, nullptr, nullptr, &error), nullptr);
-    EXPECT_EQ(error, CL_INVALID_VALUE);
-    const cl_command_queue none = nullptr;
-    EXPECT_EQ(f.CreateCommandBuffer(1, &none, nullptr, &error), nullptr);
-    EXPECT_EQ(error, CL_INVALID_COMMAND_QUEUE);
-    const CommandProperty unknown[] = {12345, 0, 0}, flags[] = {CL_COMMAND_BUFFER_FLAGS_KHR, 64, 0},
-                          twice_given[] = {CL_COMMAND_BUFFER_FLAGS_KHR, 0, CL_COMMAND_BUFFER_FLAGS_KHR, 0, 0};
-    for (const CommandProperty* properties : {unknown, flags, twice_given}) {
-        EXPECT_EQ(f.CreateCommandBuffer(1, &on, properties, &error), nullptr);
-        EXPECT_EQ(error, CL_INVALID_VALUE);
-    }
-    OwnedCommandBuffer buffer = make(queue);
-    EXPECT_EQ(enqueue(buffer), CL_INVALID_OPERATION);
-    EXPECT_EQ(enqueue(nullptr), CL_INVALID_COMMAND_BUFFER_KHR);
-    EXPECT_EQ(f.Finalize(nullptr), CL_INVALID_COMMAND_BUFFER_KHR);
-    EXPECT_EQ(f.Retain(nullptr), CL_INVALID_COMMAND_BUFFER_KHR);
-    EXPECT_EQ(f.Release(reinterpret_cast<cl_command_buffer_khr>(static_cast<cl_mem>(a))),
-              CL_INVALID_COMMAND_BUFFER_KHR);
-
-    OwnedKernel add = with("add", a, 1), bare = make_kernel(program, "add");
-    const size_t one = 1;
-    const auto kernel = [&](cl_command_queue queue_given, const CommandProperty* properties, cl_kernel which,
-                            cl_uint dimensions, cl_uint num_points, const cl_sync_point_khr* points) {
-        return f.Kernel(buffer, queue_given, properties, which, dimensions, nullptr, &one, nullptr, num_points, points,
-                        nullptr, nullptr);
-    };
-    const cl_sync_point_khr point = 0;
-    EXPECT_EQ(kernel(queue, nullptr, add, 1, 0, nullptr), CL_INVALID_COMMAND_QUEUE);
-    EXPECT_EQ(kernel(nullptr, unknown, add, 1, 0, nullptr), CL_INVALID_VALUE);
-    EXPECT_EQ(kernel(nullptr, nullptr, nullptr, 1, 0, nullptr), CL_INVALID_KERNEL);
-    EXPECT_EQ(kernel(nullptr, nullptr, bare, 1, 0, nullptr), CL_INVALID_KERNEL_ARGS);
-    EXPECT_EQ(kernel(nullptr, nullptr, add, 4, 0, nullptr), CL_INVALID_WORK_DIMENSION);
-    EXPECT_EQ(kernel(nullptr, nullptr, add, 1, 1, nullptr), CL_INVALID_SYNC_POINT_WAIT_LIST_KHR);
-    EXPECT_EQ(kernel(nullptr, nullptr, add, 1, 0, &point), CL_INVALID_SYNC_POINT_WAIT_LIST_KHR);
-    EXPECT_EQ(kernel(nullptr, nullptr, add, 1, 1, &point), CL_INVALID_SYNC_POINT_WAIT_LIST_KHR);  // nothing is recorded
-    EXPECT_EQ(kernel(nullptr, nullptr, add, 1, 0, nullptr), CL_SUCCESS);
-    EXPECT_EQ(kernel(nullptr, nullptr, add, 1, 1, &point), CL_SUCCESS);
-
-    cl_mutable_command_khr handle = nullptr;
-    EXPECT_EQ(f.Copy(buffer, nullptr, nullptr, a, b, 0, 0, bytes, 0, nullptr, nullptr, &handle), CL_INVALID_VALUE);
-    EXPECT_EQ(f.Copy(buffer, nullptr, nullptr, a, b, 0, 1, bytes, 0, nullptr, nullptr, nullptr), CL_INVALID_VALUE);
-    EXPECT_EQ(f.Copy(buffer, nullptr, nullptr, a, a, 0, 4, 8, 0, nullptr, nullptr, nullptr), CL_MEM_COPY_OVERLAP);
-    EXPECT_EQ(f.Copy(buffer, nullptr, nullptr, nullptr, b, 0, 0, 8, 0, nullptr, nullptr, nullptr),
-              CL_INVALID_MEM_OBJECT);
-    EXPECT_EQ(f.Fill(buffer, nullptr, nullptr, a, &one, 3, 0, 3, 0, nullptr, nullptr, nullptr), CL_INVALID_VALUE);
-    EXPECT_EQ(f.Barrier(nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr), CL_INVALID_COMMAND_BUFFER_KHR);
-    ASSERT_EQ(f.Finalize(buffer), CL_SUCCESS);
-    EXPECT_EQ(f.Finalize(buffer), CL_INVALID_OPERATION);
-    EXPECT_EQ(record(buffer, add), CL_INVALID_OPERATION);
-    EXPECT_EQ(f.Barrier(buffer, nullptr, nullptr, 0, nullptr, nullptr, nullptr), CL_INVALID_OPERATION);
-
-    cl_command_queue given = queue;
-    EXPECT_EQ(f.Enqueue(1, nullptr, buffer, 0, nullptr, nullptr), CL_INVALID_VALUE);
-    EXPECT_EQ(f.Enqueue(0, &given, buffer, 0, nullptr, nullptr), CL_INVALID_VALUE);
-    EXPECT_EQ(f.Enqueue(2, &given, buffer, 0, nullptr, nullptr), CL_INVALID_VALUE);
-    EXPECT_EQ(f.Enqueue(0, nullptr, buffer, 1, nullptr, nullptr), CL_INVALID_EVENT_WAIT_LIST);
-    if (devices.size() > 1) {
-        OwnedQueue elsewhere = make_queue(devices[1]);
-        EXPECT_EQ(f.Enqueue(1, elsewhere.out(), buffer, 0, nullptr, nullptr), CL_INVALID_DEVICE);
-    }
-    const DispatchConfig config;
-    EXPECT_EQ(update(buffer, config), CL_INVALID_OPERATION);  // not mutable
-    EXPECT_EQ(f.Info(buffer, 1, 0, nullptr, nullptr), CL_INVALID_VALUE);
-    EXPECT_EQ(f.CommandInfo(nullptr, CL_MUTABLE_DISPATCH_KERNEL_KHR, 0, nullptr, nullptr),
-              CL_INVALID_MUTABLE_COMMAND_KHR);
-}
-
-TEST_F(CommandBuffers, Queries_ReportWhatWasGiven) {
-    OwnedCommandBuffer buffer = make(queue, CL_COMMAND_BUFFER_MUTABLE_KHR);
-    const auto value = [&](cl_uint name, auto place) {
-        EXPECT_EQ(functions().Info(buffer, name, sizeof place, &place, nullptr), CL_SUCCESS) << name;
-        return place;
-    };
-    EXPECT_EQ(value(CL_COMMAND_BUFFER_NUM_QUEUES_KHR, cl_uint{}), 1u);
-    EXPECT_EQ(value(CL_COMMAND_BUFFER_QUEUES_KHR, cl_command_queue{}), static_cast<cl_command_queue>(queue));
-    EXPECT_EQ(value(CL_COMMAND_BUFFER_REFERENCE_COUNT_KHR, cl_uint{}), 1u);
-    EXPECT_EQ(value(0x1299, cl_context{}), static_cast<cl_context>(context));
-    EXPECT_EQ(state(buffer), static_cast<cl_uint>(CL_COMMAND_BUFFER_STATE_RECORDING_KHR));
-    const std::array<cl_properties, 3> properties =
-        value(CL_COMMAND_BUFFER_PROPERTIES_ARRAY_KHR, std::array<cl_properties, 3>{});
-    EXPECT_EQ(properties,
-              (std::array<cl_properties, 3>{CL_COMMAND_BUFFER_FLAGS_KHR, CL_COMMAND_BUFFER_MUTABLE_KHR, 0}));
-
-    OwnedKernel add = with("add", a, 1);
-    cl_mutable_command_khr command = nullptr;
-    ASSERT_EQ(record(buffer, add, count, &command), CL_SUCCESS);
-    const auto of_command = [&](cl_uint name, auto place) {
-        EXPECT_EQ(functions().CommandInfo(command, name, sizeof place, &place, nullptr), CL_SUCCESS) << name;
-        return place;
-    };
-    EXPECT_EQ(of_command(CL_MUTABLE_DISPATCH_KERNEL_KHR, cl_kernel{}), static_cast<cl_kernel>(add));
-    EXPECT_EQ(of_command(CL_MUTABLE_DISPATCH_DIMENSIONS_KHR, cl_uint{}), 1u);
-    EXPECT_EQ(of_command(CL_MUTABLE_DISPATCH_GLOBAL_WORK_SIZE_KHR, size_t{}), count);
-    EXPECT_EQ(of_command(CL_MUTABLE_DISPATCH_LOCAL_WORK_SIZE_KHR, size_t{1}), 0u);
-    EXPECT_EQ(of_command(CL_MUTABLE_COMMAND_COMMAND_QUEUE_KHR, cl_command_queue{}),
-              static_cast<cl_command_queue>(queue));
-    EXPECT_EQ(of_command(CL_MUTABLE_COMMAND_COMMAND_BUFFER_KHR, cl_command_buffer_khr{}),
-              static_cast<cl_command_buffer_khr>(buffer));
-    EXPECT_EQ(of_command(CL_MUTABLE_COMMAND_COMMAND_TYPE_KHR, cl_command_type{}),
-              static_cast<cl_command_type>(CL_COMMAND_NDRANGE_KERNEL));
-    buffer.reset();
-    EXPECT_EQ(functions().CommandInfo(command, CL_MUTABLE_DISPATCH_DIMENSIONS_KHR, 0, nullptr, nullptr),
-              CL_INVALID_MUTABLE_COMMAND_KHR);
 }
 
 }  // namespace

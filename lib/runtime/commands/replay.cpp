@@ -1,26 +1,16 @@
 // Recording: what a command buffer executes, and how an enqueue submits it.
 #include <runtime/command_buffer.h>
 
-#include <algorithm>
 #include <map>
 #include <utility>
 
 namespace polder::runtime {
 namespace {
 
-// The access of two operations, one after the other, to the same bytes.
+// The access of two operations, one after the other, to the same bytes. Bytes that are overwritten first need none from
+// elsewhere.
 Access combined(Access first, Access second) {
-    if (first == Access::overwrite || first == second)
-        return first;
-    if (second == Access::none)
-        return first;
-    if (first == Access::none)
-        return second;
-    return first == Access::read && second == Access::read ? Access::read : Access::read_write;
-}
-
-bool overlap(const memory::Use& a, const memory::Use& b) {
-    return a.storage == b.storage && a.range.begin < b.range.end && b.range.begin < a.range.end;
+    return first == Access::overwrite || first == second ? first : Access::read_write;
 }
 
 }  // namespace
@@ -46,35 +36,6 @@ Recording::Recording(std::vector<Ref<const RecordedOperation>> operations) {
             places_.push_back(at->second);
         }
         steps_.push_back(std::move(step));
-    }
-    demote_shared_overwrites();
-}
-
-// A range that is overwritten first needs no bytes from elsewhere, unless another range shares some of its bytes: that one may
-// have been read before.
-void Recording::demote_shared_overwrites() {
-    std::vector<uint32_t> order(uses_.size());
-    for (uint32_t i = 0; i < order.size(); ++i)
-        order[i] = i;
-    std::ranges::sort(order, [this](uint32_t a, uint32_t b) {
-        const memory::Use& left = uses_[a];
-        const memory::Use& right = uses_[b];
-        return std::pair{left.storage, left.range.begin} < std::pair{right.storage, right.range.begin};
-    });
-    const auto demote = [](memory::Use& use) {
-        if (use.access == Access::overwrite)
-            use.access = Access::read_write;
-    };
-    // `reach` is the range before that ends last.
-    for (size_t i = 1, reach = 0; i < order.size(); ++i) {
-        memory::Use& before = uses_[order[reach]];
-        memory::Use& use = uses_[order[i]];
-        if (overlap(before, use)) {
-            demote(before);
-            demote(use);
-        }
-        if (before.storage != use.storage || use.range.end > before.range.end)
-            reach = i;
     }
 }
 

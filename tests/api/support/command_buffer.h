@@ -85,4 +85,69 @@ inline const CommandBufferFunctions& functions() {
 inline cl_int CL_API_CALL release_command_buffer(cl_command_buffer_khr buffer) { return functions().Release(buffer); }
 using OwnedCommandBuffer = Owned<cl_command_buffer_khr, release_command_buffer>;
 
+// Kernels, two buffers of `count` numbers, and shorthand for what most tests record and enqueue.
+constexpr const char* command_buffer_kernels = R"(
+kernel void add(global uint* data, uint value) { data[get_global_id(0)] += value; }
+kernel void twice(global const uint* from, global uint* to) { to[get_global_id(0)] = 2 * from[get_global_id(0)]; }
+kernel void ids(global uint* out) { out[get_global_id(0)] = (uint)(get_global_id(0) + 1000 * get_local_size(0)); }
+kernel void locals(global uint* out, local uint* scratch) {
+    scratch[get_local_id(0)] = get_local_id(0);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    out[get_global_id(0)] = scratch[get_local_size(0) - 1 - get_local_id(0)];
+}
+)";
+constexpr size_t count = 1024;
+constexpr size_t bytes = count * sizeof(cl_uint);
+
+class CommandBuffers : public ContextTest {
+protected:
+    void SetUp() override {
+        ContextTest::SetUp();
+        program = build(command_buffer_kernels);
+        a = make_buffer(bytes);
+        b = make_buffer(bytes);
+        write(a, std::vector<cl_uint>(count, 1));
+        write(b, std::vector<cl_uint>(count, 0));
+    }
+    OwnedCommandBuffer make(cl_command_queue on, cl_properties flags = 0) {
+        const cl_properties properties[] = {CL_COMMAND_BUFFER_FLAGS_KHR, flags, 0};
+        cl_int error = CL_INVALID_VALUE;
+        cl_command_buffer_khr made = functions().CreateCommandBuffer(1, &on, properties, &error);
+        EXPECT_EQ(error, CL_SUCCESS);
+        return made;
+    }
+    OwnedKernel with(const char* name, cl_mem buffer, cl_uint value) {
+        OwnedKernel kernel = make_kernel(program, name);
+        EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof buffer, &buffer), CL_SUCCESS);
+        EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof value, &value), CL_SUCCESS);
+        return kernel;
+    }
+    OwnedKernel with(const char* name, cl_mem from, cl_mem to) {
+        OwnedKernel kernel = make_kernel(program, name);
+        EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof from, &from), CL_SUCCESS);
+        EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof to, &to), CL_SUCCESS);
+        return kernel;
+    }
+    static cl_int record(cl_command_buffer_khr buffer, cl_kernel kernel, size_t global = count,
+                         cl_mutable_command_khr* handle = nullptr, const CommandProperty* properties = nullptr) {
+        return functions().Kernel(buffer, nullptr, properties, kernel, 1, nullptr, &global, nullptr, 0, nullptr,
+                                  nullptr, handle);
+    }
+    static cl_int enqueue(cl_command_buffer_khr buffer, cl_event* event = nullptr) {
+        return functions().Enqueue(0, nullptr, buffer, 0, nullptr, event);
+    }
+    static cl_int update(cl_command_buffer_khr buffer, const DispatchConfig& config) {
+        const cl_uint type = 0;
+        const void* one = &config;
+        return functions().Update(buffer, 1, &type, &one);
+    }
+    static cl_uint state(cl_command_buffer_khr buffer) {
+        cl_uint value = ~0u;
+        EXPECT_EQ(functions().Info(buffer, CL_COMMAND_BUFFER_STATE_KHR, sizeof value, &value, nullptr), CL_SUCCESS);
+        return value;
+    }
+    OwnedProgram program;
+    OwnedMem a, b;
+};
+
 }  // namespace polder::test

@@ -37,7 +37,6 @@ private:
         uint32_t first_place;
         uint32_t place_count;
     };
-    void demote_shared_overwrites();
     [[nodiscard]] driver::Timepoint submit_all(const memory::Execution& execution, driver::Waits waits,
                                                std::span<const DeviceAddress> addresses) const;
     [[nodiscard]] Result<driver::Timepoint> replay_one_by_one(Queue& queue, const memory::Execution& execution) const;
