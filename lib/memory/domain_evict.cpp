@@ -89,8 +89,8 @@ void add_candidates(StorageImpl& storage, SpaceId space, std::span<const Use> ke
 }  // namespace
 
 std::string Evicted::report() const {
-    return "; evicted " + std::to_string(dropped_bytes) + " bytes that were elsewhere too or stale, and wrote back " +
-           std::to_string(written_bytes) + " bytes";
+    return "; evicted " + std::to_string(dropped_bytes) + " bytes, for which " + std::to_string(written_bytes) +
+           " bytes were written back";
 }
 
 uint64_t DomainImpl::evict(const EvictionRequest& request, Evicted& evicted) {
