@@ -6,6 +6,8 @@
 #include <base/build_id.h>
 #include <base/options.h>
 #include <compiler/compiler.h>
+#include <compiler/opencl_version.h>
+#include <compiler/spirv.h>
 #include <runtime/extensions.h>
 #include <runtime/image.h>
 #include <runtime/platform.h>
@@ -40,6 +42,11 @@ struct Query {
          static_cast<void>(device);                                                                                    \
          return info.array(expression);                                                                                \
      }},
+
+// The queries of cl_khr_spirv_queries, which OpenCL 3.1 has without the suffix; this platform's headers have neither.
+constexpr cl_device_info spirv_extended_instruction_sets = 0x12B9;
+constexpr cl_device_info spirv_extensions = 0x12BA;
+constexpr cl_device_info spirv_capabilities = 0x12BB;
 
 constexpr size_t printf_bytes_max = 1u << 20;
 
@@ -87,11 +94,25 @@ constexpr cl_device_atomic_capabilities atomics = CL_DEVICE_ATOMIC_ORDER_RELAXED
                                                   CL_DEVICE_ATOMIC_ORDER_SEQ_CST | CL_DEVICE_ATOMIC_SCOPE_WORK_GROUP |
                                                   CL_DEVICE_ATOMIC_SCOPE_DEVICE | CL_DEVICE_ATOMIC_SCOPE_ALL_DEVICES;
 
-std::vector<cl_name_version> language_versions() {
+// 3.1, or 3.0 if the device lacks something that 3.1 makes mandatory.
+cl_version version_of(const Device& device) {
+    const uint32_t number = compiler::opencl_version(device.target());
+    return CL_MAKE_VERSION(number / 100, number / 10 % 10, 0);
+}
+
+std::string version_text(const Device& device) {
+    const cl_version version = version_of(device);
+    std::string text = runtime::Platform::version();  // "OpenCL 3.1 Polder ..."
+    return text.replace(text.find(' ') + 1, 3,
+                        std::to_string(CL_VERSION_MAJOR(version)) + "." + std::to_string(CL_VERSION_MINOR(version)));
+}
+
+std::vector<cl_name_version> language_versions(const Device& device) {
     std::vector<cl_name_version> versions;
-    for (const cl_version version :
-         {CL_MAKE_VERSION(1, 0, 0), CL_MAKE_VERSION(1, 1, 0), CL_MAKE_VERSION(1, 2, 0), CL_MAKE_VERSION(3, 0, 0)})
-        versions.push_back(runtime::name_version("OpenCL C", version));
+    for (const cl_version version : {CL_MAKE_VERSION(1, 0, 0), CL_MAKE_VERSION(1, 1, 0), CL_MAKE_VERSION(1, 2, 0),
+                                     CL_MAKE_VERSION(3, 0, 0), CL_MAKE_VERSION(3, 1, 0)})
+        if (version <= version_of(device))
+            versions.push_back(runtime::name_version("OpenCL C", version));
     return versions;
 }
 
@@ -135,11 +156,11 @@ const Query identity_queries[] = {
     POLDER_STRING(CL_DEVICE_VENDOR, device.info().vendor)
     POLDER_STRING(CL_DRIVER_VERSION, driver_version(device))
     POLDER_STRING(CL_DEVICE_PROFILE, "FULL_PROFILE")
-    POLDER_STRING(CL_DEVICE_VERSION, runtime::Platform::version())
-    POLDER_VALUE(CL_DEVICE_NUMERIC_VERSION, cl_version, CL_MAKE_VERSION(3, 0, 0))
+    POLDER_STRING(CL_DEVICE_VERSION, version_text(device))
+    POLDER_VALUE(CL_DEVICE_NUMERIC_VERSION, cl_version, version_of(device))
     POLDER_STRING(CL_DEVICE_OPENCL_C_VERSION, "OpenCL C 1.2 Polder")
     POLDER_VALUE(CL_DEVICE_OPENCL_C_NUMERIC_VERSION_KHR, cl_version, CL_MAKE_VERSION(1, 2, 0))
-    POLDER_ARRAY(CL_DEVICE_OPENCL_C_ALL_VERSIONS, language_versions())
+    POLDER_ARRAY(CL_DEVICE_OPENCL_C_ALL_VERSIONS, language_versions(device))
     POLDER_ARRAY(CL_DEVICE_OPENCL_C_FEATURES, runtime::feature_versions(device.info().code.format))
     POLDER_STRING(CL_DEVICE_EXTENSIONS, runtime::device_extension_names(device.info().code.format))
     POLDER_ARRAY(CL_DEVICE_EXTENSIONS_WITH_VERSION, runtime::device_extension_versions(device.info().code.format))
@@ -154,6 +175,9 @@ const Query identity_queries[] = {
     POLDER_ARRAY(CL_DEVICE_BUILT_IN_KERNELS_WITH_VERSION, std::span<const cl_name_version>{})
     POLDER_STRING(CL_DEVICE_IL_VERSION, runtime::il_names())
     POLDER_ARRAY(CL_DEVICE_ILS_WITH_VERSION, runtime::il_versions())
+    POLDER_ARRAY(spirv_extended_instruction_sets, compiler::spirv_instruction_sets())
+    POLDER_ARRAY(spirv_extensions, compiler::spirv_extensions(device.target()))
+    POLDER_ARRAY(spirv_capabilities, compiler::spirv_capabilities(device.target()))
     {CL_DEVICE_UUID_KHR, [](const Device& device, const Info& info) { return info.value(uuid_of(device_identity(device))); }},
     {CL_DRIVER_UUID_KHR, [](const Device& device, const Info& info) { return info.value(uuid_of(driver_version(device))); }},
     POLDER_VALUE(CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR, cl_bitfield, command_buffer::capabilities)

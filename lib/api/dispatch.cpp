@@ -35,10 +35,26 @@ Place dispatched(Entry* function) {
 }
 
 #define POLDER_DISPATCHED(name) dispatched<decltype(cl_icd_dispatch::name)>(&::name),
-const cl_icd_dispatch dispatch_table = {POLDER_ENTRY_POINTS(POLDER_DISPATCHED, POLDER_DISPATCHED)};
+// The place of OpenCL 3.1 is the last. Headers of 3.0 do not have it, but a loader of 3.1 calls through it.
+struct DispatchTable {
+    cl_icd_dispatch places = {POLDER_ENTRY_POINTS(POLDER_DISPATCHED, POLDER_DISPATCHED)};
+    Function behind = nullptr;
+};
+DispatchTable dispatch_table;
+
+template <class Places>
+void fill_last_place(Places& places) {
+    if constexpr (requires { places.clGetKernelSuggestedLocalWorkSize; })
+        places.clGetKernelSuggestedLocalWorkSize =
+            dispatched<decltype(places.clGetKernelSuggestedLocalWorkSize)>(&clGetKernelSuggestedLocalWorkSize);
+}
 
 // Every handle starts with the table; the first handles are the platform's and its devices'.
-[[gnu::constructor]] void publish_dispatch_table() { runtime::icd_dispatch = &dispatch_table; }
+[[gnu::constructor]] void publish_dispatch_table() {
+    fill_last_place(dispatch_table.places);
+    dispatch_table.behind = reinterpret_cast<Function>(&clGetKernelSuggestedLocalWorkSize);
+    runtime::icd_dispatch = &dispatch_table.places;
+}
 
 void* function_by_name(const char* name) {
     if (!name)

@@ -308,10 +308,10 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueNativeKernel(cl_command_queue command_q
     });
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSizeKHR(cl_command_queue command_queue, cl_kernel kernel,
-                                                                     cl_uint work_dim, const size_t* global_work_offset,
-                                                                     const size_t* global_work_size,
-                                                                     size_t* suggested_local_work_size) {
+CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSize(cl_command_queue command_queue, cl_kernel kernel,
+                                                                  cl_uint work_dim, const size_t* global_work_offset,
+                                                                  const size_t* global_work_size,
+                                                                  size_t* suggested_local_work_size) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(queue, from_handle<Queue>(command_queue));
         POLDER_ASSIGN(object, from_handle<Kernel>(kernel));
@@ -338,4 +338,13 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSizeKHR(cl_command_
         std::copy_n(range.local.begin(), work_dim, suggested_local_work_size);
         return {};
     });
+}
+
+// The name before OpenCL 3.1.
+CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSizeKHR(cl_command_queue command_queue, cl_kernel kernel,
+                                                                     cl_uint work_dim, const size_t* global_work_offset,
+                                                                     const size_t* global_work_size,
+                                                                     size_t* suggested_local_work_size) {
+    return clGetKernelSuggestedLocalWorkSize(command_queue, kernel, work_dim, global_work_offset, global_work_size,
+                                             suggested_local_work_size);
 }

@@ -1,11 +1,12 @@
-// The entry points of OpenCL 3.0, in the order of the ICD's dispatch table.
+// The entry points of OpenCL 3.1, in the order of the ICD's dispatch table.
 //
 // An entry point is defined under its own name (`CL_API_ENTRY cl_int CL_API_CALL clFinish(...)`), declared by the
 // Khronos headers, in the file of its family. The names stay inside the library (hidden visibility and the
 // version script), so they never collide with the loader's.
 //
 // One list says everything: it fills the dispatch table and is what clGetExtensionFunctionAddressForPlatform
-// looks in. Extension functions that are not in the dispatch table are in `POLDER_EXTENSION_FUNCTIONS`.
+// looks in. Functions that older headers have no place for in the dispatch table are in `POLDER_EXTENSION_FUNCTIONS`: those of
+// extensions, and OpenCL 3.1's.
 #pragma once
 
 #include <CL/cl.h>
@@ -170,8 +171,10 @@
     X(clCreateImageWithProperties)                                                                                     \
     X(clSetContextDestructorCallback)
 
-// Functions of the extensions in the platform's list that the dispatch table has no place for.
+// Functions that the dispatch table of OpenCL 3.0 has no place for: OpenCL 3.1's, and those of the extensions in the platform's
+// list.
 #define POLDER_EXTENSION_FUNCTIONS(X)                                                                                  \
+    X(clGetKernelSuggestedLocalWorkSize)                                                                               \
     X(clIcdGetPlatformIDsKHR)                                                                                          \
     X(clCreateCommandQueueWithPropertiesKHR)                                                                           \
     X(clCreateProgramWithILKHR)                                                                                        \
@@ -194,6 +197,12 @@
     X(clEnqueueMemcpyINTEL)                                                                                            \
     X(clEnqueueMigrateMemINTEL)                                                                                        \
     X(clEnqueueMemAdviseINTEL)
+
+// OpenCL 3.1's, which headers of 3.0 do not declare.
+extern "C" cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSize(cl_command_queue command_queue, cl_kernel kernel,
+                                                                cl_uint work_dim, const size_t* global_work_offset,
+                                                                const size_t* global_work_size,
+                                                                size_t* suggested_local_work_size);
 
 // CL/cl_ext_buffer_device_address.h gives its type.
 extern "C" {

@@ -102,9 +102,7 @@ Result<void> set_sampler(Kernel& kernel, cl_uint index, size_t size, const void*
 }
 
 Result<void> set_local(Kernel& kernel, cl_uint index, size_t size, const void* value) {
-    // CL_INVALID_ARG_SIZE: a __local argument has no size.
-    if (size == 0)
-        return fail(Status::invalid_arg_size);
+    // Since OpenCL 3.1 a size of 0 is no error: the kernel uses no local memory by this argument.
     // CL_INVALID_ARG_VALUE: arg_value of a __local argument is not null.
     if (value)
         return fail(Status::invalid_arg_value);

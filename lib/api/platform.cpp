@@ -1,4 +1,4 @@
-// The platform: OpenCL 3.0, section 4.1.
+// The platform: OpenCL 3.1, section 4.1.
 #include "entry.h"
 
 #include <compiler/compiler.h>
@@ -15,7 +15,7 @@ Result<void> answer_platform(cl_platform_info name, const Info& info) {
     switch (name) {
     case CL_PLATFORM_PROFILE: return info.string("FULL_PROFILE");
     case CL_PLATFORM_VERSION: return info.string(Platform::version());
-    case CL_PLATFORM_NUMERIC_VERSION: return info.value<cl_version>(CL_MAKE_VERSION(3, 0, 0));
+    case CL_PLATFORM_NUMERIC_VERSION: return info.value<cl_version>(CL_MAKE_VERSION(3, 1, 0));
     case CL_PLATFORM_NAME: return info.string(Platform::name());
     case CL_PLATFORM_VENDOR: return info.string("The Polder developers");
     case CL_PLATFORM_EXTENSIONS: return info.string(runtime::platform_extension_names());

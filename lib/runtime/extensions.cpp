@@ -1,6 +1,8 @@
 #include <compiler/spirv.h>
 #include <runtime/extensions.h>
+#include <runtime/platform.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace polder::runtime {
@@ -51,6 +53,7 @@ constexpr Extension extension_table[] = {
     {"cl_khr_subgroup_shuffle_relative", v1, host_code, "Values of work-items at a distance."},
     {"cl_khr_subgroups", v1, other_code, "Sub-group functions; a sub-group is the whole work-group."},
     {"cl_khr_spirv_linkonce_odr", v1, both, "SPIR-V definitions that several modules have."},
+    {"cl_khr_spirv_queries", v1, both, "Asks what SPIR-V modules may declare."},
     {"cl_khr_spirv_no_integer_wrap_decoration", v1, both, "SPIR-V arithmetic that promises not to overflow."},
     {"cl_khr_suggested_local_work_size", v1, both, "Asks which work-group size a launch without one gets."},
     {"cl_polder_memory_statistics", CL_MAKE_VERSION(2, 0, 0), both, "Where a context's bytes are, which were moved between memories, what the allocators count."},
@@ -75,7 +78,15 @@ constexpr Feature feature_table[] = {
 };
 // clang-format on
 
-bool of_platform(const Extension& extension) { return extension.owner == platform || extension.owner == both; }
+// The platform reports what all its devices have.
+bool of_platform(const Extension& extension) {
+    if (extension.owner == platform || extension.owner == both)
+        return true;
+    const std::span<const Ref<Device>> devices = Platform::get().devices();
+    return !devices.empty() && std::ranges::all_of(devices, [&](const Ref<Device>& device) {
+        return has_extension(extension, device->info().code.format);
+    });
+}
 
 template <class Wanted>
 std::string names(Wanted wanted) {

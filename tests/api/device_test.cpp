@@ -114,12 +114,12 @@ TEST_F(Devices, LimitsAreAtLeastThoseOfTheSpecification) {
                   cl_device_fp_config{CL_FP_ROUND_TO_NEAREST | CL_FP_INF_NAN});
         EXPECT_EQ(device_value<cl_bool>(device, CL_DEVICE_AVAILABLE), cl_bool{CL_TRUE});
         EXPECT_EQ(device_value<cl_platform_id>(device, CL_DEVICE_PLATFORM), platform());
-        EXPECT_EQ(device_text(device, CL_DEVICE_VERSION).substr(0, 11), "OpenCL 3.0 ");
+        EXPECT_EQ(device_text(device, CL_DEVICE_VERSION).substr(0, 11), "OpenCL 3.1 ");
         EXPECT_EQ(device_text(device, CL_DEVICE_OPENCL_C_VERSION).substr(0, 9), "OpenCL C ");
     }
 }
 
-// OpenCL 3.0, table "Device Queries": the least values of a full profile.
+// OpenCL 3.1, table "Device Queries": the least values of a full profile.
 TEST_F(Devices, LimitsOfImagesAreAtLeastThoseOfTheSpecification) {
     for (const cl_device_id device : devices) {
         EXPECT_EQ(device_value<cl_bool>(device, CL_DEVICE_IMAGE_SUPPORT), cl_bool{CL_TRUE});

@@ -35,13 +35,13 @@ TEST_F(Platforms, IdsReportEveryBadArgument) {
 TEST_F(Platforms, QueriesAnswer) {
     EXPECT_EQ(platform_text(CL_PLATFORM_PROFILE), "FULL_PROFILE");
     EXPECT_EQ(platform_text(CL_PLATFORM_NAME), "Polder");
-    EXPECT_EQ(platform_text(CL_PLATFORM_VERSION).substr(0, 11), "OpenCL 3.0 ");
+    EXPECT_EQ(platform_text(CL_PLATFORM_VERSION).substr(0, 11), "OpenCL 3.1 ");
     EXPECT_FALSE(platform_text(CL_PLATFORM_VENDOR).empty());
     EXPECT_NE(platform_text(CL_PLATFORM_EXTENSIONS).find("cl_khr_icd"), std::string::npos);
     cl_version version = 0;
     EXPECT_EQ(clGetPlatformInfo(platform(), CL_PLATFORM_NUMERIC_VERSION, sizeof version, &version, nullptr),
               CL_SUCCESS);
-    EXPECT_EQ(version, cl_version{CL_MAKE_VERSION(3, 0, 0)});
+    EXPECT_EQ(version, cl_version{CL_MAKE_VERSION(3, 1, 0)});
     cl_ulong resolution = 0;
     EXPECT_EQ(clGetPlatformInfo(platform(), CL_PLATFORM_HOST_TIMER_RESOLUTION, sizeof resolution, &resolution, nullptr),
               CL_SUCCESS);
@@ -79,7 +79,7 @@ TEST_F(Platforms, DispatchTableHasNoEmptyPlace) {
         EXPECT_NE(table[i], nullptr) << "place " << i;
 }
 
-// Every function of OpenCL 3.0, the deprecated ones included, and those of the extensions.
+// Every function of OpenCL 3.1, the deprecated ones included, and those of the extensions.
 constexpr const char* function_names[] = {"clBuildProgram",
                                           "clCloneKernel",
                                           "clCompileProgram",
@@ -153,6 +153,7 @@ constexpr const char* function_names[] = {"clBuildProgram",
                                           "clGetKernelInfo",
                                           "clGetKernelSubGroupInfo",
                                           "clGetKernelWorkGroupInfo",
+                                          "clGetKernelSuggestedLocalWorkSize",
                                           "clGetMemObjectInfo",
                                           "clGetPipeInfo",
                                           "clGetPlatformIDs",

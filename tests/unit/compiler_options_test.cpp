@@ -1,6 +1,8 @@
 // Build options: what each does, and the error codes of those that do not parse.
 #include "compiler_support.h"
 
+#include <compiler/opencl_version.h>
+
 namespace polder::compiler::test {
 namespace {
 
@@ -32,6 +34,33 @@ TEST(CompilerOptions, Standard_SetsTheVersionMacro) {
     expect_defined("__OPENCL_C_VERSION__ == 200", "-cl-std=CL2.0");
     expect_defined("__OPENCL_C_VERSION__ == 300", "-cl-std=CL3.0");
     expect_defined("__OPENCL_VERSION__ == 300", "");
+}
+
+Outcome compile_for(const Target& made_for, const char* source, const char* options) {
+    std::string log;
+    auto result = compile(CompileInput{source, {}, options, made_for, false}, log);
+    return outcome_of(std::move(result), std::move(log));
+}
+
+// A device is one of OpenCL 3.1 if it has all that 3.1 makes mandatory.
+TEST(CompilerOptions, Standard3_1_NeedsADeviceOfOpenCL3_1) {
+    Target complete = target();
+    for (const std::string_view name : extensions_of_opencl_3_1())
+        complete.extensions.emplace_back(name);
+    const char* source = "#if __OPENCL_C_VERSION__ != 310 || __OPENCL_VERSION__ != 310\n#error not so\n#endif\n";
+    EXPECT_EQ(opencl_version(complete), 310u);
+    const Outcome compiled = compile_for(complete, source, "-cl-std=CL3.1");
+    EXPECT_EQ(compiled.status, Status::success) << compiled.log;
+    for (const std::string_view name : extensions_of_opencl_3_1()) {
+        Target lacking = complete;
+        std::erase(lacking.extensions, name);
+        EXPECT_EQ(opencl_version(lacking), 300u) << name;
+        const Outcome refused = compile_for(lacking, empty_kernel, "-cl-std=CL3.1");
+        EXPECT_EQ(refused.status, Status::compile_program_failure) << name;
+        EXPECT_NE(refused.log.find("OpenCL C 3.1"), std::string::npos) << refused.log;
+    }
+    std::erase(complete.features, "__opencl_c_subgroups");
+    EXPECT_EQ(opencl_version(complete), 300u);
 }
 
 TEST(CompilerOptions, PredefinedMacros_SayWhatTheDeviceHas) {

@@ -64,7 +64,7 @@ constexpr std::array options_table{
 constexpr std::array<std::string_view, 1> passed_prefixes{"-W"};
 constexpr std::array<std::string_view, 3> ignored_prefixes{"-O", "-cl-intel-", "-cl-amd-"};
 
-constexpr std::array<std::string_view, 7> standards{"CL", "CL1.0", "CL1.1", "CL1.2", "CL2.0", "CL3.0", "clc++"};
+constexpr std::array<std::string_view, 7> standards{"CL", "CL1.0", "CL1.1", "CL1.2", "CL2.0", "CL3.0", "CL3.1"};
 
 Status error_of(OptionStage stage) {
     switch (stage) {
@@ -171,7 +171,7 @@ private:
     }
 
     Result<void> set_standard(const std::string& value) {
-        if (std::find(standards.begin(), standards.end(), value) == standards.end() || value == "clc++")
+        if (std::find(standards.begin(), standards.end(), value) == standards.end())
             return refuse("'" + value + "' is not a version of OpenCL C");
         if (!options::ignore_cl_std())
             parsed_.standard = value;

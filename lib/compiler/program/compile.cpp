@@ -12,6 +12,7 @@
 
 #include <base/log.h>
 #include <compiler/compiler.h>
+#include <compiler/opencl_version.h>
 
 #include <llvm/IR/LLVMContext.h>
 
@@ -59,6 +60,14 @@ Result<std::shared_ptr<const Module>> compile_parsed(const CompileInput& input, 
     return std::shared_ptr<const Module>(std::move(module));
 }
 
+// "Options Controlling the OpenCL C version": -cl-std=CL3.1 fails on devices of OpenCL 3.0.
+Result<void> check_standard(const CompileInput& input, const BuildOptions& options, std::string& log) {
+    if (options.standard != "CL3.1" || opencl_version(input.target) >= 310)
+        return {};
+    log += "error: the device has no OpenCL C 3.1\n";
+    return fail(Status::compile_program_failure);
+}
+
 // Clang says compile_program_failure; clBuildProgram has its own code.
 Status failure_of(const CompileInput& input, Status status) {
     return input.is_build && status == Status::compile_program_failure ? Status::build_program_failure : status;
@@ -76,6 +85,8 @@ Result<std::shared_ptr<const Module>> compile(const CompileInput& input, std::st
         log += paths().problem;
         return fail(failure_of(input, Status::compile_program_failure), paths().problem);
     }
+    if (auto checked = check_standard(input, *options, log); !checked)
+        return fail(failure_of(input, checked.error().status()));
     Result<std::shared_ptr<const Module>> result = fail(Status::compile_program_failure);
     if (const auto crash = run_guarded([&] { result = compile_parsed(input, *options, log); })) {
         log += "error: " + *crash + "\n";

@@ -179,6 +179,6 @@ void Platform::make_spaces_and_devices() {
 
 std::string Platform::name() { return options::platform_name_override().value_or("Polder"); }
 
-std::string Platform::version() { return "OpenCL 3.0 Polder " POLDER_VERSION; }
+std::string Platform::version() { return "OpenCL 3.1 Polder " POLDER_VERSION; }
 
 } // namespace polder::runtime

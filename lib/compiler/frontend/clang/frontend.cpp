@@ -5,6 +5,7 @@
 #include "sub_group_header.h"
 
 #include <base/options.h>
+#include <compiler/opencl_version.h>
 
 #include <algorithm>
 #include <clang/Basic/DiagnosticOptions.h>
@@ -34,6 +35,17 @@ std::string extension_list(const Target& target) {
 
 bool has_images(const Target& target) {
     return std::ranges::find(target.features, "__opencl_c_images") != target.features.end();
+}
+
+// Clang 22 knows no OpenCL C 3.1. What that adds to 3.0 is functions, which the mandatory extensions declare, printf's length
+// modifiers z and t, which Clang takes in any version, and these macros.
+void add_standard(std::vector<std::string>& arguments, const CompileInput& input, const std::string& standard) {
+    const bool is_3_1 = standard == "CL3.1";
+    arguments.push_back("-cl-std=" + (is_3_1 ? "CL3.0" : standard));
+    arguments.push_back("-D__OPENCL_VERSION__=" + std::to_string(opencl_version(input.target)));
+    if (is_3_1)
+        for (const char* argument : {"-U__OPENCL_C_VERSION__", "-D__OPENCL_C_VERSION__=310", "-DCL_VERSION_3_1=310"})
+            arguments.emplace_back(argument);
 }
 
 // Tells whether the preprocessor entered a file that is neither ours nor in memory.
@@ -127,14 +139,15 @@ void keep_inline_functions(llvm::Module& module) {
 std::vector<std::string> frontend_arguments(const CompileInput& input, const BuildOptions& options) {
     const Target& target = input.target;
     std::vector<std::string> arguments{
-        "-triple", "spir64-unknown-unknown", "-x", "cl", "-cl-std=" + options.standard, "-O2",
+        "-triple", "spir64-unknown-unknown", "-x", "cl", "-O2",
         "-disable-llvm-passes",  // -O2 for what Clang itself does by it: bodies of `inline` functions
         "-fdeclare-opencl-builtins", "-finclude-default-header", "-resource-dir", paths().resource_directory,
         "-internal-isystem", paths().resource_directory + "/include", "-main-file-name", source_name,
-        has_images(target) ? "-D__IMAGE_SUPPORT__=1" : "-U__IMAGE_SUPPORT__", "-D__OPENCL_VERSION__=300",
+        has_images(target) ? "-D__IMAGE_SUPPORT__=1" : "-U__IMAGE_SUPPORT__",
         "-ferror-limit", "100",
         // Errors since Clang 16; every other OpenCL compiler warns, and programs rely on it.
         "-Wno-error=incompatible-pointer-types", "-Wno-error=int-conversion"};
+    add_standard(arguments, input, options.standard);
     arguments.push_back(extension_list(target));
     // Clang does not know every extension that a device may report.
     for (const std::string& extension : target.extensions)

@@ -1,15 +1,21 @@
 #include "requirements.h"
 
+#include <compiler/spirv.h>
+
 #include <algorithm>
 #include <array>
 
 namespace polder::compiler::spirv {
 namespace {
 
+// Whether a device reports a capability, or modules may declare it although the device does not have all of it.
+enum class Offer : uint8_t { reported, tolerated };
+
 // A capability, and the device's extension or feature that it follows from; empty: every device has it.
 struct Capability {
     spv::Capability capability;
     std::string_view needs;
+    Offer offer = Offer::reported;
 };
 
 constexpr std::array capabilities{
@@ -19,7 +25,7 @@ constexpr std::array capabilities{
     Capability{spv::CapabilityVector16, ""},
     Capability{spv::CapabilityFloat16Buffer, ""},
     // LLVM's backend declares it for vload_half and vstore_half, which every device has.
-    Capability{spv::CapabilityFloat16, ""},
+    Capability{spv::CapabilityFloat16, "", Offer::tolerated},
     Capability{spv::CapabilityFloat64, "cl_khr_fp64"},
     Capability{spv::CapabilityInt64, ""},
     Capability{spv::CapabilityInt64Atomics, "cl_khr_int64_base_atomics"},
@@ -54,23 +60,32 @@ constexpr std::array capabilities{
     Capability{spv::CapabilityGroupNonUniformRotateKHR, "cl_khr_subgroup_rotate"},
 };
 
-// Extensions that add nothing but capabilities (checked above), decorations that may be ignored, or instructions
-// that are translated.
-constexpr std::array<std::string_view, 15> extensions{"SPV_KHR_no_integer_wrap_decoration",
-                                                      "SPV_KHR_linkonce_odr",
-                                                      "SPV_KHR_expect_assume",
-                                                      "SPV_KHR_float_controls",
-                                                      "SPV_KHR_bit_instructions",
-                                                      "SPV_KHR_integer_dot_product",
-                                                      "SPV_KHR_subgroup_rotate",
-                                                      "SPV_KHR_non_semantic_info",
-                                                      "SPV_EXT_shader_atomic_float_add",
-                                                      "SPV_INTEL_optnone",
-                                                      "SPV_EXT_relaxed_printf_string_address_space",
-                                                      "SPV_EXT_shader_atomic_float_min_max",
-                                                      "SPV_INTEL_fp_fast_math_mode",
-                                                      "SPV_INTEL_memory_access_aliasing",
-                                                      "SPV_KHR_16bit_storage"};
+// An extension that adds nothing but capabilities (checked above), decorations that may be ignored, or instructions that are
+// translated; and the device's extension that its capabilities follow from.
+struct SpirvExtension {
+    const char* name;
+    std::string_view needs;
+};
+
+constexpr std::array extensions{
+    SpirvExtension{"SPV_KHR_no_integer_wrap_decoration", "cl_khr_spirv_no_integer_wrap_decoration"},
+    SpirvExtension{"SPV_KHR_linkonce_odr", "cl_khr_spirv_linkonce_odr"},
+    SpirvExtension{"SPV_KHR_expect_assume", "cl_khr_expect_assume"},
+    SpirvExtension{"SPV_KHR_float_controls", ""},
+    SpirvExtension{"SPV_KHR_bit_instructions", "cl_khr_extended_bit_ops"},
+    SpirvExtension{"SPV_KHR_integer_dot_product", "cl_khr_integer_dot_product"},
+    SpirvExtension{"SPV_KHR_subgroup_rotate", "cl_khr_subgroup_rotate"},
+    SpirvExtension{"SPV_KHR_non_semantic_info", ""},
+    SpirvExtension{"SPV_EXT_shader_atomic_float_add", "cl_ext_float_atomics"},
+    SpirvExtension{"SPV_INTEL_optnone", ""},
+    SpirvExtension{"SPV_EXT_relaxed_printf_string_address_space", ""},
+    SpirvExtension{"SPV_EXT_shader_atomic_float_min_max", "cl_ext_float_atomics"},
+    SpirvExtension{"SPV_INTEL_fp_fast_math_mode", ""},
+    SpirvExtension{"SPV_INTEL_memory_access_aliasing", ""},
+    SpirvExtension{"SPV_KHR_16bit_storage", ""},
+};
+
+constexpr std::array<const char*, 2> instruction_sets{"OpenCL.std", "OpenCL.DebugInfo.100"};
 
 bool has(const Target& target, std::string_view name) {
     return name.empty() ||
@@ -98,12 +113,13 @@ std::string missing_model(const Instruction& instruction) {
 }
 
 std::string missing_extension(const std::string& name) {
-    const bool is_known = std::find(extensions.begin(), extensions.end(), name) != extensions.end();
+    const bool is_known = std::ranges::find(extensions, name, &SpirvExtension::name) != extensions.end();
     return is_known ? "" : "the extension " + name + " is not supported";
 }
 
 std::string missing_instruction_set(const std::string& name) {
-    const bool is_known = name == "OpenCL.std" || name == "OpenCL.DebugInfo.100" || name.starts_with("NonSemantic.");
+    const bool is_known =
+        std::ranges::find(instruction_sets, name) != instruction_sets.end() || name.starts_with("NonSemantic.");
     return is_known ? "" : "the instruction set " + name + " is not supported";
 }
 
@@ -137,3 +153,25 @@ Result<void> check_requirements(const Binary& binary, const Target& target, std:
 }
 
 } // namespace polder::compiler::spirv
+
+namespace polder::compiler {
+
+std::span<const char* const> spirv_instruction_sets() { return spirv::instruction_sets; }
+
+std::vector<const char*> spirv_extensions(const Target& target) {
+    std::vector<const char*> names;
+    for (const spirv::SpirvExtension& extension : spirv::extensions)
+        if (spirv::has(target, extension.needs))
+            names.push_back(extension.name);
+    return names;
+}
+
+std::vector<uint32_t> spirv_capabilities(const Target& target) {
+    std::vector<uint32_t> numbers;
+    for (const spirv::Capability& each : spirv::capabilities)
+        if (each.offer == spirv::Offer::reported && spirv::has(target, each.needs))
+            numbers.push_back(static_cast<uint32_t>(each.capability));
+    return numbers;
+}
+
+} // namespace polder::compiler

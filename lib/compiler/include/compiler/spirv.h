@@ -1,10 +1,11 @@
-// What the runtime asks of a SPIR-V module before it is compiled.
+// What the runtime asks of SPIR-V: about a module before it is compiled, and what modules may declare.
 //
 // Pure; any thread.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <compiler/compiler.h>
 #include <polder/result.h>
 #include <span>
 #include <string>
@@ -24,5 +25,11 @@ inline constexpr uint32_t spirv_minor_version_max = 6;
 // The module's specialization constants. invalid_value, with the reason as detail, when the bytes are not in the outer
 // form of a SPIR-V module of a version that the frontend reads; what the instructions say is checked by compile().
 [[nodiscard]] Result<std::vector<SpecializationConstant>> inspect_spirv(std::span<const std::byte> bytes);
+
+// What modules for `target` may declare; names end with a zero and live for ever. Modules may also import instruction sets
+// whose names begin with "NonSemantic.".
+[[nodiscard]] std::span<const char* const> spirv_instruction_sets();
+[[nodiscard]] std::vector<const char*> spirv_extensions(const Target& target);
+[[nodiscard]] std::vector<uint32_t> spirv_capabilities(const Target& target);
 
 } // namespace polder::compiler

@@ -15,8 +15,8 @@ namespace polder::runtime {
 enum class Needs : uint8_t { nothing, images };
 
 struct Extension {
-    // Whether the device has it in its list, the platform has, or both; or only devices that execute host functions, or only
-    // the others.
+    // Who has it in its list: the platform, platform and devices, only devices that execute host functions, or only the
+    // others. The platform's list also has what all its devices have.
     enum class Owner : uint8_t { platform, both, host_code, other_code };
     std::string_view name;
     cl_version version;

@@ -1,0 +1,17 @@
+// The version of OpenCL that a target's lists amount to. OpenCL 3.1 has no feature of its own that a list could name: a
+// device is one of 3.1 if it has all that 3.1 makes mandatory.
+//
+// Pure; any thread.
+#pragma once
+
+#include <compiler/compiler.h>
+
+namespace polder::compiler {
+
+// The extensions that every device of OpenCL 3.1 reports ("Required OpenCL Extensions" of the API's specification).
+[[nodiscard]] std::span<const std::string_view> extensions_of_opencl_3_1();
+
+// Major * 100 + minor * 10, as the macro __OPENCL_VERSION__ has it: 300 or 310.
+[[nodiscard]] uint32_t opencl_version(const Target& target);
+
+} // namespace polder::compiler
