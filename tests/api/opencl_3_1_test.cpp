@@ -121,7 +121,8 @@ TEST_F(OpenCL31, SpirvQueriesNameWhatModulesMayDeclare) {
         const auto capabilities = device_list<cl_uint>(device, spirv_capabilities);
         // Addresses, Float64, Int64, Int16, Int8, Linkage, Kernel, Vector16, Groups, GenericPointer, SubgroupDispatch,
         // GroupNonUniformShuffle and …ShuffleRelative, BitInstructions, DotProduct, …Input4x8BitPacked, …RotateKHR.
-        for (const cl_uint number : {4u, 10u, 11u, 22u, 39u, 5u, 6u, 7u, 18u, 38u, 58u, 65u, 66u, 6025u, 6019u, 6018u, 6026u})
+        for (const cl_uint number :
+             {4u, 10u, 11u, 22u, 39u, 5u, 6u, 7u, 18u, 38u, 58u, 65u, 66u, 6025u, 6019u, 6018u, 6026u})
             EXPECT_EQ(std::ranges::count(capabilities, number), 1) << number;
         // Float16 needs half precision, Shader is another environment's.
         for (const cl_uint number : {9u, 1u})
@@ -246,5 +247,5 @@ TEST_F(OpenCL31, PrintfTakesSizesAndDifferences) {
     }
 }
 
-} // namespace
-} // namespace polder::test
+}  // namespace
+}  // namespace polder::test

@@ -6,15 +6,9 @@ namespace polder::compiler {
 namespace {
 
 constexpr std::array<std::string_view, 9> mandatory_extensions{
-    "cl_khr_device_uuid",
-    "cl_khr_extended_bit_ops",
-    "cl_khr_integer_dot_product",
-    "cl_khr_spirv_queries",
-    "cl_khr_subgroup_extended_types",
-    "cl_khr_subgroup_rotate",
-    "cl_khr_subgroup_shuffle",
-    "cl_khr_subgroup_shuffle_relative",
-    "cl_khr_suggested_local_work_size",
+    "cl_khr_device_uuid",      "cl_khr_extended_bit_ops",          "cl_khr_integer_dot_product",
+    "cl_khr_spirv_queries",    "cl_khr_subgroup_extended_types",   "cl_khr_subgroup_rotate",
+    "cl_khr_subgroup_shuffle", "cl_khr_subgroup_shuffle_relative", "cl_khr_suggested_local_work_size",
 };
 
 } // namespace

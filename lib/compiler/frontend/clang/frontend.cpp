@@ -134,7 +134,7 @@ void keep_inline_functions(llvm::Module& module) {
             function.setLinkage(llvm::GlobalValue::LinkOnceODRLinkage);
 }
 
-} // namespace
+}  // namespace
 
 std::vector<std::string> frontend_arguments(const CompileInput& input, const BuildOptions& options) {
     const Target& target = input.target;
@@ -143,8 +143,7 @@ std::vector<std::string> frontend_arguments(const CompileInput& input, const Bui
         "-disable-llvm-passes",  // -O2 for what Clang itself does by it: bodies of `inline` functions
         "-fdeclare-opencl-builtins", "-finclude-default-header", "-resource-dir", paths().resource_directory,
         "-internal-isystem", paths().resource_directory + "/include", "-main-file-name", source_name,
-        has_images(target) ? "-D__IMAGE_SUPPORT__=1" : "-U__IMAGE_SUPPORT__",
-        "-ferror-limit", "100",
+        has_images(target) ? "-D__IMAGE_SUPPORT__=1" : "-U__IMAGE_SUPPORT__", "-ferror-limit", "100",
         // Errors since Clang 16; every other OpenCL compiler warns, and programs rely on it.
         "-Wno-error=incompatible-pointer-types", "-Wno-error=int-conversion"};
     add_standard(arguments, input, options.standard);
@@ -177,4 +176,4 @@ Result<FrontendResult> run_frontend(const CompileInput& input, const BuildOption
     return result;
 }
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

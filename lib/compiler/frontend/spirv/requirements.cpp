@@ -135,7 +135,7 @@ std::string missing(const Instruction& instruction, const Target& target) {
     }
 }
 
-} // namespace
+}  // namespace
 
 Result<void> check_requirements(const Binary& binary, const Target& target, std::string& log) {
     bool is_complete = true;
@@ -152,7 +152,7 @@ Result<void> check_requirements(const Binary& binary, const Target& target, std:
     return is_complete ? Result<void>{} : fail(Status::compile_program_failure);
 }
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv
 
 namespace polder::compiler {
 
@@ -174,4 +174,4 @@ std::vector<uint32_t> spirv_capabilities(const Target& target) {
     return numbers;
 }
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

@@ -14,4 +14,4 @@ namespace polder::compiler {
 // Major * 100 + minor * 10, as the macro __OPENCL_VERSION__ has it: 300 or 310.
 [[nodiscard]] uint32_t opencl_version(const Target& target);
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

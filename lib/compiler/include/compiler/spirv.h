@@ -3,9 +3,10 @@
 // Pure; any thread.
 #pragma once
 
+#include <compiler/compiler.h>
+
 #include <cstddef>
 #include <cstdint>
-#include <compiler/compiler.h>
 #include <polder/result.h>
 #include <span>
 #include <string>
@@ -32,4 +33,4 @@ inline constexpr uint32_t spirv_minor_version_max = 6;
 [[nodiscard]] std::vector<const char*> spirv_extensions(const Target& target);
 [[nodiscard]] std::vector<uint32_t> spirv_capabilities(const Target& target);
 
-} // namespace polder::compiler
+}  // namespace polder::compiler
