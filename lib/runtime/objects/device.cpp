@@ -58,10 +58,13 @@ Result<driver::Queue*> Device::take_queue() {
         }
     }
     POLDER_ASSIGN(queue, slot_->device.create_queue(driver::QueueRole::compute));
+    const Lock lock(slot_->mutex);
+    slot_->idle_queues.reserve(slot_->queue_count + 1);
+    ++slot_->queue_count;
     return queue.release();
 }
 
-void Device::give_queue(driver::Queue* queue) {
+void Device::give_queue(driver::Queue* queue) noexcept {
     const Lock lock(slot_->mutex);
     slot_->idle_queues.push_back(queue);
 }

@@ -4,7 +4,6 @@
 #include <runtime/queue.h>
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace polder::runtime {
@@ -30,7 +29,7 @@ cl_int Event::status() const {
     return timepoint_.queue->started() >= timepoint_.value ? CL_RUNNING : CL_SUBMITTED;
 }
 
-void Event::leave_pending(State state, std::vector<Ref<Dependent>>& ready) {
+void Event::leave_pending(State state, ReadyList& ready) noexcept {
     std::vector<Ref<Dependent>> dependents;
     bool has_callbacks = false;
     {
@@ -52,18 +51,18 @@ void Event::leave_pending(State state, std::vector<Ref<Dependent>>& ready) {
     }
 }
 
-void Event::resolve(driver::Timepoint timepoint, std::vector<Ref<Dependent>>& ready) {
+void Event::resolve(driver::Timepoint timepoint, ReadyList& ready) noexcept {
     timepoint_ = timepoint;
     leave_pending(State::submitted, ready);
 }
 
-void Event::fail(cl_int status, std::vector<Ref<Dependent>>& ready) {
+void Event::fail(cl_int status, ReadyList& ready) noexcept {
     error_ = status;
     leave_pending(State::failed, ready);
 }
 
 Result<void> Event::set_user_status(cl_int status) {
-    std::vector<Ref<Dependent>> ready;
+    ReadyList ready;
     {
         Lock lock(mutex_);
         if (std::exchange(user_status_set_, true))
@@ -73,7 +72,7 @@ Result<void> Event::set_user_status(cl_int status) {
         resolve({}, ready);
     else
         fail(status, ready);
-    run_ready(ready);
+    ready.run();
     return {};
 }
 
@@ -114,7 +113,7 @@ Result<void> Event::add_callback(cl_int status, Callback function, void* user) {
     return {};
 }
 
-void Event::run_callbacks_when_complete() {
+void Event::run_callbacks_when_complete() noexcept {
     const auto run = [](void* data) {
         const auto event = Ref<Event>::adopt(static_cast<Event*>(data));
         event->run_callbacks(CL_RUNNING);
@@ -125,26 +124,44 @@ void Event::run_callbacks_when_complete() {
 
 // Statuses count down from CL_QUEUED (3) to CL_COMPLETE (0): what waits for `reached` or an earlier one is due. Each
 // gets the status that it waited for, or the error.
-void Event::run_callbacks(cl_int reached) {
-    std::vector<CallbackEntry> due;
+void Event::run_callbacks(cl_int reached) noexcept {
+    std::list<CallbackEntry> due;
     {
         Lock lock(mutex_);
-        const auto is_due = [&](const CallbackEntry& c) { return c.status >= reached; };
-        std::copy_if(callbacks_.begin(), callbacks_.end(), std::back_inserter(due), is_due);
-        std::erase_if(callbacks_, is_due);
+        for (auto at = callbacks_.begin(); at != callbacks_.end();) {
+            const auto entry = at++;
+            if (entry->status >= reached)
+                due.splice(due.end(), callbacks_, entry);
+        }
     }
     const cl_int error = std::min(status(), CL_COMPLETE);
     for (const CallbackEntry& entry : due)
         entry.function(static_cast<cl_event>(handle()), error < 0 ? error : entry.status, entry.user);
 }
 
-void run_ready(std::vector<Ref<Dependent>>& ready) {
-    while (!ready.empty()) {
-        std::vector<Ref<Dependent>> batch;
-        batch.swap(ready);
-        for (const Ref<Dependent>& dependent : batch)
-            dependent->run(ready);
-    }
+ReadyList::~ReadyList() {
+    while (take_first())
+        ;
+}
+
+void ReadyList::append(Ref<Dependent> dependent) noexcept {
+    Dependent* const appended = dependent.get();
+    (last_ ? last_->next_ready_ : first_) = std::move(dependent);
+    last_ = appended;
+}
+
+Ref<Dependent> ReadyList::take_first() noexcept {
+    Ref<Dependent> taken = std::move(first_);
+    if (taken)
+        first_ = std::move(taken->next_ready_);
+    if (!first_)
+        last_ = nullptr;
+    return taken;
+}
+
+void ReadyList::run() noexcept {
+    while (const Ref<Dependent> dependent = take_first())
+        dependent->run(*this);
 }
 
 } // namespace polder::runtime

@@ -176,9 +176,10 @@ Result<Ref<MapRecord>> MemObject::add_map(std::byte* pointer, const memory::Stor
     auto record = make_ref<MapRecord>(pointer, rect, access, std::move(pin));
     Lock lock(mutex_);
     const bool writes = access != memory::MapAccess::read;
-    for (const auto& other : maps_.all())
-        if (writes && other->writes() && overlap(rect, other->rect, range_.begin))
-            return fail(Status::invalid_operation);
+    if (writes && maps_.any_of([&](const MapRecord& other) {
+            return other.writes() && overlap(rect, other.rect, range_.begin);
+        }))
+        return fail(Status::invalid_operation);
     maps_.add(record);
     return record;
 }
@@ -201,7 +202,7 @@ Ref<MapRecord> MemObject::take_map(const void* pointer) {
 
 uint32_t MemObject::map_count() const {
     Lock lock(mutex_);
-    return static_cast<uint32_t>(maps_.all().size());
+    return static_cast<uint32_t>(maps_.size());
 }
 
 } // namespace polder::runtime

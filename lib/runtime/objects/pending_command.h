@@ -9,6 +9,7 @@
 #include <runtime/queue.h>
 
 #include <algorithm>
+#include <new>
 #include <optional>
 
 namespace polder::runtime {
@@ -31,17 +32,25 @@ public:
     void wait_for(driver::Timepoint timepoint) { add_wait(order_waits_, timepoint); }
 
     // Called once by enqueue after the last depend_on.
-    void armed(std::vector<Ref<Dependent>>& ready) { count_down(ready); }
+    void armed(ReadyList& ready) noexcept { count_down(ready); }
 
-    void on_resolved(bool, std::vector<Ref<Dependent>>& ready) override { count_down(ready); }
+    void on_resolved(bool, ReadyList& ready) noexcept override { count_down(ready); }
 
-    void run(std::vector<Ref<Dependent>>& ready) override {
+    // The enqueue call has returned, so that a failure is the event's.
+    void run(ReadyList& ready) noexcept override {
+        try {
+            finish_with(submit(), ready);
+        } catch (const std::bad_alloc&) {
+            finish_with(fail(Status::out_of_host_memory), ready);
+        }
+    }
+
+private:
+    [[nodiscard]] Result<driver::Timepoint> submit() {
         const bool failed =
             std::any_of(explicit_.begin(), explicit_.end(), [](const Ref<Event>& e) { return e->is_failed(); });
-        if (failed) {
-            finish_with(fail(Status::exec_status_error_for_events_in_wait_list), ready);
-            return;
-        }
+        if (failed)
+            return fail(Status::exec_status_error_for_events_in_wait_list);
         std::vector<driver::Timepoint> waits;
         for (const Ref<Event>& event : explicit_)
             if (event->is_submitted())
@@ -52,16 +61,15 @@ public:
         for (const Ref<Event>& event : implicit_)
             if (event->is_submitted())
                 add_wait(waits, event->timepoint());
-        finish_with(queue_->submit_pending(*command_, waits, event_count, *event_), ready);
+        return queue_->submit_pending(*command_, waits, event_count, *event_);
     }
 
-private:
-    void count_down(std::vector<Ref<Dependent>>& ready) {
+    void count_down(ReadyList& ready) noexcept {
         if (unresolved_.fetch_sub(1, std::memory_order_acq_rel) == 1)
-            ready.push_back(Ref<Dependent>::share(this));
+            ready.append(Ref<Dependent>::share(this));
     }
 
-    void finish_with(Result<driver::Timepoint> result, std::vector<Ref<Dependent>>& ready) {
+    void finish_with(Result<driver::Timepoint> result, ReadyList& ready) noexcept {
         if (!result)
             command_->abandon();
         announcement_.reset();

@@ -26,6 +26,7 @@ Result<Ref<Queue>> Queue::create(Ref<Context> context, Ref<Device> device, cl_co
         Ref<Queue>::adopt(new Queue(std::move(context), std::move(device), properties, std::move(property_list)));
     const size_t lane_count = queue->is_out_of_order() ? lanes_max : 1;
     Lock lock(queue->mutex_);
+    queue->lanes_.reserve(lane_count);  // a driver queue that was taken is in the list
     for (size_t i = 0; i < lane_count; ++i) {
         POLDER_ASSIGN(driver_queue, queue->device_->take_queue());
         queue->lanes_.push_back({driver_queue, {}});

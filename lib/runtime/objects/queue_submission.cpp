@@ -2,11 +2,21 @@
 // call. One that has to wait becomes a PendingCommand, which the last event that it waits for submits.
 #include "pending_command.h"
 
+#include <new>
 #include <utility>
 
 namespace polder::runtime {
 
+// No memory is a failure like others: the API's functions undo what they did before.
 Result<Ref<Event>> Queue::enqueue_command(const EnqueueRequest& request, Command& command, MoveToHeap move) {
+    try {
+        return submit_or_hold_back(request, command, move);
+    } catch (const std::bad_alloc&) {
+        return fail(Status::out_of_host_memory);
+    }
+}
+
+Result<Ref<Event>> Queue::submit_or_hold_back(const EnqueueRequest& request, Command& command, MoveToHeap move) {
     POLDER_TRY(context_->reported(command.reserve(*this)));
     bool must_wait = false;
     bool failed = false;
@@ -20,7 +30,7 @@ Result<Ref<Event>> Queue::enqueue_command(const EnqueueRequest& request, Command
     if (request.want_event == EnqueueRequest::WantEvent::yes)
         event = make_event(request.type);
 
-    std::vector<Ref<Dependent>> ready;
+    ReadyList ready;
     {
         Lock lock(mutex_);
         pass_barrier_locked();
@@ -45,7 +55,7 @@ Result<Ref<Event>> Queue::enqueue_command(const EnqueueRequest& request, Command
             event = make_event(request.type);
         hold_back_locked(request, joins_all, move(command), event, ready);
     }
-    run_ready(ready);
+    ready.run();
     return event;
 }
 
@@ -65,7 +75,7 @@ void Queue::add_order_waits_locked(bool joins_all, std::vector<driver::Timepoint
 }
 
 void Queue::hold_back_locked(const EnqueueRequest& request, bool joins_all, std::unique_ptr<Command> command,
-                             const Ref<Event>& event, std::vector<Ref<Dependent>>& ready) {
+                             const Ref<Event>& event, ReadyList& ready) {
     using Dependency = PendingCommand::Dependency;
     auto pending = make_ref<PendingCommand>(Ref<Queue>::share(this), std::move(command), event);
     for (Event* dependency : request.wait_list)

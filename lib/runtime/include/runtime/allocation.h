@@ -16,7 +16,7 @@
 namespace polder::runtime {
 
 // One map by clEnqueueSVMMap.
-class AllocationMap final : public RefCounted {
+class AllocationMap final : public HeldMap<AllocationMap> {
 public:
     AllocationMap(const void* address, ByteRange bytes, memory::MapAccess how)
         : pointer(address), range(bytes), access(how) {}

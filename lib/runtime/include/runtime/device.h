@@ -24,7 +24,8 @@ struct DriverSlot {
     explicit DriverSlot(driver::Device& driver_device) : device(driver_device) {}
     driver::Device& device;
     Mutex mutex;
-    std::vector<driver::Queue*> idle_queues POLDER_GUARDED_BY(mutex);
+    std::vector<driver::Queue*> idle_queues POLDER_GUARDED_BY(mutex);  // with room for all of them
+    size_t queue_count POLDER_GUARDED_BY(mutex) = 0;  // idle or not
 };
 
 using PartitionList = std::vector<cl_device_partition_property>;
@@ -59,7 +60,7 @@ public:
 
     // An idle driver queue, or a new one. Given back, it is used again; it never goes away.
     [[nodiscard]] Result<driver::Queue*> take_queue();
-    void give_queue(driver::Queue* queue);
+    void give_queue(driver::Queue* queue) noexcept;
 
 private:
     Ref<Device> parent_;

@@ -14,6 +14,7 @@
 #include <CL/cl.h>
 #include <atomic>
 #include <condition_variable>
+#include <list>
 #include <polder/driver.h>
 #include <vector>
 
@@ -23,14 +24,39 @@ class Context;
 class Queue;
 class Event;
 
-// Is called when an event leaves `pending`.
+class ReadyList;
+
+// Is called when an event leaves `pending`. Nothing here may fail: the commands behind it would never run.
 class Dependent : public RefCounted {
 public:
     // Called once per event it was added to, without locks. `failed`: the event failed. Appends to `ready` what becomes ready by
     // this, so that long chains are resolved without recursion.
-    virtual void on_resolved(bool failed, std::vector<Ref<Dependent>>& ready) = 0;
+    virtual void on_resolved(bool failed, ReadyList& ready) noexcept = 0;
     // Runs what became ready. Resolving its own event may append to `ready`.
-    virtual void run(std::vector<Ref<Dependent>>& ready) = 0;
+    virtual void run(ReadyList& ready) noexcept = 0;
+
+private:
+    friend class ReadyList;
+    Ref<Dependent> next_ready_;
+};
+
+// Dependents to run, in order of appending. Linked through the dependents, so that appending needs no memory: each becomes
+// ready once. One thread.
+class ReadyList {
+public:
+    ReadyList() = default;
+    ReadyList(const ReadyList&) = delete;
+    ReadyList& operator=(const ReadyList&) = delete;
+    ~ReadyList();
+    void append(Ref<Dependent> dependent) noexcept;
+    // Runs everything on the list, and what that makes ready, without recursion.
+    void run() noexcept;
+
+private:
+    [[nodiscard]] Ref<Dependent> take_first() noexcept;
+
+    Ref<Dependent> first_;
+    Dependent* last_ = nullptr;
 };
 
 class Event final : public Object, public Recycled<Event> {
@@ -60,8 +86,8 @@ public:
     [[nodiscard]] driver::Timepoint timepoint() const { return timepoint_; }
 
     // Leaves `pending`, once. The dependents' work is put onto `ready`.
-    void resolve(driver::Timepoint timepoint, std::vector<Ref<Dependent>>& ready);
-    void fail(cl_int status, std::vector<Ref<Dependent>>& ready);
+    void resolve(driver::Timepoint timepoint, ReadyList& ready) noexcept;
+    void fail(cl_int status, ReadyList& ready) noexcept;
     // For user events: invalid_operation when set before. Runs what became ready.
     [[nodiscard]] Result<void> set_user_status(cl_int status);
 
@@ -92,9 +118,9 @@ private:
         Callback function;
         void* user;
     };
-    void leave_pending(State state, std::vector<Ref<Dependent>>& ready);
-    void run_callbacks(cl_int reached);
-    void run_callbacks_when_complete();
+    void leave_pending(State state, ReadyList& ready) noexcept;
+    void run_callbacks(cl_int reached) noexcept;
+    void run_callbacks_when_complete() noexcept;
 
     Ref<Context> context_;
     Ref<Queue> queue_;
@@ -107,11 +133,8 @@ private:
     mutable Mutex mutex_;
     ConditionVariable resolved_;
     std::vector<Ref<Dependent>> dependents_ POLDER_GUARDED_BY(mutex_);
-    std::vector<CallbackEntry> callbacks_ POLDER_GUARDED_BY(mutex_);
+    std::list<CallbackEntry> callbacks_ POLDER_GUARDED_BY(mutex_);  // taken out without a failure
     bool user_status_set_ POLDER_GUARDED_BY(mutex_) = false;
 };
-
-// Runs everything on `ready`, and what that makes ready, iteratively.
-void run_ready(std::vector<Ref<Dependent>>& ready);
 
 }  // namespace polder::runtime

@@ -16,7 +16,7 @@
 namespace polder::runtime {
 
 // One map of a buffer or image: from clEnqueueMap* until the unmap command has been submitted.
-class MapRecord final : public RefCounted {
+class MapRecord final : public HeldMap<MapRecord> {
 public:
     MapRecord(std::byte* address, const memory::StorageRect& bytes, memory::MapAccess how, memory::MapPin pin)
         : pointer(address), rect(bytes), access(how), pin_(std::move(pin)) {}

@@ -87,10 +87,12 @@ private:
 
     Result<Ref<Event>> enqueue_command(const EnqueueRequest& request, Command& command, MoveToHeap move)
         POLDER_EXCLUDES(mutex_);
+    Result<Ref<Event>> submit_or_hold_back(const EnqueueRequest& request, Command& command, MoveToHeap move)
+        POLDER_EXCLUDES(mutex_);
     Ref<Event> make_event(cl_command_type type);
     void add_order_waits_locked(bool joins_all, std::vector<driver::Timepoint>& waits) POLDER_REQUIRES(mutex_);
     void hold_back_locked(const EnqueueRequest& request, bool joins_all, std::unique_ptr<Command> command,
-                          const Ref<Event>& event, std::vector<Ref<Dependent>>& ready) POLDER_REQUIRES(mutex_);
+                          const Ref<Event>& event, ReadyList& ready) POLDER_REQUIRES(mutex_);
     // The first `event_count` of `waits` are the events of the wait list.
     Result<driver::Timepoint> submit_pending(const Command& command, std::vector<driver::Timepoint>& waits,
                                              size_t event_count, Event& event) POLDER_EXCLUDES(mutex_);
