@@ -387,8 +387,7 @@ TEST_F(Faults, KernelsBehindAUserEvent) {
             const size_t device = length % devices.size();
             if (!run_kernel(answers, device, buffer, 1, 1, &chain[length - 1], &chain[length]))
                 break;
-            answers.note(clSetEventCallback(
-                chain[length], CL_COMPLETE, [](cl_event, cl_int, void*) {}, nullptr));
+            answers.note(clSetEventCallback(chain[length], CL_COMPLETE, [](cl_event, cl_int, void*) {}, nullptr));
             ++length;
         }
         answers.note(clSetUserEventStatus(gate, CL_COMPLETE));
@@ -405,5 +404,5 @@ TEST_F(Faults, KernelsBehindAUserEvent) {
     });
 }
 
-} // namespace
-} // namespace polder::test
+}  // namespace
+}  // namespace polder::test

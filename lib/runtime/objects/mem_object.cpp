@@ -176,9 +176,8 @@ Result<Ref<MapRecord>> MemObject::add_map(std::byte* pointer, const memory::Stor
     auto record = make_ref<MapRecord>(pointer, rect, access, std::move(pin));
     Lock lock(mutex_);
     const bool writes = access != memory::MapAccess::read;
-    if (writes && maps_.any_of([&](const MapRecord& other) {
-            return other.writes() && overlap(rect, other.rect, range_.begin);
-        }))
+    if (writes &&
+        maps_.any_of([&](const MapRecord& other) { return other.writes() && overlap(rect, other.rect, range_.begin); }))
         return fail(Status::invalid_operation);
     maps_.add(record);
     return record;
