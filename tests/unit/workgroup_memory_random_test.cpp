@@ -1,9 +1,10 @@
 // Random kernels that access memory (workgroup_memory_program.h) in lanes, for processors with vectors of 128, 256 and 512 bits.
 //
-// POLDER_RANDOM_SEEDS=first:count runs other seeds than CI's; first:0 goes on until something fails. What fails is printed
-// without the statements that do not matter.
+// POLDER_RANDOM_SEEDS=first:count runs other seeds than CI's; first:0 goes on until something fails, for the first
+// test that --gtest_filter lets run. What fails is printed without the statements that do not matter.
 #include "workgroup_memory_program.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <gtest/gtest.h>
 
@@ -67,6 +68,8 @@ void expect_right(uint32_t first, uint32_t count, const char* processor) {
     }
     const bool is_endless = count == 0;
     for (uint32_t done = 0; is_endless || done < count; done += kernels_of_a_source) {
+        if (is_endless && done != 0 && done % 500 == 0)
+            std::fprintf(stderr, "%u seeds from %u on are right\n", done, first);
         const uint32_t here = is_endless ? kernels_of_a_source : std::min(count - done, kernels_of_a_source);
         std::string source;
         std::vector<std::unique_ptr<MemoryProgram>> programs;
