@@ -47,6 +47,7 @@ struct World {
 
 inline std::string number(int64_t value) { return std::to_string(value); }
 
+// No two operands of one expression, and no two arguments of one call, may both ask for random numbers: compilers choose their order.
 class ExpressionMaker {
 public:
     explicit ExpressionMaker(uint32_t seed) : random_(seed), away_(pick(20)) {}
@@ -127,8 +128,10 @@ protected:
             return leaf(type);
         if (pick(6) == 0)
             return cast(whole(arithmetic_type(), depth - 1), type);
-        if (pick(12) == 0)
-            return cast(cast(whole(arithmetic_type(), depth - 1), narrow_types[pick(4)]), type);
+        if (pick(12) == 0) {
+            const NumberType narrow = narrow_types[pick(4)];
+            return cast(cast(whole(arithmetic_type(), depth - 1), narrow), type);
+        }
         Number a = whole(type, depth - 1), b = whole(type, depth - 1);
         const auto both = [&](const char* op, int64_t limit, auto compute) {
             return Number{"(" + a.text + " " + op + " " + b.text + ")",
@@ -266,4 +269,4 @@ protected:
     uint32_t names_ = 0;
 };
 
-} // namespace polder::compiler::workgroup::test
+}  // namespace polder::compiler::workgroup::test

@@ -163,6 +163,41 @@ TEST(WorkGroup, PrivateArrayAcrossBarriers_IsEachItemsOwn) {
     }
 }
 
+// `n & 3` is the same for all work-items, and the switch names all its cases: LLVM gives it a default that is never reached.
+// Work-items meet the switch in different rounds.
+TEST(WorkGroup, UniformSwitchAfterADivergentOne_IsExecutedByThoseThatReachIt) {
+    Compiled program(R"(
+        kernel void k(global ulong* out, int n) {
+            ulong kept = 0, marks = 0;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (int round = 0; round < 3; ++round)
+                switch ((round + kept) & 3) {
+                case 0:
+                    switch (n & 3) {
+                    case 0: break;
+                    case 1:
+                    case 3: kept = get_local_id(0);
+                    }
+                    break;
+                default: marks |= 1 << round;
+                }
+            out[get_global_id(0)] = kept * 16 + marks;
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    std::vector<uint64_t> out(16);
+    program.run({1, {16, 1, 1}, {8, 1, 1}}, Arguments().add(out.data()).add(int32_t{3}));
+    for (uint64_t i = 0; i < out.size(); ++i) {
+        const uint64_t id = i % 8;
+        uint64_t kept = 0, marks = 0;
+        for (uint64_t round = 0; round < 3; ++round)
+            if (((round + kept) & 3) == 0)
+                kept = id;
+            else
+                marks |= uint64_t{1} << round;
+        EXPECT_EQ(out[i], kept * 16 + marks) << i;
+    }
+}
+
 TEST(WorkGroup, RecursionThroughABarrier_IsAnError) {
     Compiled program(R"(
         void again(int n) { barrier(CLK_LOCAL_MEM_FENCE); if (n > 0) again(n - 1); }
@@ -329,5 +364,5 @@ TEST(WorkGroup, DivergentLoop_IsVectorized) {
     EXPECT_NE(program.optimised().find("fmul <"), std::string::npos) << program.optimised();
 }
 
-} // namespace
-} // namespace polder::compiler::workgroup::test
+}  // namespace
+}  // namespace polder::compiler::workgroup::test

@@ -37,10 +37,18 @@ public:
         }
     }
 
-    // Whether it depends on `block`'s branch what comes next.
+    // Whether it depends on `block`'s branch what comes next. A successor after which nothing comes (the default of a switch that
+    // names all cases) has no part in that.
     [[nodiscard]] bool decides(llvm::BasicBlock& block) const {
-        const llvm::BitVector first = through(*llvm::succ_begin(&block));
-        return llvm::any_of(llvm::successors(&block), [&](llvm::BasicBlock* other) { return through(other) != first; });
+        llvm::BitVector first(bits_);
+        for (llvm::BasicBlock* successor : llvm::successors(&block)) {
+            const llvm::BitVector next = through(successor);
+            if (first.none())
+                first = next;
+            else if (next.any() && next != first)
+                return true;
+        }
+        return false;
     }
 
 private:
@@ -83,6 +91,8 @@ bool is_partial(llvm::BasicBlock& block, const Uniformity& uniformity, const Cut
     });
 }
 
+// No divergent branch reaches two of these blocks on ways that avoid the other one, so that all of them may become cuts at once: each
+// leads to a cut, by `decides`, and each way there leads through the other block, by `is_partial`. That cannot hold for both.
 llvm::SmallVector<llvm::BasicBlock*> deciding_blocks(llvm::Function& function, const Uniformity& uniformity,
                                                      const Cuts& cuts) {
     llvm::SmallVector<llvm::BasicBlock*> deciding;
@@ -108,7 +118,7 @@ void give_own_block(llvm::BasicBlock& cut, llvm::BasicBlock& successor) {
     }
 }
 
-} // namespace
+}  // namespace
 
 Cuts split_at_barriers(llvm::Function& function) {
     llvm::SmallVector<llvm::Instruction*> barriers;
@@ -140,4 +150,4 @@ void place_cuts(llvm::Function& function, const Uniformity& uniformity, Cuts& cu
     }
 }
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup
