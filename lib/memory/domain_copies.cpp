@@ -6,6 +6,9 @@
 #include <base/log.h>
 #include <base/scope_exit.h>
 
+#include <algorithm>
+#include <optional>
+
 namespace polder::memory {
 namespace {
 
@@ -29,8 +32,7 @@ void add_waits_to_overwrite(const Residency& residency, const Rows& rows, SpaceI
 
 } // namespace
 
-Result<void> DomainImpl::copy_part(Sequence& sequence, const Execution& execution, const CopyPart& part,
-                                   driver::Timepoint& done) {
+Result<void> DomainImpl::copy_part(Sequence& sequence, const Execution& execution, const CopyPart& part, Moved& moved) {
     Residency& residency = part.storage.residency();
     const Rows rows = rows_of(part.rect);
     // A part may end within a range that the command has prepared: rows that touch are one range.
@@ -38,7 +40,6 @@ Result<void> DomainImpl::copy_part(Sequence& sequence, const Execution& executio
     const SpaceId source = part.move.from.space;
     const bool on_queue = mover_.is_possible_on_queue(source, part.move.to.space, execution.space);
     const WaitList before_read = waits_to_read(residency, rows, source, execution.space);
-    Moved moved;
     // Also when the part fails halfway.
     const ScopeExit commit{[&]() noexcept {
         if (!moved.has_begun())
@@ -49,10 +50,9 @@ Result<void> DomainImpl::copy_part(Sequence& sequence, const Execution& executio
             sequence.await(moved.written);
         const TouchKind kind = moved.read.queue == &execution.queue ? TouchKind::user_read : TouchKind::hidden_read;
         residency.commit_read(rows.view(), source, kind, moved.read);
-        done = moved.written;
     }};
     if (on_queue) {
-        POLDER_TRY(mover_.on_queue(execution.queue, part.move, before_read.view(), sequence.next(), moved));
+        POLDER_TRY(mover_.on_queue(execution.queue, part.move, before_read.view(), sequence.next(), part.slots, moved));
     } else {
         WaitList before_write;
         before_write.add(sequence.begin());
@@ -81,8 +81,8 @@ Result<driver::Timepoint> DomainImpl::read(const Execution& execution, Storage& 
         const StorageRect part_rect = part_of(rect, part);
         const DeviceAddress target = DeviceAddress::of(to).plus(part.x + row_offset(to_layout, part.y, part.z));
         const Move move{place_of(part.source, part.base, part_rect), {host_space, target, to_layout}, part.shape};
-        driver::Timepoint done;
-        POLDER_TRY(copy_part(sequence, execution, {storage, part_rect, move}, done));
+        Moved moved;
+        POLDER_TRY(copy_part(sequence, execution, {storage, part_rect, move}, moved));
     }
     POLDER_LOG(memory, "storage %llu: read of %llu bytes on space %u, in %u parts",
                static_cast<unsigned long long>(storage.number()), static_cast<unsigned long long>(bytes_of(rect.shape)),
@@ -111,7 +111,7 @@ Result<driver::Timepoint> DomainImpl::write_there(const Execution& execution, St
                     place_of(execution.space, storage.base(execution.space, rect.span()), rect),
                     rect.shape};
     Moved moved;
-    POLDER_TRY(mover_.on_queue(execution.queue, move, {}, {waits.view(), execution.times}, moved));
+    POLDER_TRY(mover_.on_queue(execution.queue, move, {}, {waits.view(), execution.times}, nullptr, moved));
     residency.commit_write(rows.view(), execution.space, version, moved.written);
     const ByteCount bytes{bytes_of(rect.shape)};
     ledger_.add_moved(host_space, execution.space, bytes);
@@ -125,26 +125,50 @@ Result<driver::Timepoint> DomainImpl::write_there(const Execution& execution, St
     return moved.written;
 }
 
-// Each part of the target is committed as soon as it is submitted: a failure halfway leaves no operation unknown.
+// --- copies from storage to storage ---
+
 Result<driver::Timepoint> DomainImpl::copy(const Execution& execution, Storage& from, const StorageRect& from_rect,
                                            Storage& to, const StorageRect& to_rect) {
     Sequence sequence{execution};
+    Copying copying{sequence, execution, impl(from), impl(to)};
+    if (has_long_copy(impl(from), from_rect, execution.space))
+        return copy_in_chunks(copying, from_rect, to_rect);
     const Use both[] = {{&to, to_rect.span(), Access::overwrite}, {&from, from_rect.span(), Access::read}};
     return with_memory({both, 1}, execution.space, &execution.queue, both,
-                       [&] { return copy_there(sequence, execution, impl(from), from_rect, impl(to), to_rect); });
+                       [&] { return copy_there(copying, from_rect, to_rect); });
 }
 
-Result<driver::Timepoint> DomainImpl::copy_there(Sequence& sequence, const Execution& execution, StorageImpl& source,
-                                                 const StorageRect& from_rect, StorageImpl& target,
+Result<driver::Timepoint> DomainImpl::copy_there(Copying& copying, const StorageRect& from_rect,
                                                  const StorageRect& to_rect) {
+    const SpaceId space = copying.execution.space;
+    Residency& residency = copying.target.residency();
+    const Rows rows = rows_of(to_rect);
+    // A part is written on the command's queue or a hidden one, the whole is complete on the command's.
+    const Prepared prepared{residency, rows, 3};
+    POLDER_TRY(copy_rect(copying, from_rect, to_rect));
+    const driver::Timepoint done = copying.sequence.finish();
+    residency.commit_write(rows.view(), space, copying.version, done);
+    POLDER_LOG(memory, "storage %llu: copy of %llu bytes to storage %llu on space %u, version %llu",
+               static_cast<unsigned long long>(copying.source.number()),
+               static_cast<unsigned long long>(bytes_of(from_rect.shape)),
+               static_cast<unsigned long long>(copying.target.number()), space.value,
+               static_cast<unsigned long long>(copying.version.value));
+    return done;
+}
+
+// Each part of the target is committed as soon as it is submitted: a failure halfway leaves no operation unknown.
+Result<void> DomainImpl::copy_rect(Copying& copying, const StorageRect& from_rect, const StorageRect& to_rect) {
+    const Execution& execution = copying.execution;
+    StorageImpl& source = copying.source;
+    Residency& target = copying.target.residency();
     const Rows to_rows = rows_of(to_rect);
     const Rows from_rows = rows_of(from_rect);
     const Prepared from_prepared{source.residency(), from_rows, 1};
-    // A part is written on the command's queue or a hidden one, the whole is complete on the command's.
-    const Prepared to_prepared{target.residency(), to_rows, 3};
-    add_waits_to_overwrite(target.residency(), to_rows, execution.space, sequence.before());
-    const Version version = next_version(target.residency(), to_rows.view());
-    const DeviceAddress to_base = target.base(execution.space, to_rect.span());
+    WaitList before_write{&execution.queue};
+    add_waits_to_overwrite(target, to_rows, execution.space, before_write);
+    copying.sequence.wait_for(before_write.view());
+    copying.version = std::max(copying.version, next_version(target, to_rows.view()));
+    const DeviceAddress to_base = copying.target.base(execution.space, to_rect.span());
     const SourceChoice choice{mover_.topology(), execution.space, execution.space};
     count_needed(source.residency(), from_rows, choice, HostPlaces::alike);
     const RectParts parts = split_by_source(source.residency(), source.replicas(), from_rect, choice);
@@ -154,21 +178,78 @@ Result<driver::Timepoint> DomainImpl::copy_there(Sequence& sequence, const Execu
         const Move move{place_of(part.source, part.base, part_from), place_of(execution.space, to_base, part_to),
                         part.shape};
         const Rows written = rows_of(part_to);
-        target.residency().prepare(written.view(), 3);
-        driver::Timepoint done;
+        target.prepare(written.view(), 3);
+        Moved moved;
         const ScopeExit commit{[&]() noexcept {
-            if (done.queue)
-                target.residency().commit_write(written.view(), execution.space, version, done);
+            if (moved.written.queue)
+                target.commit_write(written.view(), execution.space, copying.version, moved.written);
+            copying.read_space = part.source;
+            copying.read = moved.read;
         }};
-        POLDER_TRY(copy_part(sequence, execution, {source, part_from, move}, done));
+        POLDER_TRY(copy_part(copying.sequence, execution, {source, part_from, move, copying.slots}, moved));
     }
-    const driver::Timepoint done = sequence.finish();
-    target.residency().commit_write(to_rows.view(), execution.space, version, done);
-    POLDER_LOG(memory, "storage %llu: copy of %llu bytes to storage %llu on space %u, version %llu, in %u parts",
-               static_cast<unsigned long long>(source.number()),
-               static_cast<unsigned long long>(bytes_of(from_rect.shape)),
-               static_cast<unsigned long long>(target.number()), execution.space.value,
-               static_cast<unsigned long long>(version.value), parts.size());
+    return {};
+}
+
+bool DomainImpl::has_long_copy(StorageImpl& storage, const StorageRect& rect, SpaceId target) const {
+    const uint64_t bytes = bytes_of(rect.shape);
+    if (is_host_memory(target) || Staging::chunk_bytes(bytes) == bytes)
+        return false;
+    const SourceChoice choice{mover_.topology(), target, target};
+    const StorageGuard guard{storage};
+    bool found = false;
+    for (const ByteRange& row : rows_of(rect))
+        storage.residency().visit(row, [&](ByteRange, const RangeState& state) {
+            found = found ||
+                    (!state.holders.empty() && mover_.topology().route(choice(state.holders), target) == Route::staged);
+        });
+    return found;
+}
+
+// Another thread may have changed the storages since the last chunk, so each one is planned by itself. The last touches become
+// those of all chunks, so that the pieces can be merged.
+Result<driver::Timepoint> DomainImpl::copy_in_chunks(Copying& copying, const StorageRect& from_rect,
+                                                     const StorageRect& to_rect) {
+    const Execution& execution = copying.execution;
+    const Use both[] = {{&copying.target, to_rect.span(), Access::overwrite},
+                        {&copying.source, from_rect.span(), Access::read}};
+    POLDER_TRY(reserve({both, 1}, execution.space, &execution.queue));
+    POLDER_ASSIGN(slots, mover_.staging().take(bytes_of(from_rect.shape)));
+    const uint64_t chunk_bytes = slots.chunk_bytes();
+    std::optional<StagingSlots> kept{std::move(slots)};
+    // The reserve is a lock, and comes after the storages' locks.
+    if (kept->is_reserve())
+        kept.reset();
+    copying.slots = kept ? &*kept : nullptr;
+    Result<driver::Timepoint> result{driver::Timepoint{}};
+    for_each_chunk(from_rect.shape, chunk_bytes, [&](const Chunk& chunk) {
+        if (!result)
+            return;
+        result = with_memory({both, 1}, execution.space, &execution.queue, both, [&]() -> Result<driver::Timepoint> {
+            const StorageRect chunk_to = part_of(to_rect, chunk);
+            const Rows rows = rows_of(chunk_to);
+            const Prepared prepared{copying.target.residency(), rows, 4};
+            POLDER_TRY(copy_rect(copying, part_of(from_rect, chunk), chunk_to));
+            // Also what the source has never been given.
+            const driver::Timepoint done = copying.sequence.begin();
+            copying.target.residency().commit_write(rows.view(), execution.space, copying.version, done);
+            return done;
+        });
+        StorageGuard::pass(copying.source);
+        StorageGuard::pass(copying.target);
+    });
+    if (!result)
+        return result;
+    const StorageGuard guard{both};
+    const Rows from_rows = rows_of(from_rect);
+    const Rows to_rows = rows_of(to_rect);
+    const Prepared from_prepared{copying.source.residency(), from_rows, 1};
+    const Prepared to_prepared{copying.target.residency(), to_rows, 1};
+    const driver::Timepoint done = copying.sequence.finish();
+    if (copying.read.queue)
+        copying.source.residency().commit_read(from_rows.view(), copying.read_space, TouchKind::hidden_read,
+                                               copying.read);
+    copying.target.residency().commit_read(to_rows.view(), execution.space, TouchKind::user_write, done);
     return done;
 }
 
@@ -198,4 +279,4 @@ driver::Timepoint DomainImpl::fill_there(const Execution& execution, StorageImpl
     return done;
 }
 
-} // namespace polder::memory
+}  // namespace polder::memory

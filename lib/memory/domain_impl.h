@@ -212,19 +212,36 @@ private:
         StorageImpl& storage;  // that is read
         StorageRect rect;  // of it
         Move move;
+        StagingSlots* slots = nullptr;  // for staging; null: it takes some of its own
     };
-    // Copies one part on the command's queue or, where that cannot be, on a hidden one. Commits the reading, and sets
-    // `done` to when the target is written.
+    // Copies one part on the command's queue or, where that cannot be, on a hidden one. Commits the reading.
     [[nodiscard]] Result<void> copy_part(Sequence& sequence, const Execution& execution, const CopyPart& part,
-                                         driver::Timepoint& done);
+                                         Moved& moved);
 
     // Under the locks, with memory for what they write.
     [[nodiscard]] Result<driver::Timepoint> write_there(const Execution& execution, StorageImpl& storage,
                                                         const StorageRect& rect, const std::byte* from,
                                                         driver::RectLayout from_layout);
-    [[nodiscard]] Result<driver::Timepoint> copy_there(Sequence& sequence, const Execution& execution,
-                                                       StorageImpl& source, const StorageRect& from_rect,
-                                                       StorageImpl& target, const StorageRect& to_rect);
+    // One command that copies from storage to storage.
+    struct Copying {
+        Sequence& sequence;
+        const Execution& execution;
+        StorageImpl& source;
+        StorageImpl& target;
+        StagingSlots* slots = nullptr;
+        Version version{};  // what is written becomes this
+        SpaceId read_space{};  // of the part that was read last
+        driver::Timepoint read{};  // when that has been read
+    };
+    [[nodiscard]] Result<driver::Timepoint> copy_there(Copying& copying, const StorageRect& from_rect,
+                                                       const StorageRect& to_rect);
+    // Submits and commits the copying of a part of the two rectangles.
+    [[nodiscard]] Result<void> copy_rect(Copying& copying, const StorageRect& from_rect, const StorageRect& to_rect);
+    // Whether bytes of `rect` come to `target` by staging, in more than one chunk.
+    [[nodiscard]] bool has_long_copy(StorageImpl& storage, const StorageRect& rect, SpaceId target) const;
+    // The same chunk by chunk: the storages are locked for one chunk at a time, so that other threads can use them in between.
+    [[nodiscard]] Result<driver::Timepoint> copy_in_chunks(Copying& copying, const StorageRect& from_rect,
+                                                           const StorageRect& to_rect);
     [[nodiscard]] static driver::Timepoint fill_there(const Execution& execution, StorageImpl& storage, ByteRange range,
                                                       std::span<const std::byte> pattern);
 

@@ -121,5 +121,72 @@ TEST(TransferQueues, ALongStagedTransferLetsOthersInBetween) {
     EXPECT_EQ(seen, bytes);
 }
 
+// So does a copy from a storage on one device to a storage on another, whole or by rows: a thread that wants either of them
+// meanwhile gets it.
+TEST(TransferQueues, ALongStagedCopyLetsOthersInBetween) {
+    constexpr uint64_t large = uint64_t{16} << 20;  // 32 chunks of 512 KiB
+    const StorageRect contiguous = StorageRect::of({0, large});
+    const StorageRect rows{0, {large / 128, 64, 1}, {large / 64, 0}};  // the left half
+    for (const StorageRect& rect : {contiguous, rows}) {
+        for (const bool wants_target : {false, true}) {
+            SCOPED_TRACE(testing::Message() << rect.shape.rows << " rows, " << wants_target);
+            MemoryWorld world{{.memory_bytes = 2 * large}};
+            const auto from = world.storage(large);
+            const auto to = world.storage(large);
+            const auto bytes = pattern(large, 9);
+            const std::vector<std::byte> zeros(large);
+            ASSERT_TRUE(world.domain->write(world.on(1), *from, StorageRect::of({0, large}), bytes.data(), {}));
+            ASSERT_TRUE(world.domain->write(world.on(2), *to, StorageRect::of({0, large}), zeros.data(), {}));
+            world.world.run();
+            world.domain->ledger().reset();
+
+            Storage& wanted = wants_target ? *to : *from;
+            const uint32_t space = wants_target ? 2 : 1;
+            std::atomic<bool> about_to_lock{false};
+            std::atomic<bool> finished{false};
+            std::future<void> other;
+            int copies = 0;
+            int copies_after = 0;
+            world.world.on_copy = [&](FakeQueue&) {
+                if (++copies == 5) {
+                    other = std::async(std::launch::async, [&] {
+                        const Use use{&wanted, {large - 64, large}, Access::read};
+                        about_to_lock = true;
+                        EXPECT_TRUE(world.domain->launch(
+                            world.on(space, {}, 1), {&use, 1},
+                            [](driver::Waits, std::span<const DeviceAddress>) { return driver::Timepoint{}; }));
+                        finished = true;
+                    });
+                    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+                    while (!about_to_lock && std::chrono::steady_clock::now() < end)
+                        std::this_thread::yield();
+                    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+                }
+                copies_after += finished;
+            };
+            ASSERT_TRUE(world.domain->copy(world.on(2), *from, rect, *to, rect));
+            world.world.on_copy = {};
+            other.get();
+            EXPECT_GT(copies_after, 0) << "the other thread had to wait for the whole copy";
+            EXPECT_EQ(copies, 64);
+            EXPECT_EQ(world.moved(), rect.shape.row_bytes * rect.shape.rows);
+            if (rect.shape.rows == 1) {
+                EXPECT_LE(static_cast<StorageImpl&>(*from).residency().pieces(), 2u);
+                EXPECT_LE(static_cast<StorageImpl&>(*to).residency().pieces(), 2u);
+            }
+            std::vector<std::byte> seen(large);
+            ASSERT_TRUE(world.domain->read(world.on(2), *to, StorageRect::of({0, large}), seen.data(), {}));
+            world.world.run();
+            std::vector<std::byte> expected(large);
+            for (uint64_t y = 0; y < rect.shape.rows; ++y)
+                std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(y * rect.layout.row_pitch), rect.shape.row_bytes,
+                            expected.begin() + static_cast<ptrdiff_t>(y * rect.layout.row_pitch));
+            EXPECT_TRUE(seen == expected);
+            EXPECT_TRUE(from->validate());
+            EXPECT_TRUE(to->validate());
+        }
+    }
+}
+
 }  // namespace
 }  // namespace polder::memory

@@ -8,6 +8,8 @@
 
 #include <memory/domain.h>
 
+#include <algorithm>
+
 namespace polder::memory {
 
 using Rows = SmallVector<ByteRange, 2>;
@@ -35,6 +37,35 @@ using RectParts = SmallVector<RectPart, 2>;
 // Where `part` of `rect` is.
 [[nodiscard]] inline StorageRect part_of(const StorageRect& rect, const RectPart& part) {
     return {rect.offset + part.x + row_offset(rect.layout, part.y, part.z), part.shape, rect.layout};
+}
+
+// A part of a rectangle: a piece of a row, whole rows of a slice, or whole slices.
+struct Chunk {
+    uint64_t x, y, z;  // of its first byte within the rectangle
+    driver::RectShape shape;
+};
+
+// Cuts `shape` into chunks of at most `bytes`: of a row, of whole rows, or of whole slices.
+template <class F>
+void for_each_chunk(const driver::RectShape& shape, uint64_t bytes, F&& f) {
+    const uint64_t row = shape.row_bytes;
+    const uint64_t slice = row * shape.rows;
+    const uint64_t slices_step = std::max<uint64_t>(1, bytes / slice);
+    const uint64_t rows_step = slices_step > 1 ? shape.rows : std::min(shape.rows, std::max<uint64_t>(1, bytes / row));
+    const uint64_t x_step = std::min(row, bytes);
+    for (uint64_t z = 0; z < shape.slices; z += slices_step)
+        for (uint64_t y = 0; y < shape.rows; y += rows_step)
+            for (uint64_t x = 0; x < row; x += x_step)
+                f(Chunk{x,
+                        y,
+                        z,
+                        {std::min(x_step, row - x), std::min(rows_step, shape.rows - y),
+                         std::min(slices_step, shape.slices - z)}});
+}
+
+// Where `chunk` of `rect` is.
+[[nodiscard]] inline StorageRect part_of(const StorageRect& rect, const Chunk& chunk) {
+    return {rect.offset + chunk.x + row_offset(rect.layout, chunk.y, chunk.z), chunk.shape, rect.layout};
 }
 
 // From which of several holders to copy.

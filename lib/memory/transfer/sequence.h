@@ -32,13 +32,26 @@ public:
     // What the whole command has to wait for, besides its events. Before the first operation.
     [[nodiscard]] WaitList& before() { return first_; }
 
+    // The next operation waits for `points` as well.
+    void wait_for(driver::Waits points) {
+        if (!begun()) {
+            first_.add(points);
+            return;
+        }
+        WaitList all{&execution_.queue};
+        all.require({&newest_, 1});
+        const uint32_t before = static_cast<uint32_t>(all.view().size());
+        all.add(points);
+        if (all.view().size() > before)
+            newest_ = execution_.queue.marker({all.view(), execution_.times});
+    }
     // For the next operation on the command's queue; pass its timepoint to `submitted`. Each waits for the one before it, so
     // that it fails when that one has failed, and the last one reports the first failure.
     [[nodiscard]] driver::Submission next() const {
         return {begun() ? driver::Waits{&newest_, 1} : first_.view(), execution_.times};
     }
     void submitted(driver::Timepoint point) noexcept { newest_ = point; }
-    // The point that operations on hidden queues have to wait for.
+    // The newest operation on the command's queue: operations on hidden queues have to wait for it.
     [[nodiscard]] driver::Timepoint begin() {
         if (!begun())
             newest_ = execution_.queue.marker({first_.view(), execution_.times});

@@ -20,29 +20,6 @@ Place moved_by(const Place& place, uint64_t x, uint64_t y, uint64_t z) {
     return {place.space, place.address.plus(x + row_offset(place.layout, y, z)), place.layout};
 }
 
-struct Chunk {
-    uint64_t x, y, z;
-    driver::RectShape shape;
-};
-
-// Cuts `shape` into chunks of at most `bytes`: of a row, of whole rows, or of whole slices.
-template <class F>
-void for_each_chunk(const driver::RectShape& shape, uint64_t bytes, F&& f) {
-    const uint64_t row = shape.row_bytes;
-    const uint64_t slice = row * shape.rows;
-    const uint64_t slices_step = std::max<uint64_t>(1, bytes / slice);
-    const uint64_t rows_step = slices_step > 1 ? shape.rows : std::min(shape.rows, std::max<uint64_t>(1, bytes / row));
-    const uint64_t x_step = std::min(row, bytes);
-    for (uint64_t z = 0; z < shape.slices; z += slices_step)
-        for (uint64_t y = 0; y < shape.rows; y += rows_step)
-            for (uint64_t x = 0; x < row; x += x_step)
-                f(Chunk{x,
-                        y,
-                        z,
-                        {std::min(x_step, row - x), std::min(rows_step, shape.rows - y),
-                         std::min(slices_step, shape.slices - z)}});
-}
-
 }  // namespace
 
 Mover::Mover(std::span<Space* const> spaces) {
@@ -88,13 +65,15 @@ Result<void> Mover::hidden(const Move& move, const WaitList& before_read, const 
 }
 
 Result<void> Mover::on_queue(driver::Queue& queue, const Move& move, driver::Waits before_read,
-                             const driver::Submission& submission, Moved& moved) {
+                             const driver::Submission& submission, StagingSlots* slots, Moved& moved) {
     const Route route = topology_.route(move.from.space, move.to.space);
     if (route == Route::staged) {
         WaitList first;
         first.add(before_read);
-        POLDER_ASSIGN(out, space(move.from.space)->transfers_out().lease(first.view()));
-        return staged(move, before_read, {out, queue, nullptr}, submission, nullptr, moved);
+        POLDER_ASSIGN(out, space(move.from.space)->transfers_out().lease(first.view(), slots ? slots->out : nullptr));
+        if (slots)
+            slots->out = &out.queue();
+        return staged(move, before_read, {out, queue, nullptr}, submission, slots, moved);
     }
     WaitList waits{&queue};
     waits.require(submission.waits);

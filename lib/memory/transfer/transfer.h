@@ -63,9 +63,9 @@ public:
     [[nodiscard]] bool is_possible_on_queue(SpaceId from, SpaceId to, SpaceId queue_space) const {
         return topology_.route(from, to) != Route::download || from == queue_space;
     }
-    // `submission` is for what runs on the queue; `before_read` for a part that has to run on a hidden one.
+    // `submission` is for what runs on the queue; `before_read` for a part that has to run on a hidden one. `slots` as above.
     [[nodiscard]] Result<void> on_queue(driver::Queue& queue, const Move& move, driver::Waits before_read,
-                                        const driver::Submission& submission, Moved& moved);
+                                        const driver::Submission& submission, StagingSlots* slots, Moved& moved);
 
 private:
     // Where the operations of one move go.
