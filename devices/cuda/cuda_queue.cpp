@@ -170,9 +170,9 @@ std::optional<Event> CudaQueue::event_after(uint64_t value) {
 bool CudaQueue::may_execute(const Operation& operation) {
     bool may = !operation.has_failed_wait;
     for (const uint64_t value : operation.own_waits)
-        may = may && !failed_.contains(value);
+        may = may && failed_.status(value) == Status::success;
     if (!may)
-        failed_[operation.value] = Status::exec_status_error_for_events_in_wait_list;
+        failed_.note(operation.value, Status::exec_status_error_for_events_in_wait_list);
     return may;
 }
 
@@ -249,8 +249,7 @@ Status CudaQueue::status(uint64_t value) const {
     if (value >= lost_from_.load(std::memory_order_acquire))
         return Status::out_of_resources;
     Lock lock(mutex_);
-    const auto found = failed_.find(value);
-    return found == failed_.end() ? Status::success : found->second;
+    return failed_.status(value);
 }
 
 // --- failures ---
@@ -262,7 +261,7 @@ void CudaQueue::note(uint64_t value, Code code, const char* what) {
         context_.lose(what, code);
         return abandon();
     }
-    failed_[value] = context_.api.error(code, what).status();
+    failed_.note(value, context_.api.error(code, what).status());
 }
 
 void CudaQueue::lose(const char* what, Code code) {

@@ -18,8 +18,8 @@
 #include <cuda/cuda_operation.h>
 #include <cuda/pinned_memory.h>
 #include <deque>
+#include <host/failure_log.h>
 #include <limits>
-#include <map>
 #include <optional>
 #include <pthread.h>
 
@@ -130,7 +130,7 @@ private:
     // The event of a flight that has ended, and when that was: what the next flight's times are counted from.
     Event reference_ POLDER_GUARDED_BY(mutex_) = nullptr;
     uint64_t reference_ns_ POLDER_GUARDED_BY(mutex_) = 0;
-    std::map<uint64_t, Status> failed_ POLDER_GUARDED_BY(mutex_);
+    devices::FailureLog failed_ POLDER_GUARDED_BY(mutex_);
     std::atomic<uint64_t> lost_from_{std::numeric_limits<uint64_t>::max()};
 
     uint64_t completed_at_fork_ = 0;

@@ -11,10 +11,33 @@ void FailureLog::note(uint64_t value, Status status) noexcept {
             newest.last = value;
             return;
         }
+        if (value <= newest.last) {
+            note_earlier(value, status);
+            return;
+        }
     }
     if (!has_room())
         coarsen();
     runs_.push_back({value, value, status});
+}
+
+// Not beyond the newest run.
+void FailureLog::note_earlier(uint64_t value, Status status) noexcept {
+    if (this->status(value) != Status::success)
+        return;
+    if (!has_room())
+        coarsen();
+    Run* const run = std::ranges::lower_bound(runs_, value, {}, &Run::last);
+    if (run->first <= value)  // it is part of a longer run now
+        return;
+    if (run->first == value + 1 && run->status == status) {
+        run->first = value;
+        return;
+    }
+    const auto index = run - runs_.begin();
+    runs_.push_back(runs_.back());
+    std::copy_backward(runs_.begin() + index, runs_.end() - 1, runs_.end());
+    runs_[static_cast<size_t>(index)] = {value, value, status};
 }
 
 bool FailureLog::has_room() noexcept {

@@ -5,7 +5,8 @@
 // become one, and the operations between them count as failed too. So a failure is never forgotten; only an operation that
 // is older than `runs_max / 2` separate failures may be reported as failed although it succeeded.
 //
-// Lookups take O(log runs), noting O(1) amortized. Values, no lock: the owner's mutex guards it.
+// Lookups take O(log runs), noting O(1) amortized, or O(runs) for a value before the newest one. No lock: the owner's mutex
+// guards it. The queues of all drivers that keep their own statuses use it.
 #pragma once
 
 #include <base/small_vector.h>
@@ -18,7 +19,7 @@ class FailureLog {
 public:
     static constexpr uint32_t runs_max = 8192;  // 192 KiB
 
-    // Values come in ascending order. Never fails.
+    // Values come in ascending order, with few exceptions. One that was noted before keeps its status. Never fails.
     void note(uint64_t value, Status status) noexcept;
     // Status::success when `value` has not failed.
     [[nodiscard]] Status status(uint64_t value) const noexcept;
@@ -30,6 +31,7 @@ private:
         uint64_t last;
         Status status;
     };
+    void note_earlier(uint64_t value, Status status) noexcept;
     [[nodiscard]] bool has_room() noexcept;
     void coarsen() noexcept;
 

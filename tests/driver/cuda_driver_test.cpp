@@ -1,5 +1,6 @@
 // What the CUDA driver promises beyond the interface, over a fake libcuda: it never hands pageable memory to asynchronous
 // copies (the fake refuses that), errors and losses are reported, peers, pinned regions, forks, streams in order.
+#include "../unit/support/stub_queue.h"
 #include "conformance.h"
 #include "kernels.h"
 
@@ -8,6 +9,7 @@
 #include <array>
 #include <cstdlib>
 #include <fake_kernels.h>
+#include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,6 +68,27 @@ TEST_F(CudaDriver, CodeThatCudaRefusesFailsWithItsLog) {
     ASSERT_FALSE(refused.has_value());
     EXPECT_NE(refused.error().detail().find("ptxas error: no entry"), std::string_view::npos);
     EXPECT_NE(refused.error().detail().find("CUDA_ERROR_INVALID_PTX"), std::string_view::npos);
+}
+
+TEST_F(CudaDriver, AChainOfFailedOperationsNeedsNoMemoryForEach) {
+    test::FailedQueue other;
+    const auto queue = make_queue();
+    Timepoint last{&other, 1};
+    constexpr uint64_t operations = 100'000;
+    const size_t before = mallinfo2().uordblks;
+    for (uint64_t i = 0; i < operations; ++i) {
+        const std::array waits{last};
+        last = queue->marker({waits});
+        if (i % 1000 == 0)
+            queue->wait(last.value);
+    }
+    queue->wait(last.value);
+    EXPECT_LT(mallinfo2().uordblks, before + (size_t{1} << 20));
+    for (uint64_t value = 1; value <= operations; ++value)
+        ASSERT_EQ(queue->status(value), Status::exec_status_error_for_events_in_wait_list);
+    const Timepoint independent = queue->marker({});
+    queue->wait(independent.value);
+    EXPECT_EQ(queue->status(independent.value), Status::success);
 }
 
 TEST_F(CudaDriver, ARegionThatIsPinnedNeedsNoStaging) {

@@ -44,6 +44,31 @@ TEST(FailureLog, ManySeparateFailuresNeedBoundedMemoryAndNoneIsForgotten) {
     EXPECT_EQ(log.status(1), Status::success);
 }
 
+TEST(FailureLog, ValuesBeforeTheNewestAreNotedInTheirPlace) {
+    FailureLog log;
+    std::map<uint64_t, Status> expected;
+    const auto note = [&](uint64_t value, Status status) {
+        log.note(value, status);
+        expected.emplace(value, status);  // the first one stays
+    };
+    for (uint64_t value = 1000; value > 0; value -= 10) {
+        note(2000 - value, wait_failed);
+        note(value, value % 20 == 0 ? wait_failed : Status::out_of_resources);
+        note(value + 1, wait_failed);
+        note(value, Status::out_of_resources);
+    }
+    for (uint64_t at = 0; at < 2010; ++at) {
+        const auto found = expected.find(at);
+        ASSERT_EQ(log.status(at), found == expected.end() ? Status::success : found->second) << at;
+    }
+    for (uint64_t i = FailureLog::runs_max + 1000; i > 0; --i) {
+        log.note(3000 + 2 * i, wait_failed);
+        ASSERT_LE(log.runs(), FailureLog::runs_max);
+    }
+    for (uint64_t i = FailureLog::runs_max + 1000; i > 0; --i)
+        ASSERT_EQ(log.status(3000 + 2 * i), wait_failed) << i;
+}
+
 TEST(HostQueueFailures, AChainOfFailedOperationsNeedsNoMemoryForEach) {
     test::FailedQueue other;
     WorkerPool pool{{.thread_name = "test", .places = {{}}}};
