@@ -41,6 +41,8 @@ public:
     // Host memory for all of a new storage that the calling thread is about to write.
     [[nodiscard]] Result<void> reserve_for_host(StorageImpl& storage);
     [[nodiscard]] Result<MapPin> reserve_map(Storage& storage, ByteRange range) override;
+    [[nodiscard]] Result<void> reserve_migration(std::span<const Use> ranges, SpaceId target,
+                                                 const driver::Queue* queue) override;
     [[nodiscard]] uint64_t announce(std::span<const Use> uses, SpaceId space) override;
     void withdraw(std::span<const Use> uses, uint64_t number) noexcept override;
     [[nodiscard]] Result<DeviceAddress> pin(Storage& storage, SpaceId space, Contents contents) override;

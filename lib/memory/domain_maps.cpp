@@ -85,15 +85,25 @@ namespace {
 
 SpaceId place_in(StorageImpl& storage, SpaceId target) { return target.is_host() ? storage.map_place() : target; }
 
+// Those of `ranges` that need memory in `target`.
+SmallVector<Use, 4> in_target(std::span<const Use> ranges, SpaceId target) {
+    SmallVector<Use, 4> needed;
+    for (const Use& use : ranges)
+        if (place_in(static_cast<StorageImpl&>(*use.storage), target) == target)
+            needed.push_back(use);
+    return needed;
+}
+
 } // namespace
+
+Result<void> DomainImpl::reserve_migration(std::span<const Use> ranges, SpaceId target, const driver::Queue* queue) {
+    return reserve(in_target(ranges, target).view(), target, queue);
+}
 
 // Long transfers go first, without the locks; what is left is done together.
 Result<driver::Timepoint> DomainImpl::migrate(const Execution& execution, std::span<const Use> ranges, SpaceId target,
                                               Content content) {
-    SmallVector<Use, 4> needed;  // the application's memory is always there
-    for (const Use& use : ranges)
-        if (place_in(impl(*use.storage), target) == target)
-            needed.push_back(use);
+    const SmallVector<Use, 4> needed = in_target(ranges, target);
     for (const Use& use : ranges) {
         if (content == Content::undefined || !has_long_transfer(impl(*use.storage), use.range, target))
             continue;

@@ -74,13 +74,7 @@ Result<Timepoint> UnmapCommand::submit(Queue& queue, const Execution& execution)
 }
 
 Result<void> MigrateCommand::reserve(const Queue& queue) const {
-    memory::Domain& domain = queue.context().domain();
-    if (target_.is_host()) {
-        for (const Ref<MemObject>& object : objects_)
-            POLDER_TRY(domain.reserve_map(object->storage(), object->range()));  // pinned for this call alone
-        return {};
-    }
-    return domain.reserve(uses(), target_, queue.only_lane());
+    return queue.context().domain().reserve_migration(uses(), target_, queue.only_lane());
 }
 
 std::vector<memory::Use> MigrateCommand::uses() const {

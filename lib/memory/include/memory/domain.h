@@ -144,6 +144,10 @@ public:
     [[nodiscard]] Result<MapPin> reserve_map(Storage& storage) {
         return reserve_map(storage, {0, storage.size().value});
     }
+    // Likewise for a migration of `ranges` to `target`; in host memory for those that need any there: the application's memory
+    // is always there.
+    [[nodiscard]] virtual Result<void> reserve_migration(std::span<const Use> ranges, SpaceId target,
+                                                         const driver::Queue* queue) = 0;
     // See Announcement.
     [[nodiscard]] virtual uint64_t announce(std::span<const Use> uses, SpaceId space) = 0;
     virtual void withdraw(std::span<const Use> uses, uint64_t number) noexcept = 0;
