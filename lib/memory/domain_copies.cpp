@@ -143,6 +143,9 @@ Result<driver::Timepoint> DomainImpl::copy_there(Copying& copying, const Storage
     const SpaceId space = copying.execution.space;
     Residency& residency = copying.target.residency();
     const Rows rows = rows_of(to_rect);
+    const Rows from_rows = rows_of(from_rect);
+    // Both until the last commit: the two may be ranges of one storage.
+    const Prepared from_prepared{copying.source.residency(), from_rows, 1};
     // A part is written on the command's queue or a hidden one, the whole is complete on the command's.
     const Prepared prepared{residency, rows, 3};
     POLDER_TRY(copy_rect(copying, from_rect, to_rect));
@@ -163,7 +166,6 @@ Result<void> DomainImpl::copy_rect(Copying& copying, const StorageRect& from_rec
     Residency& target = copying.target.residency();
     const Rows to_rows = rows_of(to_rect);
     const Rows from_rows = rows_of(from_rect);
-    const Prepared from_prepared{source.residency(), from_rows, 1};
     WaitList before_write{&execution.queue};
     add_waits_to_overwrite(target, to_rows, execution.space, before_write);
     copying.sequence.wait_for(before_write.view());
@@ -183,8 +185,8 @@ Result<void> DomainImpl::copy_rect(Copying& copying, const StorageRect& from_rec
         const ScopeExit commit{[&]() noexcept {
             if (moved.written.queue)
                 target.commit_write(written.view(), execution.space, copying.version, moved.written);
-            copying.read_space = part.source;
-            copying.read = moved.read;
+            if (moved.read.queue)
+                copying.last_read = {part.source, moved.read};
         }};
         POLDER_TRY(copy_part(copying.sequence, execution, {source, part_from, move, copying.slots}, moved));
     }
@@ -206,8 +208,9 @@ bool DomainImpl::has_long_copy(StorageImpl& storage, const StorageRect& rect, Sp
     return found;
 }
 
-// Another thread may have changed the storages since the last chunk, so each one is planned by itself. The last touches become
-// those of all chunks, so that the pieces can be merged.
+// The storages are locked for one chunk at a time. In between, other threads may write to both, or take the memory of either
+// away, so each chunk looks for memory and is planned by itself. When one fails, those before it stay: the command has failed,
+// and what its target holds is undefined, but known to the residency.
 Result<driver::Timepoint> DomainImpl::copy_in_chunks(Copying& copying, const StorageRect& from_rect,
                                                      const StorageRect& to_rect) {
     const Execution& execution = copying.execution;
@@ -225,31 +228,68 @@ Result<driver::Timepoint> DomainImpl::copy_in_chunks(Copying& copying, const Sto
     for_each_chunk(from_rect.shape, chunk_bytes, [&](const Chunk& chunk) {
         if (!result)
             return;
-        result = with_memory({both, 1}, execution.space, &execution.queue, both, [&]() -> Result<driver::Timepoint> {
-            const StorageRect chunk_to = part_of(to_rect, chunk);
-            const Rows rows = rows_of(chunk_to);
-            const Prepared prepared{copying.target.residency(), rows, 4};
-            POLDER_TRY(copy_rect(copying, part_of(from_rect, chunk), chunk_to));
-            // Also what the source has never been given.
-            const driver::Timepoint done = copying.sequence.begin();
-            copying.target.residency().commit_write(rows.view(), execution.space, copying.version, done);
-            return done;
-        });
+        result = with_memory({both, 1}, execution.space, &execution.queue, both,
+                             [&] { return copy_chunk(copying, from_rect, to_rect, chunk); });
         StorageGuard::pass(copying.source);
         StorageGuard::pass(copying.target);
     });
     if (!result)
         return result;
-    const StorageGuard guard{both};
-    const Rows from_rows = rows_of(from_rect);
-    const Rows to_rows = rows_of(to_rect);
-    const Prepared from_prepared{copying.source.residency(), from_rows, 1};
-    const Prepared to_prepared{copying.target.residency(), to_rows, 1};
+    return end_chunks(copying, from_rect, to_rect);
+}
+
+namespace {
+
+// Of a rectangle that is one range of bytes, those before `chunk`; otherwise nothing.
+ByteRange bytes_before(const StorageRect& rect, const Chunk& chunk) {
+    const driver::RectShape& shape = rect.shape;
+    const bool is_one_range = (shape.rows == 1 || rect.layout.row_pitch == shape.row_bytes) &&
+                              (shape.slices == 1 || rect.layout.slice_pitch == shape.row_bytes * shape.rows);
+    return {rect.offset, is_one_range ? part_of(rect, chunk).offset : rect.offset};
+}
+
+}  // namespace
+
+// The bytes before the chunk get the same touches, so that few pieces remain: the one before the chunk, and the one after it.
+Result<driver::Timepoint> DomainImpl::copy_chunk(Copying& copying, const StorageRect& from_rect,
+                                                 const StorageRect& to_rect, const Chunk& chunk) {
+    const SpaceId space = copying.execution.space;
+    Residency& source = copying.source.residency();
+    Residency& target = copying.target.residency();
+    const ByteRange read_before = bytes_before(from_rect, chunk);
+    const ByteRange written_before = bytes_before(to_rect, chunk);
+    source.prepare({&read_before, 1}, 1);
+    target.prepare({&written_before, 1}, 1);
+    const Rows from_rows = rows_of(part_of(from_rect, chunk));
+    const Rows rows = rows_of(part_of(to_rect, chunk));
+    const Prepared from_prepared{source, from_rows, 1};
+    const Prepared prepared{target, rows, 4};
+    POLDER_TRY(copy_rect(copying, part_of(from_rect, chunk), part_of(to_rect, chunk)));
+    // Also what the source has never been given.
+    const driver::Timepoint done = copying.sequence.begin();
+    target.commit_write(rows.view(), space, copying.version, done);
+    target.commit_read({&written_before, 1}, space, TouchKind::user_write, done);
+    const Copying::Read& read = copying.last_read;
+    if (read.done.queue)
+        source.commit_read({&read_before, 1}, read.space, read.kind(copying.execution), read.done);
+    const ByteRange read_so_far{read_before.begin, part_of(from_rect, chunk).span().end};
+    source.merge({&read_so_far, 1});
+    return done;
+}
+
+Result<driver::Timepoint> DomainImpl::end_chunks(Copying& copying, const StorageRect& from_rect,
+                                                 const StorageRect& to_rect) {
+    const Use target{&copying.target, to_rect.span(), Access::overwrite};
+    const StorageGuard guard{{&target, 1}};
+    const Rows rows = rows_of(to_rect);
+    const Prepared prepared{copying.target.residency(), rows, 1};
     const driver::Timepoint done = copying.sequence.finish();
-    if (copying.read.queue)
-        copying.source.residency().commit_read(from_rows.view(), copying.read_space, TouchKind::hidden_read,
-                                               copying.read);
-    copying.target.residency().commit_read(to_rows.view(), execution.space, TouchKind::user_write, done);
+    copying.target.residency().commit_read(rows.view(), copying.execution.space, TouchKind::user_write, done);
+    POLDER_LOG(memory, "storage %llu: copy of %llu bytes to storage %llu on space %u, version %llu, in chunks",
+               static_cast<unsigned long long>(copying.source.number()),
+               static_cast<unsigned long long>(bytes_of(from_rect.shape)),
+               static_cast<unsigned long long>(copying.target.number()), copying.execution.space.value,
+               static_cast<unsigned long long>(copying.version.value));
     return done;
 }
 

@@ -232,8 +232,14 @@ private:
         StorageImpl& target;
         StagingSlots* slots = nullptr;
         Version version{};  // what is written becomes this
-        SpaceId read_space{};  // of the part that was read last
-        driver::Timepoint read{};  // when that has been read
+        struct Read {
+            SpaceId space{};
+            driver::Timepoint done{};
+            [[nodiscard]] TouchKind kind(const Execution& by) const {
+                return done.queue == &by.queue ? TouchKind::user_read : TouchKind::hidden_read;
+            }
+        };
+        Read last_read{};
     };
     [[nodiscard]] Result<driver::Timepoint> copy_there(Copying& copying, const StorageRect& from_rect,
                                                        const StorageRect& to_rect);
@@ -244,6 +250,10 @@ private:
     // The same chunk by chunk: the storages are locked for one chunk at a time, so that other threads can use them in between.
     [[nodiscard]] Result<driver::Timepoint> copy_in_chunks(Copying& copying, const StorageRect& from_rect,
                                                            const StorageRect& to_rect);
+    [[nodiscard]] Result<driver::Timepoint> copy_chunk(Copying& copying, const StorageRect& from_rect,
+                                                       const StorageRect& to_rect, const Chunk& chunk);
+    [[nodiscard]] Result<driver::Timepoint> end_chunks(Copying& copying, const StorageRect& from_rect,
+                                                       const StorageRect& to_rect);
     [[nodiscard]] static driver::Timepoint fill_there(const Execution& execution, StorageImpl& storage, ByteRange range,
                                                       std::span<const std::byte> pattern);
 

@@ -193,6 +193,37 @@ TEST(AllocationFailure, CopyOfSeveralParts) {
     });
 }
 
+// Some chunks are submitted when another one fails: the source stays right, and both storages can be used.
+TEST(AllocationFailure, CopyOfSeveralChunks) {
+    constexpr uint64_t large = uint64_t{700} << 10;
+    fail_each_allocation(Bytes::kept, [&](Scene& scene) {
+        const int64_t left = std::exchange(allocations_left, -1);
+        MemoryWorld& world = scene.world;
+        const ByteRange all{0, large};
+        const auto from = world.storage(large), to = world.storage(large);
+        const auto bytes = pattern(large, 3);
+        EXPECT_TRUE(world.domain->write(world.on(1), *from, StorageRect::of(all), bytes.data(), {}));
+        world.world.run();
+        allocations_left = left;
+        bool succeeded = false;
+        try {
+            succeeded =
+                world.domain->copy(world.on(2), *from, StorageRect::of(all), *to, StorageRect::of(all)).has_value();
+        } catch (const std::bad_alloc&) {
+        }
+        allocations_left = -1;
+        EXPECT_TRUE(from->validate() && to->validate());
+        const Ref<Storage> checked[] = {from, succeeded ? to : from};
+        for (const auto& storage : checked) {
+            std::vector<std::byte> seen(large);
+            EXPECT_TRUE(world.domain->read(world.on(1), *storage, StorageRect::of(all), seen.data(), {}));
+            world.world.run();
+            EXPECT_TRUE(seen == bytes);
+        }
+        return succeeded;
+    });
+}
+
 TEST(AllocationFailure, WriteOfManyRows) {
     fail_each_allocation(Bytes::changed, [](Scene& scene) {
         static const std::byte memory[size] = {};

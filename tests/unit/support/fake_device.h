@@ -120,6 +120,8 @@ public:
         SpaceId space;
         uint64_t memory_bytes = uint64_t{1} << 20;
         SpaceSet peers;
+        // Not: there are addresses without bytes, and copies move nothing.
+        bool has_bytes = true;
     };
     FakeDevice(FakeWorld& world, const Options& options, std::vector<FakeDevice*>* all = nullptr)
         : world_(world), options_(options), all_(all) {
@@ -127,7 +129,7 @@ public:
         info_.space = options.space;
         if (!options.space.is_host())  // 0: as much as the machine has
             info_.memory_bytes = options.memory_bytes;
-        if (!options.space.is_host())
+        if (!options.space.is_host() && options.has_bytes)
             arena_.resize(options.memory_bytes, std::byte{0xCD});
     }
 
@@ -160,6 +162,7 @@ public:
     [[nodiscard]] uint64_t now_ns() const override { return 0; }
     [[nodiscard]] driver::PeerCopy* peer_copy() override { return options_.peers.empty() ? nullptr : this; }
 
+    [[nodiscard]] bool has_bytes() const { return options_.has_bytes; }
     // Where the device sees `size` bytes at `address`.
     [[nodiscard]] std::byte* bytes(DeviceAddress address, uint64_t size) {
         if (options_.space.is_host())
@@ -204,6 +207,8 @@ inline driver::Timepoint FakeQueue::submit(const driver::Submission& submission,
 inline driver::Timepoint FakeQueue::copy(const driver::CopyOperation& operation, const driver::Submission& submission) {
     if (world_.on_copy)
         world_.on_copy(*this);
+    if (!device_.has_bytes())
+        return submit(submission, [] {});
     return submit(submission, [this, operation] {
         const auto at = [this, &operation](const driver::CopyOperation::End& end, uint64_t y, uint64_t z) {
             const DeviceAddress address = end.address.plus(y * end.layout.row_pitch + z * end.layout.slice_pitch);
