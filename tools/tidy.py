@@ -3,6 +3,8 @@
 tidy.py CLANG_TIDY BUILD_DIR FILE…: BUILD_DIR is built, so that its ninja knows what each source includes. A source is
 known by its contents, those of all that it includes and of .clang-tidy, and its compile command; for each that passes,
 BUILD_DIR/tidy holds an empty file. Sources that BUILD_DIR does not compile (what only GCC can build) are named.
+
+A header is seen through one source that includes it. For headers that no source in FILE… includes, the nearest source is taken. A source may take SECONDS_MAX; one that takes longer does not pass.
 """
 import concurrent.futures
 import functools
@@ -14,6 +16,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+SECONDS_MAX = 600
 
 
 @functools.lru_cache(maxsize=None)
@@ -38,6 +41,34 @@ def includes_by_object(build):
     return includes
 
 
+def includes_by_source(build):
+    """Path of each source in the build -> the files that its objects read."""
+    by_object, by_source = includes_by_object(build), {}
+    for command in json.loads((build / "compile_commands.json").read_text()):
+        source = pathlib.Path(os.path.normpath(build / command["file"]))
+        read = by_source.setdefault(source, set())
+        read.update(pathlib.Path(os.path.normpath(path)) for path in by_object.get(command["output"], []))
+    return by_source
+
+
+def sources_to_check(files, includes):
+    """The sources in files, and for each header in files that none of them includes, one more source."""
+    sources = [path for path in files if path.suffix == ".cpp"]
+    seen = set().union(*(includes.get(source, set()) for source in sources))
+    for header in sorted(path for path in files if path.suffix == ".h"):
+        if header in seen:
+            continue
+        users = [source for source, read in includes.items() if header in read]
+        if not users:
+            print(f"no source that is compiled includes {header.relative_to(ROOT)}")
+            continue
+        # Nearby sources first: a folder's .clang-tidy is for its sources.
+        user = min(users, key=lambda source: (-len(os.path.commonpath([source, header])), len(includes[source]), source))
+        sources.append(user)
+        seen |= includes[user]
+    return sources
+
+
 def fingerprints(clang_tidy, build):
     """Path of each source in the build -> what decides clang-tidy's findings in it."""
     version = subprocess.run([clang_tidy, "--version"], check=True, capture_output=True).stdout
@@ -55,7 +86,11 @@ def fingerprints(clang_tidy, build):
 def passes(clang_tidy, build, source, mark):
     if mark.exists():
         return True
-    done = subprocess.run([clang_tidy, "--quiet", "-p", build, source], capture_output=True, text=True)
+    try:
+        done = subprocess.run([clang_tidy, "--quiet", "-p", build, source], capture_output=True, text=True, timeout=SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        print(f"{source}: clang-tidy took longer than {SECONDS_MAX} s", flush=True)
+        return False
     if done.returncode == 0:
         mark.touch()
     else:
@@ -68,7 +103,7 @@ def main():
     marks = build / "tidy"
     marks.mkdir(exist_ok=True)
     known = fingerprints(clang_tidy, build)
-    sources = [pathlib.Path(path).resolve() for path in sys.argv[3:]]
+    sources = sources_to_check([pathlib.Path(path).resolve() for path in sys.argv[3:]], includes_by_source(build))
     strangers = [str(source) for source in sources if source not in known]
     if strangers:
         print(f"{build.name} does not compile, so clang-tidy cannot see:", *strangers)
