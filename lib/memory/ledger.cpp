@@ -1,19 +1,11 @@
 #include "ledger_impl.h"
 
+#include <base/thread_number.h>
+
 #include <algorithm>
 #include <cassert>
 
 namespace polder::memory {
-namespace {
-
-std::atomic<uint32_t> threads_seen{0};
-
-uint32_t this_thread() {
-    static thread_local const uint32_t number = threads_seen.fetch_add(1, std::memory_order_relaxed);
-    return number;
-}
-
-} // namespace
 
 LedgerImpl::LedgerImpl(std::span<const SpaceId> spaces) : spaces_(spaces.begin(), spaces.end()) {
     std::sort(spaces_.begin(), spaces_.end());
@@ -26,7 +18,7 @@ LedgerImpl::LedgerImpl(std::span<const SpaceId> spaces) : spaces_(spaces.begin()
 
 LedgerImpl::Counters& LedgerImpl::mine(SpaceId from, SpaceId to) noexcept {
     assert(spaces_[index_[from.value]] == from && spaces_[index_[to.value]] == to);
-    return counters_[stride_ * (this_thread() % copies) + pair(from, to)];
+    return counters_[stride_ * (thread_number() % copies) + pair(from, to)];
 }
 
 void LedgerImpl::add(SpaceId from, SpaceId to, ByteCount bytes) noexcept {

@@ -2,6 +2,8 @@
 
 #include "storage_impl.h"
 
+#include <base/thread_number.h>
+
 #include <bit>
 #include <thread>
 
@@ -41,16 +43,8 @@ private:
 };
 TableEntry table[thread_locks + shared_locks];
 
-std::atomic<uint32_t> threads_seen{0};
-
 // The number of the calling thread's lock. More threads than locks share them.
-uint8_t this_thread() {
-    constexpr uint32_t unknown = ~uint32_t{0};
-    [[gnu::tls_model("initial-exec")]] static constinit thread_local uint32_t number = unknown;
-    if (number == unknown) [[unlikely]]
-        number = threads_seen.fetch_add(1, std::memory_order_relaxed) % thread_locks;
-    return static_cast<uint8_t>(number);
-}
+uint8_t this_thread() { return static_cast<uint8_t>(thread_number() % thread_locks); }
 
 uint8_t shared_lock_of(const void* storage) {
     constexpr uint64_t golden_ratio = 0x9E3779B97F4A7C15;

@@ -2,6 +2,8 @@
 
 #include "storage_impl.h"
 
+#include <base/thread_number.h>
+
 #include <atomic>
 #include <thread>
 
@@ -24,19 +26,9 @@ struct alignas(128) Residents::Shard {
 
 constinit Residents::Shard Residents::shards_[shard_count];
 
-namespace {
-
-uint32_t shard_of_this_thread(uint32_t count) {
-    static std::atomic<uint32_t> threads_seen{0};
-    static thread_local const uint32_t number = threads_seen.fetch_add(1, std::memory_order_relaxed);
-    return number % count;
-}
-
-} // namespace
-
 void Residents::add(StorageImpl& storage) noexcept {
     Link& link = storage.resident_link();
-    link.shard = shard_of_this_thread(shard_count);
+    link.shard = thread_number() % shard_count;
     Shard& shard = shards_[link.shard];
     shard.lock();
     link.previous = shard.last;

@@ -15,7 +15,7 @@ Result<Timepoint> ReadCommand::submit(Queue& queue, const Execution& execution) 
 }
 
 Result<void> WriteCommand::reserve(const Queue& queue) const {
-    return queue.context().domain().reserve(to_->storage(), rect_.span(), queue.space(), queue.only_lane());
+    return queue.context().domain().reserve(to_->storage(), rect_.span(), queue.space(), queue.only_driver_queue());
 }
 
 memory::Announcement WriteCommand::announce(const Queue& queue) const {
@@ -27,7 +27,7 @@ Result<Timepoint> WriteCommand::submit(Queue& queue, const Execution& execution)
 }
 
 Result<void> CopyCommand::reserve(const Queue& queue) const {
-    return queue.context().domain().reserve(to_->storage(), to_rect_.span(), queue.space(), queue.only_lane());
+    return queue.context().domain().reserve(to_->storage(), to_rect_.span(), queue.space(), queue.only_driver_queue());
 }
 
 memory::Announcement CopyCommand::announce(const Queue& queue) const {
@@ -43,7 +43,7 @@ FillPattern::FillPattern(std::span<const std::byte> pattern) : size_(pattern.siz
 }
 
 Result<void> FillCommand::reserve(const Queue& queue) const {
-    return queue.context().domain().reserve(to_->storage(), range_, queue.space(), queue.only_lane());
+    return queue.context().domain().reserve(to_->storage(), range_, queue.space(), queue.only_driver_queue());
 }
 
 memory::Announcement FillCommand::announce(const Queue& queue) const {
@@ -74,7 +74,7 @@ Result<Timepoint> UnmapCommand::submit(Queue& queue, const Execution& execution)
 }
 
 Result<void> MigrateCommand::reserve(const Queue& queue) const {
-    return queue.context().domain().reserve_migration(uses(), target_, queue.only_lane());
+    return queue.context().domain().reserve_migration(uses(), target_, queue.only_driver_queue());
 }
 
 std::vector<memory::Use> MigrateCommand::uses() const {

@@ -20,7 +20,7 @@ memory::StorageRect merged(memory::StorageRect rect) {
 } // namespace
 
 Result<void> FillImageCommand::reserve(const Queue& queue) const {
-    return queue.context().domain().reserve(to_->storage(), rect_.span(), queue.space(), queue.only_lane());
+    return queue.context().domain().reserve(to_->storage(), rect_.span(), queue.space(), queue.only_driver_queue());
 }
 
 memory::Announcement FillImageCommand::announce(const Queue& queue) const {

@@ -74,7 +74,7 @@ Result<void> LaunchCommand::reserve(const Queue& queue) const {
             missing.push_back({&buffers_[i]->storage(), buffers_[i]->range()});
     if (missing.empty()) [[likely]]
         return {};
-    return domain.reserve(missing.view(), queue.space(), queue.only_lane());
+    return domain.reserve(missing.view(), queue.space(), queue.only_driver_queue());
 }
 
 memory::Announcement LaunchCommand::announce(const Queue& queue) const {
@@ -195,7 +195,7 @@ Result<void> NativeCommand::reserve(const Queue& queue) const {
     SmallVector<memory::Use, 8> uses;
     for (size_t i = 0; i < buffers_.size(); ++i)
         uses.push_back({&buffers_[i]->storage(), buffers_[i]->range()});
-    return queue.context().domain().reserve(uses.view(), host_space, queue.only_lane());
+    return queue.context().domain().reserve(uses.view(), host_space, queue.only_driver_queue());
 }
 
 Result<driver::Timepoint> NativeCommand::submit(Queue& queue, const memory::Execution& execution) const {

@@ -47,10 +47,10 @@ std::vector<memory::Use> Recording::uses_of(const Step& step) const {
 
 Result<void> Recording::reserve(const Queue& queue) const {
     memory::Domain& domain = queue.context().domain();
-    if (uses_.empty() || domain.reserve(uses_, queue.space(), queue.only_lane()))
+    if (uses_.empty() || domain.reserve(uses_, queue.space(), queue.only_driver_queue()))
         return {};
     for (const Step& step : steps_)
-        POLDER_TRY(domain.reserve(uses_of(step), queue.space(), queue.only_lane()));
+        POLDER_TRY(domain.reserve(uses_of(step), queue.space(), queue.only_driver_queue()));
     return {};
 }
 

@@ -23,7 +23,7 @@ Result<Timepoint> SvmUnmapCommand::submit(Queue& queue, const Execution& executi
 Result<void> HostEndCopyCommand::reserve(const Queue& queue) const {
     if (!to_.bytes || to_.stays_on_host)
         return {};
-    return queue.context().domain().reserve(to_.bytes->storage(), queue.space(), queue.only_lane());
+    return queue.context().domain().reserve(to_.bytes->storage(), queue.space(), queue.only_driver_queue());
 }
 
 // At least one end is host memory, at its address.

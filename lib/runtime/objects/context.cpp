@@ -27,21 +27,6 @@ uint64_t largest_allocation(std::span<const Ref<Device>> devices) {
 
 } // namespace
 
-namespace {
-
-// What `make` returns. Without host memory the references, which no destructor will see, are given back.
-template <class Make>
-auto or_recycle(ScatteredReferences& references, Make&& make) {
-    try {
-        return make();
-    } catch (...) {
-        references.recycle();
-        throw;
-    }
-}
-
-} // namespace
-
 Ref<Context> Context::create(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties,
                              Notify callback, void* user) {
     return Ref<Context>::adopt(new Context(std::move(devices), std::move(properties), callback, user));
@@ -49,17 +34,14 @@ Ref<Context> Context::create(std::vector<Ref<Device>> devices, std::vector<cl_co
 
 Context::Context(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties, Notify callback,
                  void* user)
-    : references_(ScatteredReferences::create(this, [](void* self) { delete static_cast<Context*>(self); })),
-      devices_(std::move(devices)), max_allocation_bytes_(largest_allocation(devices_)),
+    : devices_(std::move(devices)), max_allocation_bytes_(largest_allocation(devices_)),
       properties_(std::move(properties)), notify_(callback), notify_user_(user),
-      domain_(or_recycle(references_, [&] { return memory::Domain::create(spaces_of(devices_)); })),
-      addresses_(or_recycle(references_, [] { return std::make_unique<AddressMap>(); })) {}
+      domain_(memory::Domain::create(spaces_of(devices_))), addresses_(std::make_unique<AddressMap>()) {}
 
 Context::~Context() {
     // Last registered first, as the specification says; the handle is still valid then.
     for (auto callback = destructors_.rbegin(); callback != destructors_.rend(); ++callback)
         callback->function(static_cast<cl_context>(handle()), callback->user);
-    references_.recycle();
 }
 
 bool Context::has(const Device& device) const {

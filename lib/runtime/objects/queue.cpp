@@ -1,19 +1,18 @@
+// Queue: its shards, and waiting for everything in it. See queue_submission.cpp for the way of a command.
 #include <base/completion.h>
 #include <runtime/queue.h>
+#include <runtime/queue_shard.h>
 
-#include <algorithm>
+#include <new>
 #include <utility>
 
 namespace polder::runtime {
 namespace {
 
-// How many driver queues an out-of-order queue spreads its commands over.
-constexpr size_t lanes_max = 4;
+// How many driver queues a thread's commands in an out-of-order queue are spread over.
+constexpr size_t streams_of_a_shard = 4;
 
-// What one submission keeps alive at most: the code or the call, and the times of profiling.
-constexpr size_t kept_by_a_submission = 2;
-
-} // namespace
+}  // namespace
 
 Queue::Queue(Ref<Context> context, Ref<Device> device, cl_command_queue_properties properties,
              std::vector<cl_queue_properties> property_list)
@@ -24,79 +23,149 @@ Result<Ref<Queue>> Queue::create(Ref<Context> context, Ref<Device> device, cl_co
                                  std::vector<cl_queue_properties> property_list) {
     auto queue =
         Ref<Queue>::adopt(new Queue(std::move(context), std::move(device), properties, std::move(property_list)));
-    const size_t lane_count = queue->is_out_of_order() ? lanes_max : 1;
-    Lock lock(queue->mutex_);
-    queue->lanes_.reserve(lane_count);  // a driver queue that was taken is in the list
-    for (size_t i = 0; i < lane_count; ++i) {
-        POLDER_ASSIGN(driver_queue, queue->device_->take_queue());
-        queue->lanes_.push_back({driver_queue, {}});
-    }
+    POLDER_TRY(queue->make_first_shard());
     return queue;
 }
 
-Queue::~Queue() {
-    for (const Lane& lane : lanes_)
-        lane.queue->flush();
-    for (Kept& kept : kept_)
-        run_when_complete({&kept.until, 1}, {[](void* object) { static_cast<const RefCounted*>(object)->release(); },
-                                             const_cast<RefCounted*>(kept.object.detach())});
-    for (const Lane& lane : lanes_)
-        device_->give_queue(lane.queue);
+Result<void> Queue::make_first_shard() {
+    POLDER_ASSIGN(shard, make_shard(is_out_of_order() ? streams_of_a_shard : 1));
+    {
+        const Lock lock(shard->mutex);
+        only_driver_queue_ = is_out_of_order() ? nullptr : shard->streams.front().queue;
+    }
+    first_shard_ = shard.release();
+    // Whoever creates a queue is likely to use it.
+    shards_[thread_number() % shards_max].store(first_shard_, std::memory_order_relaxed);
+    return {};
 }
 
-// Makes room for what one submission keeps alive, so that nothing can fail once the driver has it. Amortised: complete
-// entries are dropped each time the list has doubled since the last time.
-void Queue::reserve_kept_locked() {
-    if (kept_.size() >= sweep_at_) {
-        std::erase_if(kept_, [](const Kept& kept) { return kept.until.is_complete(); });
-        sweep_at_ = std::max<size_t>(16, 2 * kept_.size());
+Result<std::unique_ptr<QueueShard>> Queue::make_shard(size_t stream_count) {
+    auto shard = std::make_unique<QueueShard>();
+    const Lock lock(shard->mutex);
+    shard->streams.reserve(stream_count);
+    while (shard->streams.size() < stream_count) {
+        const Result<driver::Queue*> taken = device_->take_queue();
+        if (!taken) {
+            give_back_streams(*shard);
+            return fail(taken.error());
+        }
+        shard->streams.push_back({*taken, {}});
     }
-    if (kept_.capacity() - kept_.size() < kept_by_a_submission) [[unlikely]]
-        kept_.reserve(std::max(2 * kept_.size(), kept_.size() + kept_by_a_submission));
+    return shard;
+}
+
+void Queue::give_back_streams(const QueueShard& shard) {
+    for (const QueueShard::Stream& stream : shard.streams)
+        device_->give_queue(stream.queue);
+}
+
+QueueShard& Queue::shard_here() {
+    if (!is_out_of_order())
+        return *first_shard_;
+    std::atomic<QueueShard*>& place = shards_[thread_number() % shards_max];
+    QueueShard* const known = place.load(std::memory_order_acquire);
+    return known ? *known : new_shard(place);
+}
+
+QueueShard& Queue::new_shard(std::atomic<QueueShard*>& place) {
+    Result<std::unique_ptr<QueueShard>> made = [this]() -> Result<std::unique_ptr<QueueShard>> {
+        try {
+            return make_shard(streams_of_a_shard);
+        } catch (const std::bad_alloc&) {
+            return fail(Status::out_of_host_memory);
+        }
+    }();
+    QueueShard* const shard = made ? made->get() : first_shard_;
+    QueueShard* earlier = nullptr;
+    if (place.compare_exchange_strong(earlier, shard, std::memory_order_acq_rel)) {
+        if (made)
+            static_cast<void>(made->release());
+        return *shard;
+    }
+    if (made) {  // another thread of this number was faster
+        const Lock lock(shard->mutex);
+        give_back_streams(*shard);
+    }
+    return *earlier;
+}
+
+void Queue::for_each_shard(FunctionRef<void(QueueShard&)> function) {
+    if (!first_shard_)  // creating the queue failed
+        return;
+    function(*first_shard_);
+    if (!is_out_of_order())
+        return;
+    for (const std::atomic<QueueShard*>& place : shards_)
+        if (QueueShard* const shard = place.load(std::memory_order_acquire); shard && shard != first_shard_)
+            function(*shard);
+}
+
+Queue::~Queue() {
+    for_each_shard([this](QueueShard& shard) {
+        const std::unique_ptr<QueueShard> owned(&shard);
+        const Lock lock(shard.mutex);
+        for (const QueueShard::Stream& stream : shard.streams)
+            stream.queue->flush();
+        for (QueueShard::Kept& kept : shard.kept)
+            run_when_complete({&kept.until, 1},
+                              {[](void* object) { static_cast<const RefCounted*>(object)->release(); },
+                               const_cast<RefCounted*>(kept.object.detach())});
+        give_back_streams(shard);
+    });
 }
 
 void Queue::keep_alive(const RefCounted& object, driver::Timepoint until) {
-    if (!kept_.empty() && kept_.back().object.get() == &object && kept_.back().until.queue == until.queue) {
-        kept_.back().until = until;
+    std::vector<QueueShard::Kept>& kept = shard_here().kept;
+    if (!kept.empty() && kept.back().object.get() == &object && kept.back().until.queue == until.queue) {
+        kept.back().until = until;
         return;
     }
-    kept_.push_back({until, Ref<const RefCounted>::share(&object)});
+    kept.push_back({until, Ref<const RefCounted>::share(&object)});
 }
 
 void Queue::flush() {
-    Lock lock(mutex_);
-    is_flushed_ahead_ = has_pending_locked();
-    for (const Lane& lane : lanes_)
-        lane.queue->flush();
+    is_flushed_ahead_.store(has_pending(), std::memory_order_release);
+    for_each_shard([](QueueShard& shard) {
+        const Lock lock(shard.mutex);
+        for (const QueueShard::Stream& stream : shard.streams)
+            stream.queue->flush();
+    });
 }
 
 void Queue::finish() {
-    std::vector<Ref<Event>> pending;
-    driver::Timepoint last[lanes_max];
-    size_t lane_count = 0;
-    {
-        Lock lock(mutex_);
-        pending = pending_;
-        for (const Lane& lane : lanes_)
-            last[lane_count++] = lane.last;
+    if (may_have_pending_.load(std::memory_order_acquire)) {
+        std::vector<Ref<Event>> pending;
+        {
+            const Lock lock(mutex_);
+            pending = pending_;
+        }
+        for (const Ref<Event>& event : pending)
+            event->wait();
     }
-    for (const Ref<Event>& event : pending)
-        event->wait();
-    for (size_t i = 0; i < lane_count; ++i)
-        if (last[i].queue)
-            last[i].queue->wait(last[i].value);
-    Kept one;  // destroyed unlocked, as the others
-    std::vector<Kept> finished;
-    Lock lock(mutex_);
-    if (kept_.size() == 1 && kept_.front().until.is_complete()) [[likely]] {  // the code of one kernel
-        one = std::move(kept_.front());
-        kept_.clear();
-        return;
-    }
-    const auto first =
-        std::partition(kept_.begin(), kept_.end(), [](const Kept& kept) { return !kept.until.is_complete(); });
-    std::move(first, kept_.end(), std::back_inserter(finished));
-    kept_.erase(first, kept_.end());
+    if (is_out_of_order())
+        flush();  // so that all shards work while the first one is waited for
+    for_each_shard([](QueueShard& shard) {
+        driver::Timepoint last[streams_of_a_shard];
+        size_t stream_count = 0;
+        {
+            const Lock lock(shard.mutex);
+            for (const QueueShard::Stream& stream : shard.streams)
+                last[stream_count++] = stream.last;
+        }
+        for (size_t i = 0; i < stream_count; ++i)
+            if (last[i].queue)
+                last[i].queue->wait(last[i].value);
+        // Destroyed unlocked: what is kept may be the last reference to anything.
+        QueueShard::Kept one;
+        std::vector<QueueShard::Kept> dropped;
+        const Lock lock(shard.mutex);
+        if (shard.kept.size() == 1 && shard.kept.front().until.is_complete()) [[likely]] {  // the code of one kernel
+            one = std::move(shard.kept.front());
+            shard.kept.clear();
+        } else {
+            shard.drop_complete(dropped);
+        }
+    });
 }
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

@@ -1,8 +1,15 @@
 // Queue: from the enqueue call to the driver. A command whose dependencies all have timepoints is submitted by the enqueue
 // call. One that has to wait becomes a PendingCommand, which the last event that it waits for submits.
+//
+// Threads that use one out-of-order queue at the same time without events, barriers or markers between them meet nowhere:
+// each has a shard of its own. A marker or a barrier that waits for everything reads all shards, one after the other. That
+// is enough, because commands of threads that nothing orders may come before or after it.
 #include "pending_command.h"
 
+#include <runtime/queue_shard.h>
+
 #include <new>
+#include <optional>
 #include <utility>
 
 namespace polder::runtime {
@@ -10,52 +17,71 @@ namespace polder::runtime {
 // No memory is a failure like others: the API's functions undo what they did before.
 Result<Ref<Event>> Queue::enqueue_command(const EnqueueRequest& request, Command& command, MoveToHeap move) {
     try {
-        return submit_or_hold_back(request, command, move);
+        return reserve_and_submit(request, command, move);
     } catch (const std::bad_alloc&) {
         return fail(Status::out_of_host_memory);
     }
 }
 
-Result<Ref<Event>> Queue::submit_or_hold_back(const EnqueueRequest& request, Command& command, MoveToHeap move) {
+Result<Ref<Event>> Queue::reserve_and_submit(const EnqueueRequest& request, Command& command, MoveToHeap move) {
+    using Ordering = EnqueueRequest::Ordering;
     POLDER_TRY(context_->reported(command.reserve(*this)));
+    ReadyList ready;
+    Result<Ref<Event>> event = nullptr;
+    if (request.ordering == Ordering::command || !is_out_of_order()) {
+        event = submit_or_hold_back(request, nullptr, command, move, ready);
+    } else {
+        std::optional<Lock> turn;
+        if (request.ordering == Ordering::barrier)
+            turn.emplace(barrier_turn_);
+        std::optional<Earlier> earlier;
+        if (request.wait_list.empty())
+            earlier = everything_so_far();
+        event = submit_or_hold_back(request, earlier ? &*earlier : nullptr, command, move, ready);
+    }
+    ready.run();
+    return event;
+}
+
+Result<Ref<Event>> Queue::submit_or_hold_back(const EnqueueRequest& request, const Earlier* earlier, Command& command,
+                                              MoveToHeap move, ReadyList& ready) {
     bool must_wait = false;
     bool failed = false;
     for (const Event* event : request.wait_list) {
         must_wait |= event->is_pending();
         failed |= event->is_failed();
     }
-    const bool joins_all = request.ordering != EnqueueRequest::Ordering::command && request.wait_list.empty();
+    if (earlier)
+        for (const Ref<Event>& event : earlier->pending)
+            must_wait |= event->is_pending();
 
     Ref<Event> event;
     if (request.want_event == EnqueueRequest::WantEvent::yes)
         event = make_event(request.type);
 
-    ReadyList ready;
-    {
-        Lock lock(mutex_);
-        pass_barrier_locked();
-        if (is_out_of_order())
-            must_wait |= pending_barrier_ || (joins_all && has_pending_locked());
-        else
-            must_wait |= has_pending_locked();
-        if (!must_wait && !failed) {
-            waits_.clear();
-            for (const Event* dependency : request.wait_list)
-                add_event(waits_, dependency->timepoint());
-            const size_t event_count = waits_.size();
-            add_order_waits_locked(joins_all, waits_);
-            POLDER_ASSIGN(timepoint, submit_locked(command, waits_, event_count, event.get()));
-            if (request.ordering == EnqueueRequest::Ordering::barrier)
-                barrier_ = timepoint;
-            if (event)
-                event->resolve(timepoint, ready);
-            return event;
-        }
+    QueueShard& shard = shard_here();
+    const Lock lock(shard.mutex);
+    must_wait |= is_out_of_order() ? is_behind_pending_barrier(shard) : has_pending();
+    if (must_wait || failed) {
         if (!event)
             event = make_event(request.type);
-        hold_back_locked(request, joins_all, move(command), event, ready);
+        hold_back(shard, request, earlier, move(command), event, ready);
+        return event;
     }
-    ready.run();
+    shard.waits.clear();
+    for (const Event* dependency : request.wait_list)
+        add_event(shard.waits, dependency->timepoint());
+    const size_t event_count = shard.waits.size();
+    if (is_out_of_order())
+        add_wait(shard.waits, shard.barrier);
+    if (earlier)
+        for (const driver::Timepoint timepoint : earlier->submitted)
+            add_wait(shard.waits, timepoint);
+    POLDER_ASSIGN(timepoint, submit(shard, command, shard.waits, event_count, event.get()));
+    if (request.ordering == EnqueueRequest::Ordering::barrier && is_out_of_order())
+        set_barrier(timepoint);
+    if (event)
+        event->resolve(timepoint, ready);
     return event;
 }
 
@@ -64,51 +90,83 @@ Ref<Event> Queue::make_event(cl_command_type type) {
                            has_profiling() ? Event::Profiling::on : Event::Profiling::off);
 }
 
-// What queue order alone demands of a command submitted now.
-void Queue::add_order_waits_locked(bool joins_all, std::vector<driver::Timepoint>& waits) {
-    if (!is_out_of_order())
-        return;  // one lane, in order
-    add_wait(waits, barrier_);
-    if (joins_all)
-        for (const Lane& lane : lanes_)
-            add_wait(waits, lane.last);
+Queue::Earlier Queue::everything_so_far() {
+    Earlier earlier;
+    if (may_have_pending_.load(std::memory_order_acquire)) {
+        const Lock lock(mutex_);
+        if (has_pending_locked())
+            earlier.pending = pending_;
+    }
+    for_each_shard([&](QueueShard& shard) {
+        const Lock lock(shard.mutex);
+        for (const QueueShard::Stream& stream : shard.streams)
+            add_wait(earlier.submitted, stream.last);
+    });
+    return earlier;
 }
 
-void Queue::hold_back_locked(const EnqueueRequest& request, bool joins_all, std::unique_ptr<Command> command,
-                             const Ref<Event>& event, ReadyList& ready) {
+void Queue::hold_back(QueueShard&, const EnqueueRequest& request, const Earlier* earlier,
+                      std::unique_ptr<Command> command, const Ref<Event>& event, ReadyList& ready) {
     using Dependency = PendingCommand::Dependency;
     auto pending = make_ref<PendingCommand>(Ref<Queue>::share(this), std::move(command), event);
     for (Event* dependency : request.wait_list)
         pending->depend_on(*dependency, Dependency::explicit_);
-    if (is_out_of_order()) {
-        if (pending_barrier_)
-            pending->depend_on(*pending_barrier_, Dependency::implicit);
-        pending->wait_for(barrier_);
-        if (joins_all) {
-            for (const Ref<Event>& earlier : pending_)
-                pending->depend_on(*earlier, Dependency::implicit);
-            for (const Lane& lane : lanes_)
-                pending->wait_for(lane.last);
-        }
-    } else if (!pending_.empty()) {
-        pending->depend_on(*pending_.back(), Dependency::implicit);
+    if (earlier) {
+        for (const Ref<Event>& before : earlier->pending)
+            pending->depend_on(*before, Dependency::implicit);
+        for (const driver::Timepoint timepoint : earlier->submitted)
+            pending->wait_for(timepoint);
     }
-    add_pending_locked(event);
-    if (request.ordering == EnqueueRequest::Ordering::barrier && is_out_of_order())
-        pending_barrier_ = event;
+    {
+        const Lock lock(mutex_);
+        if (is_out_of_order()) {
+            if (pending_barrier_)
+                pending->depend_on(*pending_barrier_, Dependency::implicit);
+            pending->wait_for(barrier_);
+        } else if (!pending_.empty()) {
+            pending->depend_on(*pending_.back(), Dependency::implicit);
+        }
+        add_pending_locked(event);
+        if (request.ordering == EnqueueRequest::Ordering::barrier && is_out_of_order()) {
+            pending_barrier_ = event;
+            barrier_changes_.fetch_add(1, std::memory_order_release);
+        }
+    }
     pending->armed(ready);
 }
 
-bool Queue::has_pending_locked() {
-    if (pending_.empty())
+bool Queue::is_behind_pending_barrier(QueueShard& shard) {
+    if (!shard.is_behind_pending_barrier && shard.barriers_seen == barrier_changes_.load(std::memory_order_acquire))
+        [[likely]]
         return false;
-    if (!is_out_of_order()) {
-        // Each one waits for the one before it, so the last tells for all.
-        if (!pending_.back()->is_pending())
-            pending_.clear();
-        return !pending_.empty();
-    }
-    std::erase_if(pending_, [](const Ref<Event>& event) { return !event->is_pending(); });
+    const Lock lock(mutex_);
+    pass_barrier_locked();
+    shard.barrier = barrier_;
+    shard.is_behind_pending_barrier = static_cast<bool>(pending_barrier_);
+    shard.barriers_seen = barrier_changes_.load(std::memory_order_relaxed);
+    return shard.is_behind_pending_barrier;
+}
+
+void Queue::set_barrier(driver::Timepoint barrier) {
+    const Lock lock(mutex_);
+    barrier_ = barrier;
+    barrier_changes_.fetch_add(1, std::memory_order_release);
+}
+
+bool Queue::has_pending() {
+    if (!may_have_pending_.load(std::memory_order_acquire)) [[likely]]
+        return false;
+    const Lock lock(mutex_);
+    return has_pending_locked();
+}
+
+bool Queue::has_pending_locked() {
+    // Each command of an in-order queue waits for the one before it, so the last tells for all.
+    if (!is_out_of_order() && !pending_.empty() && !pending_.back()->is_pending())
+        pending_.clear();
+    if (is_out_of_order())
+        std::erase_if(pending_, [](const Ref<Event>& event) { return !event->is_pending(); });
+    may_have_pending_.store(!pending_.empty(), std::memory_order_release);
     return !pending_.empty();
 }
 
@@ -117,6 +175,7 @@ void Queue::add_pending_locked(const Ref<Event>& event) {
     if (!is_out_of_order())
         pending_.clear();
     pending_.push_back(event);
+    may_have_pending_.store(true, std::memory_order_release);
 }
 
 // Swept each time half of them may be resolved, so the last one to be resolved is removed too.
@@ -135,48 +194,39 @@ void Queue::pass_barrier_locked() {
     if (pending_barrier_->is_submitted())
         barrier_ = pending_barrier_->timepoint();
     pending_barrier_ = nullptr;
+    barrier_changes_.fetch_add(1, std::memory_order_release);
 }
 
 Result<driver::Timepoint> Queue::submit_pending(const Command& command, std::vector<driver::Timepoint>& waits,
                                                 size_t event_count, Event& event) {
-    Lock lock(mutex_);
-    POLDER_ASSIGN(timepoint, submit_locked(command, waits, event_count, &event));
-    if (is_flushed_ahead_ && timepoint.queue)
+    QueueShard& shard = shard_here();
+    const Lock lock(shard.mutex);
+    POLDER_ASSIGN(timepoint, submit(shard, command, waits, event_count, &event));
+    if (timepoint.queue && is_flushed_ahead_.load(std::memory_order_acquire))
         timepoint.queue->flush();
     return timepoint;
 }
 
-Result<driver::Timepoint> Queue::submit_locked(const Command& command, std::vector<driver::Timepoint>& waits,
-                                               size_t event_count, Event* event) {
-    Lane& lane = choose_lane(waits);
+Result<driver::Timepoint> Queue::submit(QueueShard& shard, const Command& command,
+                                        std::vector<driver::Timepoint>& waits, size_t event_count, Event* event) {
+    QueueShard::Stream& stream = shard.choose_stream(waits);
     // Order within a driver queue is implied. That the events succeed is not.
     const auto order = waits.begin() + static_cast<ptrdiff_t>(event_count);
-    waits.erase(std::remove_if(order, waits.end(), [&](driver::Timepoint t) { return t.queue == lane.queue; }),
+    waits.erase(std::remove_if(order, waits.end(), [&](driver::Timepoint t) { return t.queue == stream.queue; }),
                 waits.end());
     Event::Times* times = event ? event->times() : nullptr;
     if (times)
         times->submit_ns = device_->driver().now_ns();
-    const memory::Execution execution{*lane.queue, space(), waits, times ? &times->operation : nullptr};
-    reserve_kept_locked();
+    const memory::Execution execution{*stream.queue, space(), waits, times ? &times->operation : nullptr};
+    shard.reserve_kept();
     const Result<driver::Timepoint> submitted = command.submit(*this, execution);
     // A command that fails may have submitted some of its operations.
-    const driver::Timepoint end = submitted ? *submitted : lane.queue->marker({});
-    if (end.queue == lane.queue)
-        lane.last = end;
+    const driver::Timepoint end = submitted ? *submitted : stream.queue->marker({});
+    if (end.queue == stream.queue)
+        stream.last = end;
     if (times)  // the driver writes them
         keep_alive(*times, end);
     return submitted;
-}
-
-Queue::Lane& Queue::choose_lane(std::span<const driver::Timepoint> waits) {
-    if (lanes_.size() == 1)
-        return lanes_.front();
-    for (Lane& lane : lanes_)
-        for (const driver::Timepoint& wait : waits)
-            if (wait == lane.last)
-                return lane;
-    next_lane_ = (next_lane_ + 1) % lanes_.size();
-    return lanes_[next_lane_];
 }
 
 }  // namespace polder::runtime

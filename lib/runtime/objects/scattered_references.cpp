@@ -17,13 +17,7 @@ Shared& shared() {
     return *instance;
 }
 
-std::atomic<uint32_t> next_shard{0};
-
 }  // namespace
-
-uint32_t ScatteredReferences::choose_shard() {
-    return chosen_shard_ = next_shard.fetch_add(1, std::memory_order_relaxed) % shard_count + 1;
-}
 
 ScatteredReferences& ScatteredReferences::create(void* object, Destroy destroy) {
     Shared& all = shared();

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <base/mutex.h>
+#include <base/thread_number.h>
 #include <memory/lease.h>
 
 #include <array>
@@ -110,9 +111,7 @@ private:
     using Shards = std::array<Shard, shard_count>;
 
     [[nodiscard]] Shard& mine() {
-        static std::atomic<uint32_t> threads{0};
-        thread_local const uint32_t number = threads.fetch_add(1, std::memory_order_relaxed) % shard_count;
-        return (*shards_.load(std::memory_order_acquire))[number];
+        return (*shards_.load(std::memory_order_acquire))[thread_number() % shard_count];
     }
 
     std::atomic<uint32_t> contentions_{0};

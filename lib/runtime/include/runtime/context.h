@@ -15,7 +15,7 @@ namespace polder::runtime {
 
 class AddressMap;
 
-class Context final : public Object {
+class Context final : public ScatteredObject<Context> {
 public:
     static constexpr Kind kind = Kind::context;
     static constexpr Status invalid = Status::invalid_context;
@@ -27,11 +27,6 @@ public:
     static Ref<Context> create(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties,
                                Notify notify, void* user);
     ~Context() override;
-
-    // Ref<Context> counts here, not in RefCounted: see scattered_references.h. So a Ref<Context> must never be converted
-    // to a Ref of a base class.
-    void retain() const { references_.take(); }
-    void release() const { references_.give_up(); }
 
     [[nodiscard]] std::span<const Ref<Device>> devices() const { return devices_; }
     [[nodiscard]] bool has(const Device& device) const;
@@ -66,19 +61,11 @@ public:
 private:
     Context(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties, Notify notify, void* user);
 
-    void on_exposed() override { references_.set_mode(ScatteredReferences::Mode::scattered); }
-    void retain_for_handle() override { retain(); }
-    void release_for_handle() override {
-        references_.set_mode(ScatteredReferences::Mode::summed);
-        release();
-    }
-
     struct DestructorCallback {
         Destructor function;
         void* user;
     };
 
-    ScatteredReferences& references_;
     const std::vector<Ref<Device>> devices_;
     const uint64_t max_allocation_bytes_;
     std::vector<cl_context_properties> properties_;

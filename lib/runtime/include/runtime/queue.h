@@ -1,16 +1,20 @@
 // Queue: a command-queue. Orders commands and hands each to the memory layer and the driver when every event
 // it waits for has a timepoint ("submitted"), not when they are complete.
 //
-// An in-order queue has one driver queue. An out-of-order queue has several lanes, each a driver queue: a
-// command goes to the lane of its last dependency, or to the next one.
-// Any thread may call any function. Lock order: Queue -> memory::Domain -> driver.
+// An in-order queue has one driver queue. An out-of-order queue has several for each thread that uses it (queue_shard.h): a
+// command goes to the driver queue of its last dependency, or to one that has nothing to do, or to the next one.
+// Any thread may call any function. Lock order: barrier turn -> shard -> Queue -> memory::Domain -> driver.
 #pragma once
 
+#include <base/function_ref.h>
 #include <base/mutex.h>
 #include <runtime/command.h>
 #include <runtime/context.h>
 #include <runtime/event.h>
+#include <runtime/queue_shard.h>
 
+#include <array>
+#include <atomic>
 #include <concepts>
 #include <span>
 #include <type_traits>
@@ -28,7 +32,7 @@ struct EnqueueRequest {
     enum class Ordering : uint8_t { command, marker, barrier } ordering = Ordering::command;
 };
 
-class Queue final : public Object {
+class Queue final : public ScatteredObject<Queue> {
 public:
     static constexpr Kind kind = Kind::queue;
     static constexpr Status invalid = Status::invalid_command_queue;
@@ -41,9 +45,7 @@ public:
     [[nodiscard]] Device& device() const { return *device_; }
     [[nodiscard]] SpaceId space() const { return device_->space_id(); }
     // The one driver queue that executes all commands; null for an out-of-order queue. It never changes.
-    [[nodiscard]] const driver::Queue* only_lane() const POLDER_NO_THREAD_SAFETY_ANALYSIS {
-        return lanes_.size() == 1 ? lanes_.front().queue : nullptr;
-    }
+    [[nodiscard]] const driver::Queue* only_driver_queue() const { return only_driver_queue_; }
     [[nodiscard]] bool is_out_of_order() const { return properties_ & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE; }
     [[nodiscard]] bool has_profiling() const { return properties_ & CL_QUEUE_PROFILING_ENABLE; }
     [[nodiscard]] cl_command_queue_properties properties() const { return properties_; }
@@ -67,40 +69,54 @@ public:
 
     // Keeps `object` alive until everything submitted to this queue so far is complete. Called by
     // Command::submit (lock held), after the operation was submitted; cheap when the object is the same as before.
-    // The analysis cannot see that Command::submit runs under the lock.
+    // The analysis cannot see that Command::submit runs under the lock of the calling thread's shard.
     void keep_alive(const RefCounted& object, driver::Timepoint until) POLDER_NO_THREAD_SAFETY_ANALYSIS;
 
 private:
     using MoveToHeap = std::unique_ptr<Command> (*)(Command& command);
-    struct Lane {
-        driver::Queue* queue;
-        driver::Timepoint last;
-    };
-    struct Kept {
-        driver::Timepoint until;
-        Ref<const RefCounted> object;
-    };
     class PendingCommand;
+    // Everything enqueued before a marker or a barrier.
+    struct Earlier {
+        std::vector<Ref<Event>> pending;
+        std::vector<driver::Timepoint> submitted;
+    };
 
     Queue(Ref<Context> context, Ref<Device> device, cl_command_queue_properties properties,
           std::vector<cl_queue_properties> property_list);
 
-    Result<Ref<Event>> enqueue_command(const EnqueueRequest& request, Command& command, MoveToHeap move)
-        POLDER_EXCLUDES(mutex_);
-    Result<Ref<Event>> submit_or_hold_back(const EnqueueRequest& request, Command& command, MoveToHeap move)
-        POLDER_EXCLUDES(mutex_);
+    // The calling thread's shard: the first one in an in-order queue, and where there are no more driver queues.
+    [[nodiscard]] QueueShard& shard_here();
+    [[nodiscard]] QueueShard& new_shard(std::atomic<QueueShard*>& place);
+    [[nodiscard]] Result<void> make_first_shard();
+    [[nodiscard]] Result<std::unique_ptr<QueueShard>> make_shard(size_t stream_count);
+    void give_back_streams(const QueueShard& shard) POLDER_REQUIRES(shard.mutex);
+    // Calls `function` for each shard, once.
+    void for_each_shard(FunctionRef<void(QueueShard&)> function);
+
+    Result<Ref<Event>> enqueue_command(const EnqueueRequest& request, Command& command, MoveToHeap move);
+    // Reserves, and takes the turn of barriers.
+    Result<Ref<Event>> reserve_and_submit(const EnqueueRequest& request, Command& command, MoveToHeap move);
+    // `earlier`: what a marker or a barrier of an out-of-order queue waits for without being told by a wait list, else null.
+    Result<Ref<Event>> submit_or_hold_back(const EnqueueRequest& request, const Earlier* earlier, Command& command,
+                                           MoveToHeap move, ReadyList& ready);
     Ref<Event> make_event(cl_command_type type);
-    void add_order_waits_locked(bool joins_all, std::vector<driver::Timepoint>& waits) POLDER_REQUIRES(mutex_);
-    void hold_back_locked(const EnqueueRequest& request, bool joins_all, std::unique_ptr<Command> command,
-                          const Ref<Event>& event, ReadyList& ready) POLDER_REQUIRES(mutex_);
+    // Reads what is pending first: a command that is submitted meanwhile is in one list or the other, or in both.
+    Earlier everything_so_far() POLDER_EXCLUDES(mutex_);
+    void hold_back(QueueShard& shard, const EnqueueRequest& request, const Earlier* earlier,
+                   std::unique_ptr<Command> command, const Ref<Event>& event, ReadyList& ready)
+        POLDER_REQUIRES(shard.mutex) POLDER_EXCLUDES(mutex_);
     // The first `event_count` of `waits` are the events of the wait list.
     Result<driver::Timepoint> submit_pending(const Command& command, std::vector<driver::Timepoint>& waits,
-                                             size_t event_count, Event& event) POLDER_EXCLUDES(mutex_);
-    Result<driver::Timepoint> submit_locked(const Command& command, std::vector<driver::Timepoint>& waits,
-                                            size_t event_count, Event* event) POLDER_REQUIRES(mutex_);
-    void reserve_kept_locked() POLDER_REQUIRES(mutex_);
-    Lane& choose_lane(std::span<const driver::Timepoint> waits) POLDER_REQUIRES(mutex_);
+                                             size_t event_count, Event& event);
+    Result<driver::Timepoint> submit(QueueShard& shard, const Command& command, std::vector<driver::Timepoint>& waits,
+                                     size_t event_count, Event* event) POLDER_REQUIRES(shard.mutex);
+    // Whether a barrier that is not submitted holds back what the shard enqueues now. If not, shard.barrier is the barrier to
+    // wait for.
+    [[nodiscard]] bool is_behind_pending_barrier(QueueShard& shard) POLDER_REQUIRES(shard.mutex)
+        POLDER_EXCLUDES(mutex_);
+    void set_barrier(driver::Timepoint barrier) POLDER_EXCLUDES(mutex_);
     // Whether something was enqueued that is not submitted.
+    bool has_pending() POLDER_EXCLUDES(mutex_);
     bool has_pending_locked() POLDER_REQUIRES(mutex_);
     void add_pending_locked(const Ref<Event>& event) POLDER_REQUIRES(mutex_);
     // Something that was enqueued has been submitted, or has failed: its event, which keeps the queue, is released.
@@ -112,20 +128,27 @@ private:
     const cl_command_queue_properties properties_;
     const std::vector<cl_queue_properties> property_list_;
 
+    // Out-of-order queues: threads whose numbers are equal modulo this share a shard.
+    static constexpr uint32_t shards_max = 32;
+    QueueShard* first_shard_ = nullptr;
+    // Each is null until its first use, then never changed: a shard of its own, or the first one.
+    std::array<std::atomic<QueueShard*>, shards_max> shards_{};
+    const driver::Queue* only_driver_queue_ = nullptr;
+
+    // One barrier at a time joins what is before it and is published, so that the newest one stands for all.
+    Mutex barrier_turn_;
+
     Mutex mutex_;
-    std::vector<Lane> lanes_ POLDER_GUARDED_BY(mutex_);
-    uint32_t next_lane_ POLDER_GUARDED_BY(mutex_) = 0;
-    std::vector<driver::Timepoint> waits_ POLDER_GUARDED_BY(mutex_);
     // Enqueued, not submitted (and some that are since), in order of enqueueing; the last one of an in-order queue.
     std::vector<Ref<Event>> pending_ POLDER_GUARDED_BY(mutex_);
+    std::atomic<bool> may_have_pending_{false};  // false: `pending_` is empty. Written under the mutex.
     size_t resolved_since_sweep_ POLDER_GUARDED_BY(mutex_) = 0;
     // The last flush was also for commands that were not submitted then, so they need no flush of their own.
-    bool is_flushed_ahead_ POLDER_GUARDED_BY(mutex_) = false;
+    std::atomic<bool> is_flushed_ahead_{false};
     // Of an out-of-order queue: everything enqueued later comes after it.
     Ref<Event> pending_barrier_ POLDER_GUARDED_BY(mutex_);
     driver::Timepoint barrier_ POLDER_GUARDED_BY(mutex_);
-    std::vector<Kept> kept_ POLDER_GUARDED_BY(mutex_);
-    size_t sweep_at_ POLDER_GUARDED_BY(mutex_) = 16;
+    std::atomic<uint32_t> barrier_changes_{0};  // how often the two above have changed. Written under the mutex.
 };
 
 }  // namespace polder::runtime

@@ -1,5 +1,5 @@
-// ScatteredReferences: a reference count that threads change without a shared cache line, for contexts: every buffer,
-// queue and event holds a reference to one.
+// ScatteredReferences: a reference count that threads change without a shared cache line, for contexts and queues: every
+// buffer, queue and event holds a reference to a context, every event one to its queue.
 //
 // The count is scattered over shards; each thread has one, and with more threads than shards some share. A shard counts
 // the references taken and the references released, which only grow. While the application holds the handle, the sum is
@@ -17,6 +17,9 @@
 // which does no harm.
 // Any thread may call any function while it holds a reference.
 #pragma once
+
+#include <base/thread_number.h>
+#include <runtime/handle.h>
 
 #include <atomic>
 #include <cstdint>
@@ -52,19 +55,38 @@ private:
         std::atomic<uint64_t> given_up{0};
     };
     static constexpr uint32_t shard_count = 32;
-    // 0: not chosen yet.
-    [[gnu::tls_model("initial-exec")]] static inline constinit thread_local uint32_t chosen_shard_ = 0;
-    [[gnu::cold]] static uint32_t choose_shard();
-    [[nodiscard]] Shard& shard() {
-        const uint32_t chosen = chosen_shard_ ? chosen_shard_ : choose_shard();
-        return shards_[chosen - 1];
-    }
+    [[nodiscard]] Shard& shard() { return shards_[thread_number() % shard_count]; }
 
     Shard shards_[shard_count];
     alignas(64) std::atomic<Mode> mode_{Mode::summed};
     void* object_ = nullptr;  // null once it is to be destroyed; with the rest under a lock of the process
     Destroy destroy_ = nullptr;
     ScatteredReferences* next_ = nullptr;  // of those that no object uses
+};
+
+// The base of an object type T whose references are scattered. Ref<T> counts here, not in RefCounted. So a Ref<T> must
+// never be converted to a Ref of a base class.
+template <class T>
+class ScatteredObject : public Object {
+public:
+    void retain() const { references_.take(); }
+    void release() const { references_.give_up(); }
+
+protected:
+    ScatteredObject()
+        : references_(ScatteredReferences::create(
+              this, [](void* self) { delete static_cast<T*>(static_cast<ScatteredObject*>(self)); })) {}
+    ~ScatteredObject() override { references_.recycle(); }
+
+private:
+    void on_exposed() override { references_.set_mode(ScatteredReferences::Mode::scattered); }
+    void retain_for_handle() override { retain(); }
+    void release_for_handle() override {
+        references_.set_mode(ScatteredReferences::Mode::summed);
+        release();
+    }
+
+    ScatteredReferences& references_;
 };
 
 }  // namespace polder::runtime

@@ -1,0 +1,22 @@
+// thread_number: a small number for each thread, 0, 1, 2, … in the order of their first calls.
+//
+// For data that is kept in several copies so that threads do not share cache lines: a thread uses the copy of its number
+// modulo the number of copies. Numbers are not reused when a thread ends. Any thread; after the first call one load.
+#pragma once
+
+#include <cstdint>
+
+namespace polder {
+
+namespace thread_number_state {
+// The number + 1; 0 before the first call.
+[[gnu::tls_model("initial-exec")]] inline constinit thread_local uint32_t number_plus_1 = 0;
+[[gnu::cold]] uint32_t assign();  // also returns the number + 1
+}  // namespace thread_number_state
+
+[[nodiscard]] inline uint32_t thread_number() {
+    const uint32_t known = thread_number_state::number_plus_1;
+    return (known ? known : thread_number_state::assign()) - 1;
+}
+
+}  // namespace polder

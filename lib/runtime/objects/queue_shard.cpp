@@ -1,0 +1,43 @@
+#include <runtime/queue_shard.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace polder::runtime {
+namespace {
+
+// What one submission keeps alive at most: the code or the call, and the times of profiling.
+constexpr size_t kept_by_a_submission = 2;
+
+}  // namespace
+
+QueueShard::Stream& QueueShard::choose_stream(std::span<const driver::Timepoint> waits_of_command) {
+    if (streams.size() == 1)
+        return streams.front();
+    for (Stream& stream : streams)
+        for (const driver::Timepoint& wait : waits_of_command)
+            if (wait == stream.last)
+                return stream;
+    if (!streams[current_stream].last.is_complete())
+        current_stream = (current_stream + 1) % static_cast<uint32_t>(streams.size());
+    return streams[current_stream];
+}
+
+void QueueShard::reserve_kept() {
+    if (kept.size() >= sweep_at) {
+        std::erase_if(kept, [](const Kept& entry) { return entry.until.is_complete(); });
+        sweep_at = std::max<size_t>(16, 2 * kept.size());
+    }
+    if (kept.capacity() - kept.size() < kept_by_a_submission) [[unlikely]]
+        kept.reserve(std::max(2 * kept.size(), kept.size() + kept_by_a_submission));
+}
+
+void QueueShard::drop_complete(std::vector<Kept>& dropped) {
+    const auto first =
+        std::partition(kept.begin(), kept.end(), [](const Kept& entry) { return !entry.until.is_complete(); });
+    std::move(first, kept.end(), std::back_inserter(dropped));
+    kept.erase(first, kept.end());
+}
+
+}  // namespace polder::runtime
