@@ -96,7 +96,7 @@ private:
     Result<Ref<Event>> enqueue_command(const EnqueueRequest& request, Command& command, MoveToHeap move);
     // Reserves, and takes the turn of barriers.
     Result<Ref<Event>> reserve_and_submit(const EnqueueRequest& request, Command& command, MoveToHeap move);
-    // `earlier`: what a marker or a barrier of an out-of-order queue waits for without being told by a wait list, else null.
+    // `earlier`: what a marker or a barrier of an out-of-order queue waits for when it has no wait list, else null.
     Result<Ref<Event>> submit_or_hold_back(const EnqueueRequest& request, const Earlier* earlier, Command& command,
                                            MoveToHeap move, ReadyList& ready);
     Ref<Event> make_event(cl_command_type type);
@@ -135,7 +135,7 @@ private:
     std::array<std::atomic<QueueShard*>, shards_max> shards_{};
     const driver::Queue* only_driver_queue_ = nullptr;
 
-    // One barrier at a time joins what is before it and is published, so that the newest one stands for all.
+    // One barrier at a time joins what is before it and is published, so that the newest one comes after all others.
     Mutex barrier_turn_;
 
     Mutex mutex_;
