@@ -51,6 +51,21 @@ Result<void> get_profiling_info(cl_event handle, cl_profiling_info name, const I
     }
 }
 
+// Flushes the driver queues of all events but the one that is waited for first: waiting for that one executes it on the
+// calling thread, where a flush would wake another thread for the same work.
+void start_all_but_the_first(std::span<Event* const> events) {
+    const driver::Queue* first = nullptr;
+    for (const Event* event : events) {
+        if (!event->is_submitted() || event->timepoint().is_complete())
+            continue;
+        driver::Queue* const queue = event->timepoint().queue;
+        if (!first)
+            first = queue;
+        else if (queue != first)
+            queue->flush();
+    }
+}
+
 Result<void> wait_for_events(cl_uint count, const cl_event* list) {
     // CL_INVALID_VALUE: num_events is 0 or event_list is null.
     if (count == 0 || !list)
@@ -60,10 +75,7 @@ Result<void> wait_for_events(cl_uint count, const cl_event* list) {
     for (const Event* event : events.events())
         if (&event->context() != &events.events().front()->context())
             return fail(Status::invalid_context);
-    // Everything is set going before anything is waited for.
-    for (Event* event : events.events())
-        if (event->is_submitted() && !event->timepoint().is_complete())
-            event->timepoint().queue->flush();
+    start_all_but_the_first(events.events());
     bool failed = false;
     for (Event* event : events.events()) {
         event->wait();
@@ -81,8 +93,8 @@ Result<void> enqueue_marker(cl_command_queue queue, cl_uint count, const cl_even
     return call.enqueue(type, MarkerCommand{}, Blocking::no, ordering);
 }
 
-} // namespace
-} // namespace polder::api
+}  // namespace
+}  // namespace polder::api
 
 using namespace polder::api;
 using Ordering = EnqueueRequest::Ordering;

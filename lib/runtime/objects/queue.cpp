@@ -1,5 +1,6 @@
 // Queue: its shards, and waiting for everything in it. See queue_submission.cpp for the way of a command.
 #include <base/completion.h>
+#include <base/small_vector.h>
 #include <runtime/queue.h>
 #include <runtime/queue_shard.h>
 
@@ -142,19 +143,19 @@ void Queue::finish() {
         for (const Ref<Event>& event : pending)
             event->wait();
     }
-    if (is_out_of_order())
-        flush();  // so that all shards work while the first one is waited for
+    SmallVector<driver::Timepoint, streams_of_a_shard> last;
+    for_each_shard([&](QueueShard& shard) {
+        const Lock lock(shard.mutex);
+        for (const QueueShard::Stream& stream : shard.streams)
+            if (!stream.last.is_complete())
+                last.push_back(stream.last);
+    });
+    // Waiting executes the first one's commands on this thread.
+    for (uint32_t i = 1; i < last.size(); ++i)
+        last[i].queue->flush();
+    for (const driver::Timepoint timepoint : last.view())
+        timepoint.queue->wait(timepoint.value);
     for_each_shard([](QueueShard& shard) {
-        driver::Timepoint last[streams_of_a_shard];
-        size_t stream_count = 0;
-        {
-            const Lock lock(shard.mutex);
-            for (const QueueShard::Stream& stream : shard.streams)
-                last[stream_count++] = stream.last;
-        }
-        for (size_t i = 0; i < stream_count; ++i)
-            if (last[i].queue)
-                last[i].queue->wait(last[i].value);
         // Destroyed unlocked: what is kept may be the last reference to anything.
         QueueShard::Kept one;
         std::vector<QueueShard::Kept> dropped;
