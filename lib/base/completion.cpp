@@ -3,6 +3,7 @@
 #include <base/mutex.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <new>
@@ -112,6 +113,44 @@ public:
         changed_.notify_one();
     }
 
+    void add(Retried& job) noexcept {
+        {
+            const Lock lock(mutex_);
+            job.next_retried = std::exchange(retried_, &job);
+            has_retried_.store(true, std::memory_order_relaxed);
+        }
+        try {
+            static_cast<void>(start());
+        } catch (const std::bad_alloc&) {  // tried again by others
+        }
+        changed_.notify_one();
+    }
+
+    [[nodiscard]] static bool has_retried() { return has_retried_.load(std::memory_order_relaxed); }
+
+    // Any thread.
+    void retry() noexcept {
+        Retried* jobs = nullptr;
+        {
+            const Lock lock(mutex_);
+            jobs = std::exchange(retried_, nullptr);
+            ++unfinished_;
+        }
+        Retried* left = nullptr;
+        while (jobs) {
+            Retried* const job = std::exchange(jobs, jobs->next_retried);
+            if (!job->try_again())
+                job->next_retried = std::exchange(left, job);
+        }
+        const Lock lock(mutex_);
+        --unfinished_;
+        while (left) {
+            Retried* const job = std::exchange(left, left->next_retried);
+            job->next_retried = std::exchange(retried_, job);
+        }
+        has_retried_.store(retried_ != nullptr, std::memory_order_relaxed);
+    }
+
     void lock_for_fork() override POLDER_NO_THREAD_SAFETY_ANALYSIS { mutex_.lock(); }
     void unlock_after_fork() override POLDER_NO_THREAD_SAFETY_ANALYSIS { mutex_.unlock(); }
     [[nodiscard]] bool is_quiet() const override POLDER_NO_THREAD_SAFETY_ANALYSIS { return unfinished_ == 0; }
@@ -160,18 +199,23 @@ private:
         return due;
     }
 
-    // Blocks until something is due.
+    // Blocks until something is due, or is to be tried again.
     [[nodiscard]] EntryList wait_for_due() {
         const Lock lock(mutex_);
         microseconds pause = shortest_pause;
+        bool has_paused = false;
         for (uint64_t known = last_number_;;) {
             EntryList due = take_due_locked();
-            if (!due.empty())
+            if (!due.empty() || (retried_ && has_paused))
                 return due;
-            if (by_queue_.empty())
+            if (retried_) {
+                changed_.wait_for(mutex_, longest_pause);
+                has_paused = true;
+            } else if (by_queue_.empty()) {
                 changed_.wait(mutex_);
-            else
+            } else {
                 changed_.wait_for(mutex_, pause);
+            }
             pause = std::min(2 * pause, longest_pause);
             if (std::exchange(known, last_number_) != last_number_)
                 pause = shortest_pause;
@@ -186,6 +230,8 @@ private:
                 const Lock lock(mutex_);
                 --unfinished_;
             }
+            if (has_retried())
+                retry();
         }
     }
 
@@ -193,32 +239,53 @@ private:
     ConditionVariable changed_;
     bool is_started_ POLDER_GUARDED_BY(mutex_) = false;
     uint64_t last_number_ POLDER_GUARDED_BY(mutex_) = 0;
-    size_t unfinished_ POLDER_GUARDED_BY(mutex_) = 0;  // entries whose function has not returned
+    size_t unfinished_ POLDER_GUARDED_BY(mutex_) = 0;  // entries whose function has not returned, and calls of retry
+    Retried* retried_ POLDER_GUARDED_BY(mutex_) = nullptr;
+    static constinit std::atomic<bool> has_retried_;
     std::unordered_map<driver::Queue*, EntryHeap> by_queue_ POLDER_GUARDED_BY(mutex_);
     ForkMembership fork_membership_{*this};
 };
+
+constinit std::atomic<bool> CallbackThread::has_retried_{false};
 
 }  // namespace
 
 Result<void> start_callback_thread() { return CallbackThread::get().start(); }
 
-void run_when_complete(driver::Waits after, CompletionCallback callback) noexcept {
+bool try_run_when_complete(driver::Waits after, CompletionCallback callback) noexcept {
     if (!is_complete(after)) {
         try {
             auto entry = std::make_unique<Entry>(Entry{{after.begin(), after.end()}, callback});
-            if (!entry->is_due() && start_callback_thread()) {
+            if (!entry->is_due()) {
+                if (!start_callback_thread())
+                    return false;
                 for (const driver::Timepoint& point : entry->after)
                     point.queue->flush();
                 CallbackThread::get().add(std::move(entry));
-                return;
+                return true;
             }
-        } catch (const std::bad_alloc&) {  // the calling thread waits
+        } catch (const std::bad_alloc&) {
+            return false;
         }
-        for (const driver::Timepoint& point : after)
-            if (point.queue)
-                point.queue->wait(point.value);
     }
     callback.function(callback.data);
+    return true;
+}
+
+void run_when_complete(driver::Waits after, CompletionCallback callback) noexcept {
+    if (try_run_when_complete(after, callback))
+        return;
+    for (const driver::Timepoint& point : after)
+        if (point.queue)
+            point.queue->wait(point.value);
+    callback.function(callback.data);
+}
+
+void retry_until_done(Retried& job) noexcept { CallbackThread::get().add(job); }
+
+void retry_now() noexcept {
+    if (CallbackThread::has_retried()) [[unlikely]]
+        CallbackThread::get().retry();
 }
 
 }  // namespace polder

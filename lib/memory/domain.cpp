@@ -21,6 +21,13 @@ std::vector<SpaceId> ids_of(std::span<Space* const> spaces) {
     return ids;
 }
 
+std::shared_ptr<const SpaceTable> table_of(std::span<Space* const> spaces) {
+    auto table = std::make_shared<SpaceTable>();
+    for (Space* space : spaces)
+        (*table)[space->id().value] = static_cast<SpaceImpl*>(space);
+    return table;
+}
+
 } // namespace
 
 std::unique_ptr<Domain> Domain::create(std::span<Space* const> spaces, const DomainOptions& options) {
@@ -28,7 +35,8 @@ std::unique_ptr<Domain> Domain::create(std::span<Space* const> spaces, const Dom
 }
 
 DomainImpl::DomainImpl(std::span<Space* const> spaces, const DomainOptions& options)
-    : options_(options), can_evict_(spaces.size() > 1), mover_(spaces), ledger_(ids_of(spaces)) {}
+    : options_(options), can_evict_(spaces.size() > 1), space_table_(table_of(spaces)), mover_(spaces),
+      ledger_(ids_of(spaces)) {}
 
 Result<DeviceAddress> DomainImpl::pin(Storage& storage, SpaceId space, Contents contents) {
     StorageImpl& owner = impl(storage);

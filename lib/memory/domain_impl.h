@@ -67,6 +67,8 @@ public:
 
     [[nodiscard]] Ledger& ledger() override { return ledger_; }
     [[nodiscard]] SpaceImpl& space(SpaceId id) const { return *mover_.space(id); }
+    // For storages that outlive the domain.
+    [[nodiscard]] const std::shared_ptr<const SpaceTable>& space_table() const { return space_table_; }
     // There is more than one memory, so that bytes may go elsewhere.
     [[nodiscard]] bool can_evict() const { return can_evict_; }
 
@@ -243,7 +245,7 @@ private:
     };
     [[nodiscard]] Result<driver::Timepoint> copy_there(Copying& copying, const StorageRect& from_rect,
                                                        const StorageRect& to_rect);
-    // Submits and commits the copying of a part of the two rectangles.
+    // Submits and commits the copying of a part of the two rectangles, whose rows are prepared.
     [[nodiscard]] Result<void> copy_rect(Copying& copying, const StorageRect& from_rect, const StorageRect& to_rect);
     // Whether bytes of `rect` come to `target` by staging, in more than one chunk.
     [[nodiscard]] bool has_long_copy(StorageImpl& storage, const StorageRect& rect, SpaceId target) const;
@@ -268,6 +270,7 @@ private:
 
     const DomainOptions options_;
     const bool can_evict_;
+    const std::shared_ptr<const SpaceTable> space_table_;
     Mover mover_;
     LedgerImpl ledger_;
     std::atomic<uint64_t> announced_{0};

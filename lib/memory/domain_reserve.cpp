@@ -241,6 +241,7 @@ Result<MapPin> DomainImpl::reserve_map(Storage& storage, ByteRange range) {
 
 // The ladder of a memory that is full: what its pool can do at once; evict; wait for what was freed before; fail.
 Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms) {
+    retry_now();  // storages that could not end may have memory here
     const AllocationGuards allocating{uses, space};
     LeaseTerms next = terms;
     next.when_full = WhenFull::wait_for_turn;

@@ -15,6 +15,7 @@ std::atomic<uint64_t> last_number{0};
 } // namespace
 
 Result<Ref<Storage>> Storage::create(Domain& domain, ByteCount size, const StorageOptions& options) {
+    retry_now();
     auto storage = make_ref<StorageImpl>(static_cast<DomainImpl&>(domain), size);
     POLDER_LOG(memory, "storage %llu: created, %llu bytes", static_cast<unsigned long long>(storage->number()),
                static_cast<unsigned long long>(size.value));
@@ -60,8 +61,8 @@ void StorageImpl::end_allocating(SpaceId space) noexcept {
 
 namespace {
 
-// Collects what is in flight with `collect`. When the host has no memory for the list, waits for all of it instead: a
-// destructor cannot fail.
+// Collects what is in flight with `collect`. When the host has no memory for the list, waits for all of it instead. For
+// replicas that move or are evicted, where a command waits anyway.
 template <class Collect>
 void collect_or_wait(const Residency& residency, WaitList& waits, Collect&& collect) noexcept {
     try {
@@ -72,7 +73,7 @@ void collect_or_wait(const Residency& residency, WaitList& waits, Collect&& coll
     }
 }
 
-} // namespace
+}  // namespace
 
 void StorageImpl::add_application_memory(std::byte* memory) {
     const bool in_place = block_alignment.divides(DeviceAddress::of(memory).value);
@@ -139,13 +140,25 @@ void StorageImpl::note_spaces() noexcept {
     whole_spaces_.store(whole.bits, std::memory_order_release);
 }
 
-void StorageImpl::run_when_idle(ByteRange range, CompletionCallback callback) {
+bool StorageImpl::run_when_idle(ByteRange range, CompletionCallback callback) noexcept {
     WaitList waits;
-    {
+    try {
         const StorageGuard guard{*this};
         residency_.all_waits(range, waits);
+    } catch (const std::bad_alloc&) {
+        return false;
     }
-    run_when_complete(waits.view(), callback);
+    return try_run_when_complete(waits.view(), callback);
+}
+
+bool StorageImpl::is_idle(ByteRange range) noexcept {
+    const StorageGuard guard{*this};
+    bool idle = true;
+    residency_.visit(range, [&](ByteRange, const RangeState& state) {
+        for (const Touch& touch : state.touches.view())
+            idle = idle && touch.when().is_complete();
+    });
+    return idle;
 }
 
 void StorageImpl::wait_until_idle() {
@@ -182,31 +195,72 @@ void StorageImpl::record_event(trace::Kind kind, ByteRange range, SpaceId space,
     trace::record(fields);
 }
 
+// --- its end ---
+
 StorageImpl::~StorageImpl() {
+    POLDER_LOG(memory, "storage %llu: destroyed", static_cast<unsigned long long>(number()));
+}
+
+void StorageImpl::operator delete(StorageImpl* storage, std::destroying_delete_t) noexcept {
     if (trace::enabled()) [[unlikely]]
-        record_event(trace::Kind::storage_destroy, {});
-    if (resident_link_.is_listed)
-        Residents::remove(*this);
-    if (replicas_.empty() && !stretch_ && !destroyed_.function) [[likely]] {  // never used
-        POLDER_LOG(memory, "storage %llu: destroyed", static_cast<unsigned long long>(number()));
+        storage->record_event(trace::Kind::storage_destroy, {});
+    if (storage->resident_link_.is_listed)
+        Residents::remove(*storage);
+    if (storage->try_to_end()) [[likely]] {
+        storage->destroy();
         return;
     }
-    give_back();
+    storage->spaces_ = storage->domain_.space_table();
+    retry_until_done(*storage);
+}
+
+void StorageImpl::destroy() noexcept {
+    this->~StorageImpl();
+    Recycled<StorageImpl>::operator delete(this);
+}
+
+bool StorageImpl::try_again() noexcept {
+    if (!try_to_end())
+        return false;
+    destroy();
+    return true;
 }
 
 // Memory goes back as soon as the work in flight there is done; the application hears of it when all of it is.
-void StorageImpl::give_back() noexcept {
-    WaitList all;
-    collect_or_wait(residency_, all, [this](WaitList& waits) { residency_.all_waits(waits); });
-    for (const Replica& replica : replicas_)
-        give_back(replica);
-    if (stretch_)
-        give_back_stretch();
-    POLDER_LOG(memory, "storage %llu: destroyed%s", static_cast<unsigned long long>(number()),
-               all.empty() ? "" : ", work in flight");
-    if (destroyed_.function)
-        run_when_complete(all.view(), destroyed_);
+bool StorageImpl::try_to_end() noexcept {
+    if (replicas_.empty() && !stretch_ && !destroyed_.function) [[likely]]  // never used
+        return true;
+    try {
+        WaitList all;
+        if (destroyed_.function)
+            residency_.all_waits(all);
+        while (!replicas_.empty()) {
+            const Replica replica = *replicas_.begin();
+            if (replica.block)
+                space(replica.space).pool().free_after(*replica.block, uses_of(replica.range, replica.space));
+            replicas_.erase(replica.space, replica.range.begin);
+        }
+        if (stretch_) {
+            Timepoints uses = uses_of({0, size().value}, host_space);
+            space(host_space).sparse().free(std::move(stretch_), std::move(uses));
+        }
+        return !destroyed_.function || try_run_when_complete(all.view(), destroyed_);
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
 }
+
+Timepoints StorageImpl::uses_of(ByteRange range, SpaceId space) const {
+    WaitList waits;
+    residency_.all_waits(range, space, waits);
+    Timepoints uses;
+    uses.append(waits.view());
+    return uses;
+}
+
+SpaceImpl& StorageImpl::space(SpaceId id) const { return spaces_ ? *(*spaces_)[id.value] : domain_.space(id); }
+
+// --- what it gives back while it lives ---
 
 void StorageImpl::give_back(const Replica& replica) noexcept {
     if (!replica.block)
@@ -218,10 +272,13 @@ void StorageImpl::give_back(const Replica& replica) noexcept {
 }
 
 void StorageImpl::give_back_stretch() noexcept {
-    WaitList here;
-    collect_or_wait(residency_, here,
-                    [&](WaitList& waits) { residency_.all_waits({0, size().value}, host_space, waits); });
-    domain_.space(host_space).sparse().free(std::move(stretch_), here.view());
+    Timepoints uses;
+    try {
+        uses = uses_of({0, size().value}, host_space);
+    } catch (const std::bad_alloc&) {
+        residency_.wait_for_all();
+    }
+    domain_.space(host_space).sparse().free(std::move(stretch_), std::move(uses));
 }
 
-} // namespace polder::memory
+}  // namespace polder::memory

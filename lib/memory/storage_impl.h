@@ -1,7 +1,8 @@
 // The Storage's one implementation: its residency, and its memory in every space that has been asked for any.
 //
-// Everything but the constants and the atomics is guarded by the storage's lock (storage_guard.h). The destructor needs no
-// lock: no other reference is left.
+// Everything but the constants and the atomics is guarded by the storage's lock (storage_guard.h). The end needs no lock: no other
+// reference is left. It needs no memory either, and waits for nothing: where the host has no memory for a list of what is in
+// flight, the object stays until it has, or until nothing is in flight (Retried).
 #pragma once
 
 #include "allocation/sparse.h"
@@ -15,28 +16,37 @@
 #include <memory/storage.h>
 #include <memory/trace.h>
 
+#include <array>
 #include <atomic>
 #include <cassert>
+#include <memory>
+#include <new>
 #include <optional>
 #include <vector>
 
 namespace polder::memory {
 
 class DomainImpl;
+class SpaceImpl;
+using SpaceTable = std::array<SpaceImpl*, SpaceId::max_spaces>;
 
 // Of every replica: a cache line pair, and the widest OpenCL type.
 inline constexpr Alignment block_alignment{128};
 
-class StorageImpl final : public Storage, public Recycled<StorageImpl> {
+class StorageImpl final : public Storage, public Recycled<StorageImpl>, private Retried {
 public:
     StorageImpl(DomainImpl& domain, ByteCount size);
     ~StorageImpl() override;
+    using Recycled<StorageImpl>::operator delete;
+    // For the last reference.
+    static void operator delete(StorageImpl* storage, std::destroying_delete_t) noexcept;
 
     [[nodiscard]] ByteCount size() const override { return residency_.size(); }
     [[nodiscard]] Domain& domain() const override;
     [[nodiscard]] std::byte* map_address() const override { return map_address_.load(std::memory_order_acquire); }
     void on_destroyed(CompletionCallback callback) override { destroyed_ = callback; }
-    void run_when_idle(ByteRange range, CompletionCallback callback) override;
+    [[nodiscard]] bool run_when_idle(ByteRange range, CompletionCallback callback) noexcept override;
+    [[nodiscard]] bool is_idle(ByteRange range) noexcept override;
     void wait_until_idle() override;
     [[nodiscard]] bool validate() const override;
 
@@ -134,11 +144,19 @@ private:
         return (before & bit) != 0;
     }
     void note_spaces() noexcept;
-    void give_back() noexcept;
     void give_back(const Replica& replica) noexcept;
     void give_back_stretch() noexcept;
 
+    // --- its end ---
+    // Gives back all memory. False when the host has no memory for a list; then some memory may still be there.
+    [[nodiscard]] bool try_to_end() noexcept;
+    [[nodiscard]] bool try_again() noexcept override;
+    void destroy() noexcept;
+    [[nodiscard]] Timepoints uses_of(ByteRange range, SpaceId space) const;
+    [[nodiscard]] SpaceImpl& space(SpaceId id) const;
+
     DomainImpl& domain_;
+    std::shared_ptr<const SpaceTable> spaces_;  // of a storage that outlives its domain
     StorageLock storage_lock_;
     mutable std::atomic<uint64_t> number_{0};  // 0: not asked for yet
     Residency residency_;

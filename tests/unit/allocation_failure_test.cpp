@@ -3,6 +3,8 @@
 // because it replaces operator new.
 #include "support/memory_world.h"
 
+#include <base/completion.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -191,6 +193,69 @@ TEST(AllocationFailure, CopyOfSeveralParts) {
         return scene.world.domain->copy(scene.world.on(2), *scene.storages[0], rect, *scene.storages[1], rect)
             .has_value();
     });
+}
+
+// Commands of twelve queues use a storage when it is released: a list of them needs memory from the heap. The release needs
+// none and waits for nothing; the memory goes back, and the callback is called, when the commands are complete.
+TEST(AllocationFailure, ReleasingAStorageThatTwelveQueuesUse) {
+    constexpr uint32_t queues = 12;
+    bool failed = true;
+    for (int64_t n = 0; failed; ++n) {
+        SCOPED_TRACE(n);
+        MemoryWorld world{{.queues = queues}};
+        const uint64_t live = world.space(1).pool().statistics().live.value;
+        Ref<Storage> storage = world.storage(size);
+        for (uint32_t i = 0; i < queues; ++i)
+            world.kernel(world.on(1, {}, i), {{storage.get(), {0, size}, Access::overwrite}});
+        std::atomic<int> calls{0};
+        storage->on_destroyed({[](void* data) { ++*static_cast<std::atomic<int>*>(data); }, &calls});
+        const size_t executed = world.world.operations_executed();
+        has_failed_one = false;
+        allocations_left = n;
+        storage = nullptr;
+        allocations_left = -1;
+        failed = has_failed_one;
+        EXPECT_EQ(world.world.operations_executed(), executed) << "the release has waited";
+        EXPECT_EQ(calls, 0);
+        world.world.run();
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        const auto is_back = [&] {
+            retry_now();
+            world.space(1).pool().drain();
+            return calls == 1 && world.space(1).pool().statistics().live.value == live;
+        };
+        while (!is_back() && std::chrono::steady_clock::now() < end)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        EXPECT_EQ(calls, 1);
+        EXPECT_EQ(world.space(1).pool().statistics().live.value, live);
+        EXPECT_EQ(world.space(1).pool().statistics().deferred_blocks, 0u);
+        ASSERT_FALSE(::testing::Test::HasFailure());
+        EXPECT_TRUE(n > 0 || failed);
+    }
+}
+
+// The same after the context has gone: the storage needs no domain for its end.
+TEST(AllocationFailure, ReleasingADomainAfterAStorageThatCouldNotEnd) {
+    MemoryWorld world{{.queues = 12}};
+    Ref<Storage> storage = world.storage(size);
+    for (uint32_t i = 0; i < 12; ++i)
+        world.kernel(world.on(1, {}, i), {{storage.get(), {0, size}, Access::overwrite}});
+    has_failed_one = false;
+    allocations_left = 0;
+    storage = nullptr;
+    allocations_left = -1;
+    EXPECT_TRUE(has_failed_one);
+    world.domain.reset();
+    world.world.run();
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto is_back = [&] {
+        retry_now();
+        world.space(1).pool().drain();
+        return world.space(1).pool().statistics().live.value == 0;
+    };
+    while (!is_back() && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(world.space(1).pool().statistics().live.value, 0u);
 }
 
 // Some chunks are submitted when another one fails: the source stays right, and both storages can be used.

@@ -314,25 +314,16 @@ void BlockPool::discharge(ByteCount bytes) noexcept {
 
 // ---- freeing ----
 
-void BlockPool::free(const Block& block, driver::Waits after) noexcept {
+void BlockPool::free_after(const Block& block, Timepoints&& after) noexcept {
+    drop_complete(after);
     POLDER_LOG(memory, "space %u: free %" PRIu64 " bytes at 0x%" PRIx64 "%s", options_.space.value, block.size.value,
                block.address.value, after.empty() ? "" : " when its uses are complete");
-    Timepoints incomplete;
-    for (const driver::Timepoint& point : after) {
-        if (point.is_complete())
-            continue;
-        try {
-            incomplete.push_back(point);
-        } catch (const std::bad_alloc&) {
-            point.queue->wait(point.value);
-        }
-    }
-    if (incomplete.empty() && front_.is_on() && free_to_front(block))
+    if (after.empty() && front_.is_on() && free_to_front(block))
         return;
     bool purges = false;
     {
         NotingLock lock(*this);
-        give_up(block, std::move(incomplete));
+        give_up(block, std::move(after));
         purges = must_purge();
     }
     if (purges) [[unlikely]]

@@ -246,10 +246,10 @@ void BucketAllocator::note_oldest(Bucket& bucket) noexcept {
 
 // ---- freeing ----
 
-void BucketAllocator::free(const Block& block, driver::Waits after) noexcept {
+void BucketAllocator::free_after(const Block& block, Timepoints&& after) noexcept {
+    drop_complete(after);
     POLDER_LOG(memory, "space %u: free %" PRIu64 " bytes at 0x%" PRIx64 "%s", options_.space.value, block.size.value,
                block.address.value, after.empty() ? "" : " when its uses are complete");
-    Timepoints rest = incomplete(after);
     Bucket& bucket = buckets_[block.region];
     {
         Lock lock(bucket.mutex);
@@ -259,9 +259,9 @@ void BucketAllocator::free(const Block& block, driver::Waits after) noexcept {
             return;
         }
         ++record.generation;
-        if (!rest.empty()) {
+        if (!after.empty()) {
             tally_.defer(block_bytes(block.region));
-            bucket.pending.add(block, std::move(rest));
+            bucket.pending.add(block, std::move(after));
             return;
         }
         tally_.free(block_bytes(block.region));

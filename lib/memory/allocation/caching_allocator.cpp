@@ -264,19 +264,19 @@ void CachingAllocator::make_free(Index index) noexcept {
 
 // ---- freeing ----
 
-void CachingAllocator::free(const Block& block, driver::Waits after) noexcept {
+void CachingAllocator::free_after(const Block& block, Timepoints&& after) noexcept {
+    drop_complete(after);
     POLDER_LOG(memory, "space %u: free %" PRIu64 " bytes at 0x%" PRIx64 "%s", options_.space.value, block.size.value,
                block.address.value, after.empty() ? "" : " when its uses are complete");
-    Timepoints rest = incomplete(after);
     Lock lock(mutex_);
     Chunk& chunk = chunks_[block.place.node];
     assert(!chunk.is_free && chunk.segment == block.region && "freed twice, or not from here");
     const driver::Queue* const queue = segments_[chunk.segment].queue;
     bool is_own = queue != nullptr;
-    for (const driver::Timepoint& point : rest)
+    for (const driver::Timepoint& point : after)
         is_own = is_own && point.queue == queue;
-    if (rest.empty() || is_own) {
-        for (const driver::Timepoint& point : rest)
+    if (after.empty() || is_own) {
+        for (const driver::Timepoint& point : after)
             if (!chunk.until.queue || chunk.until.value < point.value)
                 chunk.until = point;
         tally_.free(chunk.size);
@@ -284,7 +284,7 @@ void CachingAllocator::free(const Block& block, driver::Waits after) noexcept {
         return;
     }
     tally_.defer(chunk.size);
-    pending_.add(block, std::move(rest));
+    pending_.add(block, std::move(after));
 }
 
 void CachingAllocator::drain_at_most(uint32_t count) {

@@ -67,17 +67,9 @@ void SparseMemory::discharge(Stretch& stretch, ByteCount bytes) noexcept {
     pool_.discharge(bytes);
 }
 
-void SparseMemory::free(std::unique_ptr<Stretch> stretch, driver::Waits after) noexcept {
-    for (const driver::Timepoint& point : after) {
-        if (point.is_complete())
-            continue;
-        try {
-            stretch->after_.push_back(point);
-        } catch (const std::bad_alloc&) {
-            point.queue->wait(point.value);
-        }
-    }
-    if (stretch->after_.empty()) {
+void SparseMemory::free(std::unique_ptr<Stretch> stretch, Timepoints&& after) noexcept {
+    stretch->after_ = std::move(after);
+    if (std::ranges::all_of(stretch->after_, [](const driver::Timepoint& point) { return point.is_complete(); })) {
         give_back(std::move(stretch));
         return;
     }

@@ -58,7 +58,7 @@ public:
     // Takes back what was charged and not used.
     void discharge(Stretch& stretch, ByteCount bytes) noexcept;
     // The stretch goes back when all of `after` is complete.
-    void free(std::unique_ptr<Stretch> stretch, driver::Waits after) noexcept;
+    void free(std::unique_ptr<Stretch> stretch, Timepoints&& after) noexcept;
 
     // Gives back the stretches whose timepoints are complete.
     void drain() noexcept;

@@ -41,20 +41,6 @@ Result<driver::Memory> TurnAllocator::reserve(ByteCount size, Ladder& ladder) {
     return memory;
 }
 
-Timepoints TurnAllocator::incomplete(driver::Waits after) noexcept {
-    Timepoints rest;
-    for (const driver::Timepoint& point : after) {
-        if (point.is_complete())
-            continue;
-        try {
-            rest.push_back(point);
-        } catch (const std::bad_alloc&) {
-            point.queue->wait(point.value);
-        }
-    }
-    return rest;
-}
-
 ByteCount TurnAllocator::free_bytes() const {
     const uint64_t available = source_->available().value;
     const uint64_t limit = tally_.limit();

@@ -64,7 +64,7 @@ Result<void> RecordingAllocator::lease(std::span<const LeaseRequest> requests, c
     return result;
 }
 
-void RecordingAllocator::free(const Block& block, driver::Waits after) noexcept {
+void RecordingAllocator::free_after(const Block& block, Timepoints&& after) noexcept {
     Fields fields;
     fields.kind = Kind::free;
     fields.space = space_;
@@ -84,7 +84,7 @@ void RecordingAllocator::free(const Block& block, driver::Waits after) noexcept 
         fields.value = point.value;
     }
     record(fields);
-    allocator_->free(block, after);
+    allocator_->free_after(block, std::move(after));
 }
 
 } // namespace polder::memory::trace

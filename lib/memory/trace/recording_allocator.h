@@ -46,7 +46,7 @@ public:
     using Allocator::lease;
     [[nodiscard]] Result<void> lease(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
                                      std::span<Lease> leases) override;
-    void free(const Block& block, driver::Waits after) noexcept override;
+    void free_after(const Block& block, Timepoints&& after) noexcept override;
     [[nodiscard]] bool charge(ByteCount bytes) override { return allocator_->charge(bytes); }
     void discharge(ByteCount bytes) noexcept override { allocator_->discharge(bytes); }
     void drain() override { allocator_->drain(); }

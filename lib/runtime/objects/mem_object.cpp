@@ -35,11 +35,19 @@ bool overlap(const memory::StorageRect& a, const memory::StorageRect& b, uint64_
 
 // The application's destructor callbacks of one memory object. The object makes it with the first callback and gives
 // it to the completion callback that calls them.
-struct MemObject::Destruction {
+struct MemObject::Destruction final : Retried {
+    Ref<memory::Storage> storage;  // while the callbacks could not be registered there
+    ByteRange range;
     cl_mem object = nullptr;
     std::vector<std::pair<Destructor, void*>> callbacks;  // in order of registration
     Ref<MemObject> parent;                                // a parent's callbacks come after those of its sub-buffers
 
+    bool try_again() noexcept override {
+        if (!storage->is_idle(range))
+            return false;
+        run(this);
+        return true;
+    }
     static void run(void* data) {
         const std::unique_ptr<Destruction> self(static_cast<Destruction*>(data));
         // Last registered first, as the specification says.
@@ -156,7 +164,11 @@ MemObject::~MemObject() {
     const CompletionCallback callback{Destruction::run, destruction};
     if (parent_ || is_view_) {  // the storage lives on
         destruction->parent = std::move(parent_);
-        storage_->run_when_idle(range_, callback);
+        if (storage_->run_when_idle(range_, callback))
+            return;
+        destruction->storage = storage_;
+        destruction->range = range_;
+        retry_until_done(*destruction);
     } else {
         storage_->on_destroyed(callback);
     }

@@ -103,15 +103,14 @@ void Queue::for_each_shard(FunctionRef<void(QueueShard&)> function) {
 
 Queue::~Queue() {
     for_each_shard([this](QueueShard& shard) {
-        const std::unique_ptr<QueueShard> owned(&shard);
-        const Lock lock(shard.mutex);
-        for (const QueueShard::Stream& stream : shard.streams)
-            stream.queue->flush();
-        for (QueueShard::Kept& kept : shard.kept)
-            run_when_complete({&kept.until, 1},
-                              {[](void* object) { static_cast<const RefCounted*>(object)->release(); },
-                               const_cast<RefCounted*>(kept.object.detach())});
-        give_back_streams(shard);
+        {
+            const Lock lock(shard.mutex);
+            for (const QueueShard::Stream& stream : shard.streams)
+                stream.queue->flush();
+            give_back_streams(shard);
+        }
+        if (!shard.try_again())
+            retry_until_done(shard);
     });
 }
 

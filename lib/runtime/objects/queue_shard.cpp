@@ -40,4 +40,15 @@ void QueueShard::drop_complete(std::vector<Kept>& dropped) {
     kept.erase(first, kept.end());
 }
 
+bool QueueShard::try_again() noexcept {
+    {
+        const Lock lock(mutex);
+        std::erase_if(kept, [](const Kept& entry) { return entry.until.is_complete(); });
+        if (!kept.empty())
+            return false;
+    }
+    delete this;
+    return true;
+}
+
 }  // namespace polder::runtime

@@ -28,5 +28,24 @@ struct CompletionCallback {
 // all of them are complete already; otherwise on the callback thread. When there is no thread and none can be
 // made, or no memory, the calling thread waits for the timepoints and calls the function itself.
 void run_when_complete(driver::Waits after, CompletionCallback callback) noexcept;
+// Likewise, but does nothing and returns false when there is no memory or no thread.
+[[nodiscard]] bool try_run_when_complete(driver::Waits after, CompletionCallback callback) noexcept;
+
+// The end of an object that cannot end yet, because commands in flight use it and the host has no memory to wait for them in a
+// better way. It is linked through itself, so that this needs no memory.
+class Retried {
+public:
+    // True when it has succeeded; the object is gone then. Without locks.
+    [[nodiscard]] virtual bool try_again() noexcept = 0;
+    Retried* next_retried = nullptr;  // of the list that tries it
+
+protected:
+    ~Retried() = default;
+};
+// Calls job.try_again() until it succeeds: on the callback thread, 1 ms apart. Where no such thread can be started, at calls of
+// retry_now. Never waits.
+void retry_until_done(Retried& job) noexcept;
+// Tries all jobs. One atomic load when there are none.
+void retry_now() noexcept;
 
 }  // namespace polder

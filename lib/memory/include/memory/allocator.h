@@ -7,10 +7,12 @@
 #include <memory/lease.h>
 
 #include <memory>
+#include <new>
 #include <polder/driver.h>
 #include <polder/result.h>
 #include <polder/types.h>
 #include <span>
+#include <utility>
 
 namespace polder::memory {
 
@@ -56,8 +58,22 @@ public:
         POLDER_TRY(lease({&request, 1}, {LeaseTerms::Consumer::host, nullptr, when_full}, {&leased, 1}));
         return leased.block;
     }
-    // The block may be used again when all of `after` is complete. Needs no host memory.
-    virtual void free(const Block& block, driver::Waits after) noexcept = 0;
+    // The block may be used again when all of `after` is complete. Needs no host memory, and waits for nothing.
+    virtual void free_after(const Block& block, Timepoints&& after) noexcept = 0;
+    // Likewise with a copy of the list. Where the host has no memory for one, waits.
+    void free(const Block& block, driver::Waits after) noexcept {
+        Timepoints incomplete;
+        for (const driver::Timepoint& point : after) {
+            if (point.is_complete())
+                continue;
+            try {
+                incomplete.push_back(point);
+            } catch (const std::bad_alloc&) {
+                point.queue->wait(point.value);
+            }
+        }
+        free_after(block, std::move(incomplete));
+    }
 
     // Counts memory that is used without a block (sparse.h) against the limit; false, and nothing, when it does not allow it.
     [[nodiscard]] virtual bool charge(ByteCount bytes) = 0;
@@ -83,6 +99,13 @@ public:
     [[nodiscard]] virtual ByteCount free_bytes() const = 0;
     // Checks every invariant; for tests.
     [[nodiscard]] virtual bool validate() const = 0;
+
+protected:
+    static void drop_complete(Timepoints& points) noexcept {
+        for (uint32_t i = points.size(); i-- > 0;)
+            if (points[i].is_complete())
+                points.erase_unordered(i);
+    }
 };
 
 }  // namespace polder::memory

@@ -35,7 +35,7 @@ public:
     BucketAllocator(const BucketAllocator&) = delete;
     BucketAllocator& operator=(const BucketAllocator&) = delete;
 
-    void free(const Block& block, driver::Waits after) noexcept override;
+    void free_after(const Block& block, Timepoints&& after) noexcept override;
     void drain() override;
     // Gives all free slabs back.
     void clear();

@@ -44,7 +44,7 @@ public:
     CachingAllocator(const CachingAllocator&) = delete;
     CachingAllocator& operator=(const CachingAllocator&) = delete;
 
-    void free(const Block& block, driver::Waits after) noexcept override;
+    void free_after(const Block& block, Timepoints&& after) noexcept override;
     void drain() override;
     // PyTorch's empty_cache().
     void trim() override;

@@ -41,8 +41,11 @@ public:
     // Calls `callback` when the storage is destroyed and no device works on its memory any more (base/completion.h). For
     // destructor callbacks and to know when application memory is free.
     virtual void on_destroyed(CompletionCallback callback) = 0;
-    // Likewise when the work on the bytes of `range` that was submitted before this call is complete.
-    virtual void run_when_idle(ByteRange range, CompletionCallback callback) = 0;
+    // Likewise when the work on the bytes of `range` that was submitted before this call is complete. False, and nothing will be
+    // called, when the host has no memory for that.
+    [[nodiscard]] virtual bool run_when_idle(ByteRange range, CompletionCallback callback) noexcept = 0;
+    // No work on the bytes of `range` is in flight.
+    [[nodiscard]] virtual bool is_idle(ByteRange range) noexcept = 0;
     // Returns when the work that was submitted before this call is complete.
     virtual void wait_until_idle() = 0;
     // For messages and traces: counts the storages that have been spoken of.

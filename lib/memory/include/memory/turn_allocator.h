@@ -68,8 +68,6 @@ protected:
     // Counts the failure and reports it.
     [[nodiscard]] Error out_of_memory(const Request& request, const Ladder& ladder);
     void log_allocation(const Request& request, const Lease& leased) const;
-    // What of `after` is not complete. Waits for what there is no memory to note.
-    [[nodiscard]] static Timepoints incomplete(driver::Waits after) noexcept;
 
     const std::unique_ptr<RegionSource> source_;
     const AllocatorOptions options_;

@@ -2,9 +2,11 @@
 // driver queue. An out-of-order queue has up to 32, each made when its first thread enqueues, with four driver queues each: so
 // threads that share such a queue share neither a lock nor a cache line while they enqueue and wait.
 //
-// Everything is guarded by the shard's mutex. Used by Queue alone.
+// Everything is guarded by the shard's mutex. Used by Queue alone, which leaves it to itself in the end: a shard is destroyed
+// when the commands that it keeps something alive for are complete.
 #pragma once
 
+#include <base/completion.h>
 #include <base/mutex.h>
 #include <base/ref.h>
 
@@ -15,7 +17,7 @@
 
 namespace polder::runtime {
 
-struct alignas(128) QueueShard {
+struct alignas(128) QueueShard final : Retried {
     // A driver queue that commands of this shard execute on.
     struct Stream {
         driver::Queue* queue;
@@ -48,6 +50,8 @@ struct alignas(128) QueueShard {
     void reserve_kept() POLDER_REQUIRES(mutex);
     // Moves what is kept for complete commands to `dropped`, which the caller destroys unlocked.
     void drop_complete(std::vector<Kept>& dropped) POLDER_REQUIRES(mutex);
+    // For the end: destroys the shard when nothing has to be kept.
+    [[nodiscard]] bool try_again() noexcept override;
 };
 
 }  // namespace polder::runtime
