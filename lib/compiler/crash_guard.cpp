@@ -24,6 +24,7 @@
 #include <mutex>
 #include <pthread.h>
 #include <sched.h>
+#include <string_view>
 #include <sys/prctl.h>
 #include <sys/rseq.h>
 #include <sys/syscall.h>
@@ -80,7 +81,15 @@ void on_fatal_error(void*, const char* reason, bool) {
     end_task(1);
 }
 
-void on_out_of_memory(void*, const char*, bool) { on_fatal_error(nullptr, "out of memory", false); }
+// Where a piece runs unprotected, LLVM cannot go on either, and would crash in a destructor.
+void on_out_of_memory(void*, const char*, bool) {
+    on_fatal_error(nullptr, "out of memory", false);
+    if (current == nullptr)
+        return;
+    constexpr std::string_view line = "polder: out of memory: the compiler cannot go on\n";
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+    std::abort();
+}
 
 void install_error_handlers() {
     static std::once_flag once;
@@ -218,6 +227,8 @@ std::optional<std::string> run_guarded(const std::function<void()>& work) {
     Piece piece;
     piece.work = &work;
     piece.process = getpid();
+    if (!piece.stack)
+        return "out of memory: no address space for the compiler's stack";
     if (!run_on_thread(piece)) {
         POLDER_LOG(compiler, "no thread can be made: the compiler runs unprotected on the %s", "calling thread");
         run(piece);

@@ -13,7 +13,8 @@
 // 256 MiB of address space. What a failed piece had allocated, and locks that it held, are lost.
 //
 // Where no such task can be made (a sandbox that forbids clone, an emulator, the thread sanitizer), the piece runs on the
-// thread without protection; where no thread can be made, on the caller.
+// thread without protection; where no thread can be made, on the caller. Without protection, a compiler that runs out of
+// memory ends the process with a line that says so. Where there is no address space for a stack, the piece fails.
 //
 // Any thread. A piece within a piece belongs to the outer one. Exceptions of `work` reach the caller.
 #pragma once
