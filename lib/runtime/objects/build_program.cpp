@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <map>
 #include <thread>
+#include <unistd.h>
 
 namespace polder::runtime {
 namespace {
@@ -15,19 +16,23 @@ namespace {
 using compiler::ModuleKind;
 using WorkGroups = BuiltModule::WorkGroups;
 
-// Builds that run on threads of their own. The process must not end (and the compiler's data be destroyed) while
-// one runs: the destructor, called at exit, waits, but not for the build whose callback has called exit.
+// Builds that run on threads of their own. The process must not end while one runs: exit destroys the compiler's static objects,
+// newest first, and a build that uses them crashes, perhaps with a lock of the C library's allocator held. Objects that the
+// running build has made are destroyed before this one. So the main thread, which nearly always is the one that calls exit,
+// waits before all of them: exit destroys the thread-local objects of its thread first. For other threads this
+// object's destructor waits, but not for the build whose callback has called exit.
 class BuildThreads final : private ForkParticipant {
 public:
     static BuildThreads& get() {
         static BuildThreads threads;
         return threads;
     }
-    ~BuildThreads() {
-        std::unique_lock lock(mutex_);
-        idle_.wait(lock, [&] { return running_ == (is_this_thread_ ? 1u : 0u); });
-    }
+    ~BuildThreads() { wait(); }
     void start(std::function<void()> work) {
+        if (::getpid() == ::gettid()) {
+            thread_local const WaitAtExit main_thread_waits;
+            static_cast<void>(main_thread_waits);
+        }
         {
             const std::lock_guard lock(mutex_);
             ++running_;
@@ -43,6 +48,15 @@ public:
     }
 
 private:
+    struct WaitAtExit {
+        WaitAtExit() {}  // NOLINT(modernize-use-equals-default): a const object needs one
+        ~WaitAtExit() { get().wait(); }
+    };
+
+    void wait() {
+        std::unique_lock lock(mutex_);
+        idle_.wait(lock, [&] { return running_ == (is_this_thread_ ? 1u : 0u); });
+    }
     void lock_for_fork() override { mutex_.lock(); }
     void unlock_after_fork() override { mutex_.unlock(); }
     [[nodiscard]] bool is_quiet() const override { return running_ == 0; }
