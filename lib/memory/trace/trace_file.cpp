@@ -36,7 +36,8 @@ private:
 template <class T>
 T take(std::span<const std::byte> bytes) {
     T value{};
-    std::memcpy(&value, bytes.data(), std::min(sizeof value, bytes.size()));
+    if (!bytes.empty())  // memcpy takes no null pointer, not even for no bytes
+        std::memcpy(&value, bytes.data(), std::min(sizeof value, bytes.size()));
     return value;
 }
 
