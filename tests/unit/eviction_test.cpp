@@ -272,7 +272,8 @@ TEST_F(Eviction, MappedBytesStayWhereTheyAre) {
     auto pin = world.domain->reserve_map(*mapped);
     ASSERT_TRUE(pin);
     std::byte* const address = mapped->map_address();
-    world.space(0).pool().set_limit(ByteCount{64 * KiB});  // with room for what the address sanitizer has behind a block
+    world.space(0).pool().set_limit(
+        ByteCount{64 * KiB});  // with room for what the address sanitizer has behind a block
     const auto next = written(world, 32 * KiB, 3, 0);
     EXPECT_TRUE(has_memory(world, *mapped, host_space));
     EXPECT_FALSE(has_memory(world, *free, host_space));

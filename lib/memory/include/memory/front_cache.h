@@ -110,9 +110,7 @@ private:
     };
     using Shards = std::array<Shard, shard_count>;
 
-    [[nodiscard]] Shard& mine() {
-        return (*shards_.load(std::memory_order_acquire))[thread_number() % shard_count];
-    }
+    [[nodiscard]] Shard& mine() { return (*shards_.load(std::memory_order_acquire))[thread_number() % shard_count]; }
 
     std::atomic<uint32_t> contentions_{0};
     std::atomic<Shards*> shards_{nullptr};
