@@ -63,6 +63,7 @@ Result<Ref<MemObject>> create_plain_buffer(cl_context context_handle, const cl_m
     POLDER_ASSIGN(context, from_handle<Context>(context_handle));
     POLDER_ASSIGN(kept, check_properties(properties));
     POLDER_TRY(check_flags(flags));
+    POLDER_TRY(check_contents(flags));
     // CL_INVALID_BUFFER_SIZE: size is 0, or greater than CL_DEVICE_MAX_MEM_ALLOC_SIZE of all devices in the context.
     if (size == 0 || size > context->max_allocation_bytes())
         return fail(Status::invalid_buffer_size);
@@ -70,8 +71,7 @@ Result<Ref<MemObject>> create_plain_buffer(cl_context context_handle, const cl_m
     const bool needs_pointer = flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR);
     if (needs_pointer != (host_ptr != nullptr))
         return fail(Status::invalid_host_ptr);
-    if (!(flags & device_access))
-        flags |= CL_MEM_READ_WRITE;
+    flags = default_access(flags);
     if (needs_pointer)
         if (const Ref<const Allocation> allocation = context->addresses().find(host_ptr))
             return create_buffer_in(*context, *allocation, flags, size, host_ptr, std::move(kept));
@@ -104,11 +104,13 @@ Result<cl_mem_flags> sub_buffer_flags(cl_mem_flags parent, cl_mem_flags flags) {
         return fail(Status::invalid_value);
     if ((parent & CL_MEM_HOST_NO_ACCESS) && (flags & (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY)))
         return fail(Status::invalid_value);
+    if ((parent & immutable) && (flags & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_HOST_WRITE_ONLY)))
+        return fail(Status::invalid_value);
     if (!(flags & device_access))
         flags |= parent & device_access;
     if (!(flags & host_access))
         flags |= parent & host_access;
-    return flags | (parent & host_pointer_use);
+    return flags | (parent & (host_pointer_use | immutable));
 }
 
 Result<Ref<MemObject>> create_sub_buffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type type,

@@ -13,13 +13,24 @@ using namespace polder::runtime;
 namespace polder::api {
 namespace {
 
+// CL_INVALID_PROPERTY: unknown bits, or a device that does not have cl_khr_initialize_memory.
+Result<void> check_initialization(cl_context_properties bits, std::span<const Ref<Device>> devices) {
+    constexpr cl_context_properties known = 3;  // local, private
+    const bool all_can = std::ranges::all_of(devices, [](const Ref<Device>& device) {
+        return device->info().code.format == driver::CodeFormat::host_function;
+    });
+    return (bits & ~known) == 0 && (bits == 0 || all_can) ? Result<void>{} : fail(Status::invalid_property);
+}
+
 // The list with its terminating zero; invalid_property for unknown or repeated names.
-Result<std::vector<cl_context_properties>> check_properties(const cl_context_properties* list) {
+Result<std::vector<cl_context_properties>> check_properties(const cl_context_properties* list,
+                                                            std::span<const Ref<Device>> devices) {
     std::vector<cl_context_properties> properties;
     if (!list)
         return properties;
     bool has_platform = false;
     bool has_sync = false;
+    bool has_initialization = false;
     for (; *list != 0; list += 2) {
         if (list[0] == CL_CONTEXT_PLATFORM) {
             // CL_INVALID_PROPERTY: a property is named twice, is unknown or has an unknown value.
@@ -29,6 +40,10 @@ Result<std::vector<cl_context_properties>> check_properties(const cl_context_pro
         } else if (list[0] == CL_CONTEXT_INTEROP_USER_SYNC) {
             if (std::exchange(has_sync, true) || (list[1] != CL_TRUE && list[1] != CL_FALSE))
                 return fail(Status::invalid_property);
+        } else if (list[0] == CL_CONTEXT_MEMORY_INITIALIZE_KHR) {
+            if (std::exchange(has_initialization, true))
+                return fail(Status::invalid_property);
+            POLDER_TRY(check_initialization(list[1], devices));
         } else {
             return fail(Status::invalid_property);
         }
@@ -40,7 +55,7 @@ Result<std::vector<cl_context_properties>> check_properties(const cl_context_pro
 
 Result<cl_context> create_context(const cl_context_properties* list, std::vector<Ref<Device>> devices,
                                   Context::Notify notify, void* user_data) {
-    POLDER_ASSIGN(properties, check_properties(list));
+    POLDER_ASSIGN(properties, check_properties(list, devices));
     // CL_INVALID_VALUE: pfn_notify is null and user_data is not.
     if (!notify && user_data)
         return fail(Status::invalid_value);

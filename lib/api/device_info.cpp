@@ -48,6 +48,13 @@ constexpr cl_device_info spirv_extended_instruction_sets = 0x12B9;
 constexpr cl_device_info spirv_extensions = 0x12BA;
 constexpr cl_device_info spirv_capabilities = 0x12BB;
 
+// cl_ext_cxx_for_opencl, cl_ext_float_atomics and cl_khr_kernel_clock; headers of 2023 lack one or the other.
+constexpr cl_device_info cxx_for_opencl_version = 0x4230;
+constexpr cl_device_info single_fp_atomic_capabilities = 0x4231;
+constexpr cl_device_info double_fp_atomic_capabilities = 0x4232;
+constexpr cl_device_info half_fp_atomic_capabilities = 0x4233;
+constexpr cl_device_info kernel_clock_capabilities = 0x1076;
+
 constexpr size_t printf_bytes_max = 1u << 20;
 
 cl_uint vector_width(const Device& device, uint32_t element_bytes) {
@@ -70,6 +77,12 @@ size_t sub_groups_max(const Device& device) {
 
 // One thread executes the sub-groups of a work-group, one after the other.
 cl_bool sub_groups_progress_alone(const Device& device) { return has_host_code(device) ? CL_FALSE : CL_TRUE; }
+
+// Loads and stores, additions, minima and maxima: bits 0 to 2 for global memory, 16 to 18 for local memory.
+cl_bitfield float_atomics(const Device& device) { return has_host_code(device) ? 0x70007 : 0; }
+
+// Clocks of the device, of work-groups and of sub-groups.
+cl_bitfield kernel_clocks(const Device& device) { return has_host_code(device) ? 0x7 : 0; }
 
 std::string driver_version(const Device& device) {
     if (const auto version = options::driver_version_override())
@@ -161,6 +174,8 @@ const Query identity_queries[] = {
     POLDER_STRING(CL_DEVICE_OPENCL_C_VERSION, "OpenCL C 1.2 Polder")
     POLDER_VALUE(CL_DEVICE_OPENCL_C_NUMERIC_VERSION_KHR, cl_version, CL_MAKE_VERSION(1, 2, 0))
     POLDER_ARRAY(CL_DEVICE_OPENCL_C_ALL_VERSIONS, language_versions(device))
+    POLDER_VALUE(CL_DEVICE_SEMAPHORE_TYPES_KHR, cl_semaphore_type_khr, CL_SEMAPHORE_TYPE_BINARY_KHR)
+    POLDER_VALUE(cxx_for_opencl_version, cl_version, CL_MAKE_VERSION(1, 0, 0))
     POLDER_ARRAY(CL_DEVICE_OPENCL_C_FEATURES, runtime::feature_versions(device.info().code.format))
     POLDER_STRING(CL_DEVICE_EXTENSIONS, runtime::device_extension_names(device.info().code.format))
     POLDER_ARRAY(CL_DEVICE_EXTENSIONS_WITH_VERSION, runtime::device_extension_versions(device.info().code.format))
@@ -238,6 +253,10 @@ const Query compute_queries[] = {
     POLDER_VALUE(CL_DEVICE_PREFERRED_PLATFORM_ATOMIC_ALIGNMENT, cl_uint, 0)
     POLDER_VALUE(CL_DEVICE_PREFERRED_GLOBAL_ATOMIC_ALIGNMENT, cl_uint, 0)
     POLDER_VALUE(CL_DEVICE_PREFERRED_LOCAL_ATOMIC_ALIGNMENT, cl_uint, 0)
+    POLDER_VALUE(single_fp_atomic_capabilities, cl_bitfield, float_atomics(device))
+    POLDER_VALUE(double_fp_atomic_capabilities, cl_bitfield, float_atomics(device))
+    POLDER_VALUE(half_fp_atomic_capabilities, cl_bitfield, 0)
+    POLDER_VALUE(kernel_clock_capabilities, cl_bitfield, kernel_clocks(device))
     POLDER_VALUE(CL_DEVICE_INTEGER_DOT_PRODUCT_CAPABILITIES_KHR, cl_device_integer_dot_product_capabilities_khr,
                  CL_DEVICE_INTEGER_DOT_PRODUCT_INPUT_4x8BIT_PACKED_KHR | CL_DEVICE_INTEGER_DOT_PRODUCT_INPUT_4x8BIT_KHR)
     POLDER_VALUE(CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_8BIT_KHR,

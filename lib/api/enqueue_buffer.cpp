@@ -59,6 +59,7 @@ Result<void> write(const EnqueueCall& call, MemObject* buffer, const StorageRect
 
 Result<void> copy(const EnqueueCall& call, MemObject* from, const StorageRect& from_rect, MemObject* to,
                   const StorageRect& to_rect, cl_command_type type) {
+    POLDER_TRY(check_writes(*to));
     if (from_rect.shape.row_bytes == 0)
         return call.enqueue(type, MarkerCommand{});
     // CL_MEM_COPY_OVERLAP: the regions overlap within one buffer.
@@ -150,6 +151,7 @@ Result<void> enqueue_fill(const EnqueueCall& call, cl_mem handle, const void* pa
     // CL_INVALID_VALUE: offset or size is not a multiple of pattern_size.
     if (offset % pattern_size != 0 || size % pattern_size != 0)
         return fail(Status::invalid_value);
+    POLDER_TRY(check_writes(*buffer));
     if (size == 0)
         return call.enqueue(CL_COMMAND_FILL_BUFFER, MarkerCommand{});
     return call.enqueue(CL_COMMAND_FILL_BUFFER,

@@ -109,6 +109,7 @@ Result<void> copy(const EnqueueCall& call, cl_mem from_image, cl_mem to_image, c
         return fail(Status::image_format_mismatch);
     POLDER_ASSIGN(from_rect, check_region(*from, from_origin, region));
     POLDER_ASSIGN(to_rect, check_region(*to, to_origin, region));
+    POLDER_TRY(check_writes(*to));
     // CL_MEM_COPY_OVERLAP: the regions overlap within one image, or within bytes that two images share.
     if (&from->storage() == &to->storage() && rects_overlap(from_rect, to_rect))
         return fail(Status::mem_copy_overlap);
@@ -135,6 +136,7 @@ Result<void> check_distinct(const MemObject& image, const MemObject& buffer) {
 
 Result<void> copy_between(const EnqueueCall& call, MemObject* from, const StorageRect& from_rect, MemObject* to,
                           const StorageRect& to_rect, cl_command_type type) {
+    POLDER_TRY(check_writes(*to));
     // CL_MEM_COPY_OVERLAP: the image shows bytes that are a part of the buffer's.
     if (&from->storage() == &to->storage() && rects_overlap(from_rect, to_rect))
         return fail(Status::mem_copy_overlap);
@@ -166,6 +168,7 @@ Result<void> fill(const EnqueueCall& call, cl_mem image, const void* color, cons
     if (!color)
         return fail(Status::invalid_value);
     POLDER_ASSIGN(rect, check_region(*to, region.origin, region.size));
+    POLDER_TRY(check_writes(*to));
     return call.enqueue(CL_COMMAND_FILL_IMAGE,
                         FillImageCommand(share(to), rect, element_of_color(to->image()->format, color)));
 }

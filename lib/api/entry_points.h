@@ -196,7 +196,13 @@
     X(clEnqueueMemFillINTEL)                                                                                           \
     X(clEnqueueMemcpyINTEL)                                                                                            \
     X(clEnqueueMigrateMemINTEL)                                                                                        \
-    X(clEnqueueMemAdviseINTEL)
+    X(clEnqueueMemAdviseINTEL)                                                                                         \
+    X(clCreateSemaphoreWithPropertiesKHR)                                                                              \
+    X(clEnqueueWaitSemaphoresKHR)                                                                                      \
+    X(clEnqueueSignalSemaphoresKHR)                                                                                    \
+    X(clGetSemaphoreInfoKHR)                                                                                           \
+    X(clRetainSemaphoreKHR)                                                                                            \
+    X(clReleaseSemaphoreKHR)
 
 // OpenCL 3.1's, which headers of 3.0 do not declare.
 extern "C" cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSize(cl_command_queue command_queue, cl_kernel kernel,

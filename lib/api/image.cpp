@@ -37,6 +37,9 @@ Result<cl_mem_flags> inherited_flags(cl_mem_flags source, cl_mem_flags flags) {
         return fail(Status::invalid_value);
     if ((source & CL_MEM_HOST_NO_ACCESS) && (flags & (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY)))
         return fail(Status::invalid_value);
+    // CL_INVALID_VALUE: mem_object is immutable, and the image would not be.
+    if ((source & immutable) && !(flags & immutable))
+        return fail(Status::invalid_value);
     if (!(flags & device_access))
         flags |= source & device_access;
     if (!(flags & host_access))
@@ -62,6 +65,7 @@ Result<Ref<MemObject>> create_from(MemObject& source, const Context& context, co
 }
 
 Result<Ref<MemObject>> create_own(Context& context, const ImageArguments& arguments) {
+    POLDER_TRY(check_contents(arguments.flags));
     // CL_INVALID_HOST_PTR: host_ptr is null and the flags ask for one, or the other way round. After the descriptor, whose
     // pitches depend on host_ptr.
     const bool needs_pointer = arguments.flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR);
@@ -72,9 +76,7 @@ Result<Ref<MemObject>> create_own(Context& context, const ImageArguments& argume
     // CL_MEM_OBJECT_ALLOCATION_FAILURE: the image is larger than CL_DEVICE_MAX_MEM_ALLOC_SIZE of all devices.
     if (shape.size() > context.max_allocation_bytes())
         return fail(Status::mem_object_allocation_failure);
-    cl_mem_flags flags = arguments.flags;
-    if (!(flags & device_access))
-        flags |= CL_MEM_READ_WRITE;
+    const cl_mem_flags flags = default_access(arguments.flags);
     return context.reported(MemObject::create_image(
         Ref<Context>::share(&context), nullptr, flags, shape, arguments.host_pointer,
         arguments.properties ? std::vector<cl_mem_properties>{0} : std::vector<cl_mem_properties>{}));
@@ -115,7 +117,7 @@ Result<void> list_formats(cl_context context, cl_mem_flags flags, cl_mem_object_
     // CL_INVALID_VALUE: flags are not valid. The flag that only this call knows goes with any other.
     POLDER_TRY(check_flags(flags & ~cl_mem_flags{CL_MEM_KERNEL_READ_AND_WRITE}));
     const std::vector<cl_image_format> list =
-        has_images(*checked) ? supported_formats(flags, type) : std::vector<cl_image_format>{};
+        has_images(*checked) ? supported_formats(default_access(flags), type) : std::vector<cl_image_format>{};
     if (place.data())
         std::copy_n(list.begin(), std::min(list.size(), place.size()), place.begin());
     if (count)

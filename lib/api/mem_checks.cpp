@@ -1,5 +1,7 @@
 #include "mem_checks.h"
 
+#include "mem_flags.h"
+
 namespace polder::api {
 
 using runtime::MemObject;
@@ -45,7 +47,15 @@ Result<void> check_host_reads(const MemObject& object) {
     return {};
 }
 
+Result<void> check_writes(const MemObject& object) {
+    // CL_INVALID_OPERATION: the object was created with CL_MEM_IMMUTABLE_EXT.
+    if (object.flags() & immutable)
+        return fail(Status::invalid_operation);
+    return {};
+}
+
 Result<void> check_host_writes(const MemObject& object) {
+    POLDER_TRY(check_writes(object));
     // CL_INVALID_OPERATION: the object was created with CL_MEM_HOST_READ_ONLY or CL_MEM_HOST_NO_ACCESS.
     if (object.flags() & (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS))
         return fail(Status::invalid_operation);

@@ -21,6 +21,8 @@ namespace polder::api {
 [[nodiscard]] Result<runtime::MemObject*> check_image(const EnqueueCall& call, cl_mem handle);
 
 [[nodiscard]] Result<void> check_host_reads(const runtime::MemObject& object);
+// Of the target of a copy or fill.
+[[nodiscard]] Result<void> check_writes(const runtime::MemObject& object);
 [[nodiscard]] Result<void> check_host_writes(const runtime::MemObject& object);
 [[nodiscard]] Result<memory::MapAccess> check_map_flags(const runtime::MemObject& object, cl_map_flags flags);
 

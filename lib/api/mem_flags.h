@@ -7,6 +7,8 @@
 namespace polder::api {
 
 inline constexpr cl_mem_flags device_access = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY;
+// cl_ext_immutable_memory_objects; this platform's headers do not have it.
+inline constexpr cl_mem_flags immutable = 1 << 6;
 inline constexpr cl_mem_flags host_pointer_use = CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR;
 inline constexpr cl_mem_flags host_access = CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
 
@@ -16,7 +18,7 @@ inline constexpr cl_mem_flags host_access = CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST
 // Of buffers, and of images that are asked for.
 [[nodiscard]] inline Result<void> check_flags(cl_mem_flags flags) {
     // CL_INVALID_VALUE: flags are unknown.
-    if (flags & ~(device_access | host_pointer_use | host_access))
+    if (flags & ~(device_access | host_pointer_use | host_access | immutable))
         return fail(Status::invalid_value);
     // CL_INVALID_VALUE: flags exclude each other: device accesses, host accesses, USE_HOST_PTR and the other host
     // pointers.
@@ -24,7 +26,25 @@ inline constexpr cl_mem_flags host_access = CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST
         return fail(Status::invalid_value);
     if ((flags & CL_MEM_USE_HOST_PTR) && (flags & (CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)))
         return fail(Status::invalid_value);
+    // CL_INVALID_VALUE: CL_MEM_IMMUTABLE_EXT with an access that writes.
+    if ((flags & immutable) && (flags & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_HOST_WRITE_ONLY)))
+        return fail(Status::invalid_value);
     return {};
+}
+
+// Of what has no source of bytes but host_ptr. CL_INVALID_VALUE: CL_MEM_IMMUTABLE_EXT without CL_MEM_COPY_HOST_PTR and
+// CL_MEM_USE_HOST_PTR.
+[[nodiscard]] inline Result<void> check_contents(cl_mem_flags flags) {
+    if ((flags & immutable) && !(flags & (CL_MEM_COPY_HOST_PTR | CL_MEM_USE_HOST_PTR)))
+        return fail(Status::invalid_value);
+    return {};
+}
+
+// Kernels read an immutable object and never write it.
+[[nodiscard]] inline cl_mem_flags default_access(cl_mem_flags flags) {
+    if (flags & device_access)
+        return flags;
+    return flags | (flags & immutable ? CL_MEM_READ_ONLY : CL_MEM_READ_WRITE);
 }
 
 } // namespace polder::api

@@ -21,6 +21,7 @@ Result<void> answer_platform(cl_platform_info name, const Info& info) {
     case CL_PLATFORM_EXTENSIONS: return info.string(runtime::platform_extension_names());
     case CL_PLATFORM_EXTENSIONS_WITH_VERSION: return info.array(runtime::platform_extension_versions());
     case CL_PLATFORM_ICD_SUFFIX_KHR: return info.string("POLDER");
+    case CL_PLATFORM_SEMAPHORE_TYPES_KHR: return info.value<cl_semaphore_type_khr>(CL_SEMAPHORE_TYPE_BINARY_KHR);
     // Device and host share a clock that counts nanoseconds.
     case CL_PLATFORM_HOST_TIMER_RESOLUTION: return info.value<cl_ulong>(1);
     default: return fail(Status::invalid_value);

@@ -19,6 +19,9 @@ struct Properties {
     std::vector<cl_queue_properties> list;  // with its terminating zero, or empty
 };
 
+// A hint has one of three levels: high, medium, low. Polder serves all queues alike, as the extensions allow.
+bool is_level(cl_queue_properties value) { return value == 1 || value == 2 || value == 4; }
+
 enum class SizeGiven : uint8_t { no, yes };
 
 Result<void> check_bits(cl_command_queue_properties bits, SizeGiven size) {
@@ -47,7 +50,8 @@ Result<Properties> check_properties(const cl_queue_properties* list) {
             properties.bits = list[1];
         else if (list[0] == CL_QUEUE_SIZE)
             size = SizeGiven::yes;
-        else
+        // CL_INVALID_VALUE: a property is unknown, or a hint has another value than its levels.
+        else if ((list[0] != CL_QUEUE_PRIORITY_KHR && list[0] != CL_QUEUE_THROTTLE_KHR) || !is_level(list[1]))
             return fail(Status::invalid_value);
         properties.list.insert(properties.list.end(), {list[0], list[1]});
     }

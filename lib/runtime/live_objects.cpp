@@ -26,6 +26,7 @@ constexpr Name names[] = {
     {Kind::kernel, "kernel", "kernels"},
     {Kind::event, "event", "events"},
     {Kind::command_buffer, "command buffer", "command buffers"},
+    {Kind::semaphore, "semaphore", "semaphores"},
 };
 
 // A line of text without the heap. What does not fit is left out.

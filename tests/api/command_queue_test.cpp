@@ -1,5 +1,8 @@
 #include "support/fixture.h"
 
+#include <CL/cl_ext.h>
+#include <algorithm>
+
 namespace polder::test {
 namespace {
 
@@ -206,6 +209,35 @@ TEST_F(Queues, PropertiesThatNoDeviceHasAreToldFromThoseThatAreNone) {
     EXPECT_EQ(error_of({CL_QUEUE_SIZE, 4096, 0}), CL_INVALID_VALUE);
     EXPECT_EQ(error_of({CL_QUEUE_PROPERTIES, CL_QUEUE_ON_DEVICE, 0}), CL_INVALID_VALUE);
     EXPECT_EQ(error_of({CL_QUEUE_PROPERTIES, CL_QUEUE_ON_DEVICE_DEFAULT, 0}), CL_INVALID_VALUE);
+}
+
+// cl_khr_priority_hints and cl_khr_throttle_hints.
+TEST_F(Queues, HintsAreAcceptedAndReported) {
+    for (const cl_queue_properties name : {CL_QUEUE_PRIORITY_KHR, CL_QUEUE_THROTTLE_KHR}) {
+        for (const cl_queue_properties level : {1u, 2u, 4u}) {  // high, medium, low
+            const cl_queue_properties list[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, name, level, 0};
+            cl_int error = CL_INVALID_VALUE;
+            const OwnedQueue made = clCreateCommandQueueWithProperties(context, devices[0], list, &error);
+            ASSERT_EQ(error, CL_SUCCESS);
+            cl_queue_properties reported[5] = {};
+            EXPECT_EQ(clGetCommandQueueInfo(made, CL_QUEUE_PROPERTIES_ARRAY, sizeof reported, reported, nullptr),
+                      CL_SUCCESS);
+            EXPECT_TRUE(std::equal(std::begin(list), std::end(list), reported));
+            EXPECT_EQ(clEnqueueMarkerWithWaitList(made, 0, nullptr, nullptr), CL_SUCCESS);
+            EXPECT_EQ(clFinish(made), CL_SUCCESS);
+        }
+        for (const cl_queue_properties wrong : {0u, 3u, 8u}) {
+            const cl_queue_properties list[] = {name, wrong, 0};
+            cl_int error = CL_SUCCESS;
+            EXPECT_EQ(clCreateCommandQueueWithProperties(context, devices[0], list, &error), nullptr);
+            EXPECT_EQ(error, CL_INVALID_VALUE);
+        }
+        const cl_queue_properties on_device[] = {
+            CL_QUEUE_PROPERTIES, CL_QUEUE_ON_DEVICE | CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, name, 1, 0};
+        cl_int error = CL_SUCCESS;
+        EXPECT_EQ(clCreateCommandQueueWithProperties(context, devices[0], on_device, &error), nullptr);
+        EXPECT_EQ(error, CL_INVALID_QUEUE_PROPERTIES);
+    }
 }
 
 TEST_F(Queues, DeprecatedCreationReportsEveryBadArgument) {

@@ -22,7 +22,6 @@ NOT_OFFERED = [
     ("vendor extensions", r"^(intel_(?!sub_group_)|amd_|arm_)|bfloat|^intel_sub_group_(avc|ime|ref|sic)_|^intel_sub_group_block_prefetch"
      r"|^intel_sub_group_block_\S+ .*__local"),
     ("atomic objects in private memory", r"^atomic_\w+ .*\(volatile atomic_"),
-    ("clock reads", r"^clock_read"),
 ]
 # Half precision is storage only: loads and stores, no arithmetic.
 HALF_VALUE = re.compile(r"\bhalf\d*(?! \*)\b")

@@ -39,7 +39,7 @@ constexpr std::array options_table{
     Option{"-include", Action::pass_value, Place::compiling, "includes a file first"},
     Option{"-w", Action::pass, Place::compiling, "no warnings"},
     Option{"-Werror", Action::pass, Place::compiling, "warnings are errors"},
-    Option{"-cl-std=", Action::set_standard, Place::compiling, "the version of OpenCL C"},
+    Option{"-cl-std=", Action::set_standard, Place::compiling, "the version of OpenCL C or C++ for OpenCL"},
     Option{"-cl-single-precision-constant", Action::pass, Place::compiling, "double literals are float"},
     Option{"-cl-denorms-are-zero", Action::ignore, Place::both, "allows flushing; the processor does not need to"},
     Option{"-cl-fp32-correctly-rounded-divide-sqrt", Action::ignore, Place::compiling, "always so here"},
@@ -64,7 +64,8 @@ constexpr std::array options_table{
 constexpr std::array<std::string_view, 1> passed_prefixes{"-W"};
 constexpr std::array<std::string_view, 3> ignored_prefixes{"-O", "-cl-intel-", "-cl-amd-"};
 
-constexpr std::array<std::string_view, 7> standards{"CL", "CL1.0", "CL1.1", "CL1.2", "CL2.0", "CL3.0", "CL3.1"};
+constexpr std::array<std::string_view, 10> standards{"CL",    "CL1.0", "CL1.1", "CL1.2",    "CL2.0",
+                                                     "CL3.0", "CL3.1", "CLC++", "CLC++1.0", "CLC++2021"};
 
 Status error_of(OptionStage stage) {
     switch (stage) {
@@ -172,7 +173,7 @@ private:
 
     Result<void> set_standard(const std::string& value) {
         if (std::find(standards.begin(), standards.end(), value) == standards.end())
-            return refuse("'" + value + "' is not a version of OpenCL C");
+            return refuse("'" + value + "' is not a version of OpenCL C or C++ for OpenCL");
         if (!options::ignore_cl_std())
             parsed_.standard = value;
         return {};

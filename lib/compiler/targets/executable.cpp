@@ -9,14 +9,22 @@
 namespace polder::compiler {
 
 Result<std::shared_ptr<Executable>> Executable::open(std::shared_ptr<const Module> module, const Target& target) {
+    return open_zeroed(std::move(module), target, {});
+}
+
+Result<std::shared_ptr<Executable>> open_zeroed(std::shared_ptr<const Module> module, const Target& target,
+                                                const ZeroedMemory& zeroed) {
     if (module == nullptr || module->kind() != ModuleKind::executable)
         return fail(Status::invalid_program_executable, "not an executable program");
     switch (target.code.format) {
-    case driver::CodeFormat::host_function: return make_host_executable(std::move(module), target);
-    case driver::CodeFormat::ptx: return make_nvptx_executable(std::move(module), target);
-    default:
-        return fail(Status::compiler_not_available, "error: no code can be generated in the format of this device");
+    case driver::CodeFormat::host_function: return make_host_executable(std::move(module), target, zeroed);
+    case driver::CodeFormat::ptx:
+        if (zeroed != ZeroedMemory{})
+            break;
+        return make_nvptx_executable(std::move(module), target);
+    default: break;
     }
+    return fail(Status::compiler_not_available, "error: no code can be generated in the format of this device");
 }
 
 Installation installation() { return {paths().builtins, paths().problem}; }

@@ -4,10 +4,8 @@
 // work-group was given; private memory is the block for values that live across barriers, or the frame of the
 // work-group function; all else is global, and may lie right above or below the frame: in the caller's variables, or
 // beside the stack of a thread that has a small one.
-#include "common.h"
+#include "local_memory.h"
 
-// The field of polder::LaunchContext (kernel_abi.h): bytes of the work-group's local memory.
-#define LOCAL_BYTES_OFFSET (12 * sizeof(ulong) + sizeof(uint))
 // Below the stack pointer, a function that calls none may use so much (x86-64's red zone; other machines have none).
 #define RED_ZONE_BYTES 128
 
@@ -19,8 +17,7 @@ static bool is_within(const __generic void* p, const __private void* base, ulong
 }
 
 static bool is_local(const __generic void* p) {
-    ulong bytes = *(const __private uint*)(_polder_launch_context() + LOCAL_BYTES_OFFSET);
-    return is_within(p, _polder_local_memory(), bytes);
+    return is_within(p, _polder_local_memory(), polder_local_bytes());
 }
 
 static bool is_private(const __generic void* p) {

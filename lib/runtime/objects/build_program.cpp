@@ -2,7 +2,10 @@
 #include <base/fork.h>
 #include <base/options.h>
 #include <compiler/options.h>
+#include <compiler/zeroed_memory.h>
 #include <runtime/program.h>
+
+#include <CL/cl_ext.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -124,15 +127,25 @@ std::vector<Devices> groups_of(const Devices& devices, bool is_source) {
     return groups;
 }
 
+// What CL_CONTEXT_MEMORY_INITIALIZE_KHR of the context asks for: bit 0 is local memory, bit 1 private memory.
+compiler::ZeroedMemory zeroed_memory(const Context& context) {
+    const std::vector<cl_context_properties>& properties = context.properties();
+    for (size_t i = 0; i + 1 < properties.size(); i += 2)
+        if (properties[i] == CL_CONTEXT_MEMORY_INITIALIZE_KHR)
+            return {.local = (properties[i + 1] & 1) != 0, .private_variables = (properties[i + 1] & 2) != 0};
+    return {};
+}
+
 // The code of one module for several devices: one Executable for each distinct target.
 class Executables {
 public:
-    explicit Executables(std::shared_ptr<const compiler::Module> module) : module_(std::move(module)) {}
+    Executables(std::shared_ptr<const compiler::Module> module, const Context& context)
+        : module_(std::move(module)), zeroed_(zeroed_memory(context)) {}
 
     Result<Ref<DeviceCode>> code(Device& device) {
         std::shared_ptr<compiler::Executable>& executable = executables_[&device.target()];
         if (!executable) {
-            POLDER_ASSIGN(opened, compiler::Executable::open(module_, device.target()));
+            POLDER_ASSIGN(opened, compiler::open_zeroed(module_, device.target(), zeroed_));
             executable = std::move(opened);
         }
         return make_ref<DeviceCode>(device, executable, module_);
@@ -140,6 +153,7 @@ public:
 
 private:
     std::shared_ptr<const compiler::Module> module_;
+    const compiler::ZeroedMemory zeroed_;
     std::map<const compiler::Target*, std::shared_ptr<compiler::Executable>> executables_;
 };
 
@@ -211,7 +225,7 @@ Result<void> Program::run(const BuildRequest& request) {
             build.status = CL_BUILD_SUCCESS;
             build.built = std::make_shared<const BuiltModule>(std::move(*built));
             if (build.built->module->kind() == ModuleKind::executable)
-                executables.emplace(build.built->module);
+                executables.emplace(build.built->module, context());
         } else {
             append_detail(build.log, built.error());
             outcome = fail(built.error());

@@ -3,11 +3,13 @@
 #include "program/debug_source.h"
 #include "program/paths.h"
 #include "sub_group_header.h"
+#include "work_group_header.h"
 
 #include <base/options.h>
 #include <compiler/opencl_version.h>
 
 #include <algorithm>
+#include <array>
 #include <clang/Basic/DiagnosticOptions.h>
 #include <clang/CodeGen/CodeGenAction.h>
 #include <clang/Frontend/CompilerInstance.h>
@@ -23,6 +25,17 @@ namespace {
 
 // Where the application's embedded headers lie, in memory only.
 constexpr const char* headers_directory = "/polder-embedded-headers";
+
+// Functions that Clang does not declare, for programs whose text has one of the words.
+struct Declarations {
+    const char* path;
+    std::string_view text;
+    std::array<std::string_view, 3> words;
+};
+constexpr std::array declarations{
+    Declarations{sub_group_header_path, sub_group_header, {"intel_sub_group_"}},
+    Declarations{work_group_header_path, work_group_header, {"work_group_reduce_", "work_group_scan_", "async_work_group_copy_"}},
+};
 
 std::string extension_list(const Target& target) {
     std::string list = "-cl-ext=-all";
@@ -52,8 +65,8 @@ void add_standard(std::vector<std::string>& arguments, const CompileInput& input
 class DiskReads final : public clang::DependencyCollector {
 public:
     bool sawDependency(llvm::StringRef name, bool, bool is_system, bool, bool) override {
-        is_any_ |= !is_system && name != source_name && name != sub_group_header_path &&
-                   !name.starts_with(headers_directory) && !name.starts_with("<");
+        is_any_ |= !is_system && name != source_name && !name.starts_with(headers_directory) && !name.starts_with("<") &&
+                   std::ranges::find(declarations, name, &Declarations::path) == declarations.end();
         return false;
     }
     bool needSystemDependencies() override { return false; }
@@ -68,15 +81,20 @@ llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> file_system(const CompileInput& 
     for (const NamedSource& header : input.headers)
         memory->addFile(llvm::Twine(headers_directory) + "/" + header.name, 0,
                         llvm::MemoryBuffer::getMemBufferCopy(header.text, header.name));
-    memory->addFile(sub_group_header_path, 0, llvm::MemoryBuffer::getMemBuffer(sub_group_header, ""));
+    for (const Declarations& each : declarations)
+        memory->addFile(each.path, 0, llvm::MemoryBuffer::getMemBuffer(each.text, ""));
     auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(llvm::vfs::getRealFileSystem());
     overlay->pushOverlay(memory);
     return overlay;
 }
 
 // A header on disk may call them, too.
-bool may_call_intel_sub_groups(const CompileInput& input) {
-    const auto calls = [](std::string_view text) { return text.find("intel_sub_group_") != text.npos; };
+bool may_call(const Declarations& functions, const CompileInput& input) {
+    const auto calls = [&](std::string_view text) {
+        return std::ranges::any_of(functions.words, [&](std::string_view word) {
+            return !word.empty() && text.find(word) != text.npos;
+        });
+    };
     return calls(input.source) || input.source.find("#include") != std::string::npos ||
            llvm::any_of(input.headers, [&](const NamedSource& header) { return calls(header.text); });
 }
@@ -156,10 +174,11 @@ std::vector<std::string> frontend_arguments(const CompileInput& input, const Bui
              {std::string{"-debug-info-kind=constructor"}, std::string{"-dwarf-version=4"},
               std::string{"-debugger-tuning=gdb"}, "-fdebug-compilation-dir=" + debug_source_directory(input.source)})
             arguments.push_back(argument);
-    if (may_call_intel_sub_groups(input)) {
-        arguments.emplace_back("-include");
-        arguments.emplace_back(sub_group_header_path);
-    }
+    for (const Declarations& each : declarations)
+        if (may_call(each, input)) {
+            arguments.emplace_back("-include");
+            arguments.emplace_back(each.path);
+        }
     arguments.push_back("-I");
     arguments.emplace_back(headers_directory);
     arguments.insert(arguments.end(), options.clang.begin(), options.clang.end());

@@ -1,4 +1,4 @@
-#include "body.h"
+#include "image.h"
 
 #include <algorithm>
 #include <array>
@@ -42,7 +42,7 @@ constexpr std::array builtin_variables{
 
 constexpr std::array families{emit_arithmetic, emit_comparison, emit_bits,    emit_dot_product,
                               emit_conversion, emit_composite,  emit_memory,  emit_atomic,
-                              emit_control,    emit_group,      emit_extended};
+                              emit_control,    emit_group,      emit_extended,   emit_image};
 
 // Instructions in a body that say nothing about what is computed.
 bool is_without_effect(spv::Op opcode) {
@@ -72,7 +72,10 @@ void Body::emit(const Instruction& instruction) {
 llvm::Value* Body::value_of(const Instruction& instruction, uint32_t id) {
     if (translation_.builtin_variable(id))
         return address_of_builtin_variable(instruction, id);
-    return translation_.value(instruction, id);
+    llvm::Value* const value = translation_.value(instruction, id);
+    const Type& type = types().get(translation_.type_of(id));
+    // An OpConstantSampler is kept as its bits: only a body can make a sampler.
+    return type.kind == spv::OpTypeSampler && value->getType()->isIntegerTy() ? make_sampler(*this, type.llvm, value) : value;
 }
 
 llvm::BasicBlock* Body::block(uint32_t label) {

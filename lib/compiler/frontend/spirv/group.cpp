@@ -16,10 +16,12 @@ struct Reduction {
     spv::Op opcode;
     std::string_view operation;
     Sign sign = Sign::is_signed;
-    enum class Uniformity : uint8_t { uniform, non_uniform } uniformity = Uniformity::uniform;
+    // uniform_of_work_groups: sub-groups have the function under its other name alone.
+    enum class Uniformity : uint8_t { uniform, non_uniform, uniform_of_work_groups } uniformity = Uniformity::uniform;
 };
 constexpr auto s = Sign::is_signed, u = Sign::is_unsigned;
 constexpr auto non_uniform = Reduction::Uniformity::non_uniform;
+constexpr auto of_work_groups = Reduction::Uniformity::uniform_of_work_groups;
 
 constexpr std::array reductions{
     Reduction{spv::OpGroupIAdd, "add"},
@@ -30,6 +32,14 @@ constexpr std::array reductions{
     Reduction{spv::OpGroupFMax, "max"},
     Reduction{spv::OpGroupUMax, "max", u},
     Reduction{spv::OpGroupSMax, "max"},
+    Reduction{spv::OpGroupIMulKHR, "mul", s, of_work_groups},
+    Reduction{spv::OpGroupFMulKHR, "mul", s, of_work_groups},
+    Reduction{spv::OpGroupBitwiseAndKHR, "and", s, of_work_groups},
+    Reduction{spv::OpGroupBitwiseOrKHR, "or", s, of_work_groups},
+    Reduction{spv::OpGroupBitwiseXorKHR, "xor", s, of_work_groups},
+    Reduction{spv::OpGroupLogicalAndKHR, "logical_and", s, of_work_groups},
+    Reduction{spv::OpGroupLogicalOrKHR, "logical_or", s, of_work_groups},
+    Reduction{spv::OpGroupLogicalXorKHR, "logical_xor", s, of_work_groups},
     Reduction{spv::OpGroupNonUniformIAdd, "add", s, non_uniform},
     Reduction{spv::OpGroupNonUniformFAdd, "add", s, non_uniform},
     Reduction{spv::OpGroupNonUniformIMul, "mul", s, non_uniform},
@@ -138,8 +148,9 @@ void broadcast(Body& body, const Instruction& instruction) {
 
 // The operation comes before the value; a cluster's size behind it.
 void reduce(Body& body, const Instruction& instruction, const Reduction& row) {
-    const bool is_non_uniform = row.uniformity == non_uniform;
-    std::string name = group_name(body, instruction, 0) + (is_non_uniform ? "_non_uniform" : "");
+    std::string name = group_name(body, instruction, 0);
+    if (row.uniformity == non_uniform || (row.uniformity == of_work_groups && name == "sub_group"))
+        name += "_non_uniform";
     const bool is_clustered = instruction.operand(1) == spv::GroupOperationClusteredReduce;
     switch (instruction.operand(1)) {
     case spv::GroupOperationReduce: name += "_reduce_"; break;
@@ -232,6 +243,19 @@ void wait_for_events(Body& body, const Instruction& instruction) {
     body.call(name, body.builder().getVoidTy(), {body.value(instruction, 1), body.value(instruction, 2)}, Effect::any);
 }
 
+void read_clock(Body& body, const Instruction& instruction) {
+    const auto scope = body.integer(instruction, 0);
+    const std::string name = scope == spv::ScopeDevice      ? "device"
+                             : scope == spv::ScopeWorkgroup ? "work_group"
+                             : scope == spv::ScopeSubgroup  ? "sub_group"
+                                                            : "";
+    llvm::Type* type = body.result_type(instruction);
+    if (name.empty() || type == nullptr || type->getPrimitiveSizeInBits() != 64 || !type->isIntOrIntVectorTy())
+        return body.refuse(instruction, "there is no such clock");
+    const MangledName function((type->isVectorTy() ? "clock_read_hilo_" : "clock_read_") + name, body.types());
+    define_call(body, instruction, function.text(), {});
+}
+
 bool emit_from_tables(Body& body, const Instruction& instruction) {
     for (const Reduction& row : reductions)
         if (row.opcode == instruction.opcode) {
@@ -273,6 +297,7 @@ bool emit_group(Body& body, const Instruction& instruction) {
     case spv::OpGroupBroadcast: broadcast(body, instruction); return true;
     case spv::OpGroupNonUniformBallotBitCount: ballot_bit_count(body, instruction); return true;
     case spv::OpGroupAsyncCopy: copy_asynchronously(body, instruction); return true;
+    case spv::OpReadClockKHR: read_clock(body, instruction); return true;
     case spv::OpGroupWaitEvents: wait_for_events(body, instruction); return true;
     default: return emit_from_tables(body, instruction);
     }

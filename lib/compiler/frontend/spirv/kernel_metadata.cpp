@@ -1,6 +1,6 @@
 // Kernels' metadata: Clang's forms (kernel_arg_…, reqd_work_group_size, vec_type_hint), read by program/kernel_info.cpp.
 #include "functions.h"
-#include "mangling.h"
+#include "image.h"
 
 #include <llvm/IR/Constants.h>
 
@@ -130,6 +130,8 @@ std::string type_name(Translation& translation, uint32_t type) {
     case spv::OpTypeFloat:
     case spv::OpTypeVector: return opencl_name(translation.types(), type, Sign::is_signed);
     case spv::OpTypePointer: return type_name(translation, of.element).append("*");
+    case spv::OpTypeImage:
+    case spv::OpTypeSampler: return image_type_name(of);
     default: return "structure";
     }
 }
@@ -159,8 +161,10 @@ void describe_kernel(Translation& translation, const Instruction& head, llvm::Fu
             return translation.refuse(head, "parameter " + std::to_string(argument.getArgNo()) +
                                                 " is of a type that a kernel's parameter cannot have");
         const bool is_pointer = argument.getType()->isPointerTy();
-        spaces.push_back(is_pointer ? argument.getType()->getPointerAddressSpace() : 0);
-        access.emplace_back("none");
+        const Type& type = translation.types().get(translation.type_of(id));
+        const unsigned space = type.kind == spv::OpTypeImage ? 1 : 0;
+        spaces.push_back(is_pointer ? argument.getType()->getPointerAddressSpace() : space);
+        access.push_back(image_access_name(type));
         types.push_back(type_name(translation, translation.type_of(id)));
         names.push_back(translation.annotations().name(id));
         all_qualifiers.push_back(qualifiers(translation, id));

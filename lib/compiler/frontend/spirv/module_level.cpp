@@ -1,5 +1,6 @@
 #include "module_level.h"
 
+#include "image.h"
 #include "symbols.h"
 
 #include <cstring>
@@ -33,7 +34,7 @@ public:
         case spv::OpConstantNull: return add_null(instruction);
         case spv::OpUndef: return add_undefined(instruction);
         case spv::OpVariable: return add_variable(instruction);
-        case spv::OpConstantSampler:
+        case spv::OpConstantSampler: return add_sampler(instruction);
         case spv::OpConstantPipeStorage: return refuse(instruction, "this constant is not supported");
         default: break;
         }
@@ -132,6 +133,14 @@ private:
         if (whole == nullptr)
             return refuse(instruction, "the constituents are not those of the type");
         translation_.define(instruction, whole);
+    }
+
+    void add_sampler(const Instruction& instruction) {
+        const auto bits = sampler_bits(instruction);
+        if (!bits || types().get(instruction.type).kind != spv::OpTypeSampler)
+            return refuse(instruction, "OpenCL has no such sampler");
+        translation_.define(instruction,
+                            llvm::ConstantInt::get(llvm::Type::getInt32Ty(translation_.context()), *bits));
     }
 
     [[nodiscard]] llvm::Type* data_type(const Instruction& instruction) {

@@ -30,6 +30,24 @@ bool is_data(const Type& type) {
     return type.llvm != nullptr && !type.llvm->isVoidTy() && !type.llvm->isFunctionTy() && type.llvm->isSized();
 }
 
+// OpenCL's images: one to three dimensions or a buffer, one sample, an access. The operands are kept for the names of functions.
+Result<void> make_image(llvm::LLVMContext& context, const Instruction& instruction, Type& type) {
+    const uint32_t dimension = instruction.operand(1), is_array = instruction.operand(3), samples = instruction.operand(4);
+    const bool is_plain = dimension == spv::Dim1D || dimension == spv::Dim2D;
+    const bool is_whole = dimension == spv::Dim3D || dimension == spv::DimBuffer;
+    if (!is_plain && (!is_whole || is_array != 0))
+        return fail(refuse("kernels have no images of this dimension"));
+    if (samples != 0)
+        return fail(refuse("kernels have no images of several samples"));
+    if (instruction.operand(2) == 1 && dimension != spv::Dim2D)
+        return fail(refuse("images of depth have two dimensions"));
+    type.literals.assign(instruction.operands.begin(), instruction.operands.end());
+    type.literals.resize(8);  // without an access, an image is read only
+    type.llvm = llvm::TargetExtType::get(context, "spirv.Image", {llvm::Type::getVoidTy(context)},
+                                         llvm::ArrayRef(type.literals).drop_front());
+    return {};
+}
+
 } // namespace
 
 std::optional<unsigned> address_space(spv::StorageClass storage) {
@@ -94,6 +112,16 @@ Result<void> Types::make(const Instruction& instruction, Type& type, uint64_t le
         type.element = instruction.operand(1);
         return make_pointer(type);
     case spv::OpTypeFunction: return make_function(instruction, type);
+    case spv::OpTypeImage: return make_image(context_, instruction, type);
+    case spv::OpTypeSampler: type.llvm = llvm::TargetExtType::get(context_, "spirv.Sampler"); return {};
+    case spv::OpTypeSampledImage: {
+        type.element = instruction.operand(0);
+        if (get(type.element).kind != spv::OpTypeImage)
+            return fail(refuse("the type is not that of an image"));
+        llvm::Type* sampler = llvm::TargetExtType::get(context_, "spirv.Sampler");
+        type.llvm = llvm::StructType::get(context_, {get(type.element).llvm, sampler});
+        return {};
+    }
     case spv::OpTypeEvent: type.llvm = llvm::TargetExtType::get(context_, "spirv.Event"); return {};
     case spv::OpTypeOpaque: type.llvm = llvm::StructType::create(context_, instruction.text(0)); return {};
     default: return fail(refuse("this type is not supported"));

@@ -13,6 +13,7 @@
 #include "program/module.h"
 #include "program/paths.h"
 #include "workgroup/sub_group_functions.h"
+#include "zeroed_memory.h"
 
 #include <base/log.h>
 #include <base/mutex.h>
@@ -54,7 +55,7 @@ std::optional<KernelObject> from_bytes(std::string_view bytes) {
 }
 
 Result<std::string> key_of(const CompiledModule& module, const std::string& kernel,
-                           const std::optional<WorkGroups>& groups) {
+                           const std::optional<WorkGroups>& groups, const ZeroedMemory& zeroed) {
     std::string size = "any";
     if (groups)
         size = std::to_string(groups->size[0]) + "x" + std::to_string(groups->size[1]) + "x" +
@@ -67,6 +68,8 @@ Result<std::string> key_of(const CompiledModule& module, const std::string& kern
                       kernel,
                       size,
                       module.options().is_optimized ? "optimized" : "plain",
+                      zeroed.local ? "zeroed local memory" : "",
+                      zeroed.private_variables ? "zeroed variables" : "",
                       options::use_lanes() ? "lanes" : "loops"});
 }
 
@@ -75,10 +78,11 @@ void report(const std::string& kernel, const KernelObject& object) {
                object.object.size());
 }
 
-// For a module that was not linked by this process.
-Result<std::string> make_host_bitcode(const CompiledModule& module) {
+// For a module that was not linked by this process, or whose kernels are to find memory zeroed.
+Result<std::string> make_host_bitcode(const CompiledModule& module, const ZeroedMemory& zeroed) {
     llvm::LLVMContext context;
     POLDER_ASSIGN(lowered, read_bitcode(module.bitcode(), context, BitcodeReading::whole));
+    zero_memory(*lowered, module.kernels(), zeroed);
     std::string log;
     if (const Result<void> result = lower_for_host(*lowered, log); !result)
         return fail(result.error().status(), log + std::string{result.error().detail()});
@@ -87,8 +91,8 @@ Result<std::string> make_host_bitcode(const CompiledModule& module) {
 
 class HostExecutable final : public Executable {
 public:
-    HostExecutable(std::shared_ptr<const Module> module, const Target& target)
-        : module_(std::move(module)), local_memory_bytes_(target.code.local_memory_bytes) {}
+    HostExecutable(std::shared_ptr<const Module> module, const Target& target, const ZeroedMemory& zeroed)
+        : module_(std::move(module)), local_memory_bytes_(target.code.local_memory_bytes), zeroed_(zeroed) {}
 
     Result<const driver::KernelCode*> code(std::string_view name, const std::optional<WorkGroups>& groups) override {
         const KernelInfo* kernel = find(name);
@@ -130,10 +134,10 @@ private:
     [[nodiscard]] const CompiledModule& module() const { return static_cast<const CompiledModule&>(*module_); }
 
     Result<std::string_view> host_bitcode() POLDER_REQUIRES(mutex_) {
-        if (!module().host_bitcode().empty())
+        if (!module().host_bitcode().empty() && zeroed_ == ZeroedMemory{})
             return module().host_bitcode();
         if (host_bitcode_.empty()) {
-            POLDER_ASSIGN(made, make_host_bitcode(module()));
+            POLDER_ASSIGN(made, make_host_bitcode(module(), zeroed_));
             host_bitcode_ = std::move(made);
         }
         return std::string_view{host_bitcode_};
@@ -147,7 +151,7 @@ private:
 
     Result<KernelObject> make_object(const KernelInfo& kernel, const std::optional<WorkGroups>& groups)
         POLDER_REQUIRES(mutex_) {
-        POLDER_ASSIGN(key, key_of(module(), kernel.name, groups));
+        POLDER_ASSIGN(key, key_of(module(), kernel.name, groups, zeroed_));
         if (const auto bytes = load_cached(key))
             if (auto object = from_bytes(*bytes)) {
                 report(kernel.name, *object);
@@ -187,6 +191,7 @@ private:
 
     const std::shared_ptr<const Module> module_;
     const uint64_t local_memory_bytes_;
+    const ZeroedMemory zeroed_;
     Mutex mutex_;
     std::string host_bitcode_ POLDER_GUARDED_BY(mutex_);  // when the module has none
     // Entries stay where they are: callers hold pointers to them.
@@ -203,8 +208,9 @@ std::span<const uint32_t> sub_group_sizes() {
 
 uint32_t default_sub_group_size() { return host_sub_group_size(); }
 
-std::shared_ptr<Executable> make_host_executable(std::shared_ptr<const Module> module, const Target& target) {
-    return std::make_shared<HostExecutable>(std::move(module), target);
+std::shared_ptr<Executable> make_host_executable(std::shared_ptr<const Module> module, const Target& target,
+                                                 const ZeroedMemory& zeroed) {
+    return std::make_shared<HostExecutable>(std::move(module), target, zeroed);
 }
 
 }  // namespace polder::compiler

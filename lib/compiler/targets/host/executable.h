@@ -1,11 +1,11 @@
 // The code of a program for devices that execute on the host. `module` is an executable. Any thread.
 #pragma once
 
-#include <compiler/compiler.h>
+#include <compiler/zeroed_memory.h>
 
 namespace polder::compiler {
 
 [[nodiscard]] std::shared_ptr<Executable> make_host_executable(std::shared_ptr<const Module> module,
-                                                               const Target& target);
+                                                               const Target& target, const ZeroedMemory& zeroed);
 
 } // namespace polder::compiler

@@ -12,7 +12,7 @@
 namespace polder::runtime {
 
 // What a device must have to offer a feature.
-enum class Needs : uint8_t { nothing, images };
+enum class Needs : uint8_t { nothing, images, host_code };
 
 struct Extension {
     // Who has it in its list: the platform, platform and devices, only devices that execute host functions, or only the

@@ -33,6 +33,7 @@ enum class Kind : uint32_t {
     event,
     command_buffer,
     mutable_command,
+    semaphore,
 };
 
 class Object;

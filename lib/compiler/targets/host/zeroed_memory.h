@@ -1,0 +1,16 @@
+// Makes the kernels of a module find memory zeroed (cl_khr_initialize_memory). Before any optimization: afterwards, variables
+// without a value are undefined instead of having a place.
+//
+// One thread per module. Does not fail.
+#pragma once
+
+#include <compiler/zeroed_memory.h>
+#include <llvm/IR/Module.h>
+#include <span>
+
+namespace polder::compiler {
+
+// `kernels` are those of the module.
+void zero_memory(llvm::Module& module, std::span<const KernelInfo> kernels, const ZeroedMemory& what);
+
+} // namespace polder::compiler
