@@ -4,6 +4,7 @@
 #include <cpu/cpu_driver.h>
 #include <cuda/cuda_driver.h>
 #include <discrete/discrete_driver.h>
+#include <proxy/proxy_driver.h>
 
 namespace polder::devices {
 
@@ -12,6 +13,7 @@ std::span<const DriverEntry> all_drivers() {
         {"cpu", cpu::make_driver},
         {"discrete", discrete::make_driver},
         {"cuda", cuda::make_driver},
+        {"proxy", proxy::make_driver},
     };
     return entries;
 }

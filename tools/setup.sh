@@ -15,7 +15,8 @@ packages_to_build=(
     opencl-headers opencl-clhpp-headers ocl-icd-libopencl1 ocl-icd-opencl-dev)
 
 # What the tests need besides.
-packages_to_test=(cmake "libclang-rt-$llvm-dev" libgtest-dev libgmock-dev libbenchmark-dev libmpfr-dev)
+packages_to_test=(cmake "libclang-rt-$llvm-dev" libgtest-dev libgmock-dev libbenchmark-dev libmpfr-dev
+    pocl-opencl-icd)  # another implementation, for the proxy driver
 
 # The programs that tests/apps runs. Without them those tests are skipped.
 packages_of_apps=(clinfo clpeak clblast-tests libviennacl-dev libvkfft-dev libopencv-imgproc-dev piglit hashcat

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace polder::driver {
 
@@ -20,7 +21,7 @@ enum class CodeFormat : uint8_t {
     host_function,  // a work-group function in this process (kernel_abi.h)
     ptx,            // NVIDIA's assembly text (ptx_abi.h)
     spirv,          // a SPIR-V module
-    opencl_c,       // source, for a driver that compiles it
+    opencl_c,       // a SourceProgram, for a driver that compiles it
 };
 
 // What the compiler must know of a device to make code for it. Devices with equal targets share their code.
@@ -59,14 +60,42 @@ using PrintText = void (*)(void* user, const char* text, size_t size);
 // Formats what kernels left in a printf ring (ptx_abi.h): `records` are the bytes behind the ring's header.
 using PrintRing = void (*)(std::span<const std::byte> records, PrintText print, void* user);
 
+// One translation unit of a program, for a driver that compiles it itself.
+struct SourceUnit {
+    enum class Language : uint8_t { opencl_c, spirv } language = Language::opencl_c;
+    std::string text;     // a module's bytes, for SPIR-V
+    std::string options;  // the application's
+    struct Header {
+        std::string name;  // as #include names it
+        std::string text;
+    };
+    std::vector<Header> headers;
+    struct Constant {
+        uint32_t id = 0;  // of a specialization constant
+        std::string value;
+    };
+    std::vector<Constant> constants;
+};
+
+// A program as the application gave it: compiled unit by unit, then linked. Its program-scope variables are the driver's
+// compiler's, so that kernels with the same `id` must come from one build.
+struct SourceProgram {
+    uint64_t id = 0;  // unique in the process
+    std::vector<SourceUnit> units;
+    std::string link_options;
+    // The one unit was compiled and linked by clBuildProgram, with the unit's options.
+    bool is_build = false;
+};
+
 // Text or binary code with the kernel's name in it. What the members point to is valid during Device::load only.
 struct TargetCode {
     CodeFormat format = CodeFormat::ptx;
     std::string_view code;
+    const SourceProgram* program = nullptr;  // of the format opencl_c, instead of `code`
     std::string entry;  // the name of the kernel in `code`
     std::span<const KernelParameter> parameters;
     uint32_t arguments_size = 0;  // of the packed arguments, without the hidden ones
-    uint64_t local_bytes = 0;     // the kernel's own __local variables
+    uint64_t local_bytes = 0;  // the kernel's own __local variables
     // How many of `local_bytes` the code expects in the local memory that the driver gives to each work-group, in front
     // of the __local arguments. The rest is reserved by the code itself.
     uint64_t dynamic_local_bytes = 0;

@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <polder/code.h>
 #include <polder/result.h>
 #include <polder/types.h>
@@ -229,6 +230,25 @@ struct AffinityDomain {
     std::vector<std::vector<uint32_t>> groups;
 };
 
+// What kernels may use of OpenCL C, and how far, where the driver compiles them itself. Numbers are as OpenCL's queries
+// of a device give them.
+struct LanguageLimits {
+    std::vector<std::string> extensions;  // those that concern kernels: cl_khr_fp64, ...
+    std::vector<std::string> features;  // __opencl_c_...
+    std::vector<uint32_t> versions;  // of OpenCL C
+    std::vector<uint32_t> spirv_versions;
+    enum class WorkGroups : uint8_t { uniform, any } work_groups = WorkGroups::uniform;
+    uint64_t single_fp_config = 0;
+    uint64_t double_fp_config = 0;
+    uint64_t atomic_memory_capabilities = 0;
+    uint64_t atomic_fence_capabilities = 0;
+    uint64_t constant_bytes_max = 0;
+    uint32_t constant_arguments_max = 0;
+    uint64_t parameter_bytes_max = 0;
+    uint64_t program_variables_bytes_max = 0;
+    uint64_t printf_bytes_max = 0;
+};
+
 struct DeviceInfo {
     std::string name;
     std::string vendor;
@@ -243,6 +263,7 @@ struct DeviceInfo {
     uint64_t max_work_group_size = 4096;
     uint64_t max_work_item_sizes[3] = {4096, 4096, 4096};
     uint64_t memory_bytes = 0;  // total of the device's memory
+    uint64_t allocation_bytes_max = 0;  // of one reserve_memory; 0: as much as memory_bytes
     // How much of it to reserve at first; later regions double. 0: everything at once.
     uint64_t region_bytes = 0;
     CacheInfo global_cache;
@@ -251,6 +272,8 @@ struct DeviceInfo {
     uint64_t base_address_alignment = 128;
     uint64_t timer_resolution_ns = 1;
     CodeTarget code;  // the code that load() takes
+    // Set exactly when the format of `code` is opencl_c. Other devices have what Polder's compiler has.
+    std::optional<LanguageLimits> language;
     // SVM is offered when the device computes in host memory (space 0).
     bool native_kernels = true;
 };
@@ -261,7 +284,9 @@ public:
 
     [[nodiscard]] virtual const DeviceInfo& info() const = 0;
 
-    // Contiguous device memory of at least `size` bytes, from which the memory layer carves buffers.
+    // Contiguous device memory of at least `size` bytes, from which the memory layer carves buffers. Where the device has
+    // handles instead of addresses, the driver hands out numbers of a range of its own, and takes an address apart into
+    // the handle of its region and an offset.
     // Not called for devices in space 0: the memory layer manages host memory itself.
     // mem_object_allocation_failure when there is none left.
     [[nodiscard]] virtual Result<Memory> reserve_memory(ByteCount size) = 0;

@@ -5,6 +5,8 @@
 #include <runtime/mem_object.h>
 #include <runtime/svm.h>
 
+#include <algorithm>
+
 using namespace polder;
 using namespace polder::runtime;
 
@@ -58,10 +60,17 @@ Result<Ref<MemObject>> create_buffer_in(Context& context, const Allocation& allo
                                   host_ptr, std::move(properties));
 }
 
+bool has_addresses(const Context& context) {
+    return std::ranges::all_of(context.devices(), [](const auto& device) { return device->has_addresses(); });
+}
+
 Result<Ref<MemObject>> create_plain_buffer(cl_context context_handle, const cl_mem_properties* properties,
                                            cl_mem_flags flags, size_t size, void* host_ptr) {
     POLDER_ASSIGN(context, from_handle<Context>(context_handle));
     POLDER_ASSIGN(kept, check_properties(properties));
+    // CL_INVALID_DEVICE: a device of the context has no device addresses, and properties ask for them.
+    if (kept.size() > 1 && kept[1] == CL_TRUE && !has_addresses(*context))
+        return fail(Status::invalid_device);
     POLDER_TRY(check_flags(flags));
     POLDER_TRY(check_contents(flags));
     // CL_INVALID_BUFFER_SIZE: size is 0, or greater than CL_DEVICE_MAX_MEM_ALLOC_SIZE of all devices in the context.

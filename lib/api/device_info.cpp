@@ -55,7 +55,35 @@ constexpr cl_device_info double_fp_atomic_capabilities = 0x4232;
 constexpr cl_device_info half_fp_atomic_capabilities = 0x4233;
 constexpr cl_device_info kernel_clock_capabilities = 0x1076;
 
-constexpr size_t printf_bytes_max = 1u << 20;
+constexpr uint64_t printf_bytes_max = 1u << 20;
+
+// A limit of the device's own compiler, where it has one, else of ours.
+template <class T>
+T limit(const Device& device, T ours, T driver::LanguageLimits::* member) {
+    const std::optional<driver::LanguageLimits>& language = device.info().language;
+    return language ? std::min(ours, (*language).*member) : ours;
+}
+
+// Of bits that both must have.
+uint64_t common_bits(const Device& device, uint64_t ours, uint64_t driver::LanguageLimits::* member) {
+    const std::optional<driver::LanguageLimits>& language = device.info().language;
+    return language ? ours & (*language).*member : ours;
+}
+
+bool has_feature(const Device& device, std::string_view name) { return runtime::offers_feature(device.info(), name); }
+
+bool has_uneven_work_groups(const Device& device) {
+    const std::optional<driver::LanguageLimits>& language = device.info().language;
+    return !language || language->work_groups == driver::LanguageLimits::WorkGroups::any;
+}
+
+// Nothing for a device whose own compiler takes no SPIR-V.
+template <class List>
+std::vector<typename List::value_type> of_spirv(const Device& device, const List& list) {
+    if (runtime::il_versions(device.info()).empty())
+        return {};
+    return {list.begin(), list.end()};
+}
 
 cl_uint vector_width(const Device& device, uint32_t element_bytes) {
     return std::clamp(device.info().preferred_vector_bytes / element_bytes, 1u, 16u);
@@ -72,11 +100,30 @@ std::vector<size_t> sub_group_sizes(const Device& device) {
 }
 
 size_t sub_groups_max(const Device& device) {
+    if (!has_feature(device, "__opencl_c_subgroups"))
+        return 0;
     return has_host_code(device) ? device.info().max_work_group_size / compiler::sub_group_sizes().front() : 1;
 }
 
 // One thread executes the sub-groups of a work-group, one after the other.
-cl_bool sub_groups_progress_alone(const Device& device) { return has_host_code(device) ? CL_FALSE : CL_TRUE; }
+cl_bool sub_groups_progress_alone(const Device& device) {
+    return has_feature(device, "__opencl_c_subgroups") && !has_host_code(device) ? CL_TRUE : CL_FALSE;
+}
+
+constexpr uint64_t single_fp =
+    CL_FP_DENORM | CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST | CL_FP_FMA | CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
+constexpr uint64_t double_fp =
+    CL_FP_DENORM | CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST | CL_FP_ROUND_TO_ZERO | CL_FP_ROUND_TO_INF | CL_FP_FMA;
+
+// What the device's own compiler has, which may be more than ours.
+uint64_t fp_config(const Device& device, uint64_t ours, uint64_t driver::LanguageLimits::* member) {
+    const std::optional<driver::LanguageLimits>& language = device.info().language;
+    return language ? (*language).*member : ours;
+}
+
+cl_uint double_width(const Device& device) {
+    return fp_config(device, double_fp, &driver::LanguageLimits::double_fp_config) != 0 ? vector_width(device, 8) : 0;
+}
 
 // Loads and stores, additions, minima and maxima: bits 0 to 2 for global memory, 16 to 18 for local memory.
 cl_bitfield float_atomics(const Device& device) { return has_host_code(device) ? 0x70007 : 0; }
@@ -122,9 +169,11 @@ std::string version_text(const Device& device) {
 
 std::vector<cl_name_version> language_versions(const Device& device) {
     std::vector<cl_name_version> versions;
+    const auto& language = device.info().language;
     for (const cl_version version : {CL_MAKE_VERSION(1, 0, 0), CL_MAKE_VERSION(1, 1, 0), CL_MAKE_VERSION(1, 2, 0),
                                      CL_MAKE_VERSION(3, 0, 0), CL_MAKE_VERSION(3, 1, 0)})
-        if (version <= version_of(device))
+        if (version <= version_of(device) &&
+            (!language || std::ranges::find(language->versions, version) != language->versions.end()))
             versions.push_back(runtime::name_version("OpenCL C", version));
     return versions;
 }
@@ -175,10 +224,10 @@ const Query identity_queries[] = {
     POLDER_VALUE(CL_DEVICE_OPENCL_C_NUMERIC_VERSION_KHR, cl_version, CL_MAKE_VERSION(1, 2, 0))
     POLDER_ARRAY(CL_DEVICE_OPENCL_C_ALL_VERSIONS, language_versions(device))
     POLDER_VALUE(CL_DEVICE_SEMAPHORE_TYPES_KHR, cl_semaphore_type_khr, CL_SEMAPHORE_TYPE_BINARY_KHR)
-    POLDER_VALUE(cxx_for_opencl_version, cl_version, CL_MAKE_VERSION(1, 0, 0))
-    POLDER_ARRAY(CL_DEVICE_OPENCL_C_FEATURES, runtime::feature_versions(device.info().code.format))
-    POLDER_STRING(CL_DEVICE_EXTENSIONS, runtime::device_extension_names(device.info().code.format))
-    POLDER_ARRAY(CL_DEVICE_EXTENSIONS_WITH_VERSION, runtime::device_extension_versions(device.info().code.format))
+    POLDER_VALUE(cxx_for_opencl_version, cl_version, device.info().language ? 0 : CL_MAKE_VERSION(1, 0, 0))
+    POLDER_ARRAY(CL_DEVICE_OPENCL_C_FEATURES, runtime::feature_versions(device.info()))
+    POLDER_STRING(CL_DEVICE_EXTENSIONS, runtime::device_extension_names(device.info()))
+    POLDER_ARRAY(CL_DEVICE_EXTENSIONS_WITH_VERSION, runtime::device_extension_versions(device.info()))
     // Not submitted to the official process: a date (the form is prescribed) before there was any suite.
     POLDER_STRING(CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED, "v0000-01-01-00")
     POLDER_VALUE(CL_DEVICE_PLATFORM, cl_platform_id, handle_of<cl_platform_id>(&runtime::Platform::get()))
@@ -188,11 +237,11 @@ const Query identity_queries[] = {
     POLDER_VALUE(CL_DEVICE_LINKER_AVAILABLE, cl_bool, CL_TRUE)
     POLDER_STRING(CL_DEVICE_BUILT_IN_KERNELS, "")
     POLDER_ARRAY(CL_DEVICE_BUILT_IN_KERNELS_WITH_VERSION, std::span<const cl_name_version>{})
-    POLDER_STRING(CL_DEVICE_IL_VERSION, runtime::il_names())
-    POLDER_ARRAY(CL_DEVICE_ILS_WITH_VERSION, runtime::il_versions())
-    POLDER_ARRAY(spirv_extended_instruction_sets, compiler::spirv_instruction_sets())
-    POLDER_ARRAY(spirv_extensions, compiler::spirv_extensions(device.target()))
-    POLDER_ARRAY(spirv_capabilities, compiler::spirv_capabilities(device.target()))
+    POLDER_STRING(CL_DEVICE_IL_VERSION, runtime::il_names(device.info()))
+    POLDER_ARRAY(CL_DEVICE_ILS_WITH_VERSION, runtime::il_versions(device.info()))
+    POLDER_ARRAY(spirv_extended_instruction_sets, of_spirv(device, compiler::spirv_instruction_sets()))
+    POLDER_ARRAY(spirv_extensions, of_spirv(device, compiler::spirv_extensions(device.target())))
+    POLDER_ARRAY(spirv_capabilities, of_spirv(device, compiler::spirv_capabilities(device.target())))
     {CL_DEVICE_UUID_KHR, [](const Device& device, const Info& info) { return info.value(uuid_of(device_identity(device))); }},
     {CL_DRIVER_UUID_KHR, [](const Device& device, const Info& info) { return info.value(uuid_of(driver_version(device))); }},
     POLDER_VALUE(CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR, cl_bitfield, command_buffer::capabilities)
@@ -213,9 +262,9 @@ const Query compute_queries[] = {
      }},
     POLDER_VALUE(CL_DEVICE_MAX_WORK_GROUP_SIZE, size_t, device.info().max_work_group_size)
     POLDER_VALUE(CL_DEVICE_PREFERRED_WORK_GROUP_SIZE_MULTIPLE, size_t, vector_width(device, sizeof(cl_float)))
-    POLDER_VALUE(CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT, cl_bool, CL_TRUE)
-    POLDER_VALUE(CL_DEVICE_WORK_GROUP_COLLECTIVE_FUNCTIONS_SUPPORT, cl_bool, CL_TRUE)
-    POLDER_VALUE(CL_DEVICE_GENERIC_ADDRESS_SPACE_SUPPORT, cl_bool, CL_TRUE)
+    POLDER_VALUE(CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT, cl_bool, has_uneven_work_groups(device))
+    POLDER_VALUE(CL_DEVICE_WORK_GROUP_COLLECTIVE_FUNCTIONS_SUPPORT, cl_bool, has_feature(device, "__opencl_c_work_group_collective_functions"))
+    POLDER_VALUE(CL_DEVICE_GENERIC_ADDRESS_SPACE_SUPPORT, cl_bool, has_feature(device, "__opencl_c_generic_address_space"))
     POLDER_VALUE(CL_DEVICE_MAX_NUM_SUB_GROUPS, cl_uint, sub_groups_max(device))
     POLDER_VALUE(CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS, cl_bool, sub_groups_progress_alone(device))
     POLDER_ARRAY(CL_DEVICE_SUB_GROUP_SIZES_INTEL, sub_group_sizes(device))
@@ -227,7 +276,7 @@ const Query compute_queries[] = {
     POLDER_VALUE(CL_DEVICE_PREFERRED_VECTOR_WIDTH_INT, cl_uint, vector_width(device, 4))
     POLDER_VALUE(CL_DEVICE_PREFERRED_VECTOR_WIDTH_LONG, cl_uint, vector_width(device, 8))
     POLDER_VALUE(CL_DEVICE_PREFERRED_VECTOR_WIDTH_FLOAT, cl_uint, vector_width(device, 4))
-    POLDER_VALUE(CL_DEVICE_PREFERRED_VECTOR_WIDTH_DOUBLE, cl_uint, vector_width(device, 8))
+    POLDER_VALUE(CL_DEVICE_PREFERRED_VECTOR_WIDTH_DOUBLE, cl_uint, double_width(device))
     // No cl_khr_fp16.
     POLDER_VALUE(CL_DEVICE_PREFERRED_VECTOR_WIDTH_HALF, cl_uint, 0)
     POLDER_VALUE(CL_DEVICE_NATIVE_VECTOR_WIDTH_CHAR, cl_uint, vector_width(device, 1))
@@ -235,20 +284,20 @@ const Query compute_queries[] = {
     POLDER_VALUE(CL_DEVICE_NATIVE_VECTOR_WIDTH_INT, cl_uint, vector_width(device, 4))
     POLDER_VALUE(CL_DEVICE_NATIVE_VECTOR_WIDTH_LONG, cl_uint, vector_width(device, 8))
     POLDER_VALUE(CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, cl_uint, vector_width(device, 4))
-    POLDER_VALUE(CL_DEVICE_NATIVE_VECTOR_WIDTH_DOUBLE, cl_uint, vector_width(device, 8))
+    POLDER_VALUE(CL_DEVICE_NATIVE_VECTOR_WIDTH_DOUBLE, cl_uint, double_width(device))
     POLDER_VALUE(CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF, cl_uint, 0)
     POLDER_VALUE(CL_DEVICE_SINGLE_FP_CONFIG, cl_device_fp_config,
-                 CL_FP_DENORM | CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST | CL_FP_FMA |
-                     CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT)
+                 fp_config(device, single_fp, &driver::LanguageLimits::single_fp_config))
     POLDER_VALUE(CL_DEVICE_DOUBLE_FP_CONFIG, cl_device_fp_config,
-                 CL_FP_DENORM | CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST | CL_FP_ROUND_TO_ZERO | CL_FP_ROUND_TO_INF |
-                     CL_FP_FMA)
+                 fp_config(device, double_fp, &driver::LanguageLimits::double_fp_config))
     POLDER_VALUE(CL_DEVICE_HALF_FP_CONFIG, cl_device_fp_config, 0)
     POLDER_VALUE(CL_DEVICE_EXECUTION_CAPABILITIES, cl_device_exec_capabilities,
                  CL_EXEC_KERNEL | (device.info().native_kernels ? CL_EXEC_NATIVE_KERNEL : 0))
-    POLDER_VALUE(CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES, cl_device_atomic_capabilities, atomics)
+    POLDER_VALUE(CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES, cl_device_atomic_capabilities,
+                 common_bits(device, atomics, &driver::LanguageLimits::atomic_memory_capabilities))
     POLDER_VALUE(CL_DEVICE_ATOMIC_FENCE_CAPABILITIES, cl_device_atomic_capabilities,
-                 atomics | CL_DEVICE_ATOMIC_SCOPE_WORK_ITEM)
+                 common_bits(device, atomics | CL_DEVICE_ATOMIC_SCOPE_WORK_ITEM,
+                             &driver::LanguageLimits::atomic_fence_capabilities))
     // 0: the natural alignment of the type.
     POLDER_VALUE(CL_DEVICE_PREFERRED_PLATFORM_ATOMIC_ALIGNMENT, cl_uint, 0)
     POLDER_VALUE(CL_DEVICE_PREFERRED_GLOBAL_ATOMIC_ALIGNMENT, cl_uint, 0)
@@ -258,6 +307,7 @@ const Query compute_queries[] = {
     POLDER_VALUE(half_fp_atomic_capabilities, cl_bitfield, 0)
     POLDER_VALUE(kernel_clock_capabilities, cl_bitfield, kernel_clocks(device))
     POLDER_VALUE(CL_DEVICE_INTEGER_DOT_PRODUCT_CAPABILITIES_KHR, cl_device_integer_dot_product_capabilities_khr,
+                 !has_feature(device, "__opencl_c_integer_dot_product_input_4x8bit") ? 0 :
                  CL_DEVICE_INTEGER_DOT_PRODUCT_INPUT_4x8BIT_PACKED_KHR | CL_DEVICE_INTEGER_DOT_PRODUCT_INPUT_4x8BIT_KHR)
     POLDER_VALUE(CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_8BIT_KHR,
                  cl_device_integer_dot_product_acceleration_properties_khr, dot_product_acceleration())
@@ -288,10 +338,15 @@ const Query memory_queries[] = {
                  device.info().local_memory_is_dedicated ? CL_LOCAL : CL_GLOBAL)
     POLDER_VALUE(CL_DEVICE_LOCAL_MEM_SIZE, cl_ulong, device.info().code.local_memory_bytes)
     POLDER_VALUE(CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, cl_ulong, runtime::max_constant_bytes(device))
-    POLDER_VALUE(CL_DEVICE_MAX_CONSTANT_ARGS, cl_uint, runtime::parameter_bytes_max / sizeof(void*))
-    POLDER_VALUE(CL_DEVICE_MAX_PARAMETER_SIZE, size_t, runtime::parameter_bytes_max)
-    POLDER_VALUE(CL_DEVICE_MAX_GLOBAL_VARIABLE_SIZE, size_t, runtime::program_variables_bytes_max)
-    POLDER_VALUE(CL_DEVICE_GLOBAL_VARIABLE_PREFERRED_TOTAL_SIZE, size_t, runtime::program_variables_bytes_max)
+    POLDER_VALUE(CL_DEVICE_MAX_CONSTANT_ARGS, cl_uint,
+                 limit(device, static_cast<uint32_t>(runtime::parameter_bytes_max / sizeof(void*)),
+                       &driver::LanguageLimits::constant_arguments_max))
+    POLDER_VALUE(CL_DEVICE_MAX_PARAMETER_SIZE, size_t,
+                 limit(device, runtime::parameter_bytes_max, &driver::LanguageLimits::parameter_bytes_max))
+    POLDER_VALUE(CL_DEVICE_MAX_GLOBAL_VARIABLE_SIZE, size_t,
+                 limit(device, runtime::program_variables_bytes_max, &driver::LanguageLimits::program_variables_bytes_max))
+    POLDER_VALUE(CL_DEVICE_GLOBAL_VARIABLE_PREFERRED_TOTAL_SIZE, size_t,
+                 limit(device, runtime::program_variables_bytes_max, &driver::LanguageLimits::program_variables_bytes_max))
     POLDER_VALUE(CL_DEVICE_MEM_BASE_ADDR_ALIGN, cl_uint, device.info().base_address_alignment * 8)
     POLDER_VALUE(CL_DEVICE_MIN_DATA_TYPE_ALIGN_SIZE, cl_uint, sizeof(cl_long16))
     POLDER_VALUE(CL_DEVICE_HOST_UNIFIED_MEMORY, cl_bool, device.space_id().is_host())
@@ -319,7 +374,8 @@ const Query queue_queries[] = {
     POLDER_VALUE(CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES, cl_device_device_enqueue_capabilities, 0)
     POLDER_VALUE(CL_DEVICE_PROFILING_TIMER_RESOLUTION, size_t, device.info().timer_resolution_ns)
     POLDER_VALUE(CL_DEVICE_PREFERRED_INTEROP_USER_SYNC, cl_bool, CL_TRUE)
-    POLDER_VALUE(CL_DEVICE_PRINTF_BUFFER_SIZE, size_t, printf_bytes_max)
+    POLDER_VALUE(CL_DEVICE_PRINTF_BUFFER_SIZE, size_t,
+                 limit(device, printf_bytes_max, &driver::LanguageLimits::printf_bytes_max))
 };
 
 // A device without images reports 0.

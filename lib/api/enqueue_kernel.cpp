@@ -157,12 +157,16 @@ Result<void> find_buffers(const Queue& queue, const KernelOnDevice& on, const Ke
     return {};
 }
 
-Result<void> check_svm(const Device& device, const KernelArguments& arguments) {
-    // CL_INVALID_OPERATION: an argument is an SVM pointer, and the device has no SVM.
-    if (!device.has_svm())
-        for (const KernelArguments::Pointer& pointer : arguments.pointers)
-            if (pointer.origin == KernelArguments::Pointer::Origin::svm)
-                return fail(Status::invalid_operation);
+Result<void> check_addresses(const Device& device, const KernelArguments& arguments) {
+    using Origin = KernelArguments::Pointer::Origin;
+    for (const KernelArguments::Pointer& pointer : arguments.pointers) {
+        // CL_INVALID_OPERATION: an argument is an SVM pointer, and the device has no SVM.
+        if (pointer.origin == Origin::svm && !device.has_svm())
+            return fail(Status::invalid_operation);
+        // CL_INVALID_OPERATION: an argument is an address, and the device has no addresses.
+        if (pointer.origin == Origin::address && !device.has_addresses())
+            return fail(Status::invalid_operation);
+    }
     return {};
 }
 
@@ -238,7 +242,7 @@ Result<void> polder::api::enqueue_launch(const EnqueueCall& call, const Kernel& 
         return call.enqueue(type, runtime::MarkerCommand{});
     NdRange range;
     POLDER_TRY(set_range(kernel, *on, queue.device(), sizes, range));
-    POLDER_TRY(check_svm(queue.device(), *arguments));
+    POLDER_TRY(check_addresses(queue.device(), *arguments));
     POLDER_ASSIGN(local, kernel.best_local_size(*on, queue.device(), range.global, range.local));
     range.local = local;
     POLDER_ASSIGN(code, kernel.code(*on, range.global, range.local));
@@ -332,7 +336,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSize(cl_command_que
         // CL_INVALID_VALUE: suggested_local_work_size is null.
         if (!suggested_local_work_size)
             return fail(Status::invalid_value);
-        POLDER_TRY(check_svm(queue->device(), *object->arguments()));
+        POLDER_TRY(check_addresses(queue->device(), *object->arguments()));
         NdRange range;
         POLDER_TRY(set_range(*object, *on, queue->device(), sizes, range));
         std::copy_n(range.local.begin(), work_dim, suggested_local_work_size);

@@ -22,6 +22,10 @@ bool any_svm(const runtime::Context& context) {
     return std::ranges::any_of(context.devices(), [](const auto& device) { return device->has_svm(); });
 }
 
+bool any_addresses(const runtime::Context& context) {
+    return std::ranges::any_of(context.devices(), [](const auto& device) { return device->has_addresses(); });
+}
+
 // A buffer, or null: then the kernel sees a null pointer.
 Result<void> set_buffer(Kernel& kernel, cl_uint index, size_t size, const void* value) {
     cl_mem buffer = nullptr;
@@ -143,6 +147,9 @@ Result<void> create_all(Program& program, cl_kernel* kernels) {
 }
 
 Result<void> set_device_pointer(Kernel& kernel, cl_uint index, cl_mem_device_address_ext value) {
+    // CL_INVALID_OPERATION: no device of the context has device addresses.
+    if (!any_addresses(kernel.context()))
+        return fail(Status::invalid_operation);
     // CL_INVALID_ARG_INDEX: the kernel has no argument arg_index, or that is not a pointer to global memory.
     if (index >= kernel.info().arguments.size() || kernel.info().arguments[index].kind != ArgumentKind::global_pointer)
         return fail(Status::invalid_arg_index);
@@ -224,9 +231,15 @@ Result<void> set_exec_info(Kernel& kernel, cl_kernel_exec_info name, size_t size
         if (!any_svm(kernel.context()))
             return fail(Status::invalid_operation);
         return set_indirect(kernel, &runtime::IndirectUses::svm, size, value);
-    // Every device has device allocations and device addresses.
-    case CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL: return set_indirect(kernel, &runtime::IndirectUses::unified, size, value);
-    case CL_KERNEL_EXEC_INFO_DEVICE_PTRS_EXT: return set_indirect(kernel, &runtime::IndirectUses::buffers, size, value);
+    case CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL:
+    case CL_KERNEL_EXEC_INFO_DEVICE_PTRS_EXT:
+        // CL_INVALID_OPERATION: no device of the context has device allocations or device addresses.
+        if (!any_addresses(kernel.context()))
+            return fail(Status::invalid_operation);
+        return set_indirect(kernel,
+                            name == CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL ? &runtime::IndirectUses::unified
+                                                                       : &runtime::IndirectUses::buffers,
+                            size, value);
     case CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL:
         return set_indirect_kind(kernel, runtime::Allocation::Kind::host, size, value);
     case CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL:

@@ -105,7 +105,8 @@ constexpr Option table[] = {
 
 constexpr const char* parameters_prose =
     "Parameters of the i-th device of a driver, counted from 0 within the driver, such as "
-    "`POCL_DISCRETE0_PARAMETERS=\"memory=256M,bandwidth=16G,latency=5us\"`. The keys of `POLDER_ALLOC_CONF` are "
+    "`POCL_DISCRETE0_PARAMETERS=\"memory=256M,bandwidth=16G,latency=5us\"` or "
+    "`POCL_PROXY0_PARAMETERS=\"icd=libpocl.so.2,platform=0,device=0,memory=1G\"`. The keys of `POLDER_ALLOC_CONF` are "
     "accepted too, for this device alone: `POCL_DISCRETE0_PARAMETERS=\"memory=256M,backend=caching\"`.";
 
 const char* documented_type(const Option& option) {

@@ -94,6 +94,7 @@ private:
     // For uses that are sorted by storage and range. Having the allocation guards of the storages.
     [[nodiscard]] Result<void> add_memory(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms);
     void want(const Use& use, SpaceId space, WantedList& blocks, WantedList& parts) const;
+    [[nodiscard]] Alignment replica_alignment(SpaceId space) const;
     void want_block(StorageImpl& storage, ByteRange range, SpaceId space, WantedList& blocks) const;
     [[nodiscard]] Result<void> add_blocks(std::span<const Wanted> wanted, SpaceId space, const LeaseTerms& terms);
     // With the storage's lock. A failure leaves the storage as it was; what was submitted is added to lease.after.

@@ -362,10 +362,17 @@ void DomainImpl::want(const Use& use, SpaceId space, WantedList& blocks, WantedL
     }
 }
 
+// Sub-buffers begin at multiples of what the device needs. Replicas do too, so that their addresses keep that alignment.
+Alignment DomainImpl::replica_alignment(SpaceId space) const {
+    const driver::Device* const device = space.is_host() ? nullptr : this->space(space).device();
+    return device ? std::max(block_alignment, Alignment{device->info().base_address_alignment}) : block_alignment;
+}
+
 void DomainImpl::want_block(StorageImpl& storage, ByteRange range, SpaceId space, WantedList& blocks) const {
+    const Alignment step = replica_alignment(space);
     const StorageGuard guard{storage};
     const auto growth_of = [&](ByteRange wanted) {
-        return storage.replicas().growth(space, wanted, storage.size(), block_alignment);
+        return storage.replicas().growth(space, wanted, storage.size(), step);
     };
     std::optional<Growth> growth = growth_of(range);
     while (growth && !blocks.empty() && blocks.back().storage == &storage &&
@@ -380,8 +387,9 @@ void DomainImpl::want_block(StorageImpl& storage, ByteRange range, SpaceId space
 
 Result<void> DomainImpl::add_blocks(std::span<const Wanted> wanted, SpaceId space, const LeaseTerms& terms) {
     SmallVector<LeaseRequest, 1> requests;
+    const Alignment alignment = replica_alignment(space);
     for (const Wanted& one : wanted)
-        requests.push_back({ByteCount{one.growth.range.size()}, block_alignment});
+        requests.push_back({ByteCount{one.growth.range.size()}, alignment});
     Allocator& pool = this->space(space).pool();
     LeaseGroup leased{pool, wanted.size()};
     if (Result<void> result = pool.lease(requests.view(), terms, leased.all()); !result) {

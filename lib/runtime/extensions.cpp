@@ -100,14 +100,30 @@ constexpr Feature feature_table[] = {
 };
 // clang-format on
 
+// Extensions that Polder implements without the device's compiler, and without addresses in kernels.
+constexpr std::string_view host_extensions[] = {"cl_ext_immutable_memory_objects",
+                                                "cl_khr_command_buffer",
+                                                "cl_khr_command_buffer_mutable_dispatch",
+                                                "cl_khr_create_command_queue",
+                                                "cl_khr_device_uuid",
+                                                "cl_khr_extended_versioning",
+                                                "cl_khr_priority_hints",
+                                                "cl_khr_semaphore",
+                                                "cl_khr_suggested_local_work_size",
+                                                "cl_khr_throttle_hints",
+                                                "cl_polder_memory_statistics"};
+
+bool contains(std::span<const std::string> list, std::string_view name) {
+    return std::ranges::find(list, name) != list.end();
+}
+
 // The platform reports what all its devices have.
 bool of_platform(const Extension& extension) {
     if (extension.owner == platform || extension.owner == both)
         return true;
     const std::span<const Ref<Device>> devices = Platform::get().devices();
-    return !devices.empty() && std::ranges::all_of(devices, [&](const Ref<Device>& device) {
-        return has_extension(extension, device->info().code.format);
-    });
+    return !devices.empty() &&
+           std::ranges::all_of(devices, [&](const Ref<Device>& device) { return offers(device->info(), extension); });
 }
 
 template <class Wanted>
@@ -134,44 +150,53 @@ std::span<const Extension> extensions() { return extension_table; }
 
 std::span<const Feature> features() { return feature_table; }
 
-bool is_offered(Needs needs, driver::CodeFormat format) {
-    return needs == Needs::nothing || format == driver::CodeFormat::host_function;
-}
-
 std::string platform_extension_names() { return names(of_platform); }
 
-bool has_extension(const Extension& extension, driver::CodeFormat format) {
-    const bool is_host = format == driver::CodeFormat::host_function;
+bool offers(const driver::DeviceInfo& device, const Extension& extension) {
+    const bool is_host_code = device.code.format == driver::CodeFormat::host_function;
     switch (extension.owner) {
     case platform: return false;
-    case both: return true;
-    case host_code: return is_host;
-    case other_code: return !is_host;
+    case both:
+        return !device.language || contains(device.language->extensions, extension.name) ||
+               std::ranges::find(host_extensions, extension.name) != std::end(host_extensions);
+    case host_code: return is_host_code;
+    case other_code: return !is_host_code && !device.language;
     }
     return false;
 }
 
-std::string device_extension_names(driver::CodeFormat format) {
-    return names([format](const Extension& extension) { return has_extension(extension, format); });
+bool offers(const driver::DeviceInfo& device, const Feature& feature) {
+    if (device.language)
+        return contains(device.language->features, feature.name);
+    return feature.needs == Needs::nothing || device.code.format == driver::CodeFormat::host_function;
+}
+
+bool offers_feature(const driver::DeviceInfo& device, std::string_view name) {
+    const auto* const feature = std::ranges::find(feature_table, name, &Feature::name);
+    return feature != std::end(feature_table) && offers(device, *feature);
+}
+
+std::string device_extension_names(const driver::DeviceInfo& device) {
+    return names([&device](const Extension& extension) { return offers(device, extension); });
 }
 
 std::vector<cl_name_version> platform_extension_versions() { return versions(of_platform); }
 
-std::vector<cl_name_version> device_extension_versions(driver::CodeFormat format) {
-    return versions([format](const Extension& extension) { return has_extension(extension, format); });
+std::vector<cl_name_version> device_extension_versions(const driver::DeviceInfo& device) {
+    return versions([&device](const Extension& extension) { return offers(device, extension); });
 }
 
-std::vector<cl_name_version> feature_versions(driver::CodeFormat format) {
+std::vector<cl_name_version> feature_versions(const driver::DeviceInfo& device) {
     std::vector<cl_name_version> list;
     for (const Feature& feature : feature_table)
-        if (is_offered(feature.needs, format))
+        if (offers(device, feature))
             list.push_back(name_version(feature.name, CL_MAKE_VERSION(3, 0, 0)));
     return list;
 }
 
-std::string il_names() {
+std::string il_names(const driver::DeviceInfo& device) {
     std::string text;
-    for (const cl_name_version& il : il_versions())
+    for (const cl_name_version& il : il_versions(device))
         text.append(text.empty() ? "" : " ")
             .append(il.name)
             .append("_" + std::to_string(CL_VERSION_MAJOR(il.version)) + "." +
@@ -179,10 +204,14 @@ std::string il_names() {
     return text;
 }
 
-std::vector<cl_name_version> il_versions() {
+std::vector<cl_name_version> il_versions(const driver::DeviceInfo& device) {
     std::vector<cl_name_version> list;
-    for (uint32_t minor = compiler::spirv_minor_version_max + 1; minor-- > 0;)
-        list.push_back(name_version("SPIR-V", CL_MAKE_VERSION(1, minor, 0)));
+    for (uint32_t minor = compiler::spirv_minor_version_max + 1; minor-- > 0;) {
+        const cl_version version = CL_MAKE_VERSION(1, minor, 0);
+        if (!device.language ||
+            std::ranges::find(device.language->spirv_versions, version) != device.language->spirv_versions.end())
+            list.push_back(name_version("SPIR-V", version));
+    }
     return list;
 }
 

@@ -33,7 +33,14 @@ TEST_P(DriverConformance, EveryWorkItemRunsOnce) {
     };
     const auto queue = make_queue();
     const auto kernel = load({.function = CountVisits::run});
+    const auto& language = device().info().language;
+    const bool has_uneven_groups = !language || language->work_groups == driver::LanguageLimits::WorkGroups::any;
     for (const Range& range : ranges) {
+        bool is_even = true;
+        for (size_t d = 0; d < 3; ++d)
+            is_even &= range.global[d] % range.local[d] == 0;
+        if (!is_even && !has_uneven_groups)
+            continue;
         const uint64_t items = range.global[0] * range.global[1] * range.global[2];
         const DeviceBytes out(device(), items * 4);
         const std::array<std::byte, 4> zero{};
@@ -84,7 +91,8 @@ TEST_P(DriverConformance, ArgumentsAreCopiedAndPointersTranslated) {
     const DeviceBytes variables(device(), 64);
     std::vector<uint32_t> numbers(count);
     std::iota(numbers.begin(), numbers.end(), 1);
-    const uint32_t variable = 1000;
+    // A device that compiles the source has variables of its own; the suite's source has none.
+    const uint32_t variable = device().info().language ? 0 : 1000;
     static_cast<void>(upload(*queue, in.at(), numbers.data(), count * 4));
     static_cast<void>(upload(*queue, variables.at(), &variable, 4));
     const auto kernel = load({.function = Scale::run});

@@ -68,6 +68,23 @@ Result<void> check_standard(const CompileInput& input, const BuildOptions& optio
     return fail(Status::compile_program_failure);
 }
 
+// The same module with what it was compiled from, for a driver that compiles it itself.
+std::shared_ptr<const Module> with_source(const std::shared_ptr<const Module>& module, const CompileInput& input) {
+    driver::SourceUnit unit;
+    if (input.language == CompileInput::Language::spirv)
+        unit.language = driver::SourceUnit::Language::spirv;
+    unit.text = input.source;
+    unit.options = input.options;
+    for (const NamedSource& header : input.headers)
+        unit.headers.push_back({header.name, header.text});
+    for (const SpecializationValue& value : input.specialization)
+        unit.constants.push_back(
+            {value.id, std::string(reinterpret_cast<const char*>(value.bytes.data()), value.bytes.size())});
+    CompiledModule::Parts parts = static_cast<const CompiledModule&>(*module).parts();
+    parts.source.units.push_back(std::move(unit));
+    return std::make_shared<const CompiledModule>(std::move(parts));
+}
+
 // Clang says compile_program_failure; clBuildProgram has its own code.
 Status failure_of(const CompileInput& input, Status status) {
     return input.is_build && status == Status::compile_program_failure ? Status::build_program_failure : status;
@@ -94,6 +111,8 @@ Result<std::shared_ptr<const Module>> compile(const CompileInput& input, std::st
     }
     if (!result)
         return fail(failure_of(input, result.error().status()), std::string{result.error().detail()});
+    if (input.target.code.format == driver::CodeFormat::opencl_c)
+        return with_source(*result, input);
     return result;
 }
 

@@ -87,8 +87,13 @@ Result<std::shared_ptr<const Module>> link_parsed(const LinkInput& input, const 
     } else {
         parts.bitcode = write_bitcode(**whole);
     }
-    for (const auto& module : input.modules)
+    for (const auto& module : input.modules) {
         parts.options.is_optimized &= impl(module).options().is_optimized;
+        const driver::SourceProgram& source = impl(module).source();
+        parts.source.units.insert(parts.source.units.end(), source.units.begin(), source.units.end());
+    }
+    parts.source.link_options = input.options;
+    parts.source.is_build = input.is_build;
     return std::make_shared<const CompiledModule>(std::move(parts));
 }
 

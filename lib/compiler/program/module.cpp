@@ -128,6 +128,52 @@ ProgramVariables get_variables(ByteReader& in) {
     return variables;
 }
 
+void put(ByteWriter& out, const driver::SourceProgram& source) {
+    out.put(uint64_t{source.units.size()});
+    for (const driver::SourceUnit& unit : source.units) {
+        out.put(unit.language);
+        out.put(std::string_view{unit.text});
+        out.put(std::string_view{unit.options});
+        out.put(uint64_t{unit.headers.size()});
+        for (const auto& [name, text] : unit.headers) {
+            out.put(std::string_view{name});
+            out.put(std::string_view{text});
+        }
+        out.put(uint64_t{unit.constants.size()});
+        for (const auto& [id, value] : unit.constants) {
+            out.put(id);
+            out.put(std::string_view{value});
+        }
+    }
+    out.put(std::string_view{source.link_options});
+    out.put(source.is_build);
+}
+
+driver::SourceUnit get_source_unit(ByteReader& in) {
+    driver::SourceUnit unit;
+    unit.language = in.get<driver::SourceUnit::Language>();
+    unit.text = in.get_string();
+    unit.options = in.get_string();
+    for (uint64_t left = in.get_count(); left > 0 && in.ok(); --left) {
+        std::string name = in.get_string();
+        unit.headers.push_back({std::move(name), in.get_string()});
+    }
+    for (uint64_t left = in.get_count(); left > 0 && in.ok(); --left) {
+        const auto id = in.get<uint32_t>();
+        unit.constants.push_back({id, in.get_string()});
+    }
+    return unit;
+}
+
+driver::SourceProgram get_source(ByteReader& in) {
+    driver::SourceProgram source;
+    for (uint64_t left = in.get_count(); left > 0 && in.ok(); --left)
+        source.units.push_back(get_source_unit(in));
+    source.link_options = in.get_string();
+    source.is_build = in.get<bool>();
+    return source;
+}
+
 // The body without its hash, when that is right.
 std::optional<std::string_view> checked_body(std::span<const std::byte> bytes) {
     const std::string_view all{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -150,6 +196,7 @@ std::vector<std::byte> CompiledModule::serialize() const {
         put(out, kernel);
     put(out, parts_.variables);
     out.put(parts_.options.is_optimized);
+    put(out, parts_.source);
     out.put_raw(hash_of(out.bytes()));
     const auto* bytes = reinterpret_cast<const std::byte*>(out.bytes().data());
     return {bytes, bytes + out.bytes().size()};
@@ -169,6 +216,7 @@ Result<std::shared_ptr<const Module>> Module::deserialize(std::span<const std::b
         parts.kernels.push_back(get_kernel(in));
     parts.variables = get_variables(in);
     parts.options.is_optimized = in.get<bool>();
+    parts.source = get_source(in);
     if (!in.ok() || !in.at_end())
         return fail(Status::invalid_binary, "malformed");
     return std::make_shared<const CompiledModule>(std::move(parts));

@@ -25,6 +25,8 @@ public:
         std::vector<KernelInfo> kernels;
         ProgramVariables variables;
         CodeOptions options;
+        // For targets whose driver compiles the source itself; empty otherwise.
+        driver::SourceProgram source;
     };
     explicit CompiledModule(Parts parts) : parts_(std::move(parts)) {}
 
@@ -36,6 +38,8 @@ public:
     [[nodiscard]] std::string_view bitcode() const { return parts_.bitcode; }
     [[nodiscard]] std::string_view host_bitcode() const { return parts_.host_bitcode; }
     [[nodiscard]] const CodeOptions& options() const { return parts_.options; }
+    [[nodiscard]] const driver::SourceProgram& source() const { return parts_.source; }
+    [[nodiscard]] const Parts& parts() const { return parts_; }
 
 private:
     Parts parts_;

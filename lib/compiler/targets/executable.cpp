@@ -3,6 +3,7 @@
 
 #include "host/executable.h"
 #include "program/paths.h"
+#include "source/executable.h"
 
 #include <compiler/compiler.h>
 
@@ -22,6 +23,10 @@ Result<std::shared_ptr<Executable>> open_zeroed(std::shared_ptr<const Module> mo
         if (zeroed != ZeroedMemory{})
             break;
         return make_nvptx_executable(std::move(module), target);
+    case driver::CodeFormat::opencl_c:
+        if (zeroed != ZeroedMemory{})
+            break;
+        return make_source_executable(std::move(module));
     default: break;
     }
     return fail(Status::compiler_not_available, "error: no code can be generated in the format of this device");

@@ -115,8 +115,12 @@ std::vector<Devices> groups_of(const Devices& devices, bool is_source) {
         const auto shares = [&](const Devices& group) {
             const compiler::Target& target = device->target();
             const compiler::Target& other = group.front()->target();
-            return &target == &other ||
-                   (is_source && target.extensions == other.extensions && target.features == other.features);
+            // A driver that compiles itself needs a module that keeps its source.
+            const auto needs_source = [](const compiler::Target& of) {
+                return of.code.format == driver::CodeFormat::opencl_c;
+            };
+            return &target == &other || (is_source && needs_source(target) == needs_source(other) &&
+                                         target.extensions == other.extensions && target.features == other.features);
         };
         const auto group = std::ranges::find_if(groups, shares);
         if (group == groups.end())
@@ -148,7 +152,12 @@ public:
             POLDER_ASSIGN(opened, compiler::open_zeroed(module_, device.target(), zeroed_));
             executable = std::move(opened);
         }
-        return make_ref<DeviceCode>(device, executable, module_);
+        Ref<DeviceCode> code = make_ref<DeviceCode>(device, executable, module_);
+        // What another compiler has to say belongs in the build's log.
+        if (device.target().code.format == driver::CodeFormat::opencl_c)
+            for (const compiler::KernelInfo& kernel : module_->kernels())
+                POLDER_TRY(code->kernel(kernel));
+        return code;
     }
 
 private:

@@ -12,10 +12,10 @@ compiler::Target describe_target(const driver::DeviceInfo& info) {
     compiler::Target target;
     target.code = info.code;
     for (const Extension& extension : extensions())
-        if (has_extension(extension, info.code.format))
+        if (offers(info, extension))
             target.extensions.emplace_back(extension.name);
     for (const Feature& feature : features())
-        if (is_offered(feature.needs, info.code.format))
+        if (offers(info, feature))
             target.features.emplace_back(feature.name);
     return target;
 }
@@ -30,7 +30,7 @@ const compiler::Target* shared_target(compiler::Target target) {
 
     const Lock lock(targets.mutex);
     for (const auto& known : targets.list)
-        if (known->code == target.code)
+        if (known->code == target.code && known->extensions == target.extensions && known->features == target.features)
             return known.get();
     targets.list.push_back(std::make_unique<const compiler::Target>(std::move(target)));
     return targets.list.back().get();
@@ -70,14 +70,17 @@ void Device::give_queue(driver::Queue* queue) noexcept {
 }
 
 uint64_t max_allocation_bytes(const Device& device) {
-    // One buffer may have all there is.
-    return device.info().memory_bytes;
+    // One buffer may have all there is, unless the driver cannot give that much at once.
+    const driver::DeviceInfo& info = device.info();
+    return info.allocation_bytes_max != 0 ? std::min(info.allocation_bytes_max, info.memory_bytes) : info.memory_bytes;
 }
 
 uint64_t max_constant_bytes(const Device& device) {
     // Constant memory is global memory here, and a larger buffer works too. Applications take the figure for what can
     // be read fast from everywhere, so it is about what a core's second cache holds; 64 KiB must be there.
     constexpr uint64_t cached_bytes = 1u << 20;
+    if (device.info().language)
+        return device.info().language->constant_bytes_max;
     return std::min(max_allocation_bytes(device), cached_bytes);
 }
 

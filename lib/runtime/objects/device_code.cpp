@@ -116,7 +116,8 @@ Result<std::unique_ptr<LoadedCode>> DeviceCode::load(const compiler::KernelInfo&
 
 Result<DeviceAddress> DeviceCode::program_variables() {
     const compiler::ProgramVariables& variables = module_->program_variables();
-    if (variables.image.empty())
+    // A driver that compiles the source has variables of its own.
+    if (variables.image.empty() || device_.info().code.format == driver::CodeFormat::opencl_c)
         return DeviceAddress{};
     const Lock lock(mutex_);
     if (!variables_) {

@@ -61,7 +61,10 @@ Ref<DeviceCode> Program::code(const Device& device) const {
 BuiltModule::WorkGroups Program::work_groups(const Device& device) const {
     const Lock lock(mutex_);
     const DeviceBuild* build = find_executable(device);
-    return build ? build->built->work_groups : BuiltModule::WorkGroups::uniform;
+    const std::optional<driver::LanguageLimits>& language = device.info().language;
+    if (!build || (language && language->work_groups == driver::LanguageLimits::WorkGroups::uniform))
+        return BuiltModule::WorkGroups::uniform;
+    return build->built->work_groups;
 }
 
 std::shared_ptr<const BuiltModule> Program::any_executable() const {

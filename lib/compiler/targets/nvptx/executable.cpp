@@ -5,6 +5,7 @@
 #include "crash_guard.h"
 #include "program/byte_stream.h"
 #include "program/cache.h"
+#include "targets/parameters.h"
 
 #include <base/mutex.h>
 
@@ -69,16 +70,6 @@ Result<PtxKernel> make_kernel(const PtxRequest& request) {
     return kernel;
 }
 
-driver::KernelParameter parameter_of(const KernelArgument& argument) {
-    using Kind = driver::KernelParameter::Kind;
-    switch (argument.kind) {
-    case ArgumentKind::global_pointer: return {Kind::global_pointer, argument.offset, argument.size};
-    case ArgumentKind::constant_pointer: return {Kind::constant_pointer, argument.offset, argument.size};
-    case ArgumentKind::local_pointer: return {Kind::local_pointer, argument.offset, argument.size};
-    default: return {Kind::value, argument.offset, argument.size};
-    }
-}
-
 class NvptxExecutable final : public Executable {
 public:
     NvptxExecutable(std::shared_ptr<const Module> module, const Target& target)
@@ -117,8 +108,7 @@ private:
                             " bytes of local memory; the device has " + std::to_string(target_.local_memory_bytes));
         auto entry = std::make_unique<Entry>();
         entry->kernel = std::move(kernel);
-        for (const KernelArgument& argument : info.arguments)
-            entry->parameters.push_back(parameter_of(argument));
+        entry->parameters = parameters_of(info);
         entry->code = driver::TargetCode{.format = driver::CodeFormat::ptx,
                                          .code = entry->kernel.text,
                                          .entry = info.name,

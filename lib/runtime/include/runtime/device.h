@@ -52,6 +52,8 @@ public:
 
     // SVM is offered by devices that compute in host memory.
     [[nodiscard]] bool has_svm() const { return space_->id().is_host(); }
+    // Kernels see memory by its address. Drivers that compile the source themselves may have handles instead.
+    [[nodiscard]] bool has_addresses() const { return info().code.format != driver::CodeFormat::opencl_c; }
     // Images are descriptors that the built-in functions of host code read.
     [[nodiscard]] bool has_images() const { return info().code.format == driver::CodeFormat::host_function; }
     // What programs are compiled for. Sub-devices share their root's, and so do devices that need the same code:

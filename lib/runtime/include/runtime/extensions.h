@@ -3,7 +3,7 @@
 #pragma once
 
 #include <CL/cl.h>
-#include <polder/code.h>
+#include <polder/driver.h>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,21 +33,23 @@ struct Feature {
 
 [[nodiscard]] std::span<const Extension> extensions();
 [[nodiscard]] std::span<const Feature> features();
-// Whether a device that takes such code has what `needs` names.
-[[nodiscard]] bool is_offered(Needs needs, driver::CodeFormat format);
 
 // The names with a space between two, as CL_DEVICE_EXTENSIONS and CL_PLATFORM_EXTENSIONS have them.
 [[nodiscard]] std::string platform_extension_names();
-[[nodiscard]] std::string device_extension_names(driver::CodeFormat format);
+[[nodiscard]] std::string device_extension_names(const driver::DeviceInfo& device);
 [[nodiscard]] std::vector<cl_name_version> platform_extension_versions();
-[[nodiscard]] std::vector<cl_name_version> device_extension_versions(driver::CodeFormat format);
-// Whether a device that takes such code has it.
-[[nodiscard]] bool has_extension(const Extension& extension, driver::CodeFormat format);
-[[nodiscard]] std::vector<cl_name_version> feature_versions(driver::CodeFormat format);
+[[nodiscard]] std::vector<cl_name_version> device_extension_versions(const driver::DeviceInfo& device);
+[[nodiscard]] std::vector<cl_name_version> feature_versions(const driver::DeviceInfo& device);
+
+// Whether a device has what the tables name. Those whose driver compiles kernels itself have only what that compiler
+// and Polder both have.
+[[nodiscard]] bool offers(const driver::DeviceInfo& device, const Extension& extension);
+[[nodiscard]] bool offers(const driver::DeviceInfo& device, const Feature& feature);
+[[nodiscard]] bool offers_feature(const driver::DeviceInfo& device, std::string_view name);
 
 // The intermediate languages that programs are made from, newest first: "SPIR-V_1.6 …".
-[[nodiscard]] std::string il_names();
-[[nodiscard]] std::vector<cl_name_version> il_versions();
+[[nodiscard]] std::string il_names(const driver::DeviceInfo& device);
+[[nodiscard]] std::vector<cl_name_version> il_versions(const driver::DeviceInfo& device);
 
 [[nodiscard]] cl_name_version name_version(std::string_view name, cl_version version);
 

@@ -1,0 +1,69 @@
+// ForeignContext: one device of another OpenCL implementation and a context of its own for it.
+//
+// Owned by the ProxyDevice. Once the device is lost (its implementation says so, or the process forked) it stays so: the
+// implementation is then called to release objects only, and in the child of a fork not at all. Any thread.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <polder/driver.h>
+#include <proxy/icd.h>
+#include <string>
+
+namespace polder::proxy {
+
+class ForeignContext {
+public:
+    [[nodiscard]] static Result<std::unique_ptr<ForeignContext>> open(const ForeignDevice& device);
+    ForeignContext(const ForeignContext&) = delete;
+    ForeignContext& operator=(const ForeignContext&) = delete;
+    ~ForeignContext();
+
+    const cl_icd_dispatch& cl;
+    const cl_platform_id platform;
+    const cl_device_id device;
+    const cl_context handle;
+    const std::string name;
+    const cl_version version;  // of the device
+
+    // An in-order queue with profiling.
+    [[nodiscard]] Result<cl_command_queue> create_queue() const;
+
+    // What a failed call means here: the three codes for memory and resources stay, everything else is
+    // out_of_resources. `what` is the call.
+    [[nodiscard]] Error error(cl_int code, const char* what) const;
+
+    [[nodiscard]] bool is_lost() const { return is_lost_.load(std::memory_order_relaxed); }
+    // Reports the first loss.
+    void lose(const char* what, cl_int code);
+    void lose_in_child() {
+        is_child_.store(true, std::memory_order_relaxed);
+        is_lost_.store(true, std::memory_order_relaxed);
+    }
+    [[nodiscard]] bool may_release() const { return !is_child_.load(std::memory_order_relaxed); }
+
+    // The implementation's device clock as ours, from what was seen so far: an operation that it says ended at `end` has
+    // ended by `now_ns`. Never behind `now_ns`.
+    [[nodiscard]] uint64_t to_host_ns(uint64_t device_ns, uint64_t end, uint64_t now_ns);
+
+private:
+    ForeignContext(const ForeignDevice& of, cl_context context, std::string device_name, cl_version device_version)
+        : cl(*of.functions), platform(of.platform), device(of.device), handle(context), name(std::move(device_name)),
+          version(device_version) {}
+
+    std::atomic<bool> is_lost_{false};
+    std::atomic<bool> is_child_{false};
+    std::atomic<int64_t> clock_offset_ns_{INT64_MAX};  // ours minus theirs, the smallest seen
+};
+
+// A fact of a device; `otherwise` when the implementation does not know the question.
+template <class Value>
+[[nodiscard]] Value ask(const cl_icd_dispatch& cl, cl_device_id device, cl_device_info what, Value otherwise = {}) {
+    Value value{};
+    return cl.clGetDeviceInfo(device, what, sizeof value, &value, nullptr) == CL_SUCCESS ? value : otherwise;
+}
+[[nodiscard]] std::string ask_text(const cl_icd_dispatch& cl, cl_device_id device, cl_device_info what);
+[[nodiscard]] std::vector<cl_name_version> ask_versions(const cl_icd_dispatch& cl, cl_device_id device,
+                                                        cl_device_info what);
+
+}  // namespace polder::proxy

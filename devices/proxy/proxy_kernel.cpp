@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <cstring>
+#include <proxy/proxy_kernel.h>
+
+namespace polder::proxy {
+namespace {
+
+using Kind = driver::KernelParameter::Kind;
+
+uint64_t word_at(const std::vector<std::byte>& bytes, uint32_t offset) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + offset, sizeof word);
+    return word;
+}
+
+template <class Value>
+uint64_t ask_kernel(const ForeignContext& context, cl_kernel kernel, cl_kernel_work_group_info what) {
+    Value value{};
+    const cl_int code =
+        context.cl.clGetKernelWorkGroupInfo(kernel, context.device, what, sizeof value, &value, nullptr);
+    return code == CL_SUCCESS ? value : 0;
+}
+
+} // namespace
+
+Result<std::unique_ptr<driver::LoadedKernel>> ProxyKernel::load(ForeignContext& context, ProxyMemory& memory,
+                                                                ProgramCache& programs,
+                                                                const driver::TargetCode& code) {
+    POLDER_ASSIGN(program, programs.get(context, *code.program));
+    cl_int status = CL_SUCCESS;
+    const cl_kernel kernel = context.cl.clCreateKernel(program->handle(), code.entry.c_str(), &status);
+    if (!kernel)
+        return fail(context.error(status, ("clCreateKernel of " + code.entry).c_str()));
+    cl_uint arguments = 0;
+    status = context.cl.clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof arguments, &arguments, nullptr);
+    if (status != CL_SUCCESS || arguments != code.parameters.size()) {
+        context.cl.clReleaseKernel(kernel);
+        return fail(Status::out_of_resources, context.name + ": kernel " + code.entry + " has other arguments there");
+    }
+    driver::KernelLimits limits;
+    limits.max_work_group_size = ask_kernel<size_t>(context, kernel, CL_KERNEL_WORK_GROUP_SIZE);
+    limits.local_bytes = ask_kernel<cl_ulong>(context, kernel, CL_KERNEL_LOCAL_MEM_SIZE);
+    limits.private_bytes_per_work_item = ask_kernel<cl_ulong>(context, kernel, CL_KERNEL_PRIVATE_MEM_SIZE);
+    limits.preferred_multiple =
+        std::max<uint64_t>(1, ask_kernel<size_t>(context, kernel, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE));
+    return std::unique_ptr<driver::LoadedKernel>(
+        new ProxyKernel(context, memory, std::move(program), kernel, code, limits));
+}
+
+ProxyKernel::ProxyKernel(ForeignContext& context, ProxyMemory& memory, std::shared_ptr<ProxyProgram> program,
+                         cl_kernel handle, const driver::TargetCode& code, const driver::KernelLimits& limits)
+    : LoadedKernel(limits), context_(context), memory_(memory), program_(std::move(program)), handle_(handle),
+      parameters_(code.parameters.begin(), code.parameters.end()) {}
+
+ProxyKernel::~ProxyKernel() {
+    if (context_.may_release())
+        context_.cl.clReleaseKernel(handle_);
+}
+
+LaunchWork ProxyKernel::work_of(const driver::LaunchOperation& operation) {
+    LaunchWork launch;
+    launch.kernel = static_cast<const ProxyKernel*>(operation.kernel);
+    launch.work_dim = operation.work_dim;
+    for (uint32_t d = 0; d < 3; ++d) {
+        launch.global_offset[d] = operation.global_offset[d];
+        launch.global_size[d] = operation.global_size[d];
+        launch.local_size[d] = operation.local_size[d];
+    }
+    launch.local_argument_bytes = operation.local_argument_bytes;
+    launch.arguments.assign(operation.arguments.begin(), operation.arguments.end());
+    return launch;
+}
+
+// A __local argument holds where it begins; it ends where the next one begins, or where the launch's local memory ends.
+uint64_t ProxyKernel::local_size(const LaunchWork& launch, uint64_t begin) const {
+    const uint64_t end = limits().local_bytes + launch.local_argument_bytes;
+    uint64_t next = end > begin ? end : begin + launch.local_argument_bytes;
+    for (const driver::KernelParameter& parameter : parameters_)
+        if (parameter.kind == Kind::local_pointer)
+            if (const uint64_t other = word_at(launch.arguments, parameter.offset); other > begin)
+                next = std::min(next, other);
+    return next - begin;
+}
+
+cl_int ProxyKernel::set_argument(cl_uint index, const LaunchWork& launch) const {
+    const driver::KernelParameter& parameter = parameters_[index];
+    const cl_icd_dispatch& cl = context_.cl;
+    if (parameter.kind == Kind::value)
+        return cl.clSetKernelArg(handle_, index, parameter.size, launch.arguments.data() + parameter.offset);
+    const uint64_t word = word_at(launch.arguments, parameter.offset);
+    if (parameter.kind == Kind::local_pointer)
+        return cl.clSetKernelArg(handle_, index, local_size(launch, word), nullptr);
+    cl_mem buffer = nullptr;
+    if (word != 0)
+        if (const cl_int code = memory_.buffer_at(DeviceAddress{word}, buffer))
+            return code;
+    return cl.clSetKernelArg(handle_, index, sizeof buffer, &buffer);
+}
+
+cl_int ProxyKernel::set_arguments(const LaunchWork& launch) const {
+    const uint64_t generation = memory_.generation();
+    const bool is_known = set_.size() == launch.arguments.size() && set_generation_ == generation;
+    const bool has_same_locals = is_known && set_local_bytes_ == launch.local_argument_bytes;
+    for (cl_uint i = 0; i < parameters_.size(); ++i) {
+        const driver::KernelParameter& parameter = parameters_[i];
+        const bool is_local = parameter.kind == Kind::local_pointer;
+        if (is_known && (!is_local || has_same_locals) &&
+            std::memcmp(set_.data() + parameter.offset, launch.arguments.data() + parameter.offset, parameter.size) ==
+                0)
+            continue;
+        if (const cl_int code = set_argument(i, launch)) {
+            set_.clear();
+            return code;
+        }
+    }
+    set_.assign(launch.arguments.begin(), launch.arguments.end());
+    set_local_bytes_ = launch.local_argument_bytes;
+    set_generation_ = generation;
+    return CL_SUCCESS;
+}
+
+cl_int ProxyKernel::enqueue(const LaunchWork& launch, cl_command_queue queue, std::span<const cl_event> waits,
+                            cl_event& done) const {
+    const Lock lock(mutex_);
+    if (const cl_int code = set_arguments(launch))
+        return code;
+    return context_.cl.clEnqueueNDRangeKernel(queue, handle_, launch.work_dim, launch.global_offset, launch.global_size,
+                                              launch.local_size, static_cast<cl_uint>(waits.size()),
+                                              waits.empty() ? nullptr : waits.data(), &done);
+}
+
+}  // namespace polder::proxy

@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <proxy/proxy_memory.h>
+
+namespace polder::proxy {
+namespace {
+
+// Nothing is mapped there, so that a host thread that takes an address for a pointer faults at once.
+constexpr uint64_t first_address = uint64_t{1} << 50;
+constexpr uint64_t address_bytes = uint64_t{1} << 46;
+
+} // namespace
+
+Result<std::unique_ptr<ProxyMemory>> ProxyMemory::create(ForeignContext& context, const driver::DeviceInfo& info) {
+    POLDER_ASSIGN(queue, context.create_queue());
+    return std::unique_ptr<ProxyMemory>(new ProxyMemory(context, info, queue));
+}
+
+ProxyMemory::ProxyMemory(ForeignContext& context, const driver::DeviceInfo& info, cl_command_queue queue)
+    : context_(context), base_(first_address + info.space.value * address_bytes), total_(info.memory_bytes),
+      allocation_max_(info.allocation_bytes_max), granularity_(info.base_address_alignment), queue_(queue),
+      addresses_({DeviceAddress{base_}, ByteCount{address_bytes}, Alignment{4096}}) {}
+
+ProxyMemory::~ProxyMemory() {
+    if (!context_.may_release())
+        return;
+    const Lock lock(mutex_);
+    for (auto& [address, region] : regions_) {
+        release_parts(region);
+        context_.cl.clReleaseMemObject(region.buffer);
+    }
+    context_.cl.clReleaseCommandQueue(queue_);
+}
+
+// Written in two places, for implementations that allocate at first use.
+cl_int ProxyMemory::make_buffer(uint64_t size, cl_mem& buffer) {
+    cl_int code = CL_SUCCESS;
+    buffer = context_.cl.clCreateBuffer(context_.handle, CL_MEM_READ_WRITE, size, nullptr, &code);
+    if (!buffer)
+        return code == CL_SUCCESS ? CL_MEM_OBJECT_ALLOCATION_FAILURE : code;
+    const char byte = 0;
+    code = context_.cl.clEnqueueWriteBuffer(queue_, buffer, CL_TRUE, size - 1, 1, &byte, 0, nullptr, nullptr);
+    if (code == CL_SUCCESS)
+        return code;
+    context_.cl.clReleaseMemObject(buffer);
+    return code;
+}
+
+Result<driver::Memory> ProxyMemory::reserve(ByteCount size) {
+    const uint64_t bytes = granularity_.round_up(size.value);
+    if (context_.is_lost())
+        return fail(Status::mem_object_allocation_failure, context_.name + " is lost");
+    const Lock lock(mutex_);
+    if (bytes < size.value || bytes > allocation_max_ || bytes > total_ - reserved_)
+        return fail(Status::mem_object_allocation_failure,
+                    context_.name + " has no " + std::to_string(size.value) + " bytes in one buffer");
+    const auto block = addresses_.allocate(ByteCount{bytes}, std::max(granularity_, Alignment{4096}));
+    if (!block)
+        return fail(Status::mem_object_allocation_failure, "no addresses for " + std::to_string(bytes) + " bytes");
+    cl_mem buffer = nullptr;
+    if (const cl_int code = make_buffer(bytes, buffer)) {
+        addresses_.free(*block);
+        context_.lose("clCreateBuffer", code);
+        return fail(Status::mem_object_allocation_failure,
+                    std::string(context_.error(code, "clCreateBuffer").detail()));
+    }
+    const DeviceAddress address = DeviceAddress{base_ + block->offset};
+    regions_.emplace(address.value, Region{*block, bytes, buffer, {}});
+    reserved_ += bytes;
+    return driver::Memory{address, bytes};
+}
+
+void ProxyMemory::release_parts(Region& region) {
+    generation_.fetch_add(1, std::memory_order_acq_rel);
+    if (context_.may_release())
+        for (const auto& [offset, part] : region.parts)
+            context_.cl.clReleaseMemObject(part);
+    region.parts.clear();
+}
+
+void ProxyMemory::release(driver::Memory memory) {
+    const Lock lock(mutex_);
+    const auto found = regions_.find(memory.address.value);
+    assert(found != regions_.end());
+    release_parts(found->second);
+    if (context_.may_release())
+        context_.cl.clReleaseMemObject(found->second.buffer);
+    addresses_.free(found->second.block);
+    reserved_ -= memory.size;
+    regions_.erase(found);
+}
+
+ByteCount ProxyMemory::available() const {
+    const Lock lock(mutex_);
+    return ByteCount{context_.is_lost() ? 0 : total_ - reserved_};
+}
+
+ProxyMemory::Place ProxyMemory::resolve(DeviceAddress address) const {
+    const Lock lock(mutex_);
+    const auto found = std::prev(regions_.upper_bound(address.value));
+    return {found->second.buffer, address.value - found->first};
+}
+
+cl_int ProxyMemory::buffer_at(DeviceAddress address, cl_mem& buffer) {
+    const Lock lock(mutex_);
+    const auto found = std::prev(regions_.upper_bound(address.value));
+    Region& region = found->second;
+    const uint64_t offset = address.value - found->first;
+    if (offset == 0) {
+        buffer = region.buffer;
+        return CL_SUCCESS;
+    }
+    if (const auto known = region.parts.find(offset); known != region.parts.end()) {
+        buffer = known->second;
+        return CL_SUCCESS;
+    }
+    const cl_buffer_region range{offset, region.size - offset};
+    cl_int code = CL_SUCCESS;
+    buffer =
+        context_.cl.clCreateSubBuffer(region.buffer, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &range, &code);
+    if (!buffer)
+        return code == CL_SUCCESS ? CL_OUT_OF_RESOURCES : code;
+    region.parts.emplace(offset, buffer);
+    return CL_SUCCESS;
+}
+
+} // namespace polder::proxy

@@ -1,0 +1,68 @@
+// ProxyMemory: another implementation's memory as numbers. Each region is one of its buffers (a handle); the numbers that are
+// handed out for it come from a range of the driver's own, where nothing is mapped, so that an address is a region and an
+// offset. A kernel's argument is a sub-buffer from the offset to the region's end, made once for each offset and kept as
+// long as the region: no command uses a region that is released, but any may use one that is not.
+//
+// A region is written once when it is made, so that an implementation that allocates at first use fails here and not in
+// a command. Any thread.
+#pragma once
+
+#include <base/mutex.h>
+#include <bufalloc/region_allocator.h>
+
+#include <map>
+#include <polder/driver.h>
+#include <proxy/foreign_context.h>
+#include <unordered_map>
+
+namespace polder::proxy {
+
+class ProxyMemory {
+public:
+    struct Place {
+        cl_mem buffer = nullptr;  // of the whole region
+        uint64_t offset = 0;
+    };
+
+    [[nodiscard]] static Result<std::unique_ptr<ProxyMemory>> create(ForeignContext& context,
+                                                                     const driver::DeviceInfo& info);
+    ProxyMemory(const ProxyMemory&) = delete;
+    ProxyMemory& operator=(const ProxyMemory&) = delete;
+    ~ProxyMemory();
+
+    [[nodiscard]] Result<driver::Memory> reserve(ByteCount size);
+    void release(driver::Memory memory);
+    [[nodiscard]] ByteCount available() const;
+
+    // Of an address that was handed out.
+    [[nodiscard]] Place resolve(DeviceAddress address) const;
+    // The buffer that begins at `address`, for clSetKernelArg. It stays as long as `generation` is the same.
+    [[nodiscard]] cl_int buffer_at(DeviceAddress address, cl_mem& buffer);
+    // Changes before a buffer goes that buffer_at has handed out.
+    [[nodiscard]] uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+
+private:
+    struct Region {
+        RegionAllocator::Block block;
+        uint64_t size;
+        cl_mem buffer;
+        std::unordered_map<uint64_t, cl_mem> parts;  // by offset
+    };
+    ProxyMemory(ForeignContext& context, const driver::DeviceInfo& info, cl_command_queue queue);
+    [[nodiscard]] cl_int make_buffer(uint64_t size, cl_mem& buffer);
+    void release_parts(Region& region) POLDER_REQUIRES(mutex_);
+
+    ForeignContext& context_;
+    const uint64_t base_;
+    const uint64_t total_;
+    const uint64_t allocation_max_;
+    const Alignment granularity_;
+    const cl_command_queue queue_;  // for what a new region needs
+    mutable Mutex mutex_;
+    RegionAllocator addresses_ POLDER_GUARDED_BY(mutex_);
+    std::map<uint64_t, Region> regions_ POLDER_GUARDED_BY(mutex_);  // by address
+    uint64_t reserved_ POLDER_GUARDED_BY(mutex_) = 0;
+    std::atomic<uint64_t> generation_{1};
+};
+
+}  // namespace polder::proxy

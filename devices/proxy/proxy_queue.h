@@ -1,0 +1,146 @@
+// ProxyQueue: a driver::Queue on an in-order queue of another OpenCL implementation.
+//
+// An operation is *pushed*, that is, enqueued there, by the submitting thread when the implementation can do all of it:
+// its waits are then events of queues of the same context. What needs the host stays *pending*, and so does everything
+// after it: operations that wait for another driver's queue or another device's, and host operations. A thread that
+// waits for the queue executes pending operations; `flush` has the queue's own thread do it.
+//
+// Every pushed operation is a *flight* with an event. Whoever waits for a value waits for its event, then publishes
+// everything up to it: times and failures first, then the counter. No callback of the implementation is used: they run in
+// its threads, under locks that Polder does not know.
+//
+// Threads: see driver::Queue. The mutex is not held while the host waits for anything.
+#pragma once
+
+#include <base/fork.h>
+#include <base/mutex.h>
+
+#include <deque>
+#include <host/failure_log.h>
+#include <limits>
+#include <optional>
+#include <proxy/proxy_operation.h>
+#include <pthread.h>
+
+namespace polder::proxy {
+
+class ProxyQueue final : public driver::Queue, private ForkParticipant {
+public:
+    [[nodiscard]] static Result<std::unique_ptr<driver::Queue>> create(ForeignContext& context, ProxyMemory& memory);
+    ProxyQueue(const ProxyQueue&) = delete;
+    ProxyQueue& operator=(const ProxyQueue&) = delete;
+    ~ProxyQueue() override;
+
+    driver::Timepoint copy(const driver::CopyOperation& operation, const driver::Submission& submission) override;
+    driver::Timepoint fill(const driver::FillOperation& operation, const driver::Submission& submission) override;
+    driver::Timepoint launch(const driver::LaunchOperation& operation, const driver::Submission& submission) override;
+    driver::Timepoint call(const driver::HostOperation& operation, const driver::Submission& submission) override;
+    driver::Timepoint marker(const driver::Submission& submission) override;
+
+    void flush() override;
+    void wait(uint64_t value) override;
+    [[nodiscard]] Status status(uint64_t value) const override;
+
+private:
+    // A pushed operation that has not been published. Its values are those behind `completed()`, without gaps.
+    struct Flight {
+        uint64_t value;
+        cl_event first;  // of several commands; null: the last one is the only one
+        cl_event last;  // null: nothing was enqueued; it ends with what is before it
+        Status status;  // as known so far
+        driver::OperationTimes* times;
+        uint64_t pushed_ns;  // when `times` are asked for
+        std::vector<driver::Timepoint> after;  // published before it; when one has failed, it has, too
+        std::vector<uint64_t> own_waits;  // likewise
+        bool has_failed_wait = false;
+        std::vector<std::byte> kept;  // host memory that its commands read
+    };
+    // The commands of one operation.
+    struct Pushed {
+        cl_int code = CL_SUCCESS;
+        const char* what = "";  // the call that failed
+        cl_event first = nullptr;
+        cl_event last = nullptr;
+        std::vector<std::byte> kept;
+    };
+
+    ProxyQueue(ForeignContext& context, ProxyMemory& memory, cl_command_queue handle)
+        : context_(context), memory_(memory), handle_(handle) {}
+
+    void lock_for_fork() override POLDER_NO_THREAD_SAFETY_ANALYSIS;
+    void unlock_after_fork() override POLDER_NO_THREAD_SAFETY_ANALYSIS { mutex_.unlock(); }
+    [[nodiscard]] bool is_quiet() const override POLDER_NO_THREAD_SAFETY_ANALYSIS;
+    void forget_threads() override POLDER_NO_THREAD_SAFETY_ANALYSIS;
+
+    driver::Timepoint submit(Operation&& operation, const driver::Submission& submission);
+    [[nodiscard]] static bool needs_host(const Operation& operation);
+    // Makes the implementation wait for `wait`; false when the host must.
+    [[nodiscard]] bool order_after(driver::Timepoint wait, Operation& operation);
+    // For other queues of the context: an event after which the operation has executed, with a reference for the caller;
+    // null when it has been published already, nothing when it is pending.
+    [[nodiscard]] std::optional<cl_event> event_after(uint64_t value);
+    // The newest event up to `value`, with a reference for the caller; null when there is none.
+    [[nodiscard]] cl_event event_at(uint64_t value) POLDER_REQUIRES(mutex_);
+    // False when something that it waits for is known to have failed.
+    [[nodiscard]] bool may_execute(const Operation& operation) const POLDER_REQUIRES(mutex_);
+    void flush_commands() POLDER_REQUIRES(mutex_);
+
+    // Pushing.
+    void push(Operation& operation) POLDER_REQUIRES(mutex_);
+    void push_work(Operation& operation, Pushed& pushed);
+    void push_fill(FillWork& fill, const EventList& waits, Pushed& pushed);
+    void add_event(Pushed& pushed, cl_event event);
+    void push_copy(const driver::CopyOperation& copy, const EventList& waits, Pushed& pushed);
+    [[nodiscard]] cl_int push_row(const driver::CopyOperation& copy, uint64_t from_offset, uint64_t to_offset,
+                                  const EventList& waits, cl_event* event);
+    [[nodiscard]] cl_int push_slice(const driver::CopyOperation& copy, uint64_t from_offset, uint64_t to_offset,
+                                    const EventList& waits, cl_event* event);
+    [[nodiscard]] bool goes_row_by_row(const driver::CopyOperation& copy) const;
+
+    // Publishing. No lock is held by the caller.
+    void publish(uint64_t value);
+    [[nodiscard]] std::optional<driver::Timepoint> publish_next(uint64_t value);
+    void retire(const Flight& flight, cl_int code) POLDER_REQUIRES(mutex_);
+    void read_times(const Flight& flight) POLDER_REQUIRES(mutex_);
+    void wait_for(cl_event event);
+
+    // With the host's help.
+    void pump_one() POLDER_REQUIRES(mutex_);
+    void execute_pending(Operation& operation);
+    void execute_on_host(Operation& operation);
+    [[nodiscard]] bool start_thread() POLDER_REQUIRES(mutex_);
+    void work();
+
+    // Failures.
+    // What a code of the implementation means; reported unless it is success.
+    [[nodiscard]] Status report(cl_int code, const char* what);
+    // Of an operation that was pushed or executed.
+    [[nodiscard]] bool has_failed(uint64_t value) const POLDER_REQUIRES(mutex_);
+    void release(cl_event event);
+    void abandon() POLDER_REQUIRES(mutex_);
+
+    ForeignContext& context_;
+    ProxyMemory& memory_;
+    const cl_command_queue handle_;
+
+    mutable Mutex mutex_;
+    ConditionVariable changed_;
+    uint64_t submitted_ POLDER_GUARDED_BY(mutex_) = 0;
+    uint64_t pushed_ POLDER_GUARDED_BY(mutex_) = 0;
+    uint64_t flushed_ POLDER_GUARDED_BY(mutex_) = 0;  // clFlush was called for these
+    uint64_t wanted_ POLDER_GUARDED_BY(mutex_) = 0;  // flushed: the queue's thread works up to here
+    std::deque<Operation> pending_ POLDER_GUARDED_BY(mutex_);
+    bool is_pumping_ POLDER_GUARDED_BY(mutex_) = false;
+    std::deque<Flight> flights_ POLDER_GUARDED_BY(mutex_);
+    uint64_t last_end_ns_ POLDER_GUARDED_BY(mutex_) = 0;
+    devices::FailureLog failures_ POLDER_GUARDED_BY(mutex_);  // of published operations
+    std::atomic<uint64_t> lost_from_{std::numeric_limits<uint64_t>::max()};
+
+    uint64_t completed_at_fork_ = 0;
+    bool has_thread_ POLDER_GUARDED_BY(mutex_) = false;
+    bool stopping_ POLDER_GUARDED_BY(mutex_) = false;
+    pthread_t thread_{};
+    ForkMembership fork_membership_{*this};
+};
+
+}  // namespace polder::proxy

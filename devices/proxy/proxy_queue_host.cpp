@@ -1,0 +1,128 @@
+// The half of ProxyQueue that needs the host: pending operations, and the queue's thread.
+#include <csignal>
+#include <cstring>
+#include <host/clock.h>
+#include <proxy/proxy_queue.h>
+
+namespace polder::proxy {
+
+// --- pending operations ---
+
+// Executes the oldest pending operation; the mutex is released meanwhile.
+void ProxyQueue::pump_one() {
+    Operation operation = std::move(pending_.front());
+    pending_.pop_front();
+    is_pumping_ = true;
+    mutex_.unlock();
+    execute_pending(operation);
+    mutex_.lock();
+    is_pumping_ = false;
+    if (context_.is_lost())
+        abandon();
+    changed_.notify_all();
+}
+
+void ProxyQueue::execute_pending(Operation& operation) {
+    const bool is_for_host = needs_host(operation);
+    for (const driver::Timepoint wait : operation.waits)
+        if (!wait.is_complete() && (is_for_host || !order_after(wait, operation))) {
+            wait.queue->flush();
+            wait.queue->wait(wait.value);
+        }
+    for (const driver::Timepoint wait : operation.waits)
+        operation.has_failed_wait |= wait.queue->status(wait.value) != Status::success;
+    if (is_for_host && !context_.is_lost())
+        return execute_on_host(operation);
+    const Lock lock(mutex_);
+    if (context_.is_lost())
+        return abandon();
+    push(operation);
+    if (operation.value <= wanted_)
+        flush_commands();
+}
+
+void ProxyQueue::execute_on_host(Operation& operation) {
+    for (size_t i = 0; i < operation.events.size(); ++i)
+        wait_for(operation.events[i]);
+    // What it waited for is seen to be complete before it is.
+    for (const driver::Timepoint after : operation.after) {
+        after.queue->wait(after.value);
+        operation.has_failed_wait |= after.queue->status(after.value) != Status::success;
+    }
+    if (operation.value > 1)
+        wait(operation.value - 1);
+    if (context_.is_lost())
+        return;
+    started_.store(operation.value, std::memory_order_release);
+    if (operation.times)
+        operation.times->start(devices::now_ns());
+    bool may = false;
+    {
+        const Lock lock(mutex_);
+        may = may_execute(operation);
+    }
+    if (!may) {
+        // Its failure is noted below.
+    } else if (auto* const host = std::get_if<driver::HostOperation>(&operation.work)) {
+        host->function(host->data);
+    } else if (const auto* const copy = std::get_if<driver::CopyOperation>(&operation.work)) {
+        for (uint64_t z = 0; z < copy->shape.slices; ++z)
+            for (uint64_t y = 0; y < copy->shape.rows; ++y)
+                std::memcpy(copy->to.address.host() + z * copy->to.layout.slice_pitch + y * copy->to.layout.row_pitch,
+                            copy->from.address.host() + z * copy->from.layout.slice_pitch +
+                                y * copy->from.layout.row_pitch,
+                            copy->shape.row_bytes);
+    }
+    const Lock lock(mutex_);
+    if (context_.is_lost())
+        return abandon();
+    if (!may)
+        failures_.note(operation.value, Status::exec_status_error_for_events_in_wait_list);
+    last_end_ns_ = std::max(last_end_ns_, devices::now_ns());
+    if (operation.times)
+        operation.times->end(last_end_ns_);
+    pushed_ = operation.value;
+    completed_.store(operation.value, std::memory_order_release);
+}
+
+// --- the queue's thread ---
+
+bool ProxyQueue::start_thread() {
+    if (has_thread_)
+        return true;
+    sigset_t blocked;
+    sigset_t before;
+    sigfillset(&blocked);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
+        sigdelset(&blocked, fault);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    has_thread_ = pthread_create(
+                      &thread_, nullptr,
+                      [](void* queue) -> void* {
+                          static_cast<ProxyQueue*>(queue)->work();
+                          return nullptr;
+                      },
+                      this) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (has_thread_)
+        pthread_setname_np(thread_, "polder-proxy");
+    return has_thread_;
+}
+
+void ProxyQueue::work() {
+    const Lock lock(mutex_);
+    while (!stopping_) {
+        const uint64_t next = completed() + 1;
+        if (!pending_.empty() && !is_pumping_ && pending_.front().value <= wanted_) {
+            pump_one();
+        } else if (!flights_.empty() && next <= wanted_) {
+            mutex_.unlock();
+            wait(next);
+            mutex_.lock();
+        } else {
+            changed_.wait(mutex_);
+        }
+    }
+}
+
+} // namespace polder::proxy

@@ -1,0 +1,278 @@
+// The half of ProxyQueue that gives operations to the implementation, and publishes those that have executed.
+#include <base/log.h>
+
+#include <algorithm>
+#include <host/clock.h>
+#include <proxy/proxy_queue.h>
+
+namespace polder::proxy {
+namespace {
+
+using Place = driver::CopyOperation::Place;
+
+cl_uint count_of(const EventList& events) { return static_cast<cl_uint>(events.size()); }
+const cl_event* list_of(const EventList& events) { return events.size() == 0 ? nullptr : events.begin(); }
+
+} // namespace
+
+void ProxyQueue::push(Operation& operation) {
+    const uint64_t pushed_ns = operation.times ? devices::now_ns() : 0;
+    Pushed pushed;
+    Status status = Status::exec_status_error_for_events_in_wait_list;
+    if (may_execute(operation)) {
+        push_work(operation, pushed);
+        status = report(pushed.code, pushed.what);
+    }
+    for (size_t i = 0; i < operation.events.size(); ++i)
+        release(operation.events[i]);
+    pushed_ = operation.value;
+    flights_.push_back({operation.value, pushed.first, pushed.last, status, operation.times, pushed_ns,
+                        std::move(operation.after), std::move(operation.own_waits), false, std::move(pushed.kept)});
+    if (context_.is_lost())
+        abandon();
+}
+
+void ProxyQueue::push_work(Operation& operation, Pushed& pushed) {
+    const cl_icd_dispatch& cl = context_.cl;
+    const EventList& waits = operation.events;
+    if (auto* const launch = std::get_if<LaunchWork>(&operation.work)) {
+        pushed.what = "clEnqueueNDRangeKernel";
+        pushed.code = launch->kernel->enqueue(*launch, handle_, {list_of(waits), waits.size()}, pushed.last);
+    } else if (const auto* const copy = std::get_if<driver::CopyOperation>(&operation.work)) {
+        pushed.what = "a copy";
+        push_copy(*copy, waits, pushed);
+    } else if (auto* const fill = std::get_if<FillWork>(&operation.work)) {
+        pushed.what = "a fill";
+        push_fill(*fill, waits, pushed);
+    } else if (waits.size() != 0 || operation.times) {
+        pushed.what = "clEnqueueMarkerWithWaitList";
+        pushed.code = cl.clEnqueueMarkerWithWaitList(handle_, count_of(waits), list_of(waits), &pushed.last);
+    }
+}
+
+// --- fills and copies ---
+
+// OpenCL wants the offset to be a multiple of the pattern's size. Where it is not, the pattern is written once, then
+// doubled by copies.
+void ProxyQueue::push_fill(FillWork& fill, const EventList& waits, Pushed& pushed) {
+    const cl_icd_dispatch& cl = context_.cl;
+    const ProxyMemory::Place to = memory_.resolve(fill.to);
+    const uint64_t pattern_bytes = fill.pattern.size();
+    if (to.offset % pattern_bytes == 0) {
+        pushed.code = cl.clEnqueueFillBuffer(handle_, to.buffer, fill.pattern.data(), pattern_bytes, to.offset,
+                                             fill.size, count_of(waits), list_of(waits), &pushed.last);
+        return;
+    }
+    pushed.kept = std::move(fill.pattern);
+    pushed.code = cl.clEnqueueWriteBuffer(handle_, to.buffer, CL_FALSE, to.offset, pattern_bytes, pushed.kept.data(),
+                                          count_of(waits), list_of(waits), &pushed.last);
+    for (uint64_t filled = pattern_bytes; filled < fill.size && pushed.code == CL_SUCCESS; filled *= 2) {
+        cl_event event = nullptr;
+        pushed.code = cl.clEnqueueCopyBuffer(handle_, to.buffer, to.buffer, to.offset, to.offset + filled,
+                                             std::min(filled, fill.size - filled), 0, nullptr, &event);
+        add_event(pushed, event);
+    }
+}
+
+// Keeps the first and the last one.
+void ProxyQueue::add_event(Pushed& pushed, cl_event event) {
+    if (!event)
+        return;
+    if (!pushed.first)
+        std::swap(pushed.first, pushed.last);
+    else if (pushed.last)
+        context_.cl.clReleaseEvent(pushed.last);
+    pushed.last = event;
+}
+
+cl_int ProxyQueue::push_row(const driver::CopyOperation& copy, uint64_t from_offset, uint64_t to_offset,
+                            const EventList& waits, cl_event* event) {
+    const cl_icd_dispatch& cl = context_.cl;
+    const uint64_t bytes = copy.shape.row_bytes;
+    const DeviceAddress from = copy.from.address.plus(from_offset);
+    const DeviceAddress to = copy.to.address.plus(to_offset);
+    if (copy.from.place == Place::host) {
+        const ProxyMemory::Place target = memory_.resolve(to);
+        return cl.clEnqueueWriteBuffer(handle_, target.buffer, CL_FALSE, target.offset, bytes, from.host(),
+                                       count_of(waits), list_of(waits), event);
+    }
+    const ProxyMemory::Place source = memory_.resolve(from);
+    if (copy.to.place == Place::host)
+        return cl.clEnqueueReadBuffer(handle_, source.buffer, CL_FALSE, source.offset, bytes, to.host(),
+                                      count_of(waits), list_of(waits), event);
+    const ProxyMemory::Place target = memory_.resolve(to);
+    return cl.clEnqueueCopyBuffer(handle_, source.buffer, target.buffer, source.offset, target.offset, bytes,
+                                  count_of(waits), list_of(waits), event);
+}
+
+// The rows of one slice, so that pitches of slices need not be multiples of those of rows, which OpenCL wants.
+cl_int ProxyQueue::push_slice(const driver::CopyOperation& copy, uint64_t from_offset, uint64_t to_offset,
+                              const EventList& waits, cl_event* event) {
+    const cl_icd_dispatch& cl = context_.cl;
+    const size_t region[3] = {copy.shape.row_bytes, copy.shape.rows, 1};
+    const size_t none[3] = {0, 0, 0};
+    const DeviceAddress from = copy.from.address.plus(from_offset);
+    const DeviceAddress to = copy.to.address.plus(to_offset);
+    const uint64_t from_pitch = copy.from.layout.row_pitch;
+    const uint64_t to_pitch = copy.to.layout.row_pitch;
+    if (copy.from.place == Place::host) {
+        const ProxyMemory::Place target = memory_.resolve(to);
+        const size_t origin[3] = {target.offset, 0, 0};
+        return cl.clEnqueueWriteBufferRect(handle_, target.buffer, CL_FALSE, origin, none, region, to_pitch, 0,
+                                           from_pitch, 0, from.host(), count_of(waits), list_of(waits), event);
+    }
+    const ProxyMemory::Place source = memory_.resolve(from);
+    const size_t source_origin[3] = {source.offset, 0, 0};
+    if (copy.to.place == Place::host)
+        return cl.clEnqueueReadBufferRect(handle_, source.buffer, CL_FALSE, source_origin, none, region, from_pitch, 0,
+                                          to_pitch, 0, to.host(), count_of(waits), list_of(waits), event);
+    const ProxyMemory::Place target = memory_.resolve(to);
+    const size_t target_origin[3] = {target.offset, 0, 0};
+    return cl.clEnqueueCopyBufferRect(handle_, source.buffer, target.buffer, source_origin, target_origin, region,
+                                      from_pitch, 0, to_pitch, 0, count_of(waits), list_of(waits), event);
+}
+
+// Within one buffer, OpenCL wants equal pitches on both sides.
+bool ProxyQueue::goes_row_by_row(const driver::CopyOperation& copy) const {
+    if (copy.shape.rows == 1)
+        return true;
+    return copy.from.place == Place::device && copy.to.place == Place::device &&
+           memory_.resolve(copy.from.address).buffer == memory_.resolve(copy.to.address).buffer;
+}
+
+void ProxyQueue::push_copy(const driver::CopyOperation& copy, const EventList& waits, Pushed& pushed) {
+    const bool by_row = goes_row_by_row(copy);
+    const uint64_t pieces_of_slice = by_row ? copy.shape.rows : 1;
+    const uint64_t pieces = copy.shape.slices * pieces_of_slice;
+    const EventList none;
+    for (uint64_t i = 0; i < pieces && pushed.code == CL_SUCCESS; ++i) {
+        const uint64_t z = i / pieces_of_slice;
+        const uint64_t y = i % pieces_of_slice;
+        const uint64_t from = z * copy.from.layout.slice_pitch + y * copy.from.layout.row_pitch;
+        const uint64_t to = z * copy.to.layout.slice_pitch + y * copy.to.layout.row_pitch;
+        // The queue is in order: the first piece waits, the last one ends.
+        cl_event event = nullptr;
+        pushed.code = by_row ? push_row(copy, from, to, i == 0 ? waits : none, &event)
+                             : push_slice(copy, from, to, i == 0 ? waits : none, &event);
+        add_event(pushed, event);
+    }
+}
+
+// --- publishing ---
+
+// Publishes everything up to `value`, whose event is complete. What an operation waited for is published before it: the
+// list of what is still to do is kept here instead of in calls of calls.
+void ProxyQueue::publish(uint64_t value) {
+    std::vector<driver::Timepoint> to_do{{this, value}};
+    while (!to_do.empty()) {
+        const driver::Timepoint point = to_do.back();
+        if (point.is_complete()) {
+            to_do.pop_back();
+            continue;
+        }
+        if (const auto before = static_cast<ProxyQueue*>(point.queue)->publish_next(point.value))
+            to_do.push_back(*before);
+    }
+}
+
+// Takes a step to publish the oldest flight, or returns what must be published before it.
+std::optional<driver::Timepoint> ProxyQueue::publish_next(uint64_t value) {
+    cl_event event = nullptr;
+    {
+        const Lock lock(mutex_);
+        if (context_.is_lost()) {
+            abandon();
+            return std::nullopt;
+        }
+        if (completed() >= value || flights_.empty())
+            return std::nullopt;
+        Flight& flight = flights_.front();
+        if (!flight.after.empty()) {
+            const driver::Timepoint before = flight.after.back();
+            if (!before.is_complete())
+                return before;
+            // Asked without this queue's mutex: two queues may wait for each other's operations.
+            const uint64_t of = flight.value;
+            mutex_.unlock();
+            const bool has_failed = before.queue->status(before.value) != Status::success;
+            mutex_.lock();
+            if (!flights_.empty() && flights_.front().value == of && !flights_.front().after.empty() &&
+                flights_.front().after.back() == before) {
+                flights_.front().has_failed_wait |= has_failed;
+                flights_.front().after.pop_back();
+            }
+            return std::nullopt;
+        }
+        cl_int status = CL_COMPLETE;
+        if (flight.last) {
+            const cl_int code = context_.cl.clGetEventInfo(flight.last, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                                           sizeof status, &status, nullptr);
+            if (code != CL_SUCCESS)
+                status = code;
+        }
+        if (status <= CL_COMPLETE) {
+            retire(flight, status);
+            flights_.pop_front();
+            if (context_.is_lost())
+                abandon();
+            return std::nullopt;
+        }
+        event = flight.last;
+        context_.cl.clRetainEvent(event);
+    }
+    wait_for(event);
+    return std::nullopt;
+}
+
+void ProxyQueue::retire(const Flight& flight, cl_int code) {
+    Status status = flight.status;
+    if (status == Status::success)
+        status = report(code, "a command of the queue");
+    // Implementations need not notice that a command waits for one that has failed.
+    bool has_failed_wait = flight.has_failed_wait;
+    for (const uint64_t value : flight.own_waits)
+        has_failed_wait |= has_failed(value);
+    if (status == Status::success && has_failed_wait)
+        status = Status::exec_status_error_for_events_in_wait_list;
+    if (status != Status::success)
+        failures_.note(flight.value, status);
+    if (flight.times)
+        read_times(flight);
+    release(flight.first);
+    release(flight.last);
+    completed_.store(flight.value, std::memory_order_release);
+    changed_.notify_all();
+}
+
+void ProxyQueue::read_times(const Flight& flight) {
+    const uint64_t now_ns = devices::now_ns();
+    const auto ask = [&](cl_event event, cl_profiling_info what) {
+        cl_ulong ns = 0;
+        return event && context_.cl.clGetEventProfilingInfo(event, what, sizeof ns, &ns, nullptr) == CL_SUCCESS ? ns
+                                                                                                                : 0;
+    };
+    const uint64_t end = ask(flight.last, CL_PROFILING_COMMAND_END);
+    const uint64_t start = ask(flight.first ? flight.first : flight.last, CL_PROFILING_COMMAND_START);
+    uint64_t start_ns = flight.pushed_ns;
+    uint64_t end_ns = now_ns;
+    if (end != 0 && start != 0 && start <= end) {
+        start_ns = context_.to_host_ns(start, end, now_ns);
+        end_ns = context_.to_host_ns(end, end, now_ns);
+    }
+    // In order, and between what the host knows, whatever the clocks say.
+    start_ns = std::clamp(start_ns, std::max(flight.pushed_ns, last_end_ns_), now_ns);
+    end_ns = std::clamp(end_ns, start_ns, now_ns);
+    flight.times->start(start_ns);
+    flight.times->end(end_ns);
+    last_end_ns_ = end_ns;
+}
+
+// Releases the caller's reference. A failed command ends the wait too; its status says so.
+void ProxyQueue::wait_for(cl_event event) {
+    const cl_int code = context_.cl.clWaitForEvents(1, &event);
+    if (code != CL_SUCCESS)
+        context_.lose("clWaitForEvents", code);
+    release(event);
+}
+
+}  // namespace polder::proxy

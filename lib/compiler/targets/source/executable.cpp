@@ -1,0 +1,80 @@
+#include "executable.h"
+
+#include "program/module.h"
+#include "targets/parameters.h"
+
+#include <base/mutex.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+
+namespace polder::compiler {
+namespace {
+
+uint64_t next_id() {
+    static std::atomic<uint64_t> last{0};
+    return ++last;
+}
+
+// Objects of Polder that another implementation does not know.
+bool is_own_object(const KernelArgument& argument) {
+    return argument.kind == ArgumentKind::image || argument.kind == ArgumentKind::sampler ||
+           argument.kind == ArgumentKind::pipe;
+}
+
+class SourceExecutable final : public Executable {
+public:
+    explicit SourceExecutable(std::shared_ptr<const Module> module)
+        : module_(std::move(module)), program_(static_cast<const CompiledModule&>(*module_).source()) {
+        program_.id = next_id();
+    }
+
+    // The driver's compiler makes the same code for work-groups of any size.
+    Result<const driver::KernelCode*> code(std::string_view name, const std::optional<WorkGroups>&) override {
+        const auto kernels = module_->kernels();
+        const auto info = std::ranges::find(kernels, name, &KernelInfo::name);
+        if (info == kernels.end())
+            return fail(Status::invalid_kernel_name, "the program has no kernel " + std::string{name});
+        if (program_.units.empty())
+            return fail(Status::out_of_resources, "the program was not compiled for this device");
+        if (std::ranges::any_of(info->arguments, is_own_object))
+            return fail(Status::out_of_resources,
+                        "error: kernel " + info->name +
+                            " takes an image, a sampler or a pipe, which the device does not have");
+        const Lock lock(mutex_);
+        std::unique_ptr<Entry>& entry = entries_[info->name];
+        if (entry == nullptr) {
+            entry = std::make_unique<Entry>();
+            entry->parameters = parameters_of(*info);
+            entry->code = driver::TargetCode{.format = driver::CodeFormat::opencl_c,
+                                             .program = &program_,
+                                             .entry = info->name,
+                                             .parameters = entry->parameters,
+                                             .arguments_size = info->arguments_size};
+        }
+        return &entry->code;
+    }
+
+    [[nodiscard]] bool is_worth_specialising(const WorkGroups&) const override { return false; }
+
+private:
+    struct Entry {
+        std::vector<driver::KernelParameter> parameters;
+        driver::KernelCode code;
+    };
+
+    const std::shared_ptr<const Module> module_;
+    driver::SourceProgram program_;
+    Mutex mutex_;
+    // Entries stay where they are: callers hold pointers into them.
+    std::map<std::string, std::unique_ptr<Entry>> entries_ POLDER_GUARDED_BY(mutex_);
+};
+
+} // namespace
+
+std::shared_ptr<Executable> make_source_executable(std::shared_ptr<const Module> module) {
+    return std::make_shared<SourceExecutable>(std::move(module));
+}
+
+} // namespace polder::compiler
