@@ -31,14 +31,20 @@ ProxyMemory::~ProxyMemory() {
     context_.cl.clReleaseCommandQueue(queue_);
 }
 
-// Written in two places, for implementations that allocate at first use.
+// One byte is written, for implementations that allocate at first use. Waits for the event: a blocking write may return
+// as soon as the implementation has its own copy of the byte, and would then overwrite what other queues write.
 cl_int ProxyMemory::make_buffer(uint64_t size, cl_mem& buffer) {
     cl_int code = CL_SUCCESS;
     buffer = context_.cl.clCreateBuffer(context_.handle, CL_MEM_READ_WRITE, size, nullptr, &code);
     if (!buffer)
         return code == CL_SUCCESS ? CL_MEM_OBJECT_ALLOCATION_FAILURE : code;
     const char byte = 0;
-    code = context_.cl.clEnqueueWriteBuffer(queue_, buffer, CL_TRUE, size - 1, 1, &byte, 0, nullptr, nullptr);
+    cl_event written = nullptr;
+    code = context_.cl.clEnqueueWriteBuffer(queue_, buffer, CL_TRUE, size - 1, 1, &byte, 0, nullptr, &written);
+    if (code == CL_SUCCESS)
+        code = context_.cl.clWaitForEvents(1, &written);
+    if (written)
+        context_.cl.clReleaseEvent(written);
     if (code == CL_SUCCESS)
         return code;
     context_.cl.clReleaseMemObject(buffer);
@@ -123,4 +129,4 @@ cl_int ProxyMemory::buffer_at(DeviceAddress address, cl_mem& buffer) {
     return CL_SUCCESS;
 }
 
-} // namespace polder::proxy
+}  // namespace polder::proxy

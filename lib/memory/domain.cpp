@@ -225,4 +225,10 @@ Result<void> DomainImpl::transfer_chunk(StorageImpl& storage, ByteRange done, By
     return {};
 }
 
+// Sub-buffers begin at multiples of what the device needs. Replicas do too, so that their addresses keep that alignment.
+Alignment DomainImpl::replica_alignment(SpaceId space) const {
+    const driver::Device* const device = space.is_host() ? nullptr : this->space(space).device();
+    return device ? std::max(block_alignment, Alignment{device->info().base_address_alignment}) : block_alignment;
+}
+
 }  // namespace polder::memory

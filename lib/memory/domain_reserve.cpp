@@ -362,12 +362,6 @@ void DomainImpl::want(const Use& use, SpaceId space, WantedList& blocks, WantedL
     }
 }
 
-// Sub-buffers begin at multiples of what the device needs. Replicas do too, so that their addresses keep that alignment.
-Alignment DomainImpl::replica_alignment(SpaceId space) const {
-    const driver::Device* const device = space.is_host() ? nullptr : this->space(space).device();
-    return device ? std::max(block_alignment, Alignment{device->info().base_address_alignment}) : block_alignment;
-}
-
 void DomainImpl::want_block(StorageImpl& storage, ByteRange range, SpaceId space, WantedList& blocks) const {
     const Alignment step = replica_alignment(space);
     const StorageGuard guard{storage};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <numeric>
 
@@ -209,6 +210,18 @@ TEST_F(Proxy, ErrorsOfSourceAreInTheBuildLogOfEachDevice) {
     EXPECT_EQ(clBuildProgram(program, 0, nullptr, "", nullptr, nullptr), CL_BUILD_PROGRAM_FAILURE);
     for (const cl_device_id device : devices)
         EXPECT_NE(log_of(program, device).find("nonsense"), std::string::npos);
+}
+
+TEST_F(Proxy, WhatKernelsPrintGoesThroughTheImplementation) {
+    const OwnedProgram program = build(R"(kernel void tell(int value) { printf("proxy %d %s\n", value, "text"); })");
+    const OwnedKernel kernel = make_kernel(program, "tell");
+    const cl_int value = 41;
+    set(kernel, value);
+    testing::internal::CaptureStdout();
+    run(foreign, kernel, 1);
+    EXPECT_EQ(clFinish(foreign), CL_SUCCESS);
+    std::fflush(stdout);
+    EXPECT_EQ(testing::internal::GetCapturedStdout(), "proxy 41 text\n");
 }
 
 TEST_F(Proxy, ProfilingTimesAreInOrder) {

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""piglit's `cl` profile on Polder.
+"""piglit's `cl` profile on Polder: piglit.py [PATTERN [LIST]], where PATTERN selects tests by a regular expression.
 
-Every test passes, or is listed with its reason in piglit_expected.txt; a listed test that passes is named, so that it
-leaves the list.
+Every test passes, or is listed with its reason in piglit_expected.txt or in LIST; a listed test that passes is named, so
+that it leaves the list.
 """
 import bz2
 import json
@@ -24,7 +24,9 @@ WHOLE = 600
 
 def expected_failures():
     """Name -> reason, from lines "name: reason"."""
-    lines = pathlib.Path(__file__).with_name("piglit_expected.txt").read_text().splitlines()
+    lines = []
+    for name in ["piglit_expected.txt", *sys.argv[2:]]:
+        lines += pathlib.Path(__file__).with_name(name).read_text().splitlines()
     entries = (line.split(": ", 1) for line in lines if line and not line.startswith("#"))
     return {name: reason for name, reason in entries}
 
@@ -32,7 +34,10 @@ def expected_failures():
 def run_profile(scratch):
     """Name -> result of every test that was done within the time: all of them, unless the machine is busy."""
     results = pathlib.Path(scratch, "results")
-    command = ["piglit", "run", "--all-concurrent", "--jobs", "2", "--timeout", "60", "--log-level", "quiet", "cl", str(results)]
+    command = ["piglit", "run", "--all-concurrent", "--jobs", "2", "--timeout", "60", "--log-level", "quiet"]
+    for pattern in sys.argv[1:2]:
+        command += ["--include-tests", pattern]
+    command += ["cl", str(results)]
     with subprocess.Popen(command, env=os.environ | {"HOME": scratch}, stdin=subprocess.DEVNULL,
                           start_new_session=True) as process:
         try:

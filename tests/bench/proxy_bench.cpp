@@ -140,12 +140,20 @@ void measure_ping_pong(const Subject& proxy, cl_device_id cpu, cl_device_id fore
         work();
         best = std::min(best, now_us() - begin);
     };
+    proxy.touch(on_cpu, buffer);
+    proxy.touch(on_foreign, buffer);
+    proxy.touch(on_cpu, buffer);
+    int sum = 0;  // so that the copies are not left out
     for (int round = 0; round < rounds; ++round) {
+        here[static_cast<size_t>(round)] = static_cast<char>(round);
         time(memcpy_us, [&] { std::memcpy(there.data(), here.data(), ping_pong_bytes); });
+        sum += there[static_cast<size_t>(round)];
         time(to_us, [&] { proxy.touch(on_foreign, buffer); });
         time(back_us, [&] { proxy.touch(on_cpu, buffer); });
     }
     const auto speed = [](double us) { return static_cast<double>(ping_pong_bytes) / us / 1000; };
+    if (sum != rounds * (rounds - 1) / 2)
+        std::printf("memcpy did not copy\n");
     std::printf("64 MiB: memcpy %.2f GB/s; to the device and a kernel %.2f GB/s, %.0f%%; back %.2f GB/s, %.0f%%\n",
                 speed(memcpy_us), speed(to_us), 100 * memcpy_us / to_us, speed(back_us), 100 * memcpy_us / back_us);
 }

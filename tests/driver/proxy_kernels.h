@@ -60,7 +60,8 @@ kernel void test(global uint* out, local uchar* argument, ulong bytes, ulong scr
         parameters.push_back({Kind::value, 16, 8});
         parameters.push_back({Kind::value, 24, 8});
     }
-    program = {.id = ++count, .units = {{.text = text}}, .is_build = true};
+    // Work-groups of different sizes need at least OpenCL C 2.0.
+    program = {.id = ++count, .units = {{.text = text, .options = "-cl-std=CL3.0"}}, .is_build = true};
     driver::TargetCode made;
     made.format = driver::CodeFormat::opencl_c;
     made.program = &program;

@@ -53,10 +53,16 @@ cl_int CL_API_CALL write(cl_command_queue queue, cl_mem buffer, cl_bool blocking
         return code;
     if (!is_inside(buffer, offset, size))
         return CL_INVALID_VALUE;
-    return enqueue(
-        queue, {count, waits, done},
-        [kept = keep(buffer), offset, size, from] { std::memcpy(kept->data() + offset, from, size); },
-        blocking != CL_FALSE);
+    if (blocking == CL_FALSE)
+        return enqueue(queue, {count, waits, done},
+                       [kept = keep(buffer), offset, size, from] { std::memcpy(kept->data() + offset, from, size); });
+    // As OpenCL allows: the call returns when the bytes have been copied, and writes them later.
+    const auto* const bytes = static_cast<const std::byte*>(from);
+    return enqueue(queue, {count, waits, done},
+                   [kept = keep(buffer), offset, copied = std::vector<std::byte>(bytes, bytes + size)] {
+                       std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                       std::memcpy(kept->data() + offset, copied.data(), copied.size());
+                   });
 }
 cl_int CL_API_CALL read(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size, void* to,
                         cl_uint count, const cl_event* waits, cl_event* done) {
