@@ -19,6 +19,7 @@
 #include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
 #include <llvm/Transforms/IPO/Internalize.h>
 #include <unistd.h>
 
@@ -89,6 +90,8 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
     builder.registerFunctionAnalyses(functions);
     builder.registerLoopAnalyses(loops);
     builder.crossRegisterProxies(loops, functions, components, modules);
+    // Other kernels of the module first: the pipeline would optimise them before it finds that they are not used.
+    llvm::GlobalDCEPass().run(module, modules);
     builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
 }
 

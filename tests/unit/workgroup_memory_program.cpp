@@ -1,39 +1,20 @@
-#include "workgroup_memory_expressions.h"
+#include "workgroup_memory_accesses.h"
 
 #include <algorithm>
 
 namespace polder::compiler::workgroup::test {
 namespace {
 
-using Mask = std::vector<bool>;
-struct LoopMasks {
-    Mask left;  // by break
-};
-
-}  // namespace
-
-struct MemoryStatement {
-    // With %1, %2 in place of the bodies.
-    std::string text;
-    std::vector<MemoryBlock> bodies;
-    bool is_there = true;
-    // Runs for the work-items in the mask; removes those that leave it.
-    std::function<void(World&, Mask&, LoopMasks*)> run;
-};
-
-namespace {
-
-void run_block(const MemoryBlock& block, World& world, Mask& active, LoopMasks* loop) {
-    for (const auto& statement : block)
-        if (statement->is_there)
-            statement->run(world, active, loop);
-}
-
 std::string text_of(const MemoryBlock& block) {
     std::string result;
     for (const auto& statement : block) {
         if (!statement->is_there)
             continue;
+        if (statement->is_open) {
+            for (const MemoryBlock& body : statement->bodies)
+                result += text_of(body);
+            continue;
+        }
         std::string text = statement->text;
         for (size_t i = 0; i < statement->bodies.size(); ++i) {
             const size_t place = text.find("%" + number(static_cast<int64_t>(i + 1)));
@@ -44,15 +25,9 @@ std::string text_of(const MemoryBlock& block) {
     return result;
 }
 
-void each(World& world, const Mask& active, const std::function<void(MemoryItem&)>& action) {
-    for (size_t i = 0; i < world.items.size(); ++i)
-        if (active[i])
-            action(world.items[i]);
-}
-
-class Maker : public ExpressionMaker {
+class Maker : public AccessMaker {
 public:
-    using ExpressionMaker::ExpressionMaker;
+    using AccessMaker::AccessMaker;
 
     MemoryBlock block(int depth, bool is_uniform, bool in_loop) {
         MemoryBlock result;
@@ -75,12 +50,6 @@ private:
         e = cast(e, type);
         return on_each("v" + number(v) + " = " + e.text + ";",
                        [v, value = e.value](World& w, MemoryItem& m) { m.v[v] = value(w, m); });
-    }
-
-    static MemoryStatement on_each(std::string text, std::function<void(World&, MemoryItem&)> action) {
-        return {std::move(text), {}, true, [action](World& w, Mask& active, LoopMasks*) {
-                    each(w, active, [&](MemoryItem& m) { action(w, m); });
-                }};
     }
 
     MemoryStatement assign_real() {
@@ -124,180 +93,32 @@ private:
         }
     }
 
-    struct Buffer {
-        const char* name;
-        std::function<int64_t(const World&, int64_t)> get;
-        bool is_real;
-    };
-
-    Buffer buffer() {
-        switch (pick(5)) {
-        case 0:
-            return {"chars", [](const World& w, int64_t i) { return int64_t{w.buffers.chars[static_cast<size_t>(i)]}; },
-                    false};
-        case 1:
-            return {"shorts",
-                    [](const World& w, int64_t i) { return int64_t{w.buffers.shorts[static_cast<size_t>(i)]}; }, false};
-        case 2:
-            return {"longs", [](const World& w, int64_t i) { return w.buffers.longs[static_cast<size_t>(i)]; }, false};
-        case 3:
-            return {"floats",
-                    [](const World& w, int64_t i) {
-                        return static_cast<int64_t>(w.buffers.floats[static_cast<size_t>(i)]);
-                    },
-                    true};
-        default:
-            return {"ints", [](const World& w, int64_t i) { return int64_t{w.buffers.ints[static_cast<size_t>(i)]}; },
-                    false};
-        }
-    }
-
-    // An index that is near the work-item's place: what kernels most often have, in a random form.
-    Number index(NumberType type) {
-        if (pick(3) == 0)
-            return whole(type, 2);
-        const uint32_t d = pick(4) == 0 ? 1 : 0;
-        const int64_t step = pick(2) ? 1 : 1 + pick(4), away = pick(40);
-        const bool minus = pick(2), is_from_n = pick(3) == 0;
-        const std::string distance = is_from_n ? "(" + std::string(type.name) + ")n" : number(away);
-        const std::string text = "((" + std::string(type.name) + ")get_global_id(" + number(d) + ") * " + number(step) +
-                                 (minus ? " - " : " + ") + distance + ")";
-        return {text,
-                [=](const World& w, const MemoryItem& m) {
-                    const int64_t by = is_from_n ? w.n : away;
-                    return type.wrap(static_cast<int64_t>(m.global[d]) * step + (minus ? -by : by));
-                },
-                type, 8192};
-    }
-
-    MemoryStatement read() {
-        constexpr NumberType types[] = {int_, int_, uint_, long_, ulong_};
-        const NumberType type = types[pick(5)];
-        Number at = index(type);
-        const Buffer from = buffer();
-        const std::string target = from.is_real ? "f0 = " : "v2 = ((long)";
-        const std::string end = from.is_real ? ";" : ") & 1023;";
-        const auto set = [from](World& w, MemoryItem& m, int64_t i) {
-            if (from.is_real)
-                m.f[0] = static_cast<float>(from.get(w, i));
-            else
-                m.v[2] = from.get(w, i) & 1023;
-        };
-        const std::string name = from.name;
-        const std::string i = "i" + number(static_cast<int64_t>(names_++)),
-                          declare = std::string(type.name) + " " + i + " = " + at.text + ";";
-        const int64_t low = pick(5), second = pick(20);
-        const auto is_less = [type](int64_t a, int64_t b) {
-            return type.is_signed ? a < b : static_cast<uint64_t>(a) < static_cast<uint64_t>(b);
-        };
-        switch (pick(4)) {
-        case 0:
-            return on_each(target + name + "[" + at.text + " & " + number(memory_elements - 1) + "]" + end,
-                           [set, at](World& w, MemoryItem& m) { set(w, m, at.value(w, m) & (memory_elements - 1)); });
-        case 1:
-            return on_each("{ " + declare + " if (" + i + " >= " + number(low) + " && " + i + " < " +
-                               number(memory_elements) + ") " + target + name + "[" + i + "]" + end + " }",
-                           [set, at, is_less, low](World& w, MemoryItem& m) {
-                               const int64_t place = at.value(w, m);
-                               if (!is_less(place, low) && is_less(place, memory_elements))
-                                   set(w, m, place);
-                           });
-        case 2:
-            // A guard inside a guard, with a difference that may wrap around outside of them.
-            return on_each("{ " + declare + " if (" + i + " >= " + number(second) + " && " + i + " < " +
-                               number(memory_elements) + ") { if (" + i + " - " + number(second) +
-                               " >= " + number(low) + ") " + target + name + "[" + i + " - " + number(second + low) +
-                               " + " + number(low) + "]" + end + " else v1 += 3; } }",
-                           [set, at, is_less, low, second](World& w, MemoryItem& m) {
-                               const int64_t place = at.value(w, m);
-                               if (is_less(place, second) || !is_less(place, memory_elements))
-                                   return;
-                               if (!is_less(place - second, low))
-                                   set(w, m, place - second);
-                               else
-                                   m.v[1] = uint_.wrap(m.v[1] + 3);
-                           });
-        default:
-            return on_each("{ " + declare + " " + i + " = " + i + " < " + number(low) + " ? " + number(low) + " : " +
-                               i + " > " + number(memory_elements - 1) + " ? " + number(memory_elements - 1) + " : " +
-                               i + "; " + target + name + "[" + i + "]" + end + " }",
-                           [set, at, is_less, low](World& w, MemoryItem& m) {
-                               int64_t place = at.value(w, m);
-                               place = is_less(place, low)                   ? low
-                                       : is_less(memory_elements - 1, place) ? memory_elements - 1
-                                                                             : place;
-                               set(w, m, place);
-                           });
-        }
-    }
-
-    MemoryStatement write() {
-        const Number e = whole(arithmetic_type(), 2), k = masked(whole(int_, 1), 3);
-        const int64_t member = pick(4), away = away_;
-        constexpr NumberType types[] = {int_, uint_, long_, ulong_};
-        const NumberType type = types[pick(4)];
-        const std::string place = "((" + std::string(type.name) + ")get_global_id(1) * (" + type.name +
-                                  ")get_global_size(0) + (" + type.name + ")get_global_id(0))";
-        switch (pick(5)) {
-        case 0:
-            return on_each("out[" + place + " * 4 + " + number(member) + "] = (int)" + e.text + ";",
-                           [e, member](World& w, MemoryItem& m) {
-                               w.buffers.out[w.place(m) * 4 + static_cast<size_t>(member)] =
-                                   static_cast<int32_t>(e.value(w, m));
-                           });
-        case 1:
-            return on_each("out[" + place + " * 4 + " + k.text + "] ^= (int)" + e.text + ";",
-                           [e, k](World& w, MemoryItem& m) {
-                               w.buffers.out[w.place(m) * 4 + static_cast<size_t>(k.value(w, m))] ^=
-                                   static_cast<int32_t>(e.value(w, m));
-                           });
-        case 2:
-            return on_each("bytes[" + place + "] = (uchar)" + e.text + ";", [e](World& w, MemoryItem& m) {
-                w.buffers.bytes[w.place(m)] = static_cast<uint8_t>(e.value(w, m));
-            });
-        case 3:
-            return on_each("((global int4*)out)[" + place + "] = w;", [](World& w, MemoryItem& m) {
-                for (size_t i = 0; i < 4; ++i)
-                    w.buffers.out[w.place(m) * 4 + i] = m.w[i];
-            });
-        default: {
-            const std::string i = "i" + number(static_cast<int64_t>(names_++));
-            return on_each("{ " + std::string(type.name) + " " + i + " = " + place + "; if (" + i + " >= " +
-                               number(away) + ") shifted[" + i + " - " + number(away) + "] = (long)" + e.text + "; }",
-                           [e, away](World& w, MemoryItem& m) {
-                               const auto at = static_cast<int64_t>(w.place(m));
-                               if (at >= away)
-                                   w.buffers.shifted[static_cast<size_t>(at - away)] = e.value(w, m);
-                           });
-        }
-        }
-    }
-
     // Another work-item's value, behind barriers.
     MemoryStatement exchange() {
         const Number e = whole(long_, 2);
         const int64_t away = pick(9);
         const uint32_t v = pick(2) ? 3 : 1;
         const NumberType type = variable_types[v];
-        return {"barrier(CLK_LOCAL_MEM_FENCE); s[get_local_linear_id()] = " + e.text +
-                    "; barrier(CLK_LOCAL_MEM_FENCE); v" + number(v) + " = (" + type.name +
-                    ")s[(get_local_linear_id() + " + number(away) + ") % (get_local_size(0) * get_local_size(1))];",
-                {},
-                true,
-                [=](World& w, Mask& active, LoopMasks*) {
-                    for (size_t i = 0; i < w.items.size(); ++i)
-                        if (active[i])
-                            w.shared[i] = e.value(w, w.items[i]);
-                    for (size_t i = 0; i < w.items.size(); ++i)
-                        if (active[i])
-                            w.items[i].v[v] = type.wrap(w.shared[(i + static_cast<size_t>(away)) % w.items.size()]);
-                }};
+        MemoryStatement result{"barrier(CLK_LOCAL_MEM_FENCE); s[get_local_linear_id()] = " + e.text +
+                               "; barrier(CLK_LOCAL_MEM_FENCE); v" + number(v) + " = (" + type.name +
+                               ")s[(get_local_linear_id() + " + number(away) +
+                               ") % (get_local_size(0) * get_local_size(1))];"};
+        result.run = [=](World& w, Mask& active, LoopMasks*) {
+            for (size_t i = 0; i < w.items.size(); ++i)
+                if (active[i])
+                    w.shared[i] = e.value(w, w.items[i]);
+            for (size_t i = 0; i < w.items.size(); ++i)
+                if (active[i])
+                    w.items[i].v[v] = type.wrap(w.shared[(i + static_cast<size_t>(away)) % w.items.size()]);
+        };
+        return result;
     }
 
     MemoryStatement choose(int depth, bool is_uniform, bool in_loop) {
         const bool stays = is_uniform && pick(3) == 0;
         const Number condition = stays ? uniform_comparison() : comparison(2);
-        MemoryStatement result{"if " + condition.text + " {\n%1} else {\n%2}", {}, true, {}};
+        MemoryStatement result{"if " + condition.text + " {\n%1} else {\n%2}"};
+        result.may_open = true;
         // A divergent break would make the rest of a uniform loop divergent.
         const bool may_leave = in_loop && (stays || !is_uniform);
         result.bodies = {block(depth + 1, stays, may_leave),
@@ -321,10 +142,8 @@ private:
     MemoryStatement select_case(int depth) {
         const Number which = masked(whole(int_, 2), 3);
         MemoryStatement result{"switch " + which.text +
-                                   " {\ncase 0: {\n%1} break;\ncase 1:\ncase 3: {\n%2} break;\ndefault: {\n%3}\n}",
-                               {},
-                               true,
-                               {}};
+                               " {\ncase 0: {\n%1} break;\ncase 1:\ncase 3: {\n%2} break;\ndefault: {\n%3}\n}"};
+        result.may_open = true;
         result.bodies = {block(depth + 1, false, false), block(depth + 1, false, false),
                          block(depth + 1, false, false)};
         result.run = [which, bodies = result.bodies](World& w, Mask& active, LoopMasks*) {
@@ -352,9 +171,7 @@ private:
         const std::string t = "t" + number(name), limit = "r" + number(static_cast<int64_t>(names_++));
         MemoryStatement result{"{ int " + limit + " = " + rounds.text + "; for (int " + t + " = 0; " + t + " < " +
                                    limit + "; ++" + t + ") {\n%1} }",
-                               {block(depth + 1, stays, true)},
-                               true,
-                               {}};
+                               {block(depth + 1, stays, true)}};
         --loops_;
         result.run = [=, bodies = result.bodies](World& w, Mask& active, LoopMasks*) {
             std::vector<int64_t> limits(active.size());
@@ -380,21 +197,20 @@ private:
     MemoryStatement leave(bool is_uniform) {
         const bool ends = pick(2);
         const Number condition = is_uniform ? uniform_comparison() : comparison(1);
-        return {"if " + condition.text + (ends ? " break;" : " continue;"),
-                {},
-                true,
-                [=](World& w, Mask& active, LoopMasks* loop) {
-                    for (size_t i = 0; i < active.size(); ++i)
-                        if (active[i] && condition.value(w, w.items[i]) != 0) {
-                            if (ends)
-                                loop->left[i] = true;
-                            active[i] = false;
-                        }
-                }};
+        MemoryStatement result{"if " + condition.text + (ends ? " break;" : " continue;")};
+        result.run = [=](World& w, Mask& active, LoopMasks* loop) {
+            for (size_t i = 0; i < active.size(); ++i)
+                if (active[i] && condition.value(w, w.items[i]) != 0) {
+                    if (ends)
+                        loop->left[i] = true;
+                    active[i] = false;
+                }
+        };
+        return result;
     }
 
     MemoryStatement statement(int depth, bool is_uniform, bool in_loop) {
-        const uint32_t choice = pick(depth < 3 ? 24 : 15);
+        const uint32_t choice = pick(depth < 3 ? 29 : 20);
         if (choice < 3)
             return assign();
         if (choice < 5)
@@ -405,30 +221,43 @@ private:
             return read();
         if (choice < 14)
             return write();
-        if (choice == 14)
-            return is_uniform ? exchange() : read();
+        if (choice < 16)
+            return read_and_write_own();
         if (choice < 18)
-            return choose(depth, is_uniform, in_loop);
+            return use_array();
         if (choice == 18)
+            return divide();
+        if (choice == 19)
+            return is_uniform ? exchange() : read();
+        if (choice < 23)
+            return choose(depth, is_uniform, in_loop);
+        if (choice == 23)
             return select_case(depth);
-        if (choice < 22)
+        if (choice < 27)
             return loop(depth, is_uniform);
         return in_loop ? leave(is_uniform) : read();
     }
 };
 
-// Taking whole statements away first, then what is inside those that remain.
+// Taking whole statements away first, then only what is around their bodies, then what is inside those that remain.
 bool minimise_block(const MemoryBlock& block, const std::function<bool()>& still_fails) {
+    const auto try_to_set = [&](bool& flag, bool value) {
+        flag = value;
+        if (still_fails())
+            return true;
+        flag = !value;
+        return false;
+    };
     bool changed = false;
     for (const auto& statement : block) {
         if (!statement->is_there)
             continue;
-        statement->is_there = false;
-        if (still_fails()) {
+        if (try_to_set(statement->is_there, false)) {
             changed = true;
             continue;
         }
-        statement->is_there = true;
+        if (statement->may_open && !statement->is_open)
+            changed |= try_to_set(statement->is_open, true);
         for (const MemoryBlock& body : statement->bodies)
             changed |= minimise_block(body, still_fails);
     }
@@ -449,13 +278,15 @@ std::string MemoryProgram::text(const std::string& name) const {
     for (size_t v = 0; v < std::size(variable_types); ++v)
         source += std::string(variable_types[v].name) + " v" + std::to_string(v) + " = (" + variable_types[v].name +
                   ")(get_local_id(0) * " + std::to_string(v + 1) + ");\n";
-    source += "float f0 = 1, f1 = get_local_id(0); int4 w = (int4)(1, 2, 3, get_local_id(1));\n";
+    source += std::string("float f0 = 1, f1 = get_local_id(0); int4 w = (int4)(1, 2, 3, get_local_id(1));\n") +
+              "int p[8] = {0, 1, 2, 3, 4, 5, 6, 7};\n";
     for (int t = 0; t < 8; ++t)
         source += "int t" + std::to_string(t) + " = 0;\n";
     return source + text_of(block_) +
            "result[at] = (ulong)v0 + 3 * (ulong)v1 + 5 * (ulong)v2 + 7 * v3 + 11 * (ulong)v4 + 13 * (ulong)v5 + 17 * "
            "(ulong)(long)f0 + "
-           "19 * (ulong)(long)f1 + 23 * (ulong)w.x + 29 * (ulong)w.y + 31 * (ulong)w.z + 37 * (ulong)w.w;\n}\n";
+           "19 * (ulong)(long)f1 + 23 * (ulong)w.x + 29 * (ulong)w.y + 31 * (ulong)w.z + 37 * (ulong)w.w + 41 * "
+           "(ulong)p[n & 7] + 43 * (ulong)p[4];\n}\n";
 }
 
 void MemoryProgram::run(const Range& range, int32_t n, MemoryBuffers& buffers) const {
@@ -486,7 +317,8 @@ void MemoryProgram::run(const Range& range, int32_t n, MemoryBuffers& buffers) c
                 buffers.result[world.place(m)] =
                     u(m.v[0]) + 3 * u(m.v[1]) + 5 * u(m.v[2]) + 7 * u(m.v[3]) + 11 * u(m.v[4]) + 13 * u(m.v[5]) +
                     17 * u(static_cast<int64_t>(m.f[0])) + 19 * u(static_cast<int64_t>(m.f[1])) + 23 * u(m.w[0]) +
-                    29 * u(m.w[1]) + 31 * u(m.w[2]) + 37 * u(m.w[3]);
+                    29 * u(m.w[1]) + 31 * u(m.w[2]) + 37 * u(m.w[3]) + 41 * u(m.p[static_cast<size_t>(n & 7)]) +
+                    43 * u(m.p[4]);
             }
         }
 }

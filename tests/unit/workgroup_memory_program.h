@@ -29,6 +29,7 @@ struct MemoryItem {
     std::array<int64_t, 6> v{};
     std::array<float, 2> f{};
     std::array<int32_t, 4> w{};
+    std::array<int32_t, 8> p{0, 1, 2, 3, 4, 5, 6, 7};
     std::array<int64_t, 8> t{};  // counters of loops, by depth
 };
 
