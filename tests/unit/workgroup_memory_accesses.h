@@ -87,7 +87,8 @@ protected:
         const int64_t step = pick(2) ? 1 : 1 + pick(4), away = pick(40);
         const bool minus = pick(2), is_from_n = pick(3) == 0;
         switch (pick(8)) {
-        case 0: return far_index(type, d, step);
+        case 0:
+        case 3: return far_sum(type);
         case 1: return reversed_index(type, d, step);
         case 2: return index_for_all(type);
         default: break;
@@ -99,24 +100,6 @@ protected:
                 [=](const World& w, const MemoryItem& m) {
                     const int64_t by = is_from_n ? w.n : away;
                     return type.wrap(static_cast<int64_t>(m.global[d]) * step + (minus ? -by : by));
-                },
-                type, 8192};
-    }
-
-    // A sum at the end of the 32-bit numbers, converted to a narrower type and back.
-    Number far_index(NumberType type, uint32_t d, int64_t step) {
-        constexpr NumberType sums[] = {uint_, long_, ulong_}, narrow[] = {int_, uint_, narrow_types[2]};
-        constexpr int64_t ends[] = {0x7fffffff, 0xffffffff, 0};
-        const NumberType sum = sums[pick(3)], between = narrow[pick(3)];
-        const int64_t end = ends[pick(3)], away = pick(60), by_n = pick(2) ? 0x10000001 : 0;
-        const std::string text = "((" + std::string(type.name) + ")(" + between.name + ")((" + sum.name +
-                                 ")get_global_id(" + number(d) + ") * " + number(step) + " + ((" + sum.name + ")" +
-                                 number(end) + " - " + number(away) + ") + (" + sum.name + ")n * " + number(by_n) +
-                                 "))";
-        return {text,
-                [=](const World& w, const MemoryItem& m) {
-                    const int64_t all = static_cast<int64_t>(m.global[d]) * step + end - away + w.n * by_n;
-                    return type.wrap(between.wrap(sum.wrap(all)));
                 },
                 type, 8192};
     }

@@ -123,9 +123,31 @@ protected:
         return a.limit > INT64_MAX - b.limit ? INT64_MAX : a.limit + b.limit;
     }
 
+    // Near the end of the 32-bit numbers or around zero, converted to a narrower type and back: some work-items' sums wrap around.
+    Number far_sum(NumberType type) {
+        constexpr NumberType sums[] = {uint_, long_, ulong_}, narrow[] = {int_, uint_, uint_, narrow_types[2]};
+        constexpr int64_t ends[] = {0x7fffffff, 0xffffffff, 0};
+        const NumberType sum = sums[pick(3)], between = narrow[pick(4)];
+        const uint32_t d = pick(4) == 0 ? 1 : 0;
+        const int64_t end = ends[pick(3)], away = pick(60), by_n = pick(2) ? 0x10000001 : 0;
+        const int64_t from = end - away;
+        const int64_t step = pick(2) ? 1 : 1 + pick(5), times = pick(2) ? 1 : 1 + pick(4);
+        const std::string in_sum = "(" + std::string(sum.name) + ")";
+        const std::string text = "(" + in_sum + "get_global_id(" + number(d) + ") * " + number(step) + " + " + in_sum +
+                                 number(from) + " + " + in_sum + "n * " + number(by_n) + ") * " + number(times);
+        return {"((" + std::string(type.name) + ")(" + between.name + ")(" + text + "))",
+                [=](const World& w, const MemoryItem& m) {
+                    const int64_t all = (static_cast<int64_t>(m.global[d]) * step + from + w.n * by_n) * times;
+                    return type.wrap(between.wrap(sum.wrap(all)));
+                },
+                type, std::min(limit_of(type), limit_of(between))};
+    }
+
     Number whole(NumberType type, int depth) {
         if (depth == 0 || pick(4) == 0)
             return leaf(type);
+        if (pick(10) == 0)
+            return far_sum(type);
         if (pick(6) == 0)
             return cast(whole(arithmetic_type(), depth - 1), type);
         if (pick(12) == 0) {

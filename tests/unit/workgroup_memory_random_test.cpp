@@ -89,8 +89,10 @@ void expect_right(uint32_t first, uint32_t count, const char* processor) {
             const uint32_t seed = first + done + i;
             const std::string problem = polder::test::checked_apart(
                 [&] { return compare(*programs[i], seed, compiled, "k" + std::to_string(i)); });
-            if (!problem.empty())
-                FAIL() << problem << ", seed " << seed << "\n" << minimised(*programs[i], seed, processor, problem);
+            if (problem.empty())
+                continue;
+            std::fprintf(stderr, "seed %u %s; taking statements away\n", seed, problem.c_str());
+            FAIL() << problem << ", seed " << seed << "\n" << minimised(*programs[i], seed, processor, problem);
         }
     }
 }
@@ -101,7 +103,7 @@ TEST(WorkGroupMemory, ProgramsAreTheSameForEveryCompilerOfThisTest) {
     for (uint32_t seed = 1; seed <= 200; ++seed)
         for (const char letter : MemoryProgram(seed).text("k"))
             hash = (hash ^ static_cast<unsigned char>(letter)) * 1099511628211U;
-    EXPECT_EQ(hash, 17915608841723702253U);
+    EXPECT_EQ(hash, 8253904210763204930U);
 }
 
 #if defined(__x86_64__)
