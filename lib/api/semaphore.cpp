@@ -142,7 +142,8 @@ Result<Ref<Event>> enqueue_wait(Queue& queue, std::span<Semaphore* const> semaph
     return enqueued;
 }
 
-Result<Ref<Event>> enqueue_signal(Queue& queue, std::span<Semaphore* const> semaphores, std::span<Event* const> events) {
+Result<Ref<Event>> enqueue_signal(Queue& queue, std::span<Semaphore* const> semaphores,
+                                  std::span<Event* const> events) {
     POLDER_ASSIGN(enqueued, enqueue_marker(queue, CL_COMMAND_SEMAPHORE_SIGNAL_KHR, events));
     for (Semaphore* semaphore : semaphores)
         semaphore->add_signal(enqueued);
@@ -166,7 +167,7 @@ cl_int enqueue(cl_command_queue handle, cl_uint count, const cl_semaphore_khr* l
         function);
 }
 
-} // namespace
+}  // namespace
 
 CL_API_ENTRY cl_semaphore_khr CL_API_CALL clCreateSemaphoreWithPropertiesKHR(
     cl_context context, const cl_semaphore_properties_khr* sema_props, cl_int* errcode_ret) {
@@ -194,9 +195,8 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueSignalSemaphoresKHR(cl_command_queue co
 CL_API_ENTRY cl_int CL_API_CALL clGetSemaphoreInfoKHR(cl_semaphore_khr sema_object, cl_semaphore_info_khr param_name,
                                                       size_t param_value_size, void* param_value,
                                                       size_t* param_value_size_ret) {
-    return entry([&] {
-        return get_info(sema_object, param_name, Info{param_value_size, param_value, param_value_size_ret});
-    });
+    return entry(
+        [&] { return get_info(sema_object, param_name, Info{param_value_size, param_value, param_value_size_ret}); });
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clRetainSemaphoreKHR(cl_semaphore_khr sema_object) {

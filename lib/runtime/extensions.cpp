@@ -101,17 +101,11 @@ constexpr Feature feature_table[] = {
 // clang-format on
 
 // Extensions that Polder implements without the device's compiler, and without addresses in kernels.
-constexpr std::string_view host_extensions[] = {"cl_ext_immutable_memory_objects",
-                                                "cl_khr_command_buffer",
-                                                "cl_khr_command_buffer_mutable_dispatch",
-                                                "cl_khr_create_command_queue",
-                                                "cl_khr_device_uuid",
-                                                "cl_khr_extended_versioning",
-                                                "cl_khr_priority_hints",
-                                                "cl_khr_semaphore",
-                                                "cl_khr_suggested_local_work_size",
-                                                "cl_khr_throttle_hints",
-                                                "cl_polder_memory_statistics"};
+constexpr std::string_view host_extensions[] = {
+    "cl_ext_immutable_memory_objects", "cl_khr_command_buffer",      "cl_khr_command_buffer_mutable_dispatch",
+    "cl_khr_create_command_queue",     "cl_khr_device_uuid",         "cl_khr_extended_versioning",
+    "cl_khr_priority_hints",           "cl_khr_semaphore",           "cl_khr_suggested_local_work_size",
+    "cl_khr_throttle_hints",           "cl_polder_memory_statistics"};
 
 bool contains(std::span<const std::string> list, std::string_view name) {
     return std::ranges::find(list, name) != list.end();

@@ -123,9 +123,10 @@ TEST_F(Immutable, ImagesAreReadAndNeverWritten) {
                                 nullptr, &error),
               nullptr);
     EXPECT_EQ(error, CL_INVALID_OPERATION);
-    OwnedProgram program = build("kernel void reads(read_only image2d_t i) {} kernel void writes(write_only image2d_t i) {} "
-                                 "kernel void both(read_write image2d_t i) {}",
-                                 "-cl-std=CL3.0");
+    OwnedProgram program =
+        build("kernel void reads(read_only image2d_t i) {} kernel void writes(write_only image2d_t i) {} "
+              "kernel void both(read_write image2d_t i) {}",
+              "-cl-std=CL3.0");
     EXPECT_EQ(clSetKernelArg(make_kernel(program, "reads"), 0, sizeof(cl_mem), source.in()), CL_SUCCESS);
     EXPECT_EQ(clSetKernelArg(make_kernel(program, "writes"), 0, sizeof(cl_mem), source.in()), CL_INVALID_ARG_VALUE);
     EXPECT_EQ(clSetKernelArg(make_kernel(program, "both"), 0, sizeof(cl_mem), source.in()), CL_INVALID_ARG_VALUE);

@@ -18,8 +18,8 @@ protected:
         cl_int error = CL_INVALID_VALUE;
         queue.reset();
         context.reset();
-        context = clCreateContext(properties, static_cast<cl_uint>(devices.size()), devices.data(), nullptr, nullptr,
-                                  &error);
+        context =
+            clCreateContext(properties, static_cast<cl_uint>(devices.size()), devices.data(), nullptr, nullptr, &error);
         ASSERT_EQ(error, CL_SUCCESS);
         queue = make_queue(devices[0]);
     }
@@ -113,7 +113,9 @@ TEST_F(InitializeMemory, ProgramsFromBinariesHaveIt) {
         binaries.emplace_back(size);
     for (std::vector<unsigned char>& binary : binaries)
         places.push_back(binary.data());
-    ASSERT_EQ(clGetProgramInfo(before, CL_PROGRAM_BINARIES, places.size() * sizeof(void*), static_cast<void*>(places.data()), nullptr), CL_SUCCESS);
+    ASSERT_EQ(clGetProgramInfo(before, CL_PROGRAM_BINARIES, places.size() * sizeof(void*),
+                               static_cast<void*>(places.data()), nullptr),
+              CL_SUCCESS);
     before.reset();
     use_context(local_bit | private_bit);
     cl_int error = CL_INVALID_VALUE;
@@ -142,5 +144,5 @@ TEST_F(InitializeMemory, PropertiesAreCheckedAndReported) {
     EXPECT_EQ(reported[2], 0);
 }
 
-} // namespace
-} // namespace polder::test
+}  // namespace
+}  // namespace polder::test

@@ -28,8 +28,7 @@ protected:
     std::vector<T> run(cl_program program, std::vector<T> words, size_t global, size_t local, cl_device_id device) {
         OwnedQueue on = make_queue(device);
         OwnedKernel kernel = make_kernel(program, "k");
-        OwnedMem buffer =
-            make_buffer(words.size() * sizeof(T), CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, words.data());
+        OwnedMem buffer = make_buffer(words.size() * sizeof(T), CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, words.data());
         EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer.in()), CL_SUCCESS);
         EXPECT_EQ(clEnqueueNDRangeKernel(on, kernel, 1, nullptr, &global, &local, 0, nullptr, nullptr), CL_SUCCESS);
         return read<T>(buffer, words.size(), on);
@@ -234,7 +233,8 @@ TEST_F(KernelExtensions, FloatAtomics_AddSubtractAndFindExtrema) {
           double_fp_atomic_capabilities);
     // Half precision is not there.
     EXPECT_EQ(device_value<cl_bitfield>(devices[0], half_fp_atomic_capabilities), cl_bitfield{0});
-    build("#if defined(__opencl_c_ext_fp16_global_atomic_add) || __opencl_c_ext_fp32_global_atomic_add != 1\n#error\n#endif\n",
+    build("#if defined(__opencl_c_ext_fp16_global_atomic_add) || __opencl_c_ext_fp32_global_atomic_add != "
+          "1\n#error\n#endif\n",
           "-cl-std=CL3.0");
 }
 
@@ -303,8 +303,8 @@ TEST_F(KernelExtensions, CxxForOpenCL_BuildsAndRuns) {
     build("#if __OPENCL_CPP_VERSION__ != 100\n#error\n#endif\n", "-cl-std=CLC++");
     build("#if __OPENCL_CPP_VERSION__ != 202100\n#error\n#endif\n", "-cl-std=CLC++2021");
     // Nothing would call the constructor.
-    OwnedProgram refused = from_source(
-        "struct S { int x; S() : x((int)get_global_id(0)) {} }; __global S s; __kernel void k(__global int* o) { *o = s.x; }");
+    OwnedProgram refused = from_source("struct S { int x; S() : x((int)get_global_id(0)) {} }; __global S s; __kernel "
+                                       "void k(__global int* o) { *o = s.x; }");
     EXPECT_EQ(clBuildProgram(refused, 0, nullptr, "-cl-std=CLC++", nullptr, nullptr), CL_BUILD_PROGRAM_FAILURE);
     EXPECT_NE(build_log(refused).find("constructor"), std::string::npos) << build_log(refused);
     EXPECT_EQ(build_status("kernel void k() {}", "-cl-std=CLC++9"), CL_INVALID_BUILD_OPTIONS);

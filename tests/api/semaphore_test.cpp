@@ -24,7 +24,8 @@ class Semaphores : public ContextTest {
 protected:
     void SetUp() override {
         ContextTest::SetUp();
-        create = function<std::remove_pointer_t<clCreateSemaphoreWithPropertiesKHR_fn>>("clCreateSemaphoreWithPropertiesKHR");
+        create = function<std::remove_pointer_t<clCreateSemaphoreWithPropertiesKHR_fn>>(
+            "clCreateSemaphoreWithPropertiesKHR");
         wait = function<std::remove_pointer_t<clEnqueueWaitSemaphoresKHR_fn>>("clEnqueueWaitSemaphoresKHR");
         signal = function<std::remove_pointer_t<clEnqueueSignalSemaphoresKHR_fn>>("clEnqueueSignalSemaphoresKHR");
         get_info = function<std::remove_pointer_t<clGetSemaphoreInfoKHR_fn>>("clGetSemaphoreInfoKHR");

@@ -70,8 +70,12 @@ protected:
         }
         OwnedMem in = make_image(shape, words.data()), out = make_image(shape, nullptr);
         cl_int error = CL_INVALID_VALUE;
-        const cl_sampler_properties properties[] = {CL_SAMPLER_NORMALIZED_COORDS, CL_FALSE, CL_SAMPLER_ADDRESSING_MODE,
-                                                    CL_ADDRESS_CLAMP_TO_EDGE, CL_SAMPLER_FILTER_MODE, CL_FILTER_LINEAR,
+        const cl_sampler_properties properties[] = {CL_SAMPLER_NORMALIZED_COORDS,
+                                                    CL_FALSE,
+                                                    CL_SAMPLER_ADDRESSING_MODE,
+                                                    CL_ADDRESS_CLAMP_TO_EDGE,
+                                                    CL_SAMPLER_FILTER_MODE,
+                                                    CL_FILTER_LINEAR,
                                                     0};
         Owned<cl_sampler, clReleaseSampler> sampler = clCreateSamplerWithProperties(context, properties, &error);
         EXPECT_EQ(error, CL_SUCCESS);
@@ -81,7 +85,9 @@ protected:
         EXPECT_EQ(clSetKernelArg(kernel, 2, sizeof(cl_sampler), sampler.in()), CL_SUCCESS) << shape.kernel;
         const size_t items = 64, origin[3] = {0, 0, 0};
         const size_t region[3] = {
-            shape.width, shape.height ? shape.height : std::max<size_t>(shape.type == CL_MEM_OBJECT_IMAGE1D_ARRAY ? shape.layers : 1, 1),
+            shape.width,
+            shape.height ? shape.height
+                         : std::max<size_t>(shape.type == CL_MEM_OBJECT_IMAGE1D_ARRAY ? shape.layers : 1, 1),
             shape.depth ? shape.depth : (shape.type == CL_MEM_OBJECT_IMAGE2D_ARRAY ? shape.layers : 1)};
         EXPECT_EQ(clEnqueueNDRangeKernel(on, kernel, 1, nullptr, &items, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
         EXPECT_EQ(clEnqueueReadImage(on, out, CL_TRUE, origin, region, 0, 0, words.data(), 0, nullptr, nullptr),
@@ -158,5 +164,5 @@ TEST_F(SpirvImages, HandWrittenModuleComputesWhatItSays) {
     }
 }
 
-} // namespace
-} // namespace polder::test
+}  // namespace
+}  // namespace polder::test

@@ -182,7 +182,8 @@ Result<void> check_supported(llvm::Module& module, std::string& log) {
         is_complete = false;
     }
     if (has_constructors(module)) {
-        log += "error: a global object has a constructor that is not a constant expression, which no kernel would call\n";
+        log +=
+            "error: a global object has a constructor that is not a constant expression, which no kernel would call\n";
         is_complete = false;
     }
     return is_complete ? Result<void>{} : fail(Status::link_program_failure);

@@ -6,7 +6,6 @@
 #include <runtime/program.h>
 
 #include <CL/cl_ext.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <map>

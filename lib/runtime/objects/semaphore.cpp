@@ -12,9 +12,7 @@ class Relay final : public Dependent {
 public:
     Relay(Ref<Event> from, Ref<Event> to) : from_(std::move(from)), to_(std::move(to)) {}
 
-    void on_resolved(bool /*failed*/, ReadyList& ready) noexcept override {
-        ready.append(Ref<Dependent>::share(this));
-    }
+    void on_resolved(bool /*failed*/, ReadyList& ready) noexcept override { ready.append(Ref<Dependent>::share(this)); }
     void run(ReadyList& ready) noexcept override {
         if (from_->is_failed())
             to_->fail(from_->status(), ready);
@@ -58,7 +56,8 @@ Ref<Event> Semaphore::take_signal() {
         return std::exchange(signal_, nullptr);
     // Without a queue, as a user event.
     if (!expected_)
-        expected_ = make_ref<Event>(Ref<Context>::share(context_.get()), nullptr, CL_COMMAND_USER, Event::Profiling::off);
+        expected_ =
+            make_ref<Event>(Ref<Context>::share(context_.get()), nullptr, CL_COMMAND_USER, Event::Profiling::off);
     return expected_;
 }
 

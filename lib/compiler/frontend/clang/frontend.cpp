@@ -34,7 +34,9 @@ struct Declarations {
 };
 constexpr std::array declarations{
     Declarations{sub_group_header_path, sub_group_header, {"intel_sub_group_"}},
-    Declarations{work_group_header_path, work_group_header, {"work_group_reduce_", "work_group_scan_", "async_work_group_copy_"}},
+    Declarations{work_group_header_path,
+                 work_group_header,
+                 {"work_group_reduce_", "work_group_scan_", "async_work_group_copy_"}},
 };
 
 std::string extension_list(const Target& target) {
@@ -65,7 +67,8 @@ void add_standard(std::vector<std::string>& arguments, const CompileInput& input
 class DiskReads final : public clang::DependencyCollector {
 public:
     bool sawDependency(llvm::StringRef name, bool, bool is_system, bool, bool) override {
-        is_any_ |= !is_system && name != source_name && !name.starts_with(headers_directory) && !name.starts_with("<") &&
+        is_any_ |= !is_system && name != source_name && !name.starts_with(headers_directory) &&
+                   !name.starts_with("<") &&
                    std::ranges::find(declarations, name, &Declarations::path) == declarations.end();
         return false;
     }
@@ -91,9 +94,8 @@ llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> file_system(const CompileInput& 
 // A header on disk may call them, too.
 bool may_call(const Declarations& functions, const CompileInput& input) {
     const auto calls = [&](std::string_view text) {
-        return std::ranges::any_of(functions.words, [&](std::string_view word) {
-            return !word.empty() && text.find(word) != text.npos;
-        });
+        return std::ranges::any_of(
+            functions.words, [&](std::string_view word) { return !word.empty() && text.find(word) != text.npos; });
     };
     return calls(input.source) || input.source.find("#include") != std::string::npos ||
            llvm::any_of(input.headers, [&](const NamedSource& header) { return calls(header.text); });

@@ -43,4 +43,4 @@ __POLDER_PLANES(__global, __local)
 #endif
 )";
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

@@ -40,9 +40,9 @@ constexpr std::array builtin_variables{
     BuiltinVariable{spv::BuiltInSubgroupLtMask, "get_sub_group_lt_mask", mask},
 };
 
-constexpr std::array families{emit_arithmetic, emit_comparison, emit_bits,    emit_dot_product,
-                              emit_conversion, emit_composite,  emit_memory,  emit_atomic,
-                              emit_control,    emit_group,      emit_extended,   emit_image};
+constexpr std::array families{emit_arithmetic, emit_comparison, emit_bits,     emit_dot_product,
+                              emit_conversion, emit_composite,  emit_memory,   emit_atomic,
+                              emit_control,    emit_group,      emit_extended, emit_image};
 
 // Instructions in a body that say nothing about what is computed.
 bool is_without_effect(spv::Op opcode) {
@@ -75,7 +75,8 @@ llvm::Value* Body::value_of(const Instruction& instruction, uint32_t id) {
     llvm::Value* const value = translation_.value(instruction, id);
     const Type& type = types().get(translation_.type_of(id));
     // An OpConstantSampler is kept as its bits: only a body can make a sampler.
-    return type.kind == spv::OpTypeSampler && value->getType()->isIntegerTy() ? make_sampler(*this, type.llvm, value) : value;
+    return type.kind == spv::OpTypeSampler && value->getType()->isIntegerTy() ? make_sampler(*this, type.llvm, value)
+                                                                              : value;
 }
 
 llvm::BasicBlock* Body::block(uint32_t label) {

@@ -14,9 +14,7 @@ using llvm::Value;
 // The operands of OpTypeImage.
 enum Literal : size_t { of_dimension = 1, of_depth, of_arrays, of_samples, of_sampling, of_format, of_access };
 
-uint32_t literal(const Type& image, Literal index) {
-    return index < image.literals.size() ? image.literals[index] : 0;
-}
+uint32_t literal(const Type& image, Literal index) { return index < image.literals.size() ? image.literals[index] : 0; }
 bool is_depth(const Type& image) { return literal(image, of_depth) == 1; }
 bool is_array(const Type& image) { return literal(image, of_arrays) != 0; }
 
@@ -33,7 +31,8 @@ constexpr std::array shapes{
 };
 
 const Shape* shape_of(const Type& image) {
-    const auto found = std::ranges::find(shapes, static_cast<spv::Dim>(literal(image, of_dimension)), &Shape::dimension);
+    const auto found =
+        std::ranges::find(shapes, static_cast<spv::Dim>(literal(image, of_dimension)), &Shape::dimension);
     return image.kind == spv::OpTypeImage && found != shapes.end() ? &*found : nullptr;
 }
 
@@ -105,7 +104,8 @@ void read(Body& body, const Instruction& instruction, const Sampled& from, const
     Builder& builder = body.builder();
     llvm::Type* wanted = body.result_type(instruction);
     const auto suffix = wanted == nullptr ? std::nullopt : element_suffix(wanted);
-    const bool has_form = wanted != nullptr && (!wanted->isVectorTy() || llvm::cast<llvm::FixedVectorType>(wanted)->getNumElements() == 4);
+    const bool has_form = wanted != nullptr &&
+                          (!wanted->isVectorTy() || llvm::cast<llvm::FixedVectorType>(wanted)->getNumElements() == 4);
     if (!suffix || !has_form || (is_depth(image) && *suffix != "f"))
         return body.refuse(instruction, "images have no elements of this type");
     MangledName name = function_of(body, "read_image" + *suffix, image);
@@ -195,8 +195,8 @@ void write(Body& body, const Instruction& instruction) {
     // The mangled name refers to coordinates of the same type.
     const bool repeats = place->getType() == type && type->isVectorTy();
     name.add_code(repeats ? "S0_" : type->isVectorTy() ? "Dv4_" + code : code);
-    body.call(name.text(), builder.getVoidTy(),
-              {body.value(instruction, 0), place, in_form(builder, texel, type)}, Effect::any);
+    body.call(name.text(), builder.getVoidTy(), {body.value(instruction, 0), place, in_form(builder, texel, type)},
+              Effect::any);
 }
 
 // SPIR-V counts formats from zero; OpenCL's numbers are its constants.
@@ -227,14 +227,15 @@ void query_size(Body& body, const Instruction& instruction) {
         functions.emplace_back("get_image_array_size");
     llvm::Type* wanted = body.result_type(instruction);
     const auto* vector = llvm::dyn_cast_or_null<llvm::FixedVectorType>(wanted);
-    if (wanted == nullptr || !wanted->isIntOrIntVectorTy() || (vector ? vector->getNumElements() : 1) != functions.size())
+    if (wanted == nullptr || !wanted->isIntOrIntVectorTy() ||
+        (vector ? vector->getNumElements() : 1) != functions.size())
         return body.refuse(instruction, "the result does not have the image's dimensions");
     Value* all = llvm::PoisonValue::get(wanted);
     for (unsigned i = 0; i < functions.size(); ++i) {
         llvm::Type* type = functions[i] == "get_image_array_size" ? builder.getInt64Ty() : builder.getInt32Ty();
-        Value* const size = builder.CreateZExtOrTrunc(
-            body.call(function_of(body, functions[i], *image).text(), type, {body.value(instruction, 0)}, Effect::reads),
-            wanted->getScalarType());
+        Value* const size = builder.CreateZExtOrTrunc(body.call(function_of(body, functions[i], *image).text(), type,
+                                                                {body.value(instruction, 0)}, Effect::reads),
+                                                      wanted->getScalarType());
         all = vector ? builder.CreateInsertElement(all, size, i) : size;
     }
     body.define(instruction, all);
@@ -247,7 +248,7 @@ void take_image(Body& body, const Instruction& instruction) {
     body.define(instruction, body.builder().CreateExtractValue(pair, {0}));
 }
 
-} // namespace
+}  // namespace
 
 std::string image_type_name(const Type& type) {
     if (type.kind == spv::OpTypeSampler)
@@ -255,7 +256,8 @@ std::string image_type_name(const Type& type) {
     const Shape* shape = shape_of(type);
     if (shape == nullptr)
         return {};
-    return "image" + std::string{shape->name} + (is_array(type) ? "_array" : "") + (is_depth(type) ? "_depth" : "") + "_t";
+    return "image" + std::string{shape->name} + (is_array(type) ? "_array" : "") + (is_depth(type) ? "_depth" : "") +
+           "_t";
 }
 
 std::string image_access_name(const Type& type) {
@@ -266,7 +268,8 @@ std::string image_access_name(const Type& type) {
 std::optional<uint32_t> sampler_bits(const Instruction& instruction) {
     const uint32_t addressing = instruction.operand(0), is_normalized = instruction.operand(1),
                    filter = instruction.operand(2);
-    if (addressing > spv::SamplerAddressingModeRepeatMirrored || is_normalized > 1 || filter > spv::SamplerFilterModeLinear)
+    if (addressing > spv::SamplerAddressingModeRepeatMirrored || is_normalized > 1 ||
+        filter > spv::SamplerFilterModeLinear)
         return std::nullopt;
     return is_normalized | addressing << 1 | (filter == spv::SamplerFilterModeLinear ? 0x20 : 0x10);
 }
@@ -286,7 +289,9 @@ bool emit_image(Body& body, const Instruction& instruction) {
             read(body, instruction, {body.value(instruction, 0), nullptr}, *image, 1);
         return true;
     case spv::OpImageWrite: write(body, instruction); return true;
-    case spv::OpImageQueryFormat: query_format(body, instruction, "get_image_channel_data_type", first_type); return true;
+    case spv::OpImageQueryFormat:
+        query_format(body, instruction, "get_image_channel_data_type", first_type);
+        return true;
     case spv::OpImageQueryOrder: query_format(body, instruction, "get_image_channel_order", first_order); return true;
     case spv::OpImageQuerySizeLod:
     case spv::OpImageQuerySize: query_size(body, instruction); return true;
@@ -294,4 +299,4 @@ bool emit_image(Body& body, const Instruction& instruction) {
     }
 }
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

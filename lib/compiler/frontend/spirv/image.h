@@ -19,4 +19,4 @@ namespace polder::compiler::spirv {
 
 bool emit_image(Body& body, const Instruction& instruction);
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

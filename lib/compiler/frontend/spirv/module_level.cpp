@@ -139,8 +139,7 @@ private:
         const auto bits = sampler_bits(instruction);
         if (!bits || types().get(instruction.type).kind != spv::OpTypeSampler)
             return refuse(instruction, "OpenCL has no such sampler");
-        translation_.define(instruction,
-                            llvm::ConstantInt::get(llvm::Type::getInt32Ty(translation_.context()), *bits));
+        translation_.define(instruction, llvm::ConstantInt::get(llvm::Type::getInt32Ty(translation_.context()), *bits));
     }
 
     [[nodiscard]] llvm::Type* data_type(const Instruction& instruction) {

@@ -32,7 +32,8 @@ bool is_data(const Type& type) {
 
 // OpenCL's images: one to three dimensions or a buffer, one sample, an access. The operands are kept for the names of functions.
 Result<void> make_image(llvm::LLVMContext& context, const Instruction& instruction, Type& type) {
-    const uint32_t dimension = instruction.operand(1), is_array = instruction.operand(3), samples = instruction.operand(4);
+    const uint32_t dimension = instruction.operand(1), is_array = instruction.operand(3),
+                   samples = instruction.operand(4);
     const bool is_plain = dimension == spv::Dim1D || dimension == spv::Dim2D;
     const bool is_whole = dimension == spv::Dim3D || dimension == spv::DimBuffer;
     if (!is_plain && (!is_whole || is_array != 0))
@@ -48,7 +49,7 @@ Result<void> make_image(llvm::LLVMContext& context, const Instruction& instructi
     return {};
 }
 
-} // namespace
+}  // namespace
 
 std::optional<unsigned> address_space(spv::StorageClass storage) {
     switch (storage) {
@@ -203,4 +204,4 @@ Result<void> Types::make_function(const Instruction& instruction, Type& type) {
     return {};
 }
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

@@ -15,7 +15,7 @@ struct ZeroedMemory {
     friend bool operator==(const ZeroedMemory&, const ZeroedMemory&) = default;
 };
 
-[[nodiscard]] Result<std::shared_ptr<Executable>> open_zeroed(std::shared_ptr<const Module> module, const Target& target,
-                                                              const ZeroedMemory& zeroed);
+[[nodiscard]] Result<std::shared_ptr<Executable>> open_zeroed(std::shared_ptr<const Module> module,
+                                                              const Target& target, const ZeroedMemory& zeroed);
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

@@ -47,7 +47,7 @@ void zero_local_memory(llvm::Function& kernel) {
     function->setConvergent();
 }
 
-} // namespace
+}  // namespace
 
 void zero_memory(llvm::Module& module, std::span<const KernelInfo> kernels, const ZeroedMemory& what) {
     if (what.private_variables)
@@ -61,4 +61,4 @@ void zero_memory(llvm::Module& module, std::span<const KernelInfo> kernels, cons
                 zero_local_memory(*function);
 }
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <compiler/zeroed_memory.h>
+
 #include <llvm/IR/Module.h>
 #include <span>
 
@@ -13,4 +14,4 @@ namespace polder::compiler {
 // `kernels` are those of the module.
 void zero_memory(llvm::Module& module, std::span<const KernelInfo> kernels, const ZeroedMemory& what);
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

@@ -45,10 +45,10 @@ private:
     const Ref<Device> device_;
     const std::vector<cl_semaphore_properties_khr> properties_;
     mutable Mutex mutex_;
-    Ref<Event> signal_ POLDER_GUARDED_BY(mutex_);    // no wait was enqueued for it yet
-    Ref<Event> used_ POLDER_GUARDED_BY(mutex_);      // the signal of the last wait
-    Ref<Event> wait_ POLDER_GUARDED_BY(mutex_);      // the last wait
+    Ref<Event> signal_ POLDER_GUARDED_BY(mutex_);  // no wait was enqueued for it yet
+    Ref<Event> used_ POLDER_GUARDED_BY(mutex_);  // the signal of the last wait
+    Ref<Event> wait_ POLDER_GUARDED_BY(mutex_);  // the last wait
     Ref<Event> expected_ POLDER_GUARDED_BY(mutex_);  // a wait was enqueued for the next signal
 };
 
-} // namespace polder::runtime
+}  // namespace polder::runtime
