@@ -66,6 +66,65 @@ def offences(path, text):
                                     if (comment := re.search(r"//.*", line))])
 
 
+# Folders whose headers and sources may include each other only in one direction, and never in a circle.
+LAYERED = ("lib/", "devices/", "include/")
+
+
+def includes(paths):
+    """For each of `paths`, those that it includes. An included name is looked for beside the source, in each folder named
+    `include`, and from each folder of LAYERED downwards: all include directories of the build are among these."""
+    known = set(paths)
+    by_end = {}
+    for path in paths:
+        parts = path.split("/")
+        for start in range(len(parts)):
+            by_end.setdefault("/".join(parts[start:]), []).append(path)
+    found = {path: set() for path in paths}
+    for path in paths:
+        for name in re.findall(r'^\s*#\s*include [<"]([^>"]+)[>"]', (ROOT / path).read_text(), re.MULTILINE):
+            beside = str(pathlib.PurePosixPath(path).parent / name)
+            if beside in known:
+                found[path].add(beside)
+            elif len(candidates := by_end.get(name, [])) == 1:
+                found[path].add(candidates[0])
+    return found
+
+
+def circle(graph):
+    """One circle of a graph {node: nodes it points to} as a list of nodes, or an empty list."""
+    done, path = set(), []
+
+    def visit(node):
+        if node in path:
+            return path[path.index(node):] + [node]
+        if node not in done:
+            path.append(node)
+            for following in sorted(graph.get(node, ())):
+                if closed := visit(following):
+                    return closed
+            path.pop()
+            done.add(node)
+        return []
+
+    for node in sorted(graph):
+        if closed := visit(node):
+            return closed
+    return []
+
+
+def circles(paths):
+    """Circles of #include lines, between files and between folders."""
+    files = includes([path for path in paths if path.startswith(LAYERED)])
+    folders = {}
+    for path, targets in files.items():
+        folder = path.rpartition("/")[0]
+        folders.setdefault(folder, set()).update(
+            other for target in targets if (other := target.rpartition("/")[0]) != folder)
+    for kind, graph in (("files", files), ("folders", folders)):
+        if closed := circle(graph):
+            yield f"{kind} that include each other in a circle: {' -> '.join(closed)}"
+
+
 # Words that hide who does what, and the plain ones that comments and documents use instead.
 UNCLEAR = {
     r"told": "reported, notified, recognized", r"whoever": "the thread, the caller", r"answers|answered": "returns, reports",
@@ -111,6 +170,7 @@ def stale_names(document, known):
 def main():
     known = tracked()
     found = [offence for path in sources() for offence in offences(path, (ROOT / path).read_text())]
+    found += circles(sources())
     documents = [path for path in sorted(known) if path.endswith(".md")]
     found += [offence for path in documents for offence in stale_names(path, known)]
     found += [offence for path in documents

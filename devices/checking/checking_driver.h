@@ -1,8 +1,8 @@
-// A driver in front of any other one that holds both sides to the contract of polder/driver.h: the caller (valid ranges,
+// A driver that wraps another one and checks the contract of polder/driver.h. It checks the caller (valid ranges,
 // sizes and waits, one submitter at a time, idle queues when they are destroyed) and the driver (values that grow by one,
-// waits that return when they should, memory that is as large and as aligned as it must be).
+// waits that return only when the timepoint is complete, memory of sufficient size and alignment).
 //
-// A violation is printed and ends the process, as a failed assertion does. For tests and debugging: each call costs a lock.
+// A violation is printed and ends the process, like a failed assertion. For tests and debugging: each call takes a lock.
 #pragma once
 
 #include <memory>

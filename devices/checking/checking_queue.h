@@ -1,4 +1,4 @@
-// CheckedQueue and what it needs to know of its device's memory. See checking_driver.h.
+// CheckedQueue, and the record of its device's memory regions. See checking_driver.h.
 #pragma once
 
 #include <base/mutex.h>
@@ -18,7 +18,7 @@ inline void must(bool holds, const char* what) {
         report_violation(what);
 }
 
-// The regions that a device has handed out. Shared with its sub-devices.
+// The regions that a device has reserved. Shared with its sub-devices.
 class CheckedMemory {
 public:
     explicit CheckedMemory(const driver::DeviceInfo& info)

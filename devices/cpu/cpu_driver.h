@@ -1,4 +1,4 @@
-// The host processor as a device: one, computing in host memory, on every core that the process may use.
+// The driver of the host processor: one device, which computes in host memory on every core that the process may use.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,8 @@
-// What the host processor is: its name, speed and caches from the kernel's own tables, its NUMA and cache
-// domains through hwloc.
+// Properties of the host processor: its name, speed and caches from the kernel's tables, its NUMA and cache
+// domains from hwloc.
 //
-// hwloc loads its plug-ins when it is initialised, which takes several times longer than everything else
-// here, so it is only asked when somebody wants the domains. Any thread.
+// hwloc loads its plug-ins when it is initialised, which takes several times longer than all other functions
+// here, so it is used only when the domains are needed. Any thread.
 #pragma once
 
 #include <cstdint>

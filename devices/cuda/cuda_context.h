@@ -1,7 +1,7 @@
-// CudaContext: one GPU's primary context, which PyTorch and the CUDA runtime share, and what is known of the GPU.
+// CudaContext: one GPU's primary context, which PyTorch and the CUDA runtime use too, and the GPU's properties.
 //
-// Owned by its device. A thread that calls the CUDA API for the GPU holds a Current, which puts the application's own
-// context back afterwards. Once the GPU is lost (a kernel trapped, the hardware failed, the process forked) it stays so.
+// Owned by its device. A thread that calls the CUDA API for the GPU holds a Current, which restores the application's
+// context afterwards. Once the GPU is lost (a kernel trapped, the hardware failed, the process forked), it stays lost.
 // Any thread.
 #pragma once
 
@@ -60,7 +60,7 @@ public:
     [[nodiscard]] bool is_lost() const { return is_lost_.load(std::memory_order_relaxed); }
     // Reports the first loss.
     void lose(const char* what, Code code);
-    // In the child of a fork: CUDA does not work there, and nothing of it may be touched.
+    // In the child of a fork: CUDA does not work there, and none of its functions may be called.
     void lose_in_child() { is_lost_.store(true, std::memory_order_relaxed); }
 
 private:

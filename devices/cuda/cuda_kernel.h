@@ -1,4 +1,4 @@
-// CudaKernel: one kernel of a module that CUDA's compiler made of PTX text, and how its launches are laid out
+// CudaKernel: one kernel of a module that CUDA compiled from PTX text, and the layout of its launches
 // (include/polder/ptx_abi.h).
 //
 // Kernels of one program share a module, found by the text. Immutable after load. Any thread.

@@ -24,7 +24,7 @@ public:
 
     [[nodiscard]] Result<driver::Memory> reserve(ByteCount size);
     void release(driver::Memory memory);
-    // What the GPU reports as free: other processes and other libraries count.
+    // The free memory that the GPU reports, which depends on other processes and libraries too.
     [[nodiscard]] ByteCount available() const;
     // Lets `peer` access what is mapped now and later.
     void grant_to(Device peer);

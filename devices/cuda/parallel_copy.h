@@ -1,5 +1,4 @@
-// memcpy on several threads, for bytes between pageable and pinned memory: one thread of a processor does not keep up
-// with a link of 50 GB/s.
+// memcpy on several threads, for bytes between pageable and pinned memory: one thread is too slow for a link of 50 GB/s.
 //
 // The threads are a process-wide pool, started when first needed. Any thread.
 #pragma once
@@ -11,4 +10,4 @@ namespace polder::cuda {
 
 void parallel_copy(std::byte* to, const std::byte* from, uint64_t size);
 
-} // namespace polder::cuda
+}  // namespace polder::cuda

@@ -17,7 +17,7 @@ void run_blocks(WorkerPool& pool, Workspace& workspace, uint64_t units, uint64_t
     ParallelTask task({.units = {0, units},
                        .chunk_min = chunk_min,
                        .threads_max = std::min(pool.width(), threads_max),
-                       .lanes = pool.nodes()},
+                       .parts = pool.nodes()},
                       context, run);
     pool.run(task, workspace);
 }

@@ -92,7 +92,7 @@ void run_together(LaunchRecord& launch, uint64_t first, WorkerPool& pool, Worksp
     ParallelTask task({.units = {first, launch.group_count},
                        .chunk_min = group_ns == 0 ? 1 : groups_in(chunk_ns, group_ns),
                        .threads_max = threads_that_pay(group_ns, count, pool.width()),
-                       .lanes = pool.nodes()},
+                       .parts = pool.nodes()},
                       &shared, run, prepare_shared);
     pool.run(task, workspace);
     launch.kernel->learn(static_cast<float>(shared.thread_ns.load(std::memory_order_relaxed)) /

@@ -4,33 +4,33 @@ namespace polder::devices {
 
 ParallelTask::ParallelTask(const Shape& shape, void* context, Run run, Prepare prepare)
     : context_(context), run_(run), prepare_(prepare), chunk_min_(std::max<uint64_t>(shape.chunk_min, 1)),
-      threads_max_(shape.threads_max), lane_count_(std::clamp<uint32_t>(shape.lanes, 1, lanes_max)) {
+      threads_max_(shape.threads_max), part_count_(std::clamp<uint32_t>(shape.parts, 1, parts_max)) {
     const uint64_t total = shape.units.end - shape.units.begin;
-    const uint64_t share = (total + lane_count_ - 1) / lane_count_;
-    for (uint32_t i = 0; i < lane_count_; ++i) {
-        lanes_[i].next.store(shape.units.begin + std::min(total, i * share), std::memory_order_relaxed);
-        lanes_[i].end = shape.units.begin + std::min(total, (i + 1) * share);
+    const uint64_t share = (total + part_count_ - 1) / part_count_;
+    for (uint32_t i = 0; i < part_count_; ++i) {
+        parts_[i].next.store(shape.units.begin + std::min(total, i * share), std::memory_order_relaxed);
+        parts_[i].end = shape.units.begin + std::min(total, (i + 1) * share);
     }
 }
 
-UnitRange ParallelTask::take(Lane& lane) const {
+UnitRange ParallelTask::take(Part& part) const {
     // A quarter of a thread's fair share of what is left.
-    const uint64_t divisor = uint64_t{4} * std::max<uint32_t>(threads_max_ / lane_count_, 1);
-    uint64_t begin = lane.next.load(std::memory_order_relaxed);
-    while (begin < lane.end) {
-        const uint64_t left = lane.end - begin;
+    const uint64_t divisor = uint64_t{4} * std::max<uint32_t>(threads_max_ / part_count_, 1);
+    uint64_t begin = part.next.load(std::memory_order_relaxed);
+    while (begin < part.end) {
+        const uint64_t left = part.end - begin;
         const uint64_t count = std::min(left, std::max(chunk_min_, left / divisor));
-        if (lane.next.compare_exchange_weak(begin, begin + count, std::memory_order_relaxed))
+        if (part.next.compare_exchange_weak(begin, begin + count, std::memory_order_relaxed))
             return {begin, begin + count};
     }
     return {};
 }
 
-void ParallelTask::work(Workspace& workspace, uint32_t lane, const std::atomic<uint32_t>* leave_early) {
+void ParallelTask::work(Workspace& workspace, uint32_t first_part, const std::atomic<uint32_t>* leave_early) {
     if (prepare_ && prepare_(context_, workspace) != Workspace::Growth::enough)
         return;
-    for (uint32_t i = 0; i < lane_count_; ++i) {
-        Lane& mine = lanes_[(lane + i) % lane_count_];
+    for (uint32_t i = 0; i < part_count_; ++i) {
+        Part& mine = parts_[(first_part + i) % part_count_];
         for (;;) {
             if (leave_early && leave_early->load(std::memory_order_relaxed) != 0)
                 return;
@@ -43,8 +43,8 @@ void ParallelTask::work(Workspace& workspace, uint32_t lane, const std::atomic<u
 }
 
 bool ParallelTask::has_work() const {
-    for (uint32_t i = 0; i < lane_count_; ++i)
-        if (lanes_[i].next.load(std::memory_order_relaxed) < lanes_[i].end)
+    for (uint32_t i = 0; i < part_count_; ++i)
+        if (parts_[i].next.load(std::memory_order_relaxed) < parts_[i].end)
             return true;
     return false;
 }

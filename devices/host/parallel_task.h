@@ -1,8 +1,8 @@
 // ParallelTask: a range of units of work (work-groups, blocks of bytes) that several threads take chunks of.
 //
-// The range is cut into lanes, one per NUMA domain, so that the threads of a domain take neighbouring
-// units; a thread whose lane is empty goes on with the others'. Chunks are guided: a fixed fraction of
-// what is left, so that a few large chunks are followed by small ones that even out the end.
+// The range is cut into parts, one for each NUMA node, so that the threads of a node take neighbouring units. A thread
+// whose part is used up takes chunks of the other parts. A chunk is a fixed fraction of what is left of its part (guided
+// scheduling): the first chunks are large, and the last ones are small, so that all threads end at about the same time.
 // Lives on the stack of the thread that runs it (WorkerPool::run), which outlasts every participant.
 #pragma once
 
@@ -32,7 +32,7 @@ public:
         UnitRange units;
         uint64_t chunk_min = 1;
         uint32_t threads_max = 1;
-        uint32_t lanes = 1;
+        uint32_t parts = 1;  // NUMA nodes
     };
 
     ParallelTask(const Shape& shape, void* context, Run run, Prepare prepare = nullptr);
@@ -40,7 +40,7 @@ public:
     ParallelTask& operator=(const ParallelTask&) = delete;
 
     // Takes and executes chunks until none is left or `leave_early` becomes non-zero.
-    void work(Workspace& workspace, uint32_t lane, const std::atomic<uint32_t>* leave_early);
+    void work(Workspace& workspace, uint32_t first_part, const std::atomic<uint32_t>* leave_early);
     [[nodiscard]] bool has_work() const;
     [[nodiscard]] uint32_t threads_max() const { return threads_max_; }
 
@@ -57,23 +57,23 @@ public:
     ParallelTask* next_open = nullptr;
 
 private:
-    static constexpr uint32_t lanes_max = 8;
+    static constexpr uint32_t parts_max = 8;
     static constexpr uint32_t owner_sleeps = uint32_t{1} << 31;
-    struct alignas(64) Lane {
+    struct alignas(64) Part {
         std::atomic<uint64_t> next{0};
         uint64_t end = 0;
     };
 
-    UnitRange take(Lane& lane) const;
+    UnitRange take(Part& part) const;
 
     void* const context_;
     const Run run_;
     const Prepare prepare_;
     const uint64_t chunk_min_;
     const uint32_t threads_max_;
-    const uint32_t lane_count_;
-    std::array<Lane, lanes_max> lanes_;
+    const uint32_t part_count_;
+    std::array<Part, parts_max> parts_;
     std::atomic<uint32_t> participants_{0};
 };
 
-} // namespace polder::devices
+}  // namespace polder::devices

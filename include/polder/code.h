@@ -1,8 +1,8 @@
-// Code of kernels on its way from the compiler to a driver: which code a device takes (CodeTarget), one kernel's code
-// (KernelCode), and what is known of it once it is loaded (KernelLimits).
+// The code of kernels between compiler and driver: the kind of code that a device executes (CodeTarget), the code of one kernel
+// (KernelCode), and the kernel's limits after it was loaded (KernelLimits).
 //
-// The compiler makes code for each distinct CodeTarget of a context's devices. LLVM stays in lib/compiler, a vendor's
-// compiler (CUDA's for PTX, another OpenCL's for SPIR-V or source) in the driver.
+// The compiler generates code for each distinct CodeTarget of a context's devices. Only lib/compiler uses LLVM; only a driver uses
+// a vendor's compiler (CUDA's for PTX, another OpenCL's for SPIR-V or source).
 //
 // Plain data. Sizes are in bytes.
 #pragma once
@@ -24,14 +24,14 @@ enum class CodeFormat : uint8_t {
     opencl_c,       // a SourceProgram, for a driver that compiles it
 };
 
-// What the compiler must know of a device to make code for it. Devices with equal targets share their code.
+// The properties of a device that its code depends on. Devices with equal targets share code.
 struct CodeTarget {
     CodeFormat format = CodeFormat::host_function;
     // PTX: "sm_90". Host functions: empty, the processor that this process runs on.
     std::string processor;
     // Work-items of a sub-group; 0: the compiler chooses.
     uint32_t sub_group_size = 0;
-    // What a work-group may use at most. A kernel whose own variables need more is not built.
+    // The maximum for a work-group. A kernel whose local variables need more is not built.
     uint64_t local_memory_bytes = 0;
 
     friend bool operator==(const CodeTarget&, const CodeTarget&) = default;
@@ -45,7 +45,7 @@ struct HostCode {
     uint64_t stack_bytes = 0;
     uint64_t private_bytes_per_work_item = 0;
     uint64_t preferred_multiple = 1;  // the vector width
-    std::string name;                 // of the kernel, for messages
+    std::string name;  // of the kernel, for messages
 };
 
 // One parameter of a kernel, for drivers that set them one by one.
@@ -57,7 +57,7 @@ struct KernelParameter {
 
 // Receives one finished printf text, which is not null-terminated.
 using PrintText = void (*)(void* user, const char* text, size_t size);
-// Formats what kernels left in a printf ring (ptx_abi.h): `records` are the bytes behind the ring's header.
+// Formats the records that kernels wrote to a printf ring (ptx_abi.h): `records` are the bytes after the ring's header.
 using PrintRing = void (*)(std::span<const std::byte> records, PrintText print, void* user);
 
 // One translation unit of a program, for a driver that compiles it itself.
@@ -106,7 +106,7 @@ struct TargetCode {
 
 using KernelCode = std::variant<HostCode, TargetCode>;
 
-// What one kernel, loaded on one device, needs and can do.
+// The limits and needs of one kernel on one device.
 struct KernelLimits {
     uint64_t max_work_group_size = 0;  // 0: as many work-items as the device allows
     uint64_t local_bytes = 0;  // the kernel's own __local variables

@@ -1,16 +1,17 @@
-// The driver interface: what a device must offer to be an OpenCL device under Polder.
+// The driver interface, which a kind of device implements to be used by Polder.
 //
 // Three classes, eighteen pure virtual functions: a Driver opens Devices; a Device describes itself,
-// hands out memory regions and makes Queues; a Queue executes operations in order on a timeline.
+// reserves memory regions and creates Queues; a Queue executes operations in order on a timeline.
 // Optional abilities are objects behind pointers that are null by default (PeerCopy, ...).
 //
 // Contract
-// - Drivers receive valid input: ranges are inside what they handed out, sizes are not zero. They
-//   report only what the caller cannot foresee (no memory, device lost); anything else is an assertion.
-// - A driver never calls back into the runtime. Everything it tells travels through timelines.
-// - An operation is *submitted* by the call and *executed* later, in order within its queue, after its `waits`, which name earlier
-//   submissions only: executing in submission order cannot deadlock. When one of the waits has failed (of any queue, its own too, and
-//   also before the call), the operation is not executed and fails: exec_status_error_for_events_in_wait_list.
+// - Drivers get valid input: ranges are inside memory that they reserved, sizes are not zero. They
+//   report only errors that the caller cannot foresee (no memory, device lost); anything else is an assertion.
+// - A driver never calls the runtime. It reports progress and failures through timelines.
+// - An operation is *submitted* by the call and *executed* later, in order within its queue, after its `waits`. Waits are for
+//   earlier submissions only, so executing in the order of submission cannot deadlock. When one of the waits has failed (on any queue,
+//   also the same one, and also before the call), the operation is not executed: it fails with
+//   exec_status_error_for_events_in_wait_list.
 // - Queues, devices and drivers live until the process ends or `Driver` is destroyed; a Timepoint's queue
 //   is therefore always a valid pointer. The runtime recycles queues instead of destroying them.
 //
@@ -48,7 +49,7 @@ using Waits = std::span<const Timepoint>;
 
 // Device timestamps of one operation in nanoseconds of CLOCK_MONOTONIC_RAW-like host time (see
 // Device::now_ns). Written by the driver before the operation's completion becomes visible. Several operations of one
-// queue may share them, as parts of one command: then they tell when the first one started and the last one ended.
+// queue may share them, as parts of one command: the start is then that of the first one, the end that of the last one.
 struct OperationTimes {
     std::atomic<uint64_t> start_ns{0};
     std::atomic<uint64_t> end_ns{0};
@@ -60,7 +61,7 @@ struct OperationTimes {
     void end(uint64_t now_ns) { end_ns.store(now_ns, std::memory_order_relaxed); }
 };
 
-// What every operation carries besides its own fields.
+// The arguments that all operations have.
 struct Submission {
     Waits waits;
     OperationTimes* times = nullptr;  // null: not wanted. Outlives the operation's completion.
@@ -83,8 +84,7 @@ struct RectLayout {
     uint64_t slice_pitch = 0;
 };
 
-// Copies between this device's memory and host memory, or within either: which, `from` and `to` say.
-// Ranges do not overlap.
+// A copy between this device's memory and host memory, or within one of them, as `from` and `to` say. The ranges do not overlap.
 struct CopyOperation {
     enum class Place : uint8_t { host, device };
     struct End {
@@ -123,8 +123,8 @@ struct LaunchOperation {
     uint64_t local_size[3] = {1, 1, 1};
     // Packed arguments; copied by the call. Pointers in them are DeviceAddress values.
     std::span<const std::byte> arguments;
-    // Offsets within `arguments` of the 8-byte device addresses, so that a driver whose code sees
-    // other addresses than the runtime can translate. Valid as long as `kernel`.
+    // Offsets within `arguments` of the 8-byte device addresses, for drivers whose kernels use
+    // other addresses than the runtime. Valid as long as `kernel`.
     std::span<const uint32_t> pointer_offsets;
     uint64_t local_argument_bytes = 0;  // __local arguments, behind the kernel's own local memory
     DeviceAddress program_variables;  // 0 when there are none
@@ -149,15 +149,15 @@ public:
     // Completes when its waits and everything before it are complete.
     [[nodiscard]] virtual Timepoint marker(const Submission& submission) = 0;
 
-    // Makes sure that what was submitted is executed without further calls. A driver may hold back
-    // work until then; `wait` implies it.
+    // After this call, all submitted operations are executed without further calls. A driver may delay
+    // operations until then. `wait` implies it.
     virtual void flush() = 0;
-    // Returns when the timeline has reached `value`. A driver that executes on the host lets the
-    // calling thread help instead of sleeping.
+    // Returns when the timeline has reached `value`. A driver that executes on the host may execute
+    // operations on the calling thread meanwhile.
     virtual void wait(uint64_t value) = 0;
 
-    // The timeline. A driver publishes with release order, so that a thread that has seen a value also sees
-    // what the operations up to it have written.
+    // The timeline's counter. A driver stores it with release order, so that a thread that has read a value also sees
+    // everything that the operations up to it have written.
     [[nodiscard]] uint64_t completed() const { return counter_->load(std::memory_order_acquire); }
     // The newest operation that is known to have begun to execute; at least `completed()`.
     [[nodiscard]] uint64_t started() const { return std::max(started_.load(std::memory_order_acquire), completed()); }
@@ -167,12 +167,12 @@ public:
         return Status::success;
     }
 
-    // The word that `completed` reads, for a queue that stands in front of this one.
+    // The word that `completed` reads, for a queue that wraps this one.
     [[nodiscard]] const std::atomic<uint64_t>& counter() const { return *counter_; }
 
 protected:
-    // For timelines that a device writes: `counter` is the word to read instead of `completed_`, and lives as long as the queue.
-    // Not while another thread uses the queue.
+    // For timelines that a device writes: `completed` reads `counter` from now on, which lives as long as the queue. Not to be
+    // called while another thread uses the queue.
     void publish_at(const std::atomic<uint64_t>& counter) { counter_ = &counter; }
 
     std::atomic<uint64_t> completed_{0};
@@ -184,7 +184,7 @@ private:
 
 inline bool Timepoint::is_complete() const { return queue == nullptr || queue->completed() >= value; }
 
-// Optional: copies straight from another device's memory into this one's.
+// Optional: copies directly from another device's memory to this one's.
 class PeerCopy {
 public:
     virtual ~PeerCopy() = default;
@@ -196,7 +196,7 @@ public:
 };
 
 // Optional: host memory that the device reads and writes directly, so that copies from and to it need no staging. Pinning
-// costs about 0.1 ms for each MiB: for memory that is used again and again, once, and never for one copy.
+// takes about 0.1 ms per MiB, so it is done once for memory that is used often, not for a single copy.
 class HostRegions {
 public:
     virtual ~HostRegions() = default;
@@ -206,17 +206,17 @@ public:
     virtual void remove(std::span<std::byte> region) = 0;
 };
 
-// Optional: kernels see other addresses than the runtime. The driver translates the arguments of a launch itself; this is
-// for pointers that are stored in memory.
+// Optional: for devices whose kernels use other addresses than the runtime. The driver translates the arguments of a launch; this
+// translates pointers that are stored in memory.
 class KernelAddresses {
 public:
     virtual ~KernelAddresses() = default;
-    // What a kernel has to be given for `address`, which is one of this device's memory.
+    // The address that kernels use for `address`, which is in this device's memory.
     [[nodiscard]] virtual DeviceAddress kernel_address(DeviceAddress address) const = 0;
 };
 
 enum class DeviceType : uint8_t { cpu, gpu, accelerator };
-// What a queue is for; a driver may use it to choose an engine or a priority.
+// The purpose of a queue; a driver may choose an engine or a priority by it.
 enum class QueueRole : uint8_t { compute, transfer_in, transfer_out };
 
 struct CacheInfo {
@@ -255,7 +255,7 @@ struct DeviceInfo {
     uint32_t vendor_id = 0;
     std::string driver_version;
     DeviceType type = DeviceType::cpu;
-    // Where the device computes. Drivers of separate memories leave this to be set by open().
+    // The memory that the device computes in. Drivers of devices with their own memory set it in open().
     SpaceId space;
     uint32_t compute_units = 1;
     uint32_t max_sub_devices = 0;  // 0: cannot be partitioned
@@ -291,12 +291,12 @@ public:
     // mem_object_allocation_failure when there is none left.
     [[nodiscard]] virtual Result<Memory> reserve_memory(ByteCount size) = 0;
     virtual void release_memory(Memory memory) = 0;
-    // Bytes that reserve_memory could still hand out.
+    // Bytes that reserve_memory could still reserve.
     [[nodiscard]] virtual ByteCount available_memory() const = 0;
 
     [[nodiscard]] virtual Result<std::unique_ptr<Queue>> create_queue(QueueRole role) = 0;
     // `code` is of the format that info().code names. out_of_resources with a reason as detail when the device cannot
-    // execute it (too much stack, a vendor's compiler that refuses it).
+    // execute it (it needs too much stack, or a vendor's compiler fails).
     [[nodiscard]] virtual Result<std::unique_ptr<LoadedKernel>> load(const KernelCode& code) = 0;
 
     // A device that uses only `compute_units` of this one; same memory. Only called when
@@ -304,8 +304,8 @@ public:
     [[nodiscard]] virtual Result<std::unique_ptr<Device>>
     create_sub_device(std::span<const uint32_t> compute_units) = 0;
 
-    // How create_sub_device may divide the device along its topology. Asked when somebody wants to know: it may
-    // be slow the first time. Valid as long as the device.
+    // How create_sub_device may divide the device along its topology. Called only when an application needs it, because the
+    // first call may be slow. Valid as long as the device.
     [[nodiscard]] virtual std::span<const AffinityDomain> affinity_domains() { return {}; }
 
     // The clock of OperationTimes.
@@ -321,7 +321,7 @@ class Driver {
 public:
     virtual ~Driver() = default;
     [[nodiscard]] virtual std::string_view name() const = 0;  // as in POCL_DEVICES
-    // How many devices are really there, opened when POCL_DEVICES is not set.
+    // The number of devices that the machine has. They are opened when POCL_DEVICES is not set.
     [[nodiscard]] virtual uint32_t count() const = 0;
     // Opens device number `index` (of this driver). `space` is the id for its own memory; a device
     // that computes in host memory ignores it. `parameters` is POCL_<NAME><index>_PARAMETERS, may be

@@ -1,6 +1,6 @@
-// How host code sees an image argument: a descriptor within the packed arguments. Known to generated code, through
-// lib/kernel/cl/image.h: change both together and raise `kernel_abi_version` (kernel_abi.h). The kernel's parameter is a pointer
-// to the descriptor, wherever the arguments are.
+// An image argument of host code: a descriptor within the packed arguments. The kernel's parameter points to the descriptor.
+// Generated code depends on this layout through lib/kernel/cl/image.h: change both together and increment
+// `kernel_abi_version` (kernel_abi.h).
 //
 // A sampler argument is 8 bytes: the bits of CLK_NORMALIZED_COORDS_TRUE, CLK_ADDRESS_* and CLK_FILTER_* that OpenCL C's samplers
 // have.
@@ -27,7 +27,7 @@ struct ImageDescriptor {
 };
 static_assert(sizeof(ImageDescriptor) == 56 && alignof(ImageDescriptor) == 8);
 
-// Formats whose elements kernels read and write inline; all others go through functions for any format.
+// Formats that kernels read and write with inlined code; functions handle the other formats.
 enum class ImageKind : uint32_t {
     other = 0,
     rgba_float = 1,

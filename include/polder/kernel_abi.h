@@ -1,9 +1,10 @@
 // The calling convention between compiled kernels and the drivers that execute them on the host.
 //
 // A kernel is compiled to a *work-group function*: it runs every work-item of one work-group. The
-// compiler (lib/compiler) emits it, a driver calls it, once per work-group, from any thread. The
-// layouts here are known to generated code: change them together with lib/compiler/abi.h and
-// raise `kernel_abi_version`, which is part of every cache key and program binary.
+// compiler (lib/compiler) emits it, and a driver calls it, once per work-group, from any thread.
+// Generated code depends on these layouts: change them together with
+// lib/compiler/targets/host/workgroup/frame/abi.h and increment `kernel_abi_version`, which is part of
+// every cache key and program binary.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@ namespace polder {
 
 inline constexpr uint32_t kernel_abi_version = 1;
 
-// What is the same for all work-groups of one launch. All arrays are padded with 1 (sizes) or
+// The values that are the same for all work-groups of one launch. All arrays are padded with 1 (sizes) or
 // 0 (offsets) beyond `work_dim`.
 struct LaunchContext {
     uint64_t global_offset[3];
@@ -21,7 +22,7 @@ struct LaunchContext {
     uint64_t local_size[3];  // of a whole ("uniform") work-group
     uint64_t num_groups[3];  // rounded up: the last group of a dimension may be smaller
     uint32_t work_dim;
-    uint32_t local_bytes;  // of the local_memory that each work-group is given
+    uint32_t local_bytes;  // size of the local_memory of each work-group
 
     // Base of the program-scope variables of (program, device), as an address that the executing
     // thread can dereference; null when the program has none.

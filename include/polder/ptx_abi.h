@@ -1,6 +1,6 @@
 // The calling convention between kernels that are compiled to PTX and the driver that launches them.
 //
-// The compiler (lib/compiler/targets/nvptx) emits it, the CUDA driver launches it. Change both together and raise
+// The compiler (lib/compiler/targets/nvptx) emits such kernels, the CUDA driver launches them. Change both together and increment
 // `ptx_abi_version`, which is part of every cache key.
 //
 // Entry      One `.entry` per kernel, named TargetCode::entry. One thread is one work-item: local id d is %tid.{x,y,z}[d].
@@ -14,11 +14,11 @@
 // Local      A work-group's local memory is static memory that the code reserves, followed by the dynamic memory
 // memory     of the launch: TargetCode::dynamic_local_bytes + LaunchOperation::local_argument_bytes bytes. A __local
 //            argument holds a byte offset, counted as for host functions: the kernel's own local memory
-//            (TargetCode::local_bytes) comes first. The code knows where that ends, and needs no other help.
-// printf     TargetCode::print is set when the kernel prints. The ring is then memory that the device can write and add to
-//            atomically, and begins with a PtxPrintRing. Before it is given to a kernel the driver sets the header and
+//            (TargetCode::local_bytes) comes first.
+// printf     TargetCode::print is set when the kernel calls printf. The launch then has a ring: memory that the device can
+//            write and add to atomically, which begins with a PtxPrintRing. Before the launch the driver sets the header and
 //            fills the records with zeros; after the kernel has ended it passes the bytes behind the header to
-//            TargetCode::print. All kernels' records have one form, so that one ring may serve many launches.
+//            TargetCode::print. All records have the same format, so several launches may use one ring.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ namespace polder {
 
 inline constexpr uint32_t ptx_abi_version = 1;
 
-// What follows the packed arguments. Arrays are padded with 1 (sizes) or 0 (offsets) beyond `work_dim`.
+// The values after the packed arguments. Arrays are padded with 1 (sizes) or 0 (offsets) beyond `work_dim`.
 struct PtxHiddenArguments {
     uint64_t global_offset[3];
     uint64_t global_size[3];
@@ -44,7 +44,7 @@ static_assert(sizeof(PtxHiddenArguments) == 104);
 inline constexpr uint32_t ptx_argument_alignment = 16;
 
 constexpr uint32_t ptx_hidden_offset(uint32_t arguments_size) { return (arguments_size + 7) / 8 * 8; }
-// Of the whole parameter.
+// The size of the whole parameter.
 constexpr uint32_t ptx_parameter_bytes(uint32_t arguments_size) {
     return ptx_hidden_offset(arguments_size) + static_cast<uint32_t>(sizeof(PtxHiddenArguments));
 }
@@ -52,7 +52,7 @@ constexpr uint32_t ptx_parameter_bytes(uint32_t arguments_size) {
 // The header of a printf ring. A record is reserved by adding its size to `used`; one that does not fit is dropped, and
 // printf returns -1.
 struct PtxPrintRing {
-    uint64_t used;  // bytes that kernels asked for; may exceed `capacity`
+    uint64_t used;  // bytes that kernels requested; may exceed `capacity`
     uint64_t capacity;  // bytes behind this header
 };
 static_assert(sizeof(PtxPrintRing) == 16);

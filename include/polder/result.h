@@ -1,7 +1,7 @@
-// Result<T>: a value or an Error; what every fallible function inside Polder returns.
+// Result<T>: a value or an Error. Every function of Polder that can fail returns one.
 //
-// Nothing of ours throws. The C edge (lib/api) alone turns an Error, and std::bad_alloc from the
-// standard library, into a cl_int.
+// Polder throws no exceptions. Only the C entry points (lib/api) convert an Error, and std::bad_alloc from the
+// standard library, to a cl_int.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace polder {
 
 // Numerically equal to the CL_* error code of the same name, so that drivers and the memory layer
-// need no OpenCL header and the C edge needs no table.
+// need no OpenCL header and the C entry points need no table.
 enum class Status : int32_t {
     success = 0,
     device_not_found = -1,
@@ -81,7 +81,7 @@ enum class Status : int32_t {
     max_size_restriction_exceeded = -72,
 };
 
-// A status and, where it helps, a sentence for the log. The sentence is shared so that an Error
+// A status and an optional sentence for the log. The sentence is shared so that an Error
 // is two words and copying one never allocates.
 class Error {
 public:
@@ -111,7 +111,7 @@ using Result = tl::expected<T, Error>;
 #define POLDER_CONCAT_INNER(a, b) a##b
 #define POLDER_CONCAT(a, b) POLDER_CONCAT_INNER(a, b)
 
-// Returns the error of `expression` from the enclosing function, or goes on.
+// Returns the error of `expression` from the enclosing function; without an error, continues.
 #define POLDER_TRY(expression)                                                                                         \
     do {                                                                                                               \
         if (auto polder_result = (expression); !polder_result) [[unlikely]]                                            \

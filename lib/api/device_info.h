@@ -1,4 +1,4 @@
-// The results of clGetDeviceInfo: one row per query; and which devices a type names.
+// clGetDeviceInfo as a table with one row per query, and clGetDeviceIDs's selection by type.
 #pragma once
 
 #include "entry.h"

@@ -1,4 +1,4 @@
-// Device lists as arguments.
+// Checks of arguments that are lists of devices.
 #pragma once
 
 #include "entry.h"
@@ -8,7 +8,7 @@
 namespace polder::api {
 
 // The checked devices of a list whose every device must be among `allowed`, each once. A null list with count 0
-// means all of them when `absent` says so.
+// means all of them, if `absent` allows it.
 enum class AbsentList : uint8_t { all, invalid };
 [[nodiscard]] inline Result<std::vector<Ref<runtime::Device>>>
 device_list(std::span<const Ref<runtime::Device>> allowed, cl_uint count, const cl_device_id* list, AbsentList absent) {

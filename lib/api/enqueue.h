@@ -1,4 +1,4 @@
-// What every clEnqueue* entry point shares: a queue, a wait list, a command, an event to give back.
+// The common part of all clEnqueue* entry points: queue, wait list, command, event.
 #pragma once
 
 #include "entry.h"

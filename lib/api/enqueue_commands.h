@@ -1,4 +1,4 @@
-// The commands whose arguments clEnqueue* and clCommand*KHR check alike, and then enqueue or record: `call` says which.
+// Commands for which clEnqueue* and clCommand*KHR check the same arguments. `call` says whether to enqueue or to record.
 #pragma once
 
 #include "enqueue.h"

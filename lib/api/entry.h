@@ -1,4 +1,4 @@
-// What every entry point of the C API is made of.
+// The building blocks of all entry points of the C API.
 //
 //   CL_API_ENTRY cl_int CL_API_CALL clFlush(cl_command_queue command_queue) {
 //       return entry([&]() -> Result<void> {
@@ -8,8 +8,8 @@
 //       });
 //   }
 //
-// `entry` turns a Result and std::bad_alloc into a cl_int, `create` into a handle and an errcode_ret. Nothing is
-// thrown across the C API. `Info` returns the values of clGet*Info queries, `wait_list` checks event wait lists.
+// `entry` converts a Result and std::bad_alloc to a cl_int, `create` to a handle and an errcode_ret. No exception
+// leaves the C API. `Info` returns the values of clGet*Info queries, `wait_list` checks event wait lists.
 #pragma once
 
 #include "entry_points.h"
@@ -36,7 +36,7 @@ using runtime::from_handle;
 // Reports under POCL_DEBUG=api which call failed and why. Returns the code.
 [[nodiscard]] cl_int report(const Error& error, const char* function);
 
-// What every call returns in a process that was forked with work in flight. Reports it once.
+// The error of every call in the child of a process that forked with work in flight. Reported once.
 [[nodiscard]] cl_int report_cut_off(const char* function);
 
 // `body` returns Result<void>. `function` is the name of the entry point that calls this.
@@ -105,7 +105,7 @@ template <class T>
     return {};
 }
 
-// Where a clGet*Info query puts its value.
+// The output of a clGet*Info query.
 class Info {
 public:
     Info(size_t param_value_size, void* param_value, size_t* param_value_size_ret)

@@ -4,9 +4,9 @@
 // Khronos headers, in the file of its family. The names stay inside the library (hidden visibility and the
 // version script), so they never collide with the loader's.
 //
-// One list says everything: it fills the dispatch table and is what clGetExtensionFunctionAddressForPlatform
-// looks in. Functions that older headers have no place for in the dispatch table are in `POLDER_EXTENSION_FUNCTIONS`: those of
-// extensions, and OpenCL 3.1's.
+// The dispatch table is filled from one list, in which clGetExtensionFunctionAddressForPlatform
+// searches, too. Functions that have no place in the dispatch table of older headers are in `POLDER_EXTENSION_FUNCTIONS`: those
+// of extensions, and OpenCL 3.1's.
 #pragma once
 
 #include <CL/cl.h>

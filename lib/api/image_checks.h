@@ -1,4 +1,4 @@
-// Checks of what an image is created with: format, descriptor, and the memory object that it may be created from.
+// Checks of the arguments for creating an image: format, descriptor, and the memory object that it is created from.
 #pragma once
 
 #include <runtime/mem_object.h>

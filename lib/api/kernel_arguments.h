@@ -1,4 +1,4 @@
-// Setting the arguments of a kernel: clSetKernelArg and its kin, and updates of command buffers.
+// Setting the arguments of a kernel, for clSetKernelArg, clSetKernelArgSVMPointer, clSetKernelExecInfo and updates of command buffers.
 #pragma once
 
 #include "entry.h"

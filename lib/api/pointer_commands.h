@@ -1,5 +1,5 @@
-// What commands on memory by its address share: those of shared virtual memory and of unified shared memory. Their bytes are
-// in an allocation (runtime/allocation.h) or plain memory of the host.
+// The common part of commands with addresses: those of shared virtual memory and of unified shared memory. Their bytes are
+// in an allocation (runtime/allocation.h) or in ordinary host memory.
 #pragma once
 
 #include "enqueue.h"

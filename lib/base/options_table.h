@@ -1,5 +1,5 @@
-// What is behind options.h: the values of all options, and reading them from any source of variables, so
-// that tests need not touch the process's environment.
+// The implementation of options.h: the values of all options, and reading them from any source of variables, so
+// that tests do not change the process's environment.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 namespace polder::compiler {
 
 struct Analyses {
-    // Whoever knows better what an analysis should say registers it before this.
+    // A caller that wants its own version of an analysis registers that one before.
     void register_all(llvm::PassBuilder& builder) {
         builder.registerModuleAnalyses(modules);
         builder.registerCGSCCAnalyses(components);

@@ -1,5 +1,5 @@
-// The memory that one compilation's stack is: large enough for deeply nested source, with a guard area below, and a small
-// second stack for the handler that runs when the large one is full.
+// The stack of one compilation: large enough for deeply nested source, with a guard area below it. A small second stack is for
+// the signal handler that runs when the large one overflows.
 //
 // Only pages that are touched cost memory. Owned by the thread that maps it; one thread. Units: bytes.
 #pragma once
@@ -10,7 +10,7 @@ namespace polder::compiler {
 
 class CompilerStack {
 public:
-    // Tries smaller sizes when address space is short. Null: there is none.
+    // Tries smaller sizes when address space is short. The result is false when no size can be mapped.
     CompilerStack();
     ~CompilerStack();
     CompilerStack(const CompilerStack&) = delete;
@@ -21,7 +21,7 @@ public:
     [[nodiscard]] size_t stack_bytes() const { return stack_bytes_; }
     [[nodiscard]] void* signal_stack() const { return mapping_ + guard_bytes; }
 
-    // Whether `address` lies where a stack that grew too far ends up.
+    // Whether `address` is in a guard area, so that an access to it means that a stack overflowed.
     [[nodiscard]] bool is_in_guard(const void* address) const;
 
     static constexpr size_t signal_stack_bytes = 64 << 10;

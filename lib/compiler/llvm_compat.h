@@ -1,4 +1,4 @@
-// The lines that depend on the version of LLVM and Clang (written for 22), in one place.
+// All code that depends on the version of LLVM and Clang. The compiler is written for version 22.
 #pragma once
 
 #include <llvm/Config/llvm-config.h>

@@ -1,6 +1,6 @@
 // Commands that copy between a storage and the application's memory or another storage: read, write, copy, fill.
 #include "domain_impl.h"
-#include "residency/prepared.h"
+#include "prepared.h"
 #include "transfer/sequence.h"
 
 #include <base/log.h>

@@ -1,8 +1,9 @@
-// The Domain's one implementation. Every function locks the storages of the command, plans, submits what has to move,
-// submits the command, and commits.
+// The implementation of Domain. Each command's function locks the storages of the command, plans, submits the transfers,
+// submits the command's operation, and commits.
 //
-// domain.cpp has reserving and transfers, domain_launch.cpp kernels, domain_copies.cpp the commands that copy,
-// domain_maps.cpp maps and migration.
+// Sources: domain.cpp creation and transfers; domain_reserve.cpp reserving memory; domain_growth.cpp adding memory to storages;
+// domain_evict.cpp eviction; domain_launch.cpp kernels; domain_copies.cpp reads, writes, copies and fills; domain_maps.cpp maps
+// and migration.
 #pragma once
 
 #include "ledger_impl.h"
@@ -20,11 +21,11 @@ namespace polder::memory {
 
 class Sequence;
 
-// What the evictions for one request have done.
+// The results of the evictions for one request.
 struct Evicted {
     uint64_t dropped_bytes = 0;
     uint64_t written_bytes = 0;
-    // Something could not be looked at because another thread was at it.
+    // A storage could not be examined because another thread was using it.
     bool is_busy = false;
 
     [[nodiscard]] std::string report() const;
@@ -77,7 +78,8 @@ private:
 
     static StorageImpl& impl(Storage& storage) { return static_cast<StorageImpl&>(storage); }
 
-    // --- reserving; domain_reserve.cpp. May wait for work in flight, so never under a storage's lock ---
+    // --- reserving (domain_reserve.cpp) and adding memory (domain_growth.cpp). May wait for work in flight, so never under a
+    // storage's lock ---
     // A replica to make.
     struct Wanted {
         StorageImpl* storage = nullptr;
@@ -86,7 +88,7 @@ private:
     using WantedList = SmallVector<Wanted, 1>;
     class ChargedParts;
 
-    // False without a lock, so that it may just have become true.
+    // Checked without a lock: may be out of date when it returns false.
     [[nodiscard]] static bool has_memory(const StorageImpl& storage, ByteRange range, SpaceId space);
     enum class Turn : uint8_t { none, held };
     [[nodiscard]] Result<void> reserve_now(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms,
@@ -102,16 +104,16 @@ private:
     [[nodiscard]] Result<void> gather(StorageImpl& storage, const Replica& from, DeviceAddress base, Lease& lease);
     [[nodiscard]] Result<void> reserve_staging(SpaceId space);
 
-    // Having the turn of `space`: takes memory away from other storages where there is no room.
+    // With the turn of `space`: evicts other storages where there is no room.
     [[nodiscard]] Result<void> add_memory_evicting(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms);
     // The bytes of replicas to be made.
     [[nodiscard]] uint64_t missing_bytes(std::span<const Use> uses, SpaceId space) const;
     void note_growth(const Wanted& wanted, SpaceId space) noexcept;
     void note_uses(std::span<const Use> uses, SpaceId space) noexcept;
 
-    // The memory of one command: provided without locks, then looked for under the locks of the storages, because it may have
-    // been taken away in between. From the second time on the command has the turn of the memory until it is
-    // submitted: then nobody else takes memory away there.
+    // The memory of one command: reserved without locks, then checked under the locks of the storages, because it may have
+    // been evicted in between. From the second attempt on, the command has the turn of the memory space until it is
+    // submitted, so that no other command evicts there.
     class Provision {
     public:
         Provision(DomainImpl& domain, std::span<const Use> uses, SpaceId space, const driver::Queue* queue)
@@ -173,7 +175,7 @@ private:
     uint64_t evict_replica(const Victim& victim, WriteBack write_back, Evicted& evicted);
     [[nodiscard]] bool write_back_range(StorageImpl& storage, ByteRange range, SpaceId from, SpaceId to);
     static uint64_t drop_replicas(const Victim& victim, Evicted& evicted);
-    // A memory besides `from` in which `range` has a place now; nothing when there is no room anywhere.
+    // A memory other than `from` in which memory for `range` was reserved; nothing when there is no room anywhere.
     [[nodiscard]] std::optional<SpaceId> place_for(StorageImpl& storage, ByteRange range, SpaceId from,
                                                    Evicted& evicted);
     [[nodiscard]] bool provide_at_once(StorageImpl& storage, ByteRange range, SpaceId space);
@@ -199,15 +201,15 @@ private:
         ByteRange range;
     };
     // Makes `target` a holder of a range, chunk by chunk: the storage is locked for one chunk at a time, so that other
-    // threads can use it in between. For bytes that come to `target` by staging; others are left where they are.
+    // threads can use it in between. Only for bytes that are staged; other bytes are not moved.
     [[nodiscard]] Result<void> transfer_in_chunks(const LongTransfer& transfer, SpaceId target);
     [[nodiscard]] Result<void> transfer_chunk(StorageImpl& storage, ByteRange done, ByteRange chunk, SpaceId target,
                                               StagingSlots* slots, driver::Timepoint& last);
     [[nodiscard]] bool is_long(ByteRange range, SpaceId from, SpaceId to) const;
     // Whether bytes of `range` come to `target` by a long transfer.
     [[nodiscard]] bool has_long_transfer(StorageImpl& storage, ByteRange range, SpaceId target) const;
-    // Adds to the ledger what a perfect plan would copy of `rows`. Commands that copy read either place of the host where it
-    // is; a replica in one is made from the other.
+    // Adds to the ledger the bytes of `rows` that a perfect plan would copy. `alike`: for commands that copy, which read host memory
+    // and application memory in place; `apart`: for replicas, which are copied from one to the other.
     enum class HostPlaces : uint8_t { alike, apart };
     void count_needed(const Residency& residency, const Rows& rows, const SourceChoice& choice,
                       HostPlaces places) noexcept;
@@ -219,7 +221,7 @@ private:
         Move move;
         StagingSlots* slots = nullptr;  // for staging; null: it takes some of its own
     };
-    // Copies one part on the command's queue or, where that cannot be, on a hidden one. Commits the reading.
+    // Copies one part on the command's queue or, where that is not possible, on a hidden one. Commits the reading.
     [[nodiscard]] Result<void> copy_part(Sequence& sequence, const Execution& execution, const CopyPart& part,
                                          Moved& moved);
 

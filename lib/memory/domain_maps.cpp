@@ -1,6 +1,6 @@
 // Commands that move bytes for what comes later: map, unmap, migrate.
 #include "domain_impl.h"
-#include "residency/prepared.h"
+#include "prepared.h"
 #include "transfer/sequence.h"
 
 #include <base/log.h>

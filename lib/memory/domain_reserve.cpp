@@ -1,7 +1,10 @@
-// Giving storages memory: whole, or for the ranges in use.
+// Domain: reserving the memory that a command needs.
 //
-// No lock is held while a pool is asked: a full pool waits for work in flight, and other threads must go on meanwhile. One
-// thread at a time adds memory to a storage in one space (AllocationGuards).
+// A request that finds room at once goes on beside others. When the memory is full, requests are served in turn
+// (add_memory_evicting): each evicts other storages, then waits for memory that was freed before, then fails.
+//
+// No lock is held while an allocator is asked: a full memory waits for work in flight, and other threads must go on meanwhile.
+// One thread at a time adds memory to a storage in one space (AllocationGuards).
 #include "domain_impl.h"
 
 #include <base/log.h>
@@ -13,35 +16,6 @@
 
 namespace polder::memory {
 namespace {
-
-// For printf.
-unsigned long long llu(uint64_t number) { return number; }
-
-// Leases on their way to their storages: those that do not arrive go back to the pool.
-class LeaseGroup {
-public:
-    LeaseGroup(Allocator& pool, size_t count)
-        : pool_(pool), many_(count > 1 ? count : 0), count_(count), first_(count) {}
-    ~LeaseGroup() {
-        for (; first_ < count_; ++first_)
-            pool_.free(first().block, first().after.view());
-    }
-    LeaseGroup(const LeaseGroup&) = delete;
-    LeaseGroup& operator=(const LeaseGroup&) = delete;
-
-    [[nodiscard]] std::span<Lease> all() { return many_.empty() ? std::span{&one_, 1} : std::span{many_}; }
-    [[nodiscard]] Lease& first() { return all()[first_]; }
-    void pop() { ++first_; }
-    // The pool has filled all of them.
-    void begin() { first_ = 0; }
-
-private:
-    Allocator& pool_;
-    Lease one_;
-    std::vector<Lease> many_;
-    const size_t count_;
-    size_t first_;
-};
 
 StorageImpl& impl(const Use& use) { return static_cast<StorageImpl&>(*use.storage); }
 
@@ -88,96 +62,6 @@ void wait_for_stretches(SpaceImpl& memory) {
 }
 
 }  // namespace
-
-// Parts of stretches of host memory that count already: those that do not arrive are discharged.
-class DomainImpl::ChargedParts {
-public:
-    explicit ChargedParts(SpaceImpl& host) : host_(host) {}
-    ~ChargedParts() {
-        for (const Charged& charged : charged_)
-            host_.sparse().discharge(*charged.storage->stretch(), charged.bytes);
-    }
-    ChargedParts(const ChargedParts&) = delete;
-    ChargedParts& operator=(const ChargedParts&) = delete;
-
-    [[nodiscard]] Result<void> charge(const Wanted& wanted);
-    // Nothing can fail any more.
-    void arrive() noexcept;
-
-private:
-    struct Charged {
-        StorageImpl* storage;
-        ByteRange range;
-        ByteCount bytes;
-    };
-    template <class F>
-    static void for_each_gap(const StorageImpl& storage, ByteRange range, F&& f) {
-        uint64_t at = range.begin;
-        storage.replicas().visit(host_space, range, [&](const Replica& known) {
-            if (at < known.range.begin)
-                f(ByteRange{at, known.range.begin});
-            at = std::max(at, known.range.end);
-        });
-        if (at < range.end)
-            f(ByteRange{at, range.end});
-    }
-
-    SpaceImpl& host_;
-    SmallVector<Charged, 1> charged_;
-};
-
-Result<void> DomainImpl::ChargedParts::charge(const Wanted& wanted) {
-    StorageImpl& storage = *wanted.storage;
-    if (!storage.stretch()) {
-        POLDER_ASSIGN(stretch, Stretch::reserve(storage.size()));
-        const StorageGuard guard{storage};
-        storage.set_stretch(std::move(stretch));
-    }
-    const ByteRange range = wanted.growth.range;
-    uint64_t missing = 0;
-    uint32_t gaps = 0;
-    {
-        const StorageGuard guard{storage};
-        for_each_gap(storage, range, [&](ByteRange gap) {
-            missing += gap.size();
-            ++gaps;
-        });
-        storage.make_room_for_replicas(gaps);
-    }
-    charged_.reserve(charged_.size() + 1);
-    if (!host_.sparse().charge(*storage.stretch(), ByteCount{SparseMemory::page().round_up(missing)})) {
-        const ByteCount free = host_.free_bytes();
-        return fail(Status::mem_object_allocation_failure, "out of host memory: asked for " + std::to_string(missing) +
-                                                               " bytes, free " + std::to_string(free.value));
-    }
-    charged_.push_back({&storage, range, ByteCount{SparseMemory::page().round_up(missing)}});
-    return {};
-}
-
-void DomainImpl::ChargedParts::arrive() noexcept {
-    for (const Charged& charged : charged_) {
-        StorageImpl& storage = *charged.storage;
-        const StorageGuard guard{storage};
-        storage.stretch()->prepare(charged.range);
-        // Inserting changes what is visited.
-        for (uint64_t at = charged.range.begin; at < charged.range.end;) {
-            ByteRange next{charged.range.end, charged.range.end};
-            for_each_gap(storage, {at, charged.range.end}, [&](ByteRange gap) {
-                if (next.empty())
-                    next = gap;
-            });
-            if (!next.empty())
-                storage.add_replica({host_space, 0, next, storage.stretch()->address(), std::nullopt});
-            at = next.end;
-        }
-        POLDER_LOG(memory, "storage %llu: [%llu, %llu) in space 0 at 0x%llx, %llu bytes of it new",
-                   llu(storage.number()), llu(charged.range.begin), llu(charged.range.end),
-                   llu(storage.stretch()->address().value + charged.range.begin), llu(charged.bytes.value));
-    }
-    charged_.clear();
-}
-
-// --- reserving ---
 
 bool DomainImpl::has_memory(const StorageImpl& storage, ByteRange range, SpaceId space) {
     if (storage.has_all(space)) [[likely]]
@@ -288,189 +172,10 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
     return fail(Status::mem_object_allocation_failure, std::move(report));
 }
 
-uint64_t DomainImpl::missing_bytes(std::span<const Use> uses, SpaceId space) const {
-    WantedList blocks;
-    WantedList parts;
-    for (const Use& use : uses)
-        want(use, space, blocks, parts);
-    uint64_t bytes = 0;
-    for (const WantedList* list : {&blocks, &parts})
-        for (const Wanted& wanted : *list)
-            bytes += wanted.growth.range.size();
-    return bytes;
-}
-
-void DomainImpl::note_growth(const Wanted& wanted, SpaceId space) noexcept {
-    Shortage& shortage = this->space(space).shortage();
-    if (!shortage.has_begun()) [[likely]]
-        return;
-    wanted.storage->note_use(space, wanted.growth.range, shortage.next_use());
-    if (wanted.storage->note_returned(space))
-        shortage.count_returned(wanted.growth.range.size());
-}
-
 void DomainImpl::note_uses(std::span<const Use> uses, SpaceId space) noexcept {
     const uint64_t number = this->space(space).shortage().next_use();
     for (const Use& use : uses)
         impl(*use.storage).note_use(space, use.range, number);
-}
-
-Result<void> DomainImpl::add_memory(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms) {
-    POLDER_TRY(reserve_staging(space));
-    WantedList blocks;
-    WantedList parts;
-    for (const Use& use : uses)
-        want(use, space, blocks, parts);
-    ChargedParts charged{this->space(space)};
-    for (const Wanted& wanted : parts)
-        POLDER_TRY(charged.charge(wanted));
-    if (!blocks.empty())
-        POLDER_TRY(add_blocks(blocks.view(), space, terms));
-    charged.arrive();
-    return {};
-}
-
-// Another thread may have been first. Without any memory there is nothing to look at, and only this thread adds some.
-void DomainImpl::want(const Use& use, SpaceId space, WantedList& blocks, WantedList& parts) const {
-    StorageImpl& storage = impl(*use.storage);
-    if (storage.has_all(space))
-        return;
-    const ByteRange all{0, storage.size().value};
-    const bool is_stretched = space.is_host() && storage.stretch();
-    const ByteCount whole_up_to = space.is_host() ? options_.whole_on_host_up_to : options_.whole_up_to;
-    if (storage.size() <= whole_up_to && !is_stretched) {
-        if (blocks.empty() || blocks.back().storage != &storage)
-            blocks.push_back({&storage, {all, 0}});
-        return;
-    }
-    if (!space.is_host() || (!is_stretched && use.range.contains(all))) {
-        want_block(storage, use.range, space, blocks);
-        return;
-    }
-    if (storage.has_replica(space)) {
-        const StorageGuard guard{storage};
-        if (storage.find(space, use.range))
-            return;
-    }
-    const Alignment page = SparseMemory::page();
-    const ByteRange range{use.range.begin & ~(page.value - 1), std::min(page.round_up(use.range.end), all.end)};
-    if (!parts.empty() && parts.back().storage == &storage && parts.back().growth.range.end >= range.begin) {
-        ByteRange& before = parts.back().growth.range;
-        before.end = std::max(before.end, range.end);
-    } else {
-        parts.push_back({&storage, {range, 0}});
-    }
-}
-
-void DomainImpl::want_block(StorageImpl& storage, ByteRange range, SpaceId space, WantedList& blocks) const {
-    const Alignment step = replica_alignment(space);
-    const StorageGuard guard{storage};
-    const auto growth_of = [&](ByteRange wanted) {
-        return storage.replicas().growth(space, wanted, storage.size(), step);
-    };
-    std::optional<Growth> growth = growth_of(range);
-    while (growth && !blocks.empty() && blocks.back().storage == &storage &&
-           blocks.back().growth.range.overlaps(growth->range)) {
-        const ByteRange before = blocks.back().growth.range;
-        blocks.resize_down(blocks.size() - 1);
-        growth = growth_of({std::min(before.begin, growth->range.begin), std::max(before.end, growth->range.end)});
-    }
-    if (growth)
-        blocks.push_back({&storage, *growth});
-}
-
-Result<void> DomainImpl::add_blocks(std::span<const Wanted> wanted, SpaceId space, const LeaseTerms& terms) {
-    SmallVector<LeaseRequest, 1> requests;
-    const Alignment alignment = replica_alignment(space);
-    for (const Wanted& one : wanted)
-        requests.push_back({ByteCount{one.growth.range.size()}, alignment});
-    Allocator& pool = this->space(space).pool();
-    LeaseGroup leased{pool, wanted.size()};
-    if (Result<void> result = pool.lease(requests.view(), terms, leased.all()); !result) {
-        POLDER_LOG(memory, "storage %llu%s: no memory in space %u: %.*s", llu(wanted[0].storage->number()),
-                   wanted.size() > 1 ? " and others" : "", space.value,
-                   static_cast<int>(result.error().detail().size()), result.error().detail().data());
-        return result;
-    }
-    leased.begin();
-    for (const Wanted& one : wanted) {
-        const StorageGuard guard{*one.storage};
-        POLDER_TRY(attach(one, space, leased.first()));
-        POLDER_LOG(memory, "storage %llu: %llu bytes allocated in space %u at 0x%llx", llu(one.storage->number()),
-                   llu(one.growth.range.size()), space.value, llu(leased.first().block.address.value));
-        leased.pop();
-    }
-    return {};
-}
-
-Result<void> DomainImpl::attach(const Wanted& wanted, SpaceId space, Lease& lease) {
-    StorageImpl& storage = *wanted.storage;
-    const ByteRange range = wanted.growth.range;
-    storage.make_room_for_replicas(1);
-    SmallVector<Replica, 1> old;
-    storage.replicas().visit(space, range, [&](const Replica& known) { old.push_back(known); });
-    storage.residency().begin_in(range, space, lease.after.view());
-    const DeviceAddress base{lease.block.address.value - range.begin};
-    for (const Replica& from : old)
-        POLDER_TRY(gather(storage, from, base, lease));
-    for (const Replica& from : old)
-        storage.remove_replica(from);
-    storage.add_replica({space, wanted.growth.growths, range, base, lease.block});
-    note_growth(wanted, space);
-    return {};
-}
-
-// Copies what `from` holds to where it goes in the larger replica. The old place is free when all that used it is complete, the
-// copies included.
-Result<void> DomainImpl::gather(StorageImpl& storage, const Replica& from, DeviceAddress base, Lease& lease) {
-    Residency& residency = storage.residency();
-    SmallVector<ByteRange, 2> held;
-    residency.visit(from.range, [&](ByteRange range, const RangeState& state) {
-        if (!state.holders.contains(from.space))
-            return;
-        if (!held.empty() && held.back().end == range.begin)
-            held.back().end = range.end;
-        else
-            held.push_back(range);
-    });
-    residency.prepare(held.view(), 1);
-    for (const ByteRange& range : held) {
-        WaitList before_read;
-        WaitList before_write;
-        residency.hidden_read_waits(range, from.space, before_read);
-        before_write.add(lease.after.view());
-        lease.after.reserve(lease.after.size() + 1);
-        const StorageRect rect = StorageRect::of(range);
-        const Move move{place_of(from.space, from.base, rect), place_of(from.space, base, rect), rect.shape};
-        Moved moved;
-        POLDER_TRY(mover_.hidden(move, before_read, before_write, nullptr, moved));
-        lease.after.push_back(moved.written);
-        residency.commit_moved(range, from.space, moved.written);
-        ledger_.add_gathered(from.space, ByteCount{range.size()});
-        POLDER_LOG(memory, "storage %llu: [%llu, %llu) gathered in space %u", llu(storage.number()), llu(range.begin),
-                   llu(range.end), from.space.value);
-    }
-    residency.merge(held.view());
-    return {};
-}
-
-// Before bytes may have to go from one device to another through host memory, there must be some for them.
-Result<void> DomainImpl::reserve_staging(SpaceId space) {
-    SpaceSet used{space};
-    if (is_host_memory(space) || (spaces_used_.load(std::memory_order_relaxed) & used.bits) != 0)
-        return {};
-    {
-        const Lock lock{staging_mutex_};
-        used.bits |= spaces_used_.load(std::memory_order_relaxed);
-        if (mover_.staging().has_reserve() || !mover_.topology().stages(used)) {
-            spaces_used_.store(used.bits, std::memory_order_relaxed);
-            return {};
-        }
-    }
-    POLDER_TRY(mover_.staging().allocate_reserve());
-    const Lock lock{staging_mutex_};
-    spaces_used_.fetch_or(used.bits, std::memory_order_relaxed);
-    return {};
 }
 
 Result<void> DomainImpl::Provision::provide() {

@@ -1,5 +1,5 @@
-// The ledger's one implementation: a table of counters per pair of the domain's spaces, in a few copies so that threads
-// seldom share a cache line. The copies are added up when somebody asks.
+// The implementation of Ledger: a table of counters for each pair of the domain's spaces, in several copies so that threads
+// rarely share a cache line. A query adds the copies up.
 #pragma once
 
 #include <memory/ledger.h>

@@ -1,12 +1,12 @@
 // StorageGuard: locks the storages of one command while it is planned, submitted and committed.
 //
-// There is no lock per storage: a kernel with eight buffers would take eight. Each storage names one lock of a table of
-// 128 that all contexts share. The first 64 belong to threads: storages that one thread has used the last four times name
-// that thread's lock, so that a command on them takes a single lock that no other thread wants. A storage whose user changes
-// moves to one of the other 64, chosen by its address, until one thread alone uses it again.
+// There is no separate lock for each storage, because a kernel with eight buffers would take eight. Each storage has the number of a
+// lock in a table of 128 locks, which all contexts share. The first 64 locks belong to threads: a storage that one thread has used the
+// last four times has that thread's lock, so that a command on such storages takes a single lock that no other thread needs. When
+// another thread uses the storage, it gets one of the other 64 locks, chosen by its address, until only one thread uses it again.
 //
-// Locks are taken in ascending order of their number. A storage may name another lock by the time its lock is held; then all
-// locks are released and the guard starts again. Only the holder of a storage's lock changes which lock it names, and does
+// Locks are taken in ascending order of their number. When a storage got another lock before its lock was taken, all
+// locks are released and the guard starts again. Only the holder of a storage's lock changes the storage's lock number, and does
 // so last, after all other changes to the storage.
 //
 // Lives on the stack of one call, which keeps the storages alive. Any thread. Never throws.
@@ -44,8 +44,8 @@ public:
     explicit StorageGuard(std::span<const Use> uses) : uses_(uses) { lock(); }
     explicit StorageGuard(Storage& storage) : one_{&storage}, uses_(&one_, 1) { lock(); }
     ~StorageGuard();
-    // Without any lock: lets the threads that wait for the storage's lock go first. A call that locks a storage again and
-    // again uses it in between; a mutex alone would favour that call.
+    // Called without any lock: lets the threads that wait for the storage's lock take it first. A function that locks a storage
+    // repeatedly calls it in between, because a mutex would favour that function.
     static void pass(Storage& storage) noexcept;
     StorageGuard(const StorageGuard&) = delete;
     StorageGuard& operator=(const StorageGuard&) = delete;

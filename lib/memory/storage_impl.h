@@ -1,4 +1,4 @@
-// The Storage's one implementation: its residency, and its memory in every space that has been asked for any.
+// The implementation of Storage: its residency, and its memory in each space where it has some.
 //
 // Everything but the constants and the atomics is guarded by the storage's lock (storage_guard.h). The end needs no lock: no other
 // reference is left. It needs no memory either, and waits for nothing: where the host has no memory for a list of what is in
@@ -8,7 +8,7 @@
 #include "allocation/sparse.h"
 #include "residency/replicas.h"
 #include "residency/residency.h"
-#include "residency/residents.h"
+#include "residents.h"
 #include "storage_guard.h"
 
 #include <base/recycled.h>
@@ -72,7 +72,7 @@ public:
         return replica ? std::optional{replica->base.plus(range.begin)} : std::nullopt;
     }
 
-    // --- without it: what was so a moment ago. Memory is only added under the AllocationGuard ---
+    // --- without the lock: the results may be out of date. Memory is only added under the AllocationGuard ---
     [[nodiscard]] bool has_replica(SpaceId space) const {
         return (replica_spaces_.load(std::memory_order_acquire) >> space.value) & 1;
     }
@@ -109,7 +109,7 @@ public:
     [[nodiscard]] DomainImpl& owner() const { return domain_; }
     [[nodiscard]] Residents::Link& resident_link() { return resident_link_; }
 
-    // Memory there was taken away. Returns whether it had been before.
+    // Records that memory there was evicted. Returns whether that had happened before.
     bool note_evicted(SpaceId space) { return exchange_evicted(space, true); }
     bool note_returned(SpaceId space) { return exchange_evicted(space, false); }
 
@@ -123,7 +123,7 @@ public:
     void make_room_for_replicas(uint32_t count) { replicas_.make_room(count); }
     // There is room.
     void add_replica(const Replica& replica) noexcept;
-    // Gives back the memory of `replica`, of which `space` holds nothing that no other space holds.
+    // Frees the memory of `replica`. Other spaces hold all its bytes.
     void remove_replica(const Replica& replica) noexcept;
     // The addresses of its parts in host memory; null when it has none.
     [[nodiscard]] Stretch* stretch() const { return stretch_.get(); }

@@ -52,15 +52,15 @@ TEST(OperationLog, WhatWasNeverTakenIsFreed) {
         static_cast<void>(log.take());
 }
 
-TEST(ParallelTask, EveryUnitRunsOnceWhateverTheLanes) {
-    for (const uint32_t lanes : {1u, 3u, 8u, 20u})
+TEST(ParallelTask, EveryUnitRunsOnceWhateverTheParts) {
+    for (const uint32_t parts : {1u, 3u, 8u, 20u})
         for (const uint64_t units : {1ull, 7ull, 1000ull}) {
             std::vector<std::atomic<int>> visits(units + 5);
             const auto run = [](void* context, UnitRange range, Workspace&) {
                 for (uint64_t i = range.begin; i < range.end; ++i)
                     (*static_cast<std::vector<std::atomic<int>>*>(context))[i].fetch_add(1);
             };
-            ParallelTask task({.units = {5, units + 5}, .threads_max = 4, .lanes = lanes}, &visits, run);
+            ParallelTask task({.units = {5, units + 5}, .threads_max = 4, .parts = parts}, &visits, run);
             std::vector<std::thread> threads;
             for (uint32_t t = 0; t < 3; ++t) {
                 task.join();
@@ -80,13 +80,13 @@ TEST(ParallelTask, EveryUnitRunsOnceWhateverTheLanes) {
         }
 }
 
-TEST(ParallelTask, AThreadOfALaneBeginsInItsOwn) {
+TEST(ParallelTask, AThreadBeginsInThePartOfItsNode) {
     std::vector<uint64_t> order;
     const auto run = [](void* context, UnitRange range, Workspace&) {
         for (uint64_t i = range.begin; i < range.end; ++i)
             static_cast<std::vector<uint64_t>*>(context)->push_back(i);
     };
-    ParallelTask task({.units = {0, 4}, .threads_max = 2, .lanes = 2}, &order, run);
+    ParallelTask task({.units = {0, 4}, .threads_max = 2, .parts = 2}, &order, run);
     Workspace workspace(heap_local_memory());
     task.work(workspace, 1, nullptr);
     EXPECT_EQ(order, (std::vector<uint64_t>{2, 3, 0, 1}));

@@ -1,5 +1,5 @@
 // The cache on disk returns what was stored under a key, or nothing, whatever lies in its directory.
-#include "program/cache.h"
+#include "files/cache.h"
 
 #include <base/options.h>
 

@@ -1,6 +1,6 @@
 // An internal failure of the compiler ends the compilation and not the process.
 #include "crash_guard.h"
-#include "program/verified.h"
+#include "module/verified.h"
 #include "support/leaks_allowed.h"
 
 #include <atomic>

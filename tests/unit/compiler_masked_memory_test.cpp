@@ -1,6 +1,6 @@
 // Masked accesses that the processor has no instruction for: no branches, and lanes that are masked off touch nothing.
 #include "compiler_support.h"
-#include "targets/host/host.h"
+#include "machine/host.h"
 #include "targets/host/masked_memory.h"
 
 #include <llvm/AsmParser/Parser.h>

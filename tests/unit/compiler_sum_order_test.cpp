@@ -1,6 +1,6 @@
 // Sums of vectors: in which order their terms are added, and that MD5, which is nothing but such sums, stays right.
 #include "compiler_support.h"
-#include "targets/host/host.h"
+#include "machine/host.h"
 #include "targets/host/sum_order.h"
 
 #include <array>

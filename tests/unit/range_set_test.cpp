@@ -1,4 +1,4 @@
-#include "residency/range_set.h"
+#include "allocation/range_set.h"
 
 #include <gtest/gtest.h>
 #include <random>

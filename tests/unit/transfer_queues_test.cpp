@@ -5,9 +5,9 @@
 #include <chrono>
 #include <fstream>
 #include <future>
+#include <space/hidden_queue.h>
 #include <storage_impl.h>
 #include <thread>
-#include <transfer/hidden_queue.h>
 #include <unistd.h>
 
 namespace polder::memory {

@@ -1,6 +1,6 @@
 #include "workgroup_harness.h"
 
-#include "targets/host/workgroup/work_item_functions.h"
+#include "targets/host/workgroup/work_items/work_item_functions.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,3 +1,5 @@
+// The archive is mapped and never copied. A look-up is a binary search in the sorted entries. Each offset is checked against the
+// file's size when it is used; a damaged archive gives empty results.
 #include "builtin_archive.h"
 
 #include <cstring>
@@ -54,7 +56,7 @@ void append(std::string& out, const T& value) {
     out.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-} // namespace
+}  // namespace
 
 Result<std::unique_ptr<BuiltinArchive>> BuiltinArchive::open(const std::string& path) {
     auto file = llvm::MemoryBuffer::getFile(path, false, false);
@@ -130,4 +132,4 @@ std::string BuiltinArchiveWriter::finish() const {
     return file + body;
 }
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

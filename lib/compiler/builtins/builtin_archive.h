@@ -2,7 +2,7 @@
 // define, so that a compilation reads only what it needs (reading libclc's one module of ten thousand functions,
 // even lazily, takes 20 ms; a look-up here takes microseconds).
 //
-// File (little-endian): header, entries sorted by name, blobs' places, names, blobs.
+// Format (little-endian): header; entries sorted by name; offsets of the modules; names; the modules ("blobs").
 //
 // A BuiltinArchive is immutable and maps the file; any thread. Errors: invalid_value when the file is not
 // such an archive or is damaged (every offset is checked when it is used).

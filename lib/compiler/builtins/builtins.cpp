@@ -1,8 +1,11 @@
+// Linking works in rounds: collect the undefined functions of the module that the library has, link the small modules that define
+// them, repeat until no such function is left. Where the library has no function for an address space, a substitution
+// table names the one for another address space, and pointers are cast.
 #include "builtins.h"
 
+#include "files/paths.h"
 #include "intrinsics.h"
-#include "program/paths.h"
-#include "targets/retarget.h"
+#include "machine/retarget.h"
 
 #include <base/mutex.h>
 
@@ -35,7 +38,7 @@ std::string with_space(std::string_view name, char from, char to) {
 
 bool is_undefined(const llvm::GlobalValue& value) {
     return value.isDeclaration() && !value.use_empty() && !value.getName().starts_with("llvm.") &&
-           !is_work_group_leaf(std::string_view{value.getName()});
+           !is_work_group_intrinsic(std::string_view{value.getName()});
 }
 
 // Makes uses of `function` uses of `name`; returns the function of that name.
@@ -104,7 +107,7 @@ private:
         return llvm::cast<llvm::Function>(other.getCallee());
     }
 
-    // Each name is tried once, so that a damaged library cannot keep us here.
+    // Each name is tried once, so that a damaged library cannot cause an endless loop.
     void need(const llvm::GlobalValue& value, std::set<uint32_t>& blobs) {
         if (value.isDeclaration() && tried_.insert(value.getName().str()).second)
             blobs.insert(*archive_.find(value.getName()));
@@ -145,7 +148,7 @@ private:
     std::vector<std::string> linked_;
 };
 
-} // namespace
+}  // namespace
 
 // A name with one address space instead of another, where the library has no function for the latter.
 struct Builtins::Substitution {
@@ -202,7 +205,7 @@ private:
     const Builtins* instance_ POLDER_GUARDED_BY(mutex_) = nullptr;
 };
 
-} // namespace
+}  // namespace
 
 Result<const Builtins*> Builtins::for_host() {
     static Library& library = *new Library;
@@ -230,4 +233,4 @@ std::optional<Builtins::Symbol> Builtins::resolve(std::string_view name) const {
 
 Result<void> Builtins::link_into(llvm::Module& module) const { return Linking{*this, *archive_, module}.run(); }
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

@@ -20,7 +20,7 @@ public:
     [[nodiscard]] static Result<const Builtins*> for_host();
     [[nodiscard]] static Result<const Builtins*> for_nvptx();
 
-    // The library's symbol that serves a call to `name`: itself, or the same function for another address space.
+    // Which symbol of the library a call of `name` is linked to: `name` itself, or the same function for another address space.
     struct Symbol {
         std::string name;
         // Pointers of this address space become generic ones (space 0) in the call.
@@ -28,7 +28,7 @@ public:
     };
     [[nodiscard]] std::optional<Symbol> resolve(std::string_view name) const;
 
-    // Links the definitions of everything that `module` declares and the library has, as internal symbols.
+    // Links the library's definition of every function that `module` declares, where there is one, as an internal symbol.
     [[nodiscard]] Result<void> link_into(llvm::Module& module) const;
 
     [[nodiscard]] const ContentHash& hash() const { return archive_->hash(); }
@@ -46,4 +46,4 @@ private:
     std::span<const Substitution> substitutions_;
 };
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

@@ -13,8 +13,8 @@
 #include "analyses.h"
 #include "builtin_archive.h"
 #include "intrinsics.h"
-#include "targets/host/host.h"
-#include "targets/nvptx/nvptx.h"
+#include "machine/host.h"
+#include "machine/nvptx.h"
 
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Bitcode/BitcodeWriter.h>
@@ -253,7 +253,7 @@ void answer_handles(llvm::Module& module) {
 
 void drop_leaves(llvm::Module& module) {
     for (llvm::Function& function : module)
-        if (polder::compiler::is_work_group_leaf(function.getName().str()))
+        if (polder::compiler::is_work_group_intrinsic(function.getName().str()))
             function.deleteBody();
 }
 

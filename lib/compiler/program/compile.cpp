@@ -1,14 +1,14 @@
 // compiler::compile: source to an object Module.
-#include "bitcode.h"
-#include "build_options.h"
 #include "crash_guard.h"
-#include "debug_source.h"
+#include "files/debug_source.h"
+#include "files/paths.h"
+#include "frontend/build_options.h"
 #include "frontend/clang/frontend.h"
 #include "frontend/clang/frontend_cache.h"
 #include "frontend/spirv/frontend.h"
-#include "module.h"
-#include "paths.h"
-#include "unsupported_code.h"
+#include "module/bitcode.h"
+#include "module/module.h"
+#include "module/unsupported_code.h"
 
 #include <base/log.h>
 #include <compiler/compiler.h>

@@ -2,15 +2,15 @@
 //
 // An executable is target-neutral: Clang's module for spir64 with its program-scope variables taken out. Code for a target is
 // generated from it on demand.
-#include "bitcode.h"
-#include "build_options.h"
 #include "crash_guard.h"
-#include "diagnostics.h"
-#include "kernel_info.h"
-#include "module.h"
-#include "program_variables.h"
+#include "frontend/build_options.h"
+#include "module/bitcode.h"
+#include "module/diagnostics.h"
+#include "module/kernel_info.h"
+#include "module/module.h"
+#include "module/program_variables.h"
+#include "module/verified.h"
 #include "targets/host/lower.h"
-#include "verified.h"
 
 #include <compiler/compiler.h>
 

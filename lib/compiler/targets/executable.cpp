@@ -1,8 +1,8 @@
 // compiler::Executable::open: chooses the code generator of a target's format.
 #include "nvptx/executable.h"
 
+#include "files/paths.h"
 #include "host/executable.h"
-#include "program/paths.h"
 #include "source/executable.h"
 
 #include <compiler/compiler.h>

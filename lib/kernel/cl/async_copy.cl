@@ -1,81 +1,14 @@
-// Asynchronous copies between global and local memory (OpenCL C 6.15.11).
-//
-// The first work-item copies everything at once: the program may only look at the result after
-// wait_group_events, which is a barrier. An event carries nothing.
+// Asynchronous copies on the host: the first work-item copies everything at once, because one thread executes all work-items.
 #include "common.h"
 
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#define COPY_CONTIGUOUS(to, from, count)                                                               \
+    if (get_local_linear_id() == 0)                                                                    \
+        __builtin_memcpy(to, from, count * sizeof(*to));
+#define FOR_EACH_ELEMENT(i, count)                                                                     \
+    if (get_local_linear_id() == 0)                                                                    \
+        for (size_t i = 0; i < count; ++i)
 
-// Copies from inside a pointer's own address space to another's, `step` elements apart on either side.
-#define DEFINE_COPY(T, TO, FROM)                                                                       \
-    COLLECTIVE event_t async_work_group_copy(TO T* to, const FROM T* from, size_t count,               \
-                                             event_t event) {                                          \
-        if (get_local_linear_id() == 0)                                                                \
-            __builtin_memcpy(to, from, count * sizeof(T));                                             \
-        return event;                                                                                  \
-    }
-#define DEFINE_COPIES(T) DEFINE_COPY(T, __local, __global) DEFINE_COPY(T, __global, __local)
+#include "async_copy_functions.h"
 
-#define DEFINE_STRIDED_COPIES(T)                                                                       \
-    COLLECTIVE event_t async_work_group_strided_copy(__local T* to, const __global T* from,            \
-                                                     size_t count, size_t from_stride,                 \
-                                                     event_t event) {                                  \
-        if (get_local_linear_id() == 0)                                                                \
-            for (size_t i = 0; i < count; ++i)                                                         \
-                to[i] = from[i * from_stride];                                                         \
-        return event;                                                                                  \
-    }                                                                                                  \
-    COLLECTIVE event_t async_work_group_strided_copy(__global T* to, const __local T* from,            \
-                                                     size_t count, size_t to_stride, event_t event) {  \
-        if (get_local_linear_id() == 0)                                                                \
-            for (size_t i = 0; i < count; ++i)                                                         \
-                to[i * to_stride] = from[i];                                                           \
-        return event;                                                                                  \
-    }
-
-#define DEFINE_BOTH(T) DEFINE_COPIES(T) DEFINE_STRIDED_COPIES(T)
-#define DEFINE_WIDTHS(T)                                                                               \
-    DEFINE_BOTH(T) DEFINE_BOTH(T##2) DEFINE_BOTH(T##3) DEFINE_BOTH(T##4) DEFINE_BOTH(T##8) DEFINE_BOTH(T##16)
-FOR_ALL_TYPES(DEFINE_WIDTHS)
-DEFINE_WIDTHS(half)
-
-// libclc has the other types' hints; none does anything.
-#define DEFINE_PREFETCH(T) \
-    BUILTIN void prefetch(const __global T* from, size_t count) {}
-DEFINE_PREFETCH(half) DEFINE_PREFETCH(half2) DEFINE_PREFETCH(half3)
-DEFINE_PREFETCH(half4) DEFINE_PREFETCH(half8) DEFINE_PREFETCH(half16)
-
-// One work-item makes all copies, in order: there is nothing to wait for.
+// One work-item makes all copies, in order, so there is nothing to wait for.
 COLLECTIVE void async_work_group_copy_fence(cl_mem_fence_flags flags) {}
-
-// Copies of lines and planes (cl_khr_extended_async_copies). Lengths and areas count elements.
-#define DEFINE_PLANES(TO, FROM)                                                                        \
-    COLLECTIVE event_t async_work_group_copy_3D3D(                                                     \
-        TO void* to, size_t to_offset, const FROM void* from, size_t from_offset, size_t element_bytes, \
-        size_t line_elements, size_t lines, size_t planes, size_t from_line, size_t from_plane,        \
-        size_t to_line, size_t to_plane, event_t event) {                                              \
-        if (get_local_linear_id() == 0)                                                                \
-            for (size_t plane = 0; plane < planes; ++plane)                                            \
-                for (size_t line = 0; line < lines; ++line)                                            \
-                    __builtin_memcpy(                                                                  \
-                        (TO uchar*)to + (to_offset + plane * to_plane + line * to_line) * element_bytes, \
-                        (const FROM uchar*)from +                                                      \
-                            (from_offset + plane * from_plane + line * from_line) * element_bytes,     \
-                        line_elements * element_bytes);                                                \
-        return event;                                                                                  \
-    }                                                                                                  \
-    COLLECTIVE event_t async_work_group_copy_2D2D(                                                     \
-        TO void* to, size_t to_offset, const FROM void* from, size_t from_offset, size_t element_bytes, \
-        size_t line_elements, size_t lines, size_t from_line, size_t to_line, event_t event) {         \
-        return async_work_group_copy_3D3D(to, to_offset, from, from_offset, element_bytes, line_elements, \
-                                          lines, 1, from_line, 0, to_line, 0, event);                  \
-    }
-DEFINE_PLANES(__local, __global)
-DEFINE_PLANES(__global, __local)
-
-COLLECTIVE void wait_group_events(int count, __generic event_t* events) {
-    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-}
-COLLECTIVE void wait_group_events(int count, __private event_t* events) {
-    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-}

@@ -1,7 +1,7 @@
 // One region of a BlockPool: contiguous memory of the source, and what is known about its free parts.
 #pragma once
 
-#include "residency/range_set.h"
+#include "range_set.h"
 
 #include <memory/block_pool.h>
 

@@ -1,12 +1,12 @@
-// The planner: from what a command uses and where the bytes are now, it computes what has to be moved and which versions
-// come next. Pure: takes no lock, calls no driver, changes nothing; the caller executes the plan and then commits it.
+// The planner: from the uses of a command and the residency, it computes the transfers and the new versions.
+// Pure: takes no lock, calls no driver, changes nothing; the caller executes the plan and then commits it.
 //
 // Minimal by construction: a byte is moved only if the command reads it and its newest version is not in the target,
 // and then once, from one holder. Never-written bytes are not moved.
 #pragma once
 
 #include "residency.h"
-#include "transfer/topology.h"
+#include "space/topology.h"
 
 #include <span>
 
@@ -36,8 +36,8 @@ struct Plan {
 
 [[nodiscard]] Plan plan(std::span<const PlannedUse> uses, SpaceId target, const Topology& topology);
 
-// What a perfect plan would move: the bytes that the uses read and that `target` does not hold, each once, by the space
-// that they come from. Counted without looking at a plan, so that the ledger can compare the two.
+// The bytes that a perfect plan would move: those that the uses read and that `target` does not hold, each once, by their
+// source space. Computed without a plan, so that the ledger can compare the two.
 struct NeededBytes {
     SpaceId from;
     uint64_t bytes = 0;

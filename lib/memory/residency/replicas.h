@@ -1,10 +1,10 @@
 // Replicas: where one storage has memory, in all spaces.
 //
-// A replica is contiguous memory in one space for a range of the storage. Most storages have one per space, for all of their
-// bytes. One that is used by sub-buffers and maps alone has a replica for each range in use. The replicas of one space never
+// A replica is contiguous memory in one space for a range of the storage. Most storages have one replica per space, for all of their
+// bytes. A storage that is used only through sub-buffers and maps has a replica for each range in use. The replicas of one space never
 // overlap, so that every byte has at most one place there. A command gets one address for each range that it
-// uses, so the range must lie within one replica; where it does not, `Growth` tells which larger one is to replace those in
-// the way.
+// uses, so the range must lie within one replica. Where it does not, `Growth` describes the larger replica that replaces the
+// overlapping ones.
 //
 // In host memory, several ranges may lie in one reserved stretch of addresses (sparse.h): their replicas have the same base,
 // and neighbours become one.

@@ -1,6 +1,6 @@
-// Residency: where the bytes of one storage are. The single source of truth for coherence.
+// Residency: which memory spaces hold the bytes of one storage. All decisions about coherence are made from it.
 //
-// Per byte range: the newest version, the spaces that hold it, and what in flight touches the bytes in which space.
+// For each byte range: the newest version, the spaces that hold it, and the commands in flight that use the bytes in each space.
 // Parent and sub-buffers share it. The planner reads it. A command changes it in three steps: it prepares the ranges it
 // uses (which may run out of memory), submits its operations, and commits them (which cannot fail).
 // Invariants: a range with a version above 0 has a holder; a range of version 0 (never written, undefined content) has
@@ -8,7 +8,7 @@
 #pragma once
 
 #include "range_map.h"
-#include "timeline.h"
+#include "touches.h"
 
 #include <optional>
 #include <polder/driver.h>

@@ -4,7 +4,7 @@
 
 #include "residency/replicas.h"
 #include "residency/residency.h"
-#include "topology.h"
+#include "space/topology.h"
 
 #include <memory/domain.h>
 

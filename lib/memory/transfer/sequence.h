@@ -1,17 +1,16 @@
-// Sequence: the operations that one command of the user consists of, where one does not do.
+// Sequence: the operations of one command that consists of several.
 //
-// The first operation on the command's own queue waits for the command's dependencies, everything later follows in the
-// queue's order. Operations on hidden queues are kept between a marker before and a marker after them, so that
-// they too come after what precedes the command in its queue. All operations on the command's own queue share its times,
-// so that these describe the whole command.
+// The first operation on the command's own queue waits for the command's dependencies; later ones follow in the
+// queue's order. Operations on hidden queues run between two markers on the command's queue, so that
+// they run after the commands before and before the commands after it. All operations on the command's own queue share its times,
+// which therefore describe the whole command.
 //
 // Lives for one call. When the command fails after a part of it was submitted, the destructor waits for that part: it may
 // read or write the application's memory, and the command's times, which the application owns again after the failure. So a
 // Sequence is declared before the locks.
 #pragma once
 
-#include "residency/timeline.h"
-
+#include <base/wait_list.h>
 #include <memory/domain.h>
 
 namespace polder::memory {

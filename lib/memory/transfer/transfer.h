@@ -5,11 +5,11 @@
 // fail after some of them were submitted: `Moved` then says what is in flight.
 #pragma once
 
-#include "allocation/space_impl.h"
-#include "residency/timeline.h"
+#include "space/space_impl.h"
+#include "space/topology.h"
 #include "staging.h"
-#include "topology.h"
 
+#include <base/wait_list.h>
 #include <memory/domain.h>
 
 #include <array>

@@ -4,8 +4,8 @@
 // exec_status_error_for_events_in_wait_list when an event of the wait list has failed. Included by the queue's sources only.
 #pragma once
 
-#include "merge_waits.h"
 
+#include <base/wait_list.h>
 #include <runtime/queue.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ public:
         if (!event.add_dependent(Ref<Dependent>::share(this)))
             unresolved_.fetch_sub(1, std::memory_order_relaxed);
     }
-    void wait_for(driver::Timepoint timepoint) { add_wait(order_waits_, timepoint); }
+    void wait_for(driver::Timepoint timepoint) { order_waits_.add(timepoint); }
 
     // Called once by enqueue after the last depend_on.
     void armed(ReadyList& ready) noexcept { count_down(ready); }
@@ -51,17 +51,15 @@ private:
             std::any_of(explicit_.begin(), explicit_.end(), [](const Ref<Event>& e) { return e->is_failed(); });
         if (failed)
             return fail(Status::exec_status_error_for_events_in_wait_list);
-        std::vector<driver::Timepoint> waits;
+        WaitList waits;
         for (const Ref<Event>& event : explicit_)
             if (event->is_submitted())
-                add_event(waits, event->timepoint());
-        const size_t event_count = waits.size();
-        for (const driver::Timepoint& timepoint : order_waits_)
-            add_wait(waits, timepoint);
+                waits.require(event->timepoint());
+        waits.add(order_waits_.view());
         for (const Ref<Event>& event : implicit_)
             if (event->is_submitted())
-                add_wait(waits, event->timepoint());
-        return queue_->submit_pending(*command_, waits, event_count, *event_);
+                waits.add(event->timepoint());
+        return queue_->submit_pending(*command_, waits, *event_);
     }
 
     void count_down(ReadyList& ready) noexcept {
@@ -90,7 +88,7 @@ private:
     std::optional<memory::Announcement> announcement_;  // of the command
     std::vector<Ref<Event>> explicit_;
     std::vector<Ref<Event>> implicit_;
-    std::vector<driver::Timepoint> order_waits_;
+    WaitList order_waits_;
     std::atomic<uint32_t> unresolved_{1};  // one for enqueue itself
 };
 

@@ -68,16 +68,14 @@ Result<Ref<Event>> Queue::submit_or_hold_back(const EnqueueRequest& request, con
         hold_back(shard, request, earlier, move(command), event, ready);
         return event;
     }
-    shard.waits.clear();
+    shard.waits.reset(nullptr);
     for (const Event* dependency : request.wait_list)
-        add_event(shard.waits, dependency->timepoint());
-    const size_t event_count = shard.waits.size();
+        shard.waits.require(dependency->timepoint());
     if (is_out_of_order())
-        add_wait(shard.waits, shard.barrier);
+        shard.waits.add(shard.barrier);
     if (earlier)
-        for (const driver::Timepoint timepoint : earlier->submitted)
-            add_wait(shard.waits, timepoint);
-    POLDER_ASSIGN(timepoint, submit(shard, command, shard.waits, event_count, event.get()));
+        shard.waits.add(earlier->submitted.view());
+    POLDER_ASSIGN(timepoint, submit(shard, command, shard.waits, event.get()));
     if (request.ordering == EnqueueRequest::Ordering::barrier && is_out_of_order())
         set_barrier(timepoint);
     if (event)
@@ -100,7 +98,7 @@ Queue::Earlier Queue::everything_so_far() {
     for_each_shard([&](QueueShard& shard) {
         const Lock lock(shard.mutex);
         for (const QueueShard::Stream& stream : shard.streams)
-            add_wait(earlier.submitted, stream.last);
+            earlier.submitted.add(stream.last);
     });
     return earlier;
 }
@@ -114,7 +112,7 @@ void Queue::hold_back(QueueShard&, const EnqueueRequest& request, const Earlier*
     if (earlier) {
         for (const Ref<Event>& before : earlier->pending)
             pending->depend_on(*before, Dependency::implicit);
-        for (const driver::Timepoint timepoint : earlier->submitted)
+        for (const driver::Timepoint timepoint : earlier->submitted.view())
             pending->wait_for(timepoint);
     }
     {
@@ -197,27 +195,22 @@ void Queue::pass_barrier_locked() {
     barrier_changes_.fetch_add(1, std::memory_order_release);
 }
 
-Result<driver::Timepoint> Queue::submit_pending(const Command& command, std::vector<driver::Timepoint>& waits,
-                                                size_t event_count, Event& event) {
+Result<driver::Timepoint> Queue::submit_pending(const Command& command, WaitList& waits, Event& event) {
     QueueShard& shard = shard_here();
     const Lock lock(shard.mutex);
-    POLDER_ASSIGN(timepoint, submit(shard, command, waits, event_count, &event));
+    POLDER_ASSIGN(timepoint, submit(shard, command, waits, &event));
     if (timepoint.queue && is_flushed_ahead_.load(std::memory_order_acquire))
         timepoint.queue->flush();
     return timepoint;
 }
 
-Result<driver::Timepoint> Queue::submit(QueueShard& shard, const Command& command,
-                                        std::vector<driver::Timepoint>& waits, size_t event_count, Event* event) {
-    QueueShard::Stream& stream = shard.choose_stream(waits);
-    // Order within a driver queue is implied. That the events succeed is not.
-    const auto order = waits.begin() + static_cast<ptrdiff_t>(event_count);
-    waits.erase(std::remove_if(order, waits.end(), [&](driver::Timepoint t) { return t.queue == stream.queue; }),
-                waits.end());
+Result<driver::Timepoint> Queue::submit(QueueShard& shard, const Command& command, WaitList& waits, Event* event) {
+    QueueShard::Stream& stream = shard.choose_stream(waits.view());
+    waits.set_waiting(stream.queue);
     Event::Times* times = event ? event->times() : nullptr;
     if (times)
         times->submit_ns = device_->driver().now_ns();
-    const memory::Execution execution{*stream.queue, space(), waits, times ? &times->operation : nullptr};
+    const memory::Execution execution{*stream.queue, space(), waits.view(), times ? &times->operation : nullptr};
     shard.reserve_kept();
     const Result<driver::Timepoint> submitted = command.submit(*this, execution);
     // A command that fails may have submitted some of its operations.

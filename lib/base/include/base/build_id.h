@@ -1,4 +1,4 @@
-// build_id: which build of Polder this is, for CL_DRIVER_VERSION and for the binaries of programs.
+// build_id: identifies the build of Polder, for CL_DRIVER_VERSION and for program binaries.
 // Any thread.
 #pragma once
 

@@ -1,18 +1,18 @@
-// fork(): what becomes of Polder in the child of a process that has used it. The child has a copy of all memory and
-// none of the threads but the one that forked. It must never wait for a thread that does not exist in it: for a lock that it held, or
+// fork(): how Polder works in the child of a process that has used it. The child has a copy of all memory, but only the thread
+// that called fork(). It must never wait for a thread that does not exist there: for a lock that the thread held, or
 // for work that it would have done.
 //
-// So before a fork, nothing of Polder may be in the midst of something:
-// - Threads of the application are outside of Polder. Each entry point is an `Inside` while it runs. A fork closes the
-//   gate: who is outside waits in front of it, who is inside may go on.
-// - What owns threads is a ForkParticipant, and is locked. It is quiet when none of its threads is at work.
+// Therefore a fork waits until no thread is inside of Polder:
+// - Each entry point of the API holds an `Inside` while it runs. A fork closes a gate: threads of the application that
+//   enter then wait at the gate; threads that are inside continue.
+// - An object that owns threads is a ForkParticipant, and is locked during the fork. It is quiet when none of its threads works.
 //
-// When all is quiet, the child goes on with what there was, and threads are started again when needed. When it does not
-// become so within `quiet_wait_ms` (a thread waits for an event or builds a program, a kernel runs), the child is *cut
-// off*: lib/api fails every call with an error before anything is touched. The parent never notices, but for the
-// wait. Processes made without fork handlers (posix_spawn, vfork, system) are not held up.
+// When all are quiet, the child can use all objects, and starts threads again when they are needed. When they are not quiet
+// within `quiet_wait_ms` (a thread waits for an event or builds a program, a kernel runs), the child is *cut
+// off*: lib/api returns an error for every call and accesses nothing. The parent is only delayed by the
+// wait. Processes made without fork handlers (posix_spawn, vfork, system) are not delayed.
 //
-// Who forks in a callback of its own is inside, and not waited for: callbacks run without locks.
+// A thread that forks in a callback is inside; the fork does not wait for it, because callbacks run without locks.
 #pragma once
 
 #include <atomic>
@@ -22,19 +22,19 @@ namespace polder {
 
 class ForkParticipant {
 public:
-    // Around the fork, in the forking thread: nothing changes in between, in neither process.
+    // Called before and after the fork by the forking thread. In between, nothing may change in either process.
     virtual void lock_for_fork() = 0;
     virtual void unlock_after_fork() = 0;
     // While locked: no thread of this participant is at work.
     [[nodiscard]] virtual bool is_quiet() const = 0;
-    // While locked, in the child: the threads do not exist. Nothing may be joined, what they owned is leaked.
+    // Called in the child while locked: the threads do not exist. They must not be joined; what they owned is leaked.
     virtual void forget_threads() = 0;
 
 protected:
     ~ForkParticipant() = default;
 };
 
-// While it lives, the participant is notified of forks. Its last member, so that it is complete by then.
+// While it lives, forks call the participant. Must be the participant's last member, so that all others exist then.
 class ForkMembership {
 public:
     explicit ForkMembership(ForkParticipant& participant);
@@ -52,7 +52,7 @@ namespace fork_state {
 
 inline constexpr uint32_t quiet_wait_ms = 20;
 
-// `open` is the usual one, and the only one in which entering costs next to nothing.
+// `open` is the usual state, and the only one in which entering is fast.
 enum class Gate : uint8_t { not_ready, open, closed, cut_off };
 extern constinit std::atomic<Gate> gate;
 
@@ -82,11 +82,11 @@ public:
     Inside& operator=(const Inside&) = delete;
     ~Inside() { me_.depth.store(me_.depth.load(std::memory_order_relaxed) - 1, std::memory_order_release); }
 
-    // True in the child of a process that forked while something was in the midst of Polder.
+    // True in the child of a process that forked while a thread was inside of Polder.
     [[nodiscard]] bool is_cut_off() const { return is_cut_off_; }
 
 private:
-    // Answers is_cut_off.
+    // Returns is_cut_off().
     [[gnu::cold]] static bool enter_slowly(Thread& me);
 
     Thread& me_;

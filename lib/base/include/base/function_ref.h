@@ -1,4 +1,5 @@
-// FunctionRef: a callable passed down to a function that calls it before it returns. Nothing is copied or allocated.
+// FunctionRef: a reference to a callable, for a parameter that is called before the function returns. Nothing is copied or
+// allocated.
 //
 //   void visit(FunctionRef<void(int)> f);
 //   visit([&](int value) { sum += value; });
@@ -34,4 +35,4 @@ private:
     Result (*call_)(void* object, Arguments... arguments);
 };
 
-} // namespace polder
+}  // namespace polder

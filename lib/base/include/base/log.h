@@ -1,5 +1,5 @@
-// Messages to the user on stderr, one line each: "polder: warning: ..." or, for a category of
-// POLDER's POCL_DEBUG, "polder: memory: ...".
+// Messages to the user on stderr, one line each: "polder: warning: ..." or, for a category that POCL_DEBUG enables,
+// "polder: memory: ...".
 //
 // Any thread. A line is written with one system call, so lines of several threads do not mix.
 #pragma once

@@ -1,5 +1,5 @@
-// The environment variables Polder reads: one table with name, type, default and prose, which prints
-// itself as doc/environment.md.
+// The environment variables that Polder reads: one table with name, type, default and description. doc/environment.md is
+// generated from it.
 //
 // Values are read at first use of the table and do not change afterwards; any thread may ask.
 // A malformed value is reported once as a warning and the default taken.
@@ -13,12 +13,12 @@
 namespace polder::options {
 
 // Every option has an accessor; the table in options.cpp says what each one means.
-[[nodiscard]] const std::optional<std::string>& devices();                    // POCL_DEVICES
+[[nodiscard]] const std::optional<std::string>& devices();  // POCL_DEVICES
 [[nodiscard]] std::string device_parameters(std::string_view driver, uint32_t index);  // POCL_<DRIVER><i>_PARAMETERS
-[[nodiscard]] const std::string& debug();                                     // POCL_DEBUG
+[[nodiscard]] const std::string& debug();  // POCL_DEBUG
 [[nodiscard]] const std::string&
-cache_directory();                           // POCL_CACHE_DIR, or the XDG default; empty: nowhere to keep a cache
-[[nodiscard]] bool kernel_cache();                                            // POCL_KERNEL_CACHE
+cache_directory();  // POCL_CACHE_DIR, or the XDG default; empty: nowhere to keep a cache
+[[nodiscard]] bool kernel_cache();  // POCL_KERNEL_CACHE
 [[nodiscard]] std::optional<uint64_t> memory_limit_bytes();  // POCL_MEMORY_LIMIT (GiB; K, M, G suffixes)
 [[nodiscard]] std::optional<uint32_t> cpu_max_compute_units();  // POCL_CPU_MAX_CU_COUNT
 [[nodiscard]] std::optional<uint32_t> max_compute_units();  // POCL_MAX_COMPUTE_UNITS
@@ -48,4 +48,4 @@ clang_resource_directory();  // POLDER_CLANG_RESOURCE_DIR; empty: the one Polder
 // "256M" -> 268435456: a number with an optional K, M, G, T suffix (powers of 1024).
 [[nodiscard]] std::optional<uint64_t> parse_bytes(std::string_view text);
 
-} // namespace polder::options
+}  // namespace polder::options

@@ -1,10 +1,10 @@
-// Recycled: memory of short-lived objects, kept by the thread that freed it last for its next object of the same type.
+// Recycled: gives the objects of one type a free list per thread, so that a new object uses the memory of a deleted one.
 //
 //   class Event final : public Object, public Recycled<Event> { ... };
 //
 // gives `new Event` and `delete` of one a list of their own (base/thread_free_list.h), where the C library's allocator takes
-// several times as much. Only for types that are `final` and made and released again and again. What a thread does not
-// keep goes back to the C library.
+// several times as long. Only for `final` types whose objects are often created and deleted. When a thread's list is full, memory
+// goes back to the C library.
 //
 // Any thread. Under the address and thread sanitizers every object has fresh memory, so that late uses are found.
 #pragma once

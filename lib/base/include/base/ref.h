@@ -20,12 +20,12 @@ public:
 
     void retain() const { references_.fetch_add(1, std::memory_order_relaxed); }
     void release() const {
-        // No thread can come to share an object whose only reference is released here, so that ending it, the common
-        // case of short-lived objects, needs no locked instruction.
+        // When the count is one, no other thread can add a reference. So the last release, which is the only one of most
+        // short-lived objects, needs no atomic read-modify-write instruction.
         if (is_unique() || references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
             delete this;
     }
-    // The caller's reference is the only one, so nobody else can come to share the object meanwhile.
+    // Whether the caller's reference is the only one, so that no other thread can add one meanwhile.
     [[nodiscard]] bool is_unique() const { return references_.load(std::memory_order_acquire) == 1; }
 
 protected:

@@ -1,4 +1,4 @@
-// ScopeExit: calls a function when the scope is left, however it is left.
+// ScopeExit: calls a function at the end of the scope, also after a return or an exception.
 #pragma once
 
 #include <utility>

@@ -17,7 +17,7 @@ template <class T, uint32_t inline_count>
     requires std::is_trivially_copyable_v<T>
 class SmallVector {
 public:
-    // Neither defaulted nor to be: value-initialization would then zero the inline elements.
+    // Not defaulted, because value-initialization would then set the inline elements to zero.
     SmallVector() noexcept : size_(0) {}
     SmallVector(const SmallVector& other) { append(other.view()); }
     SmallVector(SmallVector&& other) noexcept { take(other); }

@@ -9,7 +9,7 @@
 //   };
 //
 // There is one list for each type `Pieces` and thread. A thread keeps at most `count_max` pieces; all of them are given
-// back when it ends. So nothing is lost when one thread takes pieces and another one gives them up.
+// back when it ends. So nothing is lost when one thread takes pieces and another one releases them.
 #pragma once
 
 #include <cstdint>

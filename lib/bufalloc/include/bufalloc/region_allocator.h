@@ -1,25 +1,25 @@
-// bufalloc: hands out byte ranges of one contiguous region, in constant time.
+// bufalloc: allocates byte ranges of one contiguous region, in constant time.
 //
-// It never touches the memory that it manages: blocks are described by nodes in an array of its own,
-// linked by 32-bit indices, so a region may lie in a device's memory or exist only as numbers. The
-// memory layer's pools and the drivers that own an arena use it.
+// It never accesses the memory that it manages: blocks are described by nodes in a separate array,
+// linked by 32-bit indices. So a region may lie in a device's memory or exist only as numbers. The
+// memory layer's allocators use it, and drivers that manage an arena.
 //
 // Algorithm: two-level segregated fit (Masmano, Ripoll, Crespo, Real, "TLSF: a new dynamic memory
 // allocator for real-time systems", ECRTS 2004), with 32 bins per power of two, so a bin's blocks differ
 // by at most 1/32 in size. Free neighbours are always merged.
 //
-// The free block that was changed last is "open": in no bin until another one takes its place. What is carved from
-// it and comes back, as a buffer that lives for one command, so touches no list and no bit map. A search treats it
-// as if it were the first block of its bin.
+// The free block that was changed last is "open": it is in no bin until another block becomes the open one. So when a block is
+// allocated from it and freed again, as for a buffer that lives for one command, no list and no bit map is changed. A search
+// treats the open block as the first block of its bin.
 //
-// Never refused for its rounding: a request first looks at a few blocks of its own bin, then takes the
-// first block of the next larger bin that has one, where every block fits. Only when there is none, so
-// just before a refusal, are the bins between searched entirely (`Search::thorough`).
+// A request does not fail because of rounding. It first examines a few blocks of its own bin, then takes the
+// first block of the next larger bin that has one; every block there is large enough. Only when there is none, the
+// bins between are searched entirely (`Search::thorough`) before the request fails.
 //
-// Bounds. allocate: O(1) while any bin that surely fits has a block; the thorough search is linear in
+// Bounds. allocate: O(1) while a bin whose blocks are all large enough has a block; the thorough search is linear in
 // the free blocks of one bin (1/32 of a power of two), or, for an alignment above the granularity, of the
-// bins that only some padding would fit in. Each bin keeps an upper bound of its sizes, corrected by every failed
-// search, so asking again for what has been refused costs O(1). free: O(1). Space: 30 KiB, and 32 bytes
+// bins whose blocks fit only with little padding. Each bin has an upper bound of its sizes, which every failed
+// search corrects, so that repeating a failed request is O(1). free: O(1). Space: 30 KiB, and 32 bytes
 // per block, used or free; the node array grows by doubling. At most 2^32 - 2 blocks exist at a time.
 //
 // Owned and locked by its user: no function may run beside a non-const one. Sizes, offsets and
@@ -59,7 +59,7 @@ public:
     };
 
     enum class Search : uint8_t {
-        quick,     // O(1), may miss a block that fits by less than a bin's width
+        quick,  // O(1), may miss a block that fits by less than a bin's width
         thorough,  // finds a block if any fits
     };
 
@@ -107,8 +107,8 @@ public:
 
 private:
     using Index = uint32_t;
-    // Node 0 is the edge: the neighbour of the first and the last block, which closes the ring. It counts as
-    // used and has no size, so that neither neighbours nor candidates need be checked for being there.
+    // Node 0 is a sentinel: the neighbour of the first and the last block, so that the blocks form a ring. It counts as
+    // used and has size 0, so that neighbours need no check for null.
     static constexpr Index none = 0;
     static constexpr Index used_mark = ~Index{0};  // in Node::next_free
 
@@ -173,7 +173,7 @@ private:
     [[nodiscard]] bool validate_bins(const Census& census) const;
     [[nodiscard]] bool validate_bin(uint32_t bin, Census& census) const;
 
-    std::vector<Node> nodes_;  // the edge first
+    std::vector<Node> nodes_;  // the sentinel first
     Index spare_ = none;  // list of nodes that describe nothing
     uint32_t spare_nodes_ = 0;
     Index open_ = none;  // the free block that is in no bin

@@ -1,7 +1,9 @@
+// Clang runs in this process with an in-memory file system: the program's source, the headers that the application passes, and
+// Clang's own headers from disk. An #include of any other file on disk is noticed, because it prevents caching.
 #include "frontend.h"
 
-#include "program/debug_source.h"
-#include "program/paths.h"
+#include "files/debug_source.h"
+#include "files/paths.h"
 #include "sub_group_header.h"
 #include "work_group_header.h"
 
@@ -23,7 +25,7 @@
 namespace polder::compiler {
 namespace {
 
-// Where the application's embedded headers lie, in memory only.
+// The directory, in memory only, of the headers that the application passes.
 constexpr const char* headers_directory = "/polder-embedded-headers";
 
 // Functions that Clang does not declare, for programs whose text has one of the words.
@@ -52,8 +54,8 @@ bool has_images(const Target& target) {
     return std::ranges::find(target.features, "__opencl_c_images") != target.features.end();
 }
 
-// Clang 22 knows no OpenCL C 3.1. What that adds to 3.0 is functions, which the mandatory extensions declare, printf's length
-// modifiers z and t, which Clang takes in any version, and these macros.
+// Clang 22 does not have OpenCL C 3.1. Compared to 3.0 it adds functions, which the mandatory extensions declare, printf's length
+// modifiers z and t, which Clang accepts in any version, and these macros.
 void add_standard(std::vector<std::string>& arguments, const CompileInput& input, const std::string& standard) {
     const bool is_3_1 = standard == "CL3.1";
     arguments.push_back("-cl-std=" + (is_3_1 ? "CL3.0" : standard));
@@ -63,7 +65,7 @@ void add_standard(std::vector<std::string>& arguments, const CompileInput& input
             arguments.emplace_back(argument);
 }
 
-// Tells whether the preprocessor entered a file that is neither ours nor in memory.
+// Records whether the preprocessor opened a file that is neither one of Clang's headers nor in memory.
 class DiskReads final : public clang::DependencyCollector {
 public:
     bool sawDependency(llvm::StringRef name, bool, bool is_system, bool, bool) override {
@@ -147,7 +149,8 @@ private:
     clang::CompilerInstance instance_;
 };
 
-// C99 leaves an `inline` function to another translation unit to define; OpenCL programs have no other.
+// In C99 an `inline` function needs a definition in another translation unit. OpenCL programs do not have one, so the inline
+// definition is kept.
 void keep_inline_functions(llvm::Module& module) {
     for (llvm::Function& function : module)
         if (function.hasAvailableExternallyLinkage())

@@ -1,12 +1,12 @@
 // OpenCL C to LLVM IR, by Clang inside this process.
 //
-// The source and the headers that the application embeds stay in memory; nothing is written. The result is
-// unoptimised, target-neutral IR: made for spir64, with its numbered address spaces and
-// unresolved built-ins. Any thread, each with its own context.
+// The source and the headers that the application passes stay in memory; no file is written. The result is
+// unoptimised, target-neutral IR: for spir64, with numbered address spaces, and with calls of built-ins that are not
+// resolved. Any thread, each with its own LLVMContext.
 // Errors: compile_program_failure with Clang's diagnostics in the log.
 #pragma once
 
-#include "program/build_options.h"
+#include "frontend/build_options.h"
 
 #include <compiler/compiler.h>
 
@@ -24,7 +24,7 @@ struct FrontendResult {
 [[nodiscard]] Result<FrontendResult> run_frontend(const CompileInput& input, const BuildOptions& options,
                                                   llvm::LLVMContext& context, std::string& log);
 
-// What Clang is given for `input`, besides the source and the headers; part of cache keys.
+// The command line of Clang for `input`; part of cache keys.
 [[nodiscard]] std::vector<std::string> frontend_arguments(const CompileInput& input, const BuildOptions& options);
 
 } // namespace polder::compiler

@@ -1,7 +1,7 @@
 #include "frontend_cache.h"
 
+#include "files/cache.h"
 #include "frontend.h"
-#include "program/cache.h"
 
 namespace polder::compiler {
 

@@ -1,9 +1,9 @@
-// Keeps what compile() made of a source, for the next time. Only results that depend on nothing but the
-// input (no #include from disk) are kept.
+// Caches the results of compile() on disk (files/cache.h). Only results that depend on the input alone are kept: no #include may
+// have been read from disk.
 #pragma once
 
-#include "program/build_options.h"
-#include "program/module.h"
+#include "frontend/build_options.h"
+#include "module/module.h"
 
 #include <optional>
 #include <string>
@@ -14,4 +14,4 @@ namespace polder::compiler {
 [[nodiscard]] std::optional<std::shared_ptr<const Module>> load_frontend_result(const std::string& key);
 void store_frontend_result(const std::string& key, const CompiledModule& module);
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

@@ -1,5 +1,5 @@
-// Declarations of cl_intel_subgroups and its _char, _short and _long, which Clang's table of built-ins lacks. They are parsed
-// only for programs that may call them.
+// The declarations of cl_intel_subgroups, cl_intel_subgroups_char, _short and _long, which Clang's table of built-ins does not
+// have. A program gets them only when its source may call them, because parsing takes time.
 #pragma once
 
 #include <string_view>

@@ -1,3 +1,4 @@
+// One pass over the module stores each annotation by the id that it describes; group decorations are copied to their targets.
 #include "annotations.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ const typename Map::mapped_type& find_or_empty(const Map& map, uint32_t id) {
     return found == map.end() ? empty : found->second;
 }
 
-} // namespace
+}  // namespace
 
 Annotations::Annotations(const Binary& binary) {
     for (const Instruction& instruction : binary.instructions()) {
@@ -110,4 +111,4 @@ std::optional<std::string> Annotations::string_with_prefix(std::string_view pref
     return std::nullopt;
 }
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

@@ -1,4 +1,4 @@
-// What a module says about its ids apart from their definitions: names, decorations, entry points, execution modes,
+// The parts of a module that describe ids without defining them: names, decorations, entry points, execution modes,
 // capabilities, strings.
 //
 // Collected in one pass over a valid module, then constant. Views point into the Binary.

@@ -1,7 +1,7 @@
 // A SPIR-V module as a list of instructions (SPIR-V specification 2.3, "Physical Layout").
 //
-// Only the outer form is checked here: the header, and that every instruction lies within the module. A module of
-// either byte order is read. Instructions point into the words of their Binary, which outlives them.
+// Checks the header, and that every instruction lies within the module; not the instructions themselves. Reads modules of
+// either byte order. Instructions point into the words of their Binary, which must outlive them.
 // Pure; any thread. Errors: invalid_value with the reason as detail.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace polder::compiler::spirv {
 
 struct Instruction {
     spv::Op opcode = spv::OpNop;
-    uint32_t type = 0;    // id of the result's type, 0: none
+    uint32_t type = 0;  // id of the result's type, 0: none
     uint32_t result = 0;  // id, 0: none
     uint32_t number = 0;  // its place among the module's instructions, from 1
     std::span<const uint32_t> operands;  // what follows type and result
@@ -50,4 +50,4 @@ private:
 // "OpFAdd", or a number where the opcode is unknown.
 [[nodiscard]] std::string name_of(spv::Op opcode);
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

@@ -1,3 +1,7 @@
+// Dispatches each instruction to its family, and translates built-in variables (such as GlobalInvocationId) to calls of OpenCL C's
+// work-item functions.
+#include "body.h"
+
 #include "image.h"
 
 #include <algorithm>
@@ -44,7 +48,7 @@ constexpr std::array families{emit_arithmetic, emit_comparison, emit_bits,     e
                               emit_conversion, emit_composite,  emit_memory,   emit_atomic,
                               emit_control,    emit_group,      emit_extended, emit_image};
 
-// Instructions in a body that say nothing about what is computed.
+// Instructions of a body that do not affect the results, such as line numbers.
 bool is_without_effect(spv::Op opcode) {
     switch (opcode) {
     case spv::OpNop:
@@ -58,7 +62,7 @@ bool is_without_effect(spv::Op opcode) {
     }
 }
 
-} // namespace
+}  // namespace
 
 void Body::emit(const Instruction& instruction) {
     if (is_without_effect(instruction.opcode))
@@ -121,7 +125,7 @@ llvm::Value* Body::read_builtin_variable(Builder& builder, const Instruction& in
     return all;
 }
 
-// Where a module takes the variable's address, a copy in private memory.
+// For a module that takes the address of a built-in variable: the address of a copy in private memory.
 llvm::Value* Body::address_of_builtin_variable(const Instruction& instruction, uint32_t id) {
     llvm::Value*& place = builtin_addresses_[id];
     if (place != nullptr)
@@ -138,4 +142,4 @@ llvm::Value* Body::address_of_builtin_variable(const Instruction& instruction, u
     return place;
 }
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

@@ -1,5 +1,5 @@
-// A function's body while it is translated. The emit_… functions each know one family of instructions: they translate an
-// instruction of theirs and return true, or return false.
+// The translation of one function's body. Each emit_… function handles one family of instructions: it translates an
+// instruction of this family and returns true, or returns false.
 //
 // One thread; lives as long as the translation of one function.
 #pragma once
@@ -16,7 +16,7 @@ public:
     Body(Translation& translation, llvm::Function& function, Contraction contraction)
         : translation_(translation), function_(function), contraction_(contraction), builder_(translation.context()) {}
 
-    // Translates one instruction of the body; refuses what no family knows.
+    // Translates one instruction of the body; fails when no family has it.
     void emit(const Instruction& instruction);
 
     [[nodiscard]] Translation& translation() { return translation_; }
@@ -48,7 +48,7 @@ public:
     // The block of an OpLabel, made when first mentioned.
     [[nodiscard]] llvm::BasicBlock* block(uint32_t label);
 
-    // What a variable of storage class Input holds, as a value of `type`.
+    // The value, of `type`, of a variable of storage class Input.
     [[nodiscard]] llvm::Value* read_builtin_variable(Builder& builder, const Instruction& instruction,
                                                      spv::BuiltIn builtin, uint32_t type);
 

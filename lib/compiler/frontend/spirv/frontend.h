@@ -1,8 +1,7 @@
-// SPIR-V to LLVM IR, in the form that Clang's frontend has: unoptimised, with spir64's
-// triple and address spaces.
+// Translates SPIR-V to LLVM IR of the same form as Clang's: unoptimised, with spir64's triple and address spaces.
 //
-// A module is checked against the device, then by SPIRV-Tools' validator, then translated instruction by instruction, and
-// what came out is checked by LLVM's verifier. Any thread, each with its own context.
+// Four steps: the module's requirements are checked against the device; SPIRV-Tools' validator checks the module; each
+// instruction is translated; LLVM's verifier checks the result. Any thread, each with its own LLVMContext.
 // Errors: compile_program_failure; the log names the instruction.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Splits the module into functions, rejects recursion, declares every function (kernels first, so that they get their exported
+// names), then translates the bodies block by block.
 #include "functions.h"
 
 #include "body.h"
@@ -38,7 +40,8 @@ std::vector<FunctionCode> split_functions(const Binary& binary) {
     return functions;
 }
 
-// A function that calls itself, by whatever way; null: there is none. Without recursion itself, as modules may be hostile.
+// A function that calls itself, directly or through others; null when there is none. The search is not recursive, so that a
+// malicious module cannot overflow the stack.
 const FunctionCode* find_recursion(const std::vector<FunctionCode>& functions) {
     std::map<uint32_t, std::set<uint32_t>> callers;
     std::map<uint32_t, size_t> calls_left;
@@ -51,7 +54,7 @@ const FunctionCode* find_recursion(const std::vector<FunctionCode>& functions) {
         for (const uint32_t callee : callees)
             callers[callee].insert(code.head->result);
     }
-    // Functions that call nothing are taken away, again and again; what is left calls itself.
+    // Functions without calls are removed repeatedly; those that remain are part of a recursion, or call one.
     std::vector<uint32_t> done;
     for (const auto& [function, count] : calls_left)
         if (count == 0)

@@ -1,15 +1,15 @@
-// The functions of a module, kernels first of all.
+// Translates the functions of a module.
 #pragma once
 
 #include "translation.h"
 
 namespace polder::compiler::spirv {
 
-// Declares all functions, so that calls may come before definitions, then translates their bodies. Refuses recursion,
-// which OpenCL does not have. Check `failed` afterwards.
+// Declares all functions first, so that a call may come before the definition, then translates their bodies. Fails for recursion,
+// which OpenCL does not have. The caller checks `failed` afterwards.
 void define_functions(Translation& translation);
 
-// What the runtime asks about a kernel, as metadata in the form of Clang's. Refuses execution modes that it does not know.
+// Adds Clang's metadata for kernels (argument names, work-group sizes). Fails for an unknown execution mode.
 void describe_kernel(Translation& translation, const Instruction& instruction, llvm::Function& kernel,
                      std::span<const uint32_t> parameters);
 

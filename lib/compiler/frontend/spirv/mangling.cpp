@@ -1,3 +1,5 @@
+// Writes a name parameter by parameter. A type that occurred before is written as a substitution ("S_", "S0_", …), as the Itanium
+// ABI demands; components_ lists the types that can be referred to.
 #include "mangling.h"
 
 #include <algorithm>
@@ -29,7 +31,7 @@ std::string reference(size_t index) {
     }
 }
 
-} // namespace
+}  // namespace
 
 std::string MangledName::scalar(const Type& type, Sign sign) const {
     switch (type.kind) {
@@ -120,4 +122,4 @@ std::string opencl_name(const Types& types, uint32_t type, Sign sign) {
     return prefix + (of.width == 8 ? "char" : of.width == 16 ? "short" : of.width == 64 ? "long" : "int");
 }
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

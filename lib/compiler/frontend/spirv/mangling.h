@@ -1,5 +1,5 @@
-// Names of OpenCL C's built-in functions as Clang mangles them for spir64: the Itanium C++ ABI's rules (section 5.1)
-// for what OpenCL has, address spaces as vendor qualifiers ("U3AS1").
+// The names of OpenCL C's built-in functions as Clang mangles them for spir64: the rules of the Itanium C++ ABI (section 5.1)
+// for the types of OpenCL, with address spaces as vendor qualifiers ("U3AS1").
 //
 //   MangledName("frexp", types).add(float_id).add(pointer_to_int_id).text()   is "_Z5frexpfPU3AS1i"
 //
@@ -51,4 +51,4 @@ private:
 // "uint4": the name of the type in OpenCL C.
 [[nodiscard]] std::string opencl_name(const Types& types, uint32_t type, Sign sign);
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

@@ -1,3 +1,5 @@
+// One class with a function for each family of instructions: types, scalar and composite constants (with the application's values
+// of specialization constants), and variables.
 #include "module_level.h"
 
 #include "image.h"
@@ -210,7 +212,7 @@ private:
     const Specialization& specialization_;
 };
 
-} // namespace
+}  // namespace
 
 void define_globals(Translation& translation, const Specialization& specialization) {
     Globals globals(translation, specialization);
@@ -221,4 +223,4 @@ void define_globals(Translation& translation, const Specialization& specializati
     }
 }
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

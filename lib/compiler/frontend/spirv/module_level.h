@@ -1,4 +1,4 @@
-// What stands outside of functions: types, constants, variables (in order, as the module has them).
+// Translates types, constants and variables outside of functions, in the order of the module.
 #pragma once
 
 #include "translation.h"
@@ -7,10 +7,10 @@
 
 namespace polder::compiler::spirv {
 
-// The application's values of specialization constants, by SpecId.
+// The values that the application set for specialization constants, by SpecId.
 using Specialization = std::map<uint32_t, std::vector<std::byte>>;
 
-// Defines everything before the first function. Check `failed` afterwards.
+// Translates all instructions before the first function. The caller checks `failed` afterwards.
 void define_globals(Translation& translation, const Specialization& specialization);
 
 // The value of an OpSpecConstantOp.

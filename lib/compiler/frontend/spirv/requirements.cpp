@@ -1,3 +1,5 @@
+// Tables list the capabilities and extensions that the translation supports, with the device extension that each needs. Each
+// requirement of the module is looked up; the first one without support is reported.
 #include "requirements.h"
 
 #include <compiler/spirv.h>
@@ -104,7 +106,7 @@ bool has(const Target& target, std::string_view name) {
            std::find(target.features.begin(), target.features.end(), name) != target.features.end();
 }
 
-// The reason why the capability is not there; empty when it is.
+// Why the capability is not supported; empty when it is.
 std::string missing_capability(uint32_t number, const Target& target) {
     const auto found = std::find_if(capabilities.begin(), capabilities.end(), [&](const Capability& each) {
         return static_cast<uint32_t>(each.capability) == number;

@@ -1,5 +1,4 @@
-// What a module demands of its consumer, against what the device has: capabilities, extensions, the memory model,
-// instruction sets.
+// Checks that the device supports what a module requires: capabilities, extensions, the memory model, instruction sets.
 //
 // Pure; any thread. Errors: compile_program_failure; the log names what is missing.
 #pragma once
@@ -12,4 +11,4 @@ namespace polder::compiler::spirv {
 
 [[nodiscard]] Result<void> check_requirements(const Binary& binary, const Target& target, std::string& log);
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

@@ -1,4 +1,4 @@
-// Khronos's SPIR-V headers, with the function that tells which instructions have a result and a type.
+// Khronos's SPIR-V headers, with the function HasResultAndType.
 #pragma once
 
 #ifndef SPV_ENABLE_UTILITY_CODE

@@ -1,7 +1,7 @@
-// Names of functions and variables in LLVM's module, and their linkage.
+// The names and the linkage of functions and variables in LLVM's module.
 //
-// What a module keeps to itself gets a name that no built-in function has: a function of the module that happens to be
-// called _Z3sinf must not take that one's place.
+// Functions and variables that the module does not export get a name that no built-in has. Otherwise a function of the module with the
+// name _Z3sinf would replace the built-in.
 #pragma once
 
 #include "translation.h"
@@ -14,10 +14,10 @@ struct Symbol {
     bool is_imported = false;
 };
 
-// `kind`, "function" or "variable", is the prefix of names that are not visible outside.
+// `kind`, "function" or "variable", is the prefix of names that are not exported.
 [[nodiscard]] Symbol symbol_of(Translation& translation, const Instruction& instruction, std::string_view kind);
 
-// Whether a module may give something this name; LLVM and the compiler have names of their own.
+// Whether a module may use this name; some names are reserved for LLVM and this compiler.
 [[nodiscard]] bool is_free_name(std::string_view name);
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

@@ -1,3 +1,4 @@
+// An id that is used before its definition gets a placeholder value of its type; the definition replaces it.
 #include "translation.h"
 
 #include <llvm/IR/Constants.h>

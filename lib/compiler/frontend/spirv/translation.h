@@ -1,7 +1,7 @@
-// A module while it is translated: LLVM's module, and what each id means there.
+// The state of a module's translation: LLVM's module, and the LLVM value or type of each id.
 //
-// The first instruction that cannot be translated is kept as the problem; what is asked for after that gets values
-// that are never used, so that no caller has to check each step (`failed` is asked after every instruction).
+// The first error is stored. Functions called after it return dummy values, so that callers need not check each step: `failed` is
+// checked after every instruction.
 // One thread; lives as long as the translation of one module.
 #pragma once
 
@@ -15,10 +15,10 @@
 
 namespace polder::compiler::spirv {
 
-// Builders that fold constants would fail on operands whose types do not agree; LLVM's verifier sees those afterwards.
+// Does not fold constants: folding fails on operands whose types do not match, which LLVM's verifier reports afterwards.
 using Builder = llvm::IRBuilder<llvm::NoFolder>;
 
-// What a call of a built-in function may do.
+// The side effects of a call of a built-in function.
 enum class Effect : uint8_t { none, reads, any };
 
 class Translation {
@@ -42,19 +42,19 @@ public:
     // --- values ---
     void define(const Instruction& instruction, llvm::Value* value);
     void define(uint32_t id, uint32_t type, llvm::Value* value);
-    // The value of an id; a stand-in when it is defined further down. Never null.
+    // The value of an id; a placeholder when the id is defined later. Never null.
     [[nodiscard]] llvm::Value* value(const Instruction& user, uint32_t id);
     [[nodiscard]] llvm::Value* known_value(uint32_t id) const { return values_.lookup(id); }
-    // The id's type as SPIR-V has it; 0 when it has none.
+    // The id of the type of `id` in SPIR-V; 0 when it has none.
     [[nodiscard]] uint32_t type_of(uint32_t id) const { return value_types_.lookup(id); }
     // The value of an integer constant.
     [[nodiscard]] std::optional<uint64_t> integer(uint32_t id) const;
-    // Notes the types of all results, so that stand-ins have one.
+    // Records the types of all results, for placeholders.
     void note_type(const Instruction& instruction) { value_types_[instruction.result] = instruction.type; }
-    // Every stand-in has been replaced by its value; if not, the module is refused.
+    // Fails when a placeholder was not replaced by its value.
     void finish_stand_ins(const Instruction& last);
 
-    // Variables of storage class Input are no memory: reading them asks a function.
+    // Variables of storage class Input are not in memory: reading them calls a function.
     void define_builtin_variable(uint32_t id, spv::BuiltIn builtin) { builtin_variables_[id] = builtin; }
     [[nodiscard]] std::optional<spv::BuiltIn> builtin_variable(uint32_t id) const;
 
@@ -74,4 +74,4 @@ private:
     llvm::DenseMap<uint32_t, spv::BuiltIn> builtin_variables_;
 };
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

@@ -1,3 +1,5 @@
+// Each type instruction is checked and converted when it is met; pointers to structures that are declared later get LLVM's opaque
+// pointer type at once.
 #include "types.h"
 
 #include <llvm/IR/DataLayout.h>
@@ -5,7 +7,7 @@
 namespace polder::compiler::spirv {
 namespace {
 
-constexpr uint32_t depth_max = 255;           // SPIR-V specification 2.17, structure nesting depth
+constexpr uint32_t depth_max = 255;  // SPIR-V specification 2.17, structure nesting depth
 constexpr uint64_t bytes_max = uint64_t{1} << 40;  // more than any device has
 
 Error refuse(const std::string& why) { return Error{Status::compile_program_failure, why}; }

@@ -1,7 +1,7 @@
-// The types of a module: what SPIR-V says of each, and LLVM's type for it.
+// The types of a module: SPIR-V's properties of each, and LLVM's type for it.
 //
-// Built once from valid instructions, then constant. Nesting is bounded by the specification's own limit (2.17), and no
-// type is larger than memory, so that LLVM's sizes cannot overflow. Lives as long as the LLVMContext at most.
+// Built once from valid instructions, then constant. The depth of nesting is limited as in the specification (2.17), and no
+// type is larger than memory, so that LLVM's sizes cannot overflow. Does not outlive the LLVMContext.
 #pragma once
 
 #include "binary.h"
@@ -23,7 +23,7 @@ struct Type {
     llvm::Type* llvm = nullptr;
 };
 
-// LLVM's address space for spir64; nothing for a storage class that kernels do not have.
+// LLVM's address space for spir64; nothing for a storage class that kernels cannot use.
 [[nodiscard]] std::optional<unsigned> address_space(spv::StorageClass storage);
 
 class Types {
@@ -47,7 +47,7 @@ private:
     [[nodiscard]] Result<void> make_structure(const Instruction& instruction, Type& type, bool is_packed,
                                               const std::string& name);
     [[nodiscard]] Result<void> make_pointer(Type& type);
-    // Whether the pointer leads, through pointers alone, to the type `id`, or nowhere in sight.
+    // Whether the pointer points, directly or through other pointers, to the type `id`, or to a type that is not known yet.
     [[nodiscard]] bool points_to(const Type& pointer, uint32_t id) const;
     [[nodiscard]] Result<void> make_function(const Instruction& instruction, Type& type);
 

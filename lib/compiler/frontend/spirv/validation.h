@@ -1,7 +1,7 @@
-// Checks a module by SPIRV-Tools' validator, so that the translation can rely on its form: every id is defined once and
-// before its uses, types agree, blocks dominate what they must.
+// Checks a module by SPIRV-Tools' validator. The translation relies on the rules that it checks: every id is defined once and
+// before its uses, types match, and a block dominates its uses.
 //
-// Pure; any thread. Errors: compile_program_failure, with the validator's words about the instruction in the log.
+// Pure; any thread. Errors: compile_program_failure, with the validator's message in the log.
 #pragma once
 
 #include "binary.h"

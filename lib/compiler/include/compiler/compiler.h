@@ -1,18 +1,18 @@
-// The compiler as the runtime sees it: OpenCL C or SPIR-V in, code for devices out. No LLVM type appears
-// here; LLVM is included by the sources of this folder alone.
+// The compiler's interface for the runtime: from OpenCL C or SPIR-V to code for devices. No LLVM type appears here; only the
+// sources of lib/compiler include LLVM.
 //
 // Life of a program:
 //   compile(source)  -> Module (kind compiled_object)   one translation unit, unoptimised bitcode
 //   link(modules)    -> Module (kind executable or library), still the same for all targets
-//   Module::kernels()                                   names, arguments, attributes, uses
+//   Module::kernels()                                   names, arguments, attributes
 //   Executable::open(module, target)                    one per (program, target)
 //   Executable::code(kernel, ...)                       code for the target, made at first request
 //
 // Threads: every function may be called from any thread; a Module is immutable; an Executable
 // serialises its own compilation.
-// Errors: a failed compilation is Status::compile_program_failure / build_program_failure /
-// link_program_failure with its text in `log`; an internal failure of the compiler (an LLVM fatal
-// error, a crash of a pass, missing libclc) is an error with a log too, never the end of the process.
+// Errors: a failed compilation is Status::compile_program_failure, build_program_failure or
+// link_program_failure, with the messages in `log`. An internal failure of the compiler (an LLVM fatal
+// error, a crash of a pass, missing libclc) is reported in the same way; it does not end the process.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ namespace polder::compiler {
 struct Target {
     driver::CodeTarget code;
     std::vector<std::string> extensions;  // cl_khr_*, as the device reports them (clang -cl-ext, macros)
-    std::vector<std::string> features;    // __opencl_c_*, as the device reports them
+    std::vector<std::string> features;  // __opencl_c_*, as the device reports them
 };
 
 enum class AddressSpace : uint8_t { private_, local, constant, global };
@@ -41,12 +41,12 @@ enum class ArgumentKind : uint8_t { value, global_pointer, constant_pointer, loc
 
 struct KernelArgument {
     ArgumentKind kind = ArgumentKind::value;
-    uint32_t offset = 0;     // within the packed arguments
+    uint32_t offset = 0;  // within the packed arguments
     uint32_t size =
-        0;       // bytes clSetKernelArg must be given (8 for pointers, images and samplers; 3-vectors count as 4)
+        0;  // bytes clSetKernelArg must be given (8 for pointers, images and samplers; 3-vectors count as 4)
     uint32_t alignment = 0;  // within the packed arguments
-    // What the code can do to the bytes behind a global or constant pointer, its callees included.
-    // `none`: never touched. `read`: never written. Never `overwrite`.
+    // How the kernel and its callees access the memory that a global or constant pointer points to.
+    // `none`: not at all. `read`: they never write. Never `overwrite`.
     Access access = Access::read_write;
 
     std::string image_type;  // "image2d_t", ...; empty for anything but images
@@ -62,17 +62,17 @@ struct KernelArgument {
 struct KernelInfo {
     std::string name;
     std::vector<KernelArgument> arguments;
-    uint32_t arguments_size = 0;                  // bytes of the packed arguments
-    std::string attributes;                       // CL_KERNEL_ATTRIBUTES, space separated
+    uint32_t arguments_size = 0;  // bytes of the packed arguments
+    std::string attributes;  // CL_KERNEL_ATTRIBUTES, space separated
     std::optional<std::array<uint64_t, 3>> reqd_work_group_size;
     std::optional<std::array<uint64_t, 3>> work_group_size_hint;
-    bool has_argument_info = false;               // compiled with -cl-kernel-arg-info
-    bool uses_indirect_pointers = false;          // may reach memory through pointers in memory (SVM)
+    bool has_argument_info = false;  // compiled with -cl-kernel-arg-info
+    bool uses_indirect_pointers = false;  // may reach memory through pointers in memory (SVM)
     bool uses_program_variables = false;
-    bool uses_sub_groups = false;  // asks for sub-groups, or does something in them
+    bool uses_sub_groups = false;  // calls a function of sub-groups
     std::optional<uint32_t> reqd_sub_group_size;
-    // Whether it matters how the work-items are grouped: the kernel asks for a local or group id or size, has barriers
-    // or local memory. If not, any work-groups do.
+    // Whether the kernel's results can depend on the work-group size: it calls a function that returns a local or group id or
+    // size, or it has barriers or local memory. When false, the runtime may choose any work-group size.
     bool sees_work_groups = true;
 };
 
@@ -134,17 +134,17 @@ struct LinkInput {
 [[nodiscard]] Result<std::shared_ptr<const Module>> compile(const CompileInput& input, std::string& log);
 [[nodiscard]] Result<std::shared_ptr<const Module>> link(const LinkInput& input, std::string& log);
 
-// What is known of the work-groups of a launch.
+// The size of the work-groups of a launch.
 struct WorkGroups {
     std::array<uint64_t, 3> size{1, 1, 1};  // of a whole one
     enum class Ends : uint8_t {
         ragged,
         whole
-    } ends = Ends::ragged;  // ragged: those at the ends of the range may be smaller
+    } ends = Ends::ragged;  // ragged: work-groups at the ends of the range may be smaller
     friend auto operator<=>(const WorkGroups&, const WorkGroups&) = default;
 };
 
-// The sizes that a sub-group of host functions can have, smallest first, and the one that a kernel gets if it does not say.
+// The sizes that a sub-group can have on host devices, smallest first, and the default size.
 [[nodiscard]] std::span<const uint32_t> sub_group_sizes();
 [[nodiscard]] uint32_t default_sub_group_size();
 
@@ -163,19 +163,19 @@ public:
     // detail.
     [[nodiscard]] virtual Result<const driver::KernelCode*> code(std::string_view kernel,
                                                                  const std::optional<WorkGroups>& groups) = 0;
-    // Whether code for exactly these work-groups is so much better than the code for all that it is worth compiling.
+    // Whether code for exactly these work-groups is so much faster than code for any that it should be compiled.
     [[nodiscard]] virtual bool is_worth_specialising(const WorkGroups& groups) const = 0;
 };
 
-// Where libclc, Clang's resource headers and Polder's own built-ins were found; for error messages and
-// clinfo. Does not fail: absent parts are named in `problem`.
+// Where Clang's resource headers and the library of built-ins were found; for error messages and
+// clinfo. Does not fail: `problem` names missing files.
 struct Installation {
     std::string builtins_path;
     std::string problem;
 };
 [[nodiscard]] Installation installation();
 
-// Releases what the compiler keeps between compilations (clUnloadPlatformCompiler).
+// clUnloadPlatformCompiler: releases memory that the compiler keeps between compilations.
 void unload();
 
 }  // namespace polder::compiler

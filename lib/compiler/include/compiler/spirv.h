@@ -1,4 +1,4 @@
-// What the runtime asks of SPIR-V: about a module before it is compiled, and what modules may declare.
+// Properties of a SPIR-V module that the runtime needs before it is compiled, and what modules may declare.
 //
 // Pure; any thread.
 #pragma once
@@ -23,12 +23,12 @@ struct SpecializationConstant {
 // The versions that the frontend reads, newest first: "SPIR-V_1.6 …", as CL_DEVICE_IL_VERSION has them.
 inline constexpr uint32_t spirv_minor_version_max = 6;
 
-// The module's specialization constants. invalid_value, with the reason as detail, when the bytes are not in the outer
-// form of a SPIR-V module of a version that the frontend reads; what the instructions say is checked by compile().
+// The module's specialization constants. invalid_value, with the reason as detail, when the header or the lengths of the
+// instructions are not those of a SPIR-V module of a supported version. compile() checks the instructions themselves.
 [[nodiscard]] Result<std::vector<SpecializationConstant>> inspect_spirv(std::span<const std::byte> bytes);
 
-// What modules for `target` may declare; names end with a zero and live for ever. Modules may also import instruction sets
-// whose names begin with "NonSemantic.".
+// The extensions and capabilities that modules for `target` may declare, and the instruction sets that modules may import; names are
+// null-terminated and valid for ever. Instruction sets whose names begin with "NonSemantic." are allowed too.
 [[nodiscard]] std::span<const char* const> spirv_instruction_sets();
 [[nodiscard]] std::vector<const char*> spirv_extensions(const Target& target);
 [[nodiscard]] std::vector<uint32_t> spirv_capabilities(const Target& target);

@@ -1,6 +1,6 @@
 #include "bitcode_finalizer.h"
 
-#include "program/bitcode.h"
+#include "module/bitcode.h"
 
 #include <base/options.h>
 

@@ -1,18 +1,20 @@
+// The steps for one kernel, in order: read the kernel, guard_divisions, prefer_inlining, make the work-group function, optimize, emit
+// (class Generation). The size of the stack that the function needs comes from the object's .stack_sizes section.
 #include "code_generator.h"
 
 #include "analyses.h"
 #include "bitcode_finalizer.h"
 #include "division_guard.h"
-#include "host.h"
+#include "files/cache.h"
 #include "lower.h"
+#include "machine/host.h"
+#include "machine/retarget.h"
 #include "masked_memory.h"
-#include "program/cache.h"
-#include "program/diagnostics.h"
-#include "program/reachable.h"
-#include "program/verified.h"
+#include "module/diagnostics.h"
+#include "module/reachable.h"
+#include "module/verified.h"
 #include "sum_order.h"
 #include "targets/host/workgroup/workgroup.h"
-#include "targets/retarget.h"
 
 #include <base/log.h>
 #include <base/options.h>
@@ -32,13 +34,13 @@
 namespace polder::compiler {
 namespace {
 
-// A function is inlined, so that it is vectorized with the loop around it, unless that makes too much code. What is cold
-// stays a call, which lanes make one by one and rarely.
+// A function is inlined, so that it is vectorized with the loop around it, unless the code would become too large. A cold
+// function stays a call, which is made for one lane after the other, but rarely.
 constexpr unsigned inlined_instructions_max = 3000;
 constexpr unsigned inlined_instructions_total_max = 60000;
 constexpr unsigned inlined_anyway_instructions_max = 50;
 
-// Callees come before their callers, so that what is inlined into a function counts wherever this one goes.
+// Callees come before callers, so that the size of a function includes what is inlined into it.
 void prefer_inlining(llvm::Module& module) {
     llvm::DenseMap<const llvm::Function*, uint64_t> sizes;  // with what is inlined into them
     llvm::SmallVector<llvm::Function*> callees_first;
@@ -91,8 +93,8 @@ void move_debug_information(llvm::Function& kernel, llvm::Function& work_group_f
     kernel.deleteBody();
 }
 
-// A program may name its own functions as the C library does; only what our loader offers and LLVM makes of
-// loops is taken for what its name says.
+// A program may define functions with the names of the C library. LLVM may assume the C library's meaning only for the symbols that
+// the loader offers.
 llvm::TargetLibraryInfoImpl known_library(const llvm::TargetMachine& machine) {
     llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
     library.disableAllFunctions();
@@ -230,7 +232,7 @@ private:
             guard_divisions(function);
         POLDER_TRY(verified(*module_, "guarding divisions"));
         set_processor(*module_);
-        // Built with -g -cl-opt-disable: what a debugger shows matters more than time.
+        // Built with -g -cl-opt-disable: the program is for a debugger, so its code is not optimised.
         if (kernel_->getSubprogram() != nullptr && !request_.module.options().is_optimized)
             machine_->setOptLevel(llvm::CodeGenOptLevel::None);
         return make_work_group_function();

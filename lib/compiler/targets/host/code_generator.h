@@ -1,12 +1,12 @@
-// From the host form of an executable to object code of one kernel's work-group function.
+// Generates object code of one kernel's work-group function from the host form of an executable.
 //
-// Reads only the kernel and what it calls, guards divisions, lets the work-group pass (lib/compiler/targets/host/workgroup)
-// make the function, runs LLVM's O3 pipeline with both vectorizers for this processor, and emits an ELF object.
+// Reads only the kernel and what it calls, guards divisions, makes the work-group function by the work-group pass
+// (lib/compiler/targets/host/workgroup), runs LLVM's O3 pipeline with both vectorizers for this processor, and emits an ELF object.
 // Any thread; one call uses a context of its own.
 // Errors: out_of_resources, with the reason.
 #pragma once
 
-#include "program/module.h"
+#include "module/module.h"
 #include "targets/host/workgroup/workgroup.h"
 
 #include <optional>
@@ -16,13 +16,13 @@ namespace polder::compiler {
 
 struct KernelObject {
     std::string object;  // ELF
-    std::string entry;  // its symbol
+    std::string entry;  // the symbol of the work-group function
     uint64_t local_bytes = 0;
     uint64_t scratch_bytes_per_work_item = 0;
     uint64_t private_bytes_per_work_item = 0;
     uint64_t vector_width = 1;
     uint64_t stack_bytes = 0;
-    std::string lanes;  // what became of its work-items, for the user
+    std::string lanes;  // a text for the user: whether work-items became lanes, or why not
 };
 
 struct KernelRequest {
@@ -34,7 +34,7 @@ struct KernelRequest {
 
 [[nodiscard]] Result<KernelObject> generate_code(const KernelRequest& request);
 
-// What the work-group pass makes of the kernel's work-items, without machine code.
+// Runs the work-group pass only, and returns its report.
 [[nodiscard]] Result<workgroup::LaneReport> report_lanes(const KernelRequest& request, workgroup::Lanes lanes);
 
 }  // namespace polder::compiler

@@ -1,7 +1,7 @@
 // Announces loaded code to GDB and LLDB (GDB's JIT interface: a list of objects in memory and a function with a
 // breakpoint that is called when the list changes).
 //
-// An announcement owns a copy of the object and takes it off the list when it is destroyed. Any thread.
+// An announcement owns a copy of the object and removes it from the list when it is destroyed. Any thread.
 #pragma once
 
 #include <memory>

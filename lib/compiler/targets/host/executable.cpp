@@ -4,15 +4,15 @@
 #include "builtins/builtins.h"
 #include "code_generator.h"
 #include "crash_guard.h"
-#include "host.h"
+#include "files/cache.h"
+#include "files/paths.h"
 #include "loader.h"
 #include "lower.h"
-#include "program/bitcode.h"
-#include "program/byte_stream.h"
-#include "program/cache.h"
-#include "program/module.h"
-#include "program/paths.h"
-#include "workgroup/sub_group_functions.h"
+#include "machine/host.h"
+#include "module/bitcode.h"
+#include "module/byte_stream.h"
+#include "module/module.h"
+#include "targets/host/workgroup/work_items/sub_group_functions.h"
 #include "zeroed_memory.h"
 
 #include <base/log.h>
@@ -25,34 +25,14 @@
 #include <map>
 
 namespace polder::compiler {
+
+template <Same<KernelObject> T>
+auto fields_of(T& kernel) {
+    return std::tie(kernel.object, kernel.entry, kernel.local_bytes, kernel.scratch_bytes_per_work_item,
+                    kernel.private_bytes_per_work_item, kernel.vector_width, kernel.stack_bytes, kernel.lanes);
+}
+
 namespace {
-
-std::string to_bytes(const KernelObject& object) {
-    ByteWriter out;
-    out.put(std::string_view{object.object});
-    out.put(std::string_view{object.entry});
-    out.put(object.local_bytes);
-    out.put(object.scratch_bytes_per_work_item);
-    out.put(object.private_bytes_per_work_item);
-    out.put(object.vector_width);
-    out.put(object.stack_bytes);
-    out.put(std::string_view{object.lanes});
-    return out.bytes();
-}
-
-std::optional<KernelObject> from_bytes(std::string_view bytes) {
-    ByteReader in(bytes);
-    KernelObject object;
-    object.object = in.get_string();
-    object.entry = in.get_string();
-    object.local_bytes = in.get<uint64_t>();
-    object.scratch_bytes_per_work_item = in.get<uint64_t>();
-    object.private_bytes_per_work_item = in.get<uint64_t>();
-    object.vector_width = in.get<uint64_t>();
-    object.stack_bytes = in.get<uint64_t>();
-    object.lanes = in.get_string();
-    return in.ok() && in.at_end() ? std::optional{std::move(object)} : std::nullopt;
-}
 
 Result<std::string> key_of(const CompiledModule& module, const std::string& kernel,
                            const std::optional<WorkGroups>& groups, const ZeroedMemory& zeroed) {
@@ -153,7 +133,7 @@ private:
         POLDER_REQUIRES(mutex_) {
         POLDER_ASSIGN(key, key_of(module(), kernel.name, groups, zeroed_));
         if (const auto bytes = load_cached(key))
-            if (auto object = from_bytes(*bytes)) {
+            if (auto object = from_bytes<KernelObject>(*bytes)) {
                 report(kernel.name, *object);
                 return std::move(*object);
             }

@@ -1,4 +1,4 @@
-// The code of a program for devices that execute on the host. `module` is an executable. Any thread.
+// Executable for devices that execute on the host. `module` is of kind executable. Any thread.
 #pragma once
 
 #include <compiler/zeroed_memory.h>

@@ -1,6 +1,8 @@
+// Collects each sum with all its terms, and looks for a pair of terms `group_id * local_size` and `local_id` of one
+// dimension. The pair becomes one term; overflow flags are dropped, because the partial sums are different now.
 #include "global_ids.h"
 
-#include "targets/retarget.h"
+#include "machine/retarget.h"
 
 #include <algorithm>
 #include <llvm/ADT/STLExtras.h>
@@ -74,9 +76,9 @@ struct Sum {
 llvm::Value* global_id_without_offset(llvm::IRBuilder<>& at, const llvm::CallInst& local_id) {
     const auto ask = [&](const char* name) {
         const llvm::Function& like = *local_id.getCalledFunction();
-        llvm::FunctionCallee leaf =
+        llvm::FunctionCallee intrinsic =
             at.GetInsertBlock()->getModule()->getOrInsertFunction(name, like.getFunctionType(), like.getAttributes());
-        llvm::CallInst* call = at.CreateCall(leaf, {local_id.getArgOperand(0)});
+        llvm::CallInst* call = at.CreateCall(intrinsic, {local_id.getArgOperand(0)});
         call->setAttributes(local_id.getAttributes());
         call->setCallingConv(local_id.getCallingConv());
         return call;
@@ -96,7 +98,7 @@ bool rewrite(Sum& sum, SameSizes sizes) {
             llvm::IRBuilder<> at(llvm::cast<llvm::Instruction>(id->getUser()));
             id->set(at.CreateZExtOrTrunc(global_id_without_offset(at, *local_id), id->get()->getType()));
             begin->set(llvm::ConstantInt::get(begin->get()->getType(), 0));
-            // What did not overflow on the way was other partial sums.
+            // The overflow flags were for other partial sums.
             for (llvm::BinaryOperator* addition : sum.additions)
                 addition->dropPoisonGeneratingFlags();
             return true;
@@ -122,7 +124,7 @@ void find_global_ids(llvm::Function& function, SameSizes sizes) {
     }
     if (!is_changed)
         return;
-    // Whoever still looked would count as seeing its group.
+    // An unused call would count as a use of the work-group, so it is removed.
     llvm::SmallVector<llvm::WeakTrackingVH> unused;
     for (llvm::Instruction& instruction : llvm::instructions(function))
         if (llvm::isInstructionTriviallyDead(&instruction))
@@ -130,12 +132,12 @@ void find_global_ids(llvm::Function& function, SameSizes sizes) {
     llvm::RecursivelyDeleteTriviallyDeadInstructions(unused);
 }
 
-// Clang does not say so of all: then a call whose result is not used would stay.
+// Clang does not mark all of these functions as pure, and then unused calls would not be removed.
 void declare_pure(llvm::Module& module, llvm::StringRef name) {
-    if (llvm::Function* leaf = module.getFunction(name)) {
-        leaf->setDoesNotAccessMemory();
-        leaf->setDoesNotThrow();
-        leaf->setWillReturn();
+    if (llvm::Function* intrinsic = module.getFunction(name)) {
+        intrinsic->setDoesNotAccessMemory();
+        intrinsic->setDoesNotThrow();
+        intrinsic->setWillReturn();
     }
 }
 

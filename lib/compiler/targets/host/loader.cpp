@@ -1,3 +1,5 @@
+// JITLink calls the functions of class Linking while it links one object, all on the calling thread. Symbols are resolved by
+// runtime_symbols.h. For a debugger, a copy of the ELF file gets the addresses of the loaded sections.
 #include "loader.h"
 
 #include "crash_guard.h"
@@ -90,7 +92,7 @@ std::string debugger_copy(llvm::MemoryBufferRef object, jitlink::LinkGraph& grap
     return copy;
 }
 
-// What JITLink asks and reports while it links one object. It runs on the calling thread until the end.
+// JITLink calls these functions while it links one object, all on the calling thread.
 class Linking final : public jitlink::JITLinkContext {
 public:
     Linking(llvm::MemoryBufferRef object, const std::string& entry, JitObject& result, llvm::Error& error)

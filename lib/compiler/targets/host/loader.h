@@ -1,7 +1,7 @@
-// Puts object code into memory and makes it callable (LLVM's JITLink, without ORC around it).
+// Loads object code into executable memory by LLVM's JITLink, without ORC.
 //
-// An object owns its memory and gives it back when it is destroyed; nothing is kept between objects. Objects see a short
-// list of symbols (runtime_symbols.h) and nothing else of the process. Those with debug information are announced to
+// A LoadedObject owns its memory and frees it when it is destroyed; nothing is kept between objects. An object can refer only to
+// the symbols of runtime_symbols.h, not to others of the process. Objects with debug information are announced to
 // debuggers. Any thread.
 #pragma once
 

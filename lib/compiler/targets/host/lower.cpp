@@ -3,12 +3,12 @@
 #include "analyses.h"
 #include "builtins/builtins.h"
 #include "global_ids.h"
-#include "host.h"
-#include "launch_context.h"
-#include "program/printf_lowering.h"
-#include "program/program_variables.h"
-#include "program/unsupported_code.h"
-#include "program/verified.h"
+#include "machine/host.h"
+#include "module/launch_context.h"
+#include "module/printf_lowering.h"
+#include "module/program_variables.h"
+#include "module/unsupported_code.h"
+#include "module/verified.h"
 
 #include <llvm/Transforms/IPO/FunctionAttrs.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>

@@ -1,3 +1,5 @@
+// For each masked access without an instruction: a lane's address is selected between its own and a stack variable by the lane's
+// mask bit, then the lane is accessed unconditionally.
 #include "masked_memory.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -13,7 +15,7 @@ namespace {
 struct Access {
     llvm::IntrinsicInst& call;
     llvm::Value* stored = nullptr;  // of stores
-    llvm::Value* address;           // one pointer, or one for each lane
+    llvm::Value* address;  // one pointer, or one for each lane
     llvm::Value* mask;
     llvm::Value* otherwise = nullptr;  // of loads: the lanes that are masked off
 
@@ -117,7 +119,7 @@ private:
         return addresses;
     }
 
-    // Where lanes go that are masked off.
+    // The stack variable that masked-off lanes access.
     llvm::Value* place() {
         if (place_ == nullptr) {
             llvm::IRBuilder<> builder(&*function_.getEntryBlock().getFirstInsertionPt());
@@ -130,10 +132,10 @@ private:
     llvm::AllocaInst* place_ = nullptr;
 };
 
-} // namespace
+}  // namespace
 
 void lower_masked_memory(llvm::Function& function, const llvm::TargetTransformInfo& target) {
-    // What is stored may have been loaded by another of them, so they are looked at again when their turn comes.
+    // A stored value may have been loaded by another of these accesses, which was replaced meanwhile, so each is examined again.
     llvm::SmallVector<llvm::Instruction*, 16> lowered;
     for (llvm::Instruction& instruction : llvm::instructions(function))
         if (const std::optional<Access> access = access_of(instruction); access && is_lowered(target, *access))
@@ -144,4 +146,4 @@ void lower_masked_memory(llvm::Function& function, const llvm::TargetTransformIn
             lowering.lower(*access);
 }
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

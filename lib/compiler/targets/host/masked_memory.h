@@ -1,8 +1,8 @@
-// Lane-by-lane loads and stores in place of masked ones that the processor has no instruction for: gathers and scatters of
-// bytes and 16-bit numbers, say. LLVM gives each lane a branch and two blocks of its own; here a lane that is masked off
-// reads or writes a place on the stack, without a branch, in a third of the code.
+// Replaces masked loads and stores for which the processor has no instruction (such as gathers and scatters of 8 and 16-bit numbers)
+// by one access for each lane. LLVM would make a branch and two blocks for each lane. Here a lane that is masked off
+// reads or writes a variable on the stack instead, without a branch, in a third of the code.
 //
-// To be run after all other passes over IR.
+// Runs after all other passes over IR.
 #pragma once
 
 #include <llvm/Analysis/TargetTransformInfo.h>

@@ -1,5 +1,5 @@
-// What compiled kernels may refer to: what LLVM's code generator falls back to, and printf. Nothing else of the process is
-// visible to them.
+// The symbols of this process that compiled kernels may refer to: the library functions that LLVM's code generator calls, and the
+// formatter of printf. Kernels see no other symbols.
 //
 // Immutable; any thread.
 #pragma once

@@ -1,3 +1,5 @@
+// For each block, an estimate says when each value becomes available (struct Time), from the latencies of its operands. Each sum is
+// rebuilt from its terms: always the two earliest are added.
 #include "sum_order.h"
 
 #include <algorithm>
@@ -18,15 +20,15 @@ namespace {
 
 namespace match = llvm::PatternMatch;
 
-// When a value of a block is known, in comparison to others. What depends on values carried round the loop is later
-// than all else: the processor computes the rest of an iteration while it waits for the one before.
+// When a value of a block becomes available, compared to others. A value that depends on the previous iteration of the loop is later
+// than all others, because the processor computes everything else while it waits for that iteration.
 struct Time {
     bool is_carried = false;
     int64_t cycles = 0;
     auto operator<=>(const Time&) const = default;
 };
 
-// A counter is there long before it is needed.
+// A loop counter is available long before it is needed.
 bool is_counter(const llvm::PHINode& phi) {
     return llvm::any_of(phi.incoming_values(), [&](const llvm::Use& value) {
         return match::match(value.get(), match::m_c_Add(match::m_Specific(&phi), match::m_Constant()));
@@ -54,7 +56,7 @@ private:
                instruction->getParent() == &block_ && llvm::isa<llvm::FixedVectorType>(instruction->getType());
     }
 
-    // Of another sum, and of nothing else: its additions may be done in another order.
+    // Whether the value is only a term of another sum, so that its additions may be reordered with that sum's.
     bool is_term_of_sum(const llvm::Value& value) const {
         return is_sum(value) && value.hasOneUse() && is_sum(*value.user_back());
     }
@@ -127,7 +129,7 @@ private:
     llvm::DenseMap<const llvm::Instruction*, Time> times_;
 };
 
-} // namespace
+}  // namespace
 
 void order_sums(llvm::Function& function, const llvm::TargetTransformInfo& costs) {
     const llvm::DominatorTree dominators(function);
@@ -136,4 +138,4 @@ void order_sums(llvm::Function& function, const llvm::TargetTransformInfo& costs
         Block(block, loops, costs).run();
 }
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

@@ -4,12 +4,12 @@
 #include "builtins/builtins.h"
 #include "fences.h"
 #include "kernel_entry.h"
-#include "nvptx.h"
+#include "machine/nvptx.h"
+#include "module/diagnostics.h"
+#include "module/reachable.h"
+#include "module/unsupported_code.h"
+#include "module/verified.h"
 #include "print.h"
-#include "program/diagnostics.h"
-#include "program/reachable.h"
-#include "program/unsupported_code.h"
-#include "program/verified.h"
 
 #include <base/log.h>
 

@@ -1,12 +1,12 @@
-// From the target-neutral bitcode of an executable to PTX text of one kernel.
+// Generates the PTX text of one kernel from the target-neutral bitcode of an executable.
 //
-// Reads the kernel and what it calls, gives them NVPTX's address spaces, makes printf a record in a ring, links the
-// built-ins, builds the entry (kernel_entry.h), makes atomic operations relaxed ones between fences (fences.h), and runs LLVM's
-// O3 pipeline. Debug information is dropped. Any thread; one call uses a context of its own.
+// Reads the kernel and what it calls, changes the address spaces to NVPTX's, lowers printf (print.h), links the
+// built-ins, builds the kernel's entry (kernel_entry.h), lowers atomic operations (fences.h), and runs LLVM's
+// O3 pipeline. Debug information is dropped. Any thread; each call uses its own LLVMContext.
 // Errors: out_of_resources, with the reason.
 #pragma once
 
-#include "program/module.h"
+#include "module/module.h"
 
 #include <optional>
 #include <string>

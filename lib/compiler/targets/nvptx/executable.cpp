@@ -1,10 +1,11 @@
+// PTX of a kernel is taken from the disk cache or generated at the first request, and kept as long as the Executable.
 #include "executable.h"
 
 #include "builtins/builtins.h"
 #include "code_generator.h"
 #include "crash_guard.h"
-#include "program/byte_stream.h"
-#include "program/cache.h"
+#include "files/cache.h"
+#include "module/byte_stream.h"
 #include "targets/parameters.h"
 
 #include <base/mutex.h>
@@ -15,28 +16,15 @@
 #include <polder/ptx_abi.h>
 
 namespace polder::compiler {
+
+template <Same<PtxKernel> T>
+auto fields_of(T& kernel) {
+    return std::tie(kernel.text, kernel.local_bytes, kernel.dynamic_local_bytes, kernel.prints);
+}
+
 namespace {
 
 constexpr uint64_t warp_size = 32;
-
-std::string to_bytes(const PtxKernel& kernel) {
-    ByteWriter out;
-    out.put(std::string_view{kernel.text});
-    out.put(kernel.local_bytes);
-    out.put(kernel.dynamic_local_bytes);
-    out.put(kernel.prints);
-    return out.bytes();
-}
-
-std::optional<PtxKernel> from_bytes(std::string_view bytes) {
-    ByteReader in(bytes);
-    PtxKernel kernel;
-    kernel.text = in.get_string();
-    kernel.local_bytes = in.get<uint64_t>();
-    kernel.dynamic_local_bytes = in.get<uint64_t>();
-    kernel.prints = in.get<bool>();
-    return in.ok() && in.at_end() ? std::optional{std::move(kernel)} : std::nullopt;
-}
 
 Result<std::string> key_of(const PtxRequest& request) {
     POLDER_ASSIGN(builtins, Builtins::for_nvptx());
@@ -60,7 +48,7 @@ Result<std::string> key_of(const PtxRequest& request) {
 Result<PtxKernel> make_kernel(const PtxRequest& request) {
     POLDER_ASSIGN(key, key_of(request));
     if (const auto bytes = load_cached(key))
-        if (auto kernel = from_bytes(*bytes))
+        if (auto kernel = from_bytes<PtxKernel>(*bytes))
             return std::move(*kernel);
     Result<PtxKernel> kernel = fail(Status::out_of_resources);
     if (const auto crash = run_guarded([&] { kernel = generate_ptx(request); }))

@@ -1,4 +1,4 @@
-// The code of a program for NVIDIA's GPUs: PTX text, one per kernel. `module` is an executable. Any thread.
+// Executable for NVIDIA's GPUs: one PTX text per kernel. `module` is of kind executable. Any thread.
 #pragma once
 
 #include <compiler/compiler.h>

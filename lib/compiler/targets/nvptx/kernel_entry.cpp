@@ -1,8 +1,11 @@
+// Class Entry makes the function and its parameter, calls the kernel, inlines the functions that need hidden arguments, and replaces
+// the intrinsics: work-item functions by values of WorkItems, others by PTX instructions. Local memory beyond what PTX can
+// reserve statically is placed in the launch's dynamic memory.
 #include "kernel_entry.h"
 
 #include "analyses.h"
-#include "nvptx.h"
-#include "program/program_variables.h"
+#include "machine/nvptx.h"
+#include "module/program_variables.h"
 #include "work_items.h"
 
 #include <llvm/ADT/DenseSet.h>
@@ -74,7 +77,7 @@ bool needs_entry(const llvm::Function& function) {
     return which && *which != WorkItemFunction::barrier && *which != WorkItemFunction::collective_slots;
 }
 
-// Marks every function that calls, itself or through others, one whose result the entry computes.
+// Marks for inlining every function that calls, directly or through others, a function whose result the entry computes.
 void inline_what_needs_the_entry(llvm::Module& module) {
     llvm::DenseSet<llvm::Function*> marked;
     llvm::SmallVector<llvm::Function*> todo;
@@ -248,7 +251,7 @@ private:
         call.eraseFromParent();
     }
 
-    // What any function may do by itself.
+    // Replaces intrinsics that need no hidden argument, in all functions.
     void replace_everywhere() {
         for (llvm::Function& function : llvm::make_early_inc_range(module_)) {
             if (!function.isDeclaration())
@@ -287,7 +290,7 @@ private:
         }
     }
 
-    // bar.sync orders what the work-group's work-items access. A wider scope needs a fence in front.
+    // bar.sync orders memory accesses within the work-group. A wider scope needs a fence before it.
     void replace_barrier(llvm::CallInst& call) {
         llvm::IRBuilder<> at(&call);
         if (call.arg_size() > 1) {
@@ -302,7 +305,8 @@ private:
         call.eraseFromParent();
     }
 
-    // Counts the kernel's own local memory, and moves it into the launch's when it is more than PTX can reserve.
+    // Computes the size of the kernel's local variables, and moves them to the launch's dynamic memory when they are larger than PTX
+    // can reserve.
     void place_local_memory() {
         const llvm::DataLayout& layout = module_.getDataLayout();
         const auto alignment_of = [&](const llvm::GlobalVariable* variable) {

@@ -1,8 +1,8 @@
-// The entry of a kernel in PTX (include/polder/ptx_abi.h): unpacks the arguments, returns from threads outside the range, and
-// holds the kernel's body with every function that asks about its work-item.
+// Makes the entry function of a kernel in PTX (include/polder/ptx_abi.h). The entry reads the arguments, returns at once in threads
+// outside of the range, and contains the kernel's body.
 //
-// Hidden arguments are only known to the entry, so that what needs them must be inlined into it; other functions may
-// stay functions.
+// Only the entry has the hidden arguments (sizes, offsets, the ring of printf). Functions that need them, such as those that call
+// get_global_id, are therefore inlined into it; other functions stay functions.
 #pragma once
 
 #include <compiler/compiler.h>
@@ -17,8 +17,7 @@ struct KernelEntry {
     uint64_t dynamic_local_bytes = 0;  // how many of them the driver has to add to a launch
 };
 
-// `kernel`: in a module for NVPTX, its built-ins linked. out_of_resources for recursion among functions that ask about their
-// work-item.
+// `kernel`: in a module for NVPTX, with the built-ins linked. out_of_resources when a function that has to be inlined is recursive.
 [[nodiscard]] Result<KernelEntry> make_kernel_entry(llvm::Function& kernel, const KernelInfo& info,
                                                     const std::optional<WorkGroups>& groups);
 

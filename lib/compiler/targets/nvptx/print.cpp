@@ -1,7 +1,9 @@
+// For each call of printf: compute the record's size, reserve it in the ring, and store the arguments. The size field is written
+// last, because the host treats a record without a size as unfinished.
 #include "print.h"
 
-#include "nvptx.h"
-#include "program/printf_lowering.h"
+#include "machine/nvptx.h"
+#include "module/printf_lowering.h"
 
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/IRBuilder.h>
@@ -120,7 +122,7 @@ private:
     uint64_t arguments_bytes_ = 0;
 };
 
-} // namespace
+}  // namespace
 
 Result<bool> lower_print(llvm::Module& module) {
     llvm::Function* const function = module.getFunction("printf");
@@ -141,4 +143,4 @@ Result<bool> lower_print(llvm::Module& module) {
     return prints;
 }
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

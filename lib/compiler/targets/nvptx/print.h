@@ -1,5 +1,6 @@
-// printf on NVPTX: each call becomes a record in the launch's ring (include/polder/ptx_abi.h), with its format and strings as
-// text. The functions of lib/kernel/cl/nvptx/print.cl reserve the record and copy strings.
+// Lowers printf on NVPTX: each call writes a record with its format, numbers and strings to the launch's ring buffer
+// (include/polder/ptx_abi.h), which the host prints. The functions of lib/kernel/cl/nvptx/print.cl reserve the record and copy
+// the strings.
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -7,7 +8,7 @@
 
 namespace polder::compiler {
 
-// Before the built-ins are linked. True when the module prints. out_of_resources for a format that is not a literal.
+// Runs before the built-ins are linked. Returns whether the module prints. out_of_resources for a format that is not a literal.
 [[nodiscard]] Result<bool> lower_print(llvm::Module& module);
 
 }  // namespace polder::compiler

@@ -1,6 +1,7 @@
+// A work-item is a thread; its ids are computed from the special registers %tid and %ctaid and the hidden arguments.
 #include "work_items.h"
 
-#include "nvptx.h"
+#include "machine/nvptx.h"
 
 #include <llvm/IR/IntrinsicsNVPTX.h>
 #include <polder/ptx_abi.h>

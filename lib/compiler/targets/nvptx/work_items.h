@@ -2,7 +2,7 @@
 // and the hidden arguments.
 #pragma once
 
-#include "targets/host/workgroup/work_item_functions.h"
+#include "targets/host/workgroup/work_items/work_item_functions.h"
 
 #include <compiler/compiler.h>
 
@@ -14,14 +14,14 @@ namespace polder::compiler {
 
 class WorkItems {
 public:
-    // Computes everything at the builder's place in the entry, which dominates all uses; LLVM removes what is not used.
+    // Computes all values at the builder's position in the entry, which dominates all uses; LLVM removes unused ones.
     // `arguments` points to the kernel's parameter.
     WorkItems(llvm::IRBuilder<>& builder, llvm::Value* arguments, const KernelInfo& info,
               const std::optional<WorkGroups>& groups);
 
     // Whether this thread is a work-item; null when all are.
     [[nodiscard]] llvm::Value* is_in_range() const { return is_in_range_; }
-    // What a call to `which` returns, inserted at `at`; null when it is no question about ids or sizes.
+    // The result of a call of `which`, computed at `at`; null when `which` does not return an id or a size.
     [[nodiscard]] llvm::Value* answer(llvm::IRBuilder<>& at, workgroup::WorkItemFunction which,
                                       llvm::Value* dimension) const;
     [[nodiscard]] llvm::Value* program_variables() const { return program_variables_; }

@@ -1,6 +1,6 @@
 #include "executable.h"
 
-#include "program/module.h"
+#include "module/module.h"
 #include "targets/parameters.h"
 
 #include <base/mutex.h>

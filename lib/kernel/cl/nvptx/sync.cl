@@ -25,14 +25,4 @@ BUILTIN void atomic_work_item_fence(cl_mem_fence_flags flags, memory_order order
     FENCE(__MEMORY_SCOPE_DEVICE)
 }
 
-// The fences of OpenCL 1.x. Programs use them with volatile or 1.x atomic accesses of global memory to
-// publish to other work-groups, hence the device's scope.
-BUILTIN void mem_fence(cl_mem_fence_flags flags) {
-    atomic_work_item_fence(flags, memory_order_acq_rel, memory_scope_device);
-}
-BUILTIN void read_mem_fence(cl_mem_fence_flags flags) {
-    atomic_work_item_fence(flags, memory_order_acquire, memory_scope_device);
-}
-BUILTIN void write_mem_fence(cl_mem_fence_flags flags) {
-    atomic_work_item_fence(flags, memory_order_release, memory_scope_device);
-}
+#include "../fences_1x.h"

@@ -1,7 +1,7 @@
-// Allocator: the memory of one space, handed out in blocks. What every policy offers.
+// Allocator: allocates blocks of one memory space. The interface of all allocation policies.
 //
-// BlockPool carves blocks out of large regions. An allocator hands out leases (lease.h) and serves requests that have to
-// wait first come, first served. Any thread may call any function. Sizes are bytes.
+// An allocation is a lease (lease.h). Requests that have to wait are served first come, first served.
+// Any thread may call any function. Sizes are bytes.
 #pragma once
 
 #include <memory/lease.h>
@@ -42,8 +42,8 @@ public:
 
     virtual ~Allocator() = default;
 
-    // All of the requests or none; leases[i] is for requests[i]. mem_object_allocation_failure with a report of all rungs
-    // when there is no room.
+    // Allocates for all of the requests or for none; leases[i] is for requests[i]. mem_object_allocation_failure, with a report of
+    // all steps that were tried, when there is no room.
     [[nodiscard]] virtual Result<void> lease(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
                                              std::span<Lease> leases) = 0;
     [[nodiscard]] Result<Lease> lease(const LeaseRequest& request, const LeaseTerms& terms) {
@@ -79,23 +79,23 @@ public:
     [[nodiscard]] virtual bool charge(ByteCount bytes) = 0;
     virtual void discharge(ByteCount bytes) noexcept = 0;
 
-    // Takes back pending blocks whose timepoints are complete.
+    // Frees pending blocks whose timepoints are complete.
     virtual void drain() = 0;
-    // Drains, and gives all unused memory back to the source.
+    // Drains, then releases all unused memory to the source.
     virtual void trim() = 0;
 
     // Bounds what is in use, and what is pending.
     virtual void set_limit(ByteCount limit) = 0;
     [[nodiscard]] virtual ByteCount limit() const = 0;
     [[nodiscard]] virtual Statistics statistics() const = 0;
-    // The peak begins again at what is so now.
+    // Sets the peak to the current value.
     enum class Peak : uint8_t { live, reserved };
     virtual void reset_peak(Peak peak) = 0;
     void reset_peaks() {
         reset_peak(Peak::live);
         reset_peak(Peak::reserved);
     }
-    // An honest figure of what new blocks could still get, all together, once pending ones are back.
+    // The bytes that new blocks could still get in total, when all pending blocks are freed.
     [[nodiscard]] virtual ByteCount free_bytes() const = 0;
     // Checks every invariant; for tests.
     [[nodiscard]] virtual bool validate() const = 0;

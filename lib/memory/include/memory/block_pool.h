@@ -1,25 +1,25 @@
-// The pool of one memory space: gives out blocks, carved by bufalloc out of large regions, and takes them back.
+// BlockPool: the default allocator of a memory space. It allocates blocks in large regions by bufalloc.
 //
-// Memory is stream-ordered (see lease.h). A freed block that commands in flight still use is *pending*: a consumer on
-// the same queue takes it at once, everyone else when its timepoints are complete. When there is no room, a request
-// waits for its turn and climbs a ladder; the last rung's failure reports all of them:
-//   1. take back the pending blocks that are complete, search every region thoroughly;
+// Memory is stream-ordered (see lease.h). A freed block that commands in flight still use is *pending*: a request for
+// the same queue can use it at once, other requests when its timepoints are complete. When there is no room, a request
+// waits for its turn and tries these steps; a failure reports all of them:
+//   1. free the pending blocks that are complete, search every region thoroughly;
 //   2. reserve another region (a device's consumer first takes a pending block of another queue when much is pending);
-//   3. give unused regions back to the source and reserve one that is large enough ("trim");
+//   3. release unused regions to the source and reserve one that is large enough ("trim");
 //   4. for a consumer on a device: merge pending blocks and free memory; the consumer's queue waits for them;
 //   5. wait for pending blocks, the oldest first, trying again after each (WhenFull::wait only).
-// The domain evicts what other storages have here between the rungs 4 and 5 (domain_reserve.cpp).
-// Requests on the ladder are served first come, first served, and no request passes them: what a request waits for was
-// freed before or is being used by others now, so that it ends.
+// Between steps 4 and 5 the domain evicts other storages (domain_reserve.cpp).
+// Requests that wait are served first come, first served, and no later request is served before them. So a request waits only for
+// memory that was freed before, or that earlier requests are using now.
 //
-// Where the source has addresses that get memory part by part (RegionSource::growable), and free memory costs the system
-// nothing, there is one region, which grows and shrinks at its end.
+// When the source can back addresses with memory part by part (RegionSource::growable), and does not need free memory
+// back (RegionSource::discards is false), there is one region, which grows and shrinks at its end.
 //
-// Memory that costs the system something while it is free (RegionSource::discards) is kept up to
-// Options::cache_max bytes, at times half as much more, so that a program that creates and releases large buffers
-// meets warm pages. Beyond that everything free goes back but the block that was freed last.
+// When the system could use free memory for other purposes (RegionSource::discards), up to Options::cache_max bytes are
+// kept, at times half as much more, so that a program that creates and releases large buffers
+// gets pages that are already mapped. Beyond that all free memory is returned except for the block that was freed last.
 //
-// Small blocks go through a front cache once threads meet at the pool's lock (front_cache.h).
+// After threads have waited for the pool's lock a few times, small blocks use a front cache (front_cache.h).
 //
 // Bounds: lease and free are O(1) and make no system call while a region has room and the cache is not exceeded; free
 // needs no memory. Threads: any thread may call any function. No system call and no wait happens under the pool's
@@ -78,7 +78,7 @@ public:
 
 private:
     struct Region;
-    // Regions that have left the pool: given back to the source without the lock.
+    // Regions that were removed from the pool, to be released to the source without the lock.
     using RegionList = std::unique_ptr<Region>;
     struct Request {
         ByteCount asked;
@@ -86,7 +86,7 @@ private:
         Alignment alignment;
         LeaseTerms terms;
     };
-    // What the rungs of one failing allocation have done.
+    // What each step of one failing allocation has done, for the report.
     struct Ladder {
         uint64_t waited = 0;
         uint64_t trimmed_bytes = 0;

@@ -1,14 +1,14 @@
-// BucketAllocator: powers of two, for drivers that only have handles.
+// BucketAllocator: blocks of powers of two, for drivers whose memory has handles instead of addresses.
 //
-// A request gets a block of the next power of two, from 256 bytes on. Each power has a bucket with a lock of its own, so
-// that threads with different sizes do not meet. Free blocks are taken newest first. Small powers share slabs of the
-// source; each larger block is a slab of its own.
+// A request gets a block of the next power of two, at least 256 bytes. Each power has a bucket with its own lock, so
+// that threads with different sizes do not wait for each other. The free block that was freed last is used first. Small blocks are
+// parts of slabs, which come from the source; each larger block is a slab by itself.
 //
-// A block carries a generation. Freeing it again does nothing, so that a driver's handle may be released twice. What is free
-// is bounded by max_bytes: beyond it, the slabs that were not used for longest go back to the source.
+// A block has a generation number. Freeing a block twice does nothing, so that a driver's handle may be released twice. At most
+// max_bytes are kept free: beyond that, the least recently used slabs are released to the source.
 //
-// A freed block that commands in flight still use is pending in its bucket: the same queue takes it at once; others when
-// the commands are complete, or, when the source has no more, by waiting for them on their device.
+// A freed block that commands in flight still use is pending in its bucket: a request for the same queue can use it at once; others
+// when the commands are complete, or, when the source has no more memory, by waiting for them on the device.
 //
 // Bounds: lease and free are O(1) unless the source is asked; free needs no memory. No call to the source is made under a
 // lock. Any thread may call any function. Sizes are bytes.

@@ -11,14 +11,14 @@
 //   need at most 20 MiB less.
 // - A freed block that only its own queue still uses is free at once, for that queue. One that other queues use is free
 //   when they are done.
-// - When the source has no more: with max_split_size, give back one unsplit cached block that is large enough (else the
-//   largest ones until they are); then give back all unsplit blocks, waiting for what is in flight; then fail.
+// - When the source has no more memory: with max_split_size, release one unsplit cached block that is large enough (else the
+//   largest ones until enough is free); then release all unsplit blocks, waiting for commands in flight; then fail.
 // - garbage_collection_threshold: before memory is reserved beyond that part of what is allowed, unsplit blocks are given
 //   back that were not used for longer than the average.
 // - expandable_segments: one segment per queue and pool, which grows, where the source offers addresses.
 //
-// Unlike PyTorch's, the block carries its timepoint, so that a consumer on another queue waits on its device where it must,
-// and nothing depends on the application marking uses.
+// Unlike in PyTorch, a block has the timepoints of its last uses, so that a request for another queue waits on the device if necessary,
+// and the application need not record uses.
 //
 // Bounds: lease and free are O(log free blocks); free needs no memory. No call to the source is made under the lock.
 // Any thread may call any function. Sizes are bytes.

@@ -1,20 +1,20 @@
-// Domain: the memory layer as the runtime sees it; one per context.
+// Domain: the interface of the memory layer for the runtime; one per context.
 //
 // Every function below that takes an Execution is called when the command is *submitted*: all events it waits for have
-// timepoints, which are listed in `waits`. It plans against the residency of this moment, puts the transfers it needs on hidden
-// queues, submits the command's own operation to `queue` behind them, commits the new versions and returns the timepoint of
+// timepoints, which are listed in `waits`. The function plans with the current residency, submits the necessary transfers to hidden
+// queues, submits the command's own operation to `queue`, commits the new versions, and returns the timepoint of
 // the command's completion.
 //
-// Memory was reserved at enqueue by `reserve`; what was not reserved is reserved first. The functions fail when the host
-// has no memory (std::bad_alloc) or a device is lost. Everything that may fail comes before the command's operation is
-// submitted, and the commit after it cannot fail, so a failed launch, write or fill has submitted nothing of its own. When a
-// read or copy of several parts fails halfway, the call waits for the parts that were submitted. Apart from that,
-// nothing waits for a device.
+// `reserve` has reserved memory at enqueue; the functions reserve what is missing. They fail when the host
+// has no memory (std::bad_alloc) or a device is lost. All steps that may fail come before the command's operation is
+// submitted, and the commit after it cannot fail. So a failed launch, write or fill has not submitted its operation. When a
+// read or copy of several parts fails halfway, the call waits for the parts that were submitted. In all other cases
+// no function waits for a device.
 //
 // Threads: any thread may call any function. A command locks the storages that it uses while it is planned, submitted and
 // committed (storage_guard.h), so commands on the same storage are planned one after the other, and commands on different
-// storages do not meet. Memory is never waited for under a lock.
-// Source of the scheme: see doc/memory.md.
+// storages do not wait for each other. No function waits for memory under a lock.
+// The algorithm is described in doc/memory.md.
 #pragma once
 
 #include <base/function_ref.h>
@@ -31,7 +31,7 @@
 
 namespace polder::memory {
 
-// Where and after what a command executes.
+// The queue that executes a command, and what the command waits for.
 struct Execution {
     driver::Queue& queue;  // of the device the command was enqueued to
     SpaceId space;  // where that device computes
@@ -53,7 +53,7 @@ struct StorageRect {
     static StorageRect of(ByteRange range) { return {range.begin, {range.size(), 1, 1}, {}}; }
 };
 
-// What a kernel does to one byte range of a storage.
+// How a command accesses one byte range of a storage.
 struct Use {
     Storage* storage = nullptr;
     ByteRange range;
@@ -68,7 +68,7 @@ enum class MapAccess : uint8_t { read, write, read_write, write_invalidate };
 // call, which runs under the locks of the storages and must not call the domain.
 using SubmitLaunch = FunctionRef<driver::Timepoint(driver::Waits waits, std::span<const DeviceAddress> addresses)>;
 
-// Keeps the place of mapped bytes where it is, from clEnqueueMapBuffer until the unmap command was submitted.
+// Keeps the address of mapped bytes valid, from clEnqueueMapBuffer until the unmap command is submitted.
 class [[nodiscard]] MapPin {
 public:
     MapPin() = default;
@@ -89,7 +89,7 @@ private:
 
 class Domain;
 
-// What a command that is held back will use: what is needed soon is not evicted first.
+// The uses of a command that waits for events, so that eviction can prefer memory that is not needed soon.
 class [[nodiscard]] Announcement {
 public:
     Announcement() = default;
@@ -107,7 +107,7 @@ private:
 };
 
 struct DomainOptions {
-    // Storages up to this size have memory for all of their bytes wherever they have any.
+    // Storages up to this size are always allocated whole.
     ByteCount whole_up_to{uint64_t{64} << 10};
     // In host memory, storages up to this size: below it, pages that are used again cost less than pages not used.
     ByteCount whole_on_host_up_to{uint64_t{4} << 20};
@@ -121,9 +121,9 @@ public:
     virtual ~Domain() = default;
 
     // --- at enqueue ---
-    // Makes sure that each of `uses` has memory in `space`, in one piece; a no-op when they have. All of them or none: what
-    // one command uses. Other ranges of the storages get none. Where there is no room, memory is taken away from other
-    // storages (domain_evict.cpp); it may be taken away again before the command is submitted, which then reserves it anew.
+    // Makes sure that each of `uses`, which are those of one command, has contiguous memory in `space`: all of them, or none when
+    // the call fails. Does nothing when they have. Where there is no room, other storages are evicted (domain_evict.cpp). The
+    // memory may be evicted again before the command is submitted; the submission then reserves it once more.
     // mem_object_allocation_failure with a report (asked, free,
     // largest free, live) when there is no room. The first time that bytes could have to go from this device to another
     // through host memory, also reserves 1 MiB there for them.
@@ -139,7 +139,7 @@ public:
         return reserve(storage, {0, storage.size().value}, space, queue);
     }
     [[nodiscard]] virtual bool is_reserved(const Storage& storage, ByteRange range, SpaceId space) const = 0;
-    // Likewise for the place where the host sees mapped bytes, which stays where it is while the pin exists.
+    // The same for the map place, whose address does not change while the pin exists.
     [[nodiscard]] virtual Result<MapPin> reserve_map(Storage& storage, ByteRange range) = 0;
     [[nodiscard]] Result<MapPin> reserve_map(Storage& storage) {
         return reserve_map(storage, {0, storage.size().value});
@@ -151,8 +151,8 @@ public:
     // See Announcement.
     [[nodiscard]] virtual uint64_t announce(std::span<const Use> uses, SpaceId space) = 0;
     virtual void withdraw(std::span<const Use> uses, uint64_t number) noexcept = 0;
-    // Gives `storage` memory in `space` that it keeps at one address as long as it lives: all of it, never moved and never
-    // taken back. For memory that the application knows by its address. In host memory it is ready for the host at once.
+    // Gives the whole `storage` memory in `space` that keeps its address until the storage is destroyed, and is never
+    // evicted. For memory that the application knows by its address. In host memory it is ready for the host at once.
     // `present`: of a storage that no command has used yet; the bytes there are the newest, because the host may have
     // written them.
     enum class Contents : uint8_t { unwritten, present };

@@ -1,8 +1,8 @@
-// FrontCache: free small blocks that a thread uses again without the pool's lock.
+// FrontCache: free small blocks that can be allocated without the pool's lock.
 //
-// Threads are spread over shards, each with a lock of its own in cache lines of its own, so that threads on different
-// shards share nothing. A shard keeps a few blocks, newest last, all of them ready. It is used from when threads
-// have met at the pool's lock a few times: programs of one thread keep the pool's exact figures and its packing.
+// Threads are distributed over shards. Each shard has its own lock and cache lines, so that threads on different
+// shards share nothing. A shard has a few blocks, newest last, all of them ready. The cache is used only after threads
+// have waited for the pool's lock a few times, so that programs with one thread get exact statistics and dense packing.
 //
 // take and put are O(blocks of one shard). Any thread may call any function.
 #pragma once
@@ -117,4 +117,4 @@ private:
     std::unique_ptr<Shards> owned_;
 };
 
-} // namespace polder::memory
+}  // namespace polder::memory

@@ -1,4 +1,4 @@
-// Lease: a block of memory and what has to complete before its first use.
+// Lease: a block of memory, and the timepoints that have to be complete before its first use.
 //
 // Memory is stream-ordered: a block that was freed while commands in flight still use it can be leased again at once,
 // because the new user's commands wait on their device for those commands. A command on the same queue needs no wait

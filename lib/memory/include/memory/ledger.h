@@ -1,7 +1,7 @@
 // The ledger: per pair of memory spaces, the bytes that were moved, and the bytes that a perfect plan would have moved.
 //
-// The two are counted apart: moved bytes are those of the operations that were submitted, needed bytes those that commands
-// were about to read and that were stale where they are read (counted from the residency, without the plan).
+// The two are counted independently. Moved bytes are counted from the operations that were submitted. Needed bytes are those that commands
+// read and that were out of date in the memory where they are read; they are counted from the residency, without the plan.
 // Any thread. Counting never fails and takes no lock; `reset` and counting at the same time may lose a count.
 #pragma once
 

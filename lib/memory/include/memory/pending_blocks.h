@@ -1,8 +1,8 @@
 // PendingBlocks: blocks that were freed while commands in flight still use them.
 //
-// A block waits for several timepoints, one after the other: it is listed at the queue of the first of them that is not
-// complete, in ascending order of the value. Entries are made when blocks are allocated (provide), so that freeing
-// needs no memory: a queue for which there is no list, and timepoints for which there is no room, are handled without.
+// A block waits for several timepoints, one after the other: it is in the list of the queue of the first timepoint that is not
+// complete, in ascending order of the value. Entries are allocated together with blocks (provide), so that freeing
+// needs no memory. Blocks of a queue for which no list could be allocated are in one common list.
 //
 // add is O(1) when blocks are freed in the order of their queue's values. Not thread-safe: guarded by its owner's lock.
 #pragma once
@@ -41,7 +41,7 @@ public:
     // Calls take_back(const Block&) for at most `count` blocks whose timepoints are complete. Returns how many.
     template <class TakeBack>
     uint32_t drain(uint32_t count, TakeBack&& take_back) noexcept;
-    // The timepoint that the block that was freed first waits for.
+    // The timepoint that the oldest block waits for.
     [[nodiscard]] std::optional<driver::Timepoint> oldest() const;
 
     // Takes out one of the newest blocks of `queue` that waits for this queue alone and satisfies fits(const Block&).

@@ -1,4 +1,4 @@
-// Where a pool's regions come from: the operating system (host memory) or a device.
+// RegionSource: where an allocator's regions come from, the operating system (host memory) or a device.
 //
 // Owned by one allocator. Any thread may call any function: no lock of the allocator is held meanwhile. Sizes are bytes.
 #pragma once
@@ -13,12 +13,12 @@ namespace polder::memory {
 class GrowableRegions {
 public:
     virtual ~GrowableRegions() = default;
-    // Memory comes and goes in multiples of it.
+    // Memory is added and removed in multiples of it.
     [[nodiscard]] virtual Alignment page() const = 0;
     // Addresses without memory. Fails when there are too few.
     [[nodiscard]] virtual Result<DeviceAddress> reserve_addresses(ByteCount size) = 0;
     virtual void release_addresses(driver::Memory range) = 0;
-    // Backs a range of whole pages with memory, or takes the memory back; its contents are lost.
+    // Backs a range of whole pages with memory, or removes the memory; its contents are lost.
     [[nodiscard]] virtual Result<void> commit(driver::Memory range) = 0;
     virtual void decommit(driver::Memory range) = 0;
 };
@@ -32,9 +32,9 @@ public:
     virtual void release(driver::Memory memory) = 0;
 
     // How much to reserve when `needed` bytes are, by a pool that has `reserved` already. The pool
-    // falls back to `needed` when it cannot be had.
+    // reserves `needed` instead when that fails.
     [[nodiscard]] virtual ByteCount preferred_size(ByteCount needed, ByteCount reserved) const = 0;
-    // Bytes that reserve could still hand out.
+    // Bytes that `reserve` could still return.
     [[nodiscard]] virtual ByteCount available() const = 0;
 
     // The contents of this range, which lies in reserved memory, are not needed any more. Only called
@@ -42,8 +42,8 @@ public:
     virtual void discard(driver::Memory range) { static_cast<void>(range); }
     // A block of its own begins in this range, which has no pages yet: the source may choose their size.
     virtual void prepare(driver::Memory range) { static_cast<void>(range); }
-    // True when discarding, and releasing, gives memory back to others at once, so that a pool
-    // should not keep much that is free.
+    // True when discarded or released memory is available to other processes at once, so that an allocator
+    // should not keep much free memory.
     [[nodiscard]] virtual bool discards() const { return false; }
     [[nodiscard]] virtual GrowableRegions* growable() { return nullptr; }
 };
@@ -55,10 +55,10 @@ public:
     [[nodiscard]] Result<driver::Memory> reserve(ByteCount size) override;
     void release(driver::Memory memory) override;
     [[nodiscard]] ByteCount preferred_size(ByteCount needed, ByteCount reserved) const override;
-    // What the system says it could give without swapping; reads /proc/meminfo.
+    // The memory that the system has available without swapping; reads /proc/meminfo.
     [[nodiscard]] ByteCount available() const override;
     void discard(driver::Memory range) override;
-    // Large pages for large blocks alone: a small block would have a whole one cleared for a few bytes.
+    // Large pages only for large blocks: for a small block, a whole large page would be cleared for a few bytes.
     void prepare(driver::Memory range) override;
     [[nodiscard]] bool discards() const override { return true; }
 
@@ -66,8 +66,8 @@ public:
     [[nodiscard]] static ByteCount total();
 };
 
-// The memory of a device with memory of its own. Asks for everything at once, or, when the device says so
-// (DeviceInfo::region_bytes), for regions that double up to everything.
+// The memory of a device with its own memory. Reserves all of it at once, or, when DeviceInfo::region_bytes is set, regions that
+// double in size.
 class DeviceRegionSource final : public RegionSource {
 public:
     // `device` outlives the source.

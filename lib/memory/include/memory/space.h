@@ -1,9 +1,9 @@
-// A memory space of the process: its identity, the pool its blocks come from, its hidden queues.
+// Space: a memory space of the process, with its number, its allocator, and its hidden queues.
 //
 // Created by the platform when it opens devices, never destroyed before the process ends. Space 0 is
 // host memory and has no device; each device with memory of its own has one Space, shared by its
-// sub-devices. `application_space` is where memory given by CL_MEM_USE_HOST_PTR counts as living when
-// devices cannot work in it in place: it has replicas, but no pool and no device.
+// sub-devices. `application_space` is the space of CL_MEM_USE_HOST_PTR memory that devices
+// cannot use in place: it has replicas, but no allocator and no device.
 // Any thread may call any function.
 #pragma once
 
@@ -29,7 +29,7 @@ public:
     [[nodiscard]] virtual SpaceId id() const = 0;
     [[nodiscard]] virtual driver::Device* device() const = 0;
     [[nodiscard]] virtual Allocator& pool() = 0;
-    // Total bytes, and an honest figure of what a new buffer could still get.
+    // Total bytes, and the bytes that new buffers could still get.
     [[nodiscard]] virtual ByteCount total_bytes() const = 0;
     [[nodiscard]] virtual ByteCount free_bytes() const = 0;
 };

@@ -1,4 +1,4 @@
-// Storage: the logical bytes behind one root buffer, wherever they are.
+// Storage: the bytes of one root buffer, in whichever memories they are.
 //
 // A storage belongs to one Domain (one context). Nothing is allocated when it is created, except what
 // the application's own memory demands. Sub-buffers are (Storage, ByteRange) and share everything.
@@ -32,13 +32,13 @@ public:
 
     [[nodiscard]] virtual ByteCount size() const = 0;
     [[nodiscard]] virtual Domain& domain() const = 0;
-    // Where the host sees mapped bytes: application memory if given, else the replica in host memory.
+    // The address for mapped pointers: application memory if there is some, else the replica in host memory.
     // Only valid after Domain::reserve_map.
     [[nodiscard]] virtual std::byte* map_address() const = 0;
-    // While pins exist, host memory of the storage stays where it is (MapPin).
+    // While pins exist, the storage's host memory keeps its address (MapPin).
     virtual void pin_map() = 0;
     virtual void unpin_map() = 0;
-    // Calls `callback` when the storage is destroyed and no device works on its memory any more (base/completion.h). For
+    // Calls `callback` when the storage is destroyed and all commands on its memory are complete (base/completion.h). For
     // destructor callbacks and to know when application memory is free.
     virtual void on_destroyed(CompletionCallback callback) = 0;
     // Likewise when the work on the bytes of `range` that was submitted before this call is complete. False, and nothing will be
@@ -48,7 +48,7 @@ public:
     [[nodiscard]] virtual bool is_idle(ByteRange range) noexcept = 0;
     // Returns when the work that was submitted before this call is complete.
     virtual void wait_until_idle() = 0;
-    // For messages and traces: counts the storages that have been spoken of.
+    // A number for messages and traces, given to a storage when it is first mentioned in one.
     [[nodiscard]] virtual uint64_t number() const = 0;
     // Checks every invariant of the residency; for tests.
     [[nodiscard]] virtual bool validate() const = 0;

@@ -1,7 +1,7 @@
-// Tally: the counts of one allocator, and its limit. Any thread; no lock.
+// Tally: the statistics of one allocator, and its limit. Any thread; no lock.
 //
-// A block's bytes move from live to deferred to free. Each move adds before it subtracts, so that what is in use is never
-// counted too low and the limit holds while threads allocate at the same time.
+// A block's bytes move from live to deferred to free. Each move adds before it subtracts, so that the bytes in use are never
+// counted too low and the limit holds while several threads allocate.
 #pragma once
 
 #include <memory/allocator.h>

@@ -1,9 +1,9 @@
-// TurnAllocator: what allocators of segments and of buckets share: requests in turn, groups of all or nothing, waiting for
-// the host, limits, and the report of a failure.
+// TurnAllocator: the common part of CachingAllocator and BucketAllocator: requests in turn, groups of requests that succeed or fail
+// together, waiting on the host, limits, and the report of a failure.
 //
-// A request first tries to be served at once (lease_now). When there is no room it waits for its turn and climbs the
-// policy's ladder; requests are served first come, first served, and nobody passes them. A group of requests always takes
-// the turn, so that two groups never hold a part each. Any thread may call any function. Sizes are bytes.
+// A request is first tried without waiting (lease_now). When there is no room, it waits for its turn and tries the
+// policy's further steps; waiting requests are served first come, first served. A group of requests always waits for its turn, so that
+// two groups never have a part each. Any thread may call any function. Sizes are bytes.
 #pragma once
 
 #include <memory/allocation_policy.h>
@@ -36,7 +36,7 @@ protected:
         Alignment alignment;
         LeaseTerms terms;
     };
-    // What the rungs of one ladder have done.
+    // What the steps of one request have done, for the report.
     struct Ladder {
         uint64_t waited = 0;
         uint64_t released_bytes = 0;

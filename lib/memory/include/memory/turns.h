@@ -1,7 +1,7 @@
 // Turns: one thread at a time, first come first served.
 //
-// A mutex makes no promise about order, so that a thread that comes back again and again can keep others out. Here each
-// thread draws a number and waits until it is called. `requested` lets others see that somebody waits or has the turn.
+// A mutex guarantees no order, so a thread that locks it repeatedly can keep others waiting for long. Here each
+// thread gets a number and waits until this number is next. `requested` reports whether a thread waits or has the turn.
 // Any thread may call any function; a thread leaves only after it has entered.
 #pragma once
 
@@ -26,7 +26,7 @@ public:
         requests_.fetch_sub(1, std::memory_order_relaxed);
         call_next();
     }
-    // For a request that must not wait; false when it is somebody else's turn.
+    // For a request that must not wait; false when another thread has the turn.
     [[nodiscard]] bool try_enter() {
         if (!try_enter_quietly())
             return false;

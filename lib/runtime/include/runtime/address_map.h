@@ -1,7 +1,7 @@
 // AddressMap: which allocation an address belongs to. One per context.
 //
-// Intervals that do not overlap, sorted by their first address: O(log n) to find, insert and remove. A kernel launch does
-// not come here for arguments that were found when they were set; one without such arguments never does. Any thread.
+// Intervals that do not overlap, sorted by their first address: O(log n) to find, insert and remove. Arguments of kernels are looked
+// up when they are set, not at each launch. Any thread.
 #pragma once
 
 #include <base/function_ref.h>

@@ -2,7 +2,7 @@
 // and buffers whose address on a device the application may ask for.
 //
 // The bytes are a storage of the memory layer, pinned in one memory space: a command that uses the address uses (storage, range),
-// as with buffers. An allocation does not keep its context. Immutable, but that it is freed once, and for its maps. Any thread.
+// as with buffers. An allocation has no reference to its context. Immutable, except for its maps and for being freed once. Any thread.
 #pragma once
 
 #include <base/mutex.h>
@@ -38,9 +38,9 @@ public:
     enum class Kind : uint8_t { svm, host, device, shared, buffer };
     struct Description {
         Kind kind = Kind::svm;
-        uint64_t address = 0;  // as the application and kernels see it
+        uint64_t address = 0;  // for the application and kernels
         uint64_t size = 0;  // bytes
-        SpaceId space;  // kernels on devices that compute there may follow the address
+        SpaceId space;  // kernels on devices that compute there may use the address
         Device* device = nullptr;  // that the application named; null: none
         uint64_t flags = 0;  // cl_mem_alloc_flags_intel
     };
@@ -55,7 +55,7 @@ public:
     [[nodiscard]] Device* device() const { return description_.device; }
     [[nodiscard]] uint64_t flags() const { return description_.flags; }
     [[nodiscard]] bool contains(uint64_t address) const { return address - this->address() < size(); }
-    // The host uses the bytes at any time, without commands: they must never be newer anywhere else.
+    // Whether the host may access the bytes at any time without a command, so that no other memory may have a newer version.
     [[nodiscard]] bool is_always_on_host() const {
         return description_.kind == Kind::host || description_.kind == Kind::shared;
     }
@@ -67,14 +67,15 @@ public:
     [[nodiscard]] Ref<MemObject> view(Context& context, ByteRange range) const;
     [[nodiscard]] Ref<MemObject> view(Context& context) const { return view(context, {0, size()}); }
 
-    // Frees: the memory lives until every buffer and every command that uses it is gone. Returns what is left to be released.
+    // Frees the allocation. Its memory stays until every buffer and every command that uses it has ended. Returns the reference to
+    // release.
     [[nodiscard]] Ref<memory::Storage> take_storage() const;
 
-    // The maps that the application holds. clEnqueueSVMMap adds one, clEnqueueSVMUnmap takes it.
+    // The maps of the application. clEnqueueSVMMap adds one, clEnqueueSVMUnmap removes it.
     void add_map(Ref<AllocationMap> map) const;
-    // The map command failed: the host never had the bytes.
+    // Called when the map command failed, so that the bytes were never mapped.
     void cancel_map(AllocationMap& map) const;
-    // The unmap command failed: the bytes are still mapped, unless mapping them failed too.
+    // Called when the unmap command failed: the bytes stay mapped, unless the map command failed too.
     void return_map(Ref<AllocationMap> map) const;
     // Removes and returns the newest map at `pointer`, if possible one for writing; null when there is none.
     [[nodiscard]] Ref<AllocationMap> take_map(const void* pointer) const;
@@ -86,8 +87,8 @@ private:
     mutable HeldMaps<AllocationMap> maps_ POLDER_GUARDED_BY(mutex_);
 };
 
-// An address that the application gave, and the allocation that it was in at that time, if any. The allocation may be freed
-// since, and another one may be there.
+// An address from the application, and the allocation that contained it at that time, if any. The allocation may have been freed
+// since, and another one may have the address.
 struct KnownAddress {
     const void* pointer = nullptr;
     Ref<const Allocation> allocation;

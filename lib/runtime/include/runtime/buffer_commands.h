@@ -58,7 +58,7 @@ private:
     memory::StorageRect to_rect_;
 };
 
-// What a fill repeats, copied from the application.
+// The pattern of a fill, copied from the application.
 class FillPattern {
 public:
     explicit FillPattern(std::span<const std::byte> pattern);
@@ -87,7 +87,7 @@ private:
 // Runs once: clEnqueueMap* has registered a map of the application.
 class MapCommand final : public Command {
 public:
-    // Reserves the place where the host sees the bytes, because clEnqueueMap* returns its address, and registers the
+    // Reserves memory in the map place, because clEnqueueMap* returns its address, and registers the
     // map. mem_object_allocation_failure; invalid_operation when bytes would be mapped for writing twice.
     static Result<MapCommand> create(Ref<MemObject> object, const memory::StorageRect& rect, memory::MapAccess access);
     [[nodiscard]] std::byte* pointer() const { return record_->pointer; }

@@ -1,10 +1,10 @@
-// Command: an immutable description of what was enqueued. Submitting it is the queue's part: where, after what, with which
-// event (memory::Execution, and PendingCommand in queue.cpp). A description may therefore be submitted any number of times;
-// those that run once by their meaning (maps, unmaps, calls of the host) say so.
+// Command: an immutable description of one enqueued operation. The queue submits it, and decides on which driver queue, after which
+// waits, and with which event (memory::Execution, PendingCommand). A description may be submitted any number of times,
+// unless its class says that it runs once (maps, unmaps, calls of the host).
 //
-// A description borrows the buffers, arguments and code that it names: the application keeps them while the enqueue call
-// runs. A command that can be submitted at once never leaves the enqueuing thread's stack. One that has to wait is moved
-// to the heap and takes references (`keep`). The memory layer and the queue keep alive what executes.
+// A description borrows its buffers, arguments and code: the application keeps them while the enqueue call
+// runs. A command that can be submitted at once stays on the enqueuing thread's stack. One that has to wait is moved
+// to the heap and takes references (`keep`). During execution, the memory layer and the queue keep the memory and the code alive.
 #pragma once
 
 #include <base/ref.h>
@@ -21,8 +21,8 @@ class Queue;
 class Command {
 public:
     virtual ~Command() = default;
-    // Called by the enqueue call, without locks: makes sure that there is memory for everything that the command touches
-    // where `queue` computes. mem_object_allocation_failure otherwise.
+    // Called by the enqueue call, without locks: reserves memory for everything that the command uses, in the memory of
+    // `queue`'s device. mem_object_allocation_failure otherwise.
     [[nodiscard]] virtual Result<void> reserve(const Queue& queue) const {
         static_cast<void>(queue);
         return {};
@@ -30,14 +30,14 @@ public:
     // Submits the command once, with the queue's lock held, when every dependency has a timepoint. Returns the timepoint
     // of its completion.
     [[nodiscard]] virtual Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const = 0;
-    // What the command will use, when it has to wait before it can be submitted.
+    // Announces the command's uses to the memory layer, when it has to wait before it can be submitted.
     [[nodiscard]] virtual memory::Announcement announce(const Queue& queue) const {
         static_cast<void>(queue);
         return {};
     }
     // The operation for a command buffer; null when the command executes nothing, or cannot be recorded.
     [[nodiscard]] virtual Ref<const RecordedOperation> record() const { return nullptr; }
-    // Called once when the command outlives the enqueue call: takes references to what it has borrowed.
+    // Called once when the command outlives the enqueue call: takes references to everything that it has borrowed.
     virtual void keep() {}
     // Called once when a command that had to wait fails, before it is submitted or when submitting it fails: undoes what the
     // enqueue call did. When the enqueue call itself fails, that call undoes it.

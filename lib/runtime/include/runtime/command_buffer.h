@@ -1,13 +1,13 @@
 // CommandBuffer: commands that are recorded once and enqueued any number of times (cl_khr_command_buffer).
 //
 // Finalizing makes a Recording: the operations in the order in which they were recorded, and the list of all byte ranges that
-// they use. An enqueue (ReplayCommand) plans memory for that list at once, as if the whole buffer were one kernel, and hands the
+// they use. An enqueue (ReplayCommand) plans memory for that list at once, as if the whole buffer were one kernel, and submits the
 // operations to one driver queue. They execute in order, which satisfies every sync point: a command can only wait for
 // commands that were recorded before it.
 //
 // A recording is immutable. An update makes a new one, so enqueues that have to wait still execute what was recorded when
-// they were enqueued. Any thread may call any function; recording into one buffer from several threads is the
-// application's to avoid.
+// they were enqueued. Any thread may call any function; several threads must not record into one
+// buffer at the same time.
 #pragma once
 
 #include <base/mutex.h>
@@ -87,7 +87,7 @@ public:
     [[nodiscard]] Kernel& recorded_kernel() const { return *recorded_; }
     [[nodiscard]] cl_bitfield updatable_fields() const { return updatable_fields_; }
     [[nodiscard]] const std::vector<cl_properties>& properties() const { return properties_; }
-    // Changed by CommandBuffer::update alone; updates and queries from several threads are the application's to order.
+    // Only CommandBuffer::update changes it. Threads must not update and query one command at the same time.
     [[nodiscard]] const DispatchState& state() const { return state_; }
 
 private:

@@ -1,5 +1,5 @@
 // Context: devices, the memory domain over their spaces, and the callbacks of the application.
-// Immutable after creation but for the callback list. Any thread.
+// Immutable after creation, except for the list of callbacks. Any thread.
 #pragma once
 
 #include <base/mutex.h>

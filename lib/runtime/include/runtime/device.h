@@ -56,11 +56,11 @@ public:
     [[nodiscard]] bool has_addresses() const { return info().code.format != driver::CodeFormat::opencl_c; }
     // Images are descriptors that the built-in functions of host code read.
     [[nodiscard]] bool has_images() const { return info().code.format == driver::CodeFormat::host_function; }
-    // What programs are compiled for. Sub-devices share their root's, and so do devices that need the same code:
-    // two devices share code if the addresses are equal.
+    // The target that programs are compiled for. Devices that need the same code, such as a device and its sub-devices, return the
+    // same object.
     [[nodiscard]] const compiler::Target& target() const { return *target_; }
 
-    // An idle driver queue, or a new one. Given back, it is used again; it never goes away.
+    // An idle driver queue, or a new one. give_queue makes it idle again; driver queues are never destroyed.
     [[nodiscard]] Result<driver::Queue*> take_queue();
     void give_queue(driver::Queue* queue) noexcept;
 
@@ -73,7 +73,7 @@ private:
     const compiler::Target* target_;
 };
 
-// Limits that programs and kernels are held to, the same on all devices. In bytes.
+// Limits of programs and kernels, the same on all devices. In bytes.
 // CL_DEVICE_MAX_PARAMETER_SIZE, of all arguments of a kernel together: what NVIDIA's devices have, and small enough
 // that freezing the arguments of a launch is a short copy.
 inline constexpr uint64_t parameter_bytes_max = 4096;
@@ -81,8 +81,8 @@ inline constexpr uint64_t parameter_bytes_max = 4096;
 // the program, its binary and its cache entry.
 inline constexpr uint64_t program_variables_bytes_max = 1u << 20;
 
-// What a partition property list asks of a device: per sub-device, the compute units and the list that tells
-// how it was made. The errors are those of clCreateSubDevices.
+// The sub-devices for a partition property list: for each, its compute units and its own
+// property list. The errors are those of clCreateSubDevices.
 struct SubDevicePlan {
     std::vector<std::vector<uint32_t>> compute_units;
     PartitionList partition;
@@ -95,4 +95,4 @@ struct SubDevicePlan {
 [[nodiscard]] PartitionList partition_kinds(const Device& device);
 [[nodiscard]] cl_device_affinity_domain affinity_domains(const Device& device);
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

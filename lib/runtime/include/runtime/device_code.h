@@ -1,5 +1,5 @@
-// DeviceCode: the built code of a program for one device: machine code, and the program-scope variables in
-// the device's memory. Kept alive by kernels, and by queues while launches are in flight.
+// DeviceCode: the code of a program for one device: machine code, and the program-scope variables in
+// the device's memory. Kernels have references to it, and queues while launches are in flight.
 // Any thread may call any function.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace polder::runtime {
 // One version of a kernel as machine code on one device. Valid as long as its DeviceCode.
 struct LoadedCode {
     std::unique_ptr<driver::LoadedKernel> loaded;
-    // Where addresses stand within the packed arguments.
+    // The offsets of addresses within the packed arguments.
     std::vector<uint32_t> pointer_offsets;
     bool is_for_one_size = false;  // of work-groups
     mutable uint32_t trace_text = 0;  // the kernel's name in a trace; 0: not recorded yet. Atomic.
@@ -49,13 +49,13 @@ public:
     }
     // Code for any launch. Compiles and loads at first request; later requests are a look-up.
     [[nodiscard]] Result<const LoadedCode*> kernel(const compiler::KernelInfo& info);
-    // Code for a launch of `items` work-items in `groups`. Where that pays, a version for just these groups: at once
-    // when it is the kernel's first, for then it costs no more than the one for all; later when the kernel has run
-    // long enough without.
+    // Code for a launch of `items` work-items in `groups`. When a version for exactly these groups is worth compiling, it is
+    // compiled at once if the kernel has no code yet (it takes no longer than code for any groups), otherwise after the
+    // kernel has run for long enough.
     [[nodiscard]] Result<const LoadedCode*> kernel(const compiler::KernelInfo& info, const compiler::WorkGroups& groups,
                                                    uint64_t items);
-    // Where the program-scope variables are; 0 when the program has none. The first call puts their initial
-    // contents there, and waits for it.
+    // The address of the program-scope variables; 0 when the program has none. The first call writes their initial
+    // contents, and waits for the write.
     [[nodiscard]] Result<DeviceAddress> program_variables();
 
 private:

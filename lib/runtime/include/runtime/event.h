@@ -1,6 +1,6 @@
-// Event: a view of a command's timepoint, or of a user event's status.
+// Event: refers to a command's timepoint, or has the status of a user event.
 //
-// States: pending (not submitted; it or something before it waits for a user event) -> submitted (has a
+// States: pending (not submitted, because the command waits, directly or through others, for a user event) -> submitted (has a
 // timepoint; running and complete are read from the driver's timeline) or failed (a negative status).
 // Every command that has to wait has one; others only when the application asked for one.
 //
@@ -29,10 +29,10 @@ class ReadyList;
 // Is called when an event leaves `pending`. Nothing here may fail: the commands behind it would never run.
 class Dependent : public RefCounted {
 public:
-    // Called once per event it was added to, without locks. `failed`: the event failed. Appends to `ready` what becomes ready by
-    // this, so that long chains are resolved without recursion.
+    // Called once per event it was added to, without locks. `failed`: the event failed. Appends the dependents that become ready to
+    // `ready`, so that long chains are resolved without recursion.
     virtual void on_resolved(bool failed, ReadyList& ready) noexcept = 0;
-    // Runs what became ready. Resolving its own event may append to `ready`.
+    // Called when it is ready. Resolving its own event may append to `ready`.
     virtual void run(ReadyList& ready) noexcept = 0;
 
 private:
@@ -49,7 +49,7 @@ public:
     ReadyList& operator=(const ReadyList&) = delete;
     ~ReadyList();
     void append(Ref<Dependent> dependent) noexcept;
-    // Runs everything on the list, and what that makes ready, without recursion.
+    // Runs the dependents of the list, and those that become ready meanwhile, without recursion.
     void run() noexcept;
 
 private:
@@ -85,13 +85,13 @@ public:
     // Only once submitted.
     [[nodiscard]] driver::Timepoint timepoint() const { return timepoint_; }
 
-    // Leaves `pending`, once. The dependents' work is put onto `ready`.
+    // Ends the state `pending`, once. Dependents that become ready are appended to `ready`.
     void resolve(driver::Timepoint timepoint, ReadyList& ready) noexcept;
     void fail(cl_int status, ReadyList& ready) noexcept;
-    // For user events: invalid_operation when set before. Runs what became ready.
+    // For user events: invalid_operation when the status was set before. Runs the dependents that became ready.
     [[nodiscard]] Result<void> set_user_status(cl_int status);
 
-    // True when `dependent` will be called; false when the event is not pending any more.
+    // Returns true when `dependent` will be called; false when the event is not pending any more.
     [[nodiscard]] bool add_dependent(Ref<Dependent> dependent);
 
     // Blocks until complete or failed; flushes what it waits for.

@@ -11,12 +11,12 @@
 
 namespace polder::runtime {
 
-// What a device must have to offer a feature.
+// The property of a device that a feature requires.
 enum class Needs : uint8_t { nothing, images, host_code };
 
 struct Extension {
-    // Who has it in its list: the platform, platform and devices, only devices that execute host functions, or only the
-    // others. The platform's list also has what all its devices have.
+    // Which lists contain it: the platform's; platform's and devices'; only that of devices that execute host functions; only that
+    // of other devices. The platform's list also has the extensions that all its devices have.
     enum class Owner : uint8_t { platform, both, host_code, other_code };
     std::string_view name;
     cl_version version;

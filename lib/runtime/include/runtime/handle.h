@@ -1,12 +1,12 @@
 // Handles: what an application holds as cl_context, cl_mem, ... and how one is checked.
 //
 // A handle is a cell of a heap that is reserved once and never unmapped. So any pointer can be checked
-// without a crash: outside the heap it is foreign; inside, the cell's tag tells its kind, and a released cell
-// has no tag. The first word of a cell is the ICD dispatch table, as the loader demands.
+// without a crash: a pointer outside of the heap is not a handle of Polder; inside, the cell's tag is the kind of the object, and a
+// released cell has no tag. The first word of a cell is the ICD dispatch table, as the loader requires.
 //
-// Every object has at most one cell, for as long as it lives. The API's reference count stands in the
+// An object has at most one cell, as long as it lives. The API's reference count is in the
 // cell; while it is above zero it holds one internal reference to the object. The two counts are
-// never mixed: clRelease* drops only the API's.
+// independent: clRelease* decrements only the API's.
 //
 // Any thread may call any function. Releasing a handle while another thread uses it is the
 // application's error, as the specification says.
@@ -38,7 +38,7 @@ enum class Kind : uint32_t {
 
 class Object;
 
-// A cache line each: threads count references in cells that lie side by side.
+// One cache line each, because threads count references in neighbouring cells.
 struct alignas(64) HandleCell {
     const void* dispatch;
     std::atomic<Kind> kind;
@@ -71,7 +71,7 @@ public:
 
 private:
     struct FreeCells;
-    // --- cells that have never been handed out ---
+    // --- cells that have never been used ---
     static bool reserve();
     static HandleCell* take_fresh();
     // --- free cells, as a stack of indices that all threads share ---
@@ -82,20 +82,20 @@ private:
         return static_cast<uint64_t>(&cell - cells_.load(std::memory_order_relaxed));
     }
 
-    // Null until the first cell is handed out; then never changed.
+    // Null until the first cell is used; then never changed.
     static constinit std::atomic<HandleCell*> cells_;
-    static constinit uint64_t reserved_;                // cells there is address space for; set before cells_
-    static constinit std::atomic<uint64_t> used_;       // cells ever handed out
+    static constinit uint64_t reserved_;  // cells there is address space for; set before cells_
+    static constinit std::atomic<uint64_t> used_;  // cells that were ever used
     // (counter << 32) | (index + 1). On a cache line of its own: threads write it, while all check handles against the others.
     alignas(64) static constinit std::atomic<uint64_t> free_head_;
 };
 
-// Base of everything an application can hold.
+// The base class of all objects that have handles.
 class Object : public RefCounted {
 public:
     ~Object() override;
 
-    // The application's view: gives this object its cell with an API count of one, which takes over the caller's
+    // Gives this object a cell with an API count of one, which takes over the caller's
     // reference. Null, and the reference stays the caller's, when there is no memory. `handle` is null before.
     [[nodiscard]] void* expose(Kind kind);
     [[nodiscard]] void* handle() const { return cell_; }

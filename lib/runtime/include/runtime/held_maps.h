@@ -48,8 +48,8 @@ public:
         if (!map->has_failed())
             add(std::move(map));
     }
-    // Removes and returns one map at `pointer`; null when there is none. Of several, the newest that writes: what the host
-    // wrote becomes visible no later than the application expects.
+    // Removes and returns one map at `pointer`; null when there is none. Of several, the newest one for writing, so that the
+    // host's writes become visible no later than the application expects.
     [[nodiscard]] Ref<Map> take(const void* pointer) noexcept {
         Ref<Map>* found = nullptr;
         for (Ref<Map>* at = &first_; *at; at = &(*at)->next_held_)

@@ -1,5 +1,5 @@
-// ImageShape: what makes a memory object an image: its type, format, extents and pitches. An image's bytes are rows of a storage
-// like any buffer's, so that all image commands are commands on rectangles of bytes.
+// ImageShape: the type, format, extents and pitches of an image. An image's elements are rows of a storage,
+// like a buffer's bytes, so that all image commands are commands on rectangles of bytes.
 //
 // Values; any thread. Sizes and pitches are in bytes, extents in elements.
 #pragma once
@@ -29,7 +29,7 @@ inline constexpr cl_uint image_alignment_elements = 1;
 // elements whose bits are no power of two.
 [[nodiscard]] std::optional<uint32_t> element_bytes(const cl_image_format& format);
 
-// What kernels do with an image of a format: CL_MEM_READ_ONLY and so on, as clGetSupportedImageFormats is asked.
+// How kernels may use images of a format: the flags of clGetSupportedImageFormats.
 [[nodiscard]] std::vector<cl_image_format> supported_formats(cl_mem_flags flags, cl_mem_object_type type);
 [[nodiscard]] bool is_supported(const cl_image_format& format, cl_mem_object_type type);
 
@@ -65,8 +65,8 @@ struct ImageShape {
     [[nodiscard]] memory::StorageRect rect(const size_t* origin, const size_t* region) const;
 };
 
-// One element of `format` as clEnqueueFillImage makes it of a color: four floats, ints or unsigned ints, or one float for a
-// depth image.
+// Converts the color of clEnqueueFillImage (four floats, ints or unsigned ints, or one float for a depth image) to one element of
+// `format`.
 struct ImageElement {
     std::array<std::byte, 16> bytes{};
     uint32_t size = 0;

@@ -2,7 +2,7 @@
 // a reference to the current set, so freezing them costs one count.
 //
 // A kernel does not keep the buffers alive that are its arguments (the specification forbids it); a launch does.
-// Setting arguments of one kernel from several threads is the application's to avoid; all else is safe.
+// Several threads must not set arguments of one kernel at the same time; everything else is thread-safe.
 #pragma once
 
 #include <runtime/allocation.h>
@@ -12,7 +12,7 @@
 
 namespace polder::runtime {
 
-// What a kernel reaches through pointers in memory besides its arguments (clSetKernelExecInfo).
+// The allocations that a kernel may access through pointers in memory, besides its arguments (clSetKernelExecInfo).
 struct IndirectUses final : RefCounted {
     std::vector<KnownAddress> svm;      // CL_KERNEL_EXEC_INFO_SVM_PTRS
     std::vector<KnownAddress> unified;  // CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL
@@ -38,17 +38,17 @@ struct KernelArguments final : RefCounted {
         uint32_t index;  // of the argument
         uint32_t offset;  // within `packed`
         cl_mem buffer = nullptr;
-        // Without a buffer: what is there.
+        // The address, when there is no buffer.
         enum class Origin : uint8_t { null, svm, address } origin = Origin::null;
         KnownAddress address;
     };
-    // One to local memory, of which the launch gives it so many bytes.
+    // An argument that is a pointer to local memory, with its size in bytes.
     struct Local {
         uint32_t index;
         uint32_t offset;
         uint64_t bytes = 0;
     };
-    std::vector<std::byte> packed;  // as kernel_abi.h wants it; addresses are filled in at launch
+    std::vector<std::byte> packed;  // in the form of kernel_abi.h; the launch fills in addresses
     std::vector<Pointer> pointers;  // in order of their index, and so are
     std::vector<Local> locals;
     std::vector<bool> is_set;
@@ -56,8 +56,8 @@ struct KernelArguments final : RefCounted {
     Ref<const IndirectUses> indirect;  // null: nothing, as for most kernels
 };
 
-// Keeps the code of one kernel object alive while it executes. Each kernel object has its own, so that threads which launch
-// kernels of one program change no common count.
+// Keeps the code of one kernel object alive while it executes. Each kernel object has its own keeper, so that threads which launch
+// kernels of one program do not change a common reference count.
 struct CodeKeeper final : RefCounted {
     explicit CodeKeeper(Ref<DeviceCode> kept) : code(std::move(kept)) {}
     const Ref<DeviceCode> code;
@@ -99,11 +99,11 @@ public:
     [[nodiscard]] Result<const LoadedCode*> code(const KernelOnDevice& on) const;
     [[nodiscard]] Result<const LoadedCode*> code(const KernelOnDevice& on, const Size3& global,
                                                  const Size3& local) const;
-    // The work-group size for a launch of `global` work-items that names none.
+    // The work-group size for a launch of `global` work-items without a local size.
     [[nodiscard]] Result<Size3> suggest_local_size(const KernelOnDevice& on, const Device& device,
                                                    const Size3& global) const;
-    // The one to launch with where `local` was named or suggested: another one when the kernel cannot tell and it is
-    // faster. Prime sizes, and applications that ask for groups of one, get whole vectors.
+    // The work-group size to launch with when the application gave `local`. It is a different one when the kernel's results do not
+    // depend on the size and the other one is faster, so that groups of one work-item, or of a prime size, fill whole vectors.
     [[nodiscard]] Result<Size3> best_local_size(const KernelOnDevice& on, const Device& device, const Size3& global,
                                                 const Size3& local) const;
 
@@ -131,7 +131,7 @@ private:
     [[nodiscard]] Size3 choose(LocalSizeRules::Shape shape, const Device& device, const LoadedCode& code,
                                const Size3& global) const;
 
-    // What the last launch on a device found out, so that a repeated launch does not lock what the program's kernels share.
+    // The code of the last launch on a device, so that a repeated launch need not lock data that the program's kernels share.
     struct LastCode {
         const LoadedCode* general = nullptr;
         compiler::WorkGroups groups;  // of `special`

@@ -45,7 +45,7 @@ struct NdRange {
     Size3 local{1, 1, 1};
 };
 
-// What a launch executes. `keeper` keeps `code` alive.
+// The code that a launch executes. `keeper` keeps it alive.
 struct LaunchCode {
     CodeKeeper* keeper = nullptr;
     const LoadedCode* code = nullptr;
@@ -74,16 +74,16 @@ private:
     // For POLDER_TRACE.
     void trace(const memory::Execution& execution, driver::Timepoint done, std::span<const memory::Use> uses) const;
     friend class RecordedLaunch;
-    // Where the address of a buffer goes in the packed arguments, and how far the argument points behind its first byte: 0 but
-    // for addresses that the application gave.
+    // The offset of a buffer's address in the packed arguments, and the distance from the buffer's first byte to the address, which is
+    // 0 except for addresses that the application gave.
     struct ArgumentPlace {
         uint32_t offset = ~uint32_t{0};  // none: the kernel finds the address in memory
         uint64_t displacement = 0;
         const ImageShape* image = nullptr;  // of an image: its descriptor stands at `offset`
     };
     [[nodiscard]] ArgumentPlace place_of(size_t buffer) const;
-    // Puts what the kernel does to memory, and the place of each address, into the spans, which have room for every buffer.
-    // Returns how many.
+    // Writes the kernel's uses of memory, and the offset of each address, to the spans, which have room for every buffer.
+    // Returns how many there are.
     size_t list_uses(std::span<memory::Use> uses, std::span<ArgumentPlace> places) const;
     [[nodiscard]] driver::Timepoint launch(driver::Queue& queue, const driver::Submission& submission,
                                            std::span<const ArgumentPlace> places,

@@ -1,4 +1,4 @@
-// The work-group size of a launch whose application names none. Pure; any thread.
+// Chooses the work-group size of a launch without a local size. Pure; any thread.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@ struct LocalSizeRules {
     Size3 item_max{1, 1, 1};          // per dimension
     uint64_t preferred_multiple = 1;  // in x: the vector width, at most group_max
     uint32_t compute_units = 1;       // there should be work for each
-    // `uniform`: all groups have the same size. `any`: they may differ, which the kernel can see, so only where same
-    // ones would be poor. `unseen`: the kernel cannot tell.
+    // `uniform`: all groups must have the same size. `any`: sizes may differ, but the kernel can notice it, so they differ only where
+    // equal sizes would be slow. `unseen`: sizes may differ, and the kernel cannot notice it.
     enum class Shape : uint8_t { uniform, any, unseen } shape = Shape::uniform;
 };
 

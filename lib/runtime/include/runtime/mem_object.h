@@ -1,5 +1,5 @@
-// MemObject: a buffer, sub-buffer or image: a range of a storage, with what the application said when it made it.
-// Immutable but for maps and callbacks. Any thread.
+// MemObject: a buffer, sub-buffer or image: a range of a storage, with the properties that the application created it with.
+// Immutable, except for maps and callbacks. Any thread.
 #pragma once
 
 #include <base/mutex.h>
@@ -45,7 +45,7 @@ public:
     static Result<Ref<MemObject>> create_buffer(Ref<Context> context, cl_mem_flags flags, uint64_t size,
                                                 void* host_pointer, std::vector<cl_mem_properties> properties);
     static Result<Ref<MemObject>> create_sub_buffer(Ref<MemObject> parent, cl_mem_flags flags, ByteRange range);
-    // Bytes of a storage that others have as well: a range of an allocation (runtime/allocation.h), whose first byte is at
+    // A buffer of bytes that belong to another object: a range of an allocation (runtime/allocation.h), whose first byte is at
     // `host_pointer`.
     static Ref<MemObject> create_view(Ref<Context> context, Ref<memory::Storage> storage, cl_mem_flags flags,
                                       ByteRange range, void* host_pointer, std::vector<cl_mem_properties> properties);
@@ -58,7 +58,7 @@ public:
 
     [[nodiscard]] Context& context() const { return *context_; }
     [[nodiscard]] memory::Storage& storage() const { return *storage_; }
-    // What a sub-buffer is a part of, and what an image was created from.
+    // The buffer of a sub-buffer, or the object that an image was created from.
     [[nodiscard]] MemObject* parent() const { return parent_.get(); }
     // Null for buffers.
     [[nodiscard]] const ImageShape* image() const { return image_.get(); }
@@ -90,8 +90,8 @@ public:
     void cancel_map(MapRecord& record);
     // The unmap command that took the record failed: the bytes are still mapped, unless mapping them failed too.
     void return_map(Ref<MapRecord> record);
-    // Removes and returns one record of a map at `pointer`; null when there is none. Of several, the newest that writes:
-    // what the host wrote becomes visible no later than the application expects.
+    // Removes and returns one record of a map at `pointer`; null when there is none. Of several, the newest one for writing,
+    // so that the host's writes become visible no later than the application expects.
     [[nodiscard]] Ref<MapRecord> take_map(const void* pointer);
     [[nodiscard]] uint32_t map_count() const;
 

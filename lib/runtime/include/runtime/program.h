@@ -1,7 +1,8 @@
-// Program: source, a module in an intermediate language, binaries or linked objects, and per device what became of it.
+// Program: source, a module in an intermediate language, binaries or linked objects, and the result of the last build for each
+// device.
 //
-// Devices share one module, which is target-neutral, and those with the same target its code. With a callback of the application a build runs on a
-// thread of its own; the process's end waits for it. Any thread may call any function; callbacks run unlocked.
+// All devices share one module, which is target-neutral; devices with the same target share code. A build with a callback runs on its own
+// thread; the end of the process waits for it. Any thread may call any function; callbacks run unlocked.
 #pragma once
 
 #include <compiler/spirv.h>
@@ -17,7 +18,7 @@ namespace polder::runtime {
 
 class Program;
 
-// What compiling or linking a program gave. Shared by the devices that offer the same language.
+// The result of compiling or linking a program. Devices with the same language features share it.
 struct BuiltModule {
     std::shared_ptr<const compiler::Module> module;
     std::string options;  // the application's
@@ -26,12 +27,12 @@ struct BuiltModule {
     enum class WorkGroups : uint8_t { uniform, any } work_groups = WorkGroups::uniform;
 };
 
-// The form in which clGetProgramInfo hands out a BuiltModule.
+// The program binary of a BuiltModule, for clGetProgramInfo.
 [[nodiscard]] std::vector<std::byte> to_binary(const BuiltModule& built);
-// invalid_binary when it is not one of ours, damaged, or made for something else.
+// invalid_binary when it is not a binary of Polder, damaged, or made for another processor or version.
 [[nodiscard]] Result<BuiltModule> from_binary(std::span<const std::byte> bytes);
 
-// What happened last to a program on one device.
+// The last build of a program for one device.
 struct DeviceBuild {
     cl_build_status status = CL_BUILD_NONE;
     std::string options;
@@ -104,7 +105,7 @@ private:
     [[nodiscard]] const DeviceBuild* find_executable(const Device& device) const POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool has_valid_options(const BuildRequest& request) const;
     [[nodiscard]] Result<void> begin(const BuildRequest& request);
-    // `run`, leaving no build in progress whatever happens.
+    // Calls `run`, and ends the build also when `run` throws.
     [[nodiscard]] Result<void> run_or_fail(const BuildRequest& request);
     [[nodiscard]] Result<void> run(const BuildRequest& request);
     [[nodiscard]] Result<BuiltModule> make_module(const BuildRequest& request, const Device& device, std::string& log);

@@ -1,5 +1,5 @@
-// Queue: a command-queue. Orders commands and hands each to the memory layer and the driver when every event
-// it waits for has a timepoint ("submitted"), not when they are complete.
+// Queue: a command-queue. It orders commands, and hands each to the memory layer and the driver as soon as every event that
+// the command waits for is submitted (has a timepoint), not when these events are complete.
 //
 // An in-order queue has one driver queue. An out-of-order queue has several for each thread that uses it (queue_shard.h): a
 // command goes to the driver queue of its last dependency, or to one that has nothing to do, or to the next one.
@@ -8,6 +8,7 @@
 
 #include <base/function_ref.h>
 #include <base/mutex.h>
+#include <base/wait_list.h>
 #include <runtime/command.h>
 #include <runtime/context.h>
 #include <runtime/event.h>
@@ -67,8 +68,8 @@ public:
     // Waits for everything enqueued so far.
     void finish();
 
-    // Keeps `object` alive until everything submitted to this queue so far is complete. Called by
-    // Command::submit (lock held), after the operation was submitted; cheap when the object is the same as before.
+    // Keeps `object` alive until all operations submitted to this queue so far are complete. Called by
+    // Command::submit (with the lock), after the operation was submitted; cheap when the object is the same as before.
     // The analysis cannot see that Command::submit runs under the lock of the calling thread's shard.
     void keep_alive(const RefCounted& object, driver::Timepoint until) POLDER_NO_THREAD_SAFETY_ANALYSIS;
 
@@ -78,7 +79,7 @@ private:
     // Everything enqueued before a marker or a barrier.
     struct Earlier {
         std::vector<Ref<Event>> pending;
-        std::vector<driver::Timepoint> submitted;
+        WaitList submitted;
     };
 
     Queue(Ref<Context> context, Ref<Device> device, cl_command_queue_properties properties,
@@ -105,11 +106,10 @@ private:
     void hold_back(QueueShard& shard, const EnqueueRequest& request, const Earlier* earlier,
                    std::unique_ptr<Command> command, const Ref<Event>& event, ReadyList& ready)
         POLDER_REQUIRES(shard.mutex) POLDER_EXCLUDES(mutex_);
-    // The first `event_count` of `waits` are the events of the wait list.
-    Result<driver::Timepoint> submit_pending(const Command& command, std::vector<driver::Timepoint>& waits,
-                                             size_t event_count, Event& event);
-    Result<driver::Timepoint> submit(QueueShard& shard, const Command& command, std::vector<driver::Timepoint>& waits,
-                                     size_t event_count, Event* event) POLDER_REQUIRES(shard.mutex);
+    // `waits` requires the events of the wait list.
+    Result<driver::Timepoint> submit_pending(const Command& command, WaitList& waits, Event& event);
+    Result<driver::Timepoint> submit(QueueShard& shard, const Command& command, WaitList& waits, Event* event)
+        POLDER_REQUIRES(shard.mutex);
     // Whether a barrier that is not submitted holds back what the shard enqueues now. If not, shard.barrier is the barrier to
     // wait for.
     [[nodiscard]] bool is_behind_pending_barrier(QueueShard& shard) POLDER_REQUIRES(shard.mutex)
@@ -139,7 +139,7 @@ private:
     Mutex barrier_turn_;
 
     Mutex mutex_;
-    // Enqueued, not submitted (and some that are since), in order of enqueueing; the last one of an in-order queue.
+    // Commands that were not submitted at enqueue, in order; some are submitted by now. Only the last one for an in-order queue.
     std::vector<Ref<Event>> pending_ POLDER_GUARDED_BY(mutex_);
     std::atomic<bool> may_have_pending_{false};  // false: `pending_` is empty. Written under the mutex.
     size_t resolved_since_sweep_ POLDER_GUARDED_BY(mutex_) = 0;

@@ -8,6 +8,7 @@
 
 #include <base/completion.h>
 #include <base/mutex.h>
+#include <base/wait_list.h>
 #include <base/ref.h>
 
 #include <cstdint>
@@ -32,7 +33,7 @@ struct alignas(128) QueueShard final : Retried {
     Mutex mutex;
     std::vector<Stream> streams POLDER_GUARDED_BY(mutex);  // their number never changes
     uint32_t current_stream POLDER_GUARDED_BY(mutex) = 0;
-    std::vector<driver::Timepoint> waits POLDER_GUARDED_BY(mutex);  // of the command that is being submitted
+    WaitList waits POLDER_GUARDED_BY(mutex);  // of the command that is being submitted
 
     // What this shard knows of the queue's barriers: Queue::is_behind_pending_barrier brings it up to date.
     driver::Timepoint barrier POLDER_GUARDED_BY(mutex);

@@ -17,7 +17,7 @@ class RecordedOperation : public RefCounted {
 public:
     // Appends the byte ranges that the operation uses.
     virtual void add_uses(std::vector<memory::Use>& uses) const = 0;
-    // Submits the operation once, behind `waits`. `addresses[i]` is where the i-th of its uses begins in the device's memory.
+    // Submits the operation once, with `waits`. `addresses[i]` is the address of its i-th use in the device's memory.
     [[nodiscard]] virtual driver::Timepoint submit(const memory::Execution& execution, driver::Waits waits,
                                                    std::span<const DeviceAddress> addresses) const = 0;
 };

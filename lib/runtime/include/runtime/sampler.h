@@ -1,4 +1,4 @@
-// Sampler: how a kernel reads an image at coordinates. Immutable. Any thread.
+// Sampler: a cl_sampler, which says how a kernel reads an image at coordinates. Immutable. Any thread.
 #pragma once
 
 #include <runtime/context.h>
@@ -25,7 +25,7 @@ public:
     [[nodiscard]] Context& context() const { return *context_; }
     [[nodiscard]] const SamplerState& state() const { return state_; }
     [[nodiscard]] const std::vector<cl_sampler_properties>& properties() const { return properties_; }
-    // As kernels see it: OpenCL C's CLK_* bits.
+    // The kernel argument: OpenCL C's CLK_* bits.
     [[nodiscard]] uint64_t bits() const;
 
 private:

@@ -1,20 +1,20 @@
 // ScatteredReferences: a reference count that threads change without a shared cache line, for contexts and queues: every
 // buffer, queue and event holds a reference to a context, every event one to its queue.
 //
-// The count is scattered over shards; each thread has one, and with more threads than shards some share. A shard counts
-// the references taken and the references released, which only grow. While the application holds the handle, the sum is
-// not needed. Without a handle (`Mode::summed`), a thread that releases a reference adds up the shards: first all that
-// were released, then all that were taken. A reference that was alive between the two sums was taken before the second and
-// not released before the first, so equal sums mean that none was alive then, and none can be taken any more.
-// The scheme is that of percpu_ref in the Linux kernel, with the sums of a read indicator in place of its grace period.
+// The count is divided into shards. Each thread uses one shard; with more threads than shards, some threads share one. A shard counts
+// the references taken and the references released; both only grow. While the application has a handle, the sum is
+// not needed. Without a handle (`Mode::summed`), a thread that releases a reference adds up the shards: first all released
+// references, then all taken ones. A reference that existed between the two sums was taken before the second and
+// not released before the first. So equal sums mean that none existed then, and none can be taken any more.
+// The algorithm is that of percpu_ref in the Linux kernel, with the sums of a read indicator instead of its grace period.
 //
-// Giving up a reference and leaving `Mode::scattered` are Dekker's handshake: each writes (a counter, the mode) and then
-// reads what the other writes, sequentially consistent. So either the sum contains what was released, or the thread that
-// gave it up adds up again.
+// Releasing a reference and leaving `Mode::scattered` are Dekker's handshake: each writes (a counter, the mode) and then
+// reads what the other writes, sequentially consistent. So either the sum contains the release, or the thread that
+// released the reference computes the sum again.
 //
-// Counters are never freed, only used for another object: a thread that has released the last reference but one may
+// Counters are never freed, only reused for another object: a thread that has released the last reference but one may
 // still read the mode after another thread has destroyed the object. It then adds up the counters of the next object,
-// which does no harm.
+// which is harmless.
 // Any thread may call any function while it holds a reference.
 #pragma once
 

@@ -6,7 +6,7 @@
 
 namespace polder::runtime {
 
-// What the application and kernels see for an address that the memory layer has in `space`.
+// Converts an address of the memory layer in `space` to the address for the application and kernels.
 [[nodiscard]] uint64_t address_for_kernels(const Context& context, SpaceId space, DeviceAddress address);
 
 // Memory for `description`, pinned in its space, in the context's address map; the address is filled in. Arguments are valid.
@@ -39,8 +39,8 @@ struct PointerRange {
 [[nodiscard]] Result<PointerRange> find_range(const Context& context, const void* pointer, uint64_t size);
 
 [[nodiscard]] KnownAddress known_address(const Context& context, const void* pointer);
-// The whole allocation that the address is in now, for a kernel on a device that computes in `space`. Null when there is none
-// or such a kernel cannot follow the address.
+// The whole allocation that contains the address now, for a kernel on a device that computes in `space`. Null when there is none
+// or such a kernel cannot use the address.
 [[nodiscard]] Ref<MemObject> allocation_at(Context& context, const KnownAddress& address, SpaceId space);
 
 }  // namespace polder::runtime

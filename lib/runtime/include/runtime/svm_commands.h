@@ -1,5 +1,5 @@
-// Commands on allocations that are not those on buffers: clEnqueueSVMMap and clEnqueueSVMUnmap, which are maps of a storage, and
-// copies by a device with memory of its own from or to host memory that has to stay there.
+// Commands on allocations without a counterpart for buffers: clEnqueueSVMMap and clEnqueueSVMUnmap, which map a storage, and
+// copies by a device with its own memory from or to host memory that must not move.
 //
 // The other commands on allocations are those on buffers (buffer_commands.h): Allocation::view makes a buffer of their bytes.
 #pragma once

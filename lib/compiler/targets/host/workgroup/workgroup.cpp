@@ -1,14 +1,15 @@
+// Runs the steps that workgroup.h lists, in their order.
 #include "workgroup.h"
 
-#include "hoisting.h"
-#include "lowering.h"
-#include "simplify.h"
+#include "targets/host/workgroup/frame/lowering.h"
+#include "targets/host/workgroup/frame/simplify.h"
 #include "targets/host/workgroup/regions/cuts.h"
-#include "targets/host/workgroup/regions/regions.h"
+#include "targets/host/workgroup/regions/work_item_loops.h"
 #include "targets/host/workgroup/vectorizer/lane_code.h"
 #include "targets/host/workgroup/vectorizer/lane_dimension.h"
 #include "targets/host/workgroup/vectorizer/vectorizer.h"
-#include "uniformity.h"
+#include "targets/host/workgroup/work_items/hoisting.h"
+#include "targets/host/workgroup/work_items/uniformity.h"
 
 #include <algorithm>
 #include <bit>

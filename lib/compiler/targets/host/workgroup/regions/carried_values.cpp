@@ -1,8 +1,10 @@
+// `place` decides for each value that is live at some cut: recompute (at most a few cheap instructions), register (uniform),
+// or array (varying). The arrays lie in `scratch` one after another, the largest alignment first.
 #include "carried_values.h"
 
-#include "targets/host/workgroup/abi.h"
+#include "targets/host/workgroup/frame/abi.h"
 #include "targets/host/workgroup/vectorizer/vectorizer.h"
-#include "targets/host/workgroup/work_item_functions.h"
+#include "targets/host/workgroup/work_items/work_item_functions.h"
 
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -41,7 +43,7 @@ bool is_cheap(const llvm::Instruction& instruction) {
 
 llvm::Type* memory_type(llvm::Type* type) { return type->isIntOrIntVectorTy(1) ? type->getWithNewBitWidth(8) : type; }
 
-} // namespace
+}  // namespace
 
 CarriedValues::CarriedValues(const LoweredKernel& kernel, const Uniformity& uniformity, const Cuts& cuts,
                              const Regions& regions)
@@ -253,4 +255,4 @@ llvm::Value* CarriedValues::recompute(llvm::IRBuilder<>& at, llvm::Instruction& 
     return at.Insert(copy, value.getName());
 }
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

@@ -1,38 +1,43 @@
-// What lives across a cut, and where: uniform values in a register, private variables and varying values in arrays over
-// the work-items in `scratch`, in order of alignment; what is cheap to compute again is kept nowhere.
+// Values that live across a cut, and where they are kept. A uniform value is in a register. Private variables and varying values
+// are in arrays over the work-items in `scratch`, in order of alignment. A value that is cheap to compute again is not kept.
 #pragma once
 
 #include "liveness.h"
 #include "region.h"
-#include "regions.h"
-#include "targets/host/workgroup/lowering.h"
+#include "targets/host/workgroup/frame/lowering.h"
 
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/Transforms/Utils/ValueMapper.h>
 
 namespace polder::compiler::workgroup {
 
+// Memory that the loops over work-items need.
+struct RegionStatistics {
+    uint64_t scratch_bytes_per_work_item = 0;
+    uint64_t private_bytes_per_work_item = 0;
+};
+
 class CarriedValues {
 public:
-    // Gives everything its place; the addresses are computed in the prologue.
+    // Assigns a place to each value; the addresses are computed in the prologue.
     CarriedValues(const LoweredKernel& kernel, const Uniformity& uniformity, const Cuts& cuts, const Regions& regions);
 
     [[nodiscard]] const RegionStatistics& statistics() const { return statistics_; }
     [[nodiscard]] llvm::SmallVector<llvm::Instruction*> live_in(const llvm::BasicBlock& block) const {
         return liveness_.live_in(block);
     }
-    // Private variables whose contents live across a cut, and whether one's do not.
+    // The private variables whose contents live across a cut; `stays`: the contents of `variable` do not.
     [[nodiscard]] llvm::ArrayRef<llvm::AllocaInst*> crossing() const { return crossing_.getArrayRef(); }
     [[nodiscard]] bool stays(const llvm::AllocaInst* variable) const { return stays_.contains(variable); }
     [[nodiscard]] bool has_staying() const { return !stays_.empty(); }
-    // A byte per work-item: has not returned. Null: none can return early.
+    // One byte per work-item: 1 until the work-item returns. Null when none can return early.
     [[nodiscard]] llvm::Value* alive() const { return alive_; }
 
     // The register of a uniform value that lives across a cut, or null.
     [[nodiscard]] llvm::AllocaInst* uniform_slot(const llvm::Value* value) const {
         return uniform_slots_.lookup(value);
     }
-    // A variable of the function; `registers` are to be promoted at the end.
+    // Makes a variable of the function. The caller promotes all `registers` to SSA values at the end.
     llvm::AllocaInst* make_register(llvm::Type* type, const llvm::Twine& name);
     // The same in memory, for loops whose lanes share it.
     llvm::AllocaInst& make_shared(llvm::Type* type, const llvm::Twine& name);
@@ -59,7 +64,7 @@ private:
     void place_arrays(llvm::SmallVector<llvm::Instruction*, 16> values);
     void answer_scratch_bytes(llvm::IRBuilder<>& at);
     // Whether the contents of `variable` may live across a cut: it is used in two regions, in one that may
-    // be entered again, or where we cannot see.
+    // be entered again, or its address escapes.
     bool crosses_cut(const llvm::AllocaInst& variable) const;
     // The number of instructions, or -1.
     int recompute_cost(const llvm::Value* value);

@@ -1,6 +1,9 @@
+// For each block, NextCuts computes by data flow which cuts may come next. A uniform branch whose successors differ in this is
+// made a cut, unless a divergent branch before it lets only some work-items reach it (is_partial). Each new cut may
+// make another branch decisive, so the search repeats until nothing changes.
 #include "cuts.h"
 
-#include "targets/host/workgroup/work_item_functions.h"
+#include "targets/host/workgroup/work_items/work_item_functions.h"
 
 #include <llvm/ADT/BitVector.h>
 #include <llvm/ADT/PostOrderIterator.h>
@@ -37,8 +40,8 @@ public:
         }
     }
 
-    // Whether it depends on `block`'s branch what comes next. A successor after which nothing comes (the default of a switch that
-    // names all cases) has no part in that.
+    // Whether the branch of `block` decides which cut comes next. A successor that reaches neither a cut nor the return (the
+    // default of a switch that has all cases) does not count.
     [[nodiscard]] bool decides(llvm::BasicBlock& block) const {
         llvm::BitVector first(bits_);
         for (llvm::BasicBlock* successor : llvm::successors(&block)) {

@@ -1,12 +1,12 @@
-// Where the work-items of a group meet: *cuts* are blocks that hold nothing but a terminator and are executed
-// once per work-group, between the regions that are executed once per work-item.
+// Cuts: the places where all work-items of a group meet. A cut is a block that contains only a terminator. It is executed
+// once per work-group, between the regions, which are executed once per work-item.
 //
-// Every barrier is a cut. So is a branch with a uniform condition that decides which barrier (or the
-// return) comes next: executed once, it keeps loops and conditionals around barriers out of the
-// work-item loops. Such a branch is a cut only where all work-items that still run arrive together.
+// Every barrier is a cut. A branch with a uniform condition is one as well when it decides which barrier (or the
+// return) comes next: then loops and conditionals around barriers run once per work-group, outside of the loops over
+// work-items. Such a branch is a cut only where all work-items that have not returned arrive together.
 #pragma once
 
-#include "targets/host/workgroup/uniformity.h"
+#include "targets/host/workgroup/work_items/uniformity.h"
 
 #include <llvm/ADT/SetVector.h>
 
@@ -14,12 +14,12 @@ namespace polder::compiler::workgroup {
 
 using Cuts = llvm::SetVector<llvm::BasicBlock*>;
 
-// Puts every barrier into a block of its own, the first half of placing cuts; afterwards analyse the
-// uniformity, then call `place_cuts`. Returns these blocks, without the barriers.
+// First step: puts every barrier into its own block, then removes the barriers. Returns these blocks. The caller then analyses the
+// uniformity and calls `place_cuts`.
 [[nodiscard]] Cuts split_at_barriers(llvm::Function& function);
 
-// Adds the uniform branches that decide between barriers. Afterwards every successor of a cut is a block
-// with that cut as its only predecessor, and without phis.
+// Second step: adds the uniform branches that decide between barriers. Afterwards the only predecessor of each successor of a
+// cut is that cut, and the successors have no phis.
 void place_cuts(llvm::Function& function, const Uniformity& uniformity, Cuts& cuts);
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

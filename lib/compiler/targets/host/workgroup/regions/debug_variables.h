@@ -1,5 +1,5 @@
-// The debug records of a kernel's variables after a cut. Those of the region before describe the last
-// work-item there: a variable that has one value all along gets it again, any other is not available.
+// The debug records of a kernel's variables after a cut. The records before the cut describe the last work-item of the region
+// there. So after it, a variable with a single value gets a new record, and every other variable is marked as not available.
 #pragma once
 
 #include <llvm/ADT/DenseMap.h>
@@ -15,8 +15,8 @@ public:
     // `body`: as it is before regions are made of it; alive as long as this.
     explicit DebugVariables(llvm::ArrayRef<llvm::BasicBlock*> body);
 
-    // Ends `entry`, the first block of a region, with what is known there. `here`: a value of the body in that block, or
-    // null.
+    // Appends the records to `entry`, the first block of a region. `here` returns the value in that block that replaces a value
+    // of the body, or null.
     void describe(llvm::BasicBlock& entry, llvm::function_ref<llvm::Value*(llvm::Value*)> here) const;
 
 private:

@@ -1,6 +1,6 @@
 #include "liveness.h"
 
-#include "targets/host/workgroup/work_item_functions.h"
+#include "targets/host/workgroup/work_items/work_item_functions.h"
 
 #include <llvm/ADT/PostOrderIterator.h>
 #include <llvm/IR/CFG.h>

@@ -1,7 +1,7 @@
 // Which instructions' values are live at the start of each block of a function.
 //
-// Left out are values computed in the prologue (available everywhere), static allocas and local ids. The
-// data-flow iteration is the textbook one over bit vectors, restricted to values used outside of their
+// Values of the prologue (which are available everywhere), static allocas and local ids are left out. The
+// data-flow analysis is the usual one over bit vectors, for the values that are used outside of their
 // block.
 #pragma once
 

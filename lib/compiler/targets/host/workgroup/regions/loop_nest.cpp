@@ -1,3 +1,5 @@
+// The loops' counters are the local ids. For sub-groups, the ids of a work-item are computed from its linear number, which is cheap
+// when a sub-group lies within one row.
 #include "loop_nest.h"
 
 #include <bit>
@@ -11,7 +13,7 @@ llvm::BasicBlock* make_block(const LoweredKernel& kernel, const llvm::Twine& nam
     return llvm::BasicBlock::Create(kernel.function->getContext(), name, kernel.function);
 }
 
-// Unrolling or unswitching a loop over work-items costs code, and gains nothing.
+// Unrolling or unswitching a loop over work-items makes the code larger but not faster.
 llvm::SmallVector<llvm::Metadata*, 4> plain_loop_properties(llvm::LLVMContext& context) {
     const auto property = [&](llvm::StringRef name) {
         return llvm::MDNode::get(context, llvm::MDString::get(context, name));
@@ -38,7 +40,7 @@ llvm::PHINode* make_counter(llvm::BasicBlock& head, llvm::BasicBlock& from, cons
     return counter;
 }
 
-// Ends the loop in `latch` with its next round; the branch is left to the caller.
+// Increments the counter in `latch`; the caller adds the branch.
 llvm::Value* count_on(llvm::PHINode& counter, llvm::BasicBlock& latch, uint64_t step) {
     llvm::IRBuilder<> at(&latch);
     llvm::Value* next = at.CreateAdd(&counter, at.getInt64(step), "", true, true);

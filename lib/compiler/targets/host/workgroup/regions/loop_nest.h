@@ -1,13 +1,13 @@
-// The loops over work-items that the code of a region is put into.
+// The loops over work-items around the code of a region.
 //
-// One nest over the three dimensions for ordinary code. Code in which sub-groups do something together has a loop over
-// sub-groups, and inside two loops over the work-items of one, for the vectorizer to turn each into one passage of lanes:
-// the first for whole sub-groups; the second for any, whose missing work-items skip the body. The vectorizer takes the
-// second as well where the first would rest on something that does not hold.
+// Ordinary code is put into a nest of three loops, one for each dimension. Code with sub-group functions is put into a loop over
+// sub-groups, which contains two loops over the work-items of one sub-group; the vectorizer replaces each by straight code for all
+// lanes. The first is for whole sub-groups. The second is for any sub-group: missing work-items skip the body. It is also
+// used for a whole sub-group when an assumption of the first does not hold.
 #pragma once
 
-#include "targets/host/workgroup/lowering.h"
-#include "targets/host/workgroup/work_item_functions.h"
+#include "targets/host/workgroup/frame/lowering.h"
+#include "targets/host/workgroup/work_items/work_item_functions.h"
 
 namespace polder::compiler::workgroup {
 
@@ -20,7 +20,7 @@ struct LoopNest {
     llvm::Value* index = nullptr;  // of the work-item in its group
 };
 
-// In both: `preheader` gets the branch into the loops, and `done`, without a terminator, follows them.
+// In both: `preheader` gets the branch into the loops; control leaves them to `done`, which has no terminator yet.
 struct ItemLoops {
     LoopNest nest;
     llvm::BasicBlock* done = nullptr;
@@ -33,7 +33,7 @@ struct SubGroupLoops {
 };
 [[nodiscard]] SubGroupLoops make_sub_group_loops(const LoweredKernel& kernel, llvm::BasicBlock& preheader);
 
-// Of the innermost loop: it is the vectorizer's, by `tag`; `access_group` null: nothing is promised of its accesses.
+// Marks the innermost loop for the vectorizer. `access_group`: the accesses that do not depend on other iterations; may be null.
 void tag_loop(const LoopNest& nest, const char* tag, llvm::MDNode* access_group);
 
 }  // namespace polder::compiler::workgroup

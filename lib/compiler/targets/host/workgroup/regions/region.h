@@ -1,7 +1,7 @@
 // The regions of a kernel: the code between cuts.
 //
-// A region is all that is reachable from one entry (the kernel's, or a successor of a cut) up to the next cuts, so
-// that blocks may be in several. Blocks stay the kernel's.
+// A region is all code that is reachable from one entry (the kernel's, or a successor of a cut) without passing a cut. A
+// block may be in several regions. The blocks are not copied here: they belong to the kernel.
 #pragma once
 
 #include "cuts.h"
@@ -43,4 +43,4 @@ private:
     bool has_early_return_ = false;
 };
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

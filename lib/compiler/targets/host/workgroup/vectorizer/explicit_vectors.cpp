@@ -12,10 +12,10 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
-// Such a vector is not taken apart, since each of its elements would be a gather for lanes.
+// Vectors of at least this size stay whole: split, each element would be a gather.
 constexpr unsigned wide_vector_elements_min = 8;
 
-// What an instruction works on; null when that is no vector.
+// The vector type that an instruction operates on; null when there is none.
 const llvm::FixedVectorType* vector_type_of(const llvm::Instruction& instruction) {
     const llvm::Type* type = llvm::isa<llvm::StoreInst>(instruction) || llvm::isa<llvm::CmpInst>(instruction)
                                  ? instruction.getOperand(0)->getType()
@@ -29,13 +29,13 @@ bool is_first_element(const llvm::Value* index) {
     return constant != nullptr && constant->isZero();
 }
 
-// Of no use among single elements.
+// Instructions that only move elements, which single elements do not need.
 bool only_moves_elements(const llvm::Instruction& instruction) {
     if (const auto* extract = llvm::dyn_cast<llvm::ExtractElementInst>(&instruction))
         return !is_first_element(extract->getIndexOperand());
     if (const auto* insert = llvm::dyn_cast<llvm::InsertElementInst>(&instruction))
         return !is_first_element(insert->getOperand(2)) || !llvm::isa<llvm::UndefValue>(insert->getOperand(0));
-    // A vector of three is one of four with something behind it.
+    // A vector of three elements is stored as one of four.
     const auto* shuffle = llvm::dyn_cast<llvm::ShuffleVectorInst>(&instruction);
     return shuffle != nullptr && !shuffle->isIdentity() && !shuffle->isIdentityWithExtract() &&
            !shuffle->isIdentityWithPadding();

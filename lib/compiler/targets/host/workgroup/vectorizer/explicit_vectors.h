@@ -1,5 +1,5 @@
-// The vectors that a program works on by itself. Lanes need them taken apart into their elements; here is when they are better
-// left whole, and what is lost where they are not.
+// Explicit vectors: vector types in the kernel's source, such as float4. When work-items become lanes, such a vector is
+// split into its elements. These functions estimate when it is better to keep the vectors and have no lanes.
 #pragma once
 
 #include <llvm/ADT/ArrayRef.h>
@@ -11,11 +11,11 @@ class LoopInfo;
 
 namespace polder::compiler::workgroup {
 
-// Whether the loops mostly access vectors that fill the registers by themselves.
+// Whether most accesses in the loops are of explicit vectors that fill a register.
 [[nodiscard]] bool use_wide_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::LoopInfo& loops);
 
-// How many instructions less one work-item takes while its vectors are whole; blocks weigh as in lane_cost.
-// `register_elements`: so many of 32 bits fit into a register.
+// How many instructions one work-item saves while its vectors are whole. Blocks are weighted as in lane_cost.
+// `register_elements`: 32-bit elements of a vector register.
 [[nodiscard]] double saved_by_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::LoopInfo& loops,
                                       unsigned register_elements);
 

@@ -1,3 +1,5 @@
+// Addresses are compared by their base without constant offsets: two accesses with the same base and type are neighbours, and their
+// offsets show which member of a structure each accesses.
 #include "lane_access.h"
 
 #include <algorithm>
@@ -34,7 +36,7 @@ std::tuple<const llvm::Value*, const llvm::Type*, unsigned> key_of(const llvm::I
     return {base, llvm::getLoadStoreType(&access), access.getOpcode()};
 }
 
-} // namespace
+}  // namespace
 
 const LaneAccesses::Block& LaneAccesses::block_of(llvm::BasicBlock& block) {
     std::unique_ptr<Block>& known = blocks_[&block];
@@ -79,7 +81,7 @@ void LaneAccesses::find_group(llvm::Instruction& instruction, LaneAccess& access
         latest = std::max(latest, number);
         group.push_back(member->access);
     }
-    // Stores are done at once, where the last one is: no other access may come between them.
+    // A group's stores are emitted at the position of the last one, so there must be no other access between them.
     if (is_store && latest - earliest >= group.size())
         return;
     access.member = (place.offset - first->offset) / element_bytes;
@@ -173,4 +175,4 @@ void store_group(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values
     builder.CreateAlignedStore(builder.CreateShuffleVector(all, sources), first, align);
 }
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

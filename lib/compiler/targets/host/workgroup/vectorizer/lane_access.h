@@ -1,9 +1,9 @@
-// Where the lanes of one load or store access memory, and how to access places that are a constant step apart: structures, vectors
-// of two to eight elements, every second number, rows backwards.
+// Which addresses the lanes of one load or store access, and how to access addresses that are a constant step apart: structures,
+// vectors of two to eight elements, every second number, rows backwards.
 //
-// Such places are loaded together with what lies between them and sorted out in registers. Accesses of one block to
-// the same structures are a group: all begin at the structures' first member that is accessed, so that LLVM finds their
-// loads to be the same ones. Stores need the whole group, since what lies between must stay as it is.
+// Such elements are loaded together with the elements between them, and separated in registers. Accesses of one block to
+// the same structures are an interleave group: all its loads begin at the first member that is accessed, so that LLVM can merge
+// them. A store is possible only for a whole group, because the bytes between must not change.
 #pragma once
 
 #include "lane_shape.h"
@@ -16,19 +16,19 @@
 
 namespace polder::compiler::workgroup {
 
-// More than so many elements from lane to lane are accessed one by one.
+// Lanes that are more elements apart are accessed one by one.
 inline constexpr int64_t lane_step_max = 8;
 
 struct LaneAccess {
-    // In elements from lane to lane; never 0 (places that are the same for all lanes have no step), 1 when they are consecutive.
+    // Elements from one lane to the next: 1 when the lanes are consecutive, never 0 (a uniform address is no LaneAccess).
     int64_t step = 0;
     int64_t stride = 0;  // the same in bytes
-    bool is_certain = false;  // else the code has to ask
-    // Elements, in the order of their places, that accesses of the same block use out of each `step`: which of them this is,
-    // and how far the last is from the first.
+    bool is_certain = false;  // when false, the code checks the step at run time
+    // Within the interleave group: the number of this element, counted from the first one that is accessed, and the distance
+    // from the first to the last.
     int64_t member = 0;
     int64_t span = 0;
-    llvm::SmallVector<llvm::Instruction*, 4> group;  // by place; this alone when the others are of no use
+    llvm::SmallVector<llvm::Instruction*, 4> group;  // by address; only this access when it is in no group
 
     bool takes_mask = false;  // consecutive, and the processor has an instruction for some of the lanes
 
@@ -36,7 +36,7 @@ struct LaneAccess {
     [[nodiscard]] bool is_whole_group() const { return static_cast<int64_t>(group.size()) == step; }
 };
 
-// The accesses of one loop's blocks, which stay as they are as long as this lives: each is looked at once.
+// The accesses of one loop. Each block is examined once, so the blocks must not change while this object lives.
 class LaneAccesses {
 public:
     // `guesses`: shapes that are likely.
@@ -44,7 +44,7 @@ public:
                  const llvm::TargetTransformInfo& target)
         : shapes_(shapes), guesses_(guesses), lanes_(lanes), target_(target) {}
 
-    // Of a load or store; nothing where places differ without a pattern or by more than `lane_step_max`.
+    // For a load or store; nothing when the addresses of the lanes have no constant step, or one above `lane_step_max`.
     [[nodiscard]] std::optional<LaneAccess> of(llvm::Instruction& instruction);
 
 private:
@@ -74,11 +74,11 @@ private:
 // How far one of a group is from another.
 [[nodiscard]] int64_t elements_between(const llvm::Instruction& from, const llvm::Instruction& to);
 
-// `first`: the first lane's place. Reads nothing beyond the places of the group's first and last elements.
+// `first`: the first lane's address. Reads no byte before the group's first element or after its last.
 [[nodiscard]] llvm::Value* load_with_step(llvm::IRBuilder<>& builder, llvm::LoadInst& load, const LaneAccess& access,
                                           llvm::Value* first, unsigned lanes);
 
-// The vectors of a whole group, by member; `first`: the first lane's place of the first member.
+// Stores the vectors of a whole group, in the order of members. `first`: the address of the first lane's first member.
 void store_group(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values, llvm::Value* first,
                  llvm::Align align);
 

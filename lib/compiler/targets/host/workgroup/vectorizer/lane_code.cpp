@@ -1,3 +1,5 @@
+// One function for each kind of instruction. An instruction without a vector form is copied for each lane behind a check of the
+// lane's mask bit (emit_lane_by_lane). Flags that hold only under a guard are dropped from copies that run for all lanes.
 #include "lane_code.h"
 
 #include <llvm/Analysis/ConstantFolding.h>
@@ -93,8 +95,8 @@ llvm::Value* LaneCode::emit_scalar(llvm::Instruction& instruction, llvm::Value* 
     return builder_.Insert(copy, instruction.getName());
 }
 
-// What LLVM derived about a value from the guards before it holds for the work-items that pass them. As a strided value it is computed
-// for the first lane, which may not be one of these; as a vector, LLVM takes the guard of those that it holds for away.
+// Flags that LLVM derived from a guard before the instruction hold only for work-items that pass the guard. The copy runs for all
+// lanes, or for a first lane that may not pass the guard, so these flags are dropped.
 llvm::Instruction* LaneCode::clone_for_all(const llvm::Instruction& instruction) {
     if (const auto* either = llvm::dyn_cast<llvm::PossiblyDisjointInst>(&instruction); either && either->isDisjoint())
         return llvm::BinaryOperator::CreateAdd(either->getOperand(0), either->getOperand(1));
@@ -106,7 +108,7 @@ llvm::Instruction* LaneCode::clone_for_all(const llvm::Instruction& instruction)
     return copy;
 }
 
-// When no lane is active, reads a dummy, divides by one.
+// The scalar copy may run when no lane is active: then it reads a dummy variable, or divides by one.
 void LaneCode::make_harmless(llvm::Instruction& copy, llvm::Value* mask) {
     llvm::Value* active = any(mask);
     if (llvm::isa<llvm::LoadInst>(copy)) {
@@ -211,7 +213,7 @@ void LaneCode::emit_lane_by_lane(llvm::Instruction& instruction, llvm::Value* ma
                                    !shapes_.of(operand.get()).is_uniform();
         operands.push_back(is_lane_value ? vector(operand.get()) : scalar(operand.get()));
     }
-    // One branch around all of them, where no lane is active: what is called so is rare.
+    // One branch skips all lanes when none is active, because such calls are often on rare paths.
     llvm::BasicBlock* const skipped_from = builder_.GetInsertBlock();
     llvm::BasicBlock* none = nullptr;
     if (mask) {

@@ -1,10 +1,10 @@
-// Makes the instructions of a loop's vector form, and maps each value of the loop to its form there: a scalar for
-// what is uniform or strided (the first lane's), a vector for the rest.
+// Writes the vector form of a loop's instructions. For each value of the loop it knows the replacement: one scalar for a uniform or
+// strided value (the first lane's value), a vector for a varying one.
 #pragma once
 
 #include "lane_access.h"
 #include "lane_plan.h"
-#include "targets/host/workgroup/sub_group_functions.h"
+#include "targets/host/workgroup/work_items/sub_group_functions.h"
 
 #include <llvm/IR/IRBuilder.h>
 #include <set>
@@ -12,7 +12,7 @@
 
 namespace polder::compiler::workgroup {
 
-// Up to so many lanes access memory faster one by one than with a gather or scatter.
+// Up to this many lanes, accesses one by one are faster than a gather or scatter.
 inline constexpr unsigned accessed_one_by_one_max = 8;
 
 // The lanes of a loop over the work-items of one sub-group.
@@ -106,4 +106,4 @@ private:
     std::set<std::string> serial_calls_;
 };
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

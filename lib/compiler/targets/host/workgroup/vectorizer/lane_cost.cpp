@@ -24,7 +24,7 @@ double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address
     if (!access || (llvm::isa<llvm::StoreInst>(instruction) && access->step > 1 && !access->is_whole_group()))
         return cost_of_access(LanePlaces::apart, width, is_masked);
     const bool is_asked = !access->is_certain || (is_masked && !access->takes_mask);
-    // As many vectors as the step has elements, and as many shuffles, for all of the group.
+    // For the whole interleave group: as many vectors as the step has elements, and as many shuffles.
     const double together =
         access->step > 1 ? 2.0 * static_cast<double>(access->step) / static_cast<double>(access->group.size()) : 1.0;
     return together + (is_asked ? question : 0);

@@ -1,7 +1,7 @@
-// Whether lanes pay: a loop over work-items whose lanes mostly access memory at places apart from each other is
-// faster one work-item at a time.
+// Estimates whether a loop over work-items is faster with lanes. It is not when most accesses of neighbouring lanes are
+// not consecutive.
 //
-// Estimates in instructions of one work-item. What a gather costs is measured (decision 13): 11 ns, ten times a load.
+// The unit of the estimates is one instruction of one work-item. A gather was measured (decision 13): 11 ns, ten times a load.
 #pragma once
 
 #include "lane_access.h"
@@ -9,22 +9,22 @@
 
 namespace polder::compiler::workgroup {
 
-// How the places that neighbouring lanes access lie.
+// Whether neighbouring lanes access the same address, consecutive ones, or others.
 enum class LanePlaces : uint8_t { same, consecutive, apart };
 
-// A load or store of all lanes. A masked one cannot be taken apart into one for each lane.
+// The cost of a load or store of all lanes. One under a mask cannot be split into accesses for each lane.
 [[nodiscard]] double cost_of_access(LanePlaces places, unsigned lanes, bool is_masked);
 
-// How much a block counts that is `depth` loops deep.
+// How often a block inside of `depth` loops is assumed to run.
 [[nodiscard]] double weight_of_block(unsigned depth);
 
-// What has a form for vectors; other calls are made lane by lane.
+// Whether there is a vector form of `instruction`; other instructions are repeated for each lane.
 [[nodiscard]] bool is_vector_instruction(const llvm::Instruction& instruction);
 
-// Of all work-items of one vector, in one passage.
+// For one iteration of the vector loop, which runs all work-items of one vector.
 struct LaneCosts {
     double lanes = 0;
-    double one_by_one = 0;  // vectors taken apart
+    double one_by_one = 0;  // of the same work-items, one after the other
 
     [[nodiscard]] double gain() const { return one_by_one - lanes; }
 };
@@ -32,4 +32,4 @@ struct LaneCosts {
 [[nodiscard]] LaneCosts costs_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
                                  unsigned width);
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

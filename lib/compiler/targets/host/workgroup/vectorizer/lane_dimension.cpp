@@ -1,7 +1,9 @@
+// For each dimension, class Steps computes how each value changes from one work-item to the next, as lane_shape does after the
+// choice but more simply, since a wrong result only costs time. The dimension with the lowest estimated cost is chosen.
 #include "lane_dimension.h"
 
 #include "lane_cost.h"
-#include "targets/host/workgroup/work_item_functions.h"
+#include "targets/host/workgroup/work_items/work_item_functions.h"
 
 #include <algorithm>
 #include <bit>
@@ -199,7 +201,7 @@ double cost_of(llvm::ArrayRef<llvm::BasicBlock*> blocks, const llvm::LoopInfo& l
     return cost;
 }
 
-} // namespace
+}  // namespace
 
 std::array<unsigned, 3> choose_loop_order(llvm::Function& function, const Extent& local_size, unsigned lanes_max) {
     std::array<uint64_t, 3> sizes{};
@@ -228,4 +230,4 @@ std::array<unsigned, 3> choose_loop_order(llvm::Function& function, const Extent
     return best == 1 ? std::array{1U, 0U, 2U} : std::array{2U, 0U, 1U};
 }
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

@@ -1,11 +1,11 @@
 // Which dimension of a work-group becomes lanes.
 //
-// Neighbours in x most often access neighbouring memory, but not where a program takes get_global_id(0) for a row,
-// and x may be narrow. For groups of known size, each dimension's cost is estimated from how the addresses of the
-// kernel's accesses change along it; lane_cost has the prices.
+// Neighbours in x most often access neighbouring memory. It is different when a program uses get_global_id(0) as the number of a
+// row, or when the work-group is narrow in x. For groups of known size, the cost of each dimension is estimated from how the
+// addresses of the kernel's accesses change along it; lane_cost.h has the costs.
 #pragma once
 
-#include "targets/host/workgroup/lowering.h"
+#include "targets/host/workgroup/frame/lowering.h"
 
 namespace polder::compiler::workgroup {
 
@@ -14,4 +14,4 @@ namespace polder::compiler::workgroup {
 [[nodiscard]] std::array<unsigned, 3> choose_loop_order(llvm::Function& function, const Extent& local_size,
                                                         unsigned lanes_max);
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

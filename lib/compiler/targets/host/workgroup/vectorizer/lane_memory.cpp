@@ -1,5 +1,6 @@
-// Loads and stores of lanes: together where their places follow each other with a constant step, each on its own elsewhere.
-// Where that is only likely, or holds only while all lanes are active, the code asks; a gather costs ten loads.
+// Loads and stores of lanes: one vector access where the addresses have a constant step, otherwise one access for each lane.
+// Where the constant step is only likely, or holds only while all lanes are active, the code checks at run time and has
+// both forms, because a gather costs as much as ten loads.
 #include "lane_access.h"
 #include "lane_code.h"
 
@@ -9,7 +10,7 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
-// `load` comes first of all, and nothing is written until the last of them.
+// Whether `load` is the first of `loads`, and no instruction writes to memory before the last one.
 bool is_first_of_undisturbed(const llvm::Instruction& load, llvm::ArrayRef<llvm::Instruction*> loads) {
     size_t seen = 0;
     for (const llvm::Instruction* next = &load; next != nullptr; next = next->getNextNode()) {
@@ -35,7 +36,7 @@ llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
     llvm::Value* condition = condition_of(*access, address, mask);
     if (condition == nullptr)
         return load_row(load, *access, first_place(*access, address), mask);
-    // One question for all members of the structures, where nothing is written between their loads.
+    // One check for all loads of the interleave group, when no instruction writes to memory between them.
     llvm::SmallVector<llvm::Instruction*, 4> group{&load};
     if (is_first_of_undisturbed(load, access->group))
         group = access->group;
@@ -71,7 +72,7 @@ void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
     llvm::Value* value = store.getValueOperand();
     llvm::Value* to = store.getPointerOperand();
     if (!mask && shapes_.of(to).is_uniform()) {
-        // The last work-item's is what remains.
+        // All work-items store to one address: the last one's value remains.
         llvm::Value* last =
             shapes_.of(value).is_uniform() ? scalar(value) : builder_.CreateExtractElement(vector(value), width_ - 1);
         builder_.CreateAlignedStore(last, scalar(to), store.getAlign());
@@ -101,7 +102,7 @@ void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
     builder_.SetInsertPoint(ways.done);
 }
 
-// What must hold for the lanes to be accessed together; null when it always does.
+// The condition for one vector access; null when it always holds.
 llvm::Value* LaneCode::condition_of(const LaneAccess& access, llvm::Value* address, llvm::Value* mask) {
     llvm::Value* condition = mask && !access.takes_mask ? builder_.CreateAndReduce(mask) : nullptr;
     if (access.is_certain)

@@ -1,6 +1,8 @@
+// Class Planner finds, in order: the loop's frame (header, counter, latch, exit), private variables that need one copy for each
+// lane, the blocks that run under masks, and the chunks that these form. Any step may report an obstacle.
 #include "lane_plan.h"
 
-#include "targets/host/workgroup/uniformity.h"
+#include "targets/host/workgroup/work_items/uniformity.h"
 #include "vectorizer.h"
 
 #include <llvm/Analysis/LoopInfo.h>
@@ -74,7 +76,7 @@ private:
         return true;
     }
 
-    // Beyond this, compiling takes longer than the code is likely to run.
+    // For larger loops, compiling would take longer than the code is likely to run.
     static constexpr size_t instructions_max = 30000;
     bool is_too_large() {
         size_t count = 0;
@@ -95,7 +97,7 @@ private:
         return find_private_variables();
     }
 
-    // Private variables that work-items use one after the other: one for each lane is needed.
+    // Private variables that one work-item after the other uses: each lane needs its own copy.
     bool find_private_variables() {
         const llvm::DataLayout& layout = plan_.header->getParent()->getDataLayout();
         for (llvm::BasicBlock* block : plan_.blocks)
@@ -107,7 +109,7 @@ private:
                     const auto is_here = [&](const llvm::User* user) {
                         return plan_.loop->contains(llvm::cast<llvm::Instruction>(user));
                     };
-                    // What lives from one loop to the next is kept elsewhere (regions/carried_values.h).
+                    // Variables that live from one loop to the next are in arrays (regions/carried_values.h).
                     if (plan_.kind == LoopKind::work_items && !llvm::all_of(variable->users(), is_here))
                         return fail("a private array is used in several loops");
                     plan_.private_strides[variable] =
@@ -154,7 +156,7 @@ private:
         return true;
     }
 
-    // Blocks that an inner branch has masked are walked through, too: what follows its join lies between as well.
+    // Blocks that are masked because of an inner branch are visited too, because the blocks after its join may not be masked yet.
     void mask_blocks_between(llvm::BasicBlock& branch, const llvm::BasicBlock& join) {
         BlockSet seen;
         llvm::SmallVector<llvm::BasicBlock*> todo(llvm::successors(&branch));
@@ -224,8 +226,8 @@ bool is_control_uniform(const LanePlan& plan, const LaneShapes& shapes) {
     return true;
 }
 
-// A work-item may wait here, in a loop of its own, for what another does after leaving that loop: lanes
-// that run in step would wait for ever.
+// A work-item may wait in a loop for another work-item that has left the loop already. Lanes that run in
+// step would wait for ever.
 bool is_wait(const LanePlan& plan, const llvm::Instruction& instruction) {
     if (!instruction.isAtomic() && !instruction.isVolatile())
         return false;

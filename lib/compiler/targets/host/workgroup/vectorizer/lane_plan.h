@@ -1,9 +1,9 @@
-// How the work-items of one loop become lanes: the loop's frame, what of it runs under masks, and whether all of it
-// can. The first half of the vectorizer; nothing is changed here.
+// Plans how the work-items of one loop become lanes: which blocks run under masks, and whether lanes are possible. This is the
+// first half of the vectorizer; it changes no code.
 //
-// Control that is the same for neighbouring work-items stays; the blocks between a divergent branch and its
-// immediate post-dominator are masked, and so are loops that lanes leave at different rounds. Masked blocks lie in
-// chunks between two uniform blocks.
+// A branch that is the same for neighbouring work-items stays a branch. The blocks between a divergent branch and its
+// immediate post-dominator run under masks; loops that lanes leave at different iterations do, too. The masked blocks between two
+// uniform blocks are a chunk.
 #pragma once
 
 #include "lane_shape.h"
@@ -15,21 +15,21 @@
 
 namespace llvm {
 class PostDominatorTree;
-} // namespace llvm
+}  // namespace llvm
 
 namespace polder::compiler::workgroup {
 
 using BlockSet = llvm::SmallPtrSet<llvm::BasicBlock*, 16>;
 
-// Masked blocks between one uniform block, after which they start, and another, where all meet again.
+// The masked blocks that follow one uniform block, up to `join`, the next uniform block.
 struct MaskedChunk {
     BlockSet blocks;
     llvm::BasicBlock* join = nullptr;
 };
 
-// Loops over the work-items of one sub-group have no other form than lanes.
+// A loop over the work-items of one sub-group must become lanes; a loop over work-items may stay a loop.
 enum class LoopKind : uint8_t { work_items, sub_group };
-// `everywhere`: all but the first and last block run under masks, so that any control flow is understood.
+// `everywhere`: all blocks but the first and the last run under masks, so that any control flow is possible.
 enum class Masking : uint8_t { where_divergent, everywhere };
 
 struct LanePlan {
@@ -65,7 +65,7 @@ struct LaneObstacle {
 // Nothing when every instruction has a form for lanes, given the shapes of the values.
 [[nodiscard]] std::optional<LaneObstacle> obstacle_to_lanes(const LanePlan& plan, const LaneShapes& shapes);
 
-// Of a type that a vector can have as its element.
+// Whether `type` can be the element type of a vector.
 [[nodiscard]] bool is_scalar(const llvm::Type* type);
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

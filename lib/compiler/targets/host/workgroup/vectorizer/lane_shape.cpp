@@ -1,3 +1,4 @@
+// A fixed-point iteration over the loop's blocks in reverse post-order. `compute` has one function for each kind of instruction.
 #include "lane_shape.h"
 
 #include <llvm/Analysis/LoopInfo.h>
@@ -27,7 +28,7 @@ bool all_uniform(const LaneShapes& shapes, const llvm::Instruction& instruction)
     });
 }
 
-} // namespace
+}  // namespace
 
 LaneShapes::LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm::PHINode& index,
                        llvm::ArrayRef<llvm::BasicBlock*> blocks, const llvm::SmallPtrSetImpl<llvm::BasicBlock*>& masked,
@@ -119,7 +120,7 @@ LaneShape LaneShapes::of_sub_group(llvm::CallBase& call, const SubGroupOperation
     return is_known ? varying : LaneShape{};
 }
 
-// min and max with a bound, as compares and selects or intrinsics, most often change no lane.
+// min and max with a bound, as compares and selects or as intrinsics, change no lane in most cases.
 LaneShape LaneShapes::clamped(llvm::Instruction& instruction) {
     const auto* minimum = llvm::dyn_cast<llvm::MinMaxIntrinsic>(&instruction);
     const auto* select = llvm::dyn_cast<llvm::SelectInst>(&instruction);
@@ -135,7 +136,7 @@ LaneShape LaneShapes::clamped(llvm::Instruction& instruction) {
     return left.is_uniform() ? right : left;
 }
 
-// The lower 31 or more bits of a sum that is checked to fit: what is left of a conversion to int and back.
+// A mask of the lower 31 or more bits, which LLVM makes of a conversion to int and back. The code checks that the sum fits.
 LaneShape LaneShapes::low_bits(llvm::BinaryOperator& op) {
     if (all_uniform(*this, op))
         return uniform;
@@ -216,7 +217,7 @@ LaneShape LaneShapes::sum(llvm::BinaryOperator& op) {
     if (result.stride == 0)
         return varying;  // rare, and its exactness is not worth the thought
     const bool no_signed_wrap = !is_or && op.hasNoSignedWrap();
-    // `i - n` under `i >= n` wraps around in the lanes that are kept out, and the first lane may be one of them.
+    // `i - n` under the guard `i >= n` wraps around in lanes that do not pass the guard, and the first lane may be one of them.
     const bool is_guarded = is_sub && result.stride > 0;
     const bool no_unsigned_wrap = is_or || (op.hasNoUnsignedWrap() && !is_guarded);
     result.is_exact_signed = no_signed_wrap && left.is_exact_signed && right.is_exact_signed;
@@ -224,7 +225,7 @@ LaneShape LaneShapes::sum(llvm::BinaryOperator& op) {
     if (is_or || is_sub || is_guess())
         return result;
 
-    // base + index, where the loop's preheader can check that nothing wraps.
+    // base + index: the loop's preheader can check that no lane wraps around.
     const bool left_is_index = left.base != nullptr;
     llvm::Value* other = op.getOperand(left_is_index ? 1 : 0);
     llvm::Value* base = left_is_index ? left.base : right.base;

@@ -3,20 +3,20 @@
 // Lattice: unknown (not reached yet) > strided with one constant stride > varying. Stride 0 is uniform. The analysis begins with
 // unknown and repeats until nothing changes; a value only moves down, so that it ends after two changes of each value.
 //
-// Strided means: lane i has the first lane's value plus i * stride, modulo 2^bits. That alone does not survive an extension to more
-// bits, since a lane between may wrap around. Two exactness bits say that it does: is_exact_signed that no lane's value leaves the
-// signed range, is_exact_unsigned the unsigned range. They hold for ALL lanes of a vector, also for those that a mask keeps out,
-// because the first lane's value is what the code computes, and the first lane may be one of those.
+// Strided means: lane i has the first lane's value plus i * stride, modulo 2^bits. After an extension to more bits this need not be
+// true any more, since a lane may have wrapped around. Two exactness bits say that none has: is_exact_signed (no lane's sum leaves the
+// signed range) and is_exact_unsigned (nor the unsigned range). They hold for ALL lanes of a vector, also for masked ones,
+// because the code computes the first lane's value, and the first lane may be masked.
 //
-// What may be believed of LLVM's flags therefore depends on where they come from:
+// Which of LLVM's flags can be trusted therefore depends on where they come from:
 // - nsw of a sum or product of exact operands holds: programs promise it for every work-item that executes it.
-// - nuw of a difference, nneg, and disjoint of an or are often facts that LLVM derived from a guard before the instruction; they are
-//   not believed where a lane that the guard keeps out would break them (LaneCode drops them from the code as well).
+// - nuw of a difference, nneg, and disjoint of an or: LLVM often derived them from a guard before the instruction. They are not
+//   used where they do not hold for a lane that the guard excludes (LaneCode drops them from the code as well).
 // - An index of 32 bits that is a base plus the work-item's index needs no flag: the base is checked before the loop
 //   (assumed_small), and the scalar loop runs where a lane would wrap around.
 #pragma once
 
-#include "targets/host/workgroup/sub_group_functions.h"
+#include "targets/host/workgroup/work_items/sub_group_functions.h"
 
 #include <cstdint>
 #include <llvm/ADT/DenseMap.h>
@@ -47,8 +47,8 @@ struct LaneShape {
 
 class LaneShapes {
 public:
-    // `certain` rests on assumed_small, which the code checks once; `proven` on nothing. `likely`: clamps change nothing and
-    // sums do not overflow; good for a guess that the code checks.
+    // `proven`: always right. `certain`: right when the assumptions in assumed_small hold, which the code checks once before the
+    // loop. `likely`: assumes in addition that clamps change nothing and sums do not overflow; the code checks each use.
     enum class Certainty : uint8_t { proven, certain, likely };
 
     // `blocks`: the loop's in reverse post-order. `is_masked`: blocks that run under a mask.

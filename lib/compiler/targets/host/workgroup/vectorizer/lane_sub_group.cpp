@@ -1,6 +1,6 @@
-// What a sub-group does together, when its work-items are the lanes of one vector: reductions and scans in log2(size) steps of
-// one operation over all lanes, shuffles as permutations of vectors. Lanes that do not take part count as the operation's
-// identity.
+// The operations of a sub-group whose work-items are the lanes of one vector. Reductions and scans take log2(size) steps of
+// one vector operation; shuffles are permutations of vectors. Lanes that do not take part have the operation's
+// neutral element.
 #include "lane_code.h"
 
 #include <llvm/IR/IntrinsicsX86.h>
@@ -63,7 +63,7 @@ llvm::Value* scan(llvm::IRBuilder<>& at, const SubGroupOperation& operation, llv
     return operation.kind == Kind::scan_exclusive ? shift_up(at, lanes, identity, count, 1) : lanes;
 }
 
-// Neighbours, then pairs of them, and so on, exchange what they have.
+// Butterfly: neighbours exchange their values, then pairs of neighbours, and so on.
 llvm::Value* reduce_clusters(llvm::IRBuilder<>& at, const SubGroupOperation& operation, llvm::Value* lanes,
                              llvm::Value* size, unsigned count) {
     for (unsigned distance = 1; distance < count; distance *= 2) {

@@ -1,3 +1,5 @@
+// Three rewrites: atomic exchanges and calls that return structures become calls of small functions with one result; bit casts
+// between vectors and numbers become shifts and ors of the elements.
 #include "plain_operations.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -35,7 +37,7 @@ llvm::Function* make_member_function(llvm::Instruction& original, llvm::ArrayRef
     return function;
 }
 
-// A strong exchange succeeds exactly when the old value is the expected one; a weak one is strong on hosts that we know.
+// A strong exchange succeeds exactly when the old value is the expected one. A weak one is treated as strong, as on x86 and ARM.
 void rewrite_exchange(llvm::AtomicCmpXchgInst& exchange) {
     exchange.setWeak(false);
     llvm::SmallVector<llvm::Value*> operands(exchange.operand_values());
@@ -70,7 +72,7 @@ llvm::Type* bits_of(llvm::Type* type) {
     return llvm::IntegerType::get(type->getContext(), type->getPrimitiveSizeInBits().getFixedValue());
 }
 
-// Little-endian, like every host that we know.
+// For little-endian hosts, which are the supported ones.
 void rewrite_cast(llvm::BitCastInst& cast) {
     llvm::IRBuilder<> at(&cast);
     llvm::Value* from = cast.getOperand(0);

@@ -1,5 +1,6 @@
-// Rewrites what has no form for lanes, in functions whose lanes have no alternative: results that are structures become calls
-// of small functions, which lanes make one after the other; vectors that are looked at as one number are taken apart.
+// Rewrites operations without a vector form, in functions that must become lanes because they use sub-groups. An operation whose
+// result is a structure becomes a call of a small function, which is called for one lane after the other. A cast of an explicit vector to
+// one number becomes operations on its elements.
 #pragma once
 
 namespace llvm {

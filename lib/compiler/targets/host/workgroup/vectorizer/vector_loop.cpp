@@ -1,3 +1,6 @@
+// Uniform blocks are emitted as they are, with vector instructions. Masked blocks of a chunk are emitted one after the other in
+// topological order; each edge between them has a mask (edges_), and a block's mask is the or of its edges. Phis become
+// selects by these masks. In a masked loop the lanes that have left keep their values (left_).
 #include "vector_loop.h"
 
 #include <llvm/ADT/SetVector.h>
@@ -176,7 +179,7 @@ private:
 
     // Masked parts ----------------------------------------------------------------------------------------
 
-    // A value as it arrives on an edge: what it was when a lane left a masked loop, if the edge leaves one.
+    // The value that arrives on an edge. When the edge leaves a masked loop, it is the value that each lane had when it left.
     llvm::Value* arriving(llvm::Value* value, llvm::BasicBlock* to) {
         const auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
         const llvm::Loop* inside = instruction && plan_.loop->contains(instruction)
@@ -275,7 +278,7 @@ private:
         return inner;
     }
 
-    // Runs while any lane stays inside. Lanes that left keep what they left with.
+    // Runs while any lane is active. Lanes that have left keep the values that they had then.
     void emit_masked_loop(llvm::Loop& loop) {
         llvm::BasicBlock* header = loop.getHeader();
         llvm::BasicBlock* latch = loop.getLoopLatch();
@@ -355,14 +358,14 @@ private:
     LaneCode lanes_;
     llvm::IRBuilder<>& at_;
 
-    llvm::DenseMap<const llvm::Value*, llvm::Value*> left_;  // what lanes left masked loops with
-    std::map<Edge, llvm::Value*> edges_;                     // masks
+    llvm::DenseMap<const llvm::Value*, llvm::Value*> left_;  // values of lanes when they left masked loops
+    std::map<Edge, llvm::Value*> edges_;  // masks
     std::map<std::pair<llvm::BasicBlock*, llvm::PHINode*>, llvm::Value*> blended_;
     llvm::DenseMap<llvm::BasicBlock*, llvm::BasicBlock*> begin_, end_;
     llvm::SmallVector<llvm::PHINode*> phis_;
 };
 
-} // namespace
+}  // namespace
 
 std::set<std::string> emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
                                        unsigned width) {
@@ -376,4 +379,4 @@ void emit_sub_group(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses
     VectorLoop(plan, shapes, accesses, sub_group.size, &sub_group).emit_sub_group(otherwise);
 }
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

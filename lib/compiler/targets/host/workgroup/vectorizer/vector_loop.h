@@ -1,5 +1,6 @@
-// Writes the vector form of a work-item loop in front of the loop, which stays for the rest of a row: the second half of
-// the vectorizer. Masked blocks are laid out one after the other, masked loops run until no lane is left.
+// Writes the vector form of a loop over work-items in front of that loop, which then runs only the work-items that do not fill a
+// vector. This is the second half of the vectorizer. Masked blocks follow each other without branches; a masked loop runs until no
+// lane is active.
 #pragma once
 
 #include "lane_access.h"
@@ -11,7 +12,7 @@
 
 namespace polder::compiler::workgroup {
 
-// `width`: lanes; a power of two. `plan`, `shapes` and `accesses` are of the same loop and useless afterwards. Returns the names
+// `width`: lanes; a power of two. `plan`, `shapes` and `accesses` belong to this loop; they are invalid afterwards. Returns the names
 // of the functions that are called for each lane in turn (LaneCode::serial_calls).
 std::set<std::string> emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
                                        unsigned width);

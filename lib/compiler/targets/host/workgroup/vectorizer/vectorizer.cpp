@@ -1,3 +1,6 @@
+// The driver of the vectorizer. Each marked loop is planned (lane_plan), its shapes are analysed (lane_shape), its cost is compared
+// (lane_cost), and its vector form is emitted (vector_loop). A function with explicit vectors is copied first; when lanes gain less
+// than these vectors save, the copy is restored.
 #include "vectorizer.h"
 
 #include "explicit_vectors.h"
@@ -27,8 +30,8 @@ bool is_tagged(const llvm::Loop& loop, const char* tag) {
     return id && llvm::GetUnrollMetadata(const_cast<llvm::MDNode*>(id), tag);
 }
 
-// Not tried again. What is left of a loop whose lanes run elsewhere, or do not pay, is nothing for LLVM either: its
-// vectorizer thinks better of gathers.
+// Marks a loop as done. The rest of a loop that has lanes, and a loop for which lanes do not pay, are not vectorized by LLVM
+// either: its cost model underestimates gathers.
 enum class LeftToLlvm : uint8_t { no, yes };
 void retire(llvm::Loop& loop, LeftToLlvm left) {
     llvm::LLVMContext& context = loop.getHeader()->getContext();
@@ -57,7 +60,8 @@ bool uses_double(const llvm::Loop& loop) {
     return false;
 }
 
-// Lanes hold one private array each for the whole function. What these markers would save is stack.
+// Removes the lifetime markers of private variables: each lane has its own copy for the whole function, and the markers would only
+// save stack.
 void forget_lifetimes(llvm::Function& function) {
     for (llvm::BasicBlock& block : function)
         for (llvm::Instruction& instruction : llvm::make_early_inc_range(block))
@@ -65,7 +69,7 @@ void forget_lifetimes(llvm::Function& function) {
                 instruction.eraseFromParent();
 }
 
-// Into the form that the vectorizer knows: branches only, canonical loops, no vectors.
+// Changes the function to the form that the vectorizer handles: no switches, canonical loops, no explicit vectors.
 void canonicalise(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
     forget_lifetimes(function);
     llvm::FunctionPassManager passes;
@@ -87,7 +91,7 @@ llvm::SmallVector<llvm::Loop*> tagged_loops(const llvm::LoopInfo& loops, const c
     return tagged;
 }
 
-// A kernel that computes the next work-item's id itself shares that sum with the loop's counter, which the plan wants alone.
+// When the kernel computes its id + 1, LLVM merges this sum with the loop's counter. The plan needs a counter without other uses.
 void separate_counter(llvm::Loop& loop) {
     llvm::BasicBlock* latch = loop.getLoopLatch();
     auto* branch = latch ? llvm::dyn_cast<llvm::BranchInst>(latch->getTerminator()) : nullptr;
@@ -108,11 +112,11 @@ void separate_counter(llvm::Loop& loop) {
     index->setIncomingValueForBlock(latch, own_next);
 }
 
-// Lanes have to gain more than the program's vectors save: shuffles of bytes, which the estimate takes for one instruction
-// each, are several on processors without VBMI.
+// Lanes must gain this much more than explicit vectors save: the estimate counts a shuffle of bytes as one instruction, but it takes
+// several on processors without VBMI.
 constexpr double least_gain = 1.1;
 
-// How much a loop's rounds count.
+// The assumed number of iterations of a loop.
 double weight_of_loop(const llvm::Loop& loop) { return weight_of_block(loop.getLoopDepth() - 1); }
 
 // Beyond this many instructions LLVM takes minutes over 16 lanes of what it compiles in seconds for one work-item (hashcat's scrypt).
@@ -191,14 +195,14 @@ void restore(llvm::Function& function, llvm::Function& as_written) {
         retire(*loop, LeftToLlvm::no);
 }
 
-// Where the sub-group of `whole_loop` goes when it is not known to be whole.
+// The loop for a sub-group that may not be whole (regions/loop_nest.h).
 llvm::BasicBlock* other_loop(const llvm::BasicBlock& preheader) {
     const llvm::BasicBlock* before = preheader.getSinglePredecessor();
     const auto* branch = before ? llvm::dyn_cast<llvm::BranchInst>(before->getTerminator()) : nullptr;
     return branch && branch->isConditional() ? branch->getSuccessor(1) : nullptr;
 }
 
-// When all sub-groups are whole, and nothing is assumed of them, the other loop is not needed.
+// When all sub-groups are whole and no assumption has to be checked, the other loop is removed.
 void forget_other_loop(llvm::BasicBlock& preheader) {
     auto* branch = llvm::cast<llvm::BranchInst>(preheader.getSinglePredecessor()->getTerminator());
     const auto* condition = llvm::dyn_cast<llvm::ConstantInt>(branch->getCondition());
@@ -209,7 +213,7 @@ void forget_other_loop(llvm::BasicBlock& preheader) {
     branch->eraseFromParent();
 }
 
-// The first loop with the tag; nothing when there is none. The result: what stands against it, or an empty text.
+// Vectorizes the first loop with the tag; nothing when there is none. Returns the obstacle, or an empty text.
 std::optional<std::string> vectorize_sub_group(llvm::Function& function, const char* tag, const SubGroupLanes& lanes,
                                                const llvm::TargetTransformInfo& target) {
     llvm::DominatorTree dominators(function);

@@ -1,13 +1,13 @@
-// Runs several work-items at once, as lanes of vectors. (LLVM's loop vectorizer gives up on work-item loops
-// whose body has loops of its own, and was slower on the others.)
+// Vectorizes loops over work-items: several work-items run at once, as the lanes of vectors. (LLVM's loop vectorizer does not handle
+// loops whose body contains loops, and was slower on the others.)
 //
-// Whole-function vectorization after Karrenberg and Hack, restricted to one work-item loop: control that is
-// uniform over neighbouring work-items stays control; divergent parts are linearised under masks, their
-// loops run until no lane is left. Values are uniform (one scalar), strided (the first lane's scalar and a
-// constant step) or varying (a vector). What is not understood leaves the loop as it is.
+// Whole-function vectorization after Karrenberg and Hack, restricted to one loop over work-items: branches that are
+// uniform over neighbouring work-items stay branches; divergent code is linearised under masks, and its
+// loops run until no lane is active. A value is uniform (one scalar), strided (the first lane's scalar and a
+// constant step) or varying (a vector). A loop with code that cannot be vectorized is not changed.
 #pragma once
 
-#include "targets/host/workgroup/workgroup.h"
+#include "targets/host/workgroup/frame/options.h"
 
 #include <llvm/IR/PassManager.h>
 
@@ -19,13 +19,13 @@ inline constexpr const char* work_item_loop_tag = "polder.work_item_loop";
 // Mark the loops over the work-items of one sub-group, of a whole one and of any (regions/loop_nest.h).
 inline constexpr const char* whole_sub_group_tag = "polder.whole_sub_group";
 inline constexpr const char* sub_group_tag = "polder.sub_group";
-// Marks variables that all lanes share.
+// Marks variables of which all lanes use the same memory.
 inline constexpr const char* shared_variable = "polder.shared";
 
 struct SubGroupLanes;
 struct SubGroupReport {
     unsigned loops = 0;
-    std::string obstacle;  // why the function is not complete; else empty
+    std::string obstacle;  // why a loop could not be vectorized, so that the function cannot be used; else empty
 };
 // Makes the work-items of each sub-group the lanes of one vector, whatever the control flow.
 [[nodiscard]] SubGroupReport vectorize_sub_group_loops(llvm::Function& function, const SubGroupLanes& lanes,
@@ -35,4 +35,4 @@ struct SubGroupReport {
 LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes,
                                      llvm::FunctionAnalysisManager& analyses);
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

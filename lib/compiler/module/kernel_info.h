@@ -1,0 +1,19 @@
+// Computes KernelInfo, the properties of a kernel that the runtime needs, from its LLVM function and Clang's metadata.
+//
+// Expects a retargeted module after LLVM's inference of function attributes. `readonly`, `writeonly` and `readnone` of an argument
+// then cover the callees too; a pointer that escapes (that is stored, or converted to an integer) has none of them.
+#pragma once
+
+#include <compiler/compiler.h>
+
+#include <llvm/IR/Module.h>
+#include <vector>
+
+namespace polder::compiler {
+
+[[nodiscard]] bool is_kernel(const llvm::Function& function);
+
+// All kernels that `module` defines, sorted by name.
+[[nodiscard]] std::vector<KernelInfo> kernel_infos(const llvm::Module& module);
+
+}  // namespace polder::compiler

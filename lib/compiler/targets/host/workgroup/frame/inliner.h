@@ -1,0 +1,20 @@
+// Inlines into a kernel every function whose result or effect depends on the work-item.
+#pragma once
+
+#include <llvm/Support/Error.h>
+
+namespace llvm {
+class Function;
+class GlobalVariable;
+} // namespace llvm
+
+namespace polder::compiler::workgroup {
+
+// Inlines into `function`, transitively, all calls of functions that use a work-item function or a __local variable. Recursion
+// among these is an Error. Other small functions are inlined too, so that the loop vectorizer can handle math functions.
+[[nodiscard]] llvm::Error inline_callees(llvm::Function& function);
+
+// Whether `global` is a __local variable.
+[[nodiscard]] bool is_local_variable(const llvm::GlobalVariable& global);
+
+}  // namespace polder::compiler::workgroup

@@ -1,0 +1,48 @@
+// The options of the work-group pass, and its report about lanes. Plain values.
+#pragma once
+
+#include "arguments.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace llvm {
+class TargetMachine;
+}  // namespace llvm
+
+namespace polder::compiler::workgroup {
+
+// Whether neighbouring work-items may become the lanes of vectors; `wherever_possible` is for tests.
+enum class Lanes : uint8_t { none, where_they_pay, wherever_possible };
+
+struct WorkGroupOptions {
+    std::string name;  // symbol of the function to make
+    std::vector<ArgumentSlot> arguments;  // one per parameter of the kernel
+    // Specialise for this size of a whole work-group; the function must be called with no other.
+    // The kernel's reqd_work_group_size has the same effect.
+    std::optional<std::array<uint64_t, 3>> local_size;
+    // Whether groups at the ends of the range may be smaller.
+    enum class Ends : uint8_t { ragged, whole } ends = Ends::ragged;
+    // The processor that will run the code; null: a generic one of the module's triple.
+    llvm::TargetMachine* target_machine = nullptr;
+    Lanes lanes = Lanes::where_they_pay;
+    // Work-items of a sub-group, unless the kernel's intel_reqd_sub_group_size says so: 4, 8, 16, 32 or 64.
+    unsigned sub_group_size = 8;
+};
+
+// How the loops over work-items were compiled.
+struct LaneReport {
+    unsigned loops = 0;  // loops whose work-items are lanes
+    unsigned scalar_loops = 0;  // loops that run one work-item at a time
+    std::string reason;  // why the first of `scalar_loops`, or the whole kernel, has no lanes: a clause for the user
+    // Functions without a vector form, which the code calls for one lane after the other. Functions on rare paths are left out.
+    std::set<std::string> serial_calls;
+    unsigned width = 0;  // lanes
+    unsigned dimension = 0;
+};
+
+}  // namespace polder::compiler::workgroup

@@ -1,0 +1,107 @@
+// A short pipeline of LLVM's passes instead of O1 or O3: passes that move code across barriers, or reorder sums so that the step
+// between neighbouring work-items is no longer visible, are left out.
+#include "simplify.h"
+
+#include "analyses.h"
+
+#include <llvm/ADT/PostOrderIterator.h>
+#include <llvm/Analysis/CFG.h>
+#include <llvm/Analysis/CGSCCPassManager.h>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/Support/CommandLine.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/ADCE.h>
+#include <llvm/Transforms/Scalar/DeadStoreElimination.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Scalar/IndVarSimplify.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopDeletion.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/LoopRotation.h>
+#include <llvm/Transforms/Scalar/LoopUnrollPass.h>
+#include <llvm/Transforms/Scalar/MemCpyOptimizer.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/FixIrreducible.h>
+#include <llvm/Transforms/Utils/LoopSimplify.h>
+#include <llvm/Transforms/Utils/LowerSwitch.h>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+bool is_irreducible(llvm::Function& function) {
+    llvm::DominatorTree dominators(function);
+    llvm::LoopInfo loops(dominators);
+    llvm::ReversePostOrderTraversal<llvm::Function*> order(&function);
+    return llvm::containsIrreducibleCFG<llvm::BasicBlock*>(order, loops);
+}
+
+// LICM would change (y * n + t) + x, with int operands, to (y * n + x) + t without no-wrap flags. After that, the vectorizer could
+// not prove that neighbouring work-items access neighbouring elements.
+void keep_sums_in_order() {
+    static const bool done = [] {
+        auto& options = llvm::cl::getRegisteredOptions();
+        const auto found = options.find("licm-max-num-int-reassociations");
+        if (found != options.end())
+            static_cast<llvm::cl::opt<unsigned>*>(found->second)->setValue(0);
+        return true;
+    }();
+    (void)done;
+}
+
+llvm::FunctionPassManager scalar_pipeline() {
+    llvm::FunctionPassManager passes;
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(llvm::EarlyCSEPass(true));
+    passes.addPass(llvm::SimplifyCFGPass());
+    passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::MemCpyOptPass());
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(llvm::SimplifyCFGPass());
+    llvm::LoopPassManager canonical;
+    canonical.addPass(llvm::LoopRotatePass());
+    canonical.addPass(llvm::LICMPass(llvm::LICMOptions()));
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(canonical), /*UseMemorySSA=*/true));
+    passes.addPass(llvm::SimplifyCFGPass());
+    passes.addPass(llvm::InstCombinePass());
+    llvm::LoopPassManager small;
+    small.addPass(llvm::IndVarSimplifyPass());
+    small.addPass(llvm::LoopDeletionPass());
+    small.addPass(llvm::LoopFullUnrollPass());
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(small)));
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(llvm::GVNPass());
+    passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::DSEPass());
+    passes.addPass(llvm::ADCEPass());
+    passes.addPass(llvm::SimplifyCFGPass());
+    passes.addPass(llvm::InstCombinePass());
+    return passes;
+}
+
+}  // namespace
+
+void with_analyses(llvm::TargetMachine* target, llvm::function_ref<void(llvm::FunctionAnalysisManager&)> use) {
+    llvm::PassBuilder builder(target);
+    Analyses analyses;
+    analyses.register_all(builder);
+    use(analyses.functions);
+}
+
+void simplify_body(llvm::Function& function, llvm::TargetMachine* target) {
+    keep_sums_in_order();
+    with_analyses(target, [&](llvm::FunctionAnalysisManager& functions) {
+        scalar_pipeline().run(function, functions);
+        if (!is_irreducible(function))
+            return;
+        llvm::FunctionPassManager passes;
+        passes.addPass(llvm::LowerSwitchPass());
+        passes.addPass(llvm::FixIrreduciblePass());
+        passes.run(function, functions);
+    });
+}
+
+}  // namespace polder::compiler::workgroup

@@ -1,0 +1,14 @@
+// Puts the regions between cuts into work-item loops; the last step of making a work-group function.
+#pragma once
+
+#include "carried_values.h"
+#include "cuts.h"
+#include "targets/host/workgroup/frame/lowering.h"
+#include "targets/host/workgroup/work_items/uniformity.h"
+
+namespace polder::compiler::workgroup {
+
+// Replaces the body of one work-item by loops over all of them.
+RegionStatistics form_work_item_loops(const LoweredKernel& kernel, const Uniformity& uniformity, const Cuts& cuts);
+
+} // namespace polder::compiler::workgroup

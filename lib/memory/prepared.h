@@ -1,0 +1,26 @@
+// Prepared: while it lives, the ranges of one command are prepared for commits (Residency::prepare); its destructor merges them
+// again.
+// Lives on the stack of one call, under the storage's lock.
+#pragma once
+
+#include "residency/residency.h"
+#include "transfer/rect.h"
+
+namespace polder::memory {
+
+class [[nodiscard]] Prepared {
+public:
+    // `rows` outlive it. Each byte has room for `touches` commits.
+    Prepared(Residency& residency, const Rows& rows, uint32_t touches) : residency_(residency), rows_(rows) {
+        residency.prepare(rows.view(), touches);
+    }
+    ~Prepared() { residency_.merge(rows_.view()); }
+    Prepared(const Prepared&) = delete;
+    Prepared& operator=(const Prepared&) = delete;
+
+private:
+    Residency& residency_;
+    const Rows& rows_;
+};
+
+}  // namespace polder::memory
