@@ -61,7 +61,7 @@ public:
     }
     template <HasFields T>
     void put(const T& structure) {
-        std::apply([this](const auto&... field) { (put(field), ...); }, fields_of(structure));
+        std::apply([this](const auto&... field) { (this->put(field), ...); }, fields_of(structure));
     }
     void put_raw(std::string_view bytes) { bytes_.append(bytes); }
     [[nodiscard]] const std::string& bytes() const { return bytes_; }
@@ -105,7 +105,7 @@ public:
     }
     template <HasFields T>
     void get(T& structure) {
-        std::apply([this](auto&... field) { (get(field), ...); }, fields_of(structure));
+        std::apply([this](auto&... field) { (this->get(field), ...); }, fields_of(structure));
     }
     template <class T>
     [[nodiscard]] T get() {
