@@ -1,3 +1,5 @@
+// Each device of the wrapped driver gets a CheckedDevice. Functions check their arguments, call the wrapped device, and check its
+// result; timepoints are converted between the queues of both sides (checking_queue.cpp).
 #include <algorithm>
 #include <checking/checking_driver.h>
 #include <checking/checking_queue.h>
@@ -97,10 +99,10 @@ private:
     const std::unique_ptr<driver::Driver> driver_;
 };
 
-} // namespace
+}  // namespace
 
 std::unique_ptr<driver::Driver> make_checking_driver(std::unique_ptr<driver::Driver> driver) {
     return std::make_unique<CheckingDriver>(std::move(driver));
 }
 
-} // namespace polder::devices
+}  // namespace polder::devices

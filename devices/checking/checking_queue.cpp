@@ -1,3 +1,5 @@
+// CheckedQueue has its own timeline whose counter is that of the wrapped queue, so a value means the same on both. Waits for other
+// checked queues are replaced by waits for the queues that these wrap.
 #include <bit>
 #include <checking/checking_queue.h>
 #include <cstdio>
@@ -12,10 +14,10 @@ uint64_t bytes_of(const driver::RectShape& shape, const driver::RectLayout& layo
     return (shape.slices - 1) * layout.slice_pitch + (shape.rows - 1) * layout.row_pitch + shape.row_bytes;
 }
 
-} // namespace
+}  // namespace
 
-// Tells the queue that the function has begun, which only this operation can tell. Kept until the operation is complete: one
-// whose wait has failed is not executed.
+// A host operation with a flag that says whether its function was called. Kept until the operation is complete, because an
+// operation whose wait has failed is not executed.
 struct CheckedQueue::WatchedCall {
     std::atomic<uint64_t>* started;
     uint64_t value;

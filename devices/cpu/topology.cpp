@@ -1,3 +1,5 @@
+// Names, speed and caches are read from /proc/cpuinfo and /sys; the domains from hwloc, whose OpenCL plug-in is disabled, because
+// it would call the OpenCL loader that is just loading Polder.
 #include <base/log.h>
 
 #include <algorithm>
@@ -95,7 +97,7 @@ public:
     Topology() {
         if (hwloc_topology_init(&topology_) != 0)
             return;
-        // Its OpenCL component would call back into the ICD loader that is loading us.
+        // Its OpenCL component would call the ICD loader, which is loading Polder at this moment.
         hwloc_topology_set_components(topology_, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "opencl");
         hwloc_topology_set_io_types_filter(topology_, HWLOC_TYPE_FILTER_KEEP_NONE);
         loaded_ = hwloc_topology_load(topology_) == 0;
@@ -128,7 +130,7 @@ private:
     bool loaded_ = false;
 };
 
-} // namespace
+}  // namespace
 
 ProcessorFacts processor_facts() {
     ProcessorFacts facts;
@@ -176,4 +178,4 @@ std::vector<driver::AffinityDomain> affinity_domains(const std::vector<int>& pro
     return domains;
 }
 
-} // namespace polder::cpu
+}  // namespace polder::cpu

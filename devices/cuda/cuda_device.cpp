@@ -1,3 +1,5 @@
+// Two parts: Peers grants the GPUs of one process access to each other's memory; CudaDevice describes one GPU and passes calls on to
+// its memory, queues and kernels.
 #include <algorithm>
 #include <cuda/cuda_device.h>
 #include <cuda/cuda_queue.h>
@@ -40,7 +42,7 @@ driver::DeviceInfo info_of(const CudaContext& context, SpaceId space) {
     return info;
 }
 
-} // namespace
+}  // namespace
 
 // --- peers ---
 
@@ -117,4 +119,4 @@ driver::Timepoint CudaDevice::copy(driver::Queue& queue, SpaceId, DeviceAddress 
     return static_cast<CudaQueue&>(queue).copy_from_peer(from.value, to.value, size, submission);
 }
 
-} // namespace polder::cuda
+}  // namespace polder::cuda

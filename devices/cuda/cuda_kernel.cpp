@@ -1,3 +1,5 @@
+// Loading: CUDA compiles the PTX of a program once; later kernels of the program find the module by its text. Launching: the hidden
+// arguments are appended to the packed ones, and the range is divided into grids within CUDA's limits.
 #include <algorithm>
 #include <cstring>
 #include <cuda/cuda_kernel.h>
@@ -121,4 +123,4 @@ Code CudaKernel::launch(Stream stream, std::vector<std::byte>& parameter, uint64
     return code_success;
 }
 
-} // namespace polder::cuda
+}  // namespace polder::cuda

@@ -1,3 +1,5 @@
+// `reserve` creates physical memory, maps it at the next free addresses, and grants access to this GPU and its peers; a failure undoes
+// the steps before it.
 #include <cuda/cuda_memory.h>
 
 namespace polder::cuda {
@@ -9,7 +11,7 @@ AllocationProperties properties_of(Device device) {
     return properties;
 }
 
-} // namespace
+}  // namespace
 
 Result<std::unique_ptr<CudaMemory>> CudaMemory::create(CudaContext& context) {
     const CudaContext::Current current(context);
@@ -110,4 +112,4 @@ void CudaMemory::grant_to(Device peer) {
             context_.lose("cuMemSetAccess", code);
 }
 
-} // namespace polder::cuda
+}  // namespace polder::cuda

@@ -1,3 +1,5 @@
+// Three independent parts: StagingPool (chunks for copies of pageable memory), PinnedRegions (memory that the application or the
+// memory layer registered), PinnedCounter (the word of a queue's timeline).
 #include <cuda/pinned_memory.h>
 #include <new>
 
@@ -106,4 +108,4 @@ PinnedCounter::~PinnedCounter() {
     context_.api.host_free(value_);
 }
 
-} // namespace polder::cuda
+}  // namespace polder::cuda

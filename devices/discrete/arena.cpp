@@ -1,3 +1,5 @@
+// Two mappings of the same size: a window without access rights, whose addresses the runtime uses, and the memory itself. Regions are
+// allocated by bufalloc and have the same offset in both.
 #include <discrete/arena.h>
 #include <polder/kernel_abi.h>
 #include <sys/mman.h>
@@ -12,7 +14,7 @@ RegionAllocator::Region region_of(const Mapping& mapping, Alignment granularity)
     return {DeviceAddress::of(mapping.begin()), ByteCount{mapping.size()}, granularity};
 }
 
-} // namespace
+}  // namespace
 
 Mapping::Mapping(uint64_t size, Access access) {
     const int protection = access == Access::none ? PROT_NONE : PROT_READ | PROT_WRITE;
@@ -104,4 +106,4 @@ void Arena::release(std::byte* memory, uint64_t) {
     local_blocks_.erase(found);
 }
 
-} // namespace polder::discrete
+}  // namespace polder::discrete

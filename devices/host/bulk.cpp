@@ -1,3 +1,5 @@
+// Small copies and fills run on the calling thread; large ones are divided into blocks that several threads take. Large transfers use
+// stores that bypass the cache. A fill writes its pattern to a block once, and copies this block.
 #include <algorithm>
 #include <cstring>
 #include <host/bulk.h>
@@ -9,7 +11,7 @@ namespace {
 // Units of work for several threads; large enough to be worth an atomic operation, and a multiple of
 // every fill pattern's size.
 constexpr uint64_t block_bytes = uint64_t{256} * 1024;
-// More threads than this do not move more bytes on any processor we know.
+// More threads do not increase the bandwidth on the processors that were measured.
 constexpr uint32_t threads_max = 16;
 
 void run_blocks(WorkerPool& pool, Workspace& workspace, uint64_t units, uint64_t chunk_min, void* context,
@@ -32,7 +34,7 @@ using CopyFunction = void (*)(std::byte* to, const std::byte* from, uint64_t siz
 
 void cached_copy(std::byte* to, const std::byte* from, uint64_t size) { std::memcpy(to, from, size); }
 
-// What suits a block of a transfer of so many bytes.
+// The copy function for one block of a transfer of this size.
 CopyFunction copy_function(uint64_t transfer_bytes) {
     return exceeds_caches(transfer_bytes) ? stream_copy : cached_copy;
 }
@@ -100,7 +102,7 @@ void fill_block(const FillRecord& fill, std::byte* to, uint64_t size) {
     }
 }
 
-} // namespace
+}  // namespace
 
 void execute_bulk_copy(const CopyRecord& copy, WorkerPool& pool, Workspace& workspace) {
     const driver::RectShape& shape = copy.shape;
@@ -135,4 +137,4 @@ void execute_bulk_fill(const FillRecord& fill, WorkerPool& pool, Workspace& work
     run_blocks(pool, workspace, (fill.size + block_bytes - 1) / block_bytes, 1, const_cast<FillRecord*>(&fill), run);
 }
 
-} // namespace polder::devices
+}  // namespace polder::devices

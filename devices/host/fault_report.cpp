@@ -1,3 +1,6 @@
+// Signal handlers for SIGSEGV, SIGBUS, SIGFPE and SIGILL, installed only under POCL_DEBUG. When a worker thread is executing a kernel,
+// the handler writes one line; then it calls the handler that was there before, or the default action ends the process. The
+// handlers use only functions that are safe in signal handlers.
 #include <base/log.h>
 
 #include <array>
@@ -77,8 +80,8 @@ void report(const RunningGroups& running, const char* signal_name, const void* a
     line.write();
 }
 
-// The action that was there before Polder's. The default one is put back: the instruction faults again and ends the
-// process as it would have done, core dump included.
+// Calls the action that was installed before Polder's. The default action is installed again instead: the instruction then faults
+// once more and ends the process as without Polder, with a core dump.
 void pass_on(int signal, siginfo_t* info, void* context) {
     const struct sigaction& before = actions_before[index_of(signal)];
     if (before.sa_flags & SA_SIGINFO) {
@@ -164,7 +167,7 @@ private:
     void* memory_ = nullptr;
 };
 
-} // namespace
+}  // namespace
 
 constinit bool fault_report::is_installed = false;
 
@@ -175,4 +178,4 @@ void fault_report::install_when_debugging() {
 
 void fault_report::prepare_thread_slowly() { static thread_local const SignalStack stack; }
 
-} // namespace polder::devices
+}  // namespace polder::devices

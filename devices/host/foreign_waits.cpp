@@ -1,3 +1,5 @@
+// Each wait for another driver's queue blocks one thread (a Sleeper), which calls Queue::wait and then notifies the waiter. Idle
+// sleepers are kept and used again.
 #include <base/fork.h>
 #include <base/mutex.h>
 
@@ -20,7 +22,7 @@ struct Sleeper {
 
 class Sleepers final : private ForkParticipant {
 public:
-    // An idle one, or null: then the caller starts another. Either is at work until put_idle.
+    // An idle sleeper, or null: then the caller starts a new one. Both count as working until put_idle.
     Sleeper* take_idle() {
         Lock lock(mutex_);
         ++working_;
@@ -35,7 +37,7 @@ public:
         idle_ = &sleeper;
         --working_;
     }
-    // The other one could not be started.
+    // Called when the new one could not be started.
     void give_up() {
         Lock lock(mutex_);
         --working_;
@@ -89,7 +91,7 @@ bool start_thread(Sleeper& sleeper) {
     return error == 0;
 }
 
-} // namespace
+}  // namespace
 
 bool wait_elsewhere(driver::Timepoint timepoint, TimelineWaiter& waiter) {
     if (timepoint.is_complete())
@@ -113,4 +115,4 @@ bool wait_elsewhere(driver::Timepoint timepoint, TimelineWaiter& waiter) {
     return true;
 }
 
-} // namespace polder::devices
+}  // namespace polder::devices

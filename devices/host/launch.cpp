@@ -1,3 +1,6 @@
+// A launch begins on the thread that executes the queue. From the time that earlier launches of the kernel took per work-group,
+// threads_that_pay computes how many threads are worth waking. A launch of unknown or wrongly estimated length is shared
+// with other threads after it has run alone for some microseconds.
 #include <algorithm>
 #include <host/clock.h>
 #include <host/fault_report.h>
@@ -8,10 +11,10 @@
 namespace polder::devices {
 namespace {
 
-// Waking a sleeping thread takes about this long, so that less work is done sooner by one thread.
+// Waking a sleeping thread takes about this long. A shorter launch is faster on one thread.
 constexpr float alone_ns = 8'000;
-// Another thread pays when it has this much work of its own: it must be woken, takes chunks of a shared range and brings
-// the kernel's bytes into its core's cache.
+// Another thread is worth waking when it gets at least this much work, because waking it, taking chunks of a shared range
+// and loading the kernel's bytes into its core's cache take time.
 constexpr float thread_share_ns = 5'000;
 // A chunk of work-groups takes about this long, where groups are smaller.
 constexpr float chunk_ns = 4'000;
@@ -103,7 +106,7 @@ void run_together(LaunchRecord& launch, uint64_t first, WorkerPool& pool, Worksp
 
 uint32_t threads_that_pay(float group_ns, uint64_t group_count, uint32_t threads_max) {
     const auto most = static_cast<uint32_t>(std::min<uint64_t>(threads_max, group_count));
-    // A kernel that never ran may take any time: everybody.
+    // A kernel that never ran may take long: all threads.
     if (group_ns == 0)
         return most;
     const float shares = group_ns * static_cast<float>(group_count) / thread_share_ns;

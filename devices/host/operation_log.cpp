@@ -1,3 +1,5 @@
+// Records are allocated one after another in chunks, which form a list. The submitting thread appends, the executing thread takes
+// records and puts used chunks into a free list, from which the submitting thread takes them all at once.
 #include <algorithm>
 #include <host/operation_log.h>
 
@@ -26,7 +28,7 @@ constexpr size_t chunk_bytes = size_t{16} * 1024;
 // What a queue keeps after a long backlog: 1 MiB.
 constexpr uint32_t spares_max = 64;
 
-} // namespace
+}  // namespace
 
 OperationLog::~OperationLog() {
     Chunk::free_list(own_spares_);
@@ -104,4 +106,4 @@ Operation& OperationLog::take() {
     return *record;
 }
 
-} // namespace polder::devices
+}  // namespace polder::devices

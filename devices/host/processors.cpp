@@ -1,3 +1,5 @@
+// The processors come from the affinity mask, the quotas of processors and memory from the control groups (versions 1 and 2): the
+// smallest value of all groups from the process's own up to the root holds.
 #include <base/options.h>
 
 #include <algorithm>
@@ -86,7 +88,7 @@ std::optional<double> share_v1(const std::string& directory) {
     return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
-} // namespace
+}  // namespace
 
 std::optional<std::string> first_line(const std::string& path) {
     std::ifstream file(path);
@@ -152,4 +154,4 @@ std::optional<uint64_t> quota_memory_bytes(const ControlGroupFiles& files) {
     return bytes;
 }
 
-} // namespace polder::devices
+}  // namespace polder::devices

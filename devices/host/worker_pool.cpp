@@ -1,3 +1,6 @@
+// A worker repeats: join a parallel task that needs threads, else claim a ready queue and execute its operations, else sleep on its own
+// condition. New work wakes one idle worker, or starts a thread while there are fewer than the limit. When a pool cannot start any thread,
+// workers of other pools execute its queues (stranded queues), and so do threads that wait.
 #include <base/log.h>
 
 #include <algorithm>
@@ -38,7 +41,7 @@ thread_local WorkerPool* WorkerPool::left_behind_here_ = nullptr;
 
 namespace {
 
-// Handlers of the application must not run on our threads; synchronous faults stay deliverable.
+// The application's signal handlers must not run on worker threads. Signals of faults are not blocked.
 sigset_t signals_to_block() {
     sigset_t set;
     sigfillset(&set);
@@ -47,7 +50,7 @@ sigset_t signals_to_block() {
     return set;
 }
 
-} // namespace
+}  // namespace
 
 WorkerPool::WorkerPool(WorkerPoolOptions options) : options_(std::move(options)) {
     if (!options_.local_memory)
@@ -113,7 +116,7 @@ Workspace& WorkerPool::workspace_here(Workspace& of_queue) const {
 }
 
 bool WorkerPool::may_execute_here() const {
-    // A worker of another pool must not get stuck in this one's work.
+    // A worker of another pool must not block on this pool's work.
     return Worker::current == nullptr ? options_.helping == Helping::any_thread : is_worker_here();
 }
 
@@ -176,7 +179,7 @@ bool WorkerPool::schedule(PooledQueue& queue, QueueState from) {
         Lock lock(mutex_);
         if (!queue.become_scheduled(from))
             return true;
-        // An entry that a helping thread has made stale is still in the list and serves again.
+        // When a waiting thread has executed the queue, its old entry is still in the list and is used again.
         if (!queue.in_ready_list_) {
             queue.in_ready_list_ = true;
             queue.next_ready_ = nullptr;
@@ -405,4 +408,4 @@ BlockingSection::~BlockingSection() {
         pool_->end_blocking();
 }
 
-} // namespace polder::devices
+}  // namespace polder::devices

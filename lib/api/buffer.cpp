@@ -102,7 +102,7 @@ Result<cl_mem_flags> sub_buffer_flags(cl_mem_flags parent, cl_mem_flags flags) {
     // CL_INVALID_VALUE: flags name a use of host_ptr.
     if (flags & host_pointer_use)
         return fail(Status::invalid_value);
-    // CL_INVALID_VALUE: flags allow an access that the parent forbids.
+    // CL_INVALID_VALUE (this and the next four): flags allow an access that the parent forbids.
     if ((parent & CL_MEM_WRITE_ONLY) && (flags & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY)))
         return fail(Status::invalid_value);
     if ((parent & CL_MEM_READ_ONLY) && (flags & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY)))
@@ -183,6 +183,7 @@ Result<void> get_mem_info(cl_mem handle, cl_mem_info name, const Info& info) {
     case CL_MEM_USES_SVM_POINTER: return info.value<cl_bool>(is_svm_pointer(*object) ? CL_TRUE : CL_FALSE);
     case CL_MEM_DEVICE_ADDRESS_EXT: return answer_addresses(*object, info);
     case CL_MEM_PROPERTIES: return info.array(object->properties());
+    // CL_INVALID_VALUE: param_name is unknown.
     default: return fail(Status::invalid_value);
     }
 }

@@ -79,9 +79,11 @@ Result<std::vector<Ref<Device>>> linkable_devices(const std::vector<Ref<Program>
             programs, [&](const Ref<Program>& program) { return is_linkable(*program, *device); });
         if (static_cast<size_t>(count) == programs.size())
             linkable.push_back(device);
-        else if (count != 0)
+        else if (count !=
+                 0)  // CL_INVALID_OPERATION: a device has compiled objects of some of the programs, but not of all.
             return fail(Status::invalid_operation);
     }
+    // CL_INVALID_OPERATION: no device has compiled objects of all programs.
     if (linkable.empty())
         return fail(Status::invalid_operation);
     return linkable;
@@ -184,7 +186,7 @@ CL_API_ENTRY cl_program CL_API_CALL clLinkProgram(cl_context context, cl_uint nu
                                                      .inputs = std::move(programs),
                                                      .notify = pfn_notify,
                                                      .user = user_data});
-        // A program that did not link is given away all the same: its log tells why. One that could not begin is not.
+        // A program that did not link is returned too, because its log has the reason. One whose link could not begin is not.
         if (!outcome && outcome.error().status() != Status::link_program_failure) {
             linked = nullptr;
             static_cast<void>(program->release_api());

@@ -122,6 +122,7 @@ cl_int CL_API_CALL clGetCommandBufferInfoKHR(cl_command_buffer_khr command_buffe
         case CL_COMMAND_BUFFER_PROPERTIES_ARRAY_KHR: return info.array(buffer->properties());
         case context_info: return info.value(handle_of<cl_context>(&buffer->context()));
         // CL_INVALID_VALUE: param_name is not one of the supported values.
+        // CL_INVALID_VALUE: param_name is unknown.
         default: return fail(Status::invalid_value);
         }
     });

@@ -32,7 +32,8 @@ Result<CommandBuffer*> check(const RecordArguments& given) {
     // CL_INVALID_OPERATION: the command buffer is finalized.
     if (buffer->state() != CommandBuffer::State::recording)
         return fail(Status::invalid_operation);
-    // CL_INVALID_SYNC_POINT_WAIT_LIST_KHR: list and count do not agree, or a sync point is of no command of this buffer.
+    // CL_INVALID_SYNC_POINT_WAIT_LIST_KHR: list and count do not agree (this check), or a sync point is of no command of this
+    // buffer (the next one).
     if ((given.num_sync_points == 0) != (given.sync_points == nullptr))
         return fail(runtime::invalid_sync_point_wait_list);
     const uint32_t recorded = buffer->size();

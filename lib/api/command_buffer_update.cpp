@@ -125,6 +125,7 @@ Result<void> info_of(const MutableCommand& command, cl_mutable_command_info_khr 
     case CL_MUTABLE_DISPATCH_GLOBAL_WORK_SIZE_KHR: return dimensions(state.global);
     case CL_MUTABLE_DISPATCH_LOCAL_WORK_SIZE_KHR: return dimensions(state.local.value_or(runtime::Size3{0, 0, 0}));
     // CL_INVALID_VALUE: param_name is not one of the supported values.
+    // CL_INVALID_VALUE: param_name is unknown.
     default: return fail(Status::invalid_value);
     }
 }

@@ -33,7 +33,7 @@ Result<std::vector<cl_context_properties>> check_properties(const cl_context_pro
     bool has_initialization = false;
     for (; *list != 0; list += 2) {
         if (list[0] == CL_CONTEXT_PLATFORM) {
-            // CL_INVALID_PROPERTY: a property is named twice, is unknown or has an unknown value.
+            // CL_INVALID_PROPERTY (this and the next two): a property is named twice, has an unknown value, or is unknown.
             if (std::exchange(has_platform, true))
                 return fail(Status::invalid_property);
             POLDER_TRY(from_handle<Platform>(reinterpret_cast<const void*>(list[1])));
@@ -90,12 +90,13 @@ Result<void> get_context_info(cl_context handle, cl_context_info name, const Inf
         return info.array(devices);
     }
     case CL_CONTEXT_PROPERTIES: return info.array(context->properties());
+    // CL_INVALID_VALUE: param_name is unknown.
     default: return fail(Status::invalid_value);
     }
 }
 
-} // namespace
-} // namespace polder::api
+}  // namespace
+}  // namespace polder::api
 
 using namespace polder::api;
 

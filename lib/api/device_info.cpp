@@ -1,3 +1,4 @@
+// Each row of the tables below is one query of clGetDeviceInfo: its name and the function that computes its value.
 #include "device_info.h"
 
 #include "command_buffer.h"
@@ -134,7 +135,7 @@ cl_bitfield kernel_clocks(const Device& device) { return has_host_code(device) ?
 std::string driver_version(const Device& device) {
     if (const auto version = options::driver_version_override())
         return *version;
-    // Programs keep binaries under name and version of a device, so that the version has to tell one build from another.
+    // Applications cache binaries by the name and version of a device, so the version must be different for each build.
     return device.info().driver_version + " build " + std::string(build_id());
 }
 
@@ -440,6 +441,7 @@ Result<void> answer_device(const Device& device, cl_device_info name, const Info
         for (const Query& query : table)
             if (query.name == name)
                 return query.answer(device, info);
+    // CL_INVALID_VALUE: param_name is unknown.
     return fail(Status::invalid_value);
 }
 

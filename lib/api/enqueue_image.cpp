@@ -54,7 +54,8 @@ Result<driver::RectLayout> check_host_layout(const MemObject& object, const Stor
     const size_t rows = type == CL_MEM_OBJECT_IMAGE1D_ARRAY ? 1 : rect.shape.rows;
     size_t tight = 0;
     size_t whole = 0;
-    // CL_INVALID_VALUE: the slice pitch is less than a slice of the region, or the region is larger than the address space.
+    // CL_INVALID_VALUE (both checks): the slice pitch is less than a slice of the region, or the region is larger than the address
+    // space.
     if (__builtin_mul_overflow(row, rows, &tight))
         return fail(Status::invalid_value);
     const size_t slice = given.slice ? given.slice : tight;

@@ -39,9 +39,9 @@ Result<void> set_global_range(const SizeArrays& sizes, NdRange& range) {
     return {};
 }
 
-// The number of all work-items must have a number too, or nothing could count them.
 Result<void> check_total(const NdRange& range) {
     uint64_t items = range.global[0];
+    // CL_INVALID_GLOBAL_WORK_SIZE: the number of all work-items exceeds 64 bits.
     for (size_t d = 1; d < 3; ++d)
         if (__builtin_mul_overflow(items, range.global[d], &items))
             return fail(Status::invalid_global_work_size);

@@ -15,8 +15,8 @@ cl_int report(const Error& error, const char* function) {
 }
 
 cl_int report_cut_off(const char* function) {
-    static std::atomic<bool> was_told{false};
-    if (!was_told.exchange(true))
+    static std::atomic<bool> is_reported{false};
+    if (!is_reported.exchange(true))
         log::line(
             log::Category::error,
             "%s: this process was forked while its parent was in the midst of OpenCL commands or calls; it cannot use "
@@ -27,6 +27,7 @@ cl_int report_cut_off(const char* function) {
 
 Result<void> Info::string(std::string_view answer) const {
     const size_t size = answer.size() + 1;
+    // CL_INVALID_VALUE: param_value_size is less than the size of the result.
     if (value_ && capacity_ < size)
         return fail(Status::invalid_value);
     if (value_) {
@@ -45,6 +46,7 @@ Result<WaitList> checked_events(cl_uint count, const cl_event* list, Status inva
         result.many_.resize(count);
     runtime::Event** const events = count > result.few_.size() ? result.many_.data() : result.few_.data();
     for (cl_uint i = 0; i < count; ++i) {
+        // CL_INVALID_EVENT_WAIT_LIST, or the caller's error code: an entry of the list is not an event.
         const Result<runtime::Event*> event = from_handle<runtime::Event>(list[i]);
         if (!event)
             return fail(invalid);

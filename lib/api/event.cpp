@@ -29,6 +29,7 @@ Result<void> get_event_info(cl_event handle, cl_event_info name, const Info& inf
     case CL_EVENT_COMMAND_TYPE: return info.value<cl_command_type>(event->type());
     case CL_EVENT_COMMAND_EXECUTION_STATUS: return info.value<cl_int>(polled_status(*event));
     case CL_EVENT_REFERENCE_COUNT: return info.value<cl_uint>(event->api_references());
+    // CL_INVALID_VALUE: param_name is unknown.
     default: return fail(Status::invalid_value);
     }
 }
@@ -46,7 +47,9 @@ Result<void> get_profiling_info(cl_event handle, cl_profiling_info name, const I
     case CL_PROFILING_COMMAND_SUBMIT: return info.value<cl_ulong>(times->submit_ns);
     case CL_PROFILING_COMMAND_START: return info.value<cl_ulong>(start_ns);
     case CL_PROFILING_COMMAND_END:
-    case CL_PROFILING_COMMAND_COMPLETE: return info.value<cl_ulong>(end_ns);  // no child kernels
+    case CL_PROFILING_COMMAND_COMPLETE:
+        return info.value<cl_ulong>(end_ns);  // no child kernels
+    // CL_INVALID_VALUE: param_name is unknown.
     default: return fail(Status::invalid_value);
     }
 }

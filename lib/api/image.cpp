@@ -26,7 +26,7 @@ Result<cl_mem_flags> inherited_flags(cl_mem_flags source, cl_mem_flags flags) {
     // CL_INVALID_VALUE: flags name a use of host_ptr.
     if (flags & host_pointer_use)
         return fail(Status::invalid_value);
-    // CL_INVALID_VALUE: flags allow an access that mem_object forbids.
+    // CL_INVALID_VALUE (this and the next four): flags allow an access that mem_object forbids.
     if ((source & CL_MEM_WRITE_ONLY) && (flags & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY)))
         return fail(Status::invalid_value);
     if ((source & CL_MEM_READ_ONLY) && (flags & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY)))
@@ -100,7 +100,7 @@ Result<cl_mem> create_image(cl_context handle, const ImageArguments& arguments) 
     return expose<cl_mem>(std::move(image));
 }
 
-// clCreateImage2D and clCreateImage3D report wrong pitches as wrong sizes.
+// CL_INVALID_IMAGE_SIZE: clCreateImage2D and clCreateImage3D have no descriptor, so wrong pitches are a wrong size.
 Result<cl_mem> create_with_size_errors(cl_context context, const ImageArguments& arguments) {
     auto image = create_image(context, arguments);
     if (!image && image.error().status() == Status::invalid_image_descriptor)
@@ -144,6 +144,7 @@ Result<void> get_image_info(cl_mem handle, cl_image_info name, const Info& info)
     case CL_IMAGE_BUFFER: return info.value<cl_mem>(source && !source->image() ? handle_of<cl_mem>(source) : nullptr);
     case CL_IMAGE_NUM_MIP_LEVELS:
     case CL_IMAGE_NUM_SAMPLES: return info.value<cl_uint>(0);
+    // CL_INVALID_VALUE: param_name is unknown.
     default: return fail(Status::invalid_value);
     }
 }

@@ -1,3 +1,5 @@
+// check_shape computes an ImageShape from format and descriptor, in steps: type, format, extents, pitches. The others check an image
+// that is created from a buffer or from another image.
 #include "image_checks.h"
 
 #include "entry.h"
@@ -36,6 +38,7 @@ Result<void> set_slice_pitch(ImageShape& shape, const cl_image_desc& description
     size_t tight = 0;
     size_t whole = 0;
     const size_t given = description.image_slice_pitch;
+    // CL_INVALID_IMAGE_DESCRIPTOR: the rows of a slice are larger than the address space.
     if (__builtin_mul_overflow(shape.row_pitch, rows, &tight))
         return fail(Status::invalid_image_descriptor);
     shape.slice_pitch = given ? given : tight;
@@ -60,6 +63,7 @@ Result<void> set_pitches(ImageShape& shape, const cl_image_desc& description, Pi
     if (shape.extents.depth || shape.extents.array_size)
         return set_slice_pitch(shape, description);
     size_t whole = 0;
+    // CL_INVALID_IMAGE_DESCRIPTOR: the image is larger than the address space.
     if (__builtin_mul_overflow(shape.row_pitch, std::max<size_t>(shape.extents.height, 1), &whole))
         return fail(Status::invalid_image_descriptor);
     return {};

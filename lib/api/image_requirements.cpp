@@ -87,6 +87,7 @@ Result<void> answer(cl_image_requirements_info_ext name, const Wanted& wanted, c
     case CL_IMAGE_REQUIREMENTS_MAX_HEIGHT_EXT: return answer(largest(wanted, &ImageExtents::height), info);
     case CL_IMAGE_REQUIREMENTS_MAX_DEPTH_EXT: return answer(largest(wanted, &ImageExtents::depth), info);
     case CL_IMAGE_REQUIREMENTS_MAX_ARRAY_SIZE_EXT: return answer(largest(wanted, &ImageExtents::array_size), info);
+    // CL_INVALID_VALUE: param_name is unknown.
     default: return fail(Status::invalid_value);
     }
 }

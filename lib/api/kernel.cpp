@@ -246,15 +246,17 @@ Result<void> set_exec_info(Kernel& kernel, cl_kernel_exec_info name, size_t size
         return set_indirect_kind(kernel, runtime::Allocation::Kind::device, size, value);
     case CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL:
         return set_indirect_kind(kernel, runtime::Allocation::Kind::shared, size, value);
-    // Devices that have SVM compute in host memory and see all of it: nothing has to be remembered.
+    // Devices that have SVM compute in host memory and can access all of it, so the value is not stored.
     case CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM: {
         // CL_INVALID_VALUE: param_value_size is not sizeof(cl_bool).
         if (size != sizeof(cl_bool))
             return fail(Status::invalid_value);
         cl_bool may_use = CL_FALSE;
         std::memcpy(&may_use, value, sizeof may_use);
+        // CL_INVALID_OPERATION: the value is CL_TRUE, and no device of the context has SVM.
         return may_use && !any_svm(kernel.context()) ? fail(Status::invalid_operation) : Result<void>{};
     }
+    // CL_INVALID_VALUE: param_name is unknown.
     default: return fail(Status::invalid_value);
     }
 }

@@ -31,6 +31,7 @@ Result<KernelAndDevice> kernel_on_device(cl_kernel kernel_handle, cl_device_id h
         POLDER_ASSIGN(given, from_handle<Device>(handle));
         device = given;
     } else if (devices.size() > 1) {
+        // CL_INVALID_DEVICE: device is null, and the kernel has more than one device.
         return fail(Status::invalid_device);
     }
     const KernelOnDevice* const on = kernel->on(*device);
@@ -48,6 +49,7 @@ Result<void> answer_kernel(const Kernel& kernel, cl_kernel_info name, const Info
     case CL_KERNEL_CONTEXT: return info.value(handle_of<cl_context>(&kernel.context()));
     case CL_KERNEL_PROGRAM: return info.value(handle_of<cl_program>(&kernel.program()));
     case CL_KERNEL_ATTRIBUTES: return info.string(kernel.info().attributes);
+    // CL_INVALID_VALUE: param_name is unknown.
     default: return fail(Status::invalid_value);
     }
 }
@@ -83,6 +85,7 @@ Result<void> answer_argument(const KernelArgument& argument, cl_kernel_arg_info 
     case CL_KERNEL_ARG_TYPE_NAME: return info.string(argument.type_name);
     case CL_KERNEL_ARG_TYPE_QUALIFIER: return info.value<cl_kernel_arg_type_qualifier>(type_qualifier(argument));
     case CL_KERNEL_ARG_NAME: return info.string(argument.name);
+    // CL_INVALID_VALUE: param_name is unknown.
     default: return fail(Status::invalid_value);
     }
 }
@@ -115,6 +118,7 @@ Result<void> answer_work_group(const KernelAndDevice& target, cl_kernel_work_gro
     // Generated code keeps what does not fit into registers on the stack, which is not counted.
     case CL_KERNEL_SPILL_MEM_SIZE_INTEL: return info.value<cl_ulong>(0);
     // CL_KERNEL_GLOBAL_WORK_SIZE is for built-in kernels and custom devices only.
+    // CL_INVALID_VALUE: param_name is unknown.
     default: return fail(Status::invalid_value);
     }
     POLDER_ASSIGN(code, target.kernel->code(*target.on));
@@ -206,6 +210,7 @@ Result<void> answer_sub_group(const KernelAndDevice& target, cl_kernel_sub_group
     case CL_KERNEL_COMPILE_NUM_SUB_GROUPS: return info.value<size_t>(0);
     case CL_KERNEL_COMPILE_SUB_GROUP_SIZE_INTEL:
         return info.value<size_t>(target.on->info->reqd_sub_group_size.value_or(0));
+    // CL_INVALID_VALUE: param_name is unknown.
     default: return fail(Status::invalid_value);
     }
 }

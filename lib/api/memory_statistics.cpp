@@ -16,6 +16,7 @@ namespace {
 
 template <class Entry>
 Result<void> list(const std::vector<Entry>& all, cl_uint num_entries, Entry* entries, cl_uint* num_entries_ret) {
+    // CL_INVALID_VALUE: num_entries and entries do not agree, or entries and num_entries_ret are both null.
     if ((num_entries == 0) != (entries == nullptr) || (!entries && !num_entries_ret))
         return fail(Status::invalid_value);
     std::copy_n(all.begin(), std::min<size_t>(all.size(), num_entries), entries);
@@ -79,6 +80,7 @@ Result<void> for_space(const Context& context, cl_uint number, F&& f) {
         f(*space);
         found = true;
     }
+    // CL_INVALID_VALUE: space is not a memory space of the context.
     return found ? Result<void>{} : fail(Status::invalid_value);
 }
 

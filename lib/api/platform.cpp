@@ -24,6 +24,7 @@ Result<void> answer_platform(cl_platform_info name, const Info& info) {
     case CL_PLATFORM_SEMAPHORE_TYPES_KHR: return info.value<cl_semaphore_type_khr>(CL_SEMAPHORE_TYPE_BINARY_KHR);
     // Device and host share a clock that counts nanoseconds.
     case CL_PLATFORM_HOST_TIMER_RESOLUTION: return info.value<cl_ulong>(1);
+    // CL_INVALID_VALUE: param_name is unknown.
     default: return fail(Status::invalid_value);
     }
 }

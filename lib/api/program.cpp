@@ -18,7 +18,7 @@ Result<std::string> joined_source(cl_uint count, const char** strings, const siz
         return fail(Status::invalid_value);
     std::string source;
     for (cl_uint i = 0; i < count; ++i) {
-        if (!strings[i])
+        if (!strings[i])  // CL_INVALID_VALUE, as above
             return fail(Status::invalid_value);
         // A length of zero means that the string ends itself.
         source += lengths && lengths[i] ? std::string_view(strings[i], lengths[i]) : std::string_view(strings[i]);
@@ -129,6 +129,7 @@ Result<void> answer_program(const Program& program, cl_program_info name, const 
     case CL_PROGRAM_KERNEL_NAMES:
     case CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT:
     case CL_PROGRAM_SCOPE_GLOBAL_DTORS_PRESENT: return answer_executable(program, name, info);
+    // CL_INVALID_VALUE: param_name is unknown.
     default: return fail(Status::invalid_value);
     }
 }
@@ -151,6 +152,7 @@ Result<void> answer_build(const DeviceBuild& build, cl_program_build_info name, 
     case CL_PROGRAM_BINARY_TYPE: return info.value<cl_program_binary_type>(binary_type(build));
     case CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE:
         return info.value<size_t>(build.built ? build.built->module->program_variables().image.size() : 0);
+    // CL_INVALID_VALUE: param_name is unknown.
     default: return fail(Status::invalid_value);
     }
 }

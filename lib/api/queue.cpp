@@ -29,7 +29,8 @@ Result<void> check_bits(cl_command_queue_properties bits, SizeGiven size) {
     if (bits & ~known_properties)
         return fail(Status::invalid_value);
     const bool on_device = bits & CL_QUEUE_ON_DEVICE;
-    // CL_INVALID_VALUE: a queue on the host has a size or is a default; a queue on the device is in order.
+    // CL_INVALID_VALUE: a queue on the host has a size or is a default (this check), or a queue on the device is in order (the
+    // next one).
     if (!on_device && (size == SizeGiven::yes || (bits & CL_QUEUE_ON_DEVICE_DEFAULT)))
         return fail(Status::invalid_value);
     if (on_device && !(bits & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE))
@@ -83,13 +84,15 @@ Result<void> get_queue_info(cl_command_queue handle, cl_command_queue_info name,
     case CL_QUEUE_PROPERTIES: return info.value<cl_command_queue_properties>(queue->properties());
     case CL_QUEUE_PROPERTIES_ARRAY: return info.array(queue->property_list());
     case CL_QUEUE_DEVICE_DEFAULT: return info.value<cl_command_queue>(nullptr);
-    case CL_QUEUE_SIZE: return fail(Status::invalid_command_queue);  // not a queue on the device
+    case CL_QUEUE_SIZE:
+        return fail(Status::invalid_command_queue);  // not a queue on the device
+    // CL_INVALID_VALUE: param_name is unknown.
     default: return fail(Status::invalid_value);
     }
 }
 
-} // namespace
-} // namespace polder::api
+}  // namespace
+}  // namespace polder::api
 
 using namespace polder::api;
 
@@ -147,14 +150,14 @@ CL_API_ENTRY cl_int CL_API_CALL clSetDefaultDeviceCommandQueue(cl_context contex
         // CL_INVALID_DEVICE: device is not one of the context.
         if (!checked_context->has(*checked_device))
             return fail(Status::invalid_device);
-        // CL_INVALID_OPERATION: no device has queues on the device.
         if (queue)
             POLDER_TRY(from_handle<Queue>(queue));
+        // CL_INVALID_OPERATION: no device has queues on the device.
         return fail(Status::invalid_operation);
     });
 }
 
-// Deprecated since OpenCL 1.1; properties of a queue cannot be changed.
+// Deprecated since OpenCL 1.1. CL_INVALID_OPERATION: properties of a queue cannot be changed.
 extern "C" CL_API_ENTRY cl_int CL_API_CALL clSetCommandQueueProperty(cl_command_queue queue,
                                                                      cl_command_queue_properties, cl_bool,
                                                                      cl_command_queue_properties*) {

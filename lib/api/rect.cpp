@@ -47,6 +47,7 @@ Result<memory::StorageRect> check_rect(const RectArguments& arguments, const siz
     if (rect.layout.row_pitch < region[0])
         return fail(Status::invalid_value);
     uint64_t tight_slice = 0;
+    // CL_INVALID_VALUE: a slice is larger than the address space.
     if (!multiply(region[1], rect.layout.row_pitch, tight_slice))
         return fail(Status::invalid_value);
     rect.layout.slice_pitch = arguments.slice_pitch ? arguments.slice_pitch : tight_slice;

@@ -21,6 +21,7 @@ bool is_boolean(cl_sampler_properties value) { return value == CL_TRUE || value 
 
 Result<void> set_property(SamplerState& state, cl_sampler_properties name, cl_sampler_properties value) {
     // CL_INVALID_VALUE: the name of a property or its value is not valid.
+    // CL_INVALID_VALUE (all checks): a property is unknown or has an unknown value.
     switch (name) {
     case CL_SAMPLER_NORMALIZED_COORDS:
         if (!is_boolean(value))
@@ -77,6 +78,7 @@ Result<void> get_sampler_info(cl_sampler handle, cl_sampler_info name, const Inf
     case CL_SAMPLER_ADDRESSING_MODE: return info.value<cl_addressing_mode>(sampler->state().addressing_mode);
     case CL_SAMPLER_FILTER_MODE: return info.value<cl_filter_mode>(sampler->state().filter_mode);
     case CL_SAMPLER_PROPERTIES: return info.array(sampler->properties());
+    // CL_INVALID_VALUE: param_name is unknown.
     default: return fail(Status::invalid_value);
     }
 }

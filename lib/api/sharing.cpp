@@ -26,15 +26,16 @@ cl_int not_shared(cl_mem object, cl_int code) {
 }
 
 cl_int no_shared_objects(cl_command_queue command_queue, cl_uint count, const cl_mem* objects) {
-    // Nothing to do is a success, if both say so.
+    // CL_INVALID_VALUE: num_objects and mem_objects do not agree.
     if ((count == 0) != (objects == nullptr))
         return CL_INVALID_VALUE;
     if (!from_handle<Queue>(command_queue))
         return CL_INVALID_COMMAND_QUEUE;
+    // CL_INVALID_CONTEXT: no context shares objects, so an object cannot be one of the queue's context. An empty list succeeds.
     return count == 0 ? CL_SUCCESS : CL_INVALID_CONTEXT;
 }
 
-} // namespace
+}  // namespace
 
 CL_API_ENTRY cl_mem CL_API_CALL clCreateFromGLBuffer(cl_context, cl_mem_flags, cl_GLuint, cl_int* errcode_ret) {
     return no_shared<cl_mem>(errcode_ret);

@@ -1,5 +1,4 @@
-// Entry points of what OpenCL 3.0 makes optional and Polder does not have: pipes. They check what comes before the object that
-// cannot exist, and then report that it does not.
+// Entry points for pipes, which are optional in OpenCL 3.0 and which Polder does not have. They check the other handles first.
 #include "entry.h"
 
 using namespace polder;
@@ -8,7 +7,7 @@ using runtime::Context;
 
 namespace {
 
-// No device of the context supports it.
+// CL_INVALID_OPERATION: no device of the context supports it.
 template <class Handle>
 Handle unsupported(cl_context context, cl_int* errcode_ret, const char* function = __builtin_FUNCTION()) {
     return create<Handle>(
@@ -27,5 +26,6 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreatePipe(cl_context context, cl_mem_flags, c
     return unsupported<cl_mem>(context, errcode_ret);
 }
 CL_API_ENTRY cl_int CL_API_CALL clGetPipeInfo(cl_mem, cl_pipe_info, size_t, void*, size_t*) {
+    // CL_INVALID_MEM_OBJECT: no memory object is a pipe.
     return CL_INVALID_MEM_OBJECT;
 }

@@ -1,3 +1,6 @@
+// Callbacks that wait are listed by the queue of their first incomplete timepoint, in a heap ordered by the timepoint's value. The
+// callback thread reads the counter of each listed queue, takes out the entries that are due, and calls their functions
+// without a lock. An entry with further timepoints is listed again at the next queue.
 #include <base/completion.h>
 #include <base/fork.h>
 #include <base/mutex.h>
@@ -28,7 +31,7 @@ bool is_complete(driver::Waits after) {
 struct Entry {
     std::vector<driver::Timepoint> after;  // its front is the timepoint that the entry is listed under
     CompletionCallback callback;
-    uint64_t number = 0;    // counts the entries, in order of registration
+    uint64_t number = 0;  // counts the entries, in order of registration
     Entry* next = nullptr;  // of those that are due
 
     // Drops what is complete. True when nothing is left.

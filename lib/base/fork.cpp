@@ -1,3 +1,5 @@
+// The handlers of pthread_atfork: `prepare` closes the gate, locks all participants and waits until they are quiet; `in_parent` and
+// `in_child` unlock, and the child in addition forgets its threads or is cut off.
 #include <base/fork.h>
 #include <base/mutex.h>
 
@@ -21,7 +23,7 @@ namespace {
 
 bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
 
-} // namespace
+}  // namespace
 
 // Statics alone, which are never destroyed: the handlers stay registered until the process ends.
 struct ForkHandlers {
@@ -121,7 +123,7 @@ struct ForkHandlers {
     }
     static void enter_list(Thread& me) {
         const Lock lock(lists);
-        // A thread that could not be taken out again is not put in, and a fork does not wait for it.
+        // A thread whose removal at its end could not be arranged is not added, and a fork does not wait for it.
         if (!has_key || pthread_setspecific(key, &me) != 0)
             return;
         me.previous = nullptr;
@@ -143,7 +145,7 @@ struct ForkHandlers {
 
 namespace {
 
-// While the library is loaded: before anybody can be inside, and usually while there is one thread.
+// Runs while the library is loaded, before any thread can be inside.
 const struct SetUp {
     SetUp() { ForkHandlers::set_up(); }
 } set_up;

@@ -15,7 +15,7 @@ constexpr const char* category_names[] = {"error",  "warning", "api",   "memory"
 
 uint32_t bit(Category category) { return 1u << static_cast<uint32_t>(category); }
 
-// PoCL's words for the same things. Its other categories have nothing to tell here and are passed over.
+// PoCL's names of the categories. Its other categories have no messages here and are ignored.
 constexpr struct {
     std::string_view word;
     uint32_t mask;

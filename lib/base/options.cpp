@@ -1,3 +1,5 @@
+// One table lists the variables with type, default and description. `read` parses each from the environment into the member of Values
+// that the row names. The documentation is printed from the same table.
 #include "options_table.h"
 
 #include <base/log.h>
@@ -12,7 +14,7 @@
 namespace polder::options {
 namespace {
 
-// How a variable's text is read, and what the documentation calls it.
+// The type of a variable, for parsing and for the documentation.
 enum class Kind : uint8_t { text, flag, number, count, bytes, gibibytes };
 
 using Member = std::variant<std::string Values::*, std::optional<std::string> Values::*, bool Values::*,
@@ -22,7 +24,7 @@ struct Option {
     const char* name;
     Kind kind;
     Member member;
-    const char* default_text; // parsed like a user's value; empty leaves the member as it is
+    const char* default_text;  // parsed like a user's value; empty leaves the member as it is
     const char* default_prose;
     const char* prose;
 };
@@ -85,7 +87,7 @@ constexpr Option table[] = {
     {"POCL_STARTUP_DELAY", Kind::number, &Values::startup_delay_s, "0", "0",
      "Seconds to wait when the platform is first asked for, for attaching a debugger or tracer."},
     {"POCL_SIGUSR2_HANDLER", Kind::flag, &Values::sigusr2_handler, "0", "0",
-     "On SIGUSR2, tell on stderr how many OpenCL objects of each type are alive."},
+     "On SIGUSR2, print on stderr how many OpenCL objects of each type are alive."},
     {"POCL_OFFLINE_COMPILE", Kind::flag, &Values::offline_compile, "0", "0",
      "Offer devices that can only compile, for making program binaries, of drivers that have such. No driver has them "
      "yet: a warning says so."},
@@ -217,7 +219,7 @@ const Values& current() {
     return values;
 }
 
-} // namespace
+}  // namespace
 
 Values read(const Environment& environment, const Warn& warn) {
     Values values;
@@ -225,7 +227,7 @@ Values read(const Environment& environment, const Warn& warn) {
     for (const Option& option : table) {
         if (*option.default_text)
             std::visit(Store{values, option.kind, option.default_text}, option.member);
-        // An empty variable is how scripts switch one off: it means the default.
+        // Scripts disable a variable by setting it to an empty text, which means the default.
         const char* const text = environment(option.name);
         if (!text || !*text)
             continue;
@@ -305,4 +307,4 @@ std::optional<uint64_t> parse_bytes(std::string_view text) {
     return *number << shift;
 }
 
-} // namespace polder::options
+}  // namespace polder::options

@@ -1,3 +1,5 @@
+// In the order of this file: growing and shrinking the region; sizes to bins; the search for a free block; splitting and
+// merging blocks; the lists of bins; validate.
 #include <bufalloc/region_allocator.h>
 
 #include <algorithm>
@@ -455,4 +457,4 @@ bool RegionAllocator::validate_bin(uint32_t bin, Census& census) const {
     return true;
 }
 
-} // namespace polder
+}  // namespace polder

@@ -1,3 +1,5 @@
+// Scanner reads conversion specifications from the format; Arguments reads packed arguments. Each conversion is formatted by C's
+// snprintf in the "C" locale, element by element for vectors.
 #include <charconv>
 #include <clocale>
 #include <cmath>

@@ -1,3 +1,5 @@
+// Domain: creation, pinning, and the transfers that make bytes resident in a memory: one transfer for each range and source, or
+// chunk by chunk for long staged ones.
 #include "domain_impl.h"
 
 #include <base/log.h>
@@ -28,7 +30,7 @@ std::shared_ptr<const SpaceTable> table_of(std::span<Space* const> spaces) {
     return table;
 }
 
-} // namespace
+}  // namespace
 
 std::unique_ptr<Domain> Domain::create(std::span<Space* const> spaces, const DomainOptions& options) {
     return std::make_unique<DomainImpl>(spaces, options);

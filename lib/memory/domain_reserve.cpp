@@ -134,7 +134,7 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
     if (!is_full())
         return added;
     SpaceImpl& memory = this->space(space);
-    // A limit counts what is freed when it is complete, so that only waiting tells whether there is room.
+    // Freed memory counts against a limit until its commands are complete, so only waiting shows whether there is room.
     if (space.is_host())
         next.when_full = WhenFull::wait;
     constexpr int busy_max = 10'000;

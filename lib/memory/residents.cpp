@@ -1,3 +1,5 @@
+// Each shard is a linked list with its own lock. A claim is counted in the storage's link; the end of a claim wakes a destructor that
+// waits for it.
 #include "residents.h"
 
 #include "storage_impl.h"
@@ -93,4 +95,4 @@ Residents::Claimed::~Claimed() {
     }
 }
 
-} // namespace polder::memory
+}  // namespace polder::memory

@@ -1,3 +1,5 @@
+// StorageImpl: creation from application memory or initial contents, memory in each space, announcements for eviction, and the
+// destructor, which frees each block with the timepoints that still use it.
 #include "domain_impl.h"
 #include "storage_impl.h"
 
@@ -12,7 +14,7 @@ namespace {
 
 std::atomic<uint64_t> last_number{0};
 
-} // namespace
+}  // namespace
 
 Result<Ref<Storage>> Storage::create(Domain& domain, ByteCount size, const StorageOptions& options) {
     retry_now();
@@ -226,7 +228,7 @@ bool StorageImpl::try_again() noexcept {
     return true;
 }
 
-// Memory goes back as soon as the work in flight there is done; the application hears of it when all of it is.
+// Each block is freed with the timepoints of the commands that use it; the application's callback waits for all commands.
 bool StorageImpl::try_to_end() noexcept {
     if (replicas_.empty() && !stretch_ && !destroyed_.function) [[likely]]  // never used
         return true;

@@ -1,3 +1,5 @@
+// The table of locks, and the guard: compute the set of lock numbers of all storages, take these locks in ascending order, check that no
+// storage has got another lock meanwhile, else start again.
 #include "storage_guard.h"
 
 #include "storage_impl.h"
@@ -88,7 +90,7 @@ StorageGuard::Numbers StorageGuard::wanted() const {
 }
 
 void StorageGuard::pass(Storage& storage) noexcept {
-    constexpr int tries_max = 1000;  // others may come again and again, too
+    constexpr int tries_max = 1000;  // other threads may take the lock repeatedly, too
     const uint32_t number = number_of(Use{&storage});
     for (int i = 0; i < tries_max && table[number].is_waited_for(); ++i)
         std::this_thread::yield();
@@ -104,7 +106,7 @@ void StorageGuard::lock() noexcept {
     lock_several();
 }
 
-// By then the storages may name one lock, or others.
+// The storages may have other locks by now.
 void StorageGuard::lock_several() noexcept {
     for (;;) {
         held_ = wanted();

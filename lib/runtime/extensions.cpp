@@ -1,3 +1,4 @@
+// The tables of extensions, features and intermediate languages, and the queries that list them.
 #include <compiler/spirv.h>
 #include <runtime/extensions.h>
 #include <runtime/platform.h>

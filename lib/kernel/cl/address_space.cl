@@ -21,7 +21,7 @@ static bool is_local(const __generic void* p) {
 }
 
 static bool is_private(const __generic void* p) {
-    // These functions are inlined into the work-group function, as all that reaches a leaf is: its frame ends here.
+    // These functions are inlined into the work-group function, as all functions that use an intrinsic are: its frame ends here.
     const __private uchar* end = (const __private uchar*)(ulong)__builtin_frame_address(0);
     const __private uchar* begin = stack_pointer() - RED_ZONE_BYTES;
     return is_within(p, begin, end - begin) ||

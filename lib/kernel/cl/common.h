@@ -1,21 +1,21 @@
-// What the built-ins share: how they are defined, the leaves they stand on, and lists of types.
+// The common part of the built-ins: macros for definitions, the intrinsics that they use, and lists of types.
 //
 // Every function here is OpenCL C for the spir64 target, so that its mangled name is the one that a
 // kernel's call produces. Definitions are for one address space where that is enough: the linking
 // of the built-ins lets a call of another address space find them (all are one on the host).
 //
-// Leaves are functions without a body: the work-group pass puts values or control flow in their place.
+// Intrinsics are functions without a body: the work-group pass replaces calls of them.
 #pragma once
 
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 
 #define BUILTIN __attribute__((overloadable, always_inline))
-// For what only its own file calls.
+// For functions that only their file calls.
 #define HELPER static inline __attribute__((overloadable))
 // For functions that contain a barrier.
 #define COLLECTIVE __attribute__((overloadable, always_inline, convergent))
 
-// Leaves beyond OpenCL's own (get_local_id, get_group_id, get_local_size, get_enqueued_local_size,
+// Intrinsics besides OpenCL's own functions (get_local_id, get_group_id, get_local_size, get_enqueued_local_size,
 // get_num_groups, get_global_offset, get_global_size, get_work_dim, barrier).
 
 // 8 bytes for each work-item of the work-group, the same for every caller.

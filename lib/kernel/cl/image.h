@@ -1,4 +1,4 @@
-// What the image functions share: the descriptor, samplers' bits, addresses of elements.
+// The common part of the image functions: the descriptor, the bits of samplers, the addresses of elements.
 //
 // A kernel's image argument points to an ImageDescriptor (include/polder/image_abi.h); polder_image is that pointer, and
 // polder_sampler the sampler's bits: the library's maker (retarget_builtins.cpp) puts the parameter itself in their place, and

@@ -1,5 +1,5 @@
-// What the sub-group functions stand on: leaves that the vectorizer makes code for when the work-items of a sub-group have
-// become lanes (lib/compiler/targets/host/workgroup/sub_group_functions.h).
+// The intrinsics of the sub-group functions. The vectorizer replaces them when the work-items of a sub-group have
+// become lanes (lib/compiler/targets/host/workgroup/work_items/sub_group_functions.h).
 #pragma once
 
 #include "common.h"

@@ -1,4 +1,4 @@
-// What a BlockPool tells about itself: statistics, the report of a failure, and its invariants.
+// BlockPool: statistics, the report of a failed allocation, and the check of its invariants.
 #include "block_pool_region.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// A lease tries, in order: a pending block that only the request's queue uses, a free block of the bucket, a new slab from the source,
+// and then, with the turn (`climb`), unused slabs of other buckets, a larger block, and pending blocks of other queues.
 #include <base/log.h>
 #include <memory/bucket_allocator.h>
 
@@ -151,7 +153,7 @@ Result<void> BucketAllocator::climb(const Request& request, Lease& leased) {
     }
 }
 
-// The source has no more: a larger block is better than none.
+// When the source has no more memory, a larger block is used.
 bool BucketAllocator::take_larger(uint32_t number, const Request& request, Lease& leased) {
     for (uint32_t larger = number + 1; larger < bucket_count; ++larger) {
         Bucket& bucket = buckets_[larger];
@@ -362,7 +364,7 @@ void BucketAllocator::clear() {
     give_back_beyond(0);
 }
 
-// ---- what it tells ----
+// ---- statistics and validation ----
 
 BucketAllocator::BucketStatistics BucketAllocator::bucket_statistics(ByteCount size) const {
     const uint32_t number = bucket_of({size, Alignment{1}, {}});

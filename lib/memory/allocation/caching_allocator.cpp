@@ -305,7 +305,7 @@ void CachingAllocator::drain_all() {
 
 void CachingAllocator::drain() { drain_all(); }
 
-// ---- what it tells ----
+// ---- statistics and validation ----
 
 Allocator::Statistics CachingAllocator::statistics() const {
     Statistics sum;

@@ -1,3 +1,4 @@
+// Entries and their lists. `advance` moves an entry to the list of the next timepoint that is not complete.
 #include <memory/pending_blocks.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@ void PendingBlocks::provide(uint64_t blocks) {
         return;
     chunks_.reserve(64);
     const uint64_t entries = std::max({first_chunk, capacity_, blocks - capacity_});
-    // Not initialized: pages that no entry uses are never touched.
+    // Not initialized, so that pages without entries are never accessed.
     chunks_.push_back({std::make_unique_for_overwrite<std::byte[]>(entries * sizeof(Entry)), entries, 0});
     capacity_ += entries;
 }

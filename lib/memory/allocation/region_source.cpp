@@ -1,3 +1,4 @@
+// Host memory is mapped with mmap and without a reservation of swap space, aligned for large pages. Device memory comes from the driver.
 #include <memory/region_source.h>
 
 #include <algorithm>
@@ -39,7 +40,7 @@ uint64_t available_bytes() {
     return kibibytes * 1024;
 }
 
-} // namespace
+}  // namespace
 
 Result<driver::Memory> HostRegionSource::reserve(ByteCount size) {
     // More is mapped than needed, then what is outside the aligned part is given back.
@@ -98,4 +99,4 @@ ByteCount DeviceRegionSource::preferred_size(ByteCount needed, ByteCount reserve
     return std::max(needed, wanted);
 }
 
-} // namespace polder::memory
+}  // namespace polder::memory

@@ -1,3 +1,5 @@
+// A stretch reserves addresses for a whole storage without memory. `charge` counts the pages of a part against the limit of host memory
+// when it is first used. A released stretch waits until the commands that use it are complete, then its pages are unmapped.
 #include "sparse.h"
 
 #include <base/log.h>
@@ -17,7 +19,7 @@ constexpr Alignment huge_page{uint64_t{2} << 20};
 // Parts from here on are taken to be used in large pieces.
 constexpr uint64_t large_part_bytes = uint64_t{8} << 20;
 
-} // namespace
+}  // namespace
 
 Alignment SparseMemory::page() {
     static const Alignment alignment{static_cast<uint64_t>(sysconf(_SC_PAGESIZE))};
@@ -121,4 +123,4 @@ std::optional<driver::Timepoint> SparseMemory::oldest() const {
     return std::nullopt;
 }
 
-} // namespace polder::memory
+}  // namespace polder::memory

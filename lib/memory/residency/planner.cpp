@@ -1,3 +1,5 @@
+// For each use that reads, the ranges that the target does not hold become transfers from the best source; ranges that an earlier use
+// has planned already are left out. Uses that write get the next version.
 #include "planner.h"
 
 #include <algorithm>
@@ -44,7 +46,7 @@ bool overlaps_earlier(std::span<const PlannedUse> uses, uint32_t use) {
     return false;
 }
 
-} // namespace
+}  // namespace
 
 Plan plan(std::span<const PlannedUse> uses, SpaceId target, const Topology& topology) {
     Plan result;
@@ -125,4 +127,4 @@ Version next_version(const Residency& residency, std::span<const ByteRange> rang
     return newest.next();
 }
 
-} // namespace polder::memory
+}  // namespace polder::memory

@@ -1,3 +1,4 @@
+// Commits change the state of prepared ranges: a transfer adds a holder, a write makes the target the only holder of a new version.
 #include "residency.h"
 
 namespace polder::memory {
@@ -121,4 +122,4 @@ void Residency::sweep_sometimes() noexcept {
     sweep_at_ = std::max<size_t>(64, 2 * map_.pieces());
 }
 
-} // namespace polder::memory
+}  // namespace polder::memory

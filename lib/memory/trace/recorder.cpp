@@ -1,3 +1,6 @@
+// Each thread writes events to its own chunk of the mapped file. When a chunk is full, the thread takes the next free one by an atomic
+// counter, and the file grows when necessary. Times are ticks of the processor's counter; each chunk's header relates them
+// to nanoseconds.
 #include <base/log.h>
 #include <base/mutex.h>
 #include <memory/trace.h>
@@ -137,7 +140,7 @@ bool File::next_chunk() noexcept {
     return true;
 }
 
-// The kind is written last: an event is complete or not there.
+// The kind is written last, so that an event is either complete or has the kind 0.
 void put(const Fields& fields, uint64_t ticks) noexcept {
     if (cursor.next == cursor.end && !file().next_chunk()) [[unlikely]]
         return;
@@ -154,7 +157,7 @@ void put(const Fields& fields, uint64_t ticks) noexcept {
     std::atomic_ref<Kind>(event->kind).store(fields.kind, std::memory_order_release);
 }
 
-} // namespace
+}  // namespace
 
 Result<void> begin(const std::string& path) {
     const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -246,4 +249,4 @@ uint32_t record_text(std::string_view text) noexcept {
     return id;
 }
 
-} // namespace polder::memory::trace
+}  // namespace polder::memory::trace

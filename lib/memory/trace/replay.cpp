@@ -1,3 +1,5 @@
+// First the events are sorted into steps of each memory space (lease, free, timeline). Then the steps run against a real allocator with
+// a simulated source of memory and simulated queues, and only the calls of the allocator are timed.
 #include "replay.h"
 
 #include <memory/allocator.h>
@@ -91,7 +93,7 @@ public:
     void flush() override {}
 };
 
-// What is done to one space, with blocks by number, so that nothing but the allocator is timed.
+// One call of the allocator of a space. Blocks have numbers, so that no look-up is timed.
 struct Step {
     enum class What : uint8_t { lease, free, completed } what = What::lease;
     uint32_t block = 0;
@@ -107,7 +109,7 @@ public:
     explicit Steps(const TraceFile& trace) {
         for (const TimedEvent& timed : trace.events)
             if (timed.event.kind == Kind::lease)
-                spaces[timed.event.space];  // from now on it hears of timelines
+                spaces[timed.event.space];  // from now on timelines are recorded for it
         for (const TimedEvent& timed : trace.events)
             add(timed);
     }

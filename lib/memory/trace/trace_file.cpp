@@ -1,3 +1,4 @@
+// Reads all chunks, converts ticks to time, and sorts the events of all threads by time.
 #include "trace_file.h"
 
 #include <algorithm>

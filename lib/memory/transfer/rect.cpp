@@ -1,3 +1,4 @@
+// Splits a rectangle row by row where the source of the bytes changes, then joins equal rows, and equal slices, to larger parts.
 #include "rect.h"
 
 namespace polder::memory {
@@ -85,7 +86,7 @@ void join_slices(RectParts& parts, const StorageRect& rect) {
     }
 }
 
-} // namespace
+}  // namespace
 
 RectParts split_by_source(const Residency& residency, const Replicas& replicas, const StorageRect& rect,
                           const SourceChoice& choice) {
@@ -101,4 +102,4 @@ RectParts split_by_source(const Residency& residency, const Replicas& replicas, 
     return parts;
 }
 
-} // namespace polder::memory
+}  // namespace polder::memory

@@ -1,3 +1,5 @@
+// Slots for one staged transfer: four blocks from the allocator of host memory if it has room at once, else the blocks of the reserve,
+// which one transfer at a time can use.
 #include "staging.h"
 
 #include <base/log.h>
@@ -15,7 +17,7 @@ constexpr uint64_t chunk_bytes_max = uint64_t{4} << 20;
 constexpr uint64_t chunks_wanted = 32;
 constexpr Alignment slot_alignment{128};
 
-} // namespace
+}  // namespace
 
 StagingSlots::StagingSlots(StagingSlots&& other) noexcept
     : out(other.out), in(other.in), owner_(std::exchange(other.owner_, nullptr)), base_(other.base_),
@@ -52,7 +54,7 @@ uint64_t Staging::chunk_bytes(uint64_t bytes) {
                     std::clamp(Alignment{4096}.round_up(bytes / chunks_wanted), chunk_bytes_min, chunk_bytes_max));
 }
 
-// Slots in the reserve keep the mutex until they are given back.
+// A transfer that uses the reserve holds the mutex until it gives the slots back.
 Result<StagingSlots> Staging::take(uint64_t bytes) POLDER_NO_THREAD_SAFETY_ANALYSIS {
     StagingSlots slots{*this};
     slots.chunk_bytes_ = chunk_bytes(bytes);
@@ -101,4 +103,4 @@ void Staging::give_back(StagingSlots& slots) noexcept POLDER_NO_THREAD_SAFETY_AN
     mutex_.unlock();
 }
 
-} // namespace polder::memory
+}  // namespace polder::memory

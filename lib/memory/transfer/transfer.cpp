@@ -1,3 +1,5 @@
+// Mover::hidden submits one copy on a hidden queue by the route of topology.h. A staged copy is divided into chunks, each copied to a slot
+// by the source's queue and from there by the target's queue.
 #include "transfer.h"
 
 #include "rect.h"
@@ -86,8 +88,8 @@ Result<void> Mover::on_queue(driver::Queue& queue, const Move& move, driver::Wai
     return {};
 }
 
-// Each chunk is copied out of the one memory on the hidden queue and into the other one on the second queue, which waits for
-// it; a slot is filled again when the second queue has emptied it. So both links are busy.
+// The source's hidden queue copies each chunk to a slot, and the target's queue copies it from there; a slot is filled again
+// when the target's queue has read it. So both links are busy at the same time.
 Result<void> Mover::staged(const Move& move, driver::Waits before_read, const StagedPath& path,
                            const driver::Submission& submission, StagingSlots* given, Moved& moved) {
     std::optional<StagingSlots> own;

@@ -1,3 +1,4 @@
+// Each command's `reserve` and `submit` call the domain's function of the same meaning.
 #include <base/completion.h>
 #include <runtime/buffer_commands.h>
 #include <runtime/queue.h>

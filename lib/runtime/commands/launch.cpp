@@ -1,3 +1,5 @@
+// Submitting a launch: list the uses of all buffers, call Domain::launch, and in its callback copy the packed arguments, write the
+// addresses, and submit to the driver queue. All temporary arrays are on the stack when they are small.
 #include <memory/trace.h>
 #include <runtime/launch.h>
 

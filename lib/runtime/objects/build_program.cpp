@@ -183,10 +183,10 @@ bool Program::has_valid_options(const BuildRequest& request) const {
 
 Result<void> Program::build(BuildRequest request) {
     POLDER_TRY(begin(request));
-    // Without valid options nothing begins that a callback could tell the end of.
+    // With invalid options no build begins, so the callback is not called.
     if (!request.notify || !has_valid_options(request))
         return run_or_fail(request);
-    // The callback tells the outcome; this call has succeeded when the build has begun.
+    // The callback reports the result; this call has succeeded when the build has begun.
     BuildThreads::get().start([program = Ref<Program>::share(this), request = std::move(request)] {
         static_cast<void>(program->run_or_fail(request));
         request.notify(static_cast<cl_program>(program->handle()), request.user);

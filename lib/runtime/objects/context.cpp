@@ -1,3 +1,4 @@
+// The context's references are counted in shards (scattered_references.h); its devices' memory spaces, each once, make its domain.
 #include <base/log.h>
 #include <runtime/address_map.h>
 #include <runtime/context.h>
@@ -25,7 +26,7 @@ uint64_t largest_allocation(std::span<const Ref<Device>> devices) {
     return largest;
 }
 
-} // namespace
+}  // namespace
 
 Ref<Context> Context::create(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties,
                              Notify callback, void* user) {
@@ -86,4 +87,4 @@ void Context::add_destructor(Destructor function, void* user) {
     destructors_.push_back({function, user});
 }
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

@@ -1,3 +1,5 @@
+// Code is compiled and loaded at the first launch of a kernel. A kernel's entry has code for any work-group size and a few versions
+// for one size each, which are compiled when enough work-items ran without them.
 #include <runtime/device_code.h>
 
 #include <algorithm>
@@ -8,10 +10,10 @@ namespace {
 
 // Versions of a kernel for one size of work-groups each.
 constexpr size_t specials_max = 4;
-// Work-items that a kernel runs in unsuitable groups before another version is compiled: at about 100 ns each, as long
-// as compiling takes.
+// How many work-items a kernel runs in unsuitable groups before another version is compiled. At about 100 ns each they take as
+// long as the compilation.
 constexpr uint64_t items_before_special = uint64_t{1} << 19;
-// What a launch counts for besides: eight of them are the beginning of many, however few their work-items are.
+// Added for each launch: after eight launches more are expected, even when each has few work-items.
 constexpr uint64_t items_per_launch = items_before_special / 8;
 
 bool holds_address(const compiler::KernelArgument& argument) {
@@ -35,7 +37,7 @@ std::vector<std::byte> relocated(const compiler::ProgramVariables& variables, co
     return image;
 }
 
-} // namespace
+}  // namespace
 
 DeviceCode::DeviceCode(Device& device, std::shared_ptr<compiler::Executable> executable,
                        std::shared_ptr<const compiler::Module> module)
@@ -152,4 +154,4 @@ Result<void> DeviceCode::fill_variables(const memory::Block& block) {
     return {};
 }
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

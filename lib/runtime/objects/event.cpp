@@ -1,3 +1,4 @@
+// The states of events, their callbacks, and ReadyList, which runs dependents without recursion.
 #include <base/completion.h>
 #include <runtime/context.h>
 #include <runtime/event.h>

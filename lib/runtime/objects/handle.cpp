@@ -1,3 +1,5 @@
+// Free cells are in a list per thread (base/thread_free_list.h) and in a lock-free stack that all threads share. New cells are taken
+// from the end of the used part, several at once.
 #include <base/thread_free_list.h>
 #include <runtime/handle.h>
 

@@ -1,3 +1,5 @@
+// Creation checks that all devices' kernels take the same arguments. Setting an argument copies the argument set when a launch still
+// uses it. Choosing a work-group size follows the rules of runtime/local_size.h.
 #include <runtime/kernel.h>
 
 #include <algorithm>
@@ -54,12 +56,12 @@ LocalSizeRules rules_for(LocalSizeRules::Shape shape, const Device& device, cons
             .shape = shape};
 }
 
-// Below this, what a group costs is felt beside what its work-items do.
+// For smaller groups, the cost of a group is noticeable beside that of its work-items.
 constexpr uint64_t items_worth_a_group = 64;
 
 uint64_t items_of(const Size3& size) { return size[0] * size[1] * size[2]; }
 
-} // namespace
+}  // namespace
 
 Kernel::Kernel(Ref<Program> program, std::vector<KernelOnDevice> on_devices, Ref<KernelArguments> arguments)
     : program_(std::move(program)), on_devices_(std::move(on_devices)), arguments_(std::move(arguments)),
@@ -152,7 +154,7 @@ Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const Size3& gl
             return last.special;
     }
     POLDER_ASSIGN(loaded, on.code->kernel(*on.info, groups, global[0] * global[1] * global[2]));
-    // Code for any size is asked for again: the program counts for what it has no code of its own.
+    // Code for any size is requested again, because the program counts the launches without a version of their own.
     if (loaded->is_for_one_size) {
         const Lock lock(mutex_);
         last_code(on).groups = groups;
@@ -181,7 +183,7 @@ Result<Size3> Kernel::best_local_size(const KernelOnDevice& on, const Device& de
     if (local[0] >= loaded->limits().preferred_multiple && items_of(local) >= items_worth_a_group)
         return local;
     const Size3 better = choose(LocalSizeRules::Shape::unseen, device, *loaded, global);
-    // Fewer groups than compute units are no gain when each work-item has much to do.
+    // Fewer groups than compute units are slower when each work-item has much to do.
     return items_of(global) / items_of(better) >= device.info().compute_units ? better : local;
 }
 

@@ -1,3 +1,4 @@
+// Creation of buffers and sub-buffers, fixed device addresses, destructor callbacks, and the list of maps.
 #include <runtime/mem_object.h>
 #include <runtime/svm.h>
 
@@ -127,7 +128,7 @@ std::vector<uint64_t> MemObject::device_addresses() const {
     return addresses;
 }
 
-// Kernels' arguments may still refer to the allocations, so that they give up the storage here.
+// Arguments of kernels may still refer to the allocations, so the allocations release the storage here.
 void MemObject::forget_addresses() noexcept {
     for (const Ref<const Allocation>& allocation : fixed_->allocations) {
         static_cast<void>(context_->addresses().remove(allocation->address()));

@@ -1,3 +1,5 @@
+// Start-up in this order: the trace, the drivers that POCL_DEVICES names (or all), their devices, the memory spaces with their
+// allocators, the OpenCL devices.
 #include <base/log.h>
 #include <base/options.h>
 #include <devices/drivers.h>
@@ -25,7 +27,7 @@ std::vector<std::string_view> words(std::string_view text) {
 }
 
 const devices::DriverEntry* find_driver(std::string_view name) {
-    // PoCL's older names of its CPU device are ours too.
+    // PoCL's older names of its CPU device are accepted too.
     if (name == "pthread" || name == "basic" || name == "cpu-minimal" || name == "cpu-tbb")
         name = "cpu";
     for (const devices::DriverEntry& entry : devices::all_drivers())
@@ -71,7 +73,7 @@ memory::AllocationPolicy policy_of(std::string_view text, std::string_view varia
     return parsed.policy;
 }
 
-} // namespace
+}  // namespace
 
 Platform& Platform::get() {
     // Never destroyed: static destructors of the application may still hold handles, and worker threads run.
@@ -101,7 +103,7 @@ void Platform::open_devices() {
         }
         return;
     }
-    // A misspelt name must not leave an application computing on something else.
+    // With a misspelt name the application must not compute on another device.
     for (const std::string_view name : names)
         if (!find_driver(name))
             return report_unknown(name);
@@ -181,4 +183,4 @@ std::string Platform::name() { return options::platform_name_override().value_or
 
 std::string Platform::version() { return "OpenCL 3.1 Polder " POLDER_VERSION; }
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

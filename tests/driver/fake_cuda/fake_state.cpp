@@ -1,3 +1,4 @@
+// The state of the fake CUDA library: streams as threads with lists of work, memory, modules, and recorded calls.
 #include "fake_state.h"
 
 #include <algorithm>
