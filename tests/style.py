@@ -130,14 +130,18 @@ UNCLEAR = {
     r"told": "reported, notified, recognized", r"whoever": "the thread, the caller", r"answers|answered": "returns, reports",
     r"lets? go of": "release", r"given up": "released", r"is had|are had": "exists, is allocated",
     r"stands? for": "is, means, replaces", r"graveyard": "deferred destruction",
+    r"tells?": "reports, says", r"(some|no|every)body|everyone": "a thread, no command, all queues", r"in the midst": "inside, while",
+    r"hand(s|ed)? out": "allocates, returns", r"carve[sd]?": "allocates, splits", r"(comes?|came) back": "returns, is freed",
+    r"(taken?|takes) away": "evicted, removed", r"rungs?|ladder": "steps", r"honest": "exact",
 }
 
 
 def unclear_words(path, numbered):
-    """The words of UNCLEAR in the (number, text) pairs of a file."""
+    """The words of UNCLEAR in the (number, text) pairs of a file. Names in backquotes may have them."""
     for number, text in numbered:
+        prose = re.sub(r"`[^`]*`", "", text)
         for word, instead in UNCLEAR.items():
-            if found := re.search(rf"\b({word})\b", text):
+            if found := re.search(rf"\b({word})\b", prose):
                 yield f"{path}:{number}: '{found.group()}' is unclear: {instead}"
 
 

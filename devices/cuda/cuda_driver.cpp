@@ -27,7 +27,7 @@ class CudaDriver final : public driver::Driver {
         return CudaDevice::open(*api_, static_cast<int>(index), space, peers_);
     }
 
-    // Opens the library, once, when somebody asks for devices.
+    // Opens the library, once, when the devices are counted or opened.
     const CudaApi* load() const {
         std::call_once(loaded_, [this] {
             Result<std::unique_ptr<const CudaApi>> api = CudaApi::load("libcuda.so.1");

@@ -6,7 +6,7 @@
 // that waits for the queue executes pending operations; `flush` has the queue's own thread do it. Nothing that is pushed
 // waits for the host, so the GPU's hardware queues, which streams share, never stop each other for long.
 //
-// The counter is written lazily, by the newest operation, when somebody flushes or waits. Operations whose times are
+// The counter is written lazily, by the newest operation, when a thread flushes or waits. Operations whose times are
 // asked for are *flights*: the host publishes them after it has read their events.
 //
 // Threads: see driver::Queue. The mutex is not held while the host waits for anything.

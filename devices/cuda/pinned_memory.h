@@ -18,7 +18,7 @@
 
 namespace polder::cuda {
 
-// The GPU may still use a chunk that was given back: `used` tells.
+// The GPU may still use a chunk that was given back, until `used` is complete.
 struct StagingChunk {
     std::byte* memory = nullptr;
     Event used = nullptr;

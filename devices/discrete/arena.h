@@ -2,7 +2,7 @@
 //
 // The runtime sees the addresses of a *window* that faults when touched; the bytes lie elsewhere, where only the
 // device's own threads look for them. So a host thread that takes a device address for a pointer faults at
-// once. Both the memory and the local memory are contiguous and handed out by bufalloc.
+// once. Both the memory and the local memory are contiguous and allocated by bufalloc.
 // Any thread may call any function.
 #pragma once
 

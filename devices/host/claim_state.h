@@ -1,4 +1,4 @@
-// ClaimState: which thread drains a queue, and up to which operation somebody must.
+// ClaimState: which thread executes a queue, and up to which operation it must be executed.
 //
 // One thread at a time holds the claim. A *promise* of value v means: operations up to v are executed without another
 // call from outside. The thread that releases the claim and the thread that promises cannot miss each other: the first

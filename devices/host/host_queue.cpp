@@ -32,7 +32,7 @@ void HostQueue::promise(uint64_t value, uint32_t depth) {
         claim_.promise(value) ? pool_.schedule(*this, QueueState::idle) : !pool_.workers_refused();
     if (is_somebodys)
         return;
-    // No worker will come. Not beyond `value`: later operations may wait for what this thread is in the midst of.
+    // There is no worker. Executes nothing beyond `value`: later operations may wait for the one that this thread is executing.
     help(value, depth);
     if (depth == 0)
         WorkerPool::drain_left_behind();
@@ -80,7 +80,7 @@ namespace {
 struct SleepingThread : TimelineWaiter {
     Parker parker;
 };
-} // namespace
+}  // namespace
 
 void HostQueue::sleep_until(uint64_t value) {
     for (uint32_t i = 0; i < pool_.spins(); ++i) {
@@ -97,4 +97,4 @@ void HostQueue::sleep_until(uint64_t value) {
     thread.parker.park(0);
 }
 
-} // namespace polder::devices
+}  // namespace polder::devices

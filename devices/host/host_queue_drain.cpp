@@ -88,7 +88,7 @@ HostQueue::Wait HostQueue::wait_as_worker(driver::Timepoint timepoint, uint32_t 
         timepoint.queue->flush();
     }
     resumption_.value = timepoint.value;
-    // From the moment somebody may resume the queue it is no longer this thread's.
+    // From the moment when another thread may resume the queue, this thread must not use it.
     claim_.park();
     if (other ? other->add_waiter(resumption_) : wait_elsewhere(timepoint, resumption_))
         return Wait::parked;

@@ -52,7 +52,7 @@ driver::Timepoint HostQueue::publish(Weight weight) {
     submitted_.store(value, std::memory_order_release);
     if (weight == Weight::large || backlog_at(value) >= backlog_max) {
         last_promised_ = value;
-        // Without a worker it stays scheduled until somebody flushes or waits: the caller may hold locks.
+        // Without a worker it stays scheduled until a thread flushes or waits: the caller may hold locks.
         if (claim_.promise(value))
             static_cast<void>(pool_.schedule(*this, QueueState::idle));
     }

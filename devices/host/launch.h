@@ -15,7 +15,7 @@ namespace polder::devices {
 // it, so that a small launch takes no longer on a processor with more cores.
 [[nodiscard]] uint32_t threads_that_pay(float group_ns, uint64_t group_count, uint32_t threads_max);
 
-// True when a worker should begin at once instead of waiting for somebody to ask.
+// True when a worker should begin at once, before a thread flushes or waits.
 [[nodiscard]] bool is_large(const LaunchRecord& launch);
 
 }  // namespace polder::devices

@@ -56,12 +56,12 @@ public:
 
     // Puts `queue` on the list of queues that a worker drains; a helping thread may be faster. Does nothing when the
     // queue's state is not `from` any more. When the system refuses to start a first worker, the workers of other pools
-    // drain it. False: there are none either, so that the caller must drain the queue itself or wait until somebody does.
+    // drain it. False: there are none either, so that the caller must drain the queue itself or wait until another thread does.
     [[nodiscard]] bool schedule(PooledQueue& queue, QueueState from);
     // True while no pool has a worker that could serve this one, because the system refused to start one.
     [[nodiscard]] bool workers_refused() const { return workers_refused_.load(std::memory_order_acquire); }
     // For a thread that drains queues within each other and stopped at one of this pool with promised work left, while
-    // no worker can be started: `drain_left_behind` drains it, once the thread is in the midst of no other queue.
+    // no worker can be started: `drain_left_behind` drains it, once the thread executes no other queue.
     void leave_behind();
     static void drain_left_behind() {
         if (left_behind_here_) [[unlikely]]

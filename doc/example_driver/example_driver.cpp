@@ -236,8 +236,8 @@ private:
 
     void work() {
         for (Task task; next(task);) {
-            // Other queues may hold their work back until somebody asks for it. Sleeping here stops nobody else,
-            // and cannot deadlock: waits name earlier submissions only.
+            // Other queues may delay their work until they are flushed. Sleeping here blocks no other queue,
+            // and cannot deadlock: waits are for earlier submissions only.
             for (const Timepoint point : task.waits)
                 if (!point.is_complete() && point.queue != this) {
                     point.queue->flush();

@@ -1,4 +1,4 @@
-// Computes a picture in tiles by all devices of one context, writes it as a PNG, and tells what was allocated
+// Computes a picture in tiles by all devices of one context, writes it as a PNG, and prints what was allocated
 // where, which bytes moved between which memories, and how long it took.
 //
 // Two buffers hold the whole picture: escape times and colours. A tile is a range of rows, hence a sub-buffer of

@@ -309,7 +309,7 @@ void RegionAllocator::resized(Index index, uint64_t size_before) {
         rebin(index, size_before);
 }
 
-// It stays where it is if it still belongs there, as a large block of which a little is carved.
+// It stays in its bin if its new size belongs there, as when a small block is allocated from a large one.
 [[gnu::noinline]] void RegionAllocator::rebin(Index index, uint64_t size_before) {
     const uint32_t from = bin_of(size_before);
     const uint32_t to = bin_of(nodes_[index].size);
@@ -424,7 +424,7 @@ bool RegionAllocator::validate_blocks(Census& census) const {
     return offset == begin_ + capacity_ && nodes_[none].left == left;
 }
 
-// Every free block but the open one stands in its bin, and in no other; the bit maps tell which bins have blocks.
+// Every free block except for the open one is in its bin, and in no other; the bit maps have a bit for each bin with blocks.
 bool RegionAllocator::validate_bins(const Census& census) const {
     Census in_bins{0, open_ != none ? uint64_t{1} : 0, nodes_[open_].size};
     if (open_ != none && !is_free(open_))

@@ -196,7 +196,7 @@ Result<void> DomainImpl::transfer_chunk(StorageImpl& storage, ByteRange done, By
         return fail(last.queue->status(last.value), "a transfer between two devices has failed");
     const StorageGuard guard{storage};
     if (!storage.find(target, chunk))
-        return {};  // taken away meanwhile: the command is planned again
+        return {};  // evicted meanwhile: the command is planned again
     Residency& residency = storage.residency();
     residency.prepare({&chunk, 1}, 3);
     struct Part {

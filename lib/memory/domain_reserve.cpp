@@ -99,7 +99,7 @@ Result<MapPin> DomainImpl::reserve_map(Storage& storage, ByteRange range) {
     }
 }
 
-// Requests that find room at once go on beside each other. The others are served in turn, and nobody passes them.
+// Requests that find room at once do not wait for each other. The others are served in turn, before later requests.
 [[gnu::noinline]] Result<void> DomainImpl::reserve_now(std::span<const Use> uses, SpaceId space,
                                                        const LeaseTerms& terms, Turn turn) {
     SmallVector<Use, 2> sorted;
@@ -123,7 +123,7 @@ Result<MapPin> DomainImpl::reserve_map(Storage& storage, ByteRange range) {
     return add_memory_evicting(sorted.view(), space, terms);
 }
 
-// The ladder of a memory that is full: what its pool can do at once; evict; wait for what was freed before; fail.
+// The steps for a memory that is full: what its allocator can do at once; evict; wait for memory that was freed before; fail.
 Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms) {
     retry_now();  // storages that could not end may have memory here
     const AllocationGuards allocating{uses, space};
@@ -144,7 +144,7 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
     while (is_full() && can_evict_ && missing_bytes(uses, space) <= most_bytes(memory)) {
         const uint64_t needed = missing_bytes(uses, space);
         const uint64_t free = memory.free_bytes().value;
-        // What was freed before suffices, and nobody needs to lose anything.
+        // Memory that was freed before suffices, so that no eviction is necessary.
         if (space.is_host() && free >= needed && terms.when_full == WhenFull::wait &&
             !std::exchange(has_waited, true)) {
             wait_for_stretches(memory);

@@ -1,4 +1,4 @@
-// What an application's callbacks do: use the API, the calls that wait included, and give up the last references. The
+// What an application's callbacks do: use the API, the calls that wait included, and release the last references. The
 // specification leaves the waiting calls undefined there; programs make them all the same.
 #include "support/fixture.h"
 

@@ -32,7 +32,7 @@ std::string device_text(cl_device_id device, cl_device_info name) {
     return text.empty() ? "" : text.data();
 }
 
-// Programs tell devices apart, and keep what they have compiled for one, by its name and version.
+// Programs distinguish devices by name and version, and cache compiled code under these.
 TEST_F(Devices, NamesTellDevicesAndProcessorsApart) {
     std::vector<std::string> names;
     for (const cl_device_id device : devices) {

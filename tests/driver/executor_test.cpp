@@ -110,7 +110,7 @@ TEST(LaunchWidth, GrowsWithTheWorkAndNeverBeyondTheGroups) {
         before = threads;
     }
     EXPECT_EQ(threads_that_pay(1e9f, 3, 16), 3u);
-    // Unknown: everybody.
+    // Unknown: all threads.
     EXPECT_EQ(threads_that_pay(0, 100, 16), 16u);
 }
 

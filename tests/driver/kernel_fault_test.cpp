@@ -1,4 +1,4 @@
-// What a kernel that faults tells. With POCL_DEBUG set, a line names the kernel and the work-group; without it, no handler
+// The message of a kernel that faults. With POCL_DEBUG set, a line names the kernel and the work-group; without it, no handler
 // is installed. tests/driver/meson.build runs this program both ways.
 #include "conformance.h"
 #include "kernels.h"

@@ -51,7 +51,7 @@ struct CountVisits {
     static constexpr uint32_t pointers[] = {0};
 };
 
-// out[group] = 0 when the group's memory is as the calling convention says, else a number that tells what is not.
+// out[group] = 0 when the group's memory is as the calling convention says, else a number that says what is wrong.
 struct CheckWorkspace {
     uint64_t out;
     uint64_t local_argument_offset;  // a __local argument: where it lies in local memory

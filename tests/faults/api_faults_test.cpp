@@ -86,7 +86,7 @@ protected:
         clFinish(second);
     }
 
-    // A buffer goes through every device and comes back right.
+    // A buffer is used on every device and has the right bytes at the end.
     void expect_works() {
         Answers answers;
         const cl_mem buffer = create(answers);

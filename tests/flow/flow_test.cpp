@@ -381,7 +381,7 @@ TEST_F(Flow, OutOfDeviceMemoryIsAnErrorCodeAndTheContextGoesOn) {
     EXPECT_EQ(read<cl_int>(kept, count, queues[first]), std::vector<cl_int>(count, 1));
 }
 
-// Where POCL_DEBUG tells of memory, the report is there as well.
+// With POCL_DEBUG=memory the report is printed as well.
 TEST_F(Flow, OutOfDeviceMemoryIsReportedToTheContext) {
     constexpr size_t large = size_t{48} << 20;
     std::string told;

@@ -1,5 +1,5 @@
 // Buffers that together are four times as large as the memories of the discrete devices: kernels, copies, maps and
-// sub-buffers give the right bytes, and nobody has to say anything. The processor is only used to look at the results.
+// sub-buffers give the right bytes, and the application does nothing for it. The processor is only used to look at the results.
 #include "../api/support/fixture.h"
 
 #include <CL/cl_ext_polder.h>
@@ -237,5 +237,5 @@ TEST_F(Oversubscription, ContextsInThreadsShareTheDevices) {
     EXPECT_EQ(wrong, 0u);
 }
 
-} // namespace
-} // namespace polder::test
+}  // namespace
+}  // namespace polder::test

@@ -1,5 +1,5 @@
 // A random trace against a model of what is in use and in flight: blocks never overlap, are aligned, are ready when they
-// must be, and all memory comes back.
+// must be, and all memory is free at the end.
 #include "support/allocator_fixture.h"
 
 #include <random>
@@ -108,7 +108,7 @@ private:
         for (size_t q = 0; q < queues_.size(); ++q)
             if (&queues_[q] == gone.queue ? random_() % 4 != 0 : random_() % 5 == 0)
                 uses.push_back(queues_[q].at(++submitted_[q]));
-        // What the lease waited for and nobody has waited for is still in flight.
+        // Timepoints of the lease that no thread has waited for are still in flight.
         for (const driver::Timepoint& point : gone.lease.after)
             if (!point.is_complete())
                 uses.push_back(point);

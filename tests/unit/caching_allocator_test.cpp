@@ -175,7 +175,7 @@ TEST(CachingAllocator, BelowTheSplitSizeBlocksAreSplit) {
     EXPECT_EQ(fixture.now().live.value, 20 * MiB);
 }
 
-// --- the ladder ---
+// --- a memory that is full ---
 
 TEST(CachingAllocator, FullMemory_OneUnsplitCachedBlockThatIsLargeEnoughGoesBack) {
     const CachingFixture fixture{"max_split_size_mb:40", {.capacity = 200 * MiB}};

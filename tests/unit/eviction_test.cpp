@@ -1,4 +1,4 @@
-// Memories that are too small for everything: what is taken away from whom, and that all bytes stay right.
+// Memories that are too small for everything: which memory is evicted, and that all bytes stay right.
 #include "storage_impl.h"
 #include "support/memory_world.h"
 
@@ -135,7 +135,7 @@ TEST_F(Eviction, TheFurthestKnownUseGoesFirst) {
     for (const size_t i : {1u, 0u, 3u})
         held.emplace_back(*world.domain, std::vector<Use>{{storages[i].get(), {0, 16 * KiB}}}, device);
     const auto one = written(world, 16 * KiB, 7);
-    EXPECT_FALSE(has_memory(world, *storages[2]));  // nobody is known to use it
+    EXPECT_FALSE(has_memory(world, *storages[2]));  // no known command uses it
     held.emplace_back(*world.domain, std::vector<Use>{{one.get(), {0, 16 * KiB}}}, device);
     const auto two = written(world, 16 * KiB, 8);
     EXPECT_FALSE(has_memory(world, *one));

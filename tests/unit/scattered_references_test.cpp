@@ -39,7 +39,7 @@ TEST(ScatteredReferences, NothingIsDestroyedWhileTheyAreScattered) {
     EXPECT_EQ(object.destroyed, 1);
 }
 
-// References travel from thread to thread, and the handle goes in the midst of it.
+// References go from thread to thread, and the handle is released meanwhile.
 TEST(ScatteredReferences, ThreadsThatGiveUpWhatOthersTookDestroyOnce) {
     constexpr int threads = 4, steps = 2000;
     for (int round = 0; round < 50; ++round) {

@@ -1,4 +1,4 @@
-// Recording, reading and replaying a trace: what was done comes back, from a killed process too, and a replay of the
+// Recording, reading and replaying a trace: the recorded events are read, of a killed process too, and a replay of the
 // same trace takes the same decisions.
 #include "support/pool_fixture.h"
 #include "trace/recording_allocator.h"

@@ -108,7 +108,7 @@ TEST(TransferFull, CommandWhoseMemoryIsStillInUseIsSubmittedAtOnce) {
     }
 }
 
-// Host memory is full, and comes back when a kernel has ended that ends when another thread has used the domain.
+// Host memory is full. It is free again after a kernel that ends only when another thread has used the domain.
 TEST(TransferFull, StagedTransferDoesNotWaitForHostMemory) {
     MemoryWorld world{{}};
     const auto moved = world.storage(1 << 18);
@@ -200,7 +200,7 @@ TEST(TransferFull, MemoryIsUsedAgainInTheOrderOfTheQueue) {
                                                        [=](const auto& at) { std::fill_n(at[0], size, std::byte{2}); });
         world.kernel(world.on(1, {&written, 1}, 0), {{last.get(), {0, size}, Access::read}},
                      [&](const auto& at) { seen.assign(at[0], at[0] + size); });
-        EXPECT_EQ(world.world.operations_executed(), executed);  // nobody waited
+        EXPECT_EQ(world.world.operations_executed(), executed);  // no thread waited
         world.world.run();
         EXPECT_EQ(seen, std::vector<std::byte>(size, std::byte{2}));
     }

@@ -89,7 +89,7 @@ TEST(Lanes, IntsBehindAGuard_AreLoadedAsRows) {
     EXPECT_EQ(out, expected);
 }
 
-// The first lanes of a row are kept out by the guard, which is all that tells that the index is not negative.
+// The guard excludes the first lanes of a row. Only from the guard it is known that the index is not negative.
 TEST(Lanes, IndicesThatAGuardKeepsFromBeingNegative_AreRightWhereTheFirstLanesAreOut) {
     constexpr int count = 96;
     constexpr int distance = 5;

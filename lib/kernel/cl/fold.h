@@ -1,6 +1,6 @@
 // How the work-items of a work-group compute something together where one of them does it for all.
 //
-// Every work-item puts its value in its slot, one folds them in the order of the linear local id, everybody
+// Every work-item puts its value in its slot, one folds them in the order of the linear local id, all of them
 // reads. The last barrier keeps the slots from the next collective until all have read. Linear in the size
 // of the group, in two of whose three phases the work-items are vectorized.
 #pragma once

@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t red_zone_bytes = 128;
 // Smaller ranges without pages are not spoken of.
 constexpr uint64_t fresh_bytes_min = uint64_t{4} << 20;
-// Blocks taken back by one ordinary allocation; more come back than are ever taken.
+// Pending blocks that one ordinary allocation frees: more than one, so that they do not accumulate.
 constexpr uint32_t drained_at_most = 32;
 
 // A pending block is used again whole, so it must not be much larger than what is asked for.

@@ -1,4 +1,4 @@
-// Segments of the caching allocator: reserving and growing them, and the rungs that give them back to the source. Every
+// Segments of the caching allocator: reserving and growing them, and the steps that release them to the source. Every
 // call to the source is made without the allocator's lock, by the thread that has the turn.
 #include <base/log.h>
 #include <memory/caching_allocator.h>

@@ -1,6 +1,6 @@
 // Shortage: what one memory space remembers from when storages were first evicted from it.
 //
-// Until then nobody notes which memory is used when, so that commands pay nothing. Any thread.
+// Until then the uses of memory are not recorded, so that commands take no longer. Any thread.
 #pragma once
 
 #include <memory/space.h>
@@ -19,7 +19,7 @@ public:
     // Counts the uses of memory here; later uses have higher numbers.
     [[nodiscard]] uint64_t next_use() { return uses_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
-    // Bytes that were taken away have memory here again. Reports once (POCL_DEBUG=memory) when that is most of what the memory
+    // Bytes that were evicted have memory here again. Reports once (POCL_DEBUG=memory) when that is most of what the memory
     // is used for.
     void count_returned(uint64_t bytes);
 

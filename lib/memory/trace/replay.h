@@ -32,7 +32,7 @@ struct ReplayOfSpace {
     uint64_t peak_reserved_bytes = 0;
     uint64_t ns = 0;  // in the allocator, real time
     uint64_t operations = 0;  // leases and frees
-    uint64_t decisions = 0;  // a hash of every address that was handed out, and every refusal
+    uint64_t decisions = 0;  // a hash of all addresses and failures
 
     [[nodiscard]] double utilisation() const {
         return peak_reserved_bytes == 0

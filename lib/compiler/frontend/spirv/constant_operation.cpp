@@ -21,7 +21,7 @@ bool emit_operation(Body& body, const Instruction& operation) {
            emit_conversion(body, operation) || emit_composite(body, operation);
 }
 
-// The constant that `value`, made by the instructions of the block, comes to; null when LLVM cannot tell.
+// The constant that the instructions of the block compute for `value`; null when LLVM cannot fold them.
 llvm::Constant* fold(llvm::BasicBlock& block, llvm::Value* value) {
     const llvm::DataLayout& layout = block.getModule()->getDataLayout();
     for (llvm::Instruction& instruction : block) {

@@ -1,4 +1,4 @@
-// compiler::inspect_spirv: the specialization constants of a module that nobody has validated yet.
+// compiler::inspect_spirv: the specialization constants of a module that was not validated yet.
 #include "binary.h"
 
 #include <compiler/spirv.h>

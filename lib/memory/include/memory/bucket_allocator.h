@@ -62,7 +62,7 @@ private:
     static constexpr uint32_t first_log2 = 8;
     static constexpr uint32_t bucket_count = 64 - first_log2;
 
-    // A block. Its generation is odd while it is in use, and never comes back.
+    // A block. Its generation is odd while it is in use, and never has the same value again.
     struct Record {
         DeviceAddress address;
         uint64_t generation = 0;

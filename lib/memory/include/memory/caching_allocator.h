@@ -78,7 +78,7 @@ private:
         Index next = none;
         bool is_free = false;
         uint64_t freed_at = 0;  // searches_ when it was freed
-        driver::Timepoint until;  // of the segment's queue; complete: ready for everybody
+        driver::Timepoint until;  // of the segment's queue; complete: ready for all queues
         FreeSet::node_type node;  // unless it is in the set
     };
     struct Segment {
