@@ -44,7 +44,7 @@ public:
         }
         using Want = runtime::EnqueueRequest::WantEvent;
         const bool wants_event = event_place_ || blocking == Blocking::yes;
-        POLDER_ASSIGN(event, queue_->enqueue({type, events_.events(), wants_event ? Want::yes : Want::no, ordering},
+        POLDER_ASSIGN(event, queue_->enqueue({type, events_.view(), wants_event ? Want::yes : Want::no, ordering},
                                              std::forward<Command>(command)));
         if (blocking == Blocking::yes) {
             event->wait();
@@ -55,11 +55,11 @@ public:
     }
 
 private:
-    EnqueueCall(runtime::Queue& queue, WaitList events, cl_event* event_place)
+    EnqueueCall(runtime::Queue& queue, EventList events, cl_event* event_place)
         : queue_(&queue), events_(std::move(events)), event_place_(event_place) {}
 
     runtime::Queue* queue_;
-    WaitList events_;
+    EventList events_;
     cl_event* event_place_;
     Ref<const runtime::RecordedOperation>* recorded_ = nullptr;  // null: the command is enqueued
 };

@@ -39,29 +39,26 @@ Result<void> Info::string(std::string_view answer) const {
     return {};
 }
 
-Result<WaitList> checked_events(cl_uint count, const cl_event* list, Status invalid) {
-    WaitList result;
-    result.count_ = count;
-    if (count > result.few_.size())
-        result.many_.resize(count);
-    runtime::Event** const events = count > result.few_.size() ? result.many_.data() : result.few_.data();
+Result<EventList> checked_events(cl_uint count, const cl_event* list, Status invalid) {
+    EventList events;
+    events.reserve(count);
     for (cl_uint i = 0; i < count; ++i) {
         // CL_INVALID_EVENT_WAIT_LIST, or the caller's error code: an entry of the list is not an event.
         const Result<runtime::Event*> event = from_handle<runtime::Event>(list[i]);
         if (!event)
             return fail(invalid);
-        events[i] = *event;
+        events.push_back(*event);
     }
-    return result;
+    return events;
 }
 
-Result<WaitList> wait_list(const runtime::Context& context, cl_uint count, const cl_event* list) {
+Result<EventList> wait_list(const runtime::Context& context, cl_uint count, const cl_event* list) {
     // CL_INVALID_EVENT_WAIT_LIST: num_events_in_wait_list and event_wait_list do not agree.
     if ((count == 0) != (list == nullptr))
         return fail(Status::invalid_event_wait_list);
     POLDER_ASSIGN(events, checked_events(count, list, Status::invalid_event_wait_list));
     // CL_INVALID_CONTEXT: an event and the queue are of different contexts.
-    for (const runtime::Event* event : events.events())
+    for (const runtime::Event* event : events)
         if (&event->context() != &context)
             return fail(Status::invalid_context);
     return events;

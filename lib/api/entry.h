@@ -16,11 +16,11 @@
 
 #include <base/fork.h>
 #include <base/log.h>
+#include <base/small_vector.h>
 #include <runtime/context.h>
 #include <runtime/event.h>
 #include <runtime/handle.h>
 
-#include <array>
 #include <cstring>
 #include <new>
 #include <polder/result.h>
@@ -149,24 +149,13 @@ private:
 };
 
 // The checked events of a wait list. Short lists need no memory from the heap.
-class WaitList {
-public:
-    [[nodiscard]] std::span<runtime::Event* const> events() const {
-        return count_ <= few_.size() ? std::span{few_}.first(count_) : std::span<runtime::Event* const>{many_};
-    }
-
-private:
-    friend Result<WaitList> checked_events(cl_uint, const cl_event*, Status);
-    std::array<runtime::Event*, 8> few_;
-    std::vector<runtime::Event*> many_;
-    size_t count_ = 0;
-};
+using EventList = SmallVector<runtime::Event*, 8>;
 
 // Every event of the list, or `invalid` when one is no event.
-[[nodiscard]] Result<WaitList> checked_events(cl_uint count, const cl_event* list, Status invalid);
+[[nodiscard]] Result<EventList> checked_events(cl_uint count, const cl_event* list, Status invalid);
 
 // A clEnqueue* wait list: count and list must agree, every event must be one, and of `context`.
-[[nodiscard]] Result<WaitList> wait_list(const runtime::Context& context, cl_uint count, const cl_event* list);
+[[nodiscard]] Result<EventList> wait_list(const runtime::Context& context, cl_uint count, const cl_event* list);
 
 // Gives the command's event to the application, when it asked for one.
 [[nodiscard]] Result<void> give_event(Ref<runtime::Event> event, cl_event* place);

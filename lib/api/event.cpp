@@ -75,12 +75,12 @@ Result<void> wait_for_events(cl_uint count, const cl_event* list) {
         return fail(Status::invalid_value);
     POLDER_ASSIGN(events, checked_events(count, list, Status::invalid_event));
     // CL_INVALID_CONTEXT: the events are of different contexts.
-    for (const Event* event : events.events())
-        if (&event->context() != &events.events().front()->context())
+    for (const Event* event : events)
+        if (&event->context() != &events[0]->context())
             return fail(Status::invalid_context);
-    start_all_but_the_first(events.events());
+    start_all_but_the_first(events.view());
     bool failed = false;
-    for (Event* event : events.events()) {
+    for (Event* event : events) {
         event->wait();
         failed |= event->status() < 0;
     }

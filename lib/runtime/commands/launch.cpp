@@ -15,21 +15,15 @@ namespace {
 constexpr Alignment local_alignment{local_memory_alignment};
 
 // Uninitialized room for `size` values: on the stack when they are few.
-template <class T, size_t few>
-    requires std::is_trivially_copyable_v<T>
+template <class T, uint32_t few>
 class Scratch {
 public:
-    explicit Scratch(size_t size) {
-        if (size > few)
-            many_ = std::make_unique_for_overwrite<T[]>(size);
-        values_ = {size > few ? many_.get() : reinterpret_cast<T*>(few_), size};
-    }
-    [[nodiscard]] std::span<T> values() const { return values_; }
+    explicit Scratch(size_t size) : size_(size) { room_.reserve(size); }
+    [[nodiscard]] std::span<T> values() { return {room_.data(), size_}; }
 
 private:
-    alignas(T) std::byte few_[few * sizeof(T)];
-    std::unique_ptr<T[]> many_;
-    std::span<T> values_;
+    SmallVector<T, few> room_;
+    const size_t size_;
 };
 
 void put_address(std::span<std::byte> block, size_t offset, DeviceAddress address) {
@@ -110,8 +104,8 @@ size_t LaunchCommand::list_uses(std::span<memory::Use> uses, std::span<ArgumentP
 }
 
 Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Execution& execution) const {
-    const Scratch<memory::Use, 16> uses(buffers_.size());
-    const Scratch<ArgumentPlace, 16> places(buffers_.size());
+    Scratch<memory::Use, 16> uses(buffers_.size());
+    Scratch<ArgumentPlace, 16> places(buffers_.size());
     const size_t count = list_uses(uses.values(), places.values());
     const auto submit = [&](driver::Waits waits, std::span<const DeviceAddress> addresses) {
         return launch(execution.queue, {waits, execution.times}, places.values().first(count), addresses);
@@ -159,7 +153,7 @@ Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Exec
 driver::Timepoint LaunchCommand::launch(driver::Queue& queue, const driver::Submission& submission,
                                         std::span<const ArgumentPlace> places,
                                         std::span<const DeviceAddress> addresses) const {
-    const Scratch<std::byte, 512> block(arguments_->packed.size());
+    Scratch<std::byte, 512> block(arguments_->packed.size());
     std::ranges::copy(arguments_->packed, block.values().begin());
     for (size_t i = 0; i < places.size(); ++i) {
         const ArgumentPlace& place = places[i];
@@ -208,7 +202,7 @@ Result<driver::Timepoint> NativeCommand::submit(Queue& queue, const memory::Exec
     } else {
         // The function runs on the host and sees its memory, wherever the device computes.
         const memory::Execution on_host{execution.queue, host_space, execution.waits, execution.times};
-        const Scratch<memory::Use, 16> uses(buffers_.size());
+        Scratch<memory::Use, 16> uses(buffers_.size());
         for (size_t i = 0; i < buffers_.size(); ++i)
             uses.values()[i] = {&buffers_[i]->storage(), buffers_[i]->range(), Access::read_write};
         const auto submit = [&](driver::Waits waits, std::span<const DeviceAddress> addresses) {

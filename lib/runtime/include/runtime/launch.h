@@ -5,12 +5,11 @@
 // memory from the heap.
 #pragma once
 
+#include <base/small_vector.h>
 #include <runtime/command.h>
 #include <runtime/kernel.h>
 #include <runtime/queue.h>
 
-#include <algorithm>
-#include <array>
 #include <vector>
 
 namespace polder::runtime {
@@ -18,24 +17,21 @@ namespace polder::runtime {
 // The buffers of a command; null where an argument has none. Up to eight are stored in the command itself.
 class BufferList {
 public:
-    explicit BufferList(size_t size) : size_(size) {
-        if (size > few_.size())
-            many_.resize(size);
-        else
-            std::fill_n(few_.begin(), size, nullptr);
+    explicit BufferList(size_t size) {
+        buffers_.reserve(size);
+        for (size_t i = 0; i < size; ++i)
+            buffers_.push_back(nullptr);
     }
-    [[nodiscard]] size_t size() const { return size_; }
-    MemObject*& operator[](size_t index) { return size_ > few_.size() ? many_[index] : few_[index]; }
-    MemObject* operator[](size_t index) const { return size_ > few_.size() ? many_[index] : few_[index]; }
+    [[nodiscard]] size_t size() const { return buffers_.size(); }
+    MemObject*& operator[](size_t index) { return buffers_[index]; }
+    MemObject* operator[](size_t index) const { return buffers_[index]; }
     void add_references(std::vector<Ref<const RefCounted>>& kept) const {
-        for (size_t i = 0; i < size_; ++i)
-            kept.push_back(Ref<const RefCounted>::share((*this)[i]));
+        for (MemObject* const buffer : buffers_)
+            kept.push_back(Ref<const RefCounted>::share(buffer));
     }
 
 private:
-    size_t size_;
-    std::array<MemObject*, 8> few_;
-    std::vector<MemObject*> many_;
+    SmallVector<MemObject*, 8> buffers_;
 };
 
 struct NdRange {
