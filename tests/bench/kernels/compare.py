@@ -5,22 +5,21 @@ own with an empty kernel cache; the two implementations take turns, and the best
 """
 import argparse
 import math
-import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from implementation import Implementation, geometric_mean
 
-class Implementation:
-    """An OpenCL implementation alone in a directory for the loader, with an empty kernel cache."""
+
+class Runner(Implementation):
+    """An implementation without a kernel cache."""
 
     def __init__(self, icd, scratch, name):
-        self.vendors = pathlib.Path(scratch, name)
-        self.vendors.mkdir()
-        (self.vendors / "one.icd").write_text(pathlib.Path(icd).read_text())
-        self.environment = os.environ | {
-            "OCL_ICD_VENDORS": str(self.vendors), "OPENCL_VENDOR_PATH": str(self.vendors), "POCL_KERNEL_CACHE": "0"}
-        self.results = str(self.vendors / "results")
+        super().__init__(icd, pathlib.Path(scratch, name), {"POCL_KERNEL_CACHE": "0"})
+        self.results = str(self.directory / "results")
 
     def run(self, runner, description):
         """Seconds of build with first round, and of the best round; nothing when the runner fails."""
@@ -52,10 +51,6 @@ def agree(left, right):
     return True
 
 
-def geometric_mean(values):
-    return math.exp(sum(map(math.log, values)) / len(values))
-
-
 def main():
     parser = argparse.ArgumentParser(prog="tools/bench --kernels")
     parser.add_argument("runner")
@@ -67,7 +62,7 @@ def main():
     rows = []
     print(f"{'ms':32} {'polder':>9} {'peer':>9} {'ratio':>7} {'build + first':>20} {'ratio':>7}")
     with tempfile.TemporaryDirectory() as scratch:
-        both = [Implementation(arguments.polder_icd, scratch, "polder"), Implementation(arguments.peer_icd, scratch, "peer")]
+        both = [Runner(arguments.polder_icd, scratch, "polder"), Runner(arguments.peer_icd, scratch, "peer")]
         for description in sorted(d for where in arguments.directories for d in pathlib.Path(where).glob("**/*.launch")):
             turns = [[one.run(arguments.runner, description) for one in both] for _ in range(arguments.rounds)]
             if any(None in turn for turn in turns):

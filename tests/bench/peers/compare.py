@@ -4,22 +4,21 @@ Each measurement is a process of its own; the two implementations take turns, an
 """
 import argparse
 import math
-import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from implementation import Implementation, geometric_mean
 
-class Implementation:
-    """An OpenCL implementation alone in a directory for the loader, with an empty kernel cache."""
+
+class Program(Implementation):
+    """An implementation with an empty kernel cache."""
 
     def __init__(self, icd, scratch):
-        self.vendors = pathlib.Path(scratch, pathlib.Path(icd).stem)
-        self.vendors.mkdir()
-        (self.vendors / "one.icd").write_text(pathlib.Path(icd).read_text())
-        self.environment = os.environ | {
-            "OCL_ICD_VENDORS": str(self.vendors), "OPENCL_VENDOR_PATH": str(self.vendors),
-            "POCL_CACHE_DIR": str(self.vendors)}
+        directory = pathlib.Path(scratch, pathlib.Path(icd).stem)
+        super().__init__(icd, directory, {"POCL_CACHE_DIR": str(directory)})
 
     def seconds(self, program, row):
         """One measurement, or NaN with the program's message on stderr."""
@@ -53,7 +52,7 @@ def main():
     ratios = []
     print(f"{'':42} {'polder':>10} {peer_name:>10} {'ratio':>7} {'goal':>6}")
     with tempfile.TemporaryDirectory() as scratch:
-        implementations = [Implementation(icd, scratch) for icd in (arguments.polder_icd, arguments.peer_icd)]
+        implementations = [Program(icd, scratch) for icd in (arguments.polder_icd, arguments.peer_icd)]
         for row, goal in (line.split("\t") for line in listed):
             if arguments.rows and not any(part in row for part in arguments.rows):
                 continue
@@ -64,7 +63,7 @@ def main():
                   f"{'reached' if ratio <= goal else ''}", flush=True)
     finite = [ratio for ratio in ratios if not math.isnan(ratio)]
     if finite:
-        print(f"{'geometric mean':42} {'':10} {'':10} {math.exp(sum(map(math.log, finite)) / len(finite)):7.3f}")
+        print(f"{'geometric mean':42} {'':10} {'':10} {geometric_mean(finite):7.3f}")
 
 
 if __name__ == "__main__":
