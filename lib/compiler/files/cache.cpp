@@ -1,5 +1,5 @@
-// Files are opened relative to directory descriptors whose owner and mode were checked, so that another process
-// cannot exchange a directory between the check and the use. Writers never lock: the last rename wins, and all entries of one key are equal.
+// Files are opened relative to directory descriptors whose owner and mode were checked, so that another process cannot exchange a
+// directory between the check and the use. Writers never lock: the last rename wins, and all entries of one key are equal.
 #include "cache.h"
 
 #include "file_size_signal.h"
