@@ -1,6 +1,6 @@
-// A launch begins on the thread that executes the queue. From the time that earlier launches of the kernel took per work-group,
-// threads_that_pay computes how many threads are worth waking. A launch of unknown or wrongly estimated length is shared
-// with other threads after it has run alone for some microseconds.
+// The time per work-group is known from earlier launches of the kernel. A launch that should be short runs on this thread alone;
+// when it takes longer than expected, the rest is shared with other threads. A longer launch, or one of unknown length,
+// is shared at once with as many threads as are worth waking (threads_that_pay).
 #include <algorithm>
 #include <host/clock.h>
 #include <host/fault_report.h>

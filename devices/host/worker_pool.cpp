@@ -1,6 +1,6 @@
-// A worker repeats: join a parallel task that needs threads, else claim a ready queue and execute its operations, else sleep on its own
-// condition. New work wakes one idle worker, or starts a thread while there are fewer than the limit. When a pool cannot start any thread,
-// workers of other pools execute its queues (stranded queues), and so do threads that wait.
+// A worker repeats: claim a ready queue and execute its operations, else join a parallel task that needs threads, else execute a queue
+// of a pool without workers (a stranded queue), else sleep. New work wakes one idle worker, or starts a thread while there are
+// fewer than the limit.
 #include <base/log.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// The handlers of pthread_atfork: `prepare` closes the gate, locks all participants and waits until they are quiet; `in_parent` and
-// `in_child` unlock, and the child in addition forgets its threads or is cut off.
+// The handlers of pthread_atfork. `prepare` closes the gate and tries to lock all participants while none of them works, again until
+// that succeeds or the time is over. `in_parent` and `in_child` unlock and open the gate; the child forgets its threads first, and
+// stays cut off when `prepare` did not succeed.
 #include <base/fork.h>
 #include <base/mutex.h>
 

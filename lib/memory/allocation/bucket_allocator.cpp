@@ -1,5 +1,6 @@
-// A lease tries, in order: a pending block that only the request's queue uses, a free block of the bucket, a new slab from the source,
-// and then, with the turn (`climb`), unused slabs of other buckets, a larger block, and pending blocks of other queues.
+// Without waiting, a lease takes a pending block that only the request's queue uses, or a free block of the bucket (`take`). With the
+// turn (`climb`) it tries, in order: blocks whose commands are complete, a new slab, a new slab after unused ones were released,
+// a larger block, a pending block of another queue, waiting.
 #include <base/log.h>
 #include <memory/bucket_allocator.h>
 

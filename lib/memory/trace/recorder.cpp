@@ -1,6 +1,5 @@
-// Each thread writes events to its own chunk of the mapped file. When a chunk is full, the thread takes the next free one by an atomic
-// counter, and the file grows when necessary. Times are ticks of the processor's counter; each chunk's header relates them
-// to nanoseconds.
+// Each thread writes events to its own chunk of the mapped file. When a chunk is full, the thread extends the file by another one under
+// a lock. Times are ticks of the processor's counter; each chunk's header relates them to nanoseconds.
 #include <base/log.h>
 #include <base/mutex.h>
 #include <memory/trace.h>
