@@ -161,7 +161,7 @@ cl_int enqueue(cl_command_queue handle, cl_uint count, const cl_semaphore_khr* l
             POLDER_ASSIGN(queue, from_handle<Queue>(handle));
             POLDER_ASSIGN(semaphores, check_semaphores(*queue, count, list));
             POLDER_ASSIGN(waits, wait_list(queue->context(), num_events, events));
-            POLDER_ASSIGN(enqueued, what(*queue, semaphores, waits.events()));
+            POLDER_ASSIGN(enqueued, what(*queue, semaphores, waits.view()));
             return give_event(std::move(enqueued), event);
         },
         function);

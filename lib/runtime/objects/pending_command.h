@@ -4,7 +4,6 @@
 // exec_status_error_for_events_in_wait_list when an event of the wait list has failed. Included by the queue's sources only.
 #pragma once
 
-
 #include <base/wait_list.h>
 #include <runtime/queue.h>
 

@@ -159,7 +159,7 @@ bool Queue::has_pending() {
 }
 
 bool Queue::has_pending_locked() {
-    // Each command of an in-order queue waits for the one before it, so the last tells for all.
+    // Each command of an in-order queue waits for the one before it, so only the last has to be checked.
     if (!is_out_of_order() && !pending_.empty() && !pending_.back()->is_pending())
         pending_.clear();
     if (is_out_of_order())

@@ -8,8 +8,8 @@
 
 #include <base/completion.h>
 #include <base/mutex.h>
-#include <base/wait_list.h>
 #include <base/ref.h>
+#include <base/wait_list.h>
 
 #include <cstdint>
 #include <polder/driver.h>
