@@ -19,9 +19,9 @@ namespace polder::driver {
 
 enum class CodeFormat : uint8_t {
     host_function,  // a work-group function in this process (kernel_abi.h)
-    ptx,            // NVIDIA's assembly text (ptx_abi.h)
-    spirv,          // a SPIR-V module
-    opencl_c,       // a SourceProgram, for a driver that compiles it
+    ptx,  // NVIDIA's assembly text (ptx_abi.h)
+    spirv,  // a SPIR-V module
+    opencl_c,  // a SourceProgram, for a driver that compiles it
 };
 
 // The properties of a device that its code depends on. Devices with equal targets share code.
@@ -63,7 +63,7 @@ using PrintRing = void (*)(std::span<const std::byte> records, PrintText print, 
 // One translation unit of a program, for a driver that compiles it itself.
 struct SourceUnit {
     enum class Language : uint8_t { opencl_c, spirv } language = Language::opencl_c;
-    std::string text;     // a module's bytes, for SPIR-V
+    std::string text;  // a module's bytes, for SPIR-V
     std::string options;  // the application's
     struct Header {
         std::string name;  // as #include names it
