@@ -1,4 +1,4 @@
-// The child writes one byte for each step that it has taken into a pipe. The pipe tells how far it came, whatever the
+// The child writes one byte for each step that it has taken into a pipe. The parent reads there how far the child came, whatever the
 // application does with SIGCHLD.
 #include <cerrno>
 #include <csignal>
@@ -79,7 +79,7 @@ Outcome read_steps(int pipe, uint32_t wait_ms) {
     return outcome;
 }
 
-} // namespace
+}  // namespace
 
 Result<void> probe_icd(const std::string& library, uint32_t wait_ms) {
     int ends[2];
@@ -114,4 +114,4 @@ Result<void> probe_icd(const std::string& library, uint32_t wait_ms) {
     return fail(Status::device_not_found, library + how + step);
 }
 
-} // namespace polder::proxy
+}  // namespace polder::proxy

@@ -1,5 +1,5 @@
-// ProxyMemory: another implementation's memory as numbers. Each region is one of its buffers (a handle); the numbers that are
-// handed out for it come from a range of the driver's own, where nothing is mapped, so that an address is a region and an
+// ProxyMemory: another implementation's memory as numbers. Each region is one of its buffers (a handle); the numbers that it
+// returns for it come from a range of the driver's own, where nothing is mapped, so that an address is a region and an
 // offset. A kernel's argument is a sub-buffer from the offset to the region's end, made once for each offset and kept as
 // long as the region: no command uses a region that is released, but any may use one that is not.
 //
@@ -34,11 +34,11 @@ public:
     void release(driver::Memory memory);
     [[nodiscard]] ByteCount available() const;
 
-    // Of an address that was handed out.
+    // Of an address that was returned before.
     [[nodiscard]] Place resolve(DeviceAddress address) const;
     // The buffer that begins at `address`, for clSetKernelArg. It stays as long as `generation` is the same.
     [[nodiscard]] cl_int buffer_at(DeviceAddress address, cl_mem& buffer);
-    // Changes before a buffer goes that buffer_at has handed out.
+    // Changes before a buffer that buffer_at has returned is released.
     [[nodiscard]] uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
 private:

@@ -284,9 +284,9 @@ public:
 
     [[nodiscard]] virtual const DeviceInfo& info() const = 0;
 
-    // Contiguous device memory of at least `size` bytes, from which the memory layer carves buffers. Where the device has
-    // handles instead of addresses, the driver hands out numbers of a range of its own, and takes an address apart into
-    // the handle of its region and an offset.
+    // Contiguous device memory of at least `size` bytes, in which the memory layer allocates buffers. Where the device has
+    // handles instead of addresses, the driver returns numbers of a range of its own, and splits each address that it gets
+    // into the handle of its region and an offset.
     // Not called for devices in space 0: the memory layer manages host memory itself.
     // mem_object_allocation_failure when there is none left.
     [[nodiscard]] virtual Result<Memory> reserve_memory(ByteCount size) = 0;

@@ -6,7 +6,7 @@
 #include "crash_guard.h"
 #include "files/cache.h"
 #include "module/byte_stream.h"
-#include "targets/parameters.h"
+#include "module/kernel_parameters.h"
 
 #include <base/mutex.h>
 

@@ -1,7 +1,7 @@
 #include "executable.h"
 
+#include "module/kernel_parameters.h"
 #include "module/module.h"
-#include "targets/parameters.h"
 
 #include <base/mutex.h>
 
