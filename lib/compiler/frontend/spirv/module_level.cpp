@@ -141,7 +141,9 @@ private:
         const auto bits = sampler_bits(instruction);
         if (!bits || types().get(instruction.type).kind != spv::OpTypeSampler)
             return refuse(instruction, "OpenCL has no such sampler");
-        translation_.define(instruction, llvm::ConstantInt::get(llvm::Type::getInt32Ty(translation_.context()), *bits));
+        // The bits are not of the sampler's type; bodies make samplers of them.
+        translation_.define(instruction.result, instruction.type,
+                            llvm::ConstantInt::get(llvm::Type::getInt32Ty(translation_.context()), *bits));
     }
 
     [[nodiscard]] llvm::Type* data_type(const Instruction& instruction) {
