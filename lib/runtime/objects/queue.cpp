@@ -13,6 +13,15 @@ namespace {
 // How many driver queues a thread's commands in an out-of-order queue are spread over.
 constexpr size_t streams_of_a_shard = 4;
 
+// No memory is a failure like others: the caller gives back the driver queues that it has taken before.
+Result<driver::Queue*> take_queue(Device& device) {
+    try {
+        return device.take_queue();
+    } catch (const std::bad_alloc&) {
+        return fail(Status::out_of_host_memory);
+    }
+}
+
 }  // namespace
 
 Queue::Queue(Ref<Context> context, Ref<Device> device, cl_command_queue_properties properties,
@@ -45,7 +54,7 @@ Result<std::unique_ptr<QueueShard>> Queue::make_shard(size_t stream_count) {
     const Lock lock(shard->mutex);
     shard->streams.reserve(stream_count);
     while (shard->streams.size() < stream_count) {
-        const Result<driver::Queue*> taken = device_->take_queue();
+        const Result<driver::Queue*> taken = take_queue(*device_);
         if (!taken) {
             give_back_streams(*shard);
             return fail(taken.error());
