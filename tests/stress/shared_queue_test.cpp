@@ -131,18 +131,18 @@ TEST_F(SharedQueue, ABarrierBehindAUserEventHoldsBackAllThreads) {
     }
 }
 
-TEST_F(SharedQueue, FlushAndReleaseByAnotherThreadLoseNoCommand) {
+TEST_F(SharedQueue, AQueueThatIsReleasedWhileThreadsWaitLosesNoCommand) {
     std::atomic<int> executed{0};
     for (int round = 0; round < 20; ++round) {
-        OwnedQueue queue = make_queue(devices[0], CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+        OwnedQueue released = make_queue(devices[0], CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
         OwnedEvent last[thread_count];
         on_threads([&](size_t i) {
             void* argument = &executed;
-            EXPECT_EQ(clEnqueueNativeKernel(queue, increment, &argument, sizeof argument, 0, nullptr, nullptr, 0,
+            EXPECT_EQ(clEnqueueNativeKernel(released, increment, &argument, sizeof argument, 0, nullptr, nullptr, 0,
                                             nullptr, last[i].out()),
                       CL_SUCCESS);
         });
-        queue = {};
+        released = {};
         // The events keep the queue.
         on_threads([&](size_t i) {
             EXPECT_EQ(clWaitForEvents(1, last[i].in()), CL_SUCCESS);
