@@ -38,9 +38,8 @@ Place dispatched(Entry* function) {
 // The place of OpenCL 3.1 is the last. Headers of 3.0 do not have it, but a loader of 3.1 calls through it.
 struct DispatchTable {
     cl_icd_dispatch places = {POLDER_ENTRY_POINTS(POLDER_DISPATCHED, POLDER_DISPATCHED)};
-    Function behind = nullptr;
+    Function behind = reinterpret_cast<Function>(&clGetKernelSuggestedLocalWorkSize);
 };
-DispatchTable dispatch_table;
 
 template <class Places>
 void fill_last_place(Places& places) {
@@ -49,10 +48,15 @@ void fill_last_place(Places& places) {
             dispatched<decltype(places.clGetKernelSuggestedLocalWorkSize)>(&clGetKernelSuggestedLocalWorkSize);
 }
 
+DispatchTable filled_table() {
+    DispatchTable table;
+    fill_last_place(table.places);
+    return table;
+}
+DispatchTable dispatch_table = filled_table();  // perhaps after publish_dispatch_table has run
+
 // Every handle starts with the table; the first handles are the platform's and its devices'.
 [[gnu::constructor]] void publish_dispatch_table() {
-    fill_last_place(dispatch_table.places);
-    dispatch_table.behind = reinterpret_cast<Function>(&clGetKernelSuggestedLocalWorkSize);
     // Of the whole table: the compiler may drop what it sees no reader of.
     runtime::icd_dispatch = &dispatch_table;
 }
