@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <future>
+#include <memory>
 #include <random>
 
 namespace polder::test {
@@ -240,12 +241,17 @@ TEST_F(SvmFlow, AnUnmapBehindAFailingEventKeepsTheMapAndTheHostsWrites) {
 // Blocks the CPU's queue until it is opened.
 class Gate {
 public:
+    // The kernel owns what it waits for: it may start after the gate has been opened and destroyed.
     explicit Gate(cl_command_queue queue) {
-        std::promise<void>* const opened = &opened_;
+        using Opened = std::shared_future<void>;
+        auto* opened = new Opened(opened_.get_future());
         EXPECT_EQ(clEnqueueNativeKernel(
-                      queue, [](void* data) { (*static_cast<std::promise<void>**>(data))->get_future().wait(); },
-                      const_cast<std::promise<void>**>(&opened), sizeof opened, 0, nullptr, nullptr, 0, nullptr,
-                      nullptr),
+                      queue,
+                      [](void* data) {
+                          const std::unique_ptr<Opened> owned(*static_cast<Opened**>(data));
+                          owned->wait();
+                      },
+                      &opened, sizeof opened, 0, nullptr, nullptr, 0, nullptr, nullptr),
                   CL_SUCCESS);
         EXPECT_EQ(clFlush(queue), CL_SUCCESS);
     }
