@@ -1,6 +1,5 @@
 // The half of CudaQueue that needs the host: pending operations, copies through pinned chunks, and waiting.
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -9,6 +8,7 @@
 #include <cuda/parallel_copy.h>
 #include <host/clock.h>
 #include <host/parker.h>
+#include <host/service_thread.h>
 
 namespace polder::cuda {
 namespace {
@@ -314,24 +314,14 @@ Code CudaQueue::execute_printing(LaunchWork& launch) {
 // --- the queue's thread ---
 
 bool CudaQueue::start_thread() {
-    if (has_thread_)
-        return true;
-    sigset_t blocked;
-    sigset_t before;
-    sigfillset(&blocked);
-    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
-        sigdelset(&blocked, fault);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    has_thread_ = pthread_create(
-                      &thread_, nullptr,
-                      [](void* queue) -> void* {
-                          static_cast<CudaQueue*>(queue)->work();
-                          return nullptr;
-                      },
-                      this) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (has_thread_)
-        pthread_setname_np(thread_, "polder-cuda");
+    if (!has_thread_)
+        has_thread_ = devices::start_service_thread(
+            thread_, "polder-cuda",
+            [](void* queue) -> void* {
+                static_cast<CudaQueue*>(queue)->work();
+                return nullptr;
+            },
+            this);
     return has_thread_;
 }
 

@@ -4,10 +4,10 @@
 #include <base/log.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstring>
 #include <host/fault_report.h>
 #include <host/pool_registry.h>
+#include <host/service_thread.h>
 #include <host/worker_pool.h>
 #include <thread>
 
@@ -38,19 +38,6 @@ public:
 
 thread_local Worker* Worker::current = nullptr;
 thread_local WorkerPool* WorkerPool::left_behind_here_ = nullptr;
-
-namespace {
-
-// The application's signal handlers must not run on worker threads. Signals of faults are not blocked.
-sigset_t signals_to_block() {
-    sigset_t set;
-    sigfillset(&set);
-    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
-        sigdelset(&set, fault);
-    return set;
-}
-
-}  // namespace
 
 WorkerPool::WorkerPool(WorkerPoolOptions options) : options_(std::move(options)) {
     if (!options_.local_memory)

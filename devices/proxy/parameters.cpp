@@ -1,5 +1,6 @@
 #include <base/log.h>
 #include <base/options.h>
+#include <base/parameter_list.h>
 
 #include <charconv>
 #include <proxy/parameters.h>
@@ -36,17 +37,8 @@ bool apply(Parameters& parameters, std::string_view key, std::string_view value)
 
 Parameters parse_parameters(std::string_view text, uint32_t index) {
     Parameters parameters;
-    std::string malformed;
-    while (!text.empty()) {
-        const size_t comma = text.find(',');
-        const std::string_view part = text.substr(0, comma);
-        text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
-        const size_t equals = part.find('=');
-        if (equals != std::string_view::npos && apply(parameters, part.substr(0, equals), part.substr(equals + 1)))
-            continue;
-        malformed += malformed.empty() ? "\"" : ", \"";
-        malformed.append(part).append("\"");
-    }
+    const std::string malformed = apply_parameters(
+        text, [&parameters](std::string_view key, std::string_view value) { return apply(parameters, key, value); });
     if (!malformed.empty())
         log::line(log::Category::warning,
                   "POCL_PROXY%u_PARAMETERS: %s not understood, defaults taken; "

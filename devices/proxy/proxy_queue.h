@@ -5,8 +5,8 @@
 // after it: operations that wait for another driver's queue or another device's, and host operations. A thread that
 // waits for the queue executes pending operations; `flush` has the queue's own thread do it.
 //
-// Every pushed operation is a *flight* with an event. Whoever waits for a value waits for its event, then publishes
-// everything up to it: times and failures first, then the counter. No callback of the implementation is used: they run in
+// A pushed operation that is not published is a *flight*; it has an event. A thread that waits for a value waits for its
+// event, then publishes everything up to it: times and failures first, then the counter. No callback of the implementation is used: they run in
 // its threads, under locks that Polder does not know.
 //
 // Threads: see driver::Queue. The mutex is not held while the host waits for anything.

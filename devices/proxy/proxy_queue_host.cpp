@@ -1,7 +1,7 @@
 // The half of ProxyQueue that needs the host: pending operations, and the queue's thread.
-#include <csignal>
 #include <cstring>
 #include <host/clock.h>
+#include <host/service_thread.h>
 #include <proxy/proxy_queue.h>
 
 namespace polder::proxy {
@@ -88,24 +88,14 @@ void ProxyQueue::execute_on_host(Operation& operation) {
 // --- the queue's thread ---
 
 bool ProxyQueue::start_thread() {
-    if (has_thread_)
-        return true;
-    sigset_t blocked;
-    sigset_t before;
-    sigfillset(&blocked);
-    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
-        sigdelset(&blocked, fault);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    has_thread_ = pthread_create(
-                      &thread_, nullptr,
-                      [](void* queue) -> void* {
-                          static_cast<ProxyQueue*>(queue)->work();
-                          return nullptr;
-                      },
-                      this) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (has_thread_)
-        pthread_setname_np(thread_, "polder-proxy");
+    if (!has_thread_)
+        has_thread_ = devices::start_service_thread(
+            thread_, "polder-proxy",
+            [](void* queue) -> void* {
+                static_cast<ProxyQueue*>(queue)->work();
+                return nullptr;
+            },
+            this);
     return has_thread_;
 }
 

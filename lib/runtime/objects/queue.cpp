@@ -44,7 +44,7 @@ Result<void> Queue::make_first_shard() {
         only_driver_queue_ = is_out_of_order() ? nullptr : shard->streams.front().queue;
     }
     first_shard_ = shard.release();
-    // Whoever creates a queue is likely to use it.
+    // The thread that creates a queue probably uses it.
     shards_[thread_number() % shards_max].store(first_shard_, std::memory_order_relaxed);
     return {};
 }
