@@ -1,8 +1,9 @@
-"""tests_without_compiler.py BUILD_DIRECTORY: the tests of the unit and driver suites whose programs do not contain lib/compiler.
+"""tests_without_compiler.py BUILD_DIRECTORY: the tests of the unit and driver suites that do without lib/compiler.
 
-Prints two lines: their programs, as targets for ninja, and a regular expression of their names for ctest. They are a tenth of what all tests
+Prints two lines: what they need, as targets for ninja, and a regular expression of their names for ctest. They are a tenth of what all tests
 cost to build, and hold what is worth a sanitizer's round most: memory, drivers, threads.
 """
+import functools
 import json
 import pathlib
 import re
@@ -16,16 +17,25 @@ def output_of(*command):
 
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
+
+    def introspect(what):
+        return json.loads(output_of("meson", "introspect", "--" + what, str(build)))
+
+    files = {target["id"]: [str(pathlib.Path(file).relative_to(build)) for file in target["filename"]] for target in introspect("targets")}
+
+    @functools.cache
+    def contains_compiler(file):
+        return re.search("lib(polder_)?compiler", output_of("ninja", "-C", str(build), "-t", "query", file)) is not None
+
     targets, names = set(), []
-    for test in json.loads(output_of("meson", "introspect", "--tests", str(build))):
-        program = pathlib.Path(test["cmd"][0])
-        if not {suite.split(":")[-1] for suite in test["suite"]} & {"unit", "driver"} or not program.is_relative_to(build):
+    for test in introspect("tests"):
+        if not {suite.split(":")[-1] for suite in test["suite"]} & {"unit", "driver"}:
             continue
-        target = str(program.relative_to(build))
-        if "libcompiler" in output_of("ninja", "-C", str(build), "-t", "query", target) or "libpolder_compiler" in output_of(
-                "ninja", "-C", str(build), "-t", "query", target):
+        # Its program, and what that runs or loads.
+        needed = [file for target in test["depends"] for file in files[target]]
+        if test["cmd"][0] not in (str(build / file) for file in needed) or any(map(contains_compiler, needed)):
             continue
-        targets.add(target)
+        targets.update(needed)
         names.append(re.escape(test["name"]).replace(r"\ ", " "))
     print(" ".join(sorted(targets)))
     print("^(" + "|".join(names) + ")$")

@@ -10,6 +10,7 @@
 #include <proxy/icd_probe.h>
 #include <string_view>
 #include <unistd.h>
+#include <vector>
 
 namespace polder::proxy {
 namespace {
@@ -17,7 +18,8 @@ namespace {
 constexpr const char* own_suffix = "POLDER";
 
 // POCL_DEVICES names Polder's devices; another implementation that knows the variable would find none of them. Hidden by
-// another list of variables for a moment, since setenv would change what other threads read.
+// another list of variables for a moment, since setenv would change what other threads read. One at a time: under the
+// mutex of the loaded ICDs.
 class HiddenDevicesVariable {
 public:
     HiddenDevicesVariable() : before_(environ) {
@@ -25,8 +27,9 @@ public:
         size_t count = 0;
         while (before_ && before_[count])
             ++count;
-        // Never freed: a thread may still read it.
-        auto* const list = new char*[count + 1];
+        // Kept for ever: a thread may still read it.
+        static auto& kept_lists = *new std::vector<std::unique_ptr<char*[]>>;
+        char** const list = kept_lists.emplace_back(new char*[count + 1]).get();
         size_t kept = 0;
         for (size_t i = 0; i < count; ++i)
             if (std::strncmp(before_[i], hidden.data(), hidden.size()) != 0)
