@@ -1,30 +1,14 @@
 // The one thread that calls completion callbacks: how many threads there are, in which order callbacks come, and what is
 // reported when no thread can be made.
+#include "../support/refused_threads.h"
 #include "support/fixture.h"
 
 #include <atomic>
-#include <cerrno>
 #include <chrono>
-#include <dlfcn.h>
 #include <fstream>
 #include <future>
-#include <pthread.h>
 #include <string>
 #include <thread>
-
-namespace {
-std::atomic<bool> no_threads{false};
-}
-
-// Stands before the C library's: the process is out of threads while `no_threads` is set.
-extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
-                              void* data) noexcept {
-    if (no_threads)
-        return EAGAIN;
-    using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-    static const auto create = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
-    return create(thread, attributes, run, data);
-}
 
 namespace polder::test {
 namespace {
@@ -88,17 +72,17 @@ TEST_F(CallbackThread, RegistrationFailsWhenThereCanBeNoThread) {
     std::atomic<int> calls{0};
     const OwnedEvent event = make_user_event();
     OwnedMem buffer = make_buffer(64);
-    no_threads = true;
+    refuse_threads = true;
     EXPECT_EQ(clSetEventCallback(event, CL_COMPLETE, count_event, &calls), CL_OUT_OF_RESOURCES);
     EXPECT_EQ(clSetMemObjectDestructorCallback(buffer, count_buffer, &calls), CL_OUT_OF_RESOURCES);
-    no_threads = false;
+    refuse_threads = false;
     ASSERT_EQ(clSetEventCallback(event, CL_COMPLETE, count_event, &calls), CL_SUCCESS);
     ASSERT_EQ(clSetMemObjectDestructorCallback(buffer, count_buffer, &calls), CL_SUCCESS);
-    no_threads = true;
+    refuse_threads = true;
     EXPECT_EQ(clSetUserEventStatus(event, CL_COMPLETE), CL_SUCCESS);
     buffer.reset();
     EXPECT_TRUE(becomes(calls, 2));
-    no_threads = false;
+    refuse_threads = false;
 }
 
 TEST_F(CallbackThread, IsTheOnlyOneForManyQueuesAndReleases) {

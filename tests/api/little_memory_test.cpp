@@ -1,6 +1,7 @@
 // Programs in little address space (RLIMIT_AS, ulimit -v): whatever there is no room for ends in an error of OpenCL.
 //
 // Each case is a child of the process, which has the context and the built program.
+#include "../support/sanitizer.h"
 #include "support/fixture.h"
 
 #include <array>
@@ -8,17 +9,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define POLDER_LIMITS_WORK 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define POLDER_LIMITS_WORK 0
-#endif
-#endif
-#ifndef POLDER_LIMITS_WORK
-#define POLDER_LIMITS_WORK 1
-#endif
 
 namespace polder::test {
 namespace {
@@ -43,7 +33,7 @@ enum Outcome : int { succeeded = 10, refused = 11, strange = 12 };
 class LittleMemory : public ContextTest {
 protected:
     void SetUp() override {
-        if (!POLDER_LIMITS_WORK)
+        if (has_address_sanitizer || has_thread_sanitizer)
             GTEST_SKIP() << "sanitizers need address space of their own";
         ContextTest::SetUp();
         buffer = make_buffer(sizeof(cl_int));

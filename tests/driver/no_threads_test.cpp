@@ -1,39 +1,19 @@
 // The CPU device when the system refuses to start threads: what is submitted is executed all the same, by the threads
 // that flush and wait, those of other devices among them.
+#include "../support/refused_threads.h"
 #include "conformance.h"
 #include "kernels.h"
 
 #include <devices/drivers.h>
 
 #include <array>
-#include <cerrno>
-#include <dlfcn.h>
 #include <thread>
 #include <unistd.h>
 
-namespace {
-std::atomic<bool> refuse_threads{false};
-} // namespace
-
-// A sanitizer's own, which must see each thread: in this program it would take the place of the C library's.
-extern "C" [[gnu::weak]] int __interceptor_pthread_create(pthread_t*, const pthread_attr_t*,
-                                                          void* (*)(void*),  // NOLINT
-                                                          void*);
-
-// Takes the place of the C library's function in this program.
-extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
-                              void* argument) {
-    if (refuse_threads.load())
-        return EAGAIN;
-    using Function = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-    static const auto real = __interceptor_pthread_create
-                                 ? &__interceptor_pthread_create
-                                 : reinterpret_cast<Function>(dlsym(RTLD_NEXT, "pthread_create"));
-    return real(thread, attributes, run, argument);
-}
-
 namespace polder::conformance {
 namespace {
+
+using test::refuse_threads;
 
 std::unique_ptr<driver::Driver> make(std::string_view name) {
     for (const devices::DriverEntry& entry : devices::all_drivers())

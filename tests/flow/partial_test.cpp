@@ -1,6 +1,7 @@
 // A buffer that is larger than every device's memory, shared by sub-buffers: each device has memory for its part alone. And
 // a map of one byte of a very large buffer.
 #include "../api/support/fixture.h"
+#include "../support/sanitizer.h"
 
 #include <CL/cl_ext_polder.h>
 #include <algorithm>
@@ -89,7 +90,10 @@ TEST_F(Partial, EightDevicesOf64MiBShare400MiB) {
         EXPECT_EQ(transfers[pair], part_bytes) << "space " << i;
     }
     EXPECT_EQ(transfers.size(), device_count);
-    EXPECT_EQ(spaces()[0].used_bytes - host_before, device_count * part_bytes);
+    // Builds for the address sanitizer keep a few bytes behind each block.
+    const cl_ulong slack = has_address_sanitizer ? 4096 : 0;
+    EXPECT_GE(spaces()[0].used_bytes - host_before, device_count * part_bytes);
+    EXPECT_LE(spaces()[0].used_bytes - host_before, device_count * part_bytes + slack);
     // A quarter of a part on a device that had another part.
     const OwnedMem quarter = sub_buffer(whole, 0, 8 * MiB);
     run(8, "add", 8 * MiB / sizeof(cl_int), quarter, 5);

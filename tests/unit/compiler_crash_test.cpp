@@ -14,16 +14,8 @@
 #include <thread>
 #include <vector>
 
-#if defined(__SANITIZE_THREAD__)
-#define POLDER_THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define POLDER_THREAD_SANITIZER 1
-#endif
-#endif
-
 // The thread sanitizer does not know tasks that share memory: nothing is guarded with it.
-#ifndef POLDER_THREAD_SANITIZER
+#ifndef __SANITIZE_THREAD__
 
 namespace polder::compiler {
 namespace {

@@ -70,13 +70,14 @@ private:
         if (!result)
             command_->abandon();
         announcement_.reset();
-        command_.reset();
-        explicit_.clear();
-        implicit_.clear();
         if (result)
             event_->resolve(*result, ready);
         else
             event_->fail(static_cast<cl_int>(result.error().status()), ready);
+        // After the event: a thread that waits until no command uses a storage must see that this one has been submitted.
+        command_.reset();
+        explicit_.clear();
+        implicit_.clear();
         queue_->note_resolved();
         queue_ = nullptr;
     }

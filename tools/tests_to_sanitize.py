@@ -1,7 +1,8 @@
-"""tests_without_compiler.py BUILD_DIRECTORY: the tests of the unit and driver suites that do without lib/compiler.
+"""tests_to_sanitize.py BUILD_DIRECTORY: the tests of the unit, api, flow and driver suites but the compiler's own.
 
-Prints two lines: what they need, as targets for ninja, and a regular expression of their names for ctest. They are a tenth of what all tests
-cost to build, and hold what is worth a sanitizer's round most: memory, drivers, threads.
+Prints two lines: what they need, as targets for ninja, and a regular expression of their names for ctest. The compiler runs in one
+thread and takes most of the time that all tests need to be built and run with a sanitizer; what is around it, memory, drivers and threads,
+is worth such a round most.
 """
 import functools
 import json
@@ -29,11 +30,12 @@ def main():
 
     targets, names = set(), []
     for test in introspect("tests"):
-        if not {suite.split(":")[-1] for suite in test["suite"]} & {"unit", "driver"}:
+        suites = {suite.split(":")[-1] for suite in test["suite"]}
+        if not suites & {"unit", "api", "flow", "driver"}:
             continue
         # Its program, and what that runs or loads.
         needed = [file for target in test["depends"] for file in files[target]]
-        if test["cmd"][0] not in (str(build / file) for file in needed) or any(map(contains_compiler, needed)):
+        if "unit" in suites and (not needed or any(map(contains_compiler, needed))):
             continue
         targets.update(needed)
         names.append(re.escape(test["name"]).replace(r"\ ", " "))
