@@ -225,6 +225,48 @@ TEST(Nvptx, NativeFunctions_AreTheProcessorsOwn) {
         EXPECT_HAS(ptx, words);
 }
 
+TEST(Nvptx, Precision_IsNoMoreThanOpenClAsksFor) {
+    const char* const source = "kernel void k(global float* a, global float4* b) {"
+                               "  a[0] = sqrt(a[1]); a[2] = a[3] / a[4]; a[5] = rsqrt(a[6]); b[0] = b[1] / b[2]; }";
+    const PtxOutcome usual = one_kernel(source);
+    EXPECT_EQ(usual.error, "");
+    EXPECT_EQ(count(usual.code.code, "div.full.f32"), 5u);
+    EXPECT_EQ(count(usual.code.code, "\tsqrt.approx.f32"), 1u);
+    EXPECT_EQ(count(usual.code.code, "rsqrt.approx.f32"), 1u);
+    const PtxOutcome exact = one_kernel(source, "-cl-fp32-correctly-rounded-divide-sqrt");
+    EXPECT_EQ(exact.error, "");
+    EXPECT_EQ(count(exact.code.code, "div.rn.f32"), 5u);
+    EXPECT_EQ(count(exact.code.code, "sqrt.rn.f32"), 1u);
+    EXPECT_EQ(count(exact.code.code, "rsqrt.approx.f32"), 1u);
+}
+
+TEST(Nvptx, RelaxedMath_IsTheProcessorsOwn) {
+    const char* const source = "kernel void k(global float* a, global float2* b) {"
+                               "  a[0] = exp(a[1]) + log(a[2]) + sin(a[3]) + pow(a[4], a[5]); b[0] = exp2(b[1]); }";
+    const PtxOutcome relaxed = one_kernel(source, "-cl-fast-relaxed-math");
+    EXPECT_EQ(relaxed.error, "");
+    EXPECT_EQ(count(relaxed.code.code, "ex2.approx.ftz.f32"), 4u);
+    EXPECT_EQ(count(relaxed.code.code, "lg2.approx.ftz.f32"), 2u);
+    EXPECT_EQ(count(relaxed.code.code, "sin.approx.ftz.f32"), 1u);
+    EXPECT_EQ(count(relaxed.code.code, ".f64"), 0u);
+    const PtxOutcome usual = one_kernel(source);
+    EXPECT_EQ(usual.error, "");
+    EXPECT_EQ(count(usual.code.code, "lg2.approx") + count(usual.code.code, "sin.approx") +
+                  count(usual.code.code, ".ftz."),
+              0u);
+}
+
+// Work-items of a warp that leave the copies of a body in different places wait for each other at each of them.
+TEST(Nvptx, LoopsOfManyExits_AreNotUnrolledInPart) {
+    const auto source = [](const std::string& condition) {
+        return "kernel void k(global float* a, uint n) { float x = a[0]; uint i = 0;"
+               "  for (; i < 500" +
+               condition + "; ++i) x = x * x + a[1]; a[2] = x + i; }";
+    };
+    EXPECT_EQ(count(one_kernel(source(" && x < 4.0f")).code.code, "fma.rn"), 1u);
+    EXPECT_GT(count(one_kernel(source("")).code.code, "fma.rn"), 1u);
+}
+
 TEST(Nvptx, DoublesAndMathFunctions) {
     const PtxOutcome ptx = one_kernel("kernel void k(global double* a, global float* b) {"
                                       "  *a = sin(*a) + exp(*a) + pow(*a, 3.5) + fmod(*a, 0.3) + sqrt(*a) + tgamma(*a);"

@@ -44,7 +44,7 @@ constexpr std::array options_table{
     Option{"-cl-std=", Action::set_standard, Place::compiling, "the version of OpenCL C or C++ for OpenCL"},
     Option{"-cl-single-precision-constant", Action::pass, Place::compiling, "double literals are float"},
     Option{"-cl-denorms-are-zero", Action::ignore, Place::both, "allows flushing; the processor does not need to"},
-    Option{"-cl-fp32-correctly-rounded-divide-sqrt", Action::ignore, Place::compiling, "always so here"},
+    Option{"-cl-fp32-correctly-rounded-divide-sqrt", Action::pass, Place::compiling, "no approximation of / and sqrt"},
     Option{"-cl-opt-disable", Action::disable_optimizations, Place::compiling, "no optimisation"},
     Option{"-cl-strict-aliasing", Action::ignore, Place::compiling, "of OpenCL 1.0; no effect"},
     Option{"-cl-uniform-work-group-size", Action::pass, Place::compiling, "work-groups are uniform"},

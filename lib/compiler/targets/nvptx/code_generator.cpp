@@ -1,7 +1,9 @@
 #include "code_generator.h"
 
 #include "analyses.h"
+#include "approximations.h"
 #include "builtins/builtins.h"
+#include "divergent_loops.h"
 #include "fences.h"
 #include "kernel_entry.h"
 #include "machine/nvptx.h"
@@ -23,6 +25,7 @@ namespace {
 
 void optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOptions& options) {
     llvm::PassBuilder builder(&machine);
+    keep_loops_of_many_exits(builder);
     Analyses analyses;
     analyses.register_all(builder);
     const auto level = options.is_optimized ? llvm::OptimizationLevel::O3 : llvm::OptimizationLevel::O1;
@@ -54,7 +57,10 @@ public:
         retarget_to_nvptx(*module, spir64_address_spaces);
         POLDER_ASSIGN(prints, lower_print(*module));
         POLDER_TRY(verified(*module, "lowering for PTX"));
+        const bool is_relaxed = use_approximations(*module);
         POLDER_TRY(link_builtins(*module));
+        if (is_relaxed)
+            flush_denormals(*module);
         POLDER_ASSIGN(entry,
                       make_kernel_entry(*module->getFunction(request_.kernel.name), request_.kernel, request_.groups));
         place_fences(*module);

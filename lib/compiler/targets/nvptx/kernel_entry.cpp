@@ -4,6 +4,7 @@
 #include "kernel_entry.h"
 
 #include "analyses.h"
+#include "approximations.h"
 #include "machine/nvptx.h"
 #include "module/program_variables.h"
 #include "work_items.h"
@@ -38,18 +39,19 @@ constexpr const char* collective_slots_function = "_polder_collective_slots";
 struct Instruction {
     llvm::StringRef name;
     llvm::Intrinsic::ID intrinsic;
+    llvm::Intrinsic::ID flushing = intrinsic;  // in functions that flush denormals
 };
 constexpr std::array instructions{
     Instruction{"_polder_is_global", llvm::Intrinsic::nvvm_isspacep_global},
     Instruction{"_polder_is_local", llvm::Intrinsic::nvvm_isspacep_shared},
     Instruction{"_polder_is_private", llvm::Intrinsic::nvvm_isspacep_local},
-    Instruction{"_polder_sin_approx", llvm::Intrinsic::nvvm_sin_approx_f},
-    Instruction{"_polder_cos_approx", llvm::Intrinsic::nvvm_cos_approx_f},
-    Instruction{"_polder_log2_approx", llvm::Intrinsic::nvvm_lg2_approx_f},
-    Instruction{"_polder_exp2_approx", llvm::Intrinsic::nvvm_ex2_approx},
-    Instruction{"_polder_sqrt_approx", llvm::Intrinsic::nvvm_sqrt_approx_f},
-    Instruction{"_polder_rsqrt_approx", llvm::Intrinsic::nvvm_rsqrt_approx_f},
-    Instruction{"_polder_divide_approx", llvm::Intrinsic::nvvm_div_full},
+    Instruction{"_polder_sin_approx", llvm::Intrinsic::nvvm_sin_approx_f, llvm::Intrinsic::nvvm_sin_approx_ftz_f},
+    Instruction{"_polder_cos_approx", llvm::Intrinsic::nvvm_cos_approx_f, llvm::Intrinsic::nvvm_cos_approx_ftz_f},
+    Instruction{"_polder_log2_approx", llvm::Intrinsic::nvvm_lg2_approx_f, llvm::Intrinsic::nvvm_lg2_approx_ftz_f},
+    Instruction{"_polder_exp2_approx", llvm::Intrinsic::nvvm_ex2_approx, llvm::Intrinsic::nvvm_ex2_approx_ftz},
+    Instruction{"_polder_sqrt_approx", llvm::Intrinsic::nvvm_sqrt_approx_f, llvm::Intrinsic::nvvm_sqrt_approx_ftz_f},
+    Instruction{"_polder_rsqrt_approx", llvm::Intrinsic::nvvm_rsqrt_approx_f, llvm::Intrinsic::nvvm_rsqrt_approx_ftz_f},
+    Instruction{"_polder_divide_approx", llvm::Intrinsic::nvvm_div_full, llvm::Intrinsic::nvvm_div_full_ftz},
 };
 
 const Instruction* find_instruction(const llvm::Function& function) {
@@ -155,6 +157,8 @@ private:
                                         llvm::GlobalValue::ExternalLinkage, info_.name, module_);
         entry_->setCallingConv(llvm::CallingConv::PTX_Kernel);
         entry_->setDoesNotThrow();
+        if (flushes_denormals(kernel_))
+            flush_denormals(*entry_);
         entry_->addParamAttr(0, llvm::Attribute::getWithByValType(context(), block));
         entry_->addParamAttr(0, llvm::Attribute::getWithAlignment(context(), llvm::Align(ptx_argument_alignment)));
         for (const llvm::Attribute::AttrKind kind :
@@ -258,7 +262,8 @@ private:
                 continue;
             if (const Instruction* const instruction = find_instruction(function))
                 for (llvm::CallInst* call : calls_of(function))
-                    replace(*call, instruction->intrinsic);
+                    replace(*call,
+                            flushes_denormals(*call->getFunction()) ? instruction->flushing : instruction->intrinsic);
             else if (function.getName() == collective_slots_function)
                 replace_slots(function);
             else if (workgroup::work_item_function(function) == WorkItemFunction::barrier)

@@ -48,6 +48,20 @@ DEFINE(native_recip, _polder_divide_approx(1.0f, x))
 DEFINE_OF_TWO(native_divide, _polder_divide_approx(x, y))
 DEFINE_OF_TWO(native_powr, _polder_exp2_approx(y * _polder_log2_approx(x)))
 
+// pow of programs that may be approximate: exp2(y * log2(|x|)), with the sign of x for odd y.
+BUILTIN float _polder_relaxed_pow(float x, float y) {
+    const float magnitude = _polder_exp2_approx(y * _polder_log2_approx(fabs(x)));
+    const float half_y = 0.5f * y;
+    const bool is_whole = trunc(y) == y;
+    const bool is_odd = is_whole && trunc(half_y) != half_y;
+    if (y == 0.0f)
+        return 1.0f;
+    if (x < 0.0f && !is_whole)
+        return NAN;
+    return is_odd ? copysign(magnitude, x) : magnitude;
+}
+DEFINE_VECTORS_OF_TWO(_polder_relaxed_pow)
+
 // 8192 ulp are allowed, over a range in which the approximations of sine, cosine and the exponential are not that good.
 DEFINE(half_sin, sin(x))
 DEFINE(half_cos, cos(x))
