@@ -33,8 +33,9 @@ bool has_functions(const cl_icd_dispatch& cl) {
                      cl.clSetKernelArg, cl.clGetKernelInfo, cl.clGetKernelWorkGroupInfo) &&
            are_there(cl.clEnqueueWriteBuffer, cl.clEnqueueReadBuffer, cl.clEnqueueCopyBuffer, cl.clEnqueueFillBuffer,
                      cl.clEnqueueWriteBufferRect, cl.clEnqueueReadBufferRect, cl.clEnqueueCopyBufferRect,
-                     cl.clEnqueueNDRangeKernel, cl.clEnqueueMarkerWithWaitList, cl.clFlush, cl.clWaitForEvents,
-                     cl.clGetEventInfo, cl.clGetEventProfilingInfo, cl.clRetainEvent, cl.clReleaseEvent);
+                     cl.clEnqueueNDRangeKernel, cl.clEnqueueMarkerWithWaitList, cl.clFlush, cl.clFinish,
+                     cl.clWaitForEvents, cl.clGetEventInfo, cl.clGetEventProfilingInfo, cl.clRetainEvent,
+                     cl.clReleaseEvent);
 }
 
 } // namespace

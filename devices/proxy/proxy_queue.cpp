@@ -38,7 +38,7 @@ ProxyQueue::~ProxyQueue() {
         stopping_ = true;
         has_thread = has_thread_;
     }
-    changed_.notify_all();
+    wake_.notify_one();
     if (has_thread)
         pthread_join(thread_, nullptr);
     if (context_.may_release())
@@ -56,7 +56,9 @@ bool ProxyQueue::is_quiet() const { return pending_.empty() && !is_pumping_ && f
 
 // The implementation's threads are not in the child, and it is not called there any more.
 void ProxyQueue::forget_threads() {
-    has_thread_ = false;
+    has_thread_ = thread_sleeps_ = false;
+    new (&wake_) ConditionVariable;  // threads of the parent may have waited on the old ones
+    new (&changed_) ConditionVariable;
     context_.lose_in_child();
     lost_from_.store(completed_at_fork_ + 1);
     flights_.clear();
@@ -196,7 +198,8 @@ void ProxyQueue::flush() {
         wanted_ = submitted_;
         flush_commands();
         if (start_thread()) {
-            changed_.notify_all();
+            if (thread_sleeps_ || !pending_.empty())
+                wake_.notify_one();
             return;
         }
     }
@@ -227,10 +230,14 @@ void ProxyQueue::wait(uint64_t value) {
             if (context_.is_lost())
                 return abandon();
             flush_commands();
-            event = event_at(value);
+            // Waiting for the whole queue costs less than for an event; what was pushed ends without the host's help.
+            if (value != pushed_)
+                event = event_at(value);
         }
         if (event)
             wait_for(event);
+        else
+            wait_for_queue();
         publish(value);
     }
 }

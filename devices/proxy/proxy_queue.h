@@ -6,8 +6,9 @@
 // waits for the queue executes pending operations; `flush` has the queue's own thread do it.
 //
 // A pushed operation that is not published is a *flight*; it has an event. A thread that waits for a value waits for its
-// event, then publishes everything up to it: times and failures first, then the counter. No callback of the implementation is used: they run in
-// its threads, under locks that Polder does not know.
+// event, then publishes everything up to it: times and failures first, then the counter. Without such a thread, the queue's own looks at the
+// events from time to time; it never waits inside the implementation, where it would hold up the threads that submit. No callback of the
+// implementation is used: they run in its threads, under locks that Polder does not know.
 //
 // Threads: see driver::Queue. The mutex is not held while the host waits for anything.
 #pragma once
@@ -103,6 +104,9 @@ private:
     void retire(const Flight& flight, cl_int code) POLDER_REQUIRES(mutex_);
     void read_times(const Flight& flight) POLDER_REQUIRES(mutex_);
     void wait_for(cl_event event);
+    void wait_for_queue();
+    // Without waiting. False when the oldest flight goes on.
+    [[nodiscard]] bool publish_oldest() POLDER_REQUIRES(mutex_);
 
     // With the host's help.
     void pump_one() POLDER_REQUIRES(mutex_);
@@ -124,7 +128,9 @@ private:
     const cl_command_queue handle_;
 
     mutable Mutex mutex_;
-    ConditionVariable changed_;
+    ConditionVariable changed_;  // for the threads that wait
+    ConditionVariable wake_;  // for the queue's thread
+    bool thread_sleeps_ POLDER_GUARDED_BY(mutex_) = false;  // until it is woken
     uint64_t submitted_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t pushed_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t flushed_ POLDER_GUARDED_BY(mutex_) = 0;  // clFlush was called for these

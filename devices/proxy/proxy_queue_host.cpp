@@ -1,4 +1,6 @@
 // The half of ProxyQueue that needs the host: pending operations, and the queue's thread.
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <host/clock.h>
 #include <host/service_thread.h>
@@ -99,20 +101,42 @@ bool ProxyQueue::start_thread() {
     return has_thread_;
 }
 
+// A thread that waits for the queue publishes what it waited for; this one does it only when there is none, so it gives others
+// time first. It sleeps when there was nothing to do for a while: waking it costs the thread that flushes more than these pauses.
 void ProxyQueue::work() {
+    constexpr std::chrono::microseconds pause_min{50}, pause_max{200};
+    constexpr int idle_pauses_max = 50;
+    std::chrono::microseconds pause = pause_min;
+    int idle_pauses = 0;
     const Lock lock(mutex_);
     while (!stopping_) {
-        const uint64_t next = completed() + 1;
         if (!pending_.empty() && !is_pumping_ && pending_.front().value <= wanted_) {
             pump_one();
-        } else if (!flights_.empty() && next <= wanted_) {
-            mutex_.unlock();
-            wait(next);
-            mutex_.lock();
-        } else {
-            changed_.wait(mutex_);
+            idle_pauses = 0;
+            continue;
         }
+        const bool is_idle = completed() >= wanted_;
+        if (is_idle && idle_pauses == idle_pauses_max) {
+            thread_sleeps_ = true;
+            wake_.wait(mutex_);
+            thread_sleeps_ = false;
+            idle_pauses = 0;
+            pause = pause_min;
+            continue;
+        }
+        const uint64_t seen = completed();
+        wake_.wait_for(mutex_, pause);
+        if (is_idle) {
+            ++idle_pauses;
+            continue;
+        }
+        idle_pauses = 0;
+        bool has_moved = completed() != seen;
+        if (!has_moved)
+            while (!stopping_ && !flights_.empty() && completed() < wanted_ && publish_oldest())
+                has_moved = true;
+        pause = has_moved ? pause_min : std::min(2 * pause, pause_max);
     }
 }
 
-} // namespace polder::proxy
+}  // namespace polder::proxy

@@ -267,6 +267,28 @@ void ProxyQueue::read_times(const Flight& flight) {
     last_end_ns_ = end_ns;
 }
 
+bool ProxyQueue::publish_oldest() {
+    const Flight& flight = flights_.front();
+    cl_int status = CL_COMPLETE;
+    if (flight.last && !context_.is_lost() &&
+        context_.cl.clGetEventInfo(flight.last, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr) ==
+            CL_SUCCESS &&
+        status > CL_COMPLETE)
+        return false;
+    // What it waited for is complete as well, and is published before it.
+    const uint64_t value = flight.value;
+    mutex_.unlock();
+    publish(value);
+    mutex_.lock();
+    return true;
+}
+
+// The failure of a command is that of its event; one of the whole queue means that the device is lost.
+void ProxyQueue::wait_for_queue() {
+    if (const cl_int code = context_.cl.clFinish(handle_))
+        context_.lose("clFinish", code);
+}
+
 // Releases the caller's reference. A failed command ends the wait too; its status says so.
 void ProxyQueue::wait_for(cl_event event) {
     const cl_int code = context_.cl.clWaitForEvents(1, &event);

@@ -444,8 +444,15 @@ TEST_F(ProxyDriver, WaitsThatFailDoNotLoseTheCommand) {
     const DeviceBytes memory(device(), 4096);
     const auto queue = make_queue();
     const Bytes ones(64, std::byte{1});
-    fail_call("clWaitForEvents", CL_OUT_OF_RESOURCES);
+    fail_call("clFinish", CL_OUT_OF_RESOURCES);
     EXPECT_EQ(status_of(upload(*queue, memory.at(), ones)), Status::success);
+    mend("clFinish");
+    // One that is not the last of its queue is waited for by its event.
+    fail_call("clWaitForEvents", CL_OUT_OF_RESOURCES);
+    const Timepoint first = upload(*queue, memory.at(), ones);
+    const Timepoint second = upload(*queue, memory.at(), ones);
+    EXPECT_EQ(status_of(first), Status::success);
+    EXPECT_EQ(status_of(second), Status::success);
     mend("clWaitForEvents");
     EXPECT_EQ(status_of(upload(*queue, memory.at(), ones)), Status::success);
 }

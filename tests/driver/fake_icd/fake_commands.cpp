@@ -228,6 +228,13 @@ cl_int CL_API_CALL marker(cl_command_queue queue, cl_uint count, const cl_event*
 
 cl_int CL_API_CALL flush(cl_command_queue) { return enter("clFlush"); }
 
+// Tells nothing of the commands' failures.
+cl_int CL_API_CALL finish(cl_command_queue queue) {
+    if (const cl_int code = enter("clFinish"))
+        return code;
+    return enqueue(queue, {}, {}, true);
+}
+
 cl_int CL_API_CALL wait_for_events(cl_uint count, const cl_event* events) {
     if (const cl_int code = enter("clWaitForEvents"))
         return code;
@@ -272,6 +279,7 @@ void add_command_functions(cl_icd_dispatch& table) {
     table.clEnqueueNDRangeKernel = launch_kernel;
     table.clEnqueueMarkerWithWaitList = marker;
     table.clFlush = flush;
+    table.clFinish = finish;
     table.clWaitForEvents = wait_for_events;
     table.clGetEventInfo = event_info;
     table.clGetEventProfilingInfo = event_times;
