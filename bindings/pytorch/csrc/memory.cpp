@@ -1,0 +1,383 @@
+#include "memory.h"
+
+#include <algorithm>
+#include <c10/util/Exception.h>
+#include <deque>
+#include <map>
+#include <unordered_map>
+
+namespace torch_opencl {
+namespace {
+
+struct Block {
+    size_t bytes = 0;
+    int device = 0;
+    cl_mem buffer = nullptr;  // null: unified shared memory
+    std::vector<cl_command_queue> users;  // other streams, from recordStream; only where releases have to be deferred
+};
+
+// A released block, and markers of the streams that may use it.
+struct Deferred {
+    uint64_t address = 0;
+    Block block;
+    std::vector<Event> users;
+};
+
+// Host memory: of the implementation, or ours.
+struct Pinned {
+    size_t bytes = 0;
+    bool is_ours = false;
+};
+
+struct Heap {
+    std::mutex mutex;
+    std::map<uint64_t, Block> blocks;
+    std::deque<Deferred> deferred;
+    std::vector<MemoryCounts> counts = std::vector<MemoryCounts>(Platform::get().devices().size());
+    std::vector<size_t> bytes_max = std::vector<size_t>(Platform::get().devices().size(), SIZE_MAX);
+    std::map<uint64_t, Pinned> pinned;
+
+    // The block that contains `address`, or the end.
+    std::map<uint64_t, Block>::iterator find(uint64_t address) {
+        auto after = blocks.upper_bound(address);
+        if (after == blocks.begin())
+            return blocks.end();
+        const auto found = std::prev(after);
+        return address - found->first < found->second.bytes ? found : blocks.end();
+    }
+};
+
+Heap& heap() {
+    static auto* const it = new Heap;
+    return *it;
+}
+
+uint64_t number(const void* address) { return reinterpret_cast<uintptr_t>(address); }
+void* pointer(uint64_t address) { return reinterpret_cast<void*>(static_cast<uintptr_t>(address)); }
+
+struct Made {
+    uint64_t address = 0;
+    cl_mem buffer = nullptr;
+    cl_int error = CL_SUCCESS;
+};
+
+Made make_buffer(const Device& device, size_t bytes) {
+    static constexpr cl_mem_properties properties[] = {CL_MEM_DEVICE_PRIVATE_ADDRESS_EXT, CL_TRUE, 0};
+    Made made;
+    made.buffer =
+        clCreateBufferWithProperties(device.context, properties, CL_MEM_READ_WRITE, bytes, nullptr, &made.error);
+    if (made.buffer) {
+        cl_mem_device_address_ext address = 0;
+        made.error = clGetMemObjectInfo(made.buffer, CL_MEM_DEVICE_ADDRESS_EXT, sizeof(address), &address, nullptr);
+        made.address = address;
+    }
+    return made;
+}
+
+Made make(const Device& device, size_t bytes) {
+    if (Platform::get().addressing() == Addressing::buffers)
+        return make_buffer(device, bytes);
+    Made made;
+    made.address =
+        number(Platform::get().functions().device_alloc(device.context, device.id, nullptr, bytes, 0, &made.error));
+    return made;
+}
+
+void release(uint64_t address, const Block& block) {
+    if (block.buffer)
+        clReleaseMemObject(block.buffer);
+    else
+        Platform::get().functions().free(Platform::get().device(block.device).context, pointer(address));
+}
+
+// Releases what commands no longer use. Call it under the heap's lock.
+void collect(Heap& all) {
+    while (!all.deferred.empty()) {
+        Deferred& first = all.deferred.front();
+        if (!std::all_of(first.users.begin(), first.users.end(),
+                         [](const Event& event) { return event.is_complete(); }))
+            return;
+        release(first.address, first.block);
+        all.deferred.pop_front();
+    }
+}
+
+[[noreturn]] void throw_out_of_memory(const Device& device, size_t bytes, cl_int error) {
+    const std::string report = Platform::take_report();
+    TORCH_CHECK_WITH(OutOfMemoryError, false, "opencl out of memory: tried to allocate ", bytes,
+                     " bytes on opencl:", device.index, " (", device.name, ", ", device.memory_bytes,
+                     " bytes): ", error_name(error), report.empty() ? "" : ": ", report);
+}
+
+// Whether a limit that set_memory_fraction made allows `bytes` more.
+bool has_room(const Heap& all, int device, size_t bytes) {
+    const auto place = static_cast<size_t>(device);
+    const auto used = static_cast<size_t>(all.counts[place].requested.current);
+    return bytes <= all.bytes_max[place] && used <= all.bytes_max[place] - bytes;
+}
+
+// A buffer and the offset of an address in it.
+struct Place {
+    cl_mem buffer = nullptr;
+    size_t offset = 0;
+};
+
+Place place_of(const void* address) {
+    Heap& all = heap();
+    const std::lock_guard lock(all.mutex);
+    const auto found = all.find(number(address));
+    TORCH_CHECK(found != all.blocks.end(), "opencl: the address ", address, " is in no allocation");
+    return {found->second.buffer, static_cast<size_t>(number(address) - found->first)};
+}
+
+bool is_unified() { return Platform::get().addressing() == Addressing::unified; }
+
+void copy_unified(cl_command_queue queue, void* target, const void* source, size_t bytes, Wait wait) {
+    check(Platform::get().functions().copy(queue, wait == Wait::yes, target, source, bytes, 0, nullptr, nullptr),
+          "clEnqueueMemcpyINTEL");
+}
+
+}  // namespace
+
+void* allocate_memory(int index, size_t bytes) {
+    const Device& device = Platform::get().device(index);
+    TORCH_CHECK(!is_in_bad_fork(), "opencl: devices were used before fork; use the 'spawn' start method");
+    Heap& all = heap();
+    {
+        const std::lock_guard lock(all.mutex);
+        if (!all.deferred.empty())
+            collect(all);
+        if (!has_room(all, index, bytes)) {
+            ++all.counts[static_cast<size_t>(index)].out_of_memory;
+            throw_out_of_memory(device, bytes, CL_OUT_OF_RESOURCES);
+        }
+    }
+    Made made = make(device, bytes);
+    if (!made.address && !Platform::get().orders_releases()) {
+        synchronize_device(index);
+        const std::lock_guard lock(all.mutex);
+        ++all.counts[static_cast<size_t>(index)].retries;
+        collect(all);
+        made = make(device, bytes);
+    }
+    const std::lock_guard lock(all.mutex);
+    MemoryCounts& counts = all.counts[static_cast<size_t>(index)];
+    if (!made.address) {
+        ++counts.out_of_memory;
+        throw_out_of_memory(device, bytes, made.error);
+    }
+    counts.allocations.add(1);
+    counts.requested.add(static_cast<int64_t>(bytes));
+    all.blocks.emplace(made.address, Block{bytes, index, made.buffer, {}});
+    return pointer(made.address);
+}
+
+void free_memory(void* address) noexcept {
+    if (!address || is_in_bad_fork())
+        return;
+    Heap& all = heap();
+    const std::lock_guard lock(all.mutex);
+    const auto found = all.blocks.find(number(address));
+    if (found == all.blocks.end())
+        return;
+    Block block = std::move(found->second);
+    all.blocks.erase(found);
+    MemoryCounts& counts = all.counts[static_cast<size_t>(block.device)];
+    counts.allocations.remove(1);
+    counts.requested.remove(static_cast<int64_t>(block.bytes));
+    if (Platform::get().orders_releases()) {
+        release(number(address), block);
+        return;
+    }
+    Deferred deferred{number(address), std::move(block), {}};
+    for (cl_command_queue queue : queues_of(deferred.block.device))
+        deferred.block.users.push_back(queue);
+    for (cl_command_queue queue : deferred.block.users)
+        deferred.users.push_back(record(queue));
+    all.deferred.push_back(std::move(deferred));
+}
+
+int device_of_address(const void* address) {
+    Heap& all = heap();
+    const std::lock_guard lock(all.mutex);
+    const auto found = all.find(number(address));
+    return found == all.blocks.end() ? -1 : found->second.device;
+}
+
+void copy_from_host(int device, void* target, const void* source, size_t bytes, Wait wait) {
+    cl_command_queue queue = current_queue(device);
+    if (is_unified())
+        return copy_unified(queue, target, source, bytes, wait);
+    const Place to = place_of(target);
+    check(clEnqueueWriteBuffer(queue, to.buffer, wait == Wait::yes, to.offset, bytes, source, 0, nullptr, nullptr),
+          "clEnqueueWriteBuffer");
+}
+
+void copy_to_host(int device, void* target, const void* source, size_t bytes, Wait wait) {
+    cl_command_queue queue = current_queue(device);
+    if (is_unified())
+        return copy_unified(queue, target, source, bytes, wait);
+    const Place from = place_of(source);
+    check(clEnqueueReadBuffer(queue, from.buffer, wait == Wait::yes, from.offset, bytes, target, 0, nullptr, nullptr),
+          "clEnqueueReadBuffer");
+}
+
+void copy_on_device(int device, void* target, const void* source, size_t bytes) {
+    cl_command_queue queue = current_queue(device);
+    if (is_unified())
+        return copy_unified(queue, target, source, bytes, Wait::no);
+    const Place to = place_of(target);
+    const Place from = place_of(source);
+    check(clEnqueueCopyBuffer(queue, from.buffer, to.buffer, from.offset, to.offset, bytes, 0, nullptr, nullptr),
+          "clEnqueueCopyBuffer");
+}
+
+void copy_between(int target_device, void* target, int source_device, const void* source, size_t bytes) {
+    cl_command_queue queue = current_queue(target_device);
+    if (!is_unified()) {
+        std::vector<char> staging(bytes);
+        copy_to_host(source_device, staging.data(), source, bytes, Wait::yes);
+        return copy_from_host(target_device, target, staging.data(), bytes, Wait::yes);
+    }
+    cl_command_queue source_queue = current_queue(source_device);
+    block(queue, record(source_queue));
+    copy_unified(queue, target, source, bytes, Wait::no);
+    // The source may be overwritten by its own stream next.
+    block(source_queue, record(queue));
+}
+
+void trim_memory() {
+    Heap& all = heap();
+    {
+        const std::lock_guard lock(all.mutex);
+        collect(all);
+    }
+    const Functions& functions = Platform::get().functions();
+    if (!functions.trim)
+        return;
+    cl_context done = nullptr;
+    for (const Device& device : Platform::get().devices())
+        if (device.context != std::exchange(done, device.context))
+            check(functions.trim(device.context, CL_MEMORY_SPACE_ALL_POLDER), "clTrimMemoryPOLDER");
+}
+
+void use_on_stream(const void* address, cl_command_queue queue) {
+    if (Platform::get().orders_releases())
+        return;
+    Heap& all = heap();
+    const std::lock_guard lock(all.mutex);
+    const auto found = all.find(number(address));
+    if (found != all.blocks.end())
+        found->second.users.push_back(queue);
+}
+
+MemoryCounts memory_counts(int device) {
+    static_cast<void>(Platform::get().device(device));
+    const std::lock_guard lock(heap().mutex);
+    return heap().counts[static_cast<size_t>(device)];
+}
+
+void reset_counts(int device, bool peaks) {
+    static_cast<void>(Platform::get().device(device));
+    const std::lock_guard lock(heap().mutex);
+    MemoryCounts& counts = heap().counts[static_cast<size_t>(device)];
+    for (Counts* each : {&counts.allocations, &counts.requested}) {
+        if (peaks)
+            each->peak = each->current;
+        else
+            each->added = each->removed = 0;
+    }
+    if (!peaks)
+        counts.out_of_memory = counts.retries = 0;
+}
+
+std::vector<LiveBlock> live_blocks(int device) {
+    std::vector<LiveBlock> found;
+    const std::lock_guard lock(heap().mutex);
+    for (const auto& [address, block] : heap().blocks)
+        if (block.device == device)
+            found.push_back({address, block.bytes});
+    return found;
+}
+
+void set_memory_fraction(int index, double fraction) {
+    const Device& device = Platform::get().device(index);
+    TORCH_CHECK_VALUE(fraction >= 0 && fraction <= 1, "opencl: a memory fraction is from 0 to 1, not ", fraction);
+    const std::lock_guard lock(heap().mutex);
+    heap().bytes_max[static_cast<size_t>(index)] =
+        fraction == 1 ? SIZE_MAX : static_cast<size_t>(static_cast<double>(device.memory_bytes) * fraction);
+}
+
+bool implementation_statistics(int index, cl_memory_statistics_polder* statistics) {
+    const Device& device = Platform::get().device(index);
+    const Functions& functions = Platform::get().functions();
+    cl_uint count = 0;
+    if (!functions.statistics || functions.statistics(device.context, 0, nullptr, &count) != CL_SUCCESS)
+        return false;
+    std::vector<cl_memory_statistics_polder> spaces(count);
+    check(functions.statistics(device.context, count, spaces.data(), &count), "clGetMemoryStatisticsPOLDER");
+    for (const cl_memory_statistics_polder& each : spaces)
+        if (each.space == device.space) {
+            *statistics = each;
+            return true;
+        }
+    return false;
+}
+
+void* allocate_pinned(size_t bytes) {
+    const Functions& functions = Platform::get().functions();
+    void* address = nullptr;
+    cl_int error = CL_SUCCESS;
+    if (is_unified() && functions.host_alloc && !Platform::get().devices().empty())
+        address = functions.host_alloc(Platform::get().devices()[0].context, nullptr, bytes, 0, &error);
+    const bool is_ours = !address;
+    if (is_ours)  // a platform whose devices do not share the host's memory: page-aligned memory is the best there is
+        address = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    TORCH_CHECK_WITH(OutOfMemoryError, address != nullptr, "opencl: no pinned memory of ", bytes, " bytes");
+    const std::lock_guard lock(heap().mutex);
+    heap().pinned.emplace(number(address), Pinned{bytes, is_ours});
+    return address;
+}
+
+void free_pinned(void* address) noexcept {
+    Heap& all = heap();
+    Pinned pinned;
+    {
+        const std::lock_guard lock(all.mutex);
+        const auto found = all.pinned.find(number(address));
+        if (found == all.pinned.end())
+            return;
+        pinned = found->second;
+        all.pinned.erase(found);
+    }
+    if (is_in_bad_fork())
+        return;
+    const Functions& functions = Platform::get().functions();
+    if (!pinned.is_ours) {
+        const cl_context context = Platform::get().devices()[0].context;
+        if (Platform::get().orders_releases())
+            functions.free(context, address);
+        else
+            functions.blocking_free(context, address);
+        return;
+    }
+    // Copies in flight may still use the memory.
+    for (const Device& device : Platform::get().devices())
+        for (cl_command_queue queue : queues_of(device.index))
+            clFinish(queue);
+    std::free(address);
+}
+
+bool is_pinned(const void* address) {
+    if (!Platform::is_initialized())
+        return false;
+    Heap& all = heap();
+    const std::lock_guard lock(all.mutex);
+    auto after = all.pinned.upper_bound(number(address));
+    if (after == all.pinned.begin())
+        return false;
+    --after;
+    return number(address) - after->first < after->second.bytes;
+}
+
+}  // namespace torch_opencl

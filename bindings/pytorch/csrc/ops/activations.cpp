@@ -1,0 +1,277 @@
+// Pointwise operators with scalars or three tensors: activations and their gradients, clamping, selection, losses before their
+// reduction.
+#include "pointwise.h"
+
+#include <ATen/ExpandUtils.h>
+#include <ATen/ScalarOps.h>
+#include <ATen/native/Resize.h>
+#include <torch/library.h>
+
+namespace torch_opencl {
+namespace {
+
+using at::Scalar;
+using at::Tensor;
+
+at::TensorIterator iterator(const Tensor& out, std::initializer_list<Tensor> inputs) {
+    at::TensorIteratorConfig config;
+    config.add_output(out).check_all_same_dtype(false).promote_inputs_to_common_dtype(true).allow_cpu_scalars(true);
+    config.enforce_safe_casting_to_output(false).set_check_mem_overlap(true);
+    for (const Tensor& input : inputs)
+        config.add_owned_const_input(input);
+    return config.build();
+}
+
+// The type of the computation is the common type of the inputs.
+Tensor& apply(Tensor& out, std::initializer_list<Tensor> inputs, const char* expression,
+              c10::ArrayRef<Scalar> scalars = {}) {
+    auto iter = iterator(out, inputs);
+    pointwise(iter, expression, iter.common_dtype(), scalars);
+    return out;
+}
+
+Tensor& clamp_out(const Tensor& a, const std::optional<Scalar>& low, const std::optional<Scalar>& high, Tensor& out) {
+    auto iter = at::TensorIterator::unary_op(out, a);
+    const auto type = out.scalar_type();
+    const Scalar least = low.value_or(0), most = high.value_or(0);
+    const Scalar both[] = {least, most};
+    if (low && high)
+        pointwise(iter, "t_nan_min(t_nan_max(a, s0), s1)", type, both);
+    else if (low)
+        pointwise(iter, "t_nan_max(a, s0)", type, least);
+    else
+        pointwise(iter, "t_nan_min(a, s0)", type, most);
+    return out;
+}
+Tensor& clamp_min_out(const Tensor& a, const Scalar& low, Tensor& out) { return clamp_out(a, low, {}, out); }
+Tensor& clamp_max_out(const Tensor& a, const Scalar& high, Tensor& out) { return clamp_out(a, {}, high, out); }
+Tensor& clamp_tensor_out(const Tensor& a, const std::optional<Tensor>& low, const std::optional<Tensor>& high,
+                         Tensor& out) {
+    if (low && high)
+        return apply(out, {a, *low, *high}, "t_nan_min(t_nan_max(a, b), c)");
+    return low ? apply(out, {a, *low}, "t_nan_max(a, b)") : apply(out, {a, *high}, "t_nan_min(a, b)");
+}
+Tensor& clamp_min_tensor_out(const Tensor& a, const Tensor& low, Tensor& out) {
+    return apply(out, {a, low}, "t_nan_max(a, b)");
+}
+Tensor& clamp_max_tensor_out(const Tensor& a, const Tensor& high, Tensor& out) {
+    return apply(out, {a, high}, "t_nan_min(a, b)");
+}
+
+Tensor relu(const Tensor& a) {
+    Tensor out = at::empty_like(a);
+    return clamp_out(a, Scalar(0), {}, out);
+}
+Tensor& relu_(Tensor& a) { return clamp_out(a, Scalar(0), {}, a); }
+Tensor& hardtanh_out(const Tensor& a, const Scalar& low, const Scalar& high, Tensor& out) {
+    at::native::resize_output(out, a.sizes());
+    return clamp_out(a, low, high, out);
+}
+Tensor hardtanh(const Tensor& a, const Scalar& low, const Scalar& high) {
+    Tensor out = at::empty_like(a);
+    return clamp_out(a, low, high, out);
+}
+Tensor& hardtanh_(Tensor& a, const Scalar& low, const Scalar& high) { return clamp_out(a, low, high, a); }
+Tensor hardtanh_backward(const Tensor& grad, const Tensor& a, const Scalar& low, const Scalar& high) {
+    Tensor out = at::empty_like(a);
+    return apply(out, {grad, a}, "b > s0 && b < s1 ? a : (T)0", {low, high});
+}
+Tensor& threshold_out(const Tensor& a, const Scalar& threshold, const Scalar& value, Tensor& out) {
+    return apply(out, {a}, "a <= s0 ? s1 : a", {threshold, value});
+}
+Tensor& threshold_backward_out(const Tensor& grad, const Tensor& a, const Scalar& threshold, Tensor& out) {
+    return apply(out, {grad, a}, "b <= s0 ? (T)0 : a", threshold);
+}
+Tensor& leaky_relu_out(const Tensor& a, const Scalar& slope, Tensor& out) {
+    return apply(out, {a}, "a > 0 ? a : a * s0", slope);
+}
+Tensor& leaky_relu_backward_out(const Tensor& grad, const Tensor& a, const Scalar& slope, bool, Tensor& out) {
+    return apply(out, {grad, a}, "b > 0 ? a : a * s0", slope);
+}
+Tensor& elu_out(const Tensor& a, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale, Tensor& out) {
+    return apply(out, {a}, "a < 0 ? expm1(a * s2) * s0 * s1 : a * s1", {alpha, scale, input_scale});
+}
+Tensor& elu_backward_out(const Tensor& grad, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale,
+                         bool is_result, const Tensor& a, Tensor& out) {
+    const char* const expression =
+        is_result ? "b <= 0 ? a * s2 * (b + s0 * s1) : a * s1" : "b <= 0 ? a * s2 * s0 * s1 * exp(b * s2) : a * s1";
+    return apply(out, {grad, a}, expression, {alpha, scale, input_scale});
+}
+Tensor& softplus_out(const Tensor& a, const Scalar& beta, const Scalar& threshold, Tensor& out) {
+    return apply(out, {a}, "a * s0 > s1 ? a : log1p(exp(a * s0)) / s0", {beta, threshold});
+}
+Tensor& softplus_backward_out(const Tensor& grad, const Tensor& a, const Scalar& beta, const Scalar& threshold,
+                              Tensor& out) {
+    return apply(out, {grad, a}, "b * s0 > s1 ? a : a * t_sigmoid(b * s0)", {beta, threshold});
+}
+
+constexpr const char* gelu_tanh_inner = "tanh((T)0.7978845608028654 * (a + (T)0.044715 * a * a * a))";
+
+Tensor& gelu_out(const Tensor& a, c10::string_view approximate, Tensor& out) {
+    if (approximate == "tanh") {
+        static const std::string expression = std::string("(T)0.5 * a * (1 + ") + gelu_tanh_inner + ")";
+        return apply(out, {a}, expression.c_str());
+    }
+    return apply(out, {a}, "(T)0.5 * a * (1 + erf(a * (T)0.7071067811865476))");
+}
+Tensor& gelu_backward_out(const Tensor& grad, const Tensor& a, c10::string_view approximate, Tensor& out) {
+    if (approximate == "tanh")
+        return apply(out, {grad, a}, "a * t_gelu_tanh_grad(b)");
+    return apply(out, {grad, a},
+                 "a * ((T)0.5 * (1 + erf(b * (T)0.7071067811865476)) + b * exp(-b * b / 2) * (T)0.3989422804014327)");
+}
+Tensor hardswish(const Tensor& a) {
+    Tensor out = at::empty_like(a);
+    return apply(out, {a}, "a * t_nan_min(t_nan_max(a + 3, (T)0), (T)6) / 6");
+}
+Tensor& hardswish_(Tensor& a) { return apply(a, {a}, "a * t_nan_min(t_nan_max(a + 3, (T)0), (T)6) / 6"); }
+Tensor hardswish_backward(const Tensor& grad, const Tensor& a) {
+    Tensor out = at::empty_like(a);
+    return apply(out, {grad, a}, "b <= -3 ? (T)0 : b < 3 ? a * (b / 3 + (T)0.5) : a");
+}
+
+Tensor& where_out(const Tensor& condition, const Tensor& a, const Tensor& b, Tensor& out) {
+    auto iter = at::TensorIteratorConfig()
+                    .check_all_same_dtype(false)
+                    .add_output(out)
+                    .add_owned_const_input(condition)
+                    .add_owned_const_input(a)
+                    .add_owned_const_input(b)
+                    .allow_cpu_scalars(true)
+                    .build();
+    pointwise(iter, "a != 0 ? b : c", out.scalar_type());
+    return out;
+}
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
+    TORCH_CHECK(condition.scalar_type() == at::kBool || condition.scalar_type() == at::kByte,
+                "where expected condition to be a boolean tensor, but got a tensor with dtype ",
+                condition.scalar_type());
+    const auto sizes = at::infer_size(condition.sizes(), at::infer_size(a.sizes(), b.sizes()));
+    const at::Device device = condition.is_privateuseone() ? condition.device()
+                              : a.is_privateuseone()       ? a.device()
+                                                           : b.device();
+    Tensor out = at::empty(sizes, a.options().dtype(at::result_type(a, b)).device(device));
+    return where_out(condition.device() == device ? condition : condition.to(device), a, b, out);
+}
+
+Tensor& masked_fill_scalar_(Tensor& self, const Tensor& mask, const Scalar& value) {
+    TORCH_CHECK(mask.scalar_type() == at::kBool, "masked_fill only supports boolean masks, but got mask with dtype ",
+                mask.scalar_type());
+    auto iter = at::TensorIteratorConfig()
+                    .set_check_mem_overlap(false)
+                    .check_all_same_dtype(false)
+                    .resize_outputs(false)
+                    .add_output(self)
+                    .add_const_input(self)
+                    .add_const_input(mask)
+                    .build();
+    pointwise(iter, "b != 0 ? s0 : a", self.scalar_type(), value);
+    return self;
+}
+Tensor& masked_fill_tensor_(Tensor& self, const Tensor& mask, const Tensor& value) {
+    TORCH_CHECK(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+                value.dim(), " dimension(s).");
+    return masked_fill_scalar_(self, mask, value.item());
+}
+
+Tensor& lerp_scalar_out(const Tensor& a, const Tensor& end, const Scalar& weight, Tensor& out) {
+    const bool near_end = weight.toDouble() >= 0.5;
+    return apply(out, {a, end}, near_end ? "b - (b - a) * (1 - s0)" : "a + s0 * (b - a)", weight);
+}
+Tensor& lerp_tensor_out(const Tensor& a, const Tensor& end, const Tensor& weight, Tensor& out) {
+    return apply(out, {a, end, weight}, "fabs(c) < (T)0.5 ? a + c * (b - a) : b - (b - a) * (1 - c)");
+}
+Tensor& addcmul_out(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& value, Tensor& out) {
+    return apply(out, {a, b, c}, "a + s0 * b * c", value);
+}
+Tensor& addcdiv_out(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& value, Tensor& out) {
+    return apply(out, {a, b, c}, "a + s0 * (b / c)", value);
+}
+
+// Pointwise losses: the reduction is an operator of its own on the differences.
+Tensor& reduce_loss(Tensor& elements, int64_t reduction, Tensor& out) {
+    if (reduction == at::Reduction::Mean)
+        at::mean_out(out, elements, at::IntArrayRef{}, false);
+    else
+        at::sum_out(out, elements, at::IntArrayRef{}, false);
+    return out;
+}
+Tensor& pointwise_loss(const Tensor& a, const Tensor& target, int64_t reduction, Tensor& out, const char* expression,
+                       c10::ArrayRef<Scalar> scalars = {}) {
+    if (reduction == at::Reduction::None)
+        return apply(out, {a, target}, expression, scalars);
+    Tensor elements = at::empty(at::infer_size(a.sizes(), target.sizes()), a.options());
+    apply(elements, {a, target}, expression, scalars);
+    return reduce_loss(elements, reduction, out);
+}
+Tensor& pointwise_loss_backward(const Tensor& grad, const Tensor& a, const Tensor& target, int64_t reduction,
+                                Tensor& out, const char* expression, double parameter = 0) {
+    const double norm = reduction == at::Reduction::Mean ? 1.0 / static_cast<double>(a.numel()) : 1.0;
+    return apply(out, {grad, a, target}, expression, {Scalar(norm), Scalar(parameter)});
+}
+Tensor& mse_loss_out(const Tensor& a, const Tensor& target, int64_t reduction, Tensor& out) {
+    return pointwise_loss(a, target, reduction, out, "(a - b) * (a - b)");
+}
+Tensor& mse_loss_backward_out(const Tensor& grad, const Tensor& a, const Tensor& target, int64_t reduction,
+                              Tensor& out) {
+    return pointwise_loss_backward(grad, a, target, reduction, out, "2 * s0 * (b - c) * a");
+}
+Tensor mse_loss_backward(const Tensor& grad, const Tensor& a, const Tensor& target, int64_t reduction) {
+    Tensor out = at::empty_like(a);
+    return mse_loss_backward_out(grad, a, target, reduction, out);
+}
+Tensor& smooth_l1_loss_out(const Tensor& a, const Tensor& target, int64_t reduction, double beta, Tensor& out) {
+    return pointwise_loss(a, target, reduction, out,
+                          "fabs(a - b) < s0 ? (T)0.5 * (a - b) * (a - b) / s0 : fabs(a - b) - (T)0.5 * s0",
+                          Scalar(beta));
+}
+Tensor& smooth_l1_loss_backward_out(const Tensor& grad, const Tensor& a, const Tensor& target, int64_t reduction,
+                                    double beta, Tensor& out) {
+    return pointwise_loss_backward(grad, a, target, reduction, out,
+                                   "s0 * a * (fabs(b - c) < s1 ? (b - c) / s1 : t_sign(b - c))", beta);
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+    m.impl("clamp.out", clamp_out);
+    m.impl("clamp_min.out", clamp_min_out);
+    m.impl("clamp_max.out", clamp_max_out);
+    m.impl("clamp.Tensor_out", clamp_tensor_out);
+    m.impl("clamp_min.Tensor_out", clamp_min_tensor_out);
+    m.impl("clamp_max.Tensor_out", clamp_max_tensor_out);
+    m.impl("relu", relu);
+    m.impl("relu_", relu_);
+    m.impl("hardtanh", hardtanh);
+    m.impl("hardtanh_", hardtanh_);
+    m.impl("hardtanh.out", hardtanh_out);
+    m.impl("hardtanh_backward", hardtanh_backward);
+    m.impl("threshold.out", threshold_out);
+    m.impl("threshold_backward.grad_input", threshold_backward_out);
+    m.impl("leaky_relu.out", leaky_relu_out);
+    m.impl("leaky_relu_backward.grad_input", leaky_relu_backward_out);
+    m.impl("elu.out", elu_out);
+    m.impl("elu_backward.grad_input", elu_backward_out);
+    m.impl("softplus.out", softplus_out);
+    m.impl("softplus_backward.grad_input", softplus_backward_out);
+    m.impl("gelu.out", gelu_out);
+    m.impl("gelu_backward.grad_input", gelu_backward_out);
+    m.impl("hardswish", hardswish);
+    m.impl("hardswish_", hardswish_);
+    m.impl("hardswish_backward", hardswish_backward);
+    m.impl("where.self", where);
+    m.impl("where.self_out", where_out);
+    m.impl("masked_fill_.Scalar", masked_fill_scalar_);
+    m.impl("masked_fill_.Tensor", masked_fill_tensor_);
+    m.impl("lerp.Scalar_out", lerp_scalar_out);
+    m.impl("lerp.Tensor_out", lerp_tensor_out);
+    m.impl("addcmul.out", addcmul_out);
+    m.impl("addcdiv.out", addcdiv_out);
+    m.impl("mse_loss.out", mse_loss_out);
+    m.impl("mse_loss_backward", mse_loss_backward);
+    m.impl("mse_loss_backward.grad_input", mse_loss_backward_out);
+    m.impl("smooth_l1_loss.out", smooth_l1_loss_out);
+    m.impl("smooth_l1_loss_backward.grad_input", smooth_l1_loss_backward_out);
+}
+
+}  // namespace torch_opencl

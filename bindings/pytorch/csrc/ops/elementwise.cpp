@@ -1,0 +1,262 @@
+// Pointwise operators of one and two tensors, from tables. PyTorch makes the functional and in-place forms of most of them from
+// the forms with an output.
+#include "pointwise.h"
+
+#include <ATen/ScalarOps.h>
+#include <torch/library.h>
+
+namespace torch_opencl {
+namespace {
+
+using at::Scalar;
+using at::Tensor;
+using at::TensorIterator;
+
+// same: the result has the type of the inputs. real: integers become floating-point numbers.
+enum class Result { same, real };
+
+Tensor& unary(const Tensor& a, Tensor& out, Result result, const char* expression) {
+    auto iter = result == Result::real ? TensorIterator::unary_float_op(out, a) : TensorIterator::unary_op(out, a);
+    pointwise(iter, expression, iter.common_dtype());
+    return out;
+}
+
+Tensor& to_bool(const Tensor& a, Tensor& out, const char* expression) {
+    auto iter = at::TensorIteratorConfig()
+                    .add_output(out)
+                    .add_const_input(a)
+                    .check_all_same_dtype(false)
+                    .declare_static_dtype_and_device(out.scalar_type(), out.device())
+                    .build();
+    pointwise(iter, expression, a.scalar_type());
+    return out;
+}
+
+Tensor& binary(const Tensor& a, const Tensor& b, Tensor& out, Result result, const char* expression,
+               c10::ArrayRef<Scalar> scalars = {}) {
+    auto iter =
+        result == Result::real ? TensorIterator::binary_float_op(out, a, b) : TensorIterator::binary_op(out, a, b);
+    pointwise(iter, expression, iter.common_dtype(), scalars);
+    return out;
+}
+
+Tensor& compare(const Tensor& a, const Tensor& b, Tensor& out, const char* expression) {
+    auto iter = TensorIterator::comparison_op(out, a, b);
+    pointwise(iter, expression, iter.common_dtype());
+    return out;
+}
+
+#define UNARY(X)                                                                                                       \
+    X(acos, real, "acos(a)")                                                                                           \
+    X(acosh, real, "acosh(a)")                                                                                         \
+    X(asin, real, "asin(a)")                                                                                           \
+    X(asinh, real, "asinh(a)")                                                                                         \
+    X(atan, real, "atan(a)")                                                                                           \
+    X(atanh, real, "atanh(a)")                                                                                         \
+    X(cos, real, "cos(a)")                                                                                             \
+    X(cosh, real, "cosh(a)")                                                                                           \
+    X(erf, real, "erf(a)")                                                                                             \
+    X(erfc, real, "erfc(a)")                                                                                           \
+    X(erfinv, real, "t_erfinv(a)")                                                                                     \
+    X(exp, real, "exp(a)")                                                                                             \
+    X(exp2, real, "exp2(a)")                                                                                           \
+    X(expm1, real, "expm1(a)")                                                                                         \
+    X(lgamma, real, "lgamma(a)")                                                                                       \
+    X(log, real, "log(a)")                                                                                             \
+    X(log10, real, "log10(a)")                                                                                         \
+    X(log1p, real, "log1p(a)")                                                                                         \
+    X(log2, real, "log2(a)")                                                                                           \
+    X(reciprocal, real, "1 / a")                                                                                       \
+    X(rsqrt, real, "1 / sqrt(a)")                                                                                      \
+    X(sigmoid, real, "t_sigmoid(a)")                                                                                   \
+    X(sin, real, "sin(a)")                                                                                             \
+    X(sinc, real, "a == 0 ? (T)1 : sinpi(a) / ((T)3.14159265358979323846 * a)")                                        \
+    X(sinh, real, "sinh(a)")                                                                                           \
+    X(sqrt, real, "sqrt(a)")                                                                                           \
+    X(tan, real, "tan(a)")                                                                                             \
+    X(tanh, real, "tanh(a)")                                                                                           \
+    X(neg, same, "-a")                                                                                                 \
+    X(silu, same, "a / (1 + exp(-a))")                                                                                 \
+    X(mish, same, "a * tanh(log1p(exp(a)))")                                                                           \
+    X(hardsigmoid, same, "t_nan_min(t_nan_max(a + 3, (T)0), (T)6) / 6")                                                \
+    X(frac, same, "a - trunc(a)")                                                                                      \
+    X(sign, same, "t_sign(a)")                                                                                         \
+    X(bitwise_not, same, "IS_BOOL ? !a : ~a")
+
+#define ROUNDING(X)                                                                                                    \
+    X(ceil, "ceil(a)")                                                                                                 \
+    X(floor, "floor(a)")                                                                                               \
+    X(round, "rint(a)")                                                                                                \
+    X(trunc, "trunc(a)")
+
+#define DEFINE(name, result, expression)                                                                               \
+    Tensor& name##_out(const Tensor& a, Tensor& out) { return unary(a, out, Result::result, expression); }
+#define DEFINE_ROUNDING(name, expression)                                                                              \
+    Tensor& name##_out(const Tensor& a, Tensor& out) {                                                                 \
+        return unary(a, out, Result::same, at::isFloatingType(a.scalar_type()) ? expression : "a");                    \
+    }
+UNARY(DEFINE)
+ROUNDING(DEFINE_ROUNDING)
+
+Tensor& abs_out(const Tensor& a, Tensor& out) {
+    TORCH_CHECK_NOT_IMPLEMENTED(!a.is_complex(), "opencl: abs of complex numbers");
+    return unary(a, out, Result::same, "t_abs(a)");
+}
+Tensor& sgn_out(const Tensor& a, Tensor& out) { return unary(a, out, Result::same, "t_sign(a)"); }
+Tensor& logical_not_out(const Tensor& a, Tensor& out) { return to_bool(a, out, "a == 0"); }
+Tensor& signbit_out(const Tensor& a, Tensor& out) {
+    return to_bool(a, out, at::isFloatingType(a.scalar_type()) ? "signbit(a) != 0" : "a < 0");
+}
+Tensor isnan(const Tensor& a) {
+    Tensor out = at::empty_like(a, a.options().dtype(at::kBool));
+    return to_bool(a, out, "a != a");
+}
+
+#define BINARY(X)                                                                                                      \
+    X(mul, same, "a * b")                                                                                              \
+    X(div, real, "a / b")                                                                                              \
+    X(atan2, real, "atan2(a, b)")                                                                                      \
+    X(maximum, same, "t_nan_max(a, b)")                                                                                \
+    X(minimum, same, "t_nan_min(a, b)")                                                                                \
+    X(hypot, same, "hypot(a, b)")                                                                                      \
+    X(copysign, real, "copysign(a, b)")                                                                                \
+    X(nextafter, same, "nextafter(a, b)")                                                                              \
+    X(logaddexp, same, "isinf(a) && a == b ? a : t_nan_max(a, b) + log1p(exp(-fabs(a - b)))")
+
+#define BINARY_TENSOR(X)                                                                                               \
+    X(remainder, same, "t_remainder(a, b)")                                                                            \
+    X(bitwise_and, same, "a & b")                                                                                      \
+    X(bitwise_or, same, "a | b")                                                                                       \
+    X(bitwise_xor, same, "a ^ b")                                                                                      \
+    X(xlogy, real, "b != b ? b : a == 0 ? (T)0 : a * log(b)")                                                          \
+    X(sigmoid_grad, same, "a * (1 - b) * b")                                                                           \
+    X(tanh_grad, same, "a * (1 - b * b)")                                                                              \
+    X(silu_grad, same, "a * t_sigmoid(b) * (1 + b * (1 - t_sigmoid(b)))")                                              \
+    X(hardsigmoid_grad, same, "b > -3 && b < 3 ? a / 6 : (T)0")
+
+#define COMPARISON(X)                                                                                                  \
+    X(eq, "a == b")                                                                                                    \
+    X(ne, "a != b")                                                                                                    \
+    X(lt, "a < b")                                                                                                     \
+    X(le, "a <= b")                                                                                                    \
+    X(gt, "a > b")                                                                                                     \
+    X(ge, "a >= b")
+
+#define LOGICAL(X)                                                                                                     \
+    X(logical_and, "a != 0 && b != 0")                                                                                 \
+    X(logical_or, "a != 0 || b != 0")                                                                                  \
+    X(logical_xor, "(a != 0) != (b != 0)")
+
+#define DEFINE_BINARY(name, result, expression)                                                                        \
+    Tensor& name##_out(const Tensor& a, const Tensor& b, Tensor& out) {                                                \
+        return binary(a, b, out, Result::result, expression);                                                          \
+    }
+#define DEFINE_COMPARISON(name, expression)                                                                            \
+    Tensor& name##_out(const Tensor& a, const Tensor& b, Tensor& out) { return compare(a, b, out, expression); }       \
+    Tensor& name##_scalar_out(const Tensor& a, const Scalar& b, Tensor& out) {                                         \
+        return compare(a, at::native::wrapped_scalar_tensor(b), out, expression);                                      \
+    }
+#define DEFINE_LOGICAL(name, expression)                                                                               \
+    Tensor& name##_out(const Tensor& a, const Tensor& b, Tensor& out) { return compare(a, b, out, expression); }
+BINARY(DEFINE_BINARY)
+BINARY_TENSOR(DEFINE_BINARY)
+COMPARISON(DEFINE_COMPARISON)
+LOGICAL(DEFINE_LOGICAL)
+
+bool is_one(const Scalar& scalar) { return !scalar.isComplex() && scalar.toDouble() == 1; }
+
+Tensor& add_out(const Tensor& a, const Tensor& b, const Scalar& alpha, Tensor& out) {
+    return is_one(alpha) ? binary(a, b, out, Result::same, "a + b")
+                         : binary(a, b, out, Result::same, "a + s0 * b", alpha);
+}
+Tensor& sub_out(const Tensor& a, const Tensor& b, const Scalar& alpha, Tensor& out) {
+    return is_one(alpha) ? binary(a, b, out, Result::same, "a - b")
+                         : binary(a, b, out, Result::same, "a - s0 * b", alpha);
+}
+
+Tensor& div_mode_out(const Tensor& a, const Tensor& b, std::optional<c10::string_view> mode, Tensor& out) {
+    if (!mode)
+        return div_out(a, b, out);
+    if (*mode == "floor")
+        return binary(a, b, out, Result::same, "t_div_floor(a, b)");
+    const bool is_real = at::isFloatingType(at::result_type(a, b));
+    return binary(a, b, out, Result::same, is_real ? "trunc(a / b)" : "b == 0 ? 0 : a / b");
+}
+Tensor& floor_divide_out(const Tensor& a, const Tensor& b, Tensor& out) {
+    return binary(a, b, out, Result::same, "t_div_floor(a, b)");
+}
+Tensor floor_divide(const Tensor& a, const Tensor& b) {
+    Tensor out;
+    auto iter = TensorIterator::binary_op(out, a, b);
+    pointwise(iter, "t_div_floor(a, b)", iter.common_dtype());
+    return iter.output();
+}
+Tensor& floor_divide_(Tensor& a, const Tensor& b) { return torch_opencl::floor_divide_out(a, b, a); }
+
+Tensor& fmod_out(const Tensor& a, const Tensor& b, Tensor& out) {
+    const bool is_real = at::isFloatingType(at::result_type(a, b));
+    return binary(a, b, out, Result::same, is_real ? "fmod(a, b)" : "b == 0 ? 0 : a % b");
+}
+Tensor& fmax_out(const Tensor& a, const Tensor& b, Tensor& out) {
+    return binary(a, b, out, Result::same, at::isFloatingType(at::result_type(a, b)) ? "fmax(a, b)" : "a > b ? a : b");
+}
+Tensor& fmin_out(const Tensor& a, const Tensor& b, Tensor& out) {
+    return binary(a, b, out, Result::same, at::isFloatingType(at::result_type(a, b)) ? "fmin(a, b)" : "a < b ? a : b");
+}
+
+Tensor& pow_out(const Tensor& a, const Tensor& b, Tensor& out) {
+    return binary(a, b, out, Result::same, "t_pow(a, b)");
+}
+Tensor& pow_scalar_out(const Tensor& a, const Scalar& b, Tensor& out) {
+    if (!b.isComplex() && b.toDouble() == 2)
+        return unary(a, out, Result::same, "a * a");
+    if (!b.isComplex() && b.toDouble() == 0.5 && a.is_floating_point())
+        return unary(a, out, Result::same, "sqrt(a)");
+    return pow_out(a, at::native::wrapped_scalar_tensor(b), out);
+}
+Tensor& pow_base_out(const Scalar& a, const Tensor& b, Tensor& out) {
+    return pow_out(at::native::wrapped_scalar_tensor(a), b, out);
+}
+
+}  // namespace
+
+#define REGISTER(name, ...) m.impl(#name ".out", name##_out);
+#define REGISTER_COMPARISON(name, ...)                                                                                 \
+    m.impl(#name ".Tensor_out", name##_out);                                                                           \
+    m.impl(#name ".Scalar_out", name##_scalar_out);
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+    UNARY(REGISTER)
+    ROUNDING(REGISTER)
+    BINARY(REGISTER)
+    COMPARISON(REGISTER_COMPARISON)
+    LOGICAL(REGISTER)
+    m.impl("abs.out", abs_out);
+    m.impl("sgn.out", sgn_out);
+    m.impl("logical_not.out", logical_not_out);
+    m.impl("signbit.out", signbit_out);
+    m.impl("isnan", isnan);
+    m.impl("add.out", add_out);
+    m.impl("sub.out", sub_out);
+    m.impl("div.out_mode", div_mode_out);
+    m.impl("floor_divide.out", floor_divide_out);
+    m.impl("floor_divide", floor_divide);
+    m.impl("floor_divide_.Tensor", floor_divide_);
+    m.impl("remainder.Tensor_out", remainder_out);
+    m.impl("bitwise_and.Tensor_out", bitwise_and_out);
+    m.impl("bitwise_or.Tensor_out", bitwise_or_out);
+    m.impl("bitwise_xor.Tensor_out", bitwise_xor_out);
+    m.impl("sigmoid_backward.grad_input", sigmoid_grad_out);
+    m.impl("tanh_backward.grad_input", tanh_grad_out);
+    m.impl("silu_backward.grad_input", silu_grad_out);
+    m.impl("hardsigmoid_backward.grad_input", hardsigmoid_grad_out);
+    m.impl("xlogy.OutTensor", xlogy_out);
+    m.impl("fmod.Tensor_out", fmod_out);
+    m.impl("fmax.out", fmax_out);
+    m.impl("fmin.out", fmin_out);
+    m.impl("pow.Tensor_Tensor_out", pow_out);
+    m.impl("pow.Tensor_Scalar_out", pow_scalar_out);
+    m.impl("pow.Scalar_out", pow_base_out);
+}
+
+}  // namespace torch_opencl

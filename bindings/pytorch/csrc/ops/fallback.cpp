@@ -1,0 +1,55 @@
+// Operators without a kernel run on the CPU, with copies there and back. Each is counted, and warned of once.
+#include "fallback.h"
+
+#include <ATen/native/CPUFallback.h>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <torch/library.h>
+
+namespace torch_opencl {
+namespace {
+
+struct Counts {
+    std::mutex mutex;
+    std::map<std::string, int64_t> by_name;
+};
+
+Counts& counts() {
+    static auto* const it = new Counts;
+    return *it;
+}
+
+void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+    const auto& name = op.operator_name();
+    const std::string full = name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
+    count_fallback(full);
+    at::native::cpu_fallback(op, stack);
+}
+
+}  // namespace
+
+void count_fallback(const std::string& name) {
+    bool is_first = false;
+    {
+        const std::lock_guard lock(counts().mutex);
+        is_first = counts().by_name[name]++ == 0;
+    }
+    if (is_first)
+        TORCH_WARN("opencl: ", name,
+                   " has no kernel and runs on the CPU; torch.opencl.fallbacks() lists such operators");
+}
+
+std::vector<std::pair<std::string, int64_t>> fallback_counts() {
+    const std::lock_guard lock(counts().mutex);
+    return {counts().by_name.begin(), counts().by_name.end()};
+}
+
+void reset_fallback_counts() {
+    const std::lock_guard lock(counts().mutex);
+    counts().by_name.clear();
+}
+
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_cpu>()); }
+
+}  // namespace torch_opencl

@@ -1,0 +1,23 @@
+// Products of matrices, batched over up to two dimensions: out = alpha * a b + beta * c, for any strides.
+#pragma once
+
+#include "../program.h"
+#include "types.h"
+
+#include <ATen/core/Tensor.h>
+
+namespace torch_opencl {
+
+// a [..., M, K], b [..., K, N], out [..., M, N] with zero, one or two batch dimensions, all of the same number; sizes of 1 in a
+// batch dimension of a or b are broadcast. c, when defined, is expanded to out's shape. beta == 0: c is not read.
+struct Product {
+    const at::Tensor& a;
+    const at::Tensor& b;
+    const at::Tensor& out;
+    at::Tensor c = {};
+    c10::Scalar alpha = 1;
+    c10::Scalar beta = 0;
+};
+void multiply(const Product& product);
+
+}  // namespace torch_opencl

@@ -1,0 +1,64 @@
+#include "kernels.h"
+
+#include <vector>
+
+namespace torch_opencl {
+namespace {
+
+struct Helper {
+    const char* name;
+    const char* source;
+};
+
+// Later ones may call earlier ones.
+constexpr Helper helpers[] = {
+    {"t_div_floor",
+     "inline T t_div_floor(T a, T b) {\n#if IS_FLOAT\n  if (b == 0) return a / b;\n  T m = fmod(a, b);\n"
+     "  T d = (a - m) / b;\n  if (m != 0 && (b < 0) != (m < 0)) d -= 1;\n  if (d == 0) return copysign((T)0, a / b);\n"
+     "  T f = floor(d);\n  return d - f > (T)0.5 ? f + 1 : f;\n#else\n  if (b == 0) return 0;\n  T q = a / b;\n"
+     "  return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;\n#endif\n}\n"},
+    {"t_remainder",
+     "inline T t_remainder(T a, T b) {\n#if IS_FLOAT\n  T m = fmod(a, b);\n  return m != 0 && (b < 0) != (m < 0) ? m + "
+     "b : m;\n"
+     "#else\n  if (b == 0) return 0;\n  T m = a % b;\n  return m != 0 && (b < 0) != (m < 0) ? m + b : m;\n#endif\n}\n"},
+    {"t_pow", "inline T t_pow(T a, T b) {\n#if IS_FLOAT\n  return pow(a, b);\n#else\n  if (b < 0) return a == 1 ? 1 : "
+              "a == (T)-1 ? (b % 2 != 0 ? (T)-1 : (T)1) : 0;\n  T r = 1;\n  while (b > 0) { if (b & 1) r *= a; a *= a; "
+              "b >>= 1; }\n"
+              "  return r;\n#endif\n}\n"},
+    {"t_nan_max",
+     "inline T t_nan_max(T a, T b) {\n#if IS_FLOAT\n  return isnan(a) ? a : isnan(b) ? b : (a > b ? a : b);\n#else\n"
+     "  return a > b ? a : b;\n#endif\n}\n"},
+    {"t_nan_min",
+     "inline T t_nan_min(T a, T b) {\n#if IS_FLOAT\n  return isnan(a) ? a : isnan(b) ? b : (a < b ? a : b);\n#else\n"
+     "  return a < b ? a : b;\n#endif\n}\n"},
+    {"t_sign", "inline T t_sign(T a) { return (T)(a > 0) - (T)(a < 0); }\n"},
+    {"t_abs", "inline T t_abs(T a) {\n#if IS_FLOAT\n  return fabs(a);\n#else\n  return a < 0 ? -a : a;\n#endif\n}\n"},
+    {"t_sigmoid", "inline T t_sigmoid(T a) { return 1 / (1 + exp(-a)); }\n"},
+    {"t_gelu_tanh_grad", "inline T t_gelu_tanh_grad(T a) {\n  T k = (T)0.7978845608028654, c = (T)0.044715;\n  T t = "
+                         "tanh(k * (a + c * a * a * a));\n"
+                         "  return (T)0.5 * (1 + t) + (T)0.5 * a * (1 - t * t) * k * (1 + 3 * c * a * a);\n}\n"},
+    {"t_erfinv",
+     "inline T t_erfinv(T y) {\n  if (fabs(y) > 1) return NAN;\n  if (fabs(y) == 1) return copysign((T)INFINITY, y);\n"
+     // Giles, "Approximating the erfinv function" (2010), then two steps of Newton's method.
+     "  T w = -log((1 - y) * (1 + y)), p;\n  if (w < 5) {\n    w -= (T)2.5;\n    p = (T)2.81022636e-08;\n"
+     "    p = (T)3.43273939e-07 + p * w; p = (T)-3.5233877e-06 + p * w; p = (T)-4.39150654e-06 + p * w;\n"
+     "    p = (T)0.00021858087 + p * w; p = (T)-0.00125372503 + p * w; p = (T)-0.00417768164 + p * w;\n"
+     "    p = (T)0.246640727 + p * w; p = (T)1.50140941 + p * w;\n  } else {\n    w = sqrt(w) - 3;\n    p = "
+     "(T)-0.000200214257;\n"
+     "    p = (T)0.000100950558 + p * w; p = (T)0.00134934322 + p * w; p = (T)-0.00367342844 + p * w;\n"
+     "    p = (T)0.00573950773 + p * w; p = (T)-0.0076224613 + p * w; p = (T)0.00943887047 + p * w;\n"
+     "    p = (T)1.00167406 + p * w; p = (T)2.83297682 + p * w;\n  }\n  T x = p * y;\n"
+     "  for (int i = 0; i < 2; ++i) x -= (erf(x) - y) / ((T)1.1283791670955126 * exp(-x * x));\n  return x;\n}\n"},
+};
+
+}  // namespace
+
+std::string helper_functions(const std::string& expression) {
+    std::string text;
+    for (const Helper& helper : helpers)
+        if (expression.find(helper.name) != std::string::npos)
+            text += helper.source;
+    return text;
+}
+
+}  // namespace torch_opencl

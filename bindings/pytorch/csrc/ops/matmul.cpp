@@ -1,0 +1,80 @@
+// mm, bmm, addmm, baddbmm, addmv, dot.
+#include "gemm.h"
+
+#include <ATen/Functions.h>
+#include <ATen/native/Resize.h>
+#include <torch/library.h>
+
+namespace torch_opencl {
+namespace {
+
+using at::Scalar;
+using at::Tensor;
+
+// The kernel writes rows of out while others read c or the factors, so out is neither of them in memory, except for c itself.
+bool overlaps(const Tensor& out, const Tensor& input) { return out.is_alias_of(input); }
+
+Tensor& run(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha, const Scalar& beta, Tensor& out) {
+    const bool is_safe =
+        !overlaps(out, a) && !overlaps(out, b) && (!c.defined() || !overlaps(out, c) || out.is_same(c));
+    if (is_safe) {
+        multiply({a, b, out, c, alpha, beta});
+        return out;
+    }
+    const Tensor apart = at::empty(out.sizes(), out.options());
+    multiply({a, b, apart, c, alpha, beta});
+    return out.copy_(apart);
+}
+
+Tensor& mm_out(const Tensor& a, const Tensor& b, Tensor& out) {
+    at::native::resize_output(out, {a.size(0), b.size(1)});
+    return run(a, b, {}, 1, 0, out);
+}
+Tensor& bmm_out(const Tensor& a, const Tensor& b, Tensor& out) {
+    at::native::resize_output(out, {a.size(0), a.size(1), b.size(2)});
+    return run(a, b, {}, 1, 0, out);
+}
+Tensor& addmm_out(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha,
+                  Tensor& out) {
+    at::native::resize_output(out, {a.size(0), b.size(1)});
+    return run(a, b, self, alpha, beta, out);
+}
+Tensor& baddbmm_out(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha,
+                    Tensor& out) {
+    at::native::resize_output(out, {a.size(0), a.size(1), b.size(2)});
+    return run(a, b, self, alpha, beta, out);
+}
+Tensor& addmv_out(const Tensor& self, const Tensor& a, const Tensor& x, const Scalar& beta, const Scalar& alpha,
+                  Tensor& out) {
+    at::native::resize_output(out, {a.size(0)});
+    Tensor column = out.unsqueeze(1);
+    run(a, x.unsqueeze(1), self.expand({a.size(0)}).unsqueeze(1), alpha, beta, column);
+    return out;
+}
+Tensor mv(const Tensor& a, const Tensor& x) {
+    TORCH_CHECK(a.dim() == 2 && x.dim() == 1 && a.size(1) == x.size(0), "mv: sizes ", a.sizes(), " and ", x.sizes(),
+                " do not fit");
+    return at::mm(a, x.unsqueeze(1)).squeeze(1);
+}
+Tensor dot(const Tensor& a, const Tensor& b) {
+    TORCH_CHECK(a.dim() == 1 && b.dim() == 1, "1D tensors expected, but got ", a.dim(), "D and ", b.dim(), "D tensors");
+    TORCH_CHECK(a.scalar_type() == b.scalar_type(), "dot : expected both vectors to have same dtype, but found ",
+                a.scalar_type(), " and ", b.scalar_type());
+    TORCH_CHECK(a.numel() == b.numel(), "inconsistent tensor size, expected tensor [", a.numel(), "] and src [",
+                b.numel(), "] to have the same number of elements");
+    return at::sum(at::mul(a, b), std::nullopt, false, a.scalar_type());
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+    m.impl("mm.out", mm_out);
+    m.impl("bmm.out", bmm_out);
+    m.impl("addmm.out", addmm_out);
+    m.impl("baddbmm.out", baddbmm_out);
+    m.impl("addmv.out", addmv_out);
+    m.impl("mv", mv);
+    m.impl("dot", dot);
+}
+
+}  // namespace torch_opencl

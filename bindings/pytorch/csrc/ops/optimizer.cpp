@@ -1,0 +1,181 @@
+// Optimizers with one kernel per parameter: SGD, Adam and AdamW (`fused=True`).
+#include "pointwise.h"
+
+#include <torch/library.h>
+
+namespace torch_opencl {
+namespace {
+
+using at::Tensor;
+using OptionalTensor = std::optional<Tensor>;
+
+struct Adam {
+    double lr, beta1, beta2, weight_decay, eps;
+    bool amsgrad, maximize, is_decoupled;
+};
+
+const char* const adam_body = R"(
+kernel void adam(global X_T* param, global X_T* grad, global X_T* exp_avg, global X_T* exp_avg_sq, global X_T* max_sq,
+                 global const float* step, global const float* grad_scale, global const float* found_inf, int has_scale, int has_inf,
+                 int amsgrad, int maximize, int decoupled, S lr, S beta1, S beta2, S decay, S eps) {
+  if (has_inf && *found_inf == 1.0f) return;
+  size_t i = get_global_id(0);
+  T p = LOADX(param, i), g = LOADX(grad, i), m = LOADX(exp_avg, i), v = LOADX(exp_avg_sq, i);
+  if (has_scale) { g /= *grad_scale; STOREX(grad, i, g); }
+  if (maximize) g = -g;
+  if (decoupled) p -= (T)(lr * decay) * p; else g += (T)decay * p;
+  m += (T)(1 - beta1) * (g - m);
+  v = (T)beta2 * v + (T)(1 - beta2) * g * g;
+  S t = *step, correction1 = 1 - pow(beta1, t), correction2 = 1 - pow(beta2, t);
+  T greatest = v;
+  if (amsgrad) { greatest = max((T)LOADX(max_sq, i), v); STOREX(max_sq, i, greatest); }
+  T denominator = sqrt(greatest) / (T)sqrt(correction2) + (T)eps;
+  p -= (T)(lr / correction1) * m / denominator;
+  STOREX(param, i, p);
+  STOREX(exp_avg, i, m);
+  STOREX(exp_avg_sq, i, v);
+}
+)";
+
+// Whether the kernels may walk over the tensors' memory in order.
+bool has_same_layout(const Tensor& a, const Tensor& b) {
+    return a.strides() == b.strides() && a.is_non_overlapping_and_dense();
+}
+
+std::string source(c10::ScalarType type, bool has_double, const char* body) {
+    return compute_type_macros(type) + access_macros("X", type) + "#define X_T " + storage_name(type) + "\ntypedef " +
+           (has_double ? "double" : "float") + " S;\n" + body;
+}
+
+const void* address_or(const OptionalTensor& tensor, const Tensor& other) {
+    return tensor && tensor->defined() ? tensor->const_data_ptr() : other.const_data_ptr();
+}
+bool is_there(const OptionalTensor& tensor) { return tensor && tensor->defined(); }
+
+void adam_step(const Tensor& param, const Tensor& given_grad, const Tensor& exp_avg, const Tensor& exp_avg_sq,
+               const Tensor& max_sq, const Tensor& step, const Adam& adam, const OptionalTensor& grad_scale,
+               const OptionalTensor& found_inf) {
+    const Device& device = opencl_device(param);
+    const auto type = param.scalar_type();
+    check_supported(type, device.index, "a fused optimizer");
+    Tensor grad = given_grad;
+    if (!has_same_layout(param, grad))
+        grad = at::empty_like(param).copy_(grad);
+    TORCH_CHECK(has_same_layout(param, exp_avg) && has_same_layout(param, exp_avg_sq),
+                "opencl: the state of a fused optimizer has other strides than its parameter");
+    TORCH_CHECK(step.device() == param.device(), "opencl: the steps of a fused optimizer are on ", step.device(),
+                ", not on ", param.device());
+    const auto scalar_type = device.has_double ? at::kDouble : at::kFloat;
+    Launch launch(device, kernel_of(device, std::string("adam ") + short_name(type), "adam",
+                                    [&] { return source(type, device.has_double, adam_body); }));
+    launch.address(param.data_ptr())
+        .address(grad.data_ptr())
+        .address(exp_avg.data_ptr())
+        .address(exp_avg_sq.data_ptr());
+    launch.address(adam.amsgrad ? max_sq.data_ptr() : param.data_ptr()).address(step.const_data_ptr());
+    launch.address(address_or(grad_scale, step)).address(address_or(found_inf, step));
+    launch.value<int32_t>(is_there(grad_scale)).value<int32_t>(is_there(found_inf)).value<int32_t>(adam.amsgrad);
+    launch.value<int32_t>(adam.maximize).value<int32_t>(adam.is_decoupled);
+    for (const double value : {adam.lr, adam.beta1, adam.beta2, adam.weight_decay, adam.eps})
+        launch.scalar(scalar_bytes(value, scalar_type));
+    launch.run({static_cast<size_t>(param.numel()), 1, 1});
+}
+
+void adam_steps(at::TensorList params, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
+                at::TensorList max_sqs, at::TensorList steps, const Adam& adam, const OptionalTensor& grad_scale,
+                const OptionalTensor& found_inf) {
+    for (size_t i = 0; i < params.size(); ++i)
+        if (params[i].numel() > 0)
+            adam_step(params[i], grads[i], exp_avgs[i], exp_avg_sqs[i], adam.amsgrad ? max_sqs[i] : Tensor(), steps[i],
+                      adam, grad_scale, found_inf);
+}
+
+template <bool is_decoupled>
+void fused_adam(at::TensorList params, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
+                at::TensorList max_sqs, at::TensorList steps, double lr, double beta1, double beta2,
+                double weight_decay, double eps, bool amsgrad, bool maximize, const OptionalTensor& grad_scale,
+                const OptionalTensor& found_inf) {
+    adam_steps(params, grads, exp_avgs, exp_avg_sqs, max_sqs, steps,
+               {lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, is_decoupled}, grad_scale, found_inf);
+}
+template <bool is_decoupled>
+void fused_adam_tensor_lr(at::TensorList params, at::TensorList grads, at::TensorList exp_avgs,
+                          at::TensorList exp_avg_sqs, at::TensorList max_sqs, at::TensorList steps, const Tensor& lr,
+                          double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
+                          const OptionalTensor& grad_scale, const OptionalTensor& found_inf) {
+    fused_adam<is_decoupled>(params, grads, exp_avgs, exp_avg_sqs, max_sqs, steps, lr.item().toDouble(), beta1, beta2,
+                             weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+}
+
+struct Sgd {
+    double lr, weight_decay, momentum, dampening;
+    bool nesterov, maximize, is_first;
+};
+
+const char* const sgd_body = R"(
+kernel void sgd(global X_T* param, global X_T* grad, global X_T* momentum_buffer, global const float* grad_scale,
+                global const float* found_inf, int has_scale, int has_inf, int nesterov, int maximize, int first, S lr, S decay, S momentum, S dampening) {
+  if (has_inf && *found_inf == 1.0f) return;
+  size_t i = get_global_id(0);
+  T p = LOADX(param, i), g = LOADX(grad, i);
+  if (has_scale) { g /= *grad_scale; STOREX(grad, i, g); }
+  if (maximize) g = -g;
+  g += (T)decay * p;
+  if (momentum != 0) {
+    T m = first ? g : (T)momentum * LOADX(momentum_buffer, i) + (T)(1 - dampening) * g;
+    STOREX(momentum_buffer, i, m);
+    g = nesterov ? g + (T)momentum * m : m;
+  }
+  STOREX(param, i, p - (T)lr * g);
+}
+)";
+
+void sgd_step(const Tensor& param, const Tensor& given_grad, const Tensor& momentum_buffer, const Sgd& sgd,
+              const OptionalTensor& grad_scale, const OptionalTensor& found_inf) {
+    const Device& device = opencl_device(param);
+    const auto type = param.scalar_type();
+    check_supported(type, device.index, "a fused optimizer");
+    Tensor grad = given_grad;
+    if (!has_same_layout(param, grad))
+        grad = at::empty_like(param).copy_(grad);
+    const auto scalar_type = device.has_double ? at::kDouble : at::kFloat;
+    Launch launch(device, kernel_of(device, std::string("sgd ") + short_name(type), "sgd",
+                                    [&] { return source(type, device.has_double, sgd_body); }));
+    launch.address(param.data_ptr()).address(grad.data_ptr());
+    launch.address(momentum_buffer.defined() ? momentum_buffer.data_ptr() : param.data_ptr());
+    launch.address(address_or(grad_scale, param)).address(address_or(found_inf, param));
+    launch.value<int32_t>(is_there(grad_scale)).value<int32_t>(is_there(found_inf)).value<int32_t>(sgd.nesterov);
+    launch.value<int32_t>(sgd.maximize).value<int32_t>(sgd.is_first);
+    for (const double value : {sgd.lr, sgd.weight_decay, sgd.momentum, sgd.dampening})
+        launch.scalar(scalar_bytes(value, scalar_type));
+    launch.run({static_cast<size_t>(param.numel()), 1, 1});
+}
+
+void fused_sgd(at::TensorList params, at::TensorList grads, at::TensorList momentum_buffers, double weight_decay,
+               double momentum, double lr, double dampening, bool nesterov, bool maximize, bool is_first,
+               const OptionalTensor& grad_scale, const OptionalTensor& found_inf) {
+    const Sgd sgd{lr, weight_decay, momentum, dampening, nesterov, maximize, is_first};
+    for (size_t i = 0; i < params.size(); ++i)
+        if (params[i].numel() > 0)
+            sgd_step(params[i], grads[i], momentum != 0 ? momentum_buffers[i] : Tensor(), sgd, grad_scale, found_inf);
+}
+void fused_sgd_tensor_lr(at::TensorList params, at::TensorList grads, at::TensorList momentum_buffers,
+                         double weight_decay, double momentum, const Tensor& lr, double dampening, bool nesterov,
+                         bool maximize, bool is_first, const OptionalTensor& grad_scale,
+                         const OptionalTensor& found_inf) {
+    fused_sgd(params, grads, momentum_buffers, weight_decay, momentum, lr.item().toDouble(), dampening, nesterov,
+              maximize, is_first, grad_scale, found_inf);
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+    m.impl("_fused_adam_", fused_adam<false>);
+    m.impl("_fused_adam_.tensor_lr", fused_adam_tensor_lr<false>);
+    m.impl("_fused_adamw_", fused_adam<true>);
+    m.impl("_fused_adamw_.tensor_lr", fused_adam_tensor_lr<true>);
+    m.impl("_fused_sgd_", fused_sgd);
+    m.impl("_fused_sgd_.tensor_lr", fused_sgd_tensor_lr);
+}
+
+}  // namespace torch_opencl

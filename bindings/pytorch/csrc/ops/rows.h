@@ -1,0 +1,17 @@
+// Kernels that work on rows of a matrix with one work-group of 64 items per row.
+#pragma once
+
+#include "pointwise.h"
+
+#include <string>
+
+namespace torch_opencl {
+
+// X: the elements' type in memory, with LOADX and STOREX; T: the compute type. REDUCE_SUM(v) and REDUCE_MAX(v) make v the sum and the
+// greatest of all items' v; a kernel that uses them declares `local T shared[64]` and `int lane`.
+std::string row_macros(c10::ScalarType type);
+constexpr const char* row_kernel = "kernel __attribute__((reqd_work_group_size(64, 1, 1))) void ";
+
+inline void run_rows(Launch& launch, int64_t rows) { launch.run({static_cast<size_t>(rows) * 64, 1, 1}, {64, 1, 1}); }
+
+}  // namespace torch_opencl

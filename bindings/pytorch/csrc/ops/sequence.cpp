@@ -1,0 +1,172 @@
+// Ranges, triangles, running sums: elements that are computed from their own place.
+#include "pointwise.h"
+
+#include <ATen/Functions.h>
+#include <ATen/WrapDimUtils.h>
+#include <ATen/native/RangeUtils.h>
+#include <ATen/native/Resize.h>
+#include <torch/library.h>
+
+namespace torch_opencl {
+namespace {
+
+using at::Scalar;
+using at::Tensor;
+
+// `expression` sees the element's place i (long), scalars s0, s1 (T) and numbers n0, n1 (long).
+void fill_by_place(const Tensor& out, const char* name, const char* expression, c10::ScalarType compute,
+                   const Scalar& s0, const Scalar& s1, int64_t n0 = 0, int64_t n1 = 0) {
+    if (out.numel() == 0)
+        return;
+    if (!out.is_contiguous()) {
+        const Tensor dense = at::empty(out.sizes(), out.options());
+        fill_by_place(dense, name, expression, compute, s0, s1, n0, n1);
+        out.copy_(dense);
+        return;
+    }
+    const Device& device = opencl_device(out);
+    check_supported(out.scalar_type(), device.index, name);
+    Kernel& kernel = kernel_of(
+        device, std::string("place ") + name + short_name(out.scalar_type()) + short_name(compute), "fill", [&] {
+            return compute_type_macros(compute) + access_macros("X", out.scalar_type()) + "kernel void fill(global " +
+                   storage_name(out.scalar_type()) +
+                   "* out, T s0, T s1, long n0, long n1) {\n  long i = get_global_id(0);\n  STOREX(out, i, (" +
+                   expression + "));\n}\n";
+        });
+    Launch(device, kernel)
+        .address(out.data_ptr())
+        .scalar(scalar_bytes(s0, compute))
+        .scalar(scalar_bytes(s1, compute))
+        .value(n0)
+        .value(n1)
+        .run({static_cast<size_t>(out.numel()), 1, 1});
+}
+
+// Ranges of floating-point numbers are computed in double, as on the CPU.
+c10::ScalarType range_type(const Tensor& out) {
+    return at::isFloatingType(out.scalar_type()) && opencl_device(out).has_double ? at::kDouble
+                                                                                  : compute_type(out.scalar_type());
+}
+
+Tensor& arange_out(const Scalar& start, const Scalar& end, const Scalar& step, Tensor& out) {
+    const int64_t size = at::isIntegralType(out.scalar_type(), false)
+                             ? at::native::compute_arange_size<int64_t>(start, end, step)
+                             : at::native::compute_arange_size<double>(start, end, step);
+    if (out.numel() != size)
+        out.resize_({size});
+    fill_by_place(out, "arange", "s0 + (T)i * s1", range_type(out), start, step);
+    return out;
+}
+Tensor& linspace_out(const Scalar& start, const Scalar& end, int64_t steps, Tensor& out) {
+    TORCH_CHECK(steps >= 0, "number of steps must be non-negative");
+    if (out.numel() != steps)
+        out.resize_({steps});
+    const auto type = at::isFloatingType(out.scalar_type()) ? range_type(out) : at::kDouble;
+    const double step = steps > 1 ? (end.toDouble() - start.toDouble()) / static_cast<double>(steps - 1) : 0;
+    // From both ends, so that the last element is `end` exactly.
+    if (steps == 1)
+        return out.fill_(start);
+    fill_by_place(out, "linspace from start", "s0 + (T)i * s1", type, start, step);
+    const int64_t half = steps / 2;
+    fill_by_place(out.narrow(0, half, steps - half), "linspace to end", "s0 - (T)(n0 - i) * s1", type, end, step,
+                  steps - half - 1);
+    return out;
+}
+Tensor& eye_out(int64_t n, int64_t m, Tensor& out) {
+    TORCH_CHECK(n >= 0 && m >= 0, "n and m must be greater or equal to 0, got ", n, " and ", m);
+    out.resize_({n, m});
+    fill_by_place(out, "eye", "i / n0 == i % n0", compute_type(out.scalar_type()), 0, 0, m);
+    return out;
+}
+Tensor& eye_square_out(int64_t n, Tensor& out) { return eye_out(n, n, out); }
+
+// Keeps what `condition` on the row r, the column c and the diagonal n0 says.
+Tensor& triangle(const Tensor& self, int64_t diagonal, Tensor& out, const char* name, const char* condition) {
+    at::native::resize_output(out, self.sizes());
+    if (out.numel() == 0)
+        return out;
+    const Tensor in = self.contiguous();
+    const Tensor result = out.is_contiguous() ? out : at::empty(out.sizes(), out.options());
+    const Device& device = opencl_device(out);
+    const auto type = out.scalar_type();
+    check_supported(type, device.index, name);
+    Kernel& kernel = kernel_of(device, std::string(name) + " " + short_name(type), "triangle", [&] {
+        const std::string elements =
+            std::string("global ") + (type == at::kBFloat16 || type == at::kHalf ? "ushort" : storage_name(type));
+        return "kernel void triangle(" + elements + "* in, " + elements +
+               "* out, long rows, long columns, long n0) {\n"
+               "  long c = get_global_id(0), r = get_global_id(1) % rows, i = get_global_id(1) * columns + c;\n  "
+               "out[i] = " +
+               condition + " ? in[i] : 0;\n}\n";
+    });
+    const int64_t rows = in.size(-2), columns = in.size(-1);
+    Launch(device, kernel)
+        .address(in.const_data_ptr())
+        .address(result.data_ptr())
+        .value(rows)
+        .value(columns)
+        .value(diagonal)
+        .run({static_cast<size_t>(columns), static_cast<size_t>(in.numel() / columns), 1});
+    return result.is_same(out) ? out : out.copy_(result);
+}
+Tensor& tril_out(const Tensor& self, int64_t diagonal, Tensor& out) {
+    return triangle(self, diagonal, out, "tril", "c - r <= n0");
+}
+Tensor& triu_out(const Tensor& self, int64_t diagonal, Tensor& out) {
+    return triangle(self, diagonal, out, "triu", "c - r >= n0");
+}
+
+// One work-item per line along the dimension.
+Tensor& running(const Tensor& self, int64_t wrapped, Tensor& out, const char* name, const char* identity,
+                const char* combine) {
+    at::native::resize_output(out, self.sizes());
+    if (out.numel() == 0)
+        return out;
+    const int64_t dim = at::maybe_wrap_dim(wrapped, self.dim());
+    const Tensor in = self.to(out.scalar_type()).contiguous();
+    const Tensor result = out.is_contiguous() ? out : at::empty(out.sizes(), out.options());
+    const Device& device = opencl_device(out);
+    const auto type = out.scalar_type();
+    check_supported(type, device.index, name);
+    int64_t inner = 1;
+    for (int64_t d = dim + 1; d < in.dim(); ++d)
+        inner *= in.size(d);
+    const int64_t n = in.dim() == 0 ? 1 : in.size(dim);
+    Kernel& kernel = kernel_of(device, std::string(name) + " " + short_name(type), "running", [&] {
+        const std::string elements = std::string("global ") + storage_name(type);
+        return compute_type_macros(type) + access_macros("X", type) + "kernel void running(" + elements + "* in, " +
+               elements +
+               "* out, long n, long inner) {\n  long g = get_global_id(0), base = g / inner * n * inner + g % inner;\n "
+               " T acc = " +
+               identity + ";\n  for (long i = 0; i < n; ++i) { T x = LOADX(in, base + i * inner); acc = " + combine +
+               "; STOREX(out, base + i * inner, acc); }\n}\n";
+    });
+    Launch(device, kernel)
+        .address(in.const_data_ptr())
+        .address(result.data_ptr())
+        .value(n)
+        .value(inner)
+        .run({static_cast<size_t>(in.numel() / n), 1, 1});
+    return result.is_same(out) ? out : out.copy_(result);
+}
+Tensor& cumsum_out(const Tensor& self, int64_t dim, std::optional<at::ScalarType>, Tensor& out) {
+    return running(self, dim, out, "cumsum", "0", "acc + x");
+}
+Tensor& cumprod_out(const Tensor& self, int64_t dim, std::optional<at::ScalarType>, Tensor& out) {
+    return running(self, dim, out, "cumprod", "1", "acc * x");
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+    m.impl("arange.start_out", arange_out);
+    m.impl("linspace.out", linspace_out);
+    m.impl("eye.out", eye_square_out);
+    m.impl("eye.m_out", eye_out);
+    m.impl("tril.out", tril_out);
+    m.impl("triu.out", triu_out);
+    m.impl("cumsum.out", cumsum_out);
+    m.impl("cumprod.out", cumprod_out);
+}
+
+}  // namespace torch_opencl

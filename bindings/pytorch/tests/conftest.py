@@ -1,0 +1,22 @@
+"""The tests run on the devices that POCL_DEVICES names; those that need two devices or Polder are skipped elsewhere."""
+import pytest
+import torch
+import torch_opencl  # noqa: F401, where autoloading is off
+
+DEVICES = [f"opencl:{index}" for index in range(torch.opencl.device_count())]
+
+
+def pytest_report_header():
+    return [f"{name}: {torch.opencl.get_device_name(name)}" for name in DEVICES]
+
+
+@pytest.fixture(params=DEVICES)
+def device(request):
+    return request.param
+
+
+@pytest.fixture
+def two_devices():
+    if len(DEVICES) < 2:
+        pytest.skip("needs two devices")
+    return DEVICES[:2]

@@ -1,0 +1,119 @@
+"""Registration, devices, streams, events, random numbers, serialization."""
+import io
+import subprocess
+import sys
+
+import pytest
+import torch
+
+
+def test_a_tensor_of_the_device_is_made_after_importing_torch():
+    assert torch.ones(3, device="opencl").tolist() == [1, 1, 1]
+    assert torch.opencl.is_available()
+    assert torch.accelerator.current_accelerator().type == "opencl"
+
+
+def test_importing_starts_no_device():
+    code = "import torch, torch_opencl; print(torch.accelerator.is_available())"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\n"
+
+
+def test_a_device_that_is_not_there_is_an_error_at_the_call():
+    with pytest.raises(RuntimeError, match="invalid device index"):
+        torch.ones(3, device="opencl:99")
+    with pytest.raises(RuntimeError, match="invalid device index"):
+        torch.opencl.set_device(99)
+
+
+def test_no_device_serves_without_addresses():
+    code = ("import torch, torch_opencl\nassert torch.opencl.device_count() == 0\n"
+            "try: torch.ones(3, device='opencl')\nexcept RuntimeError as error: print(error)")
+    env = {**__import__("os").environ, "POCL_DEVICES": "none-such"}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    assert "opencl: " in run.stdout, run.stderr
+
+
+def test_the_current_device_is_where_tensors_are_made(two_devices):
+    with torch.opencl.device(1):
+        assert torch.empty(2, device="opencl").device.index == 1
+    assert torch.empty(2, device="opencl").device.index == 0
+    with torch.device("opencl:1"):
+        assert torch.empty(2).device == torch.device("opencl:1")
+
+
+def test_tensors_of_two_devices_are_not_mixed(two_devices):
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.ones(2, device=two_devices[0]) + torch.ones(2, device=two_devices[1])
+
+
+def test_events_order_streams(device):
+    first, second = torch.Stream(device=device), torch.Stream(device=device)
+    with first:
+        a = torch.full((1 << 20,), 3.0, device=device)
+        done = first.record_event()
+    with second:
+        second.wait_event(done)
+        b = a * 2
+    second.synchronize()
+    assert second.query() and done.query()
+    assert b.sum().item() == 6 << 20
+
+
+def test_elapsed_time_is_of_the_work_between_two_events(device):
+    begin, end = (torch.Event(device=device, enable_timing=True) for _ in range(2))
+    stream = torch.accelerator.current_stream(device)
+    begin.record(stream)
+    x = torch.ones(1 << 20, device=device)
+    for _ in range(10):
+        x = x * 1.5
+    end.record(stream)
+    end.synchronize()
+    assert begin.elapsed_time(end) > 0
+
+
+def test_a_seed_gives_the_same_numbers_everywhere(two_devices):
+    numbers = []
+    for name in two_devices:
+        torch.opencl.manual_seed_all(7)
+        numbers.append(torch.randn(1000, device=name).cpu())
+    assert torch.equal(*numbers)
+
+
+def test_the_state_of_a_generator_is_kept_and_set(device):
+    torch.manual_seed(3)
+    state = torch.opencl.get_rng_state(device)
+    first = torch.rand(5, device=device)
+    assert not torch.equal(first, torch.rand(5, device=device))
+    torch.opencl.set_rng_state(state, device)
+    assert torch.equal(first, torch.rand(5, device=device))
+
+
+def test_a_generator_of_its_own(device):
+    generator = torch.Generator(device=device).manual_seed(5)
+    first = torch.rand(4, device=device, generator=generator)
+    generator.manual_seed(5)
+    assert torch.equal(first, torch.rand(4, device=device, generator=generator))
+
+
+def test_save_and_load_with_map_location(device):
+    file = io.BytesIO()
+    torch.save({"w": torch.arange(5.0, device=device)}, file)
+    for location in (None, "cpu", "opencl:0"):
+        file.seek(0)
+        loaded = torch.load(file, map_location=location)["w"]
+        assert loaded.tolist() == [0, 1, 2, 3, 4]
+        assert loaded.device == torch.device(location or device)
+
+
+def test_data_loader_with_pinned_memory(device):
+    data = torch.utils.data.TensorDataset(torch.arange(64.0).reshape(16, 4))
+    batches = [batch.to(device, non_blocking=True).sum().item()
+               for (batch,) in torch.utils.data.DataLoader(data, batch_size=4, pin_memory=True)]
+    assert sum(batches) == 64 * 63 / 2
+
+
+def test_a_child_of_a_fork_reports_that_it_cannot_use_devices():
+    code = ("import os, torch, torch_opencl\ntorch.ones(1, device='opencl')\npid = os.fork()\n"
+            "if pid == 0:\n    try: torch.ones(1, device='opencl')\n    except RuntimeError as error: os._exit(7 if 'spawn' in str(error) else 1)\n"
+            "    os._exit(0)\nprint(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))")
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "7\n"

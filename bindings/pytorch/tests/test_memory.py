@@ -1,0 +1,186 @@
+"""The allocator: addresses, statistics, limits, copies, pinned memory."""
+import gc
+import subprocess
+import sys
+
+import pytest
+import torch
+
+MIB = 1 << 20
+
+
+def test_no_bytes_is_an_empty_handle(device):
+    empty = torch.empty(0, device=device)
+    assert empty.data_ptr() == 0 and empty.untyped_storage().nbytes() == 0
+
+
+def test_views_share_addresses(device):
+    x = torch.arange(12.0, device=device).reshape(3, 4)
+    assert x[1].data_ptr() == x.data_ptr() + 16
+    assert x.t()[2:, 1].data_ptr() == x.data_ptr() + (4 + 2) * 4
+    x[1:, 2].fill_(-1)
+    x.view(-1)[0] = 9
+    expected = torch.arange(12.0).reshape(3, 4)
+    expected[1:, 2] = -1
+    expected[0, 0] = 9
+    assert torch.equal(x.cpu(), expected)
+    alias = torch.empty(0, device=device).set_(x.untyped_storage(), 4, (4,), (1,))
+    assert torch.equal(alias.cpu(), expected[1])
+
+
+def test_a_storage_grows_and_keeps_its_bytes(device):
+    x = torch.arange(4.0, device=device)
+    x.resize_(1000)
+    assert x[:4].tolist() == [0, 1, 2, 3]
+
+
+def test_out_of_memory_is_reported_at_the_call_and_loses_nothing(device):
+    kept = torch.ones(100, device=device)
+    before = torch.opencl.memory_allocated(device)
+    too_much = 1 << 50
+    with pytest.raises(torch.OutOfMemoryError, match="out of memory: tried to allocate"):
+        torch.empty(too_much, dtype=torch.uint8, device=device)
+    assert torch.opencl.memory_allocated(device) == before
+    assert torch.opencl.memory_stats(device)["num_ooms"] >= 1
+    assert kept.sum().item() == 100
+
+
+def test_a_memory_fraction_limits(device):
+    gc.collect()
+    total = torch.opencl.mem_get_info(device)[1]
+    torch.opencl.set_per_process_memory_fraction(64 * MIB / total, device)
+    try:
+        with pytest.raises(torch.OutOfMemoryError):
+            torch.empty(128 * MIB, dtype=torch.uint8, device=device)
+        torch.empty(16 * MIB, dtype=torch.uint8, device=device)
+    finally:
+        torch.opencl.set_per_process_memory_fraction(1, device)
+    with pytest.raises(ValueError):
+        torch.opencl.set_per_process_memory_fraction(2, device)
+
+
+def test_out_of_memory_in_the_backward_pass(device):
+    total = torch.opencl.mem_get_info(device)[1]
+    gc.collect()
+    torch.accelerator.synchronize(device)
+    start = torch.opencl.memory_allocated(device)
+    weight = torch.ones(2 * MIB, device=device, requires_grad=True)
+    small = torch.ones(4, device=device, requires_grad=True)
+    loss = (weight.exp() * weight).sum() + (small * 2).sum()
+    (small * 3).sum().backward()
+    limit = torch.opencl.memory_allocated(device) + MIB
+    torch.opencl.set_per_process_memory_fraction(limit / total, device)
+    try:
+        with pytest.raises(torch.OutOfMemoryError):
+            loss.backward()
+    finally:
+        torch.opencl.set_per_process_memory_fraction(1, device)
+    assert small.grad[0].item() >= 3
+    del loss, weight, small
+    gc.collect()
+    assert torch.opencl.memory_allocated(device) == start
+
+
+def test_statistics_count_what_tensors_take(device):
+    gc.collect()
+    torch.opencl.reset_peak_memory_stats(device)
+    torch.opencl.reset_accumulated_memory_stats(device)
+    before = torch.opencl.memory_allocated(device)
+    x = torch.empty(MIB, dtype=torch.uint8, device=device)
+    assert torch.opencl.memory_allocated(device) == before + MIB
+    del x
+    stats = torch.opencl.memory_stats(device)
+    assert stats["allocated_bytes.all.current"] == before
+    assert stats["allocated_bytes.all.peak"] == before + MIB == torch.opencl.max_memory_allocated(device)
+    assert stats["allocation.all.allocated"] == stats["allocation.all.freed"] == 1
+    assert torch.opencl.memory_reserved(device) >= before
+    free, total = torch.opencl.mem_get_info(device)
+    assert 0 < free <= total
+    assert "requested" in torch.opencl.memory_summary(device)
+    assert torch.accelerator.memory_allocated(device) == before
+
+
+def test_empty_cache_gives_memory_back(device):
+    gc.collect()
+    x = torch.ones(64 * MIB, dtype=torch.uint8, device=device)
+    torch.accelerator.synchronize(device)
+    held = torch.opencl.memory_reserved(device)
+    del x
+    torch.opencl.empty_cache()
+    assert torch.opencl.memory_reserved(device) <= held
+
+
+def test_the_snapshot_lists_live_tensors(device):
+    x = torch.ones(1000, device=device)
+    index = torch.device(device).index
+    found = [segment for segment in torch.opencl.memory_snapshot(device) if segment["address"] == x.data_ptr()]
+    assert len(found) == 1 and found[0]["device"] == index
+    assert found[0]["total_size"] == 4000 == sum(block["size"] for block in found[0]["blocks"])
+    from torch.cuda import _memory_viz
+
+    assert "total_allocated: 3.9KiB" in _memory_viz.segsum({"segments": found, "device_traces": []})
+
+
+def test_memory_used_by_another_stream_is_not_reused_too_early(device):
+    side = torch.Stream(device=device)
+    for _ in range(20):
+        x = torch.full((MIB,), 1.0, device=device)
+        ready = torch.accelerator.current_stream(device).record_event()
+        with side:
+            side.wait_event(ready)
+            y = x
+            for _ in range(3):
+                y = y + 1
+            x.record_stream(side)
+        del x
+        torch.full((MIB,), -100.0, device=device)  # may take the memory of x
+        side.synchronize()
+        assert y[::4096].eq(4).all().item()
+
+
+def test_copies_between_devices(two_devices):
+    a, b = two_devices
+    x = torch.arange(1000.0, device=a)
+    for name in (b, a):
+        x = (x + 1).to(name)
+    assert torch.equal(x.cpu(), torch.arange(1000.0) + 2)
+    y = torch.zeros(10, 10, device=b)
+    y[:, ::2] = torch.ones(10, 5, device=a, dtype=torch.int32)
+    assert y.sum().item() == 50
+
+
+def test_copies_in_order_with_their_streams(two_devices):
+    a, b = two_devices
+    x = torch.zeros(MIB, device=a)
+    for step in range(10):
+        x += 1
+        y = x.to(b, non_blocking=True)
+        assert y[::65536].eq(step + 1).all().item()
+
+
+def test_pinned_memory(device):
+    x = torch.arange(1000.0).pin_memory()
+    assert x.is_pinned() and not torch.arange(3).is_pinned()
+    y = x.to(device, non_blocking=True)
+    z = torch.empty(1000, pin_memory=True)
+    z.copy_(y, non_blocking=True)
+    torch.accelerator.synchronize(device)
+    assert torch.equal(z, torch.arange(1000.0))
+
+
+@pytest.mark.parametrize("addresses", ["unified", "buffers"])
+def test_both_ways_of_having_addresses(addresses):
+    """cl_intel_unified_shared_memory, and cl_ext_buffer_device_address with a context for each device."""
+    code = """
+import torch, torch_opencl
+n = torch.opencl.device_count()
+x = torch.arange(10.0, device="opencl:0").reshape(2, 5)
+y = x[1, 1:].to(f"opencl:{n - 1}") * 2
+assert y.tolist() == [12, 14, 16, 18], y
+z = torch.empty(4, device="opencl:0").copy_(y)
+assert z.tolist() == [12, 14, 16, 18]
+assert (z[1:] @ z[1:]).item() == 14 * 14 + 16 * 16 + 18 * 18
+"""
+    env = {**__import__("os").environ, "TORCH_OPENCL_ADDRESSES": addresses}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    assert run.returncode == 0, run.stderr
