@@ -90,9 +90,9 @@ ForeignContext::~ForeignContext() {
         cl.clReleaseContext(handle);
 }
 
-Result<cl_command_queue> ForeignContext::create_queue() const {
+Result<cl_command_queue> ForeignContext::create_queue(cl_command_queue_properties properties) const {
     cl_int code = CL_SUCCESS;
-    const cl_command_queue queue = cl.clCreateCommandQueue(handle, device, CL_QUEUE_PROFILING_ENABLE, &code);
+    const cl_command_queue queue = cl.clCreateCommandQueue(handle, device, properties, &code);
     if (!queue)
         return fail(error(code, "clCreateCommandQueue"));
     return queue;

@@ -26,8 +26,8 @@ public:
     const std::string name;
     const cl_version version;  // of the device
 
-    // An in-order queue with profiling.
-    [[nodiscard]] Result<cl_command_queue> create_queue() const;
+    // An in-order queue.
+    [[nodiscard]] Result<cl_command_queue> create_queue(cl_command_queue_properties properties) const;
 
     // What a failed call means here: the three codes for memory and resources stay, everything else is
     // out_of_resources. `what` is the call.

@@ -11,7 +11,7 @@ constexpr uint64_t address_bytes = uint64_t{1} << 46;
 } // namespace
 
 Result<std::unique_ptr<ProxyMemory>> ProxyMemory::create(ForeignContext& context, const driver::DeviceInfo& info) {
-    POLDER_ASSIGN(queue, context.create_queue());
+    POLDER_ASSIGN(queue, context.create_queue(0));
     return std::unique_ptr<ProxyMemory>(new ProxyMemory(context, info, queue));
 }
 

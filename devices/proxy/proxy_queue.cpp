@@ -21,7 +21,7 @@ void set_times(driver::OperationTimes* times, uint64_t ns) {
 Result<std::unique_ptr<driver::Queue>> ProxyQueue::create(ForeignContext& context, ProxyMemory& memory) {
     if (context.is_lost())
         return fail(Status::out_of_resources, context.name + " is lost");
-    POLDER_ASSIGN(handle, context.create_queue());
+    POLDER_ASSIGN(handle, context.create_queue(0));
     return std::unique_ptr<driver::Queue>(new ProxyQueue(context, memory, handle));
 }
 
@@ -41,8 +41,11 @@ ProxyQueue::~ProxyQueue() {
     wake_.notify_one();
     if (has_thread)
         pthread_join(thread_, nullptr);
-    if (context_.may_release())
-        context_.cl.clReleaseCommandQueue(handle_);
+    if (!context_.may_release())
+        return;
+    context_.cl.clReleaseCommandQueue(handle_);
+    if (unprofiled_)
+        context_.cl.clReleaseCommandQueue(unprofiled_);
 }
 
 // --- fork ---
@@ -215,6 +218,7 @@ void ProxyQueue::flush() {
 void ProxyQueue::wait(uint64_t value) {
     for (;;) {
         cl_event event = nullptr;
+        cl_command_queue queue = nullptr;
         {
             const Lock lock(mutex_);
             while (pushed_ < value && completed() < value) {
@@ -231,13 +235,15 @@ void ProxyQueue::wait(uint64_t value) {
                 return abandon();
             flush_commands();
             // Waiting for the whole queue costs less than for an event; what was pushed ends without the host's help.
-            if (value != pushed_)
+            if (value == pushed_)
+                queue = handle_;
+            else
                 event = event_at(value);
         }
         if (event)
             wait_for(event);
-        else
-            wait_for_queue();
+        else if (queue)
+            wait_for(queue);
         publish(value);
     }
 }

@@ -88,14 +88,15 @@ private:
 
     // Pushing.
     void push(Operation& operation) POLDER_REQUIRES(mutex_);
-    void push_work(Operation& operation, Pushed& pushed);
-    void push_fill(FillWork& fill, const EventList& waits, Pushed& pushed);
+    void start_profiling() POLDER_REQUIRES(mutex_);
+    void push_work(Operation& operation, Pushed& pushed) POLDER_REQUIRES(mutex_);
+    void push_fill(FillWork& fill, const EventList& waits, Pushed& pushed) POLDER_REQUIRES(mutex_);
     void add_event(Pushed& pushed, cl_event event);
-    void push_copy(const driver::CopyOperation& copy, const EventList& waits, Pushed& pushed);
+    void push_copy(const driver::CopyOperation& copy, const EventList& waits, Pushed& pushed) POLDER_REQUIRES(mutex_);
     [[nodiscard]] cl_int push_row(const driver::CopyOperation& copy, uint64_t from_offset, uint64_t to_offset,
-                                  const EventList& waits, cl_event* event);
+                                  const EventList& waits, cl_event* event) POLDER_REQUIRES(mutex_);
     [[nodiscard]] cl_int push_slice(const driver::CopyOperation& copy, uint64_t from_offset, uint64_t to_offset,
-                                    const EventList& waits, cl_event* event);
+                                    const EventList& waits, cl_event* event) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool goes_row_by_row(const driver::CopyOperation& copy) const;
 
     // Publishing. No lock is held by the caller.
@@ -104,7 +105,7 @@ private:
     void retire(const Flight& flight, cl_int code) POLDER_REQUIRES(mutex_);
     void read_times(const Flight& flight) POLDER_REQUIRES(mutex_);
     void wait_for(cl_event event);
-    void wait_for_queue();
+    void wait_for(cl_command_queue queue);
     // Without waiting. False when the oldest flight goes on.
     [[nodiscard]] bool publish_oldest() POLDER_REQUIRES(mutex_);
 
@@ -125,9 +126,12 @@ private:
 
     ForeignContext& context_;
     ProxyMemory& memory_;
-    const cl_command_queue handle_;
 
     mutable Mutex mutex_;
+    cl_command_queue handle_ POLDER_GUARDED_BY(mutex_);
+    // What `handle_` was until the first operation with times; it may still execute.
+    cl_command_queue unprofiled_ POLDER_GUARDED_BY(mutex_) = nullptr;
+    bool is_profiled_ POLDER_GUARDED_BY(mutex_) = false;
     ConditionVariable changed_;  // for the threads that wait
     ConditionVariable wake_;  // for the queue's thread
     bool thread_sleeps_ POLDER_GUARDED_BY(mutex_) = false;  // until it is woken

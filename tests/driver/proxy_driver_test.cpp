@@ -440,6 +440,26 @@ TEST_F(ProxyDriver, TimesAreInOrderWhenTheImplementationHasNone) {
     }
 }
 
+// A queue that takes times makes commands slower, so there is none until times are asked for.
+TEST_F(ProxyDriver, TimesAreTakenFromTheFirstOperationThatAsksForThem) {
+    const auto calls = fake_icd::find<fake_icd::Calls>("fake_icd_calls");
+    const DeviceBytes memory(device(), 4096);
+    const uint64_t before = calls("clCreateCommandQueue");
+    const auto queue = make_queue();
+    const Bytes ones(64, std::byte{1});
+    const Bytes twos(64, std::byte{2});
+    static_cast<void>(upload(*queue, memory.at(), ones));
+    EXPECT_EQ(calls("clCreateCommandQueue") - before, 1u);
+    driver::OperationTimes times;
+    static_cast<void>(queue->copy({host_end(twos.data()), device_end(memory.at()), {64, 1, 1}}, {{}, &times}));
+    Bytes seen(64);
+    EXPECT_EQ(status_of(queue->copy({device_end(memory.at()), host_end(seen.data()), {64, 1, 1}}, {{}, &times})),
+              Status::success);
+    EXPECT_EQ(seen, twos);
+    EXPECT_GT(times.end_ns.load(), 0u);
+    EXPECT_EQ(calls("clCreateCommandQueue") - before, 2u);
+}
+
 TEST_F(ProxyDriver, WaitsThatFailDoNotLoseTheCommand) {
     const DeviceBytes memory(device(), 4096);
     const auto queue = make_queue();
