@@ -263,7 +263,12 @@ TEST(Nvptx, LoopsOfManyExits_AreNotUnrolledInPart) {
                "  for (; i < 500" +
                condition + "; ++i) x = x * x + a[1]; a[2] = x + i; }";
     };
-    EXPECT_EQ(count(one_kernel(source(" && x < 4.0f")).code.code, "fma.rn"), 1u);
+    const PtxOutcome joined = one_kernel(source(" && x < 4.0f"));
+    EXPECT_EQ(count(joined.code.code, "fma.rn"), 1u);
+    EXPECT_EQ(count(joined.code.code, "bra"), 3u) << "of the guard, of the first test, of the loop\n" << joined.code.code;
+    const PtxOutcome two_exits = one_kernel(source(" && (x < 4.0f || a[3 + i] > 1.0f)"));
+    EXPECT_EQ(count(two_exits.code.code, "fma.rn"), 1u);
+    EXPECT_EQ(count(two_exits.code.code, "nounroll"), 0u);
     EXPECT_GT(count(one_kernel(source("")).code.code, "fma.rn"), 1u);
 }
 

@@ -58,7 +58,7 @@ def main():
     parser.add_argument("peer_icd")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("directories", nargs="+")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     rows = []
     print(f"{'ms':32} {'polder':>9} {'peer':>9} {'ratio':>7} {'build + first':>20} {'ratio':>7}")
     with tempfile.TemporaryDirectory() as scratch:

@@ -46,7 +46,7 @@ def main():
     parser.add_argument("peer_icd")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("rows", nargs="*")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     listed = subprocess.run([arguments.program], check=True, capture_output=True, text=True).stdout.splitlines()
     peer_name = pathlib.Path(arguments.peer_icd).stem
     ratios = []

@@ -25,7 +25,7 @@ namespace {
 
 void optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOptions& options) {
     llvm::PassBuilder builder(&machine);
-    keep_loops_of_many_exits(builder);
+    add_divergent_loop_passes(builder);
     Analyses analyses;
     analyses.register_all(builder);
     const auto level = options.is_optimized ? llvm::OptimizationLevel::O3 : llvm::OptimizationLevel::O1;

@@ -1,27 +1,66 @@
 #include "divergent_loops.h"
 
 #include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
 
 namespace polder::compiler {
 namespace {
 
+// Instructions that are computed in vain where the first of two conditions decides.
+constexpr int vain_instructions_max = 8;
+
+constexpr const char* not_unrolled = "llvm.loop.unroll.disable";
+constexpr const char* kept = "polder.loop.kept";
+
+bool has_own_wish(const llvm::Loop& loop) {
+    for (const char* wish :
+         {"llvm.loop.unroll.enable", "llvm.loop.unroll.count", "llvm.loop.unroll.full", not_unrolled})
+        if (llvm::findStringMetadataForLoop(&loop, wish))
+            return true;
+    return false;
+}
+
 struct KeepLoops : llvm::PassInfoMixin<KeepLoops> {
     static llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
         for (llvm::Loop* const loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder())
-            if (loop->getExitingBlock() == nullptr &&
-                !llvm::findStringMetadataForLoop(loop, "llvm.loop.unroll.enable") &&
-                !llvm::findStringMetadataForLoop(loop, "llvm.loop.unroll.count"))
+            if (loop->getExitingBlock() == nullptr && !has_own_wish(*loop)) {
                 loop->setLoopAlreadyUnrolled();
+                llvm::addStringMetadataToLoop(loop, kept);
+            }
+        return llvm::PreservedAnalyses::all();
+    }
+};
+
+// The back end would write the wish into the PTX, for the driver's assembler, which unrolls without copies of the exits.
+struct ForgetKeptLoops : llvm::PassInfoMixin<ForgetKeptLoops> {
+    static llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+        for (llvm::Loop* const loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder())
+            if (llvm::findStringMetadataForLoop(loop, kept))
+                loop->setLoopID(llvm::makePostTransformationMetadata(function.getContext(), loop->getLoopID(),
+                                                                     {not_unrolled, kept}, {}));
         return llvm::PreservedAnalyses::all();
     }
 };
 
 }  // namespace
 
-void keep_loops_of_many_exits(llvm::PassBuilder& builder) {
+void add_divergent_loop_passes(llvm::PassBuilder& builder) {
+    builder.registerPipelineStartEPCallback([](llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
+        llvm::FunctionPassManager join;
+        join.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+        join.addPass(llvm::EarlyCSEPass());
+        join.addPass(llvm::SimplifyCFGPass(llvm::SimplifyCFGOptions().bonusInstThreshold(vain_instructions_max)));
+        passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(join)));
+    });
     builder.registerVectorizerStartEPCallback(
         [](llvm::FunctionPassManager& passes, llvm::OptimizationLevel) { passes.addPass(KeepLoops()); });
+    builder.registerOptimizerLastEPCallback(
+        [](llvm::ModulePassManager& passes, llvm::OptimizationLevel, llvm::ThinOrFullLTOPhase) {
+            passes.addPass(llvm::createModuleToFunctionPassAdaptor(ForgetKeptLoops()));
+        });
 }
 
 }  // namespace polder::compiler

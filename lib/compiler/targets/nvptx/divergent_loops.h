@@ -1,14 +1,15 @@
-// Keeps loops that work-items leave in different places from being unrolled in part.
+// Fewer places where the work-items of a warp part, in loops that they leave at different times.
 //
-// Each copy of such a loop's body has exits of its own. Where the work-items of a warp leave through different ones, the processor
-// must bring them together again for every exit: a Mandelbrot set unrolled five times took twice the time of the loop as it was
-// written. Full unrolling, which removes the loop, comes earlier and stays.
+// Where they leave a loop through different exits, the processor must bring them together again for each of them. So conditions
+// that are cheap to compute are joined (`i < n && x < y` is one branch, both sides computed), as NVIDIA's own compiler does; and a
+// loop that still has several exits is not unrolled in part, which would give each copy its own. Full unrolling, which
+// removes the loop, stays, and so does what the driver's assembler unrolls.
 #pragma once
 
 #include <llvm/Passes/PassBuilder.h>
 
 namespace polder::compiler {
 
-void keep_loops_of_many_exits(llvm::PassBuilder& builder);
+void add_divergent_loop_passes(llvm::PassBuilder& builder);
 
 }  // namespace polder::compiler
