@@ -7,12 +7,16 @@
 namespace polder::devices {
 namespace {
 
-class CheckedDevice final : public driver::Device, public driver::PeerCopy {
+class CheckedDevice final : public driver::Device,
+                            public driver::PeerCopy,
+                            public driver::VirtualMemory,
+                            public driver::UnifiedMemory {
 public:
     CheckedDevice(std::unique_ptr<driver::Device> device, std::shared_ptr<CheckedMemory> memory)
         : device_(std::move(device)), memory_(std::move(memory)) {
         if (!memory_)
-            memory_ = std::make_shared<CheckedMemory>(info());
+            memory_ = std::make_shared<CheckedMemory>(info(), device_->unified_memory() ? CheckedMemory::Unified::yes
+                                                                                        : CheckedMemory::Unified::no);
         must(!info().name.empty() && info().compute_units != 0 && info().max_work_group_size != 0,
              "a device does not describe itself");
     }
@@ -64,6 +68,52 @@ public:
     [[nodiscard]] driver::HostRegions* host_regions() override { return device_->host_regions(); }
     [[nodiscard]] const driver::KernelAddresses* kernel_addresses() const override {
         return device_->kernel_addresses();
+    }
+
+    [[nodiscard]] driver::VirtualMemory* virtual_memory() override {
+        return device_->virtual_memory() ? this : nullptr;
+    }
+    [[nodiscard]] driver::UnifiedMemory* unified_memory() override {
+        return device_->unified_memory() ? this : nullptr;
+    }
+
+    [[nodiscard]] Alignment page() const override { return device_->virtual_memory()->page(); }
+    [[nodiscard]] Result<DeviceAddress> reserve_addresses(ByteCount size) override {
+        must(size.value != 0, "reserve_addresses of nothing");
+        POLDER_ASSIGN(address, device_->virtual_memory()->reserve_addresses(size));
+        memory_->reserved_addresses(address, size.value, page());
+        return address;
+    }
+    void release_addresses(driver::Memory range) override {
+        memory_->released_addresses(range);
+        device_->virtual_memory()->release_addresses(range);
+    }
+    [[nodiscard]] Result<void> commit(driver::Memory range) override {
+        memory_->committing(range, page());
+        POLDER_TRY(device_->virtual_memory()->commit(range));
+        memory_->committed(range);
+        return {};
+    }
+    void decommit(driver::Memory range) override {
+        memory_->decommitting(range, page());
+        device_->virtual_memory()->decommit(range);
+    }
+
+    [[nodiscard]] driver::Timepoint map(driver::Queue& queue, driver::Memory range,
+                                        const driver::Submission& submission) override {
+        must(range.size != 0 && range.address.value != 0, "a map of nothing");
+        return static_cast<CheckedQueue&>(queue).pass_on(
+            submission, [&](driver::Queue& inner, const driver::Submission& unwrapped) {
+                return device_->unified_memory()->map(inner, range, unwrapped);
+            });
+    }
+    [[nodiscard]] driver::Timepoint unmap(driver::Queue& queue, driver::Memory range,
+                                          const driver::Submission& submission) override {
+        must(range.size != 0 && range.address.value != 0, "an unmap of nothing");
+        return static_cast<CheckedQueue&>(queue).pass_on(
+            submission, [&](driver::Queue& inner, const driver::Submission& unwrapped) {
+                return device_->unified_memory()->unmap(inner, range, unwrapped);
+            });
     }
 
     [[nodiscard]] bool reaches(SpaceId space) const override { return device_->peer_copy()->reaches(space); }

@@ -54,15 +54,85 @@ void CheckedMemory::released(const driver::Memory& memory) {
     regions_.erase(found);
 }
 
+bool CheckedMemory::is_in(const std::map<uint64_t, uint64_t>& ranges, uint64_t address, uint64_t size) {
+    const auto after = ranges.upper_bound(address);
+    if (after == ranges.begin())
+        return false;
+    const auto& [begin, bytes] = *std::prev(after);
+    return address - begin <= bytes && size <= bytes - (address - begin);
+}
+
 bool CheckedMemory::contains(DeviceAddress address, uint64_t size) const {
     if (is_host_)
         return address.value != 0;
     Lock lock(mutex_);
-    const auto after = regions_.upper_bound(address.value);
-    if (after == regions_.begin())
-        return false;
-    const auto& [begin, bytes] = *std::prev(after);
-    return address.value - begin <= bytes && size <= bytes - (address.value - begin);
+    if (is_in(regions_, address.value, size) || is_in(committed_, address.value, size))
+        return true;
+    return is_unified_ && address.value != 0 && !is_in(addresses_, address.value, 1);
+}
+
+// --- virtual memory ---
+
+void CheckedMemory::reserved_addresses(DeviceAddress address, uint64_t size, Alignment page) {
+    must(page.divides(address.value), "reserve_addresses returned an address that is not aligned to a page");
+    Lock lock(mutex_);
+    const auto after = addresses_.lower_bound(address.value);
+    must((after == addresses_.end() || address.value + size <= after->first) &&
+             (after == addresses_.begin() || std::prev(after)->first + std::prev(after)->second <= address.value),
+         "reserve_addresses returned addresses twice");
+    addresses_[address.value] = size;
+}
+
+void CheckedMemory::released_addresses(const driver::Memory& range) {
+    Lock lock(mutex_);
+    const auto found = addresses_.find(range.address.value);
+    must(found != addresses_.end() && found->second == range.size,
+         "release_addresses of addresses that were not reserved");
+    const auto after = committed_.lower_bound(range.address.value);
+    must(after == committed_.end() || after->first >= range.address.value + range.size,
+         "release_addresses of committed addresses");
+    addresses_.erase(found);
+}
+
+void CheckedMemory::committing(const driver::Memory& range, Alignment page) const {
+    must(range.size != 0 && page.divides(range.address.value) && page.divides(range.size),
+         "commit of a range that is not whole pages");
+    Lock lock(mutex_);
+    must(is_in(addresses_, range.address.value, range.size), "commit of addresses that were not reserved");
+    const auto after = committed_.upper_bound(range.address.value);
+    must((after == committed_.end() || after->first >= range.address.value + range.size) &&
+             (after == committed_.begin() || std::prev(after)->first + std::prev(after)->second <= range.address.value),
+         "commit of addresses that have memory");
+}
+
+void CheckedMemory::committed(const driver::Memory& range) {
+    Lock lock(mutex_);
+    auto here = committed_.emplace(range.address.value, range.size).first;
+    if (const auto next = std::next(here); next != committed_.end() && here->first + here->second == next->first) {
+        here->second += next->second;
+        committed_.erase(next);
+    }
+    if (here != committed_.begin()) {
+        const auto before = std::prev(here);
+        if (before->first + before->second == here->first) {
+            before->second += here->second;
+            committed_.erase(here);
+        }
+    }
+}
+
+void CheckedMemory::decommitting(const driver::Memory& range, Alignment page) {
+    must(range.size != 0 && page.divides(range.address.value) && page.divides(range.size),
+         "decommit of a range that is not whole pages");
+    Lock lock(mutex_);
+    must(is_in(committed_, range.address.value, range.size), "decommit of addresses that have no memory");
+    const auto part = std::prev(committed_.upper_bound(range.address.value));
+    const uint64_t end = part->first + part->second;
+    part->second = range.address.value - part->first;
+    if (part->second == 0)
+        committed_.erase(part);
+    if (const uint64_t behind = range.address.value + range.size; behind < end)
+        committed_[behind] = end - behind;
 }
 
 CheckedQueue::CheckedQueue(std::unique_ptr<driver::Queue> queue, const driver::DeviceInfo& info,

@@ -21,19 +21,33 @@ inline void must(bool holds, const char* what) {
 // The regions that a device has reserved. Shared with its sub-devices.
 class CheckedMemory {
 public:
-    explicit CheckedMemory(const driver::DeviceInfo& info)
-        : is_host_(info.space.is_host()), alignment_(info.base_address_alignment) {}
+    enum class Unified : uint8_t { no, yes };  // the device uses host memory too
+    CheckedMemory(const driver::DeviceInfo& info, Unified unified)
+        : is_host_(info.space.is_host()), is_unified_(unified == Unified::yes),
+          alignment_(info.base_address_alignment) {}
 
     void reserved(const driver::Memory& memory, ByteCount asked);
     void released(const driver::Memory& memory);
-    // True when the bytes lie within one region. Host memory is not known.
+    // Virtual memory.
+    void reserved_addresses(DeviceAddress address, uint64_t size, Alignment page);
+    void released_addresses(const driver::Memory& range);
+    void committing(const driver::Memory& range, Alignment page) const;
+    void committed(const driver::Memory& range);
+    void decommitting(const driver::Memory& range, Alignment page);
+
+    // True when the bytes lie within one region, or in committed addresses. Host memory is not known.
     [[nodiscard]] bool contains(DeviceAddress address, uint64_t size) const;
 
 private:
+    [[nodiscard]] static bool is_in(const std::map<uint64_t, uint64_t>& ranges, uint64_t address, uint64_t size);
+
     const bool is_host_;
+    const bool is_unified_;
     const uint64_t alignment_;
     mutable Mutex mutex_;
     std::map<uint64_t, uint64_t> regions_ POLDER_GUARDED_BY(mutex_);  // sizes by address
+    std::map<uint64_t, uint64_t> addresses_ POLDER_GUARDED_BY(mutex_);  // likewise; for virtual memory
+    std::map<uint64_t, uint64_t> committed_ POLDER_GUARDED_BY(mutex_);  // likewise; neighbours are one
 };
 
 class CheckedQueue final : public driver::Queue {

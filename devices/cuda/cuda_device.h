@@ -29,7 +29,10 @@ private:
     std::vector<CudaDevice*> devices_ POLDER_GUARDED_BY(mutex_);
 };
 
-class CudaDevice final : public driver::Device, public driver::PeerCopy, public driver::HostRegions {
+class CudaDevice final : public driver::Device,
+                         public driver::PeerCopy,
+                         public driver::HostRegions,
+                         public driver::VirtualMemory {
 public:
     [[nodiscard]] static Result<std::unique_ptr<driver::Device>> open(const CudaApi& api, int ordinal, SpaceId space,
                                                                       std::shared_ptr<Peers> peers);
@@ -53,6 +56,15 @@ public:
     [[nodiscard]] driver::HostRegions* host_regions() override { return this; }
     [[nodiscard]] Result<void> add(std::span<std::byte> region) override { return regions_.add(region); }
     void remove(std::span<std::byte> region) override { regions_.remove(region); }
+
+    [[nodiscard]] driver::VirtualMemory* virtual_memory() override { return this; }
+    [[nodiscard]] Alignment page() const override { return memory_->page(); }
+    [[nodiscard]] Result<DeviceAddress> reserve_addresses(ByteCount size) override {
+        return memory_->reserve_addresses(size);
+    }
+    void release_addresses(driver::Memory range) override { memory_->release_addresses(range); }
+    [[nodiscard]] Result<void> commit(driver::Memory range) override { return memory_->commit(range); }
+    void decommit(driver::Memory range) override { memory_->decommit(range); }
 
 private:
     friend class Peers;

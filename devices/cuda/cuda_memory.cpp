@@ -1,9 +1,13 @@
-// `reserve` creates physical memory, maps it at the next free addresses, and grants access to this GPU and its peers; a failure undoes
-// the steps before it.
+// `reserve` and `commit` create physical memory, map it, and grant access to this GPU and its peers; a failure undoes the steps
+// before it.
+#include <algorithm>
+#include <bit>
 #include <cuda/cuda_memory.h>
 
 namespace polder::cuda {
 namespace {
+
+constexpr uint64_t page_bytes_max = uint64_t{32} << 20;
 
 AllocationProperties properties_of(Device device) {
     AllocationProperties properties;
@@ -27,6 +31,8 @@ Result<std::unique_ptr<CudaMemory>> CudaMemory::create(CudaContext& context) {
 
 CudaMemory::CudaMemory(CudaContext& context, DevicePointer base, uint64_t size, uint64_t granularity)
     : context_(context), base_(base), size_(size), granularity_(granularity),
+      page_(std::clamp(std::bit_floor(context.facts.memory_bytes / 256), granularity,
+                       std::max(granularity, page_bytes_max))),
       addresses_({DeviceAddress{base}, ByteCount{size}, Alignment{granularity}}), readers_{context.device} {}
 
 CudaMemory::~CudaMemory() {
@@ -37,6 +43,10 @@ CudaMemory::~CudaMemory() {
     for (const auto& [address, region] : regions_) {
         context_.api.memory_unmap(address, region.block.size.value);
         context_.api.memory_release(region.handle);
+    }
+    for (const auto& [address, handle] : pages_) {
+        context_.api.memory_unmap(address, page_.value);
+        context_.api.memory_release(handle);
     }
     context_.api.address_free(base_, size_);
 }
@@ -52,15 +62,18 @@ Result<MemoryHandle> CudaMemory::map(DevicePointer address, uint64_t size) {
     const AllocationProperties properties = properties_of(context_.device);
     MemoryHandle handle = 0;
     POLDER_CUDA_TRY(context_.api, memory_create(&handle, size, &properties, 0), "cuMemCreate");
-    Code code = context_.api.memory_map(address, size, 0, handle, 0);
-    if (code == code_success) {
-        code = grant(address, size);
-        if (code == code_success)
-            return handle;
-        context_.api.memory_unmap(address, size);
+    if (const Code code = context_.api.memory_map(address, size, 0, handle, 0)) {
+        context_.api.memory_release(handle);
+        return fail(context_.api.error(code, "cuMemMap"));
     }
+    return handle;
+}
+
+void CudaMemory::unmap(DevicePointer address, uint64_t size, MemoryHandle handle) {
+    if (context_.is_lost())
+        return;
+    context_.api.memory_unmap(address, size);
     context_.api.memory_release(handle);
-    return fail(context_.api.error(code, "cuMemMap"));
 }
 
 Result<driver::Memory> CudaMemory::reserve(ByteCount size) {
@@ -75,6 +88,11 @@ Result<driver::Memory> CudaMemory::reserve(ByteCount size) {
         addresses_.free(*block);
         return fail(handle.error());
     }
+    if (const Code code = grant(address, block->size.value)) {
+        unmap(address, block->size.value, *handle);
+        addresses_.free(*block);
+        return fail(context_.api.error(code, "cuMemSetAccess"));
+    }
     regions_.emplace(address, Region{*block, *handle});
     return driver::Memory{DeviceAddress{address}, block->size.value};
 }
@@ -84,12 +102,60 @@ void CudaMemory::release(driver::Memory memory) {
     Lock lock(mutex_);
     const auto found = regions_.find(memory.address.value);
     assert(found != regions_.end());
-    if (!context_.is_lost()) {
-        context_.api.memory_unmap(found->first, found->second.block.size.value);
-        context_.api.memory_release(found->second.handle);
-    }
+    unmap(found->first, found->second.block.size.value, found->second.handle);
     addresses_.free(found->second.block);
     regions_.erase(found);
+}
+
+// --- virtual memory ---
+
+Result<DeviceAddress> CudaMemory::reserve_addresses(ByteCount size) {
+    const CudaContext::Current current(context_);
+    DevicePointer address = 0;
+    POLDER_CUDA_TRY(context_.api, address_reserve(&address, page_.round_up(size.value), page_.value, 0, 0),
+                    "cuMemAddressReserve");
+    return DeviceAddress{address};
+}
+
+void CudaMemory::release_addresses(driver::Memory range) {
+    if (context_.is_lost())
+        return;
+    const CudaContext::Current current(context_);
+    context_.api.address_free(range.address.value, page_.round_up(range.size));
+}
+
+// Access is granted once for the whole range, which is the slowest step.
+Result<void> CudaMemory::commit(driver::Memory range) {
+    const CudaContext::Current current(context_);
+    Lock lock(mutex_);
+    for (uint64_t done = 0; done < range.size; done += page_.value) {
+        const DevicePointer address = range.address.value + done;
+        Result<MemoryHandle> handle = map(address, page_.value);
+        if (!handle) {
+            decommit_pages({range.address, done});
+            return fail(handle.error());
+        }
+        pages_.emplace(address, *handle);
+    }
+    if (const Code code = grant(range.address.value, range.size)) {
+        decommit_pages(range);
+        return fail(context_.api.error(code, "cuMemSetAccess"));
+    }
+    return {};
+}
+
+void CudaMemory::decommit(driver::Memory range) {
+    const CudaContext::Current current(context_);
+    Lock lock(mutex_);
+    decommit_pages(range);
+}
+
+void CudaMemory::decommit_pages(driver::Memory range) {
+    const auto first = pages_.lower_bound(range.address.value);
+    const auto end = pages_.lower_bound(range.address.value + range.size);
+    for (auto page = first; page != end; ++page)
+        unmap(page->first, page_.value, page->second);
+    pages_.erase(first, end);
 }
 
 ByteCount CudaMemory::available() const {
@@ -109,6 +175,9 @@ void CudaMemory::grant_to(Device peer) {
     readers_.push_back(peer);
     for (const auto& [address, region] : regions_)
         if (const Code code = grant(address, region.block.size.value))
+            context_.lose("cuMemSetAccess", code);
+    for (const auto& [address, handle] : pages_)
+        if (const Code code = grant(address, page_.value))
             context_.lose("cuMemSetAccess", code);
 }
 

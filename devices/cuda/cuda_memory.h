@@ -1,6 +1,9 @@
-// CudaMemory: the memory of one GPU. Addresses are reserved once, twice as many as there are bytes; physical memory is
+// CudaMemory: the memory of one GPU. For regions, addresses are reserved once, twice as many as there are bytes; physical memory is
 // created and mapped into them for each region that the memory layer asks for, in multiples of the GPU's granularity
 // (2 MiB), and is accessible to this GPU and to its peers.
+//
+// As virtual memory, addresses are reserved one by one, and are committed in pages that are each one physical allocation: CUDA
+// unmaps no part of an allocation. So a page is larger than the granularity: a 256th of the memory, at most 32 MiB.
 //
 // Creating, mapping and granting access cost milliseconds: regions are large and rare. Any thread.
 #pragma once
@@ -24,6 +27,12 @@ public:
 
     [[nodiscard]] Result<driver::Memory> reserve(ByteCount size);
     void release(driver::Memory memory);
+    // As driver::VirtualMemory.
+    [[nodiscard]] Alignment page() const { return page_; }
+    [[nodiscard]] Result<DeviceAddress> reserve_addresses(ByteCount size);
+    void release_addresses(driver::Memory range);
+    [[nodiscard]] Result<void> commit(driver::Memory range);
+    void decommit(driver::Memory range);
     // The free memory that the GPU reports, which depends on other processes and libraries too.
     [[nodiscard]] ByteCount available() const;
     // Lets `peer` access what is mapped now and later.
@@ -36,16 +45,20 @@ private:
     };
     CudaMemory(CudaContext& context, DevicePointer base, uint64_t size, uint64_t granularity);
     [[nodiscard]] Result<MemoryHandle> map(DevicePointer address, uint64_t size) POLDER_REQUIRES(mutex_);
+    void unmap(DevicePointer address, uint64_t size, MemoryHandle handle) POLDER_REQUIRES(mutex_);
+    void decommit_pages(driver::Memory range) POLDER_REQUIRES(mutex_);
     [[nodiscard]] Code grant(DevicePointer address, uint64_t size) POLDER_REQUIRES(mutex_);
 
     CudaContext& context_;
     const DevicePointer base_;
     const uint64_t size_;
     const Alignment granularity_;
+    const Alignment page_;
     mutable Mutex mutex_;
     RegionAllocator addresses_ POLDER_GUARDED_BY(mutex_);
     std::map<DevicePointer, Region> regions_ POLDER_GUARDED_BY(mutex_);
+    std::map<DevicePointer, MemoryHandle> pages_ POLDER_GUARDED_BY(mutex_);  // committed
     std::vector<Device> readers_ POLDER_GUARDED_BY(mutex_);  // this GPU and its peers
 };
 
-} // namespace polder::cuda
+}  // namespace polder::cuda

@@ -1,14 +1,28 @@
-// Two mappings of the same size: a window without access rights, whose addresses the runtime uses, and the memory itself. Regions are
-// allocated by bufalloc and have the same offset in both.
+// Two mappings of the same size: a window without access rights, whose addresses the runtime uses, and the memory itself, of which only
+// committed pages can be accessed. A region has the same offset in both.
+#include <algorithm>
+#include <bit>
 #include <discrete/arena.h>
 #include <polder/kernel_abi.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <utility>
 
 namespace polder::discrete {
 namespace {
 
-constexpr Alignment page{4096};
+constexpr Alignment page_of_host{4096};
+// Addresses for each byte of memory: a region that grows takes two or three, and each of a pool's regions may.
+constexpr uint64_t addresses_per_byte = 16;
+constexpr uint64_t addresses_max = uint64_t{1} << 43;
+
+// Where the process may have few addresses, they are as many as bytes.
+uint64_t addresses_for(uint64_t memory_bytes) {
+    rlimit limit{};
+    const bool is_limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    return is_limited ? memory_bytes
+                      : std::max(memory_bytes, std::min(addresses_max, memory_bytes * addresses_per_byte));
+}
 
 RegionAllocator::Region region_of(const Mapping& mapping, Alignment granularity) {
     return {DeviceAddress::of(mapping.begin()), ByteCount{mapping.size()}, granularity};
@@ -39,21 +53,35 @@ Mapping::~Mapping() {
         munmap(begin_, size_);
 }
 
-void Mapping::discard(ByteRange range) const { madvise(begin_ + range.begin, range.size(), MADV_DONTNEED); }
+bool Mapping::commit(ByteRange range) const {
+    return mprotect(begin_ + range.begin, range.size(), PROT_READ | PROT_WRITE) == 0;
+}
+
+// A new mapping, because the system counts one that was writable as used. It may refuse that to a process with too many mappings.
+void Mapping::decommit(ByteRange range) const {
+    void* const begin = begin_ + range.begin;
+    constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    if (mmap(begin, range.size(), PROT_NONE, flags, -1, 0) != MAP_FAILED)
+        return;
+    madvise(begin, range.size(), MADV_DONTNEED);
+    mprotect(begin, range.size(), PROT_NONE);
+}
 
 Result<std::shared_ptr<Arena>> Arena::create(ByteCount memory, ByteCount local_memory) {
-    const uint64_t size = page.round_up(memory.value);
-    Mapping window(size, Mapping::Access::none);
-    Mapping bytes(size, Mapping::Access::read_write);
-    Mapping local(page.round_up(local_memory.value), Mapping::Access::read_write);
+    const uint64_t size = page_of_host.round_up(memory.value);
+    const uint64_t addresses = addresses_for(size);
+    Mapping window(addresses, Mapping::Access::none);
+    Mapping bytes(addresses, Mapping::Access::none);
+    Mapping local(page_of_host.round_up(local_memory.value), Mapping::Access::read_write);
     if (window.size() == 0 || bytes.size() == 0 || local.size() == 0)
         return fail(Status::out_of_host_memory,
                     "no address space for a discrete device of " + std::to_string(size) + " bytes");
-    return std::shared_ptr<Arena>(new Arena(std::move(window), std::move(bytes), std::move(local)));
+    return std::shared_ptr<Arena>(new Arena(std::move(window), std::move(bytes), std::move(local), size));
 }
 
-Arena::Arena(Mapping window, Mapping bytes, Mapping local)
-    : window_(std::move(window)), bytes_(std::move(bytes)), local_(std::move(local)), region_(region_of(window_, page)),
+Arena::Arena(Mapping window, Mapping bytes, Mapping local, uint64_t memory_bytes)
+    : window_(std::move(window)), bytes_(std::move(bytes)), local_(std::move(local)), memory_bytes_(memory_bytes),
+      addresses_(region_of(window_, page_of_host)),
       local_region_(region_of(local_, Alignment{local_memory_alignment})) {}
 
 devices::AddressWindow Arena::window() const {
@@ -61,33 +89,94 @@ devices::AddressWindow Arena::window() const {
     return {base, window_.size(), DeviceAddress::of(bytes_.begin()).value - base};
 }
 
+Result<RegionAllocator::Block> Arena::take_addresses(ByteCount size, Alignment alignment) {
+    const auto block = addresses_.allocate(size, alignment);
+    if (!block)
+        return fail(Status::mem_object_allocation_failure,
+                    "no addresses for " + std::to_string(size.value) + " bytes of device memory");
+    blocks_.emplace(block->offset, *block);
+    return *block;
+}
+
+RegionAllocator::Block Arena::give_addresses(uint64_t offset) {
+    const auto found = blocks_.find(offset);
+    assert(found != blocks_.end());
+    const RegionAllocator::Block block = found->second;
+    addresses_.free(block);
+    blocks_.erase(found);
+    return block;
+}
+
+Result<void> Arena::check_room(ByteCount size) const {
+    if (size.value <= memory_bytes_ - committed_bytes_)
+        return {};
+    return fail(Status::mem_object_allocation_failure, "asked for " + std::to_string(size.value) +
+                                                           " bytes of device memory, free are " +
+                                                           std::to_string(memory_bytes_ - committed_bytes_));
+}
+
+Result<void> Arena::commit_range(ByteRange range) {
+    POLDER_TRY(check_room(ByteCount{range.size()}));
+    if (!bytes_.commit(range))
+        return fail(Status::mem_object_allocation_failure,
+                    "the system has no " + std::to_string(range.size()) + " bytes for the device's memory");
+    committed_bytes_ += range.size();
+    return {};
+}
+
 Result<driver::Memory> Arena::reserve(ByteCount size) {
     Lock lock(mutex_);
-    const auto block = region_.allocate(size, page);
-    if (!block) {
-        const RegionAllocator::Statistics now = region_.statistics();
-        return fail(Status::mem_object_allocation_failure,
-                    "asked for " + std::to_string(size.value) + " bytes of device memory, free are " +
-                        std::to_string(now.free.value) + ", at most " + std::to_string(now.largest_free.value) +
-                        " in one piece");
+    POLDER_TRY(check_room(size));
+    POLDER_ASSIGN(block, take_addresses(size, page_of_host));
+    if (Result<void> committed = commit_range(block.range()); !committed) {
+        static_cast<void>(give_addresses(block.offset));
+        return fail(std::move(committed).error());
     }
-    blocks_.emplace(block->offset, *block);
-    return driver::Memory{DeviceAddress::of(window_.begin()).plus(block->offset), block->size.value};
+    return driver::Memory{DeviceAddress::of(window_.begin()).plus(block.offset), block.size.value};
 }
 
 void Arena::release(driver::Memory memory) {
     Lock lock(mutex_);
-    const auto found = blocks_.find(memory.address.value - DeviceAddress::of(window_.begin()).value);
-    assert(found != blocks_.end());
-    bytes_.discard(found->second.range());
-    region_.free(found->second);
-    blocks_.erase(found);
+    const RegionAllocator::Block block = give_addresses(range_of(memory).begin);
+    bytes_.decommit(block.range());
+    committed_bytes_ -= block.size.value;
 }
 
 ByteCount Arena::available() const {
     Lock lock(mutex_);
-    return region_.free_bytes();
+    return ByteCount{memory_bytes_ - committed_bytes_};
 }
+
+// ---- virtual memory ----
+
+// A thousandth of the memory, so that a region grows in few steps and little is committed in vain.
+Alignment Arena::page() const {
+    return Alignment{std::clamp(std::bit_floor(memory_bytes_ / 1024), page_of_host.value, uint64_t{2} << 20)};
+}
+
+Result<DeviceAddress> Arena::reserve_addresses(ByteCount size) {
+    Lock lock(mutex_);
+    POLDER_ASSIGN(block, take_addresses(ByteCount{page().round_up(size.value)}, page()));
+    return DeviceAddress::of(window_.begin()).plus(block.offset);
+}
+
+void Arena::release_addresses(driver::Memory range) {
+    Lock lock(mutex_);
+    static_cast<void>(give_addresses(range_of(range).begin));
+}
+
+Result<void> Arena::commit(driver::Memory range) {
+    Lock lock(mutex_);
+    return commit_range(range_of(range));
+}
+
+void Arena::decommit(driver::Memory range) {
+    Lock lock(mutex_);
+    bytes_.decommit(range_of(range));
+    committed_bytes_ -= range.size;
+}
+
+// ---- local memory ----
 
 std::byte* Arena::allocate(uint64_t bytes) {
     Lock lock(mutex_);

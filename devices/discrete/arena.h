@@ -2,7 +2,8 @@
 //
 // The runtime sees the addresses of a *window* that faults when touched; the bytes lie elsewhere, where only the
 // device's own threads look for them. So a host thread that takes a device address for a pointer faults at
-// once. Both the memory and the local memory are contiguous and allocated by bufalloc.
+// once. There are more addresses than memory: pages are committed where regions are reserved or grow, up to the size of the
+// memory. Addresses and local memory are allocated by bufalloc.
 // Any thread may call any function.
 #pragma once
 
@@ -30,8 +31,10 @@ public:
 
     [[nodiscard]] std::byte* begin() const { return begin_; }
     [[nodiscard]] uint64_t size() const { return size_; }
-    // Gives the pages of a range back to the system; their contents are lost.
-    void discard(ByteRange range) const;
+    // Makes a range of pages readable and writable. False when the system has no memory for it.
+    [[nodiscard]] bool commit(ByteRange range) const;
+    // Gives the pages of a range back to the system; their contents are lost, and an access faults.
+    void decommit(ByteRange range) const;
 
 private:
     std::byte* begin_ = nullptr;
@@ -45,24 +48,42 @@ public:
     [[nodiscard]] Result<driver::Memory> reserve(ByteCount size);
     void release(driver::Memory memory);
     [[nodiscard]] ByteCount available() const;
-    [[nodiscard]] ByteCount size() const { return ByteCount{bytes_.size()}; }
+    [[nodiscard]] ByteCount size() const { return ByteCount{memory_bytes_}; }
     [[nodiscard]] devices::AddressWindow window() const;
+
+    // As driver::VirtualMemory.
+    [[nodiscard]] Alignment page() const;
+    [[nodiscard]] Result<DeviceAddress> reserve_addresses(ByteCount size);
+    void release_addresses(driver::Memory range);
+    [[nodiscard]] Result<void> commit(driver::Memory range);
+    void decommit(driver::Memory range);
 
     // Local memory of work-groups.
     [[nodiscard]] std::byte* allocate(uint64_t bytes) override;
     void release(std::byte* memory, uint64_t bytes) override;
 
 private:
-    Arena(Mapping window, Mapping bytes, Mapping local);
+    Arena(Mapping window, Mapping bytes, Mapping local, uint64_t memory_bytes);
+
+    [[nodiscard]] Result<RegionAllocator::Block> take_addresses(ByteCount size, Alignment alignment)
+        POLDER_REQUIRES(mutex_);
+    [[nodiscard]] RegionAllocator::Block give_addresses(uint64_t offset) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] Result<void> check_room(ByteCount size) const POLDER_REQUIRES(mutex_);
+    [[nodiscard]] Result<void> commit_range(ByteRange range) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] ByteRange range_of(driver::Memory memory) const {
+        return ByteRange::at(memory.address.value - DeviceAddress::of(window_.begin()).value, ByteCount{memory.size});
+    }
 
     const Mapping window_;
     const Mapping bytes_;
     const Mapping local_;
+    const uint64_t memory_bytes_;
     mutable Mutex mutex_;
-    RegionAllocator region_ POLDER_GUARDED_BY(mutex_);
+    RegionAllocator addresses_ POLDER_GUARDED_BY(mutex_);
+    uint64_t committed_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
     RegionAllocator local_region_ POLDER_GUARDED_BY(mutex_);
     std::unordered_map<uint64_t, RegionAllocator::Block> blocks_ POLDER_GUARDED_BY(mutex_);  // by offset
     std::unordered_map<uint64_t, RegionAllocator::Block> local_blocks_ POLDER_GUARDED_BY(mutex_);
 };
 
-} // namespace polder::discrete
+}  // namespace polder::discrete

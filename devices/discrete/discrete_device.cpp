@@ -72,4 +72,13 @@ driver::Timepoint DiscreteDevice::copy(driver::Queue& queue, SpaceId from_space,
                                                                  devices::LinkDirection::peer, submission);
 }
 
-} // namespace polder::discrete
+// The memory of the simulated device is the host's, so that a change of owner is only a point in the order of operations.
+driver::Timepoint DiscreteDevice::map(driver::Queue& queue, driver::Memory, const driver::Submission& submission) {
+    return queue.marker(submission);
+}
+
+driver::Timepoint DiscreteDevice::unmap(driver::Queue& queue, driver::Memory, const driver::Submission& submission) {
+    return queue.marker(submission);
+}
+
+}  // namespace polder::discrete

@@ -34,9 +34,14 @@ struct SharedMemory {
     std::shared_ptr<Arena> arena;
     std::shared_ptr<devices::InterconnectModel> link;
     std::shared_ptr<Peers> peers;  // null: no direct copies
+    bool is_mapped = false;  // kernels use host memory in place, after it was unmapped
 };
 
-class DiscreteDevice final : public devices::HostDevice, public driver::PeerCopy, public driver::KernelAddresses {
+class DiscreteDevice final : public devices::HostDevice,
+                             public driver::PeerCopy,
+                             public driver::KernelAddresses,
+                             public driver::VirtualMemory,
+                             public driver::UnifiedMemory {
 public:
     DiscreteDevice(driver::DeviceInfo info, SharedMemory shared, std::vector<int> processors);
     // Starts what the device cannot work without.
@@ -51,6 +56,22 @@ public:
     [[nodiscard]] DeviceAddress kernel_address(DeviceAddress address) const override;
     [[nodiscard]] driver::PeerCopy* peer_copy() override { return shared_.peers ? this : nullptr; }
     [[nodiscard]] const driver::KernelAddresses* kernel_addresses() const override { return this; }
+
+    [[nodiscard]] driver::VirtualMemory* virtual_memory() override { return this; }
+    [[nodiscard]] driver::UnifiedMemory* unified_memory() override { return shared_.is_mapped ? this : nullptr; }
+
+    [[nodiscard]] Alignment page() const override { return shared_.arena->page(); }
+    [[nodiscard]] Result<DeviceAddress> reserve_addresses(ByteCount size) override {
+        return shared_.arena->reserve_addresses(size);
+    }
+    void release_addresses(driver::Memory range) override { shared_.arena->release_addresses(range); }
+    [[nodiscard]] Result<void> commit(driver::Memory range) override { return shared_.arena->commit(range); }
+    void decommit(driver::Memory range) override { shared_.arena->decommit(range); }
+
+    [[nodiscard]] driver::Timepoint map(driver::Queue& queue, driver::Memory range,
+                                        const driver::Submission& submission) override;
+    [[nodiscard]] driver::Timepoint unmap(driver::Queue& queue, driver::Memory range,
+                                          const driver::Submission& submission) override;
 
     [[nodiscard]] bool reaches(SpaceId space) const override;
     [[nodiscard]] driver::Timepoint copy(driver::Queue& queue, SpaceId from_space, DeviceAddress from, DeviceAddress to,

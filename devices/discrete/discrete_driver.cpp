@@ -41,9 +41,11 @@ class DiscreteDriver final : public driver::Driver {
                                                                std::string_view text) override {
         const Parameters parameters = parse_parameters(text, index);
         POLDER_ASSIGN(arena, Arena::create(ByteCount{parameters.memory_bytes}, ByteCount{local_region_bytes}));
-        SharedMemory shared{arena, std::make_shared<devices::InterconnectModel>(parameters.link), nullptr};
+        SharedMemory shared{arena, std::make_shared<devices::InterconnectModel>(parameters.link), nullptr,
+                            parameters.unified == Parameters::Unified::mapped};
         const bool is_coherent = parameters.unified == Parameters::Unified::coherent;
-        if (parameters.peer == Parameters::Peer::direct && !is_coherent) {
+        // A peer reads the device's own memory, not the host's that it may use instead.
+        if (parameters.peer == Parameters::Peer::direct && parameters.unified == Parameters::Unified::no) {
             shared.peers = peers_;
             peers_->add(space, arena);
         }

@@ -50,8 +50,10 @@ bool apply(Parameters& parameters, std::string_view key, std::string_view value)
         parameters.link.latency_ns = *ns;
     } else if (key == "peer" && (value == "0" || value == "1")) {
         parameters.peer = value == "1" ? Parameters::Peer::direct : Parameters::Peer::none;
-    } else if (key == "unified" && (value == "0" || value == "coherent")) {
-        parameters.unified = value == "coherent" ? Parameters::Unified::coherent : Parameters::Unified::no;
+    } else if (key == "unified" && (value == "0" || value == "coherent" || value == "mapped")) {
+        parameters.unified = value == "coherent" ? Parameters::Unified::coherent
+                             : value == "mapped" ? Parameters::Unified::mapped
+                                                 : Parameters::Unified::no;
     } else {
         return false;
     }

@@ -1,4 +1,4 @@
-// POCL_DISCRETE<i>_PARAMETERS: "memory=256M,bandwidth=16G,latency=5us,peer=1,unified=coherent".
+// POCL_DISCRETE<i>_PARAMETERS: "memory=256M,bandwidth=16G,latency=5us,peer=1,unified=coherent" (or unified=mapped).
 //
 // Parts may be left out and come in any order. All parts that are malformed are reported in one warning, and
 // their defaults taken.
@@ -16,7 +16,8 @@ struct Parameters {
     devices::LinkSpeed link;
     enum class Peer : uint8_t { none, direct } peer = Peer::direct;
     // Coherent: the device computes in host memory, so that a buffer has one block and no byte moves.
-    enum class Unified : uint8_t { no, coherent } unified = Unified::no;
+    // Mapped: it uses the host's memory in place too, but each range belongs to the host or to the device.
+    enum class Unified : uint8_t { no, coherent, mapped } unified = Unified::no;
 };
 
 // `index` is the device's number, for the warning.

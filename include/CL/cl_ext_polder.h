@@ -64,7 +64,7 @@ typedef cl_int(CL_API_CALL* clGetMemoryTransfersPOLDER_fn)(cl_context context, c
  * "Active" is that and what was released while commands in flight use it. "Reserved" is taken from the device or the system.
  * "Inactive split" is free, but beside blocks in use, so that it cannot be given back.
  */
-#define CL_POLDER_MEMORY_STATISTICS_EXTENSION_VERSION CL_MAKE_VERSION(2, 0, 0)
+#define CL_POLDER_MEMORY_STATISTICS_EXTENSION_VERSION CL_MAKE_VERSION(3, 0, 0)
 
 typedef struct _cl_memory_statistics_polder {
     cl_uint space;
@@ -108,6 +108,37 @@ typedef cl_int(CL_API_CALL* clGetMemoryStatisticsPOLDER_fn)(cl_context context, 
 typedef cl_int(CL_API_CALL* clResetMemoryPeaksPOLDER_fn)(cl_context context, cl_uint space,
                                                          cl_memory_peaks_polder peaks);
 typedef cl_int(CL_API_CALL* clTrimMemoryPOLDER_fn)(cl_context context, cl_uint space);
+
+/*
+ * Version 3: what memory is promised, used and left, and what was done for lack of room.
+ *
+ * "Promised" are the sizes of the context's buffers, each of which may come to need memory in this space. "Committed" is memory that
+ * buffers of any context have here. "Resident" is the part of the reserved memory that physical memory backs. "Used by others" is
+ * memory that other processes and libraries use, and the application itself.
+ */
+typedef struct _cl_memory_budget_polder {
+    cl_uint space;
+    cl_uint unused;                   /* 0 */
+    cl_ulong total_bytes;
+    cl_ulong limit_bytes;             /* what buffers may have here: control groups, POCL_MEMORY_LIMIT */
+    cl_ulong promised_bytes;
+    cl_ulong committed_bytes;
+    cl_ulong reserved_bytes;
+    cl_ulong resident_bytes;
+    cl_ulong used_by_others_bytes;
+    cl_ulong available_bytes;         /* what further buffers could get */
+    cl_ulong compactions;             /* since the space was made, as are the following */
+    cl_ulong compacted_bytes;         /* moved within the memory, so that a large buffer has room */
+    cl_ulong evicted_bytes;           /* memory that buffers have lost to others */
+    cl_ulong written_back_bytes;      /* copied elsewhere before that */
+    cl_ulong returned_bytes;          /* evicted, and needed again later */
+    cl_ulong maps;                    /* memory that the host and the device share: given to the host, */
+    cl_ulong unmaps;                  /* given to the device; without copies */
+} cl_memory_budget_polder;
+
+/* Lists as clGetMemorySpacesPOLDER does, with the same errors. */
+typedef cl_int(CL_API_CALL* clGetMemoryBudgetsPOLDER_fn)(cl_context context, cl_uint num_entries,
+                                                         cl_memory_budget_polder* entries, cl_uint* num_entries_ret);
 
 #ifdef __cplusplus
 }

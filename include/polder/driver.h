@@ -206,6 +206,33 @@ public:
     virtual void remove(std::span<std::byte> region) = 0;
 };
 
+// Optional: addresses that get memory part by part, so that the memory layer's regions grow in place and give idle ends back.
+class VirtualMemory {
+public:
+    virtual ~VirtualMemory() = default;
+    // Ranges begin and end at multiples of it. Large enough that commits are rare.
+    [[nodiscard]] virtual Alignment page() const = 0;
+    // Addresses without memory. mem_object_allocation_failure when there are too few.
+    [[nodiscard]] virtual Result<DeviceAddress> reserve_addresses(ByteCount size) = 0;
+    // A range as reserve_addresses returned it, without memory.
+    virtual void release_addresses(Memory range) = 0;
+    // Gives memory to a range that has none. mem_object_allocation_failure when there is too little; then nothing has changed.
+    [[nodiscard]] virtual Result<void> commit(Memory range) = 0;
+    // Takes the memory of a range, which may be a part of what was committed, or the sum of several parts. No operation uses it any
+    // more; its contents are lost.
+    virtual void decommit(Memory range) = 0;
+};
+
+// Optional: a device whose kernels use host memory in place, at the host's addresses, but not coherently. A range belongs to the
+// host or to the device. Changing the owner copies no bytes. Before the first change, a range belongs to the host.
+class UnifiedMemory {
+public:
+    virtual ~UnifiedMemory() = default;
+    // When the operation is complete, the range belongs to the host (map) or to the device (unmap).
+    [[nodiscard]] virtual Timepoint map(Queue& queue, Memory range, const Submission& submission) = 0;
+    [[nodiscard]] virtual Timepoint unmap(Queue& queue, Memory range, const Submission& submission) = 0;
+};
+
 // Optional: for devices whose kernels use other addresses than the runtime. The driver translates the arguments of a launch; this
 // translates pointers that are stored in memory.
 class KernelAddresses {
@@ -314,6 +341,8 @@ public:
     [[nodiscard]] virtual PeerCopy* peer_copy() { return nullptr; }
     [[nodiscard]] virtual HostRegions* host_regions() { return nullptr; }
     [[nodiscard]] virtual const KernelAddresses* kernel_addresses() const { return nullptr; }
+    [[nodiscard]] virtual VirtualMemory* virtual_memory() { return nullptr; }
+    [[nodiscard]] virtual UnifiedMemory* unified_memory() { return nullptr; }
 };
 
 // One kind of device. Registered by its folder's `make_<name>_driver()` in devices/drivers.h.

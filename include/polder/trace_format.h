@@ -1,7 +1,7 @@
 // The format of memory traces (POLDER_TRACE), version 1. doc/trace.md explains it with an example.
 //
 // A file is a header and chunks of one size. A chunk belongs to one thread, which fills it from the front; an event with
-// the kind `none` ends it. The file is mapped memory of the process that writes it, so that a killed process leaves every
+// the kind `none` ends it. Chunks of a thread are in the order of their numbers, not of their places. The file is mapped memory of the process that writes it, so that a killed process leaves every
 // event it has completed. All numbers are little-endian; sizes and offsets are bytes.
 #pragma once
 
@@ -34,7 +34,10 @@ struct ChunkHeader {
     uint64_t ticks;
     uint64_t ns;  // CLOCK_MONOTONIC
     double ns_per_tick;  // estimated when recording began
-    uint8_t rest[16];
+    // Of the thread, from 1 on. A chunk that a thread was still writing is in the file twice when it was copied but not yet begun anew:
+    // a reader takes the one with more events. 0 in older files, where each chunk is there once.
+    uint64_t number;
+    uint8_t rest[8];
 };
 static_assert(sizeof(ChunkHeader) == 48);
 
@@ -49,7 +52,7 @@ enum class Kind : uint8_t {
     storage_create,  // storage, size
     storage_destroy,  // storage
     replica,  // storage has memory: space, address, size, offset in the storage = extra
-    transfer,  // from space to other_space: storage, address = offset, size, queue, value
+    transfer,  // from space to other_space (both the same: within a memory): storage, address = offset, size, queue, value
     evict,  // storage gave up memory: space, address = offset, size
     map,  // storage, address = offset, size; flags: Access bits
     unmap,  // likewise
@@ -62,6 +65,7 @@ enum class Kind : uint8_t {
 enum Flags : uint8_t {
     reads = 1,
     writes = 2,
+    commanded = 4,  // of a transfer: a command of the application copies these bytes; reads or writes: of the storage
     more_follow = 8,  // of a free: the next event of the thread names one more timepoint of the same block
 };
 

@@ -183,6 +183,7 @@
     X(clGetMemorySpacesPOLDER)                                                                                         \
     X(clGetMemoryTransfersPOLDER)                                                                                      \
     X(clGetMemoryStatisticsPOLDER)                                                                                     \
+    X(clGetMemoryBudgetsPOLDER)                                                                                        \
     X(clResetMemoryPeaksPOLDER)                                                                                        \
     X(clTrimMemoryPOLDER)                                                                                              \
     X(clSetKernelArgDevicePointerEXT)                                                                                  \
@@ -224,6 +225,8 @@ cl_int CL_API_CALL clGetMemoryTransfersPOLDER(cl_context context, cl_uint num_en
                                               cl_memory_transfers_polder* entries, cl_uint* num_entries_ret);
 cl_int CL_API_CALL clGetMemoryStatisticsPOLDER(cl_context context, cl_uint num_entries,
                                                cl_memory_statistics_polder* entries, cl_uint* num_entries_ret);
+cl_int CL_API_CALL clGetMemoryBudgetsPOLDER(cl_context context, cl_uint num_entries, cl_memory_budget_polder* entries,
+                                            cl_uint* num_entries_ret);
 cl_int CL_API_CALL clResetMemoryPeaksPOLDER(cl_context context, cl_uint space, cl_memory_peaks_polder peaks);
 cl_int CL_API_CALL clTrimMemoryPOLDER(cl_context context, cl_uint space);
 }

@@ -60,6 +60,28 @@ cl_memory_statistics_polder statistics_of(memory::Space& space) {
             now.out_of_memory};
 }
 
+cl_memory_budget_polder budget_of(const Context& context, memory::Space& space) {
+    const memory::SpaceBudget budget = space.budget();
+    const memory::SpaceActivity activity = space.activity();
+    return {space.id().value,
+            0,
+            budget.total.value,
+            budget.limit.value,
+            context.domain().promised().value,
+            budget.committed.value,
+            budget.reserved.value,
+            budget.resident.value,
+            budget.used_by_others.value,
+            budget.available.value,
+            activity.compactions,
+            activity.compacted.value,
+            activity.evicted.value,
+            activity.written_back.value,
+            activity.returned.value,
+            activity.maps,
+            activity.unmaps};
+}
+
 // What `describe` returns for each space of the context.
 template <class Describe>
 auto spaces_of(const Context& context, Describe&& describe) {
@@ -117,6 +139,15 @@ cl_int CL_API_CALL clGetMemoryStatisticsPOLDER(cl_context context, cl_uint num_e
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(checked, from_handle<Context>(context));
         return list(spaces_of(*checked, statistics_of), num_entries, entries, num_entries_ret);
+    });
+}
+
+cl_int CL_API_CALL clGetMemoryBudgetsPOLDER(cl_context context, cl_uint num_entries, cl_memory_budget_polder* entries,
+                                            cl_uint* num_entries_ret) {
+    return entry([&]() -> Result<void> {
+        POLDER_ASSIGN(checked, from_handle<Context>(context));
+        return list(spaces_of(*checked, [&](memory::Space& space) { return budget_of(*checked, space); }), num_entries,
+                    entries, num_entries_ret);
     });
 }
 

@@ -37,8 +37,17 @@ std::unique_ptr<Domain> Domain::create(std::span<Space* const> spaces, const Dom
 }
 
 DomainImpl::DomainImpl(std::span<Space* const> spaces, const DomainOptions& options)
-    : options_(options), can_evict_(spaces.size() > 1), space_table_(table_of(spaces)), mover_(spaces),
-      ledger_(ids_of(spaces)) {}
+    : options_(options), can_evict_(spaces.size() > 1),
+      has_unified_(std::ranges::any_of(
+          spaces, [](Space* space) { return space->device() && space->device()->unified_memory(); })),
+      space_table_(table_of(spaces)), mover_(spaces), ledger_(ids_of(spaces)) {}
+
+ByteCount DomainImpl::promised() const {
+    int64_t sum = 0;
+    for (const PromisedBytes& part : promised_)
+        sum += part.bytes.load(std::memory_order_relaxed);
+    return ByteCount{static_cast<uint64_t>(std::max<int64_t>(sum, 0))};
+}
 
 Result<DeviceAddress> DomainImpl::pin(Storage& storage, SpaceId space, Contents contents) {
     StorageImpl& owner = impl(storage);
@@ -84,9 +93,10 @@ private:
 }  // namespace
 
 void DomainImpl::trace_transfer(const StorageImpl& storage, const StorageRect& rect, SpaceId from, SpaceId to,
-                                driver::Timepoint done) {
+                                driver::Timepoint done, Transferring why) {
     trace::Fields fields;
     fields.kind = trace::Kind::transfer;
+    fields.flags = static_cast<uint8_t>(why);
     fields.space = from;
     fields.other_space = to;
     fields.queue = done.queue;
@@ -99,7 +109,12 @@ void DomainImpl::trace_transfer(const StorageImpl& storage, const StorageRect& r
 
 Result<Moved> DomainImpl::transfer(StorageImpl& storage, const StorageRect& rect, const Source& source, SpaceId to,
                                    StagingSlots* slots, driver::Timepoint after) {
-    const SpaceId from = source.space;
+    // A block that is shared with the host is copied as the host's.
+    if (storage.is_linked_to(to))
+        to = host_space;
+    const SpaceId from = storage.is_linked_to(source.space) ? host_space : source.space;
+    POLDER_TRY(own(storage, rect.span(), from));
+    POLDER_TRY(own(storage, rect.span(), to));
     Residency& residency = storage.residency();
     const Rows rows = rows_of(rect);
     // The command has prepared its rows; where those touch, they are one range, and this part may end within it.

@@ -33,6 +33,7 @@ void add_waits_to_overwrite(const Residency& residency, const Rows& rows, SpaceI
 } // namespace
 
 Result<void> DomainImpl::copy_part(Sequence& sequence, const Execution& execution, const CopyPart& part, Moved& moved) {
+    POLDER_TRY(own(part.storage, part.rect.span(), part.move.from.space));
     Residency& residency = part.storage.residency();
     const Rows rows = rows_of(part.rect);
     // A part may end within a range that the command has prepared: rows that touch are one range.
@@ -62,7 +63,7 @@ Result<void> DomainImpl::copy_part(Sequence& sequence, const Execution& executio
     if (mover_.topology().route(source, part.move.to.space) != Route::within)
         ledger_.add_moved(source, part.move.to.space, ByteCount{bytes_of(part.rect.shape)});
     if (trace::enabled()) [[unlikely]]
-        trace_transfer(part.storage, part.rect, source, part.move.to.space, moved.written);
+        trace_transfer(part.storage, part.rect, source, part.move.to.space, moved.written, Transferring::reading);
     return {};
 }
 
@@ -100,6 +101,7 @@ Result<driver::Timepoint> DomainImpl::write(const Execution& execution, Storage&
 Result<driver::Timepoint> DomainImpl::write_there(const Execution& execution, StorageImpl& storage,
                                                   const StorageRect& rect, const std::byte* from,
                                                   driver::RectLayout from_layout) {
+    POLDER_TRY(own(storage, rect.span(), execution.space));
     Residency& residency = storage.residency();
     const Rows rows = rows_of(rect);
     const Prepared prepared{residency, rows, 1};
@@ -116,7 +118,7 @@ Result<driver::Timepoint> DomainImpl::write_there(const Execution& execution, St
     const ByteCount bytes{bytes_of(rect.shape)};
     ledger_.add_moved(host_space, execution.space, bytes);
     if (trace::enabled()) [[unlikely]]
-        trace_transfer(storage, rect, host_space, execution.space, moved.written);
+        trace_transfer(storage, rect, host_space, execution.space, moved.written, Transferring::writing);
     for (const ByteRange& row : rows)
         ledger_.add_needed(host_space, execution.space, ByteCount{row.size()});
     POLDER_LOG(memory, "storage %llu: write of %llu bytes on space %u, version %llu",
@@ -151,6 +153,8 @@ Result<driver::Timepoint> DomainImpl::copy_there(Copying& copying, const Storage
     POLDER_TRY(copy_rect(copying, from_rect, to_rect));
     const driver::Timepoint done = copying.sequence.finish();
     residency.commit_write(rows.view(), space, copying.version, done);
+    if (trace::enabled()) [[unlikely]]
+        trace_transfer(copying.target, to_rect, space, space, done, Transferring::writing);
     POLDER_LOG(memory, "storage %llu: copy of %llu bytes to storage %llu on space %u, version %llu",
                static_cast<unsigned long long>(copying.source.number()),
                static_cast<unsigned long long>(bytes_of(from_rect.shape)),
@@ -163,6 +167,7 @@ Result<driver::Timepoint> DomainImpl::copy_there(Copying& copying, const Storage
 Result<void> DomainImpl::copy_rect(Copying& copying, const StorageRect& from_rect, const StorageRect& to_rect) {
     const Execution& execution = copying.execution;
     StorageImpl& source = copying.source;
+    POLDER_TRY(own(copying.target, to_rect.span(), execution.space));
     Residency& target = copying.target.residency();
     const Rows to_rows = rows_of(to_rect);
     const Rows from_rows = rows_of(from_rect);
@@ -285,6 +290,9 @@ Result<driver::Timepoint> DomainImpl::end_chunks(Copying& copying, const Storage
     const Prepared prepared{copying.target.residency(), rows, 1};
     const driver::Timepoint done = copying.sequence.finish();
     copying.target.residency().commit_read(rows.view(), copying.execution.space, TouchKind::user_write, done);
+    if (trace::enabled()) [[unlikely]]
+        trace_transfer(copying.target, to_rect, copying.execution.space, copying.execution.space, done,
+                       Transferring::writing);
     POLDER_LOG(memory, "storage %llu: copy of %llu bytes to storage %llu on space %u, version %llu, in chunks",
                static_cast<unsigned long long>(copying.source.number()),
                static_cast<unsigned long long>(bytes_of(from_rect.shape)),
@@ -300,8 +308,9 @@ Result<driver::Timepoint> DomainImpl::fill(const Execution& execution, Storage& 
                        [&] { return fill_there(execution, impl(to), range, pattern); });
 }
 
-driver::Timepoint DomainImpl::fill_there(const Execution& execution, StorageImpl& storage, ByteRange range,
-                                         std::span<const std::byte> pattern) {
+Result<driver::Timepoint> DomainImpl::fill_there(const Execution& execution, StorageImpl& storage, ByteRange range,
+                                                 std::span<const std::byte> pattern) {
+    POLDER_TRY(own(storage, range, execution.space));
     Residency& residency = storage.residency();
     residency.prepare({&range, 1}, 1);
     WaitList waits{&execution.queue};
@@ -312,6 +321,8 @@ driver::Timepoint DomainImpl::fill_there(const Execution& execution, StorageImpl
                                                         {waits.view(), execution.times});
     residency.commit_write({&range, 1}, execution.space, version, done);
     residency.merge({&range, 1});
+    if (trace::enabled()) [[unlikely]]
+        trace_transfer(storage, StorageRect::of(range), execution.space, execution.space, done, Transferring::writing);
     POLDER_LOG(memory, "storage %llu: fill of [%llu, %llu) on space %u, version %llu",
                static_cast<unsigned long long>(storage.number()), static_cast<unsigned long long>(range.begin),
                static_cast<unsigned long long>(range.end), execution.space.value,

@@ -1,8 +1,8 @@
 // Eviction: what storages have in a full memory goes elsewhere, so that a command finds room.
 //
-// Victims are replicas of any context, never those that the asking command uses, nor mapped ones. What is stale or held
-// elsewhere too is dropped first, then bytes are written back: always the replica whose next use is furthest away. The next
-// use is known for commands that were enqueued and are held back; among the others the least recently used one goes first
+// Victims are replicas of any context, never those that the asking command uses, nor mapped ones. The next use is known for commands
+// that were enqueued and are held back. Replicas without a known use go first: what is stale or held elsewhere too is dropped, then
+// the least recently used one is written back. Then goes the replica whose next use is furthest away
 // (L. A. Belady, "A study of replacement algorithms for a virtual-storage computer", 1966). Bytes go to where
 // the application's memory is, else to the host, else to another device that has room.
 //
@@ -33,6 +33,20 @@ struct Candidate {
     uint64_t last_use = 0;
     size_t found = 0;  // older ones first, as far as that is known
 };
+
+// Those without a known use first: what costs nothing, then the least recently used ones. Of the others, the furthest next use.
+bool goes_first(const Candidate& one, const Candidate& other) {
+    const auto key = [](const Candidate& candidate) {
+        const bool is_known = ~candidate.next_use != 0;
+        return std::tuple{is_known,
+                          is_known ? Cost::none : candidate.cost,
+                          ~candidate.next_use,
+                          candidate.cost,
+                          candidate.last_use,
+                          candidate.found};
+    };
+    return key(one) < key(other);
+}
 
 // The bytes of `range` that only `space` holds.
 SmallVector<ByteRange, 2> only_in(const StorageImpl& storage, ByteRange range, SpaceId space) {
@@ -89,7 +103,8 @@ void add_candidates(StorageImpl& storage, SpaceId space, std::span<const Use> ke
 }  // namespace
 
 std::string Evicted::report() const {
-    return "; evicted " + std::to_string(dropped_bytes) + " bytes, for which " + std::to_string(written_bytes) +
+    return "; moved " + std::to_string(compacted_bytes) + " bytes within the memory, evicted " +
+           std::to_string(dropped_bytes) + " bytes, for which " + std::to_string(written_bytes) +
            " bytes were written back";
 }
 
@@ -104,11 +119,7 @@ uint64_t DomainImpl::evict(const EvictionRequest& request, Evicted& evicted) {
     }
     for (size_t i = 0; i < candidates.size(); ++i)
         candidates[i].found = i;
-    // Furthest next use first; of those without a known one, least recently used first.
-    std::sort(candidates.begin(), candidates.end(), [](const Candidate& one, const Candidate& other) {
-        return std::tuple{one.cost, ~one.next_use, one.last_use, one.found} <
-               std::tuple{other.cost, ~other.next_use, other.last_use, other.found};
-    });
+    std::sort(candidates.begin(), candidates.end(), goes_first);
     const auto is_guarded = [&](const StorageImpl& storage) {
         return request.guards == EvictionRequest::Guards::held &&
                std::ranges::any_of(request.keep, [&](const Use& use) { return use.storage == &storage; });
@@ -159,6 +170,7 @@ uint64_t DomainImpl::evict_replica(const Victim& victim, WriteBack write_back, E
             if (!write_back_range(storage, range, victim.space, *target))
                 return 0;
             evicted.written_bytes += range.size();
+            space(victim.space).shortage().count_written_back(range.size());
         }
         return drop_replicas(victim, evicted);
     }
@@ -192,13 +204,17 @@ uint64_t DomainImpl::drop_replicas(const Victim& victim, Evicted& evicted) {
         bytes += replica.range.size();
         if (replica.block)
             storage.remove_replica(replica);
+        if (trace::enabled()) [[unlikely]]
+            storage.record_event(trace::Kind::evict, replica.range, victim.space);
         POLDER_LOG(memory, "storage %llu: [%llu, %llu) evicted from space %u", llu(storage.number()),
                    llu(replica.range.begin), llu(replica.range.end), victim.space.value);
     }
     if (!replicas.empty() && !replicas[0].block)
         storage.remove_stretch();
-    if (bytes != 0)
+    if (bytes != 0) {
         storage.note_evicted(victim.space);
+        storage.owner().space(victim.space).shortage().count_evicted(bytes);
+    }
     evicted.dropped_bytes += bytes;
     return bytes;
 }
@@ -237,7 +253,8 @@ bool DomainImpl::provide_at_once(StorageImpl& storage, ByteRange range, SpaceId 
         return false;
     const ScopeExit end{[&]() noexcept { storage.end_allocating(space); }};
     const Use use{&storage, range};
-    return add_memory({&use, 1}, space, {LeaseTerms::Consumer::device, nullptr, WhenFull::wait_for_turn}).has_value();
+    const LeaseTerms terms{LeaseTerms::Consumer::device, nullptr, WhenFull::wait_for_turn};
+    return add_memory({&use, 1}, space, terms, Linking::never).has_value();
 }
 
 }  // namespace polder::memory

@@ -110,6 +110,8 @@ Result<void> DomainImpl::ChargedParts::charge(const Wanted& wanted) {
                                                                " bytes, free " + std::to_string(free.value));
     }
     charged_.push_back({&storage, range, ByteCount{SparseMemory::page().round_up(missing)}});
+    if (!storage.stretch()->back(range))
+        return fail(Status::mem_object_allocation_failure, "the system promises no more host memory");
     return {};
 }
 
@@ -136,7 +138,7 @@ void DomainImpl::ChargedParts::arrive() noexcept {
     charged_.clear();
 }
 
-uint64_t DomainImpl::missing_bytes(std::span<const Use> uses, SpaceId space) const {
+uint64_t DomainImpl::missing_bytes(std::span<const Use> uses, SpaceId space, Alignment rounding) const {
     WantedList blocks;
     WantedList parts;
     for (const Use& use : uses)
@@ -144,7 +146,7 @@ uint64_t DomainImpl::missing_bytes(std::span<const Use> uses, SpaceId space) con
     uint64_t bytes = 0;
     for (const WantedList* list : {&blocks, &parts})
         for (const Wanted& wanted : *list)
-            bytes += wanted.growth.range.size();
+            bytes += rounding.round_up(wanted.growth.range.size());
     return bytes;
 }
 
@@ -157,8 +159,13 @@ void DomainImpl::note_growth(const Wanted& wanted, SpaceId space) noexcept {
         shortage.count_returned(wanted.growth.range.size());
 }
 
-Result<void> DomainImpl::add_memory(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms) {
+Result<void> DomainImpl::add_memory(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms,
+                                    Linking linking) {
     POLDER_TRY(reserve_staging(space));
+    if (has_unified_ && linking == Linking::allowed && !is_host_memory(space) &&
+        this->space(space).device()->unified_memory()) [[unlikely]]
+        for (const Use& use : uses)
+            link_if_possible(impl(*use.storage), space);
     WantedList blocks;
     WantedList parts;
     for (const Use& use : uses)
@@ -289,6 +296,8 @@ Result<void> DomainImpl::gather(StorageImpl& storage, const Replica& from, Devic
         lease.after.push_back(moved.written);
         residency.commit_moved(range, from.space, moved.written);
         ledger_.add_gathered(from.space, ByteCount{range.size()});
+        if (trace::enabled()) [[unlikely]]
+            trace_transfer(storage, rect, from.space, from.space, moved.written);
         POLDER_LOG(memory, "storage %llu: [%llu, %llu) gathered in space %u", llu(storage.number()), llu(range.begin),
                    llu(range.end), from.space.value);
     }

@@ -2,7 +2,7 @@
 // submits the command's operation, and commits.
 //
 // Sources: domain.cpp creation and transfers; domain_reserve.cpp reserving memory; domain_growth.cpp adding memory to storages;
-// domain_evict.cpp eviction; domain_launch.cpp kernels; domain_copies.cpp reads, writes, copies and fills; domain_maps.cpp maps
+// storage_link.cpp memory that the host and a device share; domain_compact.cpp and domain_evict.cpp compaction and eviction; domain_launch.cpp kernels; domain_copies.cpp reads, writes, copies and fills; domain_maps.cpp maps
 // and migration.
 #pragma once
 
@@ -13,8 +13,10 @@
 #include "transfer/transfer.h"
 
 #include <base/mutex.h>
+#include <base/thread_number.h>
 #include <memory/domain.h>
 
+#include <array>
 #include <atomic>
 
 namespace polder::memory {
@@ -25,6 +27,7 @@ class Sequence;
 struct Evicted {
     uint64_t dropped_bytes = 0;
     uint64_t written_bytes = 0;
+    uint64_t compacted_bytes = 0;
     // A storage could not be examined because another thread was using it.
     bool is_busy = false;
 
@@ -70,6 +73,25 @@ public:
     [[nodiscard]] SpaceImpl& space(SpaceId id) const { return *mover_.space(id); }
     // For storages that outlive the domain.
     [[nodiscard]] const std::shared_ptr<const SpaceTable>& space_table() const { return space_table_; }
+    [[nodiscard]] ByteCount promised() const override;
+    // Counts the size of a storage, or takes it back.
+    void promise(int64_t bytes) noexcept {
+        const uint32_t thread = thread_number();
+        if (thread < promised_.size() - 1) [[likely]] {  // no other thread writes this part
+            std::atomic<int64_t>& mine = promised_[thread].bytes;
+            mine.store(mine.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+        } else {
+            promised_.back().bytes.fetch_add(bytes, std::memory_order_relaxed);
+        }
+    }
+    // Records a copy, which ends at `done`: Polder's, or a command of the application that reads or writes the storage.
+    enum class Transferring : uint8_t {
+        hidden = 0,
+        reading = polder::trace::commanded | polder::trace::reads,
+        writing = polder::trace::commanded | polder::trace::writes,
+    };
+    static void trace_transfer(const StorageImpl& storage, const StorageRect& rect, SpaceId from, SpaceId to,
+                               driver::Timepoint done, Transferring why = Transferring::hidden);
     // There is more than one memory, so that bytes may go elsewhere.
     [[nodiscard]] bool can_evict() const { return can_evict_; }
 
@@ -94,7 +116,10 @@ private:
     [[nodiscard]] Result<void> reserve_now(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms,
                                            Turn turn = Turn::none);
     // For uses that are sorted by storage and range. Having the allocation guards of the storages.
-    [[nodiscard]] Result<void> add_memory(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms);
+    // `never`: what is evicted from the host needs memory of the device's own.
+    enum class Linking : uint8_t { allowed, never };
+    [[nodiscard]] Result<void> add_memory(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms,
+                                          Linking linking = Linking::allowed);
     void want(const Use& use, SpaceId space, WantedList& blocks, WantedList& parts) const;
     [[nodiscard]] Alignment replica_alignment(SpaceId space) const;
     void want_block(StorageImpl& storage, ByteRange range, SpaceId space, WantedList& blocks) const;
@@ -106,8 +131,8 @@ private:
 
     // With the turn of `space`: evicts other storages where there is no room.
     [[nodiscard]] Result<void> add_memory_evicting(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms);
-    // The bytes of replicas to be made.
-    [[nodiscard]] uint64_t missing_bytes(std::span<const Use> uses, SpaceId space) const;
+    // The bytes of replicas to be made, each rounded up.
+    [[nodiscard]] uint64_t missing_bytes(std::span<const Use> uses, SpaceId space, Alignment rounding = {}) const;
     void note_growth(const Wanted& wanted, SpaceId space) noexcept;
     void note_uses(std::span<const Use> uses, SpaceId space) noexcept;
 
@@ -180,6 +205,22 @@ private:
                                                    Evicted& evicted);
     [[nodiscard]] bool provide_at_once(StorageImpl& storage, ByteRange range, SpaceId space);
 
+    // --- memory that the host and a device share; storage_link.cpp ---
+    void link_if_possible(StorageImpl& storage, SpaceId space);
+    // Before a command or transfer uses `range` in `space`; with the storage's lock.
+    [[nodiscard]] Result<void> own(StorageImpl& storage, ByteRange range, SpaceId space);
+    [[nodiscard]] Result<void> own(std::span<const Use> uses, SpaceId space) {
+        for (const Use& use : uses)
+            POLDER_TRY(own(impl(*use.storage), use.range, space));
+        return {};
+    }
+
+    // --- compaction; domain_compact.cpp ---
+    // Moves replicas so that what `uses` miss has room in one piece; false when that is not possible. With the turn of `space`.
+    bool compact(std::span<const Use> uses, SpaceId space, Evicted& evicted);
+    // Moves a replica of a storage of this domain, which is in `block`, to `lease`.
+    [[nodiscard]] bool move_replica(const Victim& victim, const Block& block, Lease& lease);
+
     // --- transfers; domain.cpp ---
     // A replica that bytes come from.
     struct Source {
@@ -190,9 +231,6 @@ private:
     // prepared for two touches more. `slots` are for staging, or null. Writing waits for `after` as well.
     [[nodiscard]] Result<Moved> transfer(StorageImpl& storage, const StorageRect& rect, const Source& from, SpaceId to,
                                          StagingSlots* slots = nullptr, driver::Timepoint after = {});
-    // Records a copy between two memories, which ends at `done`.
-    static void trace_transfer(const StorageImpl& storage, const StorageRect& rect, SpaceId from, SpaceId to,
-                               driver::Timepoint done);
     // Makes `target` a holder of what is stale of `rect` there. Likewise.
     [[nodiscard]] Result<void> make_resident(StorageImpl& storage, const StorageRect& rect, SpaceId target);
     // A staged transfer of more than one chunk.
@@ -259,8 +297,8 @@ private:
                                                        const StorageRect& to_rect, const Chunk& chunk);
     [[nodiscard]] Result<driver::Timepoint> end_chunks(Copying& copying, const StorageRect& from_rect,
                                                        const StorageRect& to_rect);
-    [[nodiscard]] static driver::Timepoint fill_there(const Execution& execution, StorageImpl& storage, ByteRange range,
-                                                      std::span<const std::byte> pattern);
+    [[nodiscard]] Result<driver::Timepoint> fill_there(const Execution& execution, StorageImpl& storage,
+                                                       ByteRange range, std::span<const std::byte> pattern);
 
     // --- maps and migration; domain_maps.cpp ---
     [[nodiscard]] Result<driver::Timepoint> map_there(Sequence& sequence, StorageImpl& storage, const StorageRect& rect,
@@ -273,10 +311,16 @@ private:
 
     const DomainOptions options_;
     const bool can_evict_;
+    const bool has_unified_;  // a device may share blocks with the host
     const std::shared_ptr<const SpaceTable> space_table_;
     Mover mover_;
     LedgerImpl ledger_;
     std::atomic<uint64_t> announced_{0};
+    // A part for each of the first threads, so that creating storages takes no atomic operation; the last is the others'.
+    struct alignas(64) PromisedBytes {
+        std::atomic<int64_t> bytes{0};
+    };
+    std::array<PromisedBytes, 17> promised_;
     // Devices' memories that storages have been given, as SpaceSet::bits. Written under the mutex.
     std::atomic<uint64_t> spaces_used_{0};
     Mutex staging_mutex_;

@@ -112,6 +112,10 @@ Result<driver::Timepoint> DomainImpl::launch(const Execution& execution, std::sp
             }
             if (this->space(execution.space).shortage().has_begun()) [[unlikely]]
                 note_uses(uses, execution.space);
+            if (has_unified_ && bytes == Bytes::in_place) [[unlikely]] {
+                POLDER_TRY(own(uses, execution.space));
+                static_cast<void>(launch.prepare_in_place());  // there may be more to wait for
+            }
             if (bytes == Bytes::in_place) [[likely]]
                 POLDER_LOG(memory, "kernel on space %u: %zu uses in place", execution.space.value, uses.size());
             else
@@ -160,6 +164,7 @@ Result<void> DomainImpl::prepare_by_plan(LaunchPlan& launch) {
             POLDER_TRY(this->transfer(storage, StorageRect::of(from.range.intersect(transfer.range)),
                                       {from.space, from.base}, target));
     }
+    POLDER_TRY(own(launch.uses, target));
     launch.wait_for_events();
     for (const Use& use : launch.uses)
         impl(*use.storage).residency().user_waits(use.range, target, use.access, launch.waits);

@@ -50,6 +50,7 @@ Result<driver::Timepoint> DomainImpl::map_there(Sequence& sequence, StorageImpl&
     const Prepared prepared{residency, rows, 3};
     if (reads(access_of(access)))
         POLDER_TRY(make_resident(storage, rect, place));
+    POLDER_TRY(own(storage, rect.span(), place));
     for (const ByteRange& row : rows)
         residency.user_waits(row, place, access_of(access), sequence.before());
     const driver::Timepoint done = sequence.finish();
@@ -124,6 +125,7 @@ Result<driver::Timepoint> DomainImpl::migrate_there(Sequence& sequence, std::spa
         const SpaceId place = place_in(storage, target);
         if (content == Content::kept)
             POLDER_TRY(make_resident(storage, StorageRect::of(use.range), place));
+        POLDER_TRY(own(storage, use.range, place));
         storage.residency().user_waits(use.range, place, content == Content::kept ? Access::read : Access::overwrite,
                                        sequence.before());
         next.push_back(next_version(storage.residency(), use.range));

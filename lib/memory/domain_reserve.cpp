@@ -1,7 +1,8 @@
 // Domain: reserving the memory that a command needs.
 //
 // A request that finds room at once goes on beside others. When the memory is full, requests are served in turn
-// (add_memory_evicting): each evicts other storages, then waits for memory that was freed before, then fails.
+// (add_memory_evicting): each moves replicas together where free memory is scattered, evicts other storages, then waits for memory
+// that was freed before, then fails.
 //
 // No lock is held while an allocator is asked: a full memory waits for work in flight, and other threads must go on meanwhile.
 // One thread at a time adds memory to a storage in one space (AllocationGuards).
@@ -123,7 +124,7 @@ Result<MapPin> DomainImpl::reserve_map(Storage& storage, ByteRange range) {
     return add_memory_evicting(sorted.view(), space, terms);
 }
 
-// The steps for a memory that is full: what its allocator can do at once; evict; wait for memory that was freed before; fail.
+// The steps for a memory that is full: what its allocator can do at once; compact; evict; wait for memory that was freed before; fail.
 Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms) {
     retry_now();  // storages that could not end may have memory here
     const AllocationGuards allocating{uses, space};
@@ -139,6 +140,8 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
         next.when_full = WhenFull::wait;
     constexpr int busy_max = 10'000;
     Evicted evicted;
+    if (compact(uses, space, evicted))
+        added = add_memory(uses, space, next);
     int busy = 0;
     bool has_waited = false;
     while (is_full() && can_evict_ && missing_bytes(uses, space) <= most_bytes(memory)) {
@@ -167,7 +170,7 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
     if (!is_full())
         return added;
     std::string report{added.error().detail()};
-    if (evicted.dropped_bytes + evicted.written_bytes != 0)
+    if (evicted.dropped_bytes + evicted.written_bytes + evicted.compacted_bytes != 0)
         report += evicted.report();
     return fail(Status::mem_object_allocation_failure, std::move(report));
 }

@@ -30,10 +30,15 @@ Result<Ref<Storage>> Storage::create(Domain& domain, ByteCount size, const Stora
         std::memcpy(storage->base(host_space, {0, size.value}).host(), options.initial_contents, size.value);
         storage->write_initially(host_space);
     }
+    if (trace::enabled() && (options.application_memory || options.initial_contents)) [[unlikely]]
+        DomainImpl::trace_transfer(*storage, StorageRect::of({0, size.value}), storage->map_place(),
+                                   storage->map_place(), {}, DomainImpl::Transferring::writing);
     return Ref<Storage>{std::move(storage)};
 }
 
-StorageImpl::StorageImpl(DomainImpl& domain, ByteCount size) : domain_(domain), residency_(size) {}
+StorageImpl::StorageImpl(DomainImpl& domain, ByteCount size) : domain_(domain), residency_(size) {
+    domain_.promise(static_cast<int64_t>(size.value));
+}
 
 Domain& StorageImpl::domain() const { return domain_; }
 
@@ -206,6 +211,7 @@ StorageImpl::~StorageImpl() {
 void StorageImpl::operator delete(StorageImpl* storage, std::destroying_delete_t) noexcept {
     if (trace::enabled()) [[unlikely]]
         storage->record_event(trace::Kind::storage_destroy, {});
+    storage->domain_.promise(-static_cast<int64_t>(storage->size().value));
     if (storage->resident_link_.is_listed)
         Residents::remove(*storage);
     if (storage->try_to_end()) [[likely]] {
@@ -233,6 +239,9 @@ bool StorageImpl::try_to_end() noexcept {
     if (replicas_.empty() && !stretch_ && !destroyed_.function) [[likely]]  // never used
         return true;
     try {
+        // The next owner of the block finds it with the host.
+        if (linked_ && !spaces_)
+            static_cast<void>(own({0, size().value}, host_space));
         WaitList all;
         if (destroyed_.function)
             residency_.all_waits(all);
@@ -255,6 +264,8 @@ bool StorageImpl::try_to_end() noexcept {
 Timepoints StorageImpl::uses_of(ByteRange range, SpaceId space) const {
     WaitList waits;
     residency_.all_waits(range, space, waits);
+    if (linked_ && space.is_host())
+        residency_.all_waits(range, linked_->space, waits);
     Timepoints uses;
     uses.append(waits.view());
     return uses;

@@ -80,7 +80,12 @@ public:
     [[nodiscard]] bool is_pinned(SpaceId space) const {
         return (pinned_spaces_.load(std::memory_order_relaxed) >> space.value) & 1;
     }
-    void pin(SpaceId space) { pinned_spaces_.fetch_or(SpaceSet{space}.bits, std::memory_order_relaxed); }
+    // Returns whether it was pinned before.
+    bool pin(SpaceId space) {
+        const uint64_t bit = SpaceSet{space}.bits;
+        return (pinned_spaces_.fetch_or(bit, std::memory_order_relaxed) & bit) != 0;
+    }
+    void unpin(SpaceId space) { pinned_spaces_.fetch_and(~SpaceSet{space}.bits, std::memory_order_relaxed); }
     // For all of its bytes, in one piece.
     [[nodiscard]] bool has_all(SpaceId space) const {
         return (whole_spaces_.load(std::memory_order_acquire) >> space.value) & 1;
@@ -131,12 +136,36 @@ public:
     // Gives back all parts of the stretch, and the stretch.
     void remove_stretch() noexcept;
     void add_application_memory(std::byte* memory);
+
+    // --- a block that the host and one device share (storage_link.cpp); with the lock ---
+    [[nodiscard]] bool is_linked() const { return linked_ != nullptr; }
+    // Whether the replica in `space` is the host's block.
+    [[nodiscard]] bool is_linked_to(SpaceId space) const { return linked_ && linked_->space == space; }
+    // The whole storage has pinned host memory, and none in `space`.
+    void link(SpaceId space);
+    // How often the owner of a range has changed.
+    struct OwnerChanges {
+        uint32_t to_host = 0;
+        uint32_t to_device = 0;
+    };
+    // Makes `space` the owner of `range`, behind everything that uses it in the other space. Nothing to do when `space` is neither the
+    // host's nor the device's, or no block is shared.
+    [[nodiscard]] Result<OwnerChanges> own(ByteRange range, SpaceId space);
+    void count_owner_changes(const OwnerChanges& changes) const;
     void write_initially(SpaceId space) {
         const ByteRange all{0, size().value};
         residency_.commit_write({&all, 1}, space, Version{1}, {});  // all: nothing to prepare
     }
 
 private:
+    struct Owner {
+        SpaceId space;
+        bool absorb(const Owner& next) { return space == next.space; }
+    };
+    struct Linked {
+        SpaceId space;  // of the device
+        RangeMap<Owner> owners;
+    };
     bool exchange_evicted(SpaceId space, bool is_evicted) {
         const uint64_t bit = SpaceSet{space}.bits;
         const uint64_t before = is_evicted ? evicted_spaces_.fetch_or(bit, std::memory_order_relaxed)
@@ -162,6 +191,7 @@ private:
     Residency residency_;
     Replicas replicas_;
     std::unique_ptr<Stretch> stretch_;
+    std::unique_ptr<Linked> linked_;
     std::atomic<uint64_t> replica_spaces_{0};  // as SpaceSet::bits
     std::atomic<uint64_t> whole_spaces_{0};  // likewise
     std::atomic<uint64_t> allocating_{0};  // likewise

@@ -68,7 +68,7 @@ constexpr Extension extension_table[] = {
     {"cl_khr_suggested_local_work_size", v1, both, "Asks which work-group size a launch without one gets."},
     {"cl_khr_throttle_hints", v1, both, "How much power a queue's commands may take; all run alike."},
     {"cl_khr_work_group_uniform_arithmetic", v1, both, "Products, bitwise and logical operations over a work-group."},
-    {"cl_polder_memory_statistics", CL_MAKE_VERSION(2, 0, 0), both, "Where a context's bytes are, which were moved between memories, what the allocators count."},
+    {"cl_polder_memory_statistics", CL_MAKE_VERSION(3, 0, 0), both, "Where a context's bytes are, which were moved between memories, what the allocators count."},
 };
 
 constexpr Feature feature_table[] = {

@@ -16,6 +16,7 @@ protected:
         find(spaces, "clGetMemorySpacesPOLDER");
         find(reset, "clResetMemoryPeaksPOLDER");
         find(trim, "clTrimMemoryPOLDER");
+        find(budgets, "clGetMemoryBudgetsPOLDER");
     }
     template <class Function>
     void find(Function& function, const char* name) {
@@ -42,9 +43,10 @@ protected:
     clGetMemorySpacesPOLDER_fn spaces = nullptr;
     clResetMemoryPeaksPOLDER_fn reset = nullptr;
     clTrimMemoryPOLDER_fn trim = nullptr;
+    clGetMemoryBudgetsPOLDER_fn budgets = nullptr;
 };
 
-TEST_F(MemoryStatistics, VersionIsTwo) {
+TEST_F(MemoryStatistics, VersionIsThree) {
     size_t size = 0;
     ASSERT_EQ(clGetPlatformInfo(platform(), CL_PLATFORM_EXTENSIONS_WITH_VERSION, 0, nullptr, &size), CL_SUCCESS);
     std::vector<cl_name_version> extensions(size / sizeof(cl_name_version));
@@ -138,6 +140,41 @@ TEST_F(MemoryStatistics, PeaksAreResetApart) {
     EXPECT_EQ(last().reserved_peak_bytes, before.reserved_peak_bytes);
     ASSERT_EQ(reset(context, CL_MEMORY_SPACE_ALL_POLDER, CL_MEMORY_PEAK_RESERVED_POLDER), CL_SUCCESS);
     EXPECT_EQ(last().reserved_peak_bytes, last().reserved_bytes);
+}
+
+TEST_F(MemoryStatistics, BudgetsRefuseBadArguments) {
+    cl_memory_budget_polder entry;
+    cl_uint count = 0;
+    EXPECT_EQ(budgets(nullptr, 1, &entry, nullptr), CL_INVALID_CONTEXT);
+    EXPECT_EQ(budgets(context, 0, &entry, &count), CL_INVALID_VALUE);
+    EXPECT_EQ(budgets(context, 1, nullptr, &count), CL_INVALID_VALUE);
+    EXPECT_EQ(budgets(context, 0, nullptr, nullptr), CL_INVALID_VALUE);
+}
+
+TEST_F(MemoryStatistics, BudgetsFollowABuffer) {
+    constexpr size_t bytes = size_t{8} << 20;
+    const auto last_budget = [&] {
+        cl_uint count = 0;
+        EXPECT_EQ(budgets(context, 0, nullptr, &count), CL_SUCCESS);
+        std::vector<cl_memory_budget_polder> entries(count);
+        EXPECT_EQ(budgets(context, count, entries.data(), nullptr), CL_SUCCESS);
+        return entries.back();
+    };
+    const cl_memory_budget_polder before = last_budget();
+    EXPECT_LE(before.limit_bytes, before.total_bytes);
+    EXPECT_LE(before.used_by_others_bytes, before.total_bytes);
+    {
+        const OwnedMem buffer = make_buffer(bytes);
+        EXPECT_EQ(last_budget().promised_bytes, before.promised_bytes + bytes);
+        EXPECT_EQ(last_budget().committed_bytes, before.committed_bytes) << "without memory until it is used";
+        use(buffer, bytes);
+        const cl_memory_budget_polder now = last_budget();
+        EXPECT_GE(now.committed_bytes, before.committed_bytes + bytes);
+        EXPECT_GE(now.resident_bytes, bytes) << "the bytes were written";
+        EXPECT_LE(now.available_bytes + bytes, now.total_bytes);
+    }
+    EXPECT_EQ(last_budget().promised_bytes, before.promised_bytes);
+    EXPECT_EQ(last_budget().committed_bytes, before.committed_bytes);
 }
 
 TEST_F(MemoryStatistics, TrimmingGivesUnusedMemoryBack) {

@@ -202,6 +202,7 @@ constexpr const char* function_names[] = {"clBuildProgram",
                                           "clGetMemorySpacesPOLDER",
                                           "clGetMemoryTransfersPOLDER",
                                           "clGetMemoryStatisticsPOLDER",
+                                          "clGetMemoryBudgetsPOLDER",
                                           "clResetMemoryPeaksPOLDER",
                                           "clTrimMemoryPOLDER"};
 

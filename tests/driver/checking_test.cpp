@@ -78,6 +78,21 @@ TEST_F(CheckingDriverDeathTest, MemoryThatIsReleasedTwice) {
     EXPECT_DEATH(device_->release_memory(more), "release_memory of memory that was not reserved");
 }
 
+TEST_F(CheckingDriverDeathTest, VirtualMemoryThatIsUsedWrongly) {
+    driver::VirtualMemory& memory = *device_->virtual_memory();
+    const uint64_t page = memory.page().value;
+    const DeviceAddress base = *memory.reserve_addresses(ByteCount{4 * page});
+    ASSERT_TRUE(memory.commit({base, 2 * page}));
+    EXPECT_DEATH(static_cast<void>(memory.commit({base.plus(page), 2 * page})), "commit of addresses that have memory");
+    EXPECT_DEATH(static_cast<void>(memory.commit({base.plus(3 * page), 2 * page})), "that were not reserved");
+    EXPECT_DEATH(memory.decommit({base.plus(page), 2 * page}), "decommit of addresses that have no memory");
+    EXPECT_DEATH(memory.release_addresses({base, 4 * page}), "release_addresses of committed addresses");
+    const std::byte zero{};
+    EXPECT_DEATH(static_cast<void>(queue_->fill({base.plus(2 * page), 1, {&zero, 1}}, {})), "");
+    memory.decommit({base, 2 * page});
+    memory.release_addresses({base, 4 * page});
+}
+
 TEST_F(CheckingDriverDeathTest, AQueueThatIsDestroyedWhileItHasWork) {
     EXPECT_DEATH(
         {
@@ -92,7 +107,8 @@ TEST_F(CheckingDriverDeathTest, AQueueThatIsDestroyedWhileItHasWork) {
 
 INSTANTIATE_TEST_SUITE_P(Checked, DriverConformance,
                          testing::Values(DriverUnderTest{"cpu", make_cpu, ""},
-                                         DriverUnderTest{"discrete", make_discrete, "memory=128M"}),
+                                         DriverUnderTest{"discrete", make_discrete, "memory=128M"},
+                                         DriverUnderTest{"mapped", make_discrete, "memory=64M,unified=mapped"}),
                          testing::PrintToStringParamName());
 
 }  // namespace polder::conformance

@@ -1,4 +1,4 @@
-// The discrete driver in the conformance suite: with a link that takes no time, and with a slow one.
+// The discrete driver in the conformance suite: with a link that takes no time, with a slow one, and with unified memory.
 #include "conformance.h"
 
 #include <devices/drivers.h>
@@ -13,11 +13,12 @@ std::unique_ptr<driver::Driver> make() {
     return nullptr;
 }
 
-} // namespace
+}  // namespace
 
 INSTANTIATE_TEST_SUITE_P(Discrete, DriverConformance,
                          testing::Values(DriverUnderTest{"discrete", make, "memory=128M"},
-                                         DriverUnderTest{"slow", make, "memory=64M,bandwidth=2G,latency=20us"}),
+                                         DriverUnderTest{"slow", make, "memory=64M,bandwidth=2G,latency=20us"},
+                                         DriverUnderTest{"mapped", make, "memory=64M,unified=mapped"}),
                          testing::PrintToStringParamName());
 
-} // namespace polder::conformance
+}  // namespace polder::conformance

@@ -5,6 +5,7 @@ trace_test.py POLDER_MEMORY PROGRAM
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,7 +25,8 @@ def check_replay(trace):
     decisions = [re.findall(r"\b[0-9a-f]{16}\b", text) for text in (first, second)]
     assert decisions[0] and decisions[0] == decisions[1], first
     assert "(as recorded)" in first and "bucket" in first and "caching" in first, first
-    rows = [line.split() for line in first.splitlines()[1:]]
+    rows = [line.split() for line in first.split("\n\n")[0].splitlines()[1:]]
+    assert first.count("optimum") == 1 and first.count("ratio") == 1, first
     assert all(float(re.search(r"([\d.]+)%", " ".join(row)).group(1)) <= 100 for row in rows), first
     small = run(tool, "replay", trace, "--policy=bufalloc", "--memory=64K", "--fixed")
     assert small.count("bufalloc") >= 1, small
@@ -58,7 +60,21 @@ def check_page(text):
     assert not re.search(r"(src|href)\s*=|https?://|@import", text), "the page loads something"
 
 
-with tempfile.TemporaryDirectory() as folder:
+def check_in_browser(page):
+    """The page's script runs to its end. Only where Chromium is installed."""
+    browser = shutil.which("chromium")
+    if not browser:
+        print("no chromium: the page was not opened")
+        return
+    done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
+                           "--user-data-dir=" + page + ".profile", "--virtual-time-budget=10000", "--dump-dom",
+                           "file://" + page], capture_output=True, text=True, timeout=240)
+    assert "Uncaught" not in done.stderr, [line for line in done.stderr.splitlines() if "Uncaught" in line]
+    assert re.search(r"process \d+, \d+ events", done.stdout), done.stdout[-500:]
+    assert "storage " in done.stdout.split('id="holders"')[1].split("</table>")[0], "no holders are listed"
+
+
+with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     trace = os.path.join(folder, "trace")
     done = subprocess.run([program], capture_output=True, text=True, timeout=300,
                           env={**os.environ, "POLDER_TRACE": trace})
@@ -68,6 +84,7 @@ with tempfile.TemporaryDirectory() as folder:
     check_pytorch(run(tool, "view", trace, "--format=pytorch"))
     check_page(run(tool, "view", trace))
     run(tool, "view", trace, "--output=" + os.path.join(folder, "page.html"))
+    check_in_browser(os.path.join(folder, "page.html"))
     run(tool, "view", trace, "--format=other", code=2)
     run(tool, "replay", trace, "--policy=nothing", code=2)
     run(tool, "replay", trace, "--memory=many", code=2)

@@ -120,6 +120,26 @@ TEST(BucketAllocator, ClearGivesAllFreeSlabsBack_AndKeepsTheOthers) {
     fixture.pool->free(kept, {});
 }
 
+TEST(BucketAllocator, PersistentBlocksStayUntilTheirMemoryIsNeeded) {
+    AllocationPolicy policy;
+    policy.persistent = true;
+    policy.max_bytes = ByteCount{1 * MiB};  // does not bound them
+    BucketFixture fixture{policy, {.capacity = 16 * MiB}};
+    const Block one = fixture.take(8 * MiB);
+    fixture.pool->free(one, {});
+    fixture.pool->trim();
+    EXPECT_EQ(fixture.source->releases, 0);
+    const Block again = fixture.take(8 * MiB);
+    EXPECT_EQ(again.address, one.address);
+    fixture.pool->free(again, {});
+    EXPECT_EQ(fixture.source->reserves, 1);
+    fixture.pool->free(fixture.take(16 * MiB), {});  // needs all of the memory
+    EXPECT_EQ(fixture.source->releases, 1);
+    fixture.pool->clear();
+    EXPECT_EQ(fixture.source->releases, 2);
+    EXPECT_TRUE(fixture.pool->validate());
+}
+
 TEST(BucketAllocator, FullMemoryGivesALargerBlockRatherThanNone) {
     BucketFixture fixture{{}, {.capacity = 16 * MiB}};
     const Block large = fixture.take(8 * MiB);

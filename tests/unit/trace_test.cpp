@@ -147,6 +147,48 @@ TEST_F(Trace, KilledProcessLeavesWhatItHasRecorded) {
     EXPECT_EQ(read().events.size(), 2000u);
 }
 
+// As a process leaves it that is killed after a chunk was copied and before it was begun anew, or while it was copied.
+TEST_F(Trace, AChunkThatIsThereTwiceIsReadOnce) {
+    ASSERT_TRUE(memory::trace::begin(path));
+    for (uint64_t i = 0; i < 3000; ++i)
+        record_number(i);
+    memory::trace::end();
+    std::string file;
+    {
+        std::ifstream in(path, std::ios::binary);
+        file.assign(std::istreambuf_iterator<char>(in), {});
+    }
+    constexpr size_t chunk = 64 << 10;
+    const std::string open = file.substr(chunk, chunk);  // the first is the one that stays mapped
+    for (const size_t copied : {chunk, chunk / 2, size_t{4096}}) {
+        std::string more = open.substr(0, copied);
+        more.resize(chunk);
+        std::ofstream(path, std::ios::binary) << file << more;
+        const TraceFile trace = read();
+        ASSERT_EQ(trace.events.size(), 3000u) << copied;
+        for (uint64_t i = 0; i < 3000; ++i)
+            ASSERT_EQ(trace.events[i].event.storage, i);
+    }
+}
+
+TEST_F(Trace, AThreadThatEndsLeavesNoMapping) {
+    const auto mappings = [&] {
+        std::ifstream maps("/proc/self/maps");
+        size_t count = 0;
+        for (std::string line; std::getline(maps, line);)
+            count += line.find(path) != std::string::npos;
+        return count;
+    };
+    ASSERT_TRUE(memory::trace::begin(path));
+    std::thread([&] {
+        record_number(1);
+        EXPECT_EQ(mappings(), 1u);
+    }).join();
+    EXPECT_EQ(mappings(), 0u);
+    memory::trace::end();
+    EXPECT_EQ(read().events.size(), 1u);
+}
+
 TEST_F(Trace, ChildOfAForkRecordsNothing) {
     ASSERT_TRUE(memory::trace::begin(path));
     record_number(1);

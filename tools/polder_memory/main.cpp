@@ -1,5 +1,6 @@
 // polder-memory: replays and shows traces of the memory layer (POLDER_TRACE). See doc/trace.md.
 #include "exports.h"
+#include "trace/optimum.h"
 #include "trace/replay.h"
 
 #include <base/options.h>
@@ -92,6 +93,18 @@ void print_row(const char* policy, const trace::ReplayOfSpace& row) {
     std::printf("\n");
 }
 
+// What crossed the links, against what had to.
+void print_moves(const std::vector<trace::MovesOfSpace>& moves) {
+    if (moves.empty())
+        return;
+    std::printf("\n%-5s %12s %12s %8s %14s %14s %6s\n", "space", "memory", "buffers", "launches", "moved", "optimum",
+                "ratio");
+    for (const trace::MovesOfSpace& row : moves)
+        std::printf("%-5u %12s %12s %8" PRIu64 " %14s %14s %6.2f\n", row.space, mebibytes(row.memory_bytes).c_str(),
+                    mebibytes(row.used_bytes).c_str(), row.launches, mebibytes(row.moved_bytes).c_str(),
+                    mebibytes(row.optimum_bytes).c_str(), row.ratio());
+}
+
 int replay(const trace::TraceFile& file, Arguments& arguments) {
     if (arguments.policies.empty())
         arguments.policies = {"bufalloc", "caching", "caching,expandable_segments:True", "bucket"};
@@ -108,6 +121,7 @@ int replay(const trace::TraceFile& file, Arguments& arguments) {
         for (const trace::ReplayOfSpace& row : trace::replay(file, arguments.replay))
             print_row(name.c_str(), row);
     }
+    print_moves(trace::compare_with_optimum(file, arguments.replay.memory));
     return 0;
 }
 

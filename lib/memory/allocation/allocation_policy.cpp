@@ -92,13 +92,19 @@ bool parse_threshold(AllocationPolicy& policy, std::string_view text) {
     return true;
 }
 
-bool parse_expandable(AllocationPolicy& policy, std::string_view text) {
+bool parse_flag(bool& flag, std::string_view text) {
     const bool on = text == "True" || text == "true" || text == "1";
     if (!on && text != "False" && text != "false" && text != "0")
         return false;
-    policy.expandable_segments = on;
+    flag = on;
     return true;
 }
+
+bool parse_expandable(AllocationPolicy& policy, std::string_view text) {
+    return parse_flag(policy.expandable_segments, text);
+}
+
+bool parse_persistent(AllocationPolicy& policy, std::string_view text) { return parse_flag(policy.persistent, text); }
 
 bool parse_max_bytes(AllocationPolicy& policy, std::string_view text) {
     const auto bytes = options::parse_bytes(text);
@@ -119,6 +125,7 @@ constexpr Key keys[] = {
     {"garbage_collection_threshold", "a number between 0 and 1", parse_threshold},
     {"expandable_segments", "True or False", parse_expandable},
     {"max_bytes", "bytes, such as 512M", parse_max_bytes},
+    {"persistent", "True or False", parse_persistent},
 };
 
 const Key* find_key(std::string_view name) {

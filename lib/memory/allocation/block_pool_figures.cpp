@@ -87,6 +87,21 @@ ByteCount BlockPool::free_bytes() const {
     return ByteCount{std::min(in_pool + available, limit_ - std::min(limit_, live_bytes_))};
 }
 
+ByteCount BlockPool::resident() const {
+    std::vector<driver::Memory> regions;
+    uint64_t bytes = 0;
+    {
+        Lock lock(mutex_);
+        for (const auto& region : regions_)
+            if (region)
+                regions.push_back(region->memory);
+        bytes = charged_bytes_;
+    }
+    for (const driver::Memory& region : regions)
+        bytes += source_->resident(region).value;
+    return ByteCount{bytes};
+}
+
 std::string BlockPool::report(const Request& request, const Ladder& ladder) const {
     const Statistics now = statistics();
     const uint64_t limit_bytes = limit().value;

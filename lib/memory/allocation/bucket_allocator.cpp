@@ -18,6 +18,8 @@ constexpr uint64_t slab_bytes_min = uint64_t{1} << 20;
 constexpr uint32_t drained_at_most = 32;
 
 uint64_t bound_of(const AllocationPolicy& policy, const RegionSource& source, const AllocatorOptions& options) {
+    if (policy.persistent)
+        return AllocationPolicy::unlimited;
     if (policy.max_bytes)
         return policy.max_bytes->value;
     return source.discards() ? options.cache_max.value : AllocationPolicy::unlimited;
@@ -27,7 +29,8 @@ uint64_t bound_of(const AllocationPolicy& policy, const RegionSource& source, co
 
 BucketAllocator::BucketAllocator(std::unique_ptr<RegionSource> source, const AllocationPolicy& policy,
                                  const AllocatorOptions& options)
-    : TurnAllocator(std::move(source), options), max_bytes_(bound_of(policy, *source_, options)) {
+    : TurnAllocator(std::move(source), options), max_bytes_(bound_of(policy, *source_, options)),
+      is_persistent_(policy.persistent) {
     for (uint32_t number = 0; number < bucket_count; ++number)
         buckets_[number].number = number;
 }
@@ -358,6 +361,13 @@ uint64_t BucketAllocator::give_back_beyond(uint64_t kept) noexcept {
         bytes += memory.size;
     }
     return bytes;
+}
+
+void BucketAllocator::trim() {
+    if (is_persistent_)
+        drain();
+    else
+        clear();
 }
 
 void BucketAllocator::clear() {

@@ -18,8 +18,9 @@ constexpr uint64_t large_growth_bytes = 20 * MiB;
 // ---- growing ----
 
 bool CachingAllocator::grow(const Request& request, GrowBy by, Ladder& ladder, Lease& leased) {
-    if (policy_.expandable_segments && source_->growable())
-        return grow_in_place(request, ladder, leased);
+    // Without addresses for one more segment that grows, others are made.
+    if (policy_.expandable_segments && source_->growable() && grow_in_place(request, ladder, leased))
+        return true;
     const uint64_t rounded = round_size(request.asked.value);
     const uint64_t bytes = by == GrowBy::segment ? segment_size(rounded) : rounded;
     if (grow_by(bytes, request, ladder, leased))

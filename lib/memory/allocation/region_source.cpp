@@ -1,12 +1,11 @@
 // Host memory is mapped with mmap and without a reservation of swap space, aligned for large pages. Device memory comes from the driver.
+#include "system_memory.h"
+
 #include <memory/region_source.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <string_view>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -22,22 +21,6 @@ constexpr uint64_t large_block_bytes = 8 * MiB;
 uint64_t page_bytes() {
     static const uint64_t bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     return bytes;
-}
-
-// MemAvailable of /proc/meminfo in bytes; 0 when it cannot be read.
-uint64_t available_bytes() {
-    std::FILE* file = std::fopen("/proc/meminfo", "re");
-    if (file == nullptr)
-        return 0;
-    constexpr std::string_view label = "MemAvailable:";
-    char line[256];
-    uint64_t kibibytes = 0;
-    while (kibibytes == 0 && std::fgets(line, sizeof line, file) != nullptr) {
-        if (std::string_view(line).starts_with(label))
-            kibibytes = std::strtoull(line + label.size(), nullptr, 10);
-    }
-    std::fclose(file);
-    return kibibytes * 1024;
 }
 
 }  // namespace
@@ -68,8 +51,8 @@ ByteCount HostRegionSource::preferred_size(ByteCount needed, ByteCount reserved)
 }
 
 ByteCount HostRegionSource::available() const {
-    const uint64_t available = available_bytes();
-    return available != 0 ? ByteCount{available} : total();
+    const SystemMemory now = SystemMemory::now();
+    return now.available.value != 0 ? now.usable() : total();
 }
 
 void HostRegionSource::discard(driver::Memory range) {
@@ -85,6 +68,22 @@ void HostRegionSource::prepare(driver::Memory range) {
     const uint64_t end = (range.address.value + range.size) & ~(huge_page.value - 1);
     if (begin < end && end - begin >= large_block_bytes - huge_page.value)
         madvise(DeviceAddress{begin}.host(), end - begin, MADV_HUGEPAGE);  // advice: may fail
+}
+
+// The system lists the pages of a range, one byte for each.
+ByteCount HostRegionSource::resident(driver::Memory range) const {
+    unsigned char pages[4096];
+    const uint64_t part_bytes = sizeof pages * page_bytes();
+    uint64_t resident = 0;
+    for (uint64_t done = 0; done < range.size; done += part_bytes) {
+        const uint64_t bytes = std::min(part_bytes, range.size - done);
+        if (mincore(range.address.plus(done).host(), bytes, pages) != 0)
+            continue;  // released meanwhile
+        const uint64_t count = (bytes + page_bytes() - 1) / page_bytes();
+        for (uint64_t page = 0; page < count; ++page)
+            resident += (pages[page] & 1) * page_bytes();
+    }
+    return ByteCount{resident};
 }
 
 ByteCount HostRegionSource::total() {

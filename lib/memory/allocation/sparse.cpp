@@ -2,6 +2,8 @@
 // when it is first used. A released stretch waits until the commands that use it are complete, then its pages are unmapped.
 #include "sparse.h"
 
+#include "system_memory.h"
+
 #include <base/log.h>
 
 #include <algorithm>
@@ -28,13 +30,22 @@ Alignment SparseMemory::page() {
 
 Result<std::unique_ptr<Stretch>> Stretch::reserve(ByteCount size) {
     const uint64_t bytes = SparseMemory::page().round_up(size.value);
-    void* const mapped = bytes < size.value ? MAP_FAILED
-                                            : mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const mapped = bytes < size.value
+                             ? MAP_FAILED
+                             : mmap(nullptr, bytes, SystemMemory::promises_count() ? PROT_NONE : PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped == MAP_FAILED)
         return fail(Status::mem_object_allocation_failure, "no addresses for " + std::to_string(size.value) +
                                                                " bytes of host memory: " + std::strerror(errno));
     return std::unique_ptr<Stretch>(new Stretch(DeviceAddress::of(mapped), bytes));
+}
+
+bool Stretch::back(ByteRange part) const {
+    if (!SystemMemory::promises_count())
+        return true;
+    const uint64_t begin = part.begin & ~(SparseMemory::page().value - 1);
+    const uint64_t end = std::min(size_, SparseMemory::page().round_up(part.end));
+    return mprotect(address_.plus(begin).host(), end - begin, PROT_READ | PROT_WRITE) == 0;
 }
 
 Stretch::~Stretch() { munmap(address_.host(), size_); }

@@ -28,6 +28,8 @@ public:
     Stretch& operator=(const Stretch&) = delete;
 
     [[nodiscard]] DeviceAddress address() const { return address_; }
+    // Before `part` is used for the first time: memory that the system counts, where it counts promises. False: there is none.
+    [[nodiscard]] bool back(ByteRange part) const;
     // Chooses large pages for a large part that is about to be used whole.
     void prepare(ByteRange part) const;
 

@@ -54,7 +54,7 @@ void Residency::all_waits(ByteRange range, WaitList& waits) const {
 void Residency::commit_transfer(std::span<const ByteRange> ranges, const Transferred& transfer) noexcept {
     map_.apply(ranges, [&](ByteRange, RangeState& state) {
         assert(state.holders.contains(transfer.from));
-        state.holders.insert(transfer.to);
+        state.holders.bits |= holders_after(transfer.to).bits;
         // The transfer has waited for everything that touched the target's bytes.
         state.touches.clear(transfer.to);
         state.touches.add(transfer.to, TouchKind::hidden_write, transfer.written);
@@ -76,7 +76,7 @@ void Residency::commit_read_of_pieces(std::span<const ByteRange> ranges, SpaceId
 
 void Residency::commit_write_of_pieces(std::span<const ByteRange> ranges, SpaceId space, Version next,
                                        driver::Timepoint done) noexcept {
-    map_.apply(ranges, [&](ByteRange, RangeState& state) { state.write(space, next, done); });
+    map_.apply(ranges, [&](ByteRange, RangeState& state) { state.write(space, holders_after(space), next, done); });
 }
 
 void Residency::merge_pieces(std::span<const ByteRange> ranges) noexcept {
@@ -103,6 +103,14 @@ void Residency::drop(ByteRange range, SpaceId space) noexcept {
     map_.apply(range, [&](ByteRange, RangeState& state) {
         assert(!(state.holders == SpaceSet{space}));
         state.holders.erase(space);
+    });
+}
+
+void Residency::link(SpaceSet both) noexcept {
+    linked_ = both;
+    map_.sweep([&](ByteRange, RangeState& state) {
+        if ((state.holders.bits & both.bits) != 0)
+            state.holders.bits |= both.bits;
     });
 }
 

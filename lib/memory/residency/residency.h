@@ -32,9 +32,10 @@ struct RangeState {
         return true;
     }
     // A user's operation writes in `space`. Uses of one command may overlap; the version then grows once.
-    void write(SpaceId space, Version next, driver::Timepoint done) noexcept {
+    // Afterwards only `to` holds it, which contains `space`.
+    void write(SpaceId space, SpaceSet to, Version next, driver::Timepoint done) noexcept {
         version = std::max(version, next);
-        holders = SpaceSet{space};
+        holders = to;
         touches.add(space, TouchKind::user_write, done);
     }
     // Forgets the touches that are complete. The target of a failed transfer is no holder, unless it became the only
@@ -117,7 +118,7 @@ public:
     // A user's operation that writes in `space`: the bytes become `next`, held there alone.
     void commit_write(std::span<const ByteRange> ranges, SpaceId space, Version next, driver::Timepoint done) noexcept {
         if (RangeState* const state = only(ranges)) [[likely]]
-            state->write(space, next, done);
+            state->write(space, holders_after(space), next, done);
         else
             commit_write_of_pieces(ranges, space, next, done);
     }
@@ -136,9 +137,15 @@ public:
 
     // `space` holds nothing of the prepared `range` any more. Only when it is the only holder of no part of it.
     void drop(ByteRange range, SpaceId space) noexcept;
+    // Two spaces whose replicas are one block: from now on both hold what one of them holds.
+    void link(SpaceSet both) noexcept;
     [[nodiscard]] bool validate() const;
 
 private:
+    // Who holds bytes that were written in `space`.
+    [[nodiscard]] SpaceSet holders_after(SpaceId space) const {
+        return linked_.contains(space) ? linked_ : SpaceSet{space};
+    }
     // A command that uses a whole storage of one piece is the common case, and is decided inline.
     [[nodiscard]] RangeState* only(std::span<const ByteRange> ranges) {
         return ranges.size() == 1 ? map_.only(ranges.front()) : nullptr;
@@ -171,6 +178,7 @@ private:
 
     RangeMap<RangeState> map_;
     size_t sweep_at_ = 64;
+    SpaceSet linked_;
 };
 
 }  // namespace polder::memory

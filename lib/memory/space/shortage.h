@@ -1,4 +1,4 @@
-// Shortage: what one memory space remembers from when storages were first evicted from it.
+// Shortage: what one memory space remembers from when storages were first evicted from it, and what was done for lack of room.
 //
 // Until then the uses of memory are not recorded, so that commands take no longer. Any thread.
 #pragma once
@@ -23,12 +23,39 @@ public:
     // is used for.
     void count_returned(uint64_t bytes);
 
+    void count_compacted(uint64_t bytes) {
+        compactions_.fetch_add(1, std::memory_order_relaxed);
+        compacted_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    }
+    void count_evicted(uint64_t bytes) { evicted_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
+    void count_written_back(uint64_t bytes) { written_back_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
+    void count_owner_changes(uint32_t to_host, uint32_t to_device) {
+        maps_.fetch_add(to_host, std::memory_order_relaxed);
+        unmaps_.fetch_add(to_device, std::memory_order_relaxed);
+    }
+    [[nodiscard]] SpaceActivity activity() const {
+        constexpr auto order = std::memory_order_relaxed;
+        return {compactions_.load(order),
+                ByteCount{compacted_bytes_.load(order)},
+                ByteCount{evicted_bytes_.load(order)},
+                ByteCount{written_back_bytes_.load(order)},
+                ByteCount{returned_bytes_.load(order)},
+                maps_.load(order),
+                unmaps_.load(order)};
+    }
+
 private:
     const Space& space_;
     std::atomic<bool> has_begun_{false};
     std::atomic<uint64_t> uses_{0};
     std::atomic<uint64_t> returned_bytes_{0};
     std::atomic<bool> is_reported_{false};
+    std::atomic<uint64_t> compactions_{0};
+    std::atomic<uint64_t> compacted_bytes_{0};
+    std::atomic<uint64_t> evicted_bytes_{0};
+    std::atomic<uint64_t> written_back_bytes_{0};
+    std::atomic<uint64_t> maps_{0};
+    std::atomic<uint64_t> unmaps_{0};
 };
 
 }  // namespace polder::memory

@@ -1,6 +1,9 @@
+#include "allocation/system_memory.h"
 #include "space_impl.h"
 
 #include <memory/region_source.h>
+
+#include <algorithm>
 
 namespace polder::memory {
 
@@ -14,6 +17,21 @@ std::unique_ptr<Space> Space::of(driver::Device& device, const AllocationPolicy&
 
 ByteCount SpaceImpl::total_bytes() const {
     return id_.is_host() ? HostRegionSource::total() : ByteCount{device_->info().memory_bytes};
+}
+
+SpaceBudget SpaceImpl::budget() const {
+    const Allocator::Statistics now = pool_->statistics();
+    SpaceBudget budget;
+    budget.total = total_bytes();
+    budget.limit = std::min(budget.total, limit());
+    budget.committed = ByteCount{now.live.value + now.deferred.value};
+    budget.reserved = now.reserved;
+    budget.resident = pool_->resident();
+    budget.available = free_bytes();
+    const uint64_t unused = id_.is_host() ? SystemMemory::now().available.value : device_->available_memory().value;
+    budget.used_by_others =
+        ByteCount{budget.total.value - std::min(budget.total.value, budget.resident.value + unused)};
+    return budget;
 }
 
 } // namespace polder::memory

@@ -24,6 +24,9 @@ public:
     [[nodiscard]] ByteCount limit() const { return pool_->limit(); }
     [[nodiscard]] ByteCount free_bytes() const override { return pool_->free_bytes(); }
 
+    [[nodiscard]] SpaceBudget budget() const override;
+    [[nodiscard]] SpaceActivity activity() const override { return shortage_.activity(); }
+
     // Of host memory.
     [[nodiscard]] SparseMemory& sparse() { return sparse_; }
     // A command that evicts storages has the turn, so that no other command evicts what it needs. Taken before the locks of

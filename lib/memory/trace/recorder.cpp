@@ -1,5 +1,7 @@
-// Each thread writes events to its own chunk of the mapped file. When a chunk is full, the thread extends the file by another one under
-// a lock. Times are ticks of the processor's counter; each chunk's header relates them to nanoseconds.
+// Each thread writes events to its own chunk of the file, which stays mapped. When the chunk is full, the thread appends a copy of it to
+// the file and begins the chunk anew, with the next number: writing a copy costs a fraction of mapping new pages. A reader that
+// finds a chunk and its copy takes one of the two. Times are ticks of the processor's counter; each chunk's header relates them to
+// nanoseconds.
 #include <base/log.h>
 #include <base/mutex.h>
 #include <memory/trace.h>
@@ -10,6 +12,7 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
+#include <optional>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -58,12 +61,14 @@ double measure_ns_per_tick() {
     return ticks == 0 ? 1 : static_cast<double>(end_ns - begin_ns) / static_cast<double>(ticks);
 }
 
-// Where a thread writes. Plain data, so that threads may end at any time.
+// Where a thread writes. Plain data; the thread's end unmaps the chunk (leave_chunk).
 struct Cursor {
     Event* next = nullptr;
     Event* end = nullptr;
+    ChunkHeader* chunk = nullptr;
     uint64_t last_ticks = 0;
     uint32_t thread = 0;
+    uint32_t recording = 0;  // that the chunk belongs to
     bool has_number = false;
 };
 [[gnu::tls_model("initial-exec")]] constinit thread_local Cursor cursor;
@@ -76,6 +81,7 @@ struct File {
     std::atomic<double> ns_per_tick{1};
     std::atomic<uint32_t> threads{0};
     std::atomic<uint32_t> texts{0};
+    std::atomic<uint32_t> recordings{0};
 
     // Numbers of queues, found without a lock. A queue keeps its number; queues are never destroyed.
     struct Known {
@@ -97,15 +103,40 @@ struct File {
         }
         return 0;
     }
+    // Makes room for events of the calling thread.
     [[nodiscard]] bool next_chunk() noexcept;
+
+private:
+    [[nodiscard]] bool map_chunk() noexcept;
+    [[nodiscard]] bool append_copy() noexcept;
 };
 File& file() {
     static File& only = *new File;
     return only;
 }
 
-bool File::next_chunk() noexcept {
-    const int saved = errno;
+void leave_chunk(void*) noexcept {
+    if (cursor.chunk)
+        ::munmap(cursor.chunk, chunk_bytes);
+    cursor.chunk = nullptr;
+    cursor.next = cursor.end = nullptr;
+}
+
+// So that leave_chunk is called when the calling thread ends.
+void leave_at_thread_end() noexcept {
+    static const auto key = [] {
+        pthread_key_t made{};
+        return ::pthread_key_create(&made, leave_chunk) == 0 ? std::optional{made} : std::nullopt;
+    }();
+    if (key)
+        ::pthread_setspecific(*key, &cursor);
+}
+
+void set_kind(Event& event, Kind kind) noexcept {
+    std::atomic_ref<Kind>(event.kind).store(kind, std::memory_order_release);
+}
+
+bool File::map_chunk() noexcept {
     void* memory = MAP_FAILED;
     {
         Lock lock(mutex);
@@ -115,35 +146,72 @@ bool File::next_chunk() noexcept {
         if (memory != MAP_FAILED)
             bytes += chunk_bytes;
     }
-    errno = saved;
-    if (cursor.end)
-        ::munmap(reinterpret_cast<std::byte*>(cursor.end - events_per_chunk) - sizeof(ChunkHeader), chunk_bytes);
-    cursor.next = cursor.end = nullptr;
-    if (memory == MAP_FAILED) {
-        if (detail::on.exchange(false))
-            log::line(log::Category::warning, "POLDER_TRACE: the file cannot grow; recording ends");
+    if (memory == MAP_FAILED)
         return false;
-    }
+    leave_at_thread_end();
     if (!cursor.has_number) {
         cursor.thread = threads.fetch_add(1, std::memory_order_relaxed);
         cursor.has_number = true;
     }
-    auto* const header = new (memory) ChunkHeader{};
-    header->thread = cursor.thread;
-    header->ticks = now_ticks();
-    header->ns = now_ns(CLOCK_MONOTONIC);
-    header->ns_per_tick = ns_per_tick.load(std::memory_order_relaxed);
-    std::atomic_ref<uint32_t>(header->magic).store(polder::trace::chunk_magic, std::memory_order_release);
-    cursor.next = reinterpret_cast<Event*>(header + 1);
-    cursor.end = cursor.next + events_per_chunk;
+    cursor.chunk = new (memory) ChunkHeader{};
+    cursor.chunk->thread = cursor.thread;
+    cursor.chunk->ns_per_tick = ns_per_tick.load(std::memory_order_relaxed);
+    cursor.recording = recordings.load(std::memory_order_relaxed);
     return true;
 }
 
-// The kind is written last, so that an event is either complete or has the kind 0.
-void put(const Fields& fields, uint64_t ticks) noexcept {
+bool File::append_copy() noexcept {
+    int to = -1;
+    uint64_t offset = 0;
+    {
+        Lock lock(mutex);
+        to = descriptor;
+        offset = bytes;
+        bytes += chunk_bytes;
+    }
+    const auto* const from = reinterpret_cast<const std::byte*>(cursor.chunk);
+    for (size_t done = 0; done < chunk_bytes;) {
+        const ssize_t written = ::pwrite(to, from + done, chunk_bytes - done, static_cast<off_t>(offset + done));
+        if (written <= 0 && errno != EINTR)
+            return false;
+        done += static_cast<size_t>(std::max<ssize_t>(written, 0));
+    }
+    return true;
+}
+
+bool File::next_chunk() noexcept {
+    const int saved = errno;
+    if (cursor.chunk && cursor.recording != recordings.load(std::memory_order_relaxed))
+        leave_chunk(nullptr);
+    const bool is_there = cursor.chunk ? append_copy() : map_chunk();
+    errno = saved;
+    if (!is_there) {
+        leave_chunk(nullptr);
+        if (detail::on.exchange(false))
+            log::line(log::Category::warning, "POLDER_TRACE: the file cannot grow; recording ends");
+        return false;
+    }
+    ChunkHeader& header = *cursor.chunk;
+    cursor.next = reinterpret_cast<Event*>(&header + 1);
+    cursor.end = cursor.next + events_per_chunk;
+    // Until the first event is written, the chunk is empty.
+    set_kind(*cursor.next, Kind::none);
+    header.number += 1;
+    header.ticks = now_ticks();
+    header.ns = now_ns(CLOCK_MONOTONIC);
+    std::atomic_ref<uint32_t>(header.magic).store(polder::trace::chunk_magic, std::memory_order_release);
+    return true;
+}
+
+// The kind is written last, so that an event is either complete or has the kind 0. What follows an event is the rest of an earlier
+// round, so the next event gets the kind 0 first. `parts` events behind this one are its text.
+void put(const Fields& fields, uint64_t ticks, uint32_t parts = 0) noexcept {
     if (cursor.next == cursor.end && !file().next_chunk()) [[unlikely]]
         return;
-    Event* const event = cursor.next++;
+    Event* const event = cursor.next;
+    cursor.next += 1 + parts;
+    if (cursor.next != cursor.end)
+        set_kind(*cursor.next, Kind::none);
     event->ticks = ticks;
     event->queue = file().number_of(fields.queue);
     event->space = static_cast<uint8_t>(fields.space.value);
@@ -153,7 +221,7 @@ void put(const Fields& fields, uint64_t ticks) noexcept {
     event->address = fields.address;
     event->size = fields.size;
     event->value = fields.value;
-    std::atomic_ref<Kind>(event->kind).store(fields.kind, std::memory_order_release);
+    set_kind(*event, fields.kind);
 }
 
 }  // namespace
@@ -183,6 +251,7 @@ Result<void> begin(const std::string& path) {
         only.descriptor = descriptor;
         only.bytes = chunk_bytes;
     }
+    only.recordings.fetch_add(1);
     static const int once = ::pthread_atfork(nullptr, nullptr, [] { detail::on.store(false); });
     static_cast<void>(once);
     detail::on.store(true);
@@ -243,8 +312,7 @@ uint32_t record_text(std::string_view text) noexcept {
     fields.kind = Kind::text;
     fields.storage = id;
     fields.size = text.size();
-    put(fields, now_ticks());
-    cursor.next += parts;
+    put(fields, now_ticks(), parts);
     return id;
 }
 

@@ -22,6 +22,7 @@ public:
     [[nodiscard]] ByteCount available() const override { return source_->available(); }
     void discard(driver::Memory range) override { source_->discard(range); }
     void prepare(driver::Memory range) override { source_->prepare(range); }
+    [[nodiscard]] ByteCount resident(driver::Memory range) const override { return source_->resident(range); }
     [[nodiscard]] bool discards() const override { return source_->discards(); }
     [[nodiscard]] GrowableRegions* growable() override { return source_->growable() ? this : nullptr; }
 
@@ -51,10 +52,16 @@ public:
     void discharge(ByteCount bytes) noexcept override { allocator_->discharge(bytes); }
     void drain() override { allocator_->drain(); }
     void trim() override { allocator_->trim(); }
+    [[nodiscard]] bool open_hole(const LeaseRequest& request, std::span<const Block> movable,
+                                 std::vector<uint32_t>& to_move) override {
+        return allocator_->open_hole(request, movable, to_move);
+    }
+    void close_hole() noexcept override { allocator_->close_hole(); }
     void set_limit(ByteCount limit) override { allocator_->set_limit(limit); }
     [[nodiscard]] ByteCount limit() const override { return allocator_->limit(); }
     [[nodiscard]] Statistics statistics() const override { return allocator_->statistics(); }
     void reset_peak(Peak peak) override { allocator_->reset_peak(peak); }
+    [[nodiscard]] ByteCount resident() const override { return allocator_->resident(); }
     [[nodiscard]] ByteCount free_bytes() const override { return allocator_->free_bytes(); }
     [[nodiscard]] bool validate() const override { return allocator_->validate(); }
 

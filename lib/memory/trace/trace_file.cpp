@@ -1,10 +1,12 @@
-// Reads all chunks, converts ticks to time, and sorts the events of all threads by time.
+// Reads all chunks in the order of their numbers, leaves out those that are there twice, converts ticks to time, and sorts the events of all threads by time.
 #include "trace_file.h"
 
 #include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <span>
+#include <tuple>
+#include <utility>
 
 namespace polder::trace {
 namespace {
@@ -53,6 +55,39 @@ Result<void> check(const FileHeader& header, size_t bytes) {
     return {};
 }
 
+size_t count_events(const Chunk& chunk) {
+    size_t count = 0;
+    for (size_t at = 0; at + sizeof(Event) <= chunk.events.size(); at += sizeof(Event), ++count) {
+        const auto event = take<Event>(chunk.events.subspan(at));
+        if (event.kind == Kind::none)
+            break;
+        if (event.kind == Kind::text)
+            at += std::min<uint64_t>((event.size + sizeof(Event) - 1) / sizeof(Event),
+                                     chunk.events.size() / sizeof(Event)) *
+                  sizeof(Event);
+    }
+    return count;
+}
+
+// A thread's chunks in their order, each once.
+void sort_chunks(std::vector<Chunk>& chunks) {
+    std::ranges::sort(chunks, [](const Chunk& a, const Chunk& b) {
+        return std::tuple{a.header.thread, a.header.number, a.events.data()} <
+               std::tuple{b.header.thread, b.header.number, b.events.data()};
+    });
+    std::vector<Chunk> once;
+    for (const Chunk& chunk : chunks) {
+        const bool is_copy = !once.empty() && chunk.header.number != 0 &&
+                             once.back().header.thread == chunk.header.thread &&
+                             once.back().header.number == chunk.header.number;
+        if (!is_copy)
+            once.push_back(chunk);
+        else if (count_events(chunk) > count_events(once.back()))
+            once.back() = chunk;
+    }
+    chunks = std::move(once);
+}
+
 void read_events(const Chunk& chunk, const Clock& clock, TraceFile& trace) {
     for (size_t at = 0; at + sizeof(Event) <= chunk.events.size(); at += sizeof(Event)) {
         const auto event = take<Event>(chunk.events.subspan(at));
@@ -93,6 +128,7 @@ Result<TraceFile> read_trace(const std::string& path) {
         if (chunk.header.magic == chunk_magic)
             chunks.push_back(chunk);
     }
+    sort_chunks(chunks);
     trace.chunks = chunks.size();
     if (chunks.empty())
         return trace;

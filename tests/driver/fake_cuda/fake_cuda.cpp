@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <sys/mman.h>
 #include <vector>
 
@@ -264,6 +265,12 @@ EXPORT Code cuMemAddressReserve(DevicePointer* address, size_t size, size_t alig
     return code_success;
 }
 EXPORT Code cuMemAddressFree(DevicePointer address, size_t size) {
+    {
+        const std::lock_guard lock(state().mutex);
+        const auto mapped = state().mappings.lower_bound(address);
+        if (mapped != state().mappings.end() && mapped->first < address + size)
+            return invalid_value;
+    }
     munmap(pointer(address), size);
     return code_success;
 }
@@ -301,24 +308,37 @@ EXPORT Code cuMemRelease(MemoryHandle handle) {
 EXPORT Code cuMemMap(DevicePointer address, size_t size, size_t, MemoryHandle handle, unsigned long long) {
     ENTER("cuMemMap");
     const std::lock_guard lock(state().mutex);
-    if (state().mappings.count(address) != 0 || state().allocations.at(handle).size < size)
+    const auto next = state().mappings.lower_bound(address);
+    const bool overlaps =
+        (next != state().mappings.end() && next->first < address + size) ||
+        (next != state().mappings.begin() && std::prev(next)->first + std::prev(next)->second.size > address);
+    if (overlaps || state().allocations.at(handle).size < size)
         return invalid_value;
     state().mappings[address] = {size, handle};
     return code_success;
 }
 EXPORT Code cuMemUnmap(DevicePointer address, size_t size) {
     const std::lock_guard lock(state().mutex);
-    if (state().mappings.erase(address) == 0)
+    // Exactly what one cuMemMap has mapped.
+    const auto found = state().mappings.find(address);
+    if (found == state().mappings.end() || found->second.size != size)
         return invalid_value;
+    state().mappings.erase(found);
     mmap(pointer(address), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     return code_success;
 }
 EXPORT Code cuMemSetAccess(DevicePointer address, size_t size, const AccessDescription* descriptions, size_t count) {
     ENTER("cuMemSetAccess");
     const std::lock_guard lock(state().mutex);
-    const auto found = state().mappings.find(address);
-    if (found == state().mappings.end() || found->second.size != size || count == 0 || descriptions[0].flags != 3)
+    if (count == 0 || descriptions[0].flags != 3)
         return invalid_value;
+    // Whole mappings, one behind the other.
+    for (DevicePointer at = address; at != address + size;) {
+        const auto found = state().mappings.find(at);
+        if (found == state().mappings.end() || found->second.size > address + size - at)
+            return invalid_value;
+        at += found->second.size;
+    }
     return mprotect(pointer(address), size, PROT_READ | PROT_WRITE) == 0 ? code_success : code_out_of_memory;
 }
 EXPORT Code cuMemHostAlloc(void** memory, size_t size, unsigned) {

@@ -103,6 +103,30 @@ public:
             ASSERT_EQ(queue->pending(), 0u) << "deadlock";
     }
     [[nodiscard]] size_t operations_executed() const { return executed_; }
+
+    // Host memory that belongs to a device: a test fails when the host uses it, or the device uses what is not its own.
+    void give_to_device(DeviceAddress address, uint64_t size) {
+        take_from_device(address, size);
+        device_owned_[address.value] = address.value + size;
+    }
+    void take_from_device(DeviceAddress address, uint64_t size) {
+        const uint64_t begin = address.value;
+        const uint64_t end = begin + size;
+        std::map<uint64_t, uint64_t> rest;
+        for (const auto& [first, last] : device_owned_) {
+            if (first < std::min(last, begin))
+                rest[first] = std::min(last, begin);
+            if (std::max(first, end) < last)
+                rest[std::max(first, end)] = last;
+        }
+        device_owned_ = std::move(rest);
+    }
+    [[nodiscard]] uint64_t device_owned(DeviceAddress address, uint64_t size) const {
+        uint64_t bytes = 0;
+        for (const auto& [first, last] : device_owned_)
+            bytes += ByteRange{first, last}.intersect(ByteRange::at(address.value, ByteCount{size})).size();
+        return bytes;
+    }
     [[nodiscard]] const std::vector<FakeQueue*>& queues() const { return queues_; }
     // Called by each copy when it is submitted.
     std::function<void(FakeQueue&)> on_copy;
@@ -112,9 +136,10 @@ private:
     std::vector<FakeQueue*> queues_;
     std::mt19937_64 random_;
     size_t executed_ = 0;
+    std::map<uint64_t, uint64_t> device_owned_;  // ends by beginning
 };
 
-class FakeDevice final : public driver::Device, private driver::PeerCopy {
+class FakeDevice final : public driver::Device, private driver::PeerCopy, private driver::UnifiedMemory {
 public:
     struct Options {
         SpaceId space;
@@ -122,6 +147,7 @@ public:
         SpaceSet peers;
         // Not: there are addresses without bytes, and copies move nothing.
         bool has_bytes = true;
+        bool is_unified = false;  // it uses host memory too, after it was unmapped
     };
     FakeDevice(FakeWorld& world, const Options& options, std::vector<FakeDevice*>* all = nullptr)
         : world_(world), options_(options), all_(all) {
@@ -162,17 +188,42 @@ public:
     [[nodiscard]] uint64_t now_ns() const override { return 0; }
     [[nodiscard]] driver::PeerCopy* peer_copy() override { return options_.peers.empty() ? nullptr : this; }
 
+    [[nodiscard]] driver::UnifiedMemory* unified_memory() override { return options_.is_unified ? this : nullptr; }
+
     [[nodiscard]] bool has_bytes() const { return options_.has_bytes; }
     // Where the device sees `size` bytes at `address`.
     [[nodiscard]] std::byte* bytes(DeviceAddress address, uint64_t size) {
         if (options_.space.is_host())
+            return host_bytes(address, size);
+        if (options_.is_unified && (address.value < base() || address.value >= base() + arena_.size())) {
+            EXPECT_EQ(world_.device_owned(address, size), size) << "the device uses what belongs to the host";
             return address.host();
+        }
         EXPECT_GE(address.value, base());
         EXPECT_LE(address.value + size, base() + arena_.size());
         return arena_.data() + (address.value - base());
     }
 
+    [[nodiscard]] std::byte* host_bytes(DeviceAddress address, uint64_t size) const {
+        EXPECT_EQ(world_.device_owned(address, size), 0u) << "the host uses what belongs to a device";
+        return address.host();
+    }
+
 private:
+    [[nodiscard]] driver::Timepoint map(driver::Queue& queue, driver::Memory range,
+                                        const driver::Submission& submission) override {
+        return static_cast<FakeQueue&>(queue).submit(submission, [=, this] {
+            EXPECT_EQ(world_.device_owned(range.address, range.size), range.size);
+            world_.take_from_device(range.address, range.size);
+        });
+    }
+    [[nodiscard]] driver::Timepoint unmap(driver::Queue& queue, driver::Memory range,
+                                          const driver::Submission& submission) override {
+        return static_cast<FakeQueue&>(queue).submit(submission, [=, this] {
+            EXPECT_EQ(world_.device_owned(range.address, range.size), 0u);
+            world_.give_to_device(range.address, range.size);
+        });
+    }
     [[nodiscard]] uint64_t base() const { return (uint64_t{0xD0} + options_.space.value) << 40; }
     [[nodiscard]] bool reaches(SpaceId space) const override { return options_.peers.contains(space); }
     [[nodiscard]] driver::Timepoint copy(driver::Queue& queue, SpaceId from_space, DeviceAddress from, DeviceAddress to,
@@ -212,8 +263,9 @@ inline driver::Timepoint FakeQueue::copy(const driver::CopyOperation& operation,
     return submit(submission, [this, operation] {
         const auto at = [this, &operation](const driver::CopyOperation::End& end, uint64_t y, uint64_t z) {
             const DeviceAddress address = end.address.plus(y * end.layout.row_pitch + z * end.layout.slice_pitch);
-            return end.place == driver::CopyOperation::Place::host ? address.host()
-                                                                   : device_.bytes(address, operation.shape.row_bytes);
+            return end.place == driver::CopyOperation::Place::host
+                       ? device_.host_bytes(address, operation.shape.row_bytes)
+                       : device_.bytes(address, operation.shape.row_bytes);
         };
         for (uint64_t z = 0; z < operation.shape.slices; ++z)
             for (uint64_t y = 0; y < operation.shape.rows; ++y)

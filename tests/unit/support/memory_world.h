@@ -21,6 +21,7 @@ public:
         uint64_t memory_bytes = uint64_t{1} << 20;
         bool has_bytes = true;
         uint32_t queues = 2;  // per space
+        SpaceSet unified{};  // devices that use host memory too
         memory::DomainOptions domain;
     };
 
@@ -33,7 +34,10 @@ public:
             SpaceSet peers = options.peers == Peers::all ? all : SpaceSet{};
             peers.erase(SpaceId{i});
             owned_devices_.push_back(std::make_unique<FakeDevice>(
-                world, FakeDevice::Options{SpaceId{i}, options.memory_bytes, peers, options.has_bytes}, &devices));
+                world,
+                FakeDevice::Options{SpaceId{i}, options.memory_bytes, peers, options.has_bytes,
+                                    options.unified.contains(SpaceId{i})},
+                &devices));
             devices.push_back(owned_devices_.back().get());
             spaces_.push_back(i == 0 ? memory::Space::host(devices[0]) : memory::Space::of(*devices[i]));
             pointers.push_back(spaces_.back().get());

@@ -41,6 +41,8 @@ struct AllocationPolicy {
     bool expandable_segments = false;
     // bucket: free blocks are kept up to so many bytes.
     std::optional<ByteCount> max_bytes;
+    // bucket: free blocks are kept, also when memory is trimmed, as long as no request needs their memory.
+    bool persistent = false;
 
     // `size` rounded up to a step of its power of two, or as it is when there are no steps.
     [[nodiscard]] uint64_t round_to_division(uint64_t size) const;

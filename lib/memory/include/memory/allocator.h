@@ -13,6 +13,7 @@
 #include <polder/types.h>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace polder::memory {
 
@@ -84,6 +85,17 @@ public:
     // Drains, then releases all unused memory to the source.
     virtual void trim() = 0;
 
+    // --- compaction: free memory is enough for a request, but scattered ---
+    // Chooses a contiguous part of the memory that would be free if some of the `movable` blocks were elsewhere, with as few bytes to
+    // move as possible, and appends their indices to `to_move`. Until close_hole, free bytes of this part are not leased. False when
+    // there is no such part, or the policy does not compact. At most one hole is open, and one thread opens and closes holes.
+    [[nodiscard]] virtual bool open_hole(const LeaseRequest& request, std::span<const Block> movable,
+                                         std::vector<uint32_t>& to_move) {
+        static_cast<void>(request), static_cast<void>(movable), static_cast<void>(to_move);
+        return false;
+    }
+    virtual void close_hole() noexcept {}
+
     // Bounds what is in use, and what is pending.
     virtual void set_limit(ByteCount limit) = 0;
     [[nodiscard]] virtual ByteCount limit() const = 0;
@@ -97,6 +109,8 @@ public:
     }
     // The bytes that new blocks could still get in total, when all pending blocks are freed.
     [[nodiscard]] virtual ByteCount free_bytes() const = 0;
+    // What is reserved and backed by physical memory. Asks the system.
+    [[nodiscard]] virtual ByteCount resident() const { return statistics().reserved; }
     // Checks every invariant; for tests.
     [[nodiscard]] virtual bool validate() const = 0;
 

@@ -8,7 +8,8 @@
 //   3. release unused regions to the source and reserve one that is large enough ("trim");
 //   4. for a consumer on a device: merge pending blocks and free memory; the consumer's queue waits for them;
 //   5. wait for pending blocks, the oldest first, trying again after each (WhenFull::wait only).
-// Between steps 4 and 5 the domain evicts other storages (domain_reserve.cpp).
+// Between steps 4 and 5 the domain moves blocks together (open_hole; domain_compact.cpp), then evicts other storages
+// (domain_reserve.cpp).
 // Requests that wait are served first come, first served, and no later request is served before them. So a request waits only for
 // memory that was freed before, or that earlier requests are using now.
 //
@@ -68,11 +69,15 @@ public:
     void discharge(ByteCount bytes) noexcept override;
     void drain() override;
     void trim() override;
+    [[nodiscard]] bool open_hole(const LeaseRequest& request, std::span<const Block> movable,
+                                 std::vector<uint32_t>& to_move) override;
+    void close_hole() noexcept override;
 
     void set_limit(ByteCount limit) override;
     [[nodiscard]] ByteCount limit() const override;
     [[nodiscard]] Statistics statistics() const override;
     void reset_peak(Peak peak) override;
+    [[nodiscard]] ByteCount resident() const override;
     [[nodiscard]] ByteCount free_bytes() const override;
     [[nodiscard]] bool validate() const override;
 
@@ -127,6 +132,14 @@ private:
     uint64_t remove_unused_regions(const Block* keep, RegionList& removed) POLDER_REQUIRES(mutex_);
     void give_to_source(RegionList removed);
 
+    // --- holes; block_pool_holes.cpp ---
+    struct Part;
+    struct Hole;
+    [[nodiscard]] std::vector<Part> parts_of(uint32_t index, std::span<const Block> movable) const
+        POLDER_REQUIRES(mutex_);
+    [[nodiscard]] std::optional<Hole> best_hole(uint32_t index, const LeaseRequest& request,
+                                                std::span<const Part> parts) const POLDER_REQUIRES(mutex_);
+
     // --- freeing ---
     [[nodiscard]] bool free_to_front(const Block& block) noexcept POLDER_EXCLUDES(mutex_);
     void flush_front() noexcept POLDER_EXCLUDES(mutex_);
@@ -156,6 +169,9 @@ private:
     // By index as in Block::region; null where a region has been given back.
     std::vector<std::unique_ptr<Region>> regions_ POLDER_GUARDED_BY(mutex_);
     PendingBlocks pending_ POLDER_GUARDED_BY(mutex_);
+    // The free bytes of the open hole, in region hole_region_.
+    std::vector<RegionAllocator::Block> hole_ POLDER_GUARDED_BY(mutex_);
+    uint32_t hole_region_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t limit_ POLDER_GUARDED_BY(mutex_);
     uint64_t reserved_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t reserved_peak_bytes_ POLDER_GUARDED_BY(mutex_) = 0;

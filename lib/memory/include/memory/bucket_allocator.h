@@ -5,7 +5,8 @@
 // parts of slabs, which come from the source; each larger block is a slab by itself.
 //
 // A block has a generation number. Freeing a block twice does nothing, so that a driver's handle may be released twice. At most
-// max_bytes are kept free: beyond that, the least recently used slabs are released to the source.
+// max_bytes are kept free: beyond that, the least recently used slabs are released to the source. With `persistent:True`, all free
+// blocks are kept until a request needs their memory.
 //
 // A freed block that commands in flight still use is pending in its bucket: a request for the same queue can use it at once; others
 // when the commands are complete, or, when the source has no more memory, by waiting for them on the device.
@@ -39,7 +40,8 @@ public:
     void drain() override;
     // Gives all free slabs back.
     void clear();
-    void trim() override { clear(); }
+    // Likewise, but not where blocks are persistent.
+    void trim() override;
     [[nodiscard]] Statistics statistics() const override;
     [[nodiscard]] bool validate() const override;
 
@@ -134,6 +136,7 @@ private:
         POLDER_REQUIRES(bucket.mutex);
 
     const uint64_t max_bytes_;
+    const bool is_persistent_;
     std::atomic<uint64_t> clock_{0};  // counts slabs that fell unused
     std::atomic<uint64_t> unused_bytes_{0};  // in slabs without used blocks
     std::array<Bucket, bucket_count> buckets_;

@@ -148,6 +148,8 @@ public:
     // is always there.
     [[nodiscard]] virtual Result<void> reserve_migration(std::span<const Use> ranges, SpaceId target,
                                                          const driver::Queue* queue) = 0;
+    // The sizes of all storages, with and without memory.
+    [[nodiscard]] virtual ByteCount promised() const = 0;
     // See Announcement.
     [[nodiscard]] virtual uint64_t announce(std::span<const Use> uses, SpaceId space) = 0;
     virtual void withdraw(std::span<const Use> uses, uint64_t number) noexcept = 0;

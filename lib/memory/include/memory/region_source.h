@@ -45,6 +45,8 @@ public:
     // True when discarded or released memory is available to other processes at once, so that an allocator
     // should not keep much free memory.
     [[nodiscard]] virtual bool discards() const { return false; }
+    // The bytes of a range of reserved memory that are backed by physical memory.
+    [[nodiscard]] virtual ByteCount resident(driver::Memory range) const { return ByteCount{range.size}; }
     [[nodiscard]] virtual GrowableRegions* growable() { return nullptr; }
 };
 
@@ -55,8 +57,9 @@ public:
     [[nodiscard]] Result<driver::Memory> reserve(ByteCount size) override;
     void release(driver::Memory memory) override;
     [[nodiscard]] ByteCount preferred_size(ByteCount needed, ByteCount reserved) const override;
-    // The memory that the system has available without swapping; reads /proc/meminfo.
+    // The memory that the system has available without swapping, and may still promise; reads /proc/meminfo.
     [[nodiscard]] ByteCount available() const override;
+    [[nodiscard]] ByteCount resident(driver::Memory range) const override;
     void discard(driver::Memory range) override;
     // Large pages only for large blocks: for a small block, a whole large page would be cleared for a few bytes.
     void prepare(driver::Memory range) override;
@@ -66,20 +69,30 @@ public:
     [[nodiscard]] static ByteCount total();
 };
 
-// The memory of a device with its own memory. Reserves all of it at once, or, when DeviceInfo::region_bytes is set, regions that
-// double in size.
-class DeviceRegionSource final : public RegionSource {
+// The memory of a device with its own memory. Where the driver has virtual memory, regions grow in place. Otherwise all of the
+// memory is reserved at once, or, when DeviceInfo::region_bytes is set, regions that double in size.
+class DeviceRegionSource final : public RegionSource, private GrowableRegions {
 public:
     // `device` outlives the source.
-    explicit DeviceRegionSource(driver::Device& device) : device_(device) {}
+    explicit DeviceRegionSource(driver::Device& device) : device_(device), virtual_(device.virtual_memory()) {}
 
     [[nodiscard]] Result<driver::Memory> reserve(ByteCount size) override { return device_.reserve_memory(size); }
     void release(driver::Memory memory) override { device_.release_memory(memory); }
     [[nodiscard]] ByteCount preferred_size(ByteCount needed, ByteCount reserved) const override;
     [[nodiscard]] ByteCount available() const override { return device_.available_memory(); }
+    [[nodiscard]] GrowableRegions* growable() override { return virtual_ ? this : nullptr; }
 
 private:
+    [[nodiscard]] Alignment page() const override { return virtual_->page(); }
+    [[nodiscard]] Result<DeviceAddress> reserve_addresses(ByteCount size) override {
+        return virtual_->reserve_addresses(size);
+    }
+    void release_addresses(driver::Memory range) override { virtual_->release_addresses(range); }
+    [[nodiscard]] Result<void> commit(driver::Memory range) override { return virtual_->commit(range); }
+    void decommit(driver::Memory range) override { virtual_->decommit(range); }
+
     driver::Device& device_;
+    driver::VirtualMemory* const virtual_;  // null: the driver has none
 };
 
 }  // namespace polder::memory

@@ -17,6 +17,29 @@ namespace polder::memory {
 
 inline constexpr SpaceId application_space{SpaceId::max_spaces - 1};
 
+// What was done in one memory for lack of room, since it was opened.
+struct SpaceActivity {
+    uint64_t compactions = 0;
+    ByteCount compacted;  // moved within the memory
+    ByteCount evicted;  // memory that storages lost
+    ByteCount written_back;  // of it, what was copied elsewhere first
+    ByteCount returned;  // evicted, and needed again later
+    // Owners of memory that the host and this device share have changed: to the host, to the device.
+    uint64_t maps = 0;
+    uint64_t unmaps = 0;
+};
+
+// One memory at this moment.
+struct SpaceBudget {
+    ByteCount total;
+    ByteCount limit;  // what storages may have together
+    ByteCount committed;  // what storages have, with memory that commands in flight still use
+    ByteCount reserved;  // what the allocator has taken from the device or the system
+    ByteCount resident;  // the part of it that is backed by physical memory
+    ByteCount used_by_others;  // other processes and libraries, and the application itself
+    ByteCount available;  // what further storages could get
+};
+
 class Space {
 public:
     // Host memory: transfers between two places of the host are executed by `host_device`, any device
@@ -32,6 +55,9 @@ public:
     // Total bytes, and the bytes that new buffers could still get.
     [[nodiscard]] virtual ByteCount total_bytes() const = 0;
     [[nodiscard]] virtual ByteCount free_bytes() const = 0;
+    [[nodiscard]] virtual SpaceActivity activity() const = 0;
+    // Asks the system, or the device's driver.
+    [[nodiscard]] virtual SpaceBudget budget() const = 0;
 };
 
 } // namespace polder::memory

@@ -1,7 +1,7 @@
 // Records the events of the memory layer in the file POLDER_TRACE. The format is in polder/trace_format.h.
 //
 // When recording is off, an event costs one predictable branch. When it is on, the event is written to a chunk of the file that
-// belongs to the calling thread: no lock, no system call until the chunk is full (1,364 events). The file is mapped, so that
+// belongs to the calling thread: no lock, no system call until the chunk is full (1,364 events). The chunk is mapped, so that
 // complete events are in the file also when the process is killed. A child of fork() records nothing.
 // Any thread may call any function. Recording never fails: without disk space it ends, with one warning.
 #pragma once

@@ -1,0 +1,59 @@
+#include "system_memory.h"
+
+#include <charconv>
+#include <fcntl.h>
+#include <span>
+#include <unistd.h>
+
+namespace polder::memory {
+namespace {
+
+// The number behind `label` in kibibytes, as bytes; 0 when it is not there.
+ByteCount bytes_behind(std::string_view text, std::string_view label) {
+    size_t at = text.find(label);
+    if (at == std::string_view::npos)
+        return {};
+    at = text.find_first_of("0123456789", at + label.size());
+    if (at == std::string_view::npos)
+        return {};
+    uint64_t kibibytes = 0;
+    std::from_chars(text.data() + at, text.data() + text.size(), kibibytes);
+    return ByteCount{kibibytes * 1024};
+}
+
+// The beginning of a file of /proc, as far as it fits. Uses no heap.
+std::string_view read_file(const char* path, std::span<char> buffer) {
+    const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return {};
+    size_t size = 0;
+    for (ssize_t got = 1; got > 0 && size < buffer.size(); size += static_cast<size_t>(got > 0 ? got : 0))
+        got = ::read(file, buffer.data() + size, buffer.size() - size);
+    ::close(file);
+    return {buffer.data(), size};
+}
+
+}  // namespace
+
+SystemMemory SystemMemory::parse(std::string_view meminfo, std::string_view overcommit) {
+    SystemMemory memory;
+    memory.available = bytes_behind(meminfo, "MemAvailable:");
+    const uint64_t limit = bytes_behind(meminfo, "CommitLimit:").value;
+    const uint64_t committed = bytes_behind(meminfo, "Committed_AS:").value;
+    memory.committable = ByteCount{limit > committed ? limit - committed : 0};
+    memory.counts_promises = overcommit.starts_with('2');
+    return memory;
+}
+
+SystemMemory SystemMemory::now() {
+    char meminfo[4096];
+    char overcommit[16];
+    return parse(read_file("/proc/meminfo", meminfo), read_file("/proc/sys/vm/overcommit_memory", overcommit));
+}
+
+bool SystemMemory::promises_count() {
+    static const bool counts = now().counts_promises;
+    return counts;
+}
+
+}  // namespace polder::memory

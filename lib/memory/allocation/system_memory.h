@@ -1,0 +1,30 @@
+// SystemMemory: what /proc says about the machine's memory. A value.
+//
+// With vm.overcommit_memory=2 the system promises no more memory than it has: every writable page counts from when it is mapped,
+// also with MAP_NORESERVE. Then what is left of the commit limit bounds what can be had, and addresses without memory must not
+// be writable.
+#pragma once
+
+#include <polder/types.h>
+#include <string_view>
+
+namespace polder::memory {
+
+struct SystemMemory {
+    ByteCount available;  // without swapping; 0: not known
+    ByteCount committable;  // what is left of the commit limit
+    bool counts_promises = false;  // vm.overcommit_memory is 2
+
+    // The bytes that could be mapped and used.
+    [[nodiscard]] ByteCount usable() const {
+        return counts_promises && committable < available ? committable : available;
+    }
+    // From the text of /proc/meminfo and /proc/sys/vm/overcommit_memory.
+    [[nodiscard]] static SystemMemory parse(std::string_view meminfo, std::string_view overcommit);
+    // Reads the files.
+    [[nodiscard]] static SystemMemory now();
+    // Reads /proc/sys/vm/overcommit_memory once.
+    [[nodiscard]] static bool promises_count();
+};
+
+}  // namespace polder::memory

@@ -1,0 +1,121 @@
+// Compaction: free memory of a device is enough for a request but scattered, so some replicas move within the memory.
+//
+// The allocator chooses a part of the memory that few bytes must leave (Allocator::open_hole). All replicas in it get memory
+// elsewhere, or none moves. A replica moves as one that grows does: its bytes are copied by the device, its old block is free behind
+// everything that uses it, the copy included, and later commands wait on their device. So nothing waits for a device.
+//
+// Only idle replicas move: a copy behind work in flight would delay the request more than eviction. They may be mapped (the
+// application has the address of another replica) and belong to any context. Pinned memory and what the asking command uses stay.
+// Host memory is not compacted: its addresses may be known to the application, and its regions need no neighbours.
+//
+// The caller has the turn of the memory and no storage's lock, as for eviction (domain_evict.cpp).
+#include "domain_impl.h"
+
+#include <base/log.h>
+#include <base/scope_exit.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace polder::memory {
+namespace {
+
+struct Movable {
+    StorageImpl* storage = nullptr;
+    ByteRange range;
+    Block block;
+};
+
+bool is_idle(const StorageImpl& storage, ByteRange range) {
+    bool idle = true;
+    storage.residency().visit(range, [&](ByteRange, const RangeState& state) {
+        idle = idle &&
+               std::ranges::all_of(state.touches.view(), [](const Touch& touch) { return touch.when().is_complete(); });
+    });
+    return idle;
+}
+
+// With the storage's lock.
+void add_movable(StorageImpl& storage, SpaceId space, std::span<const Use> keep, std::vector<Movable>& all) {
+    const bool is_kept = std::ranges::any_of(keep, [&](const Use& use) { return use.storage == &storage; });
+    if (is_kept || storage.is_pinned(space))
+        return;
+    storage.replicas().visit(space, {0, storage.size().value}, [&](const Replica& replica) {
+        if (replica.block && is_idle(storage, replica.range))
+            all.push_back({&storage, replica.range, *replica.block});
+    });
+}
+
+}  // namespace
+
+bool DomainImpl::compact(std::span<const Use> uses, SpaceId space, Evicted& evicted) {
+    SpaceImpl& memory = this->space(space);
+    const Alignment alignment = replica_alignment(space);
+    const uint64_t needed = missing_bytes(uses, space, alignment);
+    if (space.is_host() || needed == 0 || memory.free_bytes().value < needed)
+        return false;
+    const Residents::Claimed claimed{[&](const StorageImpl& storage) { return storage.has_replica(space); }};
+    std::vector<Movable> movable;
+    for (StorageImpl* storage : claimed.storages()) {
+        const StorageGuard guard{*storage};
+        add_movable(*storage, space, uses, movable);
+    }
+    std::vector<Block> blocks;
+    for (const Movable& each : movable)
+        blocks.push_back(each.block);
+    std::vector<uint32_t> chosen;
+    if (!memory.pool().open_hole({ByteCount{needed}, alignment}, blocks, chosen))
+        return false;
+    const ScopeExit close{[&]() noexcept { memory.pool().close_hole(); }};
+    std::vector<LeaseRequest> requests;
+    for (const uint32_t index : chosen)
+        requests.push_back({ByteCount{movable[index].range.size()}, alignment});
+    std::vector<Lease> leases(requests.size());
+    const LeaseTerms terms{LeaseTerms::Consumer::device, nullptr, WhenFull::wait_for_turn};
+    if (!requests.empty() && !memory.pool().lease(requests, terms, leases))
+        return false;
+    uint64_t moved_bytes = 0;
+    size_t next = 0;
+    // Also when the host has no memory for the rest.
+    const ScopeExit give_back{[&]() noexcept {
+        for (; next < leases.size(); ++next)
+            memory.pool().free(leases[next].block, leases[next].after.view());
+    }};
+    for (; next < leases.size(); ++next) {
+        const Movable& each = movable[chosen[next]];
+        if (!each.storage->owner().move_replica({*each.storage, space, each.range}, each.block, leases[next]))
+            break;
+        moved_bytes += each.range.size();
+    }
+    evicted.compacted_bytes += moved_bytes;
+    memory.shortage().count_compacted(moved_bytes);
+    POLDER_LOG(memory, "space %u: compacted, %llu bytes moved for %llu bytes in one piece", space.value,
+               static_cast<unsigned long long>(moved_bytes), static_cast<unsigned long long>(needed));
+    return true;
+}
+
+// Of a storage of this domain. False, with the lease unused, when the replica has changed or is in use since it was chosen.
+bool DomainImpl::move_replica(const Victim& victim, const Block& block, Lease& lease) {
+    StorageImpl& storage = victim.storage;
+    if (!storage.try_begin_allocating(victim.space))
+        return false;
+    const ScopeExit end{[&]() noexcept { storage.end_allocating(victim.space); }};
+    const StorageGuard guard{storage};
+    const Replica* const known = storage.replicas().find(victim.space, victim.range);
+    if (!known || !(known->range == victim.range) || !known->block || known->block->address != block.address ||
+        !is_idle(storage, victim.range))
+        return false;
+    Replica moved = *known;
+    const Replica before = moved;
+    moved.base = DeviceAddress{lease.block.address.value - victim.range.begin};
+    moved.block = lease.block;
+    storage.make_room_for_replicas(1);
+    storage.residency().begin_in(victim.range, victim.space, lease.after.view());
+    if (!gather(storage, before, moved.base, lease))
+        return false;
+    storage.remove_replica(before);
+    storage.add_replica(moved);
+    return true;
+}
+
+}  // namespace polder::memory
