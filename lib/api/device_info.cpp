@@ -113,6 +113,7 @@ cl_bool sub_groups_progress_alone(const Device& device) {
 
 constexpr uint64_t single_fp =
     CL_FP_DENORM | CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST | CL_FP_FMA | CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
+constexpr uint64_t half_fp = CL_FP_DENORM | CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST | CL_FP_FMA;
 constexpr uint64_t double_fp =
     CL_FP_DENORM | CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST | CL_FP_ROUND_TO_ZERO | CL_FP_ROUND_TO_INF | CL_FP_FMA;
 
@@ -124,6 +125,12 @@ uint64_t fp_config(const Device& device, uint64_t ours, uint64_t driver::Languag
 
 cl_uint double_width(const Device& device) {
     return fp_config(device, double_fp, &driver::LanguageLimits::double_fp_config) != 0 ? vector_width(device, 8) : 0;
+}
+
+bool has_half(const Device& device) {
+    const auto extensions = runtime::extensions();
+    const auto found = std::ranges::find(extensions, std::string_view{"cl_khr_fp16"}, &runtime::Extension::name);
+    return found != extensions.end() && runtime::offers(device.info(), *found);
 }
 
 // Loads and stores, additions, minima and maxima: bits 0 to 2 for global memory, 16 to 18 for local memory.
@@ -278,20 +285,19 @@ const Query compute_queries[] = {
     POLDER_VALUE(CL_DEVICE_PREFERRED_VECTOR_WIDTH_LONG, cl_uint, vector_width(device, 8))
     POLDER_VALUE(CL_DEVICE_PREFERRED_VECTOR_WIDTH_FLOAT, cl_uint, vector_width(device, 4))
     POLDER_VALUE(CL_DEVICE_PREFERRED_VECTOR_WIDTH_DOUBLE, cl_uint, double_width(device))
-    // No cl_khr_fp16.
-    POLDER_VALUE(CL_DEVICE_PREFERRED_VECTOR_WIDTH_HALF, cl_uint, 0)
+    POLDER_VALUE(CL_DEVICE_PREFERRED_VECTOR_WIDTH_HALF, cl_uint, has_half(device) ? vector_width(device, 2) : 0)
     POLDER_VALUE(CL_DEVICE_NATIVE_VECTOR_WIDTH_CHAR, cl_uint, vector_width(device, 1))
     POLDER_VALUE(CL_DEVICE_NATIVE_VECTOR_WIDTH_SHORT, cl_uint, vector_width(device, 2))
     POLDER_VALUE(CL_DEVICE_NATIVE_VECTOR_WIDTH_INT, cl_uint, vector_width(device, 4))
     POLDER_VALUE(CL_DEVICE_NATIVE_VECTOR_WIDTH_LONG, cl_uint, vector_width(device, 8))
     POLDER_VALUE(CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, cl_uint, vector_width(device, 4))
     POLDER_VALUE(CL_DEVICE_NATIVE_VECTOR_WIDTH_DOUBLE, cl_uint, double_width(device))
-    POLDER_VALUE(CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF, cl_uint, 0)
+    POLDER_VALUE(CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF, cl_uint, has_half(device) ? vector_width(device, 2) : 0)
     POLDER_VALUE(CL_DEVICE_SINGLE_FP_CONFIG, cl_device_fp_config,
                  fp_config(device, single_fp, &driver::LanguageLimits::single_fp_config))
     POLDER_VALUE(CL_DEVICE_DOUBLE_FP_CONFIG, cl_device_fp_config,
                  fp_config(device, double_fp, &driver::LanguageLimits::double_fp_config))
-    POLDER_VALUE(CL_DEVICE_HALF_FP_CONFIG, cl_device_fp_config, 0)
+    POLDER_VALUE(CL_DEVICE_HALF_FP_CONFIG, cl_device_fp_config, has_half(device) ? half_fp : 0)
     POLDER_VALUE(CL_DEVICE_EXECUTION_CAPABILITIES, cl_device_exec_capabilities,
                  CL_EXEC_KERNEL | (device.info().native_kernels ? CL_EXEC_NATIVE_KERNEL : 0))
     POLDER_VALUE(CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES, cl_device_atomic_capabilities,
@@ -305,7 +311,7 @@ const Query compute_queries[] = {
     POLDER_VALUE(CL_DEVICE_PREFERRED_LOCAL_ATOMIC_ALIGNMENT, cl_uint, 0)
     POLDER_VALUE(single_fp_atomic_capabilities, cl_bitfield, float_atomics(device))
     POLDER_VALUE(double_fp_atomic_capabilities, cl_bitfield, float_atomics(device))
-    POLDER_VALUE(half_fp_atomic_capabilities, cl_bitfield, 0)
+    POLDER_VALUE(half_fp_atomic_capabilities, cl_bitfield, float_atomics(device))
     POLDER_VALUE(kernel_clock_capabilities, cl_bitfield, kernel_clocks(device))
     POLDER_VALUE(CL_DEVICE_INTEGER_DOT_PRODUCT_CAPABILITIES_KHR, cl_device_integer_dot_product_capabilities_khr,
                  !has_feature(device, "__opencl_c_integer_dot_product_input_4x8bit") ? 0 :

@@ -231,10 +231,12 @@ TEST_F(KernelExtensions, FloatAtomics_AddSubtractAndFindExtrema) {
           "-DLOCAL_ADD=__opencl_c_ext_fp64_local_atomic_add -DEXTREMA=__opencl_c_ext_fp64_global_atomic_min_max "
           "-DLOCAL_EXTREMA=__opencl_c_ext_fp64_local_atomic_min_max",
           double_fp_atomic_capabilities);
-    // Half precision is not there.
-    EXPECT_EQ(device_value<cl_bitfield>(devices[0], half_fp_atomic_capabilities), cl_bitfield{0});
-    build("#if defined(__opencl_c_ext_fp16_global_atomic_add) || __opencl_c_ext_fp32_global_atomic_add != "
-          "1\n#error\n#endif\n",
+    // Their results are those of tests/unit/math/atomics_test.cpp.
+    EXPECT_EQ(device_value<cl_bitfield>(devices[0], half_fp_atomic_capabilities), cl_bitfield{0x70007});
+    build("#if __opencl_c_ext_fp16_global_atomic_add != 1 || __opencl_c_ext_fp16_local_atomic_min_max != 1 || "
+          "__opencl_c_ext_fp16_global_atomic_load_store != 1\n#error\n#endif\n"
+          "#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n"
+          "kernel void k(volatile global atomic_half* a) { atomic_store(a, atomic_fetch_add(a, 1.0h)); }\n",
           "-cl-std=CL3.0");
 }
 

@@ -83,8 +83,9 @@ TEST_F(Spirv, KernelsComputeTheSameBitsFromSourceAndFromClangsModules) {
     OwnedProgram source = build(file(POLDER_TEST_KERNELS), "-cl-std=CL3.0");
     for (const char* module : {"kernels-1.0-O0", "kernels-1.4-O2", "kernels-1.6-O2"}) {
         OwnedProgram program = build_il(module_file(module));
-        for (const char* kernel : {"integers", "integer_functions", "floats", "math", "conversions", "vectors",
-                                   "structures", "control", "work_items", "local_memory", "atomics", "collectives"}) {
+        for (const char* kernel :
+             {"integers", "integer_functions", "floats", "math", "conversions", "vectors", "structures", "control",
+              "work_items", "local_memory", "atomics", "collectives", "halves"}) {
             const std::vector<cl_uint> expected = run(source, kernel, input);
             const std::vector<cl_uint> found = run(program, kernel, input);
             size_t differences = 0;

@@ -23,8 +23,6 @@ NOT_OFFERED = [
      r"|^intel_sub_group_block_\S+ .*__local"),
     ("atomic objects in private memory", r"^atomic_\w+ .*\(volatile atomic_"),
 ]
-# Half precision is storage only: loads and stores, no arithmetic.
-HALF_VALUE = re.compile(r"\bhalf\d*(?! \*)\b")
 # Functions that the work-group pass and the front end put in place.
 LEAVES = {
     "get_local_id", "get_group_id", "get_local_size", "get_enqueued_local_size", "get_num_groups",
@@ -46,8 +44,6 @@ def declarations(clang, header, version, disabled):
 
 def is_offered(name, signature):
     if name in LEAVES:
-        return False
-    if name.startswith("convert_half") or HALF_VALUE.search(signature.replace("half *", "half_pointer")):
         return False
     return not any(re.search(pattern, name + " " + signature) for _, pattern in NOT_OFFERED)
 

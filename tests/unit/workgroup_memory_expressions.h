@@ -1,6 +1,7 @@
 // The expressions of random kernels (workgroup_memory_program.h): each with its OpenCL C and what it computes.
 #pragma once
 
+#include "math/half.h"
 #include "workgroup_memory_program.h"
 
 #include <algorithm>
@@ -265,6 +266,8 @@ protected:
                         },
                         limit};
         };
+        if (a.limit + b.limit < 30000 && pick(4) == 0)
+            return in_halves(a, b);
         switch (pick(4)) {
         case 0: return made("+", a.limit + b.limit, [](float x, float y) { return x + y; });
         case 1: return made("-", a.limit + b.limit, [](float x, float y) { return x - y; });
@@ -283,6 +286,15 @@ protected:
             return result;
         }
         }
+    }
+
+    // Rounded to a half three times; whole numbers stay whole. Each rounding adds at most 16.
+    Real in_halves(const Real& a, const Real& b) {
+        return {"(float)((half)" + a.text + " + (half)" + b.text + ")",
+                [x = a.value, y = b.value](const World& w, const MemoryItem& m) {
+                    return static_cast<float>(Half(Half(x(w, m)) + Half(y(w, m))));
+                },
+                a.limit + b.limit + 48};
     }
 
     std::mt19937 random_;

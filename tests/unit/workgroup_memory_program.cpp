@@ -271,7 +271,8 @@ MemoryProgram::~MemoryProgram() = default;
 
 std::string MemoryProgram::text(const std::string& name) const {
     std::string source =
-        "kernel void " + name + "(global const char* chars, global const ushort* shorts, global const int* ints, " +
+        "#pragma OPENCL EXTENSION cl_khr_fp16 : enable\nkernel void " + name +
+        "(global const char* chars, global const ushort* shorts, global const int* ints, " +
         "global const long* longs, global const float* floats, global int* out, global uchar* bytes, " +
         "global long* shifted, global ulong* result, local long* s, int n) {\n" +
         "size_t at = get_global_id(1) * get_global_size(0) + get_global_id(0);\n";

@@ -47,6 +47,8 @@ DEFINE_ADDITION(float, float)
 DEFINE_EXTREMA(float, float)
 DEFINE_ADDITION(double, double)
 DEFINE_EXTREMA(double, double)
+DEFINE_ADDITION(half, half)
+DEFINE_EXTREMA(half, half)
 // atomic_intptr_t and atomic_uintptr_t take the other signedness.
 DEFINE_BITWISE(long, ulong)
 DEFINE_BITWISE(ulong, long)
@@ -111,6 +113,27 @@ DEFINE_EXTREMA(long, ulong)
     DEFINE_UPDATE(atomic_exchange, T, T, __opencl_atomic_exchange(object, value, order, SCOPE))        \
     DEFINE_COMPARES(T)
 FOR_COLLECTIVE_TYPES(DEFINE_ACCESSES)
+
+DEFINE_LOAD(half)
+DEFINE_STORE(half)
+DEFINE_UPDATE(atomic_exchange, half, half, __opencl_atomic_exchange(object, value, order, SCOPE))
+// Clang's header stores a half, as above, but its table of built-ins an atomic_half: the same value under another name.
+#define STORED_HALF(NAME, REST) __asm__("_Z" NAME "PU3AS4VU7_AtomicDhS_" REST)
+void polder_store_half(OBJECT(half) object, half value) STORED_HALF("12atomic_store", "");
+void polder_store_half_in_order(OBJECT(half) object, half value, memory_order order)
+    STORED_HALF("21atomic_store_explicit", "12memory_order");
+void polder_store_half_in_scope(OBJECT(half) object, half value, memory_order order, memory_scope scope)
+    STORED_HALF("21atomic_store_explicit", "12memory_order12memory_scope");
+__attribute__((always_inline)) void polder_store_half(OBJECT(half) object, half value) {
+    __opencl_atomic_store(object, value, memory_order_seq_cst, SCOPE);
+}
+__attribute__((always_inline)) void polder_store_half_in_order(OBJECT(half) object, half value, memory_order order) {
+    __opencl_atomic_store(object, value, order, SCOPE);
+}
+__attribute__((always_inline)) void polder_store_half_in_scope(OBJECT(half) object, half value, memory_order order,
+                                                               memory_scope scope) {
+    __opencl_atomic_store(object, value, order, SCOPE);
+}
 
 // atomic_flag is an atomic_int that is 0 or 1.
 BUILTIN bool atomic_flag_test_and_set_explicit(OBJECT(int) flag, memory_order order, memory_scope scope) {

@@ -8,8 +8,12 @@
 #pragma once
 
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
 
 #define BUILTIN __attribute__((overloadable, always_inline))
+// For functions of the library that a file calls under a name that it defines for other types: a definition hides Clang's table.
+#define DECLARED __attribute__((overloadable, const))
+#define DECLARED_STORING __attribute__((overloadable))
 // For functions that only their file calls.
 #define HELPER static inline __attribute__((overloadable))
 // For functions that contain a barrier.

@@ -64,6 +64,7 @@
     DEFINE_OPERATIONS(SCOPE, uint, 0, UINT_MAX)                                                        \
     DEFINE_OPERATIONS(SCOPE, long, LONG_MIN, LONG_MAX)                                                 \
     DEFINE_OPERATIONS(SCOPE, ulong, 0, ULONG_MAX)                                                      \
+    DEFINE_OPERATIONS(SCOPE, half, -INFINITY, INFINITY)                                                \
     DEFINE_OPERATIONS(SCOPE, float, -INFINITY, INFINITY)                                               \
     DEFINE_OPERATIONS(SCOPE, double, -INFINITY, INFINITY)                                              \
     DEFINE_ALL_AND_ANY(SCOPE)

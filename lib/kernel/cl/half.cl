@@ -2,7 +2,5 @@
 // small numbers wrongly upwards and doubles twice.
 #include "common.h"
 
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-
 #define BODY "half.inc"
 #include "widths.h"

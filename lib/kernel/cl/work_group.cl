@@ -15,9 +15,11 @@ DEFINE_SCOPE(work_group)
             x, get_local_id(0) == id_x && get_local_id(1) == id_y && get_local_id(2) == id_z);         \
     }
 FOR_COLLECTIVE_TYPES(DEFINE_WORK_GROUP_BROADCAST)
+DEFINE_WORK_GROUP_BROADCAST(half)
 
 #define DEFINE_MULTIPLICATION(T) DEFINE_OPERATION(work_group, mul, T, a * b, (T)1)
 FOR_COLLECTIVE_TYPES(DEFINE_MULTIPLICATION)
+DEFINE_MULTIPLICATION(half)
 
 #define DEFINE_BITWISE(T)                                                                              \
     DEFINE_OPERATION(work_group, and, T, a & b, ~(T)0)                                                 \

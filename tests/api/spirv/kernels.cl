@@ -192,3 +192,33 @@ KERNEL(collectives) {
     mine[0] = work_group_all(x > 3); mine[1] = work_group_any(x < 40000); mine[2] = work_group_broadcast(x, 5); mine[3] = work_group_reduce_add(x);
     mine[4] = work_group_scan_inclusive_max(x); mine[5] = work_group_scan_exclusive_add((int)x); mine[6] = work_group_reduce_min(x);
 }
+
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#define HALF(k) ((half)((int)(in[(i * 3 + (k)) & 1023] & 0xffff) - 32768) * 0x1p-6h)
+#define BITS(h) as_ushort((half)(h))
+
+KERNEL(halves) {
+    ITEM;
+    half a = HALF(0), b = HALF(1), p = fabs(HALF(2)) + 0.25h;
+    mine[0] = BITS(a + b); mine[1] = BITS(a - b); mine[2] = BITS(a * b); mine[3] = BITS(a / p); mine[4] = BITS(-a);
+    mine[5] = a < b; mine[6] = a == b; mine[7] = isunordered(a, b / 0.0h); mine[8] = BITS(a > b ? a : p);
+    mine[9] = BITS(fma(a, b, p)); mine[10] = BITS(sin(a)); mine[11] = BITS(exp(a * 0x1p-7h)); mine[12] = BITS(log2(p));
+    mine[13] = BITS(pow(p, b * 0x1p-8h)); mine[14] = BITS(sqrt(p)); mine[15] = BITS(rint(a)); mine[16] = BITS(fmod(a, p));
+    int e; half m = frexp(a, &e);
+    mine[17] = BITS(m); mine[18] = (uint)e; mine[19] = BITS(ldexp(b, 3)); mine[20] = BITS(nextafter(a, b));
+    mine[21] = (uint)convert_int_sat_rte(a); mine[22] = convert_uchar_sat(b); mine[23] = BITS(convert_half_rtz(REAL(3)));
+    mine[24] = BITS(convert_half_rtp((int)in[i])); mine[25] = BITS((half)REAL(4)); mine[26] = as_uint((float)a);
+    mine[27] = (uint)(int)b; mine[28] = BITS((half)(short)in[i]); mine[29] = BITS(convert_half(in[i + 64]));
+    half4 v = (half4)(a, b, p, a * 0.5h), w = v.wzyx;
+    mine[30] = BITS(dot(v * 0x1p-6h, w * 0x1p-6h)); mine[31] = BITS(length(v * 0x1p-4h));
+    ushort4 sum = as_ushort4(v + w * 2.0h), less = as_ushort4(v < w), chosen = as_ushort4(select(v, w, v > w));
+    mine[32] = sum.x; mine[33] = sum.y; mine[34] = sum.z; mine[35] = sum.w;
+    mine[36] = less.x; mine[37] = less.y; mine[38] = chosen.z; mine[39] = chosen.w;
+    ushort4 mixed = as_ushort4(shuffle(v, (ushort4)(3, 1, 0, 2)));
+    mine[40] = mixed.x; mine[41] = mixed.y; mine[42] = mixed.z; mine[43] = mixed.w;
+    vstore4(v, 22, (global half*)mine);
+    vstore3(vload3(29, (global half*)mine), 32, (global half*)mine);
+    ushort4 limited = as_ushort4(convert_half4_rtn(convert_int4_sat(v)));
+    mine[52] = limited.x; mine[53] = limited.y; mine[54] = BITS(clamp(a, -2.0h, 2.0h)); mine[55] = BITS(smoothstep(-1.0h, 2.0h, b));
+    mine[56] = BITS(work_group_reduce_max(a)); mine[57] = BITS(work_group_scan_inclusive_add(p));
+}

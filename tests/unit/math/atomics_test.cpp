@@ -1,5 +1,6 @@
 // Atomic functions in kernels: every operation, type, order and scope compiles and does what it says.
 #include "buffer.h"
+#include "half.h"
 #include "kernel_runner.h"
 
 #include <algorithm>
@@ -115,6 +116,43 @@ kernel void run(global int* out, global float* f) {
     // 0 + 5 + 6 + 5 and 77 + 1 + 50 + 40 + 8 + 11
     EXPECT_EQ(out, (Buffer<int32_t>{12, 1, 0, 8, 8, 12, 1, 0, 1, 0, 0, 16, 10, 187}));
     EXPECT_EQ(f, (Buffer<float>{2.5f, 1.5f, 2.5f, 4, 9}));
+}
+
+TEST(Atomics, OfHalves_AddExchangeAndCompare) {
+    KernelRunner runner{R"(
+#define UPDATE(o)                                                                                 \
+    atomic_fetch_add(o, 1.0h);                                                                    \
+    atomic_fetch_add_explicit(o, 0.5h, memory_order_relaxed);                                     \
+    atomic_fetch_sub_explicit(o, 0.25h, memory_order_acq_rel, memory_scope_device);               \
+    atomic_fetch_min(o + 1, (half)i);                                                             \
+    atomic_fetch_max_explicit(o + 2, (half)i, memory_order_relaxed, memory_scope_work_group);
+kernel void run(volatile global atomic_half* shared, global half* out) {
+    local atomic_half box[3];
+    size_t i = get_global_id(0);
+    if (get_local_id(0) == 0) {
+        atomic_store(box, 0.0h);
+        atomic_store_explicit(box + 1, 100.0h, memory_order_relaxed);
+        atomic_store_explicit(box + 2, -1.0h, memory_order_relaxed, memory_scope_work_group);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    UPDATE(shared)
+    UPDATE(box)
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (get_local_id(0) == 0) {
+        out[0] = atomic_load(box);
+        out[1] = atomic_load_explicit(box + 1, memory_order_relaxed);
+        out[2] = atomic_exchange(box + 2, 5.0h);
+        out[3] = atomic_exchange_explicit(box + 2, 6.0h, memory_order_relaxed);
+        volatile atomic_half* generic_object = box + 2;
+        out[4] = atomic_load(generic_object);
+    }
+}
+)"};
+    Buffer<Half> shared = {0, 100, -1}, out(5);
+    void* const pointers[] = {shared.data(), out.data()};
+    runner.run("run", pointers, Range{{60, 1, 1}, {60, 1, 1}});
+    EXPECT_EQ(shared, (Buffer<Half>{75, 0, 59}));
+    EXPECT_EQ(out, (Buffer<Half>{75, 0, 59, 5, 6}));
 }
 
 TEST(Atomics, GroupsOnSeveralThreads_LoseNoUpdate) {

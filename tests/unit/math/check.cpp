@@ -10,7 +10,7 @@ constexpr uint64_t failures_shown = 6;
 
 template <class T>
 Precision precision_of() {
-    return sizeof(T) == 4 ? Precision::single : Precision::double_;
+    return sizeof(T) == 2 ? Precision::half : sizeof(T) == 4 ? Precision::single : Precision::double_;
 }
 
 std::string number(Real value) {
@@ -67,10 +67,10 @@ Verdict check(const Function& function, const Inputs<T>& inputs, const Outputs<T
     Verdict verdict;
     const Precision precision = precision_of<T>();
     // References are rounded at 113 bits, which can show in a correctly rounded function's half unit.
-    const double bound = (precision == Precision::single ? function.ulp_single : function.ulp_double) + 1e-9;
+    const double bound = bound_of(function, precision) + 1e-9;
     const bool second_is_integer = function.signature != Signature::t_and_t;
     for (size_t i = 0; i < inputs.a.size(); ++i) {
-        const Arguments p{inputs.a[i], inputs.b[i], inputs.c[i], inputs.n[i], precision};
+        const Arguments p{Real(inputs.a[i]), Real(inputs.b[i]), Real(inputs.c[i]), inputs.n[i], precision};
         if (function.is_unbounded != nullptr && function.is_unbounded(p))
             continue;
         const Real exact = function.reference(p);
@@ -92,6 +92,7 @@ Verdict check(const Function& function, const Inputs<T>& inputs, const Outputs<T
     return verdict;
 }
 
+template Verdict check(const Function&, const Inputs<Half>&, const Outputs<Half>&);
 template Verdict check(const Function&, const Inputs<float>&, const Outputs<float>&);
 template Verdict check(const Function&, const Inputs<double>&, const Outputs<double>&);
 

@@ -3,6 +3,7 @@
 
 #include "buffer.h"
 #include "functions.h"
+#include "half.h"
 #include "inputs.h"
 
 #include <cmath>
@@ -32,6 +33,7 @@ template <class T>
 template <class T>
 [[nodiscard]] Verdict check(const Function& function, const Inputs<T>& inputs, const Outputs<T>& outputs);
 
+extern template Verdict check(const Function&, const Inputs<Half>&, const Outputs<Half>&);
 extern template Verdict check(const Function&, const Inputs<float>&, const Outputs<float>&);
 extern template Verdict check(const Function&, const Inputs<double>&, const Outputs<double>&);
 

@@ -37,6 +37,8 @@ void with_type(const std::string& name, Visit visit) {
         visit(int64_t{});
     else if (name == "ulong")
         visit(uint64_t{});
+    else if (name == "half")
+        visit(Half{});
     else if (name == "float")
         visit(float{});
     else
@@ -47,47 +49,23 @@ template <class T>
 Buffer<T> samples() {
     Buffer<T> values = {0, 1, 2, 3, 100, 127, std::numeric_limits<T>::max(), std::numeric_limits<T>::lowest()};
     std::mt19937_64 random{4711};
-    if constexpr (std::is_floating_point_v<T>) {
-        const T special[] = {-T(0),
-                             T(0.5),
-                             T(-0.5),
-                             T(1.5),
-                             T(2.5),
-                             T(-2.5),
-                             T(0.49999997),
-                             T(126.5),
-                             T(127.5),
-                             T(-128.5),
-                             T(-129),
-                             T(255.5),
-                             T(256),
-                             T(32767.5),
-                             T(65535.5),
-                             T(-32768.5),
-                             T(2147483520.0),
-                             T(2147483647.5),
-                             T(2147483648.0),
-                             T(-2147483648.0),
-                             T(4294967040.0),
-                             T(4294967295.5),
-                             T(4294967296.0),
-                             T(9223371487098961920.0),
-                             T(9223372036854775808.0),
-                             T(-9223372036854775808.0),
-                             T(18446742974197923840.0),
-                             T(18446744073709551616.0),
-                             T(1e30),
-                             T(-1e30),
-                             T(1e-30),
-                             T(-1e-30),
-                             T(1e39),
-                             T(3.4028236e38),
-                             T(1.0000001),
-                             T(16777217.0),
-                             std::numeric_limits<T>::infinity(),
-                             -std::numeric_limits<T>::infinity(),
-                             std::numeric_limits<T>::quiet_NaN(),
-                             std::numeric_limits<T>::denorm_min()};
+    if constexpr (std::is_same_v<T, Half>) {
+        // All of them.
+        values.clear();
+        for (unsigned bits = 0; bits < 65536; ++bits)
+            values.push_back(Half::of_bits(static_cast<uint16_t>(bits)));
+    } else if constexpr (is_floating<T>) {
+        const T special[] = {-T(0), T(0.5), T(-0.5), T(1.5), T(2.5), T(-2.5), T(0.49999997), T(126.5), T(127.5),
+                             T(-128.5), T(-129), T(255.5), T(256), T(32767.5), T(65535.5), T(-32768.5), T(2147483520.0),
+                             T(2147483647.5), T(2147483648.0), T(-2147483648.0), T(4294967040.0), T(4294967295.5),
+                             T(4294967296.0), T(9223371487098961920.0), T(9223372036854775808.0),
+                             T(-9223372036854775808.0), T(18446742974197923840.0), T(18446744073709551616.0), T(1e30),
+                             T(-1e30), T(1e-30), T(-1e-30), T(1e39), T(3.4028236e38), T(1.0000001),
+                             // Next to what separates two halves, and to the largest half.
+                             T(65519.996), T(65520), T(-65519.996), T(2049), T(2049.0002), T(-2051), T(2.9802322e-08),
+                             T(2.9802326e-08), T(6.1035156e-05), T(6.0975552e-05), T(16777217.0),
+                             std::numeric_limits<T>::infinity(), -std::numeric_limits<T>::infinity(),
+                             std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::denorm_min()};
         values.insert(values.end(), std::begin(special), std::end(special));
         while (values.size() < sample_count) {
             T value;
@@ -126,17 +104,17 @@ T to_floating(Real x, const std::string& mode) {
     const bool wants_below = mode == "_rtn" || (mode == "_rtz" && x > 0);
     const bool wants_above = mode == "_rtp" || (mode == "_rtz" && x < 0);
     if (is_above && wants_below)
-        return std::nextafter(nearest, -std::numeric_limits<T>::infinity());
+        return next_number(nearest, T(-std::numeric_limits<T>::infinity()));
     if (!is_above && wants_above)
-        return std::nextafter(nearest, std::numeric_limits<T>::infinity());
+        return next_number(nearest, std::numeric_limits<T>::infinity());
     return nearest;
 }
 
 // What the conversion gives; false when the specification leaves it open.
 template <class To, class From>
 bool reference(From from, const std::string& mode, bool saturates, To& result) {
-    const Real value = from;
-    if constexpr (std::is_floating_point_v<To>) {
+    const Real value = static_cast<Real>(from);
+    if constexpr (is_floating<To>) {
         result = to_floating<To>(value, mode);
         return true;
     } else {
@@ -162,7 +140,7 @@ bool reference(From from, const std::string& mode, bool saturates, To& result) {
 
 template <class T>
 bool are_same(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>)
+    if constexpr (is_floating<T>)
         if (std::isnan(a) || std::isnan(b))
             return std::isnan(a) && std::isnan(b);
     return std::memcmp(&a, &b, sizeof a) == 0;
@@ -184,14 +162,14 @@ std::string kernel_text(const std::string& conversion, const std::string& destin
            destination + "* out) {\n    size_t i = get_global_id(0);\n    " + store + ";\n}\n";
 }
 
-} // namespace
+}  // namespace
 
 ConversionReport check_conversions(const std::vector<std::string>& sources, const std::string& destination, int width) {
-    const bool is_floating = destination == "float" || destination == "double";
+    const bool is_real = destination == "half" || destination == "float" || destination == "double";
     std::vector<std::pair<std::string, std::string>> suffixes;  // _sat, mode
     for (const char* mode : modes) {
         suffixes.emplace_back("", mode);
-        if (!is_floating)
+        if (!is_real)
             suffixes.emplace_back("_sat", mode);
     }
     const std::string name = "convert_" + vector_of(destination, width);
@@ -226,4 +204,4 @@ ConversionReport check_conversions(const std::vector<std::string>& sources, cons
     return report;
 }
 
-} // namespace polder::math
+}  // namespace polder::math

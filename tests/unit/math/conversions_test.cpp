@@ -9,8 +9,8 @@
 namespace polder::math {
 namespace {
 
-const std::vector<std::string> type_names = {"char", "uchar", "short", "ushort", "int",
-                                             "uint", "long",  "ulong", "float",  "double"};
+const std::vector<std::string> type_names = {"char", "uchar", "short", "ushort", "int",   "uint",
+                                             "long", "ulong", "half",  "float",  "double"};
 
 class Conversions : public ::testing::TestWithParam<std::string> {};
 

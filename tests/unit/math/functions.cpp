@@ -1,5 +1,9 @@
 #include "functions.h"
 
+#include "half.h"
+
+#include <algorithm>
+#include <array>
 #include <climits>
 #include <cmath>
 #include <limits>
@@ -18,6 +22,8 @@ bool is_nan(Real x) { return isnanq(x) != 0; }
 bool is_infinite(Real x) { return isinfq(x) != 0; }
 
 Real smallest_above(Real x, Real towards, Precision precision) {
+    if (precision == Precision::half)
+        return Half(x).next(Half(towards));
     if (precision == Precision::single)
         return std::nextafter(static_cast<float>(x), static_cast<float>(towards));
     return std::nextafter(static_cast<double>(x), static_cast<double>(towards));
@@ -96,8 +102,9 @@ Real fract_(const Arguments& p) {
         return p.a;
     const Real below_one = smallest_above(1, 0, p.precision);
     const Real fraction = p.a - floorq(p.a);
-    const Real rounded = p.precision == Precision::single ? static_cast<Real>(static_cast<float>(fraction))
-                                                          : static_cast<Real>(static_cast<double>(fraction));
+    const Real rounded = p.precision == Precision::half     ? static_cast<Real>(Half(fraction))
+                         : p.precision == Precision::single ? static_cast<Real>(static_cast<float>(fraction))
+                                                            : static_cast<Real>(static_cast<double>(fraction));
     return fminq(rounded, below_one);
 }
 
@@ -300,8 +307,25 @@ const Function table[] = {
 
 std::span<const Function> functions() { return table; }
 
+const char* type_name(Precision precision) {
+    return precision == Precision::half ? "half" : precision == Precision::single ? "float" : "double";
+}
+
+// For halves: OpenCL C 3.0 with cl_khr_fp16, table "ULP values for half-precision floating-point arithmetic operations". What is
+// exact or correctly rounded is so for doubles, too.
+double bound_of(const Function& function, Precision precision) {
+    if (precision != Precision::half)
+        return precision == Precision::single ? function.ulp_single : function.ulp_double;
+    constexpr std::array of_four = {"erf", "erfc", "pow", "pown", "powr", "rootn", "tgamma"};
+    if (function.ulp_double <= rounded || function.ulp_double > 1000)
+        return function.ulp_double;
+    if (std::string{"rsqrt"} == function.name)
+        return 1;
+    return std::find(of_four.begin(), of_four.end(), std::string{function.name}) != of_four.end() ? 4 : 2;
+}
+
 std::string kernel_source(const Function& function, Precision precision, int width) {
-    const std::string type = precision == Precision::single ? "float" : "double";
+    const std::string type = type_name(precision);
     const std::string name = function.name;
     const std::string w = width == 1 ? "" : std::to_string(width);
     const auto from = [&](const char* array) {
@@ -338,4 +362,4 @@ std::string kernel_source(const Function& function, Precision precision, int wid
            "* second, global int* out_n) {\n    size_t i = get_global_id(0);\n    " + body + "\n}\n";
 }
 
-} // namespace polder::math
+}  // namespace polder::math

@@ -11,7 +11,7 @@ namespace polder::math {
 using Real = __float128;
 
 // The type that a function is tested in. References may need it where the result depends on the precision.
-enum class Precision { single, double_ };
+enum class Precision { half, single, double_ };
 
 struct Arguments {
     Real a, b, c;
@@ -19,7 +19,7 @@ struct Arguments {
     Precision precision;
 };
 
-// What a function takes and gives, as OpenCL C: T is float or double.
+// What a function takes and gives, as OpenCL C: T is half, float or double.
 enum class Signature {
     t_from_t,       // T f(T a)
     t_from_tt,      // T f(T a, T b)
@@ -50,7 +50,7 @@ struct Function {
     const char* name;
     Signature signature;
     double ulp_single;
-    double ulp_double;  // negative: the function has no form for doubles
+    double ulp_double;  // negative: the function has no form for doubles or halves
     Domain domain;
     Real (*reference)(const Arguments&);
     // The second result; a number for an int, too.
@@ -62,6 +62,10 @@ struct Function {
 };
 
 [[nodiscard]] std::span<const Function> functions();
+
+// The bound in units of the last place, and the type's name.
+[[nodiscard]] double bound_of(const Function& function, Precision precision);
+[[nodiscard]] const char* type_name(Precision precision);
 
 // OpenCL C source of one kernel that calls a function's form for vectors of `width` elements, named
 // <function>_<type>[<width>]:

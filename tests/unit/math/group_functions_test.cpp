@@ -1,5 +1,6 @@
 // Functions of whole work-groups and sub-groups, asynchronous copies, address space queries and printf, in kernels.
 #include "buffer.h"
+#include "half.h"
 #include "kernel_runner.h"
 
 #include <algorithm>
@@ -100,7 +101,7 @@ void expect_collectives(const Collective<T>& collective, const std::string& scop
 
 template <class T>
 Collective<T> collective_of(const char* type) {
-    if constexpr (std::is_floating_point_v<T>)
+    if constexpr (is_floating<T>)
         return {type, -std::numeric_limits<T>::infinity(), std::numeric_limits<T>::infinity()};
     return {type, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()};
 }
@@ -110,6 +111,7 @@ TEST(WorkGroupCollectives, ReductionsAndScans_FollowTheLinearLocalId) {
     expect_collectives(collective_of<uint32_t>("uint"), "work_group");
     expect_collectives(collective_of<int64_t>("long"), "work_group");
     expect_collectives(collective_of<uint64_t>("ulong"), "work_group");
+    expect_collectives(collective_of<Half>("half"), "work_group");
     expect_collectives(collective_of<float>("float"), "work_group");
     expect_collectives(collective_of<double>("double"), "work_group");
 }
@@ -256,16 +258,19 @@ kernel void speak(global int* out) {
     out[0] = printf("%d %s %v4hhd|%.2v3hlf|%v2lg %ld %c %5.1f %u%%\n", -7, "word", c, f, d, 5000000000L, 'x', 2.25f, 42u);
     out[1] = printf("%v8hd %#v2hlx %v16hhu\n", (short8)(-1), (uint2)(10, 11), (uchar16)(200));
     out[2] = printf("plain\n");
+    half4 h = (half4)(0.5h, -65504.0h, 0x1p-24h, 0.1h);
+    out[3] = printf("%v4hg %.3f %v2ha|%v3hf\n", h, h.w, h.xy, h.xyz);
 }
 )"};
-    Buffer<int32_t> out(3, 99);
+    Buffer<int32_t> out(4, 99);
     void* const pointers[] = {out.data()};
     runner.run("speak", pointers, 1);
-    EXPECT_EQ(out, (Buffer<int32_t>{0, 0, 0}));
+    EXPECT_EQ(out, (Buffer<int32_t>{0, 0, 0, 0}));
     EXPECT_EQ(runner.printed(),
               "-7 word 1,-2,3,4|1.50,2.25,-3.00|0.125,1e+100 5000000000 x   2.2 42%\n"
               "-1,-1,-1,-1,-1,-1,-1,-1 0xa,0xb 200,200,200,200,200,200,200,200,200,200,200,200,200,200,200,200\n"
-              "plain\n");
+              "plain\n"
+              "0.5,-65504,5.96046e-08,0.0999756 0.100 0x1p-1,-0x1.ffcp+15|0.500000,-65504.000000,0.000000\n");
 }
 
 } // namespace

@@ -29,7 +29,9 @@ Memory allocate(uint64_t bytes) {
 compiler::Target target() {
     compiler::Target result;
     result.code.local_memory_bytes = 1 << 20;
-    result.extensions = {"cl_khr_fp64",
+    result.extensions = {"cl_khr_fp16",
+                         "cl_khr_fp64",
+                         "cl_ext_float_atomics",
                          "cl_khr_int64_base_atomics",
                          "cl_khr_int64_extended_atomics",
                          "cl_khr_byte_addressable_store",
@@ -51,7 +53,13 @@ compiler::Target target() {
                          "cl_intel_subgroups_short",
                          "cl_khr_extended_bit_ops",
                          "cl_khr_integer_dot_product"};
-    result.features = {"__opencl_c_fp64",
+    result.features = {"__opencl_c_ext_fp16_global_atomic_add",
+                       "__opencl_c_ext_fp16_global_atomic_load_store",
+                       "__opencl_c_ext_fp16_global_atomic_min_max",
+                       "__opencl_c_ext_fp16_local_atomic_add",
+                       "__opencl_c_ext_fp16_local_atomic_load_store",
+                       "__opencl_c_ext_fp16_local_atomic_min_max",
+                       "__opencl_c_fp64",
                        "__opencl_c_int64",
                        "__opencl_c_generic_address_space",
                        "__opencl_c_program_scope_global_variables",
@@ -77,7 +85,7 @@ struct KernelRunner::State {
 KernelRunner::KernelRunner(const std::string& source) : state_(std::make_unique<State>()) {
     std::string log;
     compiler::CompileInput input;
-    input.source = source;
+    input.source = "#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n" + source;
     input.options = "-cl-std=CL3.0";
     input.target = target();
     const auto object = compiler::compile(input, log);

@@ -64,7 +64,7 @@ std::string source_of(const Call& call, const std::string& scalar, int width) {
 compiler::Target target() {
     compiler::Target result;
     result.code.local_memory_bytes = 1 << 20;
-    result.extensions = {"cl_khr_fp64"};
+    result.extensions = {"cl_khr_fp16", "cl_khr_fp64"};
     result.features = {"__opencl_c_fp64", "__opencl_c_int64"};
     return result;
 }
@@ -72,7 +72,7 @@ compiler::Target target() {
 std::shared_ptr<const compiler::Module> build(const std::string& source) {
     std::string log;
     compiler::CompileInput input;
-    input.source = source;
+    input.source = "#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n" + source;
     input.options = "-cl-std=CL1.2";
     input.target = target();
     const auto object = compiler::compile(input, log);
@@ -117,8 +117,10 @@ TEST_P(MathLanes, AreKept) {
         if (is_exempt(GetParam().name, width))
             continue;
         expect_lanes(GetParam(), "float", width);
-        if (GetParam().has_double)
-            expect_lanes(GetParam(), "double", width);
+        if (!GetParam().has_double)
+            continue;
+        expect_lanes(GetParam(), "double", width);
+        expect_lanes(GetParam(), "half", width);
     }
 }
 

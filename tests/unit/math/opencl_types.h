@@ -1,6 +1,8 @@
 // The arithmetic types of OpenCL C as C++ types, for tests that go through all of them.
 #pragma once
 
+#include "half.h"
+
 #include <cstdint>
 #include <string>
 #include <tuple>
@@ -25,6 +27,7 @@ void for_integer_types(Visit visit) {
 
 template <class Visit>
 void for_floating_types(Visit visit) {
+    visit(Half{}, std::string{"half"});
     visit(float{}, std::string{"float"});
     visit(double{}, std::string{"double"});
 }

@@ -35,7 +35,7 @@ Buffer<T> interesting() {
             -Limits::infinity(),
             Limits::quiet_NaN(),
             -Limits::quiet_NaN(),
-            std::nextafter(T(1), T(2))};
+            next_number(T(1), T(2))};
 }
 
 // Every pair of interesting numbers; 256 of them and some more, so that 48 divides the count.
@@ -69,8 +69,10 @@ const Relation<T> relations[] = {
 
 template <class T>
 const Relation<T> classes[] = {
-    {"isfinite", [](T a, T) { return std::isfinite(a); }}, {"isinf", [](T a, T) { return std::isinf(a); }},
-    {"isnan", [](T a, T) { return std::isnan(a); }},       {"isnormal", [](T a, T) { return std::isnormal(a); }},
+    {"isfinite", [](T a, T) { return std::isfinite(a); }},
+    {"isinf", [](T a, T) { return std::isinf(a); }},
+    {"isnan", [](T a, T) { return std::isnan(a); }},
+    {"isnormal", [](T a, T) { return std::isfinite(a) && std::fabs(a) >= std::numeric_limits<T>::min(); }},
     {"signbit", [](T a, T) { return std::signbit(a); }},
 };
 

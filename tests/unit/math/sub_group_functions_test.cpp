@@ -1,6 +1,7 @@
 // Every function of a sub-group, under uniform and divergent control, in whole and partial sub-groups, against loops over the
 // work-items that take part.
 #include "buffer.h"
+#include "half.h"
 #include "kernel_runner.h"
 
 #include <algorithm>
@@ -60,7 +61,7 @@ struct Type {
 };
 template <class T>
 Type<T> type_of(const char* name) {
-    if constexpr (std::is_floating_point_v<T>)
+    if constexpr (is_floating<T>)
         return {name, -std::numeric_limits<T>::infinity(), std::numeric_limits<T>::infinity()};
     return {name, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()};
 }
@@ -188,6 +189,7 @@ TEST(SubGroupArithmetic, OfIntegers_FoldsThoseThatTakePart) {
 }
 
 TEST(SubGroupArithmetic, OfFloatingPointNumbers_FoldsThoseThatTakePart) {
+    Arithmetic<Half>(type_of<Half>("half")).check();
     Arithmetic<float>(type_of<float>("float")).check();
     Arithmetic<double>(type_of<double>("double")).check();
 }
@@ -265,6 +267,7 @@ TEST(SubGroupShuffles, MoveValuesBetweenWorkItems) {
     expect_shuffles<int16_t>("short");
     expect_shuffles<int32_t>("int");
     expect_shuffles<float>("float");
+    expect_shuffles<Half>("half");
 }
 
 TEST(SubGroupShuffles, OfSixtyFourBitsAndVectors) {

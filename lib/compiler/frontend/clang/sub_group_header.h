@@ -26,7 +26,9 @@ __POLDER_SHUFFLES(ulong)
 __POLDER_SHUFFLES(double)
 #endif
 #ifdef cl_khr_fp16
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
 __POLDER_SHUFFLES(half)
+#pragma OPENCL EXTENSION cl_khr_fp16 : disable
 #endif
 #define __POLDER_BLOCK(T, N, S)                                                     \
     __POLDER_T(T##N) intel_sub_group_block_read##S##N(const __global T*);           \

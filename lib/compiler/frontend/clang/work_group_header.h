@@ -28,6 +28,11 @@ __POLDER_WG(mul, float)
 #ifdef cl_khr_fp64
 __POLDER_WG(mul, double)
 #endif
+#ifdef cl_khr_fp16
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+__POLDER_WG(mul, half)
+#pragma OPENCL EXTENSION cl_khr_fp16 : disable
+#endif
 #endif
 #ifdef cl_khr_async_work_group_copy_fence
 __POLDER_W(void) async_work_group_copy_fence(cl_mem_fence_flags);

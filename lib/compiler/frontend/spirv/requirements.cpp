@@ -26,8 +26,9 @@ constexpr std::array capabilities{
     Capability{spv::CapabilityKernel, ""},
     Capability{spv::CapabilityVector16, ""},
     Capability{spv::CapabilityFloat16Buffer, ""},
-    // LLVM's backend declares it for vload_half and vstore_half, which every device has.
+    // LLVM's backend declares it for vload_half and vstore_half, which every device has; arithmetic needs the extension.
     Capability{spv::CapabilityFloat16, "", Offer::tolerated},
+    Capability{spv::CapabilityFloat16, "cl_khr_fp16"},
     Capability{spv::CapabilityFloat64, "cl_khr_fp64"},
     Capability{spv::CapabilityInt64, ""},
     Capability{spv::CapabilityInt64Atomics, "cl_khr_int64_base_atomics"},
@@ -52,6 +53,8 @@ constexpr std::array capabilities{
     Capability{spv::CapabilityDotProductInputAll, "cl_khr_integer_dot_product"},
     Capability{spv::CapabilityDotProductInput4x8Bit, "cl_khr_integer_dot_product"},
     Capability{spv::CapabilityDotProductInput4x8BitPacked, "cl_khr_integer_dot_product"},
+    Capability{spv::CapabilityAtomicFloat16AddEXT, "__opencl_c_ext_fp16_global_atomic_add"},
+    Capability{spv::CapabilityAtomicFloat16MinMaxEXT, "__opencl_c_ext_fp16_global_atomic_min_max"},
     Capability{spv::CapabilityAtomicFloat32AddEXT, "cl_ext_float_atomics"},
     Capability{spv::CapabilityAtomicFloat64AddEXT, "cl_ext_float_atomics"},
     Capability{spv::CapabilityAtomicFloat32MinMaxEXT, "cl_ext_float_atomics"},
@@ -90,6 +93,7 @@ constexpr std::array extensions{
     SpirvExtension{"SPV_KHR_shader_clock", "cl_khr_kernel_clock"},
     SpirvExtension{"SPV_KHR_non_semantic_info", ""},
     SpirvExtension{"SPV_EXT_shader_atomic_float_add", "cl_ext_float_atomics"},
+    SpirvExtension{"SPV_EXT_shader_atomic_float16_add", "__opencl_c_ext_fp16_global_atomic_add"},
     SpirvExtension{"SPV_INTEL_optnone", ""},
     SpirvExtension{"SPV_EXT_relaxed_printf_string_address_space", ""},
     SpirvExtension{"SPV_EXT_shader_atomic_float_min_max", "cl_ext_float_atomics"},

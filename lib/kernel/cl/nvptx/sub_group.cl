@@ -9,6 +9,7 @@ DEFINE_SCOPE(sub_group)
         return sub_group_broadcast_from(x, get_local_linear_id() == id);                               \
     }
 FOR_COLLECTIVE_TYPES(DEFINE_SUB_GROUP_BROADCAST)
+DEFINE_SUB_GROUP_BROADCAST(half)
 
 BUILTIN uint get_sub_group_size(void) { return (uint)polder_linear_local_size(); }
 BUILTIN uint get_max_sub_group_size(void) {
