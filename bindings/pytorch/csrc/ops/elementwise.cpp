@@ -107,6 +107,18 @@ Tensor& logical_not_out(const Tensor& a, Tensor& out) { return to_bool(a, out, "
 Tensor& signbit_out(const Tensor& a, Tensor& out) {
     return to_bool(a, out, at::isFloatingType(a.scalar_type()) ? "signbit(a) != 0" : "a < 0");
 }
+Tensor& isneginf_out(const Tensor& a, Tensor& out) {
+    return to_bool(a, out, at::isFloatingType(a.scalar_type()) ? "a == -INFINITY" : "0");
+}
+Tensor& isposinf_out(const Tensor& a, Tensor& out) {
+    return to_bool(a, out, at::isFloatingType(a.scalar_type()) ? "a == INFINITY" : "0");
+}
+Tensor& round_decimals_out(const Tensor& a, int64_t decimals, Tensor& out) {
+    auto iter = TensorIterator::unary_op(out, a);
+    const double scale = std::pow(10.0, static_cast<double>(std::abs(decimals)));
+    pointwise(iter, decimals < 0 ? "rint(a / s0) * s0" : "rint(a * s0) / s0", iter.common_dtype(), Scalar(scale));
+    return out;
+}
 Tensor isnan(const Tensor& a) {
     Tensor out = at::empty_like(a, a.options().dtype(at::kBool));
     return to_bool(a, out, "a != a");
@@ -208,9 +220,10 @@ Tensor& pow_out(const Tensor& a, const Tensor& b, Tensor& out) {
     return binary(a, b, out, Result::same, "t_pow(a, b)");
 }
 Tensor& pow_scalar_out(const Tensor& a, const Scalar& b, Tensor& out) {
-    if (!b.isComplex() && b.toDouble() == 2)
+    const bool is_plain = a.scalar_type() == out.scalar_type() && !b.isComplex();
+    if (is_plain && b.toDouble() == 2)
         return unary(a, out, Result::same, "a * a");
-    if (!b.isComplex() && b.toDouble() == 0.5 && a.is_floating_point())
+    if (is_plain && b.toDouble() == 0.5 && a.is_floating_point())
         return unary(a, out, Result::same, "sqrt(a)");
     return pow_out(a, at::native::wrapped_scalar_tensor(b), out);
 }
@@ -235,6 +248,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("sgn.out", sgn_out);
     m.impl("logical_not.out", logical_not_out);
     m.impl("signbit.out", signbit_out);
+    m.impl("isneginf.out", isneginf_out);
+    m.impl("isposinf.out", isposinf_out);
+    m.impl("round.decimals_out", round_decimals_out);
     m.impl("isnan", isnan);
     m.impl("add.out", add_out);
     m.impl("sub.out", sub_out);

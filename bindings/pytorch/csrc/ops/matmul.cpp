@@ -44,6 +44,21 @@ Tensor& baddbmm_out(const Tensor& self, const Tensor& a, const Tensor& b, const 
     at::native::resize_output(out, {a.size(0), a.size(1), b.size(2)});
     return run(a, b, self, alpha, beta, out);
 }
+// The sum of products over the batch is one product, of the matrices side by side.
+Tensor& addbmm_out(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha,
+                   Tensor& out) {
+    TORCH_CHECK(a.dim() == 3 && b.dim() == 3 && a.size(0) == b.size(0) && a.size(2) == b.size(1), "addbmm: sizes ",
+                a.sizes(), " and ", b.sizes(), " do not fit");
+    return at::addmm_out(out, self, a.transpose(0, 1).reshape({a.size(1), -1}), b.reshape({-1, b.size(2)}), beta,
+                         alpha);
+}
+Tensor addbmm(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+    Tensor out = at::empty({0}, self.options());
+    return torch_opencl::addbmm_out(self, a, b, beta, alpha, out);
+}
+Tensor& addbmm_(Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+    return self.copy_(torch_opencl::addbmm(self, a, b, beta, alpha));
+}
 Tensor& addmv_out(const Tensor& self, const Tensor& a, const Tensor& x, const Scalar& beta, const Scalar& alpha,
                   Tensor& out) {
     at::native::resize_output(out, {a.size(0)});
@@ -72,6 +87,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("bmm.out", bmm_out);
     m.impl("addmm.out", addmm_out);
     m.impl("baddbmm.out", baddbmm_out);
+    m.impl("addbmm", addbmm);
+    m.impl("addbmm_", addbmm_);
+    m.impl("addbmm.out", addbmm_out);
     m.impl("addmv.out", addmv_out);
     m.impl("mv", mv);
     m.impl("dot", dot);

@@ -1,0 +1,187 @@
+"""PyTorch's own database of operators (OpInfo): results and gradients against the CPU, for the operators that have kernels.
+
+TORCH_OPENCL_LONG_TESTS=1 runs every sample and every type; without it a few of each, so that the tests take minutes.
+"""
+import os
+import warnings
+
+import pytest
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+
+from conftest import DEVICES
+
+LONG = os.environ.get("TORCH_OPENCL_LONG_TESTS") == "1"
+SAMPLES_MAX = 10000 if LONG else 5
+GRADIENTS_MAX = 10000 if LONG else 2
+TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.uint8, torch.bool)
+SHORT_TYPES = (torch.float32, torch.float16, torch.int64, torch.bool)
+TOLERANCE = {torch.float16: 2e-3, torch.bfloat16: 2e-2, torch.float32: 2e-4, torch.float64: 1e-7}
+
+# Operators that never run on the CPU for these types.
+NATIVE = """
+abs acos acosh add addbmm addcdiv addcmul addmm addmv all amax amin any arange argmax argmin argsort asin asinh atan atan2 atanh
+baddbmm bitwise_and bitwise_not bitwise_or bitwise_xor bmm broadcast_to cat ceil chunk clamp clamp_max clamp_min clone
+contiguous copysign cos cosh cumprod cumsum diagonal div dot empty_like eq equal erf erfc erfinv exp exp2 expand expand_as expm1 eye
+fill flatten floor floor_divide fmax fmin fmod frac full_like gather ge gt hypot index_add index_select isfinite isinf isnan isneginf isposinf
+le lerp lgamma linspace log log10 log1p log2 log_softmax logaddexp logical_and logical_not logical_or logical_xor logsumexp lt
+masked_fill masked_select matmul max mean min maximum minimum mm movedim mul mv narrow ne neg new_full nonzero
+nn.functional.avg_pool2d nn.functional.batch_norm nn.functional.conv1d nn.functional.conv2d nn.functional.cross_entropy
+nn.functional.elu nn.functional.embedding nn.functional.gelu nn.functional.group_norm nn.functional.hardsigmoid
+nn.functional.hardswish nn.functional.hardtanh nn.functional.layer_norm nn.functional.leaky_relu nn.functional.linear
+nn.functional.mish nn.functional.mse_loss nn.functional.nll_loss nn.functional.relu nn.functional.relu6 nn.functional.silu
+nn.functional.smooth_l1_loss nn.functional.softplus nn.functional.softsign nn.functional.tanhshrink nn.functional.threshold
+norm ones_like outer permute pow prod ravel reciprocal remainder repeat reshape resize_ round rsqrt scatter scatter_add select
+sgn sigmoid sign signbit sin sinc sinh slice softmax sort split sqrt square squeeze stack std sub sum swapaxes t tan tanh topk transpose
+tril triu trunc unbind unflatten unsqueeze var var_mean view where xlogy zero_ zeros_like
+""".split()
+
+# Operators that some samples reach, and that run on the CPU.
+MAY_RUN_ON_CPU = {"aten::scatter.reduce_out", "aten::embedding_renorm_", "aten::_linalg_svd.U"}
+
+OPERATORS = [op for op in op_db if op.name in NATIVE]
+
+
+def is_dense(tensor):
+    """Whether the elements fill a stretch of memory, each its own place."""
+    reach = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
+    return reach == tensor.numel() and 0 not in tensor.stride()
+
+
+def moved(value, device):
+    if isinstance(value, torch.Tensor):
+        copy = value.detach().to(device)
+        if not value.is_contiguous() and value.dim() > 0 and value.numel() > 1:
+            # The same strides there.
+            base = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=device)
+            copy = base.copy_(copy) if is_dense(value) else copy
+        return copy.requires_grad_(value.requires_grad)
+    if isinstance(value, torch.device):
+        return torch.device(device)
+    if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
+        parts = [moved(part, device) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if isinstance(value, dict):
+        return {name: (device if name == "device" else moved(part, device)) for name, part in value.items()}
+    return value
+
+
+def flat(result):
+    if isinstance(result, torch.Tensor):
+        return [result]
+    if isinstance(result, (list, tuple)):
+        return [tensor for part in result for tensor in flat(part)]
+    return []
+
+
+def call(op, sample, device):
+    return flat(op(moved(sample.input, device), *moved(sample.args, device), **moved(sample.kwargs, device)))
+
+
+def tensors_of(sample):
+    found = []
+
+    def visit(value):
+        if isinstance(value, torch.Tensor):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            for part in value:
+                visit(part)
+        elif isinstance(value, dict):
+            for part in value.values():
+                visit(part)
+
+    visit(sample)
+    return found
+
+
+def close(got, expected, dtype):
+    got = got.cpu()
+    assert got.dtype == expected.dtype and got.shape == expected.shape
+    tolerance = TOLERANCE.get(expected.dtype if expected.is_floating_point() else dtype, 0)
+    torch.testing.assert_close(got, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+def samples_of(op, dtype, count, requires_grad=False):
+    torch.manual_seed(1)
+    samples = op.sample_inputs("cpu", dtype, requires_grad=requires_grad)
+    kept = []
+    for sample in samples:
+        if any(tensor.is_complex() or tensor.is_sparse for tensor in tensors_of((sample.input, sample.args, sample.kwargs))):
+            continue
+        kept.append(sample)
+        if len(kept) >= 4 * count:
+            break
+    # Samples of one operator begin with the plainest ones: take them evenly.
+    step = max(1, len(kept) // count)
+    return kept[::step][:count]
+
+
+RANDOM = {"empty_like", "resize_"}  # results without values
+# The CPU's order of equal elements is any, and it adds these in half precision.
+TIES = {"sort", "topk", "argsort"}
+ROUNDED_ON_CPU = {"addbmm"}
+
+
+def is_comparable(op, sample, result, dtype):
+    if op.name in RANDOM or (op.name in ROUNDED_ON_CPU and dtype in (torch.float16, torch.bfloat16)):
+        return False
+    is_stable = sample.kwargs.get("stable")
+    return op.name not in TIES or is_stable or result.dtype != torch.int64 or dtype == torch.float32
+
+
+@pytest.mark.parametrize("op", OPERATORS, ids=lambda op: op.formatted_name)
+def test_results_are_those_of_the_cpu(op):
+    device = DEVICES[0]
+    for dtype in [known for known in (TYPES if LONG else SHORT_TYPES) if known in op.dtypes]:
+        for sample in samples_of(op, dtype, SAMPLES_MAX):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    expected = call(op, sample, "cpu")
+                except (RuntimeError, NotImplementedError):
+                    continue  # not on the CPU either
+                torch.opencl.reset_fallbacks()
+                got = call(op, sample, device)
+                ran_on_cpu = set(torch.opencl.fallbacks()) - MAY_RUN_ON_CPU
+            assert not ran_on_cpu, (dtype, sample, ran_on_cpu)
+            assert len(got) == len(expected)
+            for a, b in zip(got, expected):
+                if is_comparable(op, sample, b, dtype):
+                    close(a, b, dtype)
+
+
+@pytest.mark.parametrize("op", [op for op in OPERATORS if op.supports_autograd], ids=lambda op: op.formatted_name)
+def test_gradients_are_those_of_the_cpu(op):
+    device = DEVICES[-1]
+    for sample in samples_of(op, torch.float32, GRADIENTS_MAX, requires_grad=True):
+        gradients = []
+        for where in ("cpu", device):
+            inputs = moved((sample.input, sample.args, sample.kwargs), where)
+            leaves = [tensor for tensor in tensors_of(inputs) if tensor.requires_grad]
+            first = inputs[0]
+            copies = first.clone() if isinstance(first, torch.Tensor) else type(first)(each.clone() for each in first)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                results = [r for r in flat(op(copies, *inputs[1], **inputs[2])) if r.requires_grad]
+                if not results or not leaves:
+                    break
+                seeds = []
+                for result in results:
+                    torch.manual_seed(2)
+                    seeds.append(torch.randn(result.shape, dtype=result.dtype).to(where))
+                gradients.append(torch.autograd.grad(results, leaves, seeds, allow_unused=True))
+        if len(gradients) == 2:
+            for expected, got in zip(*gradients):
+                assert (got is None) == (expected is None)
+                if got is not None:
+                    close(got, expected, torch.float32)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int64, torch.bool])
+def test_a_stable_sort_keeps_the_order_of_equal_elements(dtype, descending, device):
+    x = torch.randint(-50, 50, (3, 1000), generator=torch.Generator().manual_seed(1)).to(dtype)
+    expected = x.sort(dim=-1, descending=descending, stable=True)
+    got = x.to(device).sort(dim=-1, descending=descending, stable=True)
+    assert torch.equal(got.values.cpu(), expected.values) and torch.equal(got.indices.cpu(), expected.indices)
