@@ -25,6 +25,9 @@ unsigned long long llu(uint64_t number) { return number; }
 
 enum class Cost : uint8_t { none, writing_back };
 
+// Of all candidates, so many were used recently.
+constexpr uint64_t recent_part = 16;
+
 struct Candidate {
     StorageImpl* storage = nullptr;
     ByteRange range;  // of the replica
@@ -35,18 +38,23 @@ struct Candidate {
 };
 
 // Those without a known use first: what costs nothing, then the least recently used ones. Of the others, the furthest next use.
-bool goes_first(const Candidate& one, const Candidate& other) {
-    const auto key = [](const Candidate& candidate) {
+// What was used last goes after those: writing it back would wait for its last use, and the next use for that, so that the copies in
+// both directions and the kernels would run one after the other.
+struct GoesFirst {
+    uint64_t recent_since = 0;
+
+    [[nodiscard]] auto key(const Candidate& candidate) const {
         const bool is_known = ~candidate.next_use != 0;
         return std::tuple{is_known,
+                          is_known && candidate.last_use > recent_since,
                           is_known ? Cost::none : candidate.cost,
                           ~candidate.next_use,
                           candidate.cost,
                           candidate.last_use,
                           candidate.found};
-    };
-    return key(one) < key(other);
-}
+    }
+    bool operator()(const Candidate& one, const Candidate& other) const { return key(one) < key(other); }
+};
 
 // The bytes of `range` that only `space` holds.
 SmallVector<ByteRange, 2> only_in(const StorageImpl& storage, ByteRange range, SpaceId space) {
@@ -119,7 +127,9 @@ uint64_t DomainImpl::evict(const EvictionRequest& request, Evicted& evicted) {
     }
     for (size_t i = 0; i < candidates.size(); ++i)
         candidates[i].found = i;
-    std::sort(candidates.begin(), candidates.end(), goes_first);
+    const uint64_t uses = this->space(space).shortage().uses();
+    std::sort(candidates.begin(), candidates.end(),
+              GoesFirst{uses - std::min<uint64_t>(uses, candidates.size() / recent_part)});
     const auto is_guarded = [&](const StorageImpl& storage) {
         return request.guards == EvictionRequest::Guards::held &&
                std::ranges::any_of(request.keep, [&](const Use& use) { return use.storage == &storage; });

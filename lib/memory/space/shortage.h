@@ -17,6 +17,7 @@ public:
     [[nodiscard]] bool has_begun() const { return has_begun_.load(std::memory_order_relaxed); }
     void begin() { has_begun_.store(true, std::memory_order_relaxed); }
     // Counts the uses of memory here; later uses have higher numbers.
+    [[nodiscard]] uint64_t uses() const { return uses_.load(std::memory_order_relaxed); }
     [[nodiscard]] uint64_t next_use() { return uses_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
     // Bytes that were evicted have memory here again. Reports once (POCL_DEBUG=memory) when that is most of what the memory
