@@ -159,7 +159,7 @@ Buffer<T> random_bits(size_t count, uint64_t seed) {
     Buffer<T> values(count);
     for (T& value : values) {
         const uint64_t bits = random();
-        std::memcpy(&value, &bits, sizeof value);
+        std::memcpy(static_cast<void*>(&value), &bits, sizeof value);
     }
     return values;
 }
