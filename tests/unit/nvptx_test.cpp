@@ -265,7 +265,8 @@ TEST(Nvptx, LoopsOfManyExits_AreNotUnrolledInPart) {
     };
     const PtxOutcome joined = one_kernel(source(" && x < 4.0f"));
     EXPECT_EQ(count(joined.code.code, "fma.rn"), 1u);
-    EXPECT_EQ(count(joined.code.code, "bra"), 3u) << "of the guard, of the first test, of the loop\n" << joined.code.code;
+    EXPECT_EQ(count(joined.code.code, "bra"), 3u) << "of the guard, of the first test, of the loop\n"
+                                                  << joined.code.code;
     const PtxOutcome two_exits = one_kernel(source(" && (x < 4.0f || a[3 + i] > 1.0f)"));
     EXPECT_EQ(count(two_exits.code.code, "fma.rn"), 1u);
     EXPECT_EQ(count(two_exits.code.code, "nounroll"), 0u);
