@@ -9,6 +9,8 @@
 #include "domain_impl.h"
 #include "storage_impl.h"
 
+#include <base/log.h>
+
 namespace polder::memory {
 
 void StorageImpl::link(SpaceId space) {
@@ -50,6 +52,8 @@ Result<StorageImpl::OwnerChanges> StorageImpl::own(ByteRange range, SpaceId spac
         residency_.commit_moved(part, space, done);
         linked_->owners.apply(part, [&](ByteRange, Owner& owner) { owner.space = space; });
         ++(space.is_host() ? changes.to_host : changes.to_device);
+        POLDER_LOG(memory, "storage %llu: [%llu, %llu) belongs to space %u", static_cast<unsigned long long>(number()),
+                   static_cast<unsigned long long>(part.begin), static_cast<unsigned long long>(part.end), space.value);
     }
     linked_->owners.merge(parts.view());
     return changes;
