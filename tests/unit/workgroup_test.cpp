@@ -304,6 +304,31 @@ TEST(WorkGroup, IndicesOfEveryType_WrapAsTheyWould) {
     }
 }
 
+// The product overflows in the first of a vector's work-items, which the guard excludes, and not in the others.
+TEST(WorkGroup, AProductThatAGuardKeepsSmall_IsRightWhereTheGuardExcludesTheFirstLane) {
+    Compiled program(R"(
+        kernel void k(global const long* in, global long* out, int from) {
+            int c = from - (int)get_global_id(0);
+            long result = 1;
+            if (c >= 0 && c < 0x20000000) result = (long)(c * 4) + in[c & 63];
+            out[get_global_id(0)] = result;
+        })");
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    constexpr size_t n = 96;
+    std::vector<int64_t> in(64), out(n), expected(n);
+    for (size_t i = 0; i < in.size(); ++i)
+        in[i] = static_cast<int64_t>(i * 3);
+    for (const int32_t above : {0, 1, 7, 13, 50}) {
+        const int32_t limit = 0x20000000, from = limit + above;
+        for (size_t i = 0; i < n; ++i) {
+            const int64_t c = from - static_cast<int64_t>(i);
+            expected[i] = c < limit ? c * 4 + in[static_cast<size_t>(c & 63)] : 1;
+        }
+        program.run({1, {n, 1, 1}, {48, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(from));
+        EXPECT_EQ(out, expected) << above;
+    }
+}
+
 TEST(WorkGroup, VectorsOfOpenCL_AreSplitIntoLanes) {
     Compiled program(R"(
         kernel void k(global const float4* in, global float4* out, global uchar4* bytes, int n) {

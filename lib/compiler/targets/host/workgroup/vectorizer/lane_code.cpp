@@ -79,7 +79,41 @@ void LaneCode::emit(llvm::Instruction& instruction, llvm::Value* mask) {
         vectors_[&instruction] = emit_vector(instruction, mask);
 }
 
+// How a strided value is extended: one that is exact as a signed number and known not to be negative counts as signed.
+llvm::Instruction::CastOps LaneCode::extension_of(const llvm::CastInst& cast) const {
+    const bool is_unsigned = llvm::isa<llvm::ZExtInst>(cast) && shapes_.of(cast.getOperand(0)).is_exact_unsigned;
+    return is_unsigned ? llvm::Instruction::ZExt : llvm::Instruction::SExt;
+}
+
+// The first lane's value in more bits, by the same operations in more bits. A guard may exclude the first lane, and then its
+// narrower sum or product may wrap around where those of the other lanes do not.
+llvm::Value* LaneCode::widened(llvm::Value* value, llvm::Type* type, llvm::Instruction::CastOps how) {
+    const LaneShape shape = shapes_.of(value);
+    const auto* operation = llvm::dyn_cast<llvm::Instruction>(value);
+    // Bases are small: the preheader has checked them for all lanes.
+    if (!operation || shape.is_uniform() || shape.base)
+        return builder_.CreateCast(how, scalar(value), type);
+    const auto both = [&](llvm::Instruction::BinaryOps opcode) {
+        llvm::Value* left = widened(operation->getOperand(0), type, how);
+        return builder_.CreateBinOp(opcode, left, widened(operation->getOperand(1), type, how));
+    };
+    switch (operation->getOpcode()) {
+    case llvm::Instruction::SExt:
+    case llvm::Instruction::ZExt:
+        return widened(operation->getOperand(0), type, extension_of(*llvm::cast<llvm::CastInst>(operation)));
+    case llvm::Instruction::Or:  // of disjoint bits
+    case llvm::Instruction::Add: return both(llvm::Instruction::Add);
+    case llvm::Instruction::Sub: return both(llvm::Instruction::Sub);
+    case llvm::Instruction::Mul: return both(llvm::Instruction::Mul);
+    case llvm::Instruction::Shl: return both(llvm::Instruction::Shl);
+    default: return builder_.CreateCast(how, scalar(value), type);
+    }
+}
+
 llvm::Value* LaneCode::emit_scalar(llvm::Instruction& instruction, llvm::Value* mask) {
+    if (auto* cast = llvm::dyn_cast<llvm::CastInst>(&instruction);
+        cast && (llvm::isa<llvm::SExtInst>(cast) || llvm::isa<llvm::ZExtInst>(cast)) && !shapes_.of(cast).is_uniform())
+        return widened(cast->getOperand(0), cast->getType(), extension_of(*cast));
     llvm::Instruction* copy = shapes_.of(&instruction).is_uniform() ? instruction.clone() : clone_for_all(instruction);
     for (llvm::Use& operand : copy->operands())
         operand.set(scalar(operand.get()));
@@ -100,11 +134,10 @@ llvm::Value* LaneCode::emit_scalar(llvm::Instruction& instruction, llvm::Value* 
 llvm::Instruction* LaneCode::clone_for_all(const llvm::Instruction& instruction) {
     if (const auto* either = llvm::dyn_cast<llvm::PossiblyDisjointInst>(&instruction); either && either->isDisjoint())
         return llvm::BinaryOperator::CreateAdd(either->getOperand(0), either->getOperand(1));
-    if (const auto* extension = llvm::dyn_cast<llvm::ZExtInst>(&instruction);
-        extension && !shapes_.of(extension->getOperand(0)).is_exact_unsigned)
-        return llvm::CastInst::Create(llvm::Instruction::SExt, extension->getOperand(0), extension->getType());
     llvm::Instruction* copy = instruction.clone();
     forget_guards(*copy);
+    if (llvm::isa<llvm::OverflowingBinaryOperator>(copy))
+        copy->setHasNoSignedWrap(false);
     return copy;
 }
 

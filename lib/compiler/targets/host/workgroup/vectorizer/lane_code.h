@@ -62,6 +62,8 @@ public:
 private:
     llvm::Constant* lane_offsets(llvm::Type* type, int64_t stride);
     llvm::Value* emit_scalar(llvm::Instruction& instruction, llvm::Value* mask);
+    llvm::Value* widened(llvm::Value* value, llvm::Type* type, llvm::Instruction::CastOps how);
+    llvm::Instruction::CastOps extension_of(const llvm::CastInst& cast) const;
     llvm::Instruction* clone_for_all(const llvm::Instruction& instruction);
     void make_harmless(llvm::Instruction& copy, llvm::Value* mask);
     llvm::Value* dummy();

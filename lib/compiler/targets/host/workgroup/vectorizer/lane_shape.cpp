@@ -217,9 +217,7 @@ LaneShape LaneShapes::sum(llvm::BinaryOperator& op) {
     if (result.stride == 0)
         return varying;  // rare, and its exactness is not worth the thought
     const bool no_signed_wrap = !is_or && op.hasNoSignedWrap();
-    // `i - n` under the guard `i >= n` wraps around in lanes that do not pass the guard, and the first lane may be one of them.
-    const bool is_guarded = is_sub && result.stride > 0;
-    const bool no_unsigned_wrap = is_or || (op.hasNoUnsignedWrap() && !is_guarded);
+    const bool no_unsigned_wrap = is_or || op.hasNoUnsignedWrap();
     result.is_exact_signed = no_signed_wrap && left.is_exact_signed && right.is_exact_signed;
     result.is_exact_unsigned = no_unsigned_wrap && left.is_exact_unsigned && right.is_exact_unsigned;
     if (is_or || is_sub || is_guess())
@@ -270,7 +268,7 @@ LaneShape LaneShapes::scaled(llvm::BinaryOperator& op) {
         return varying;
     LaneShape result = strided(value.stride * times);
     result.is_exact_signed = value.is_exact_signed && op.hasNoSignedWrap();
-    result.is_exact_unsigned = value.is_exact_unsigned && op.hasNoUnsignedWrap();
+    result.is_exact_unsigned = value.is_exact_unsigned && times > 0 && op.hasNoUnsignedWrap();
     return result;
 }
 
@@ -354,8 +352,8 @@ LaneShape LaneShapes::address(llvm::GetElementPtrInst& gep) {
             return varying;
         if (index.is_uniform())
             continue;
-        // A narrower index is sign-extended.
-        if (at.getOperand()->getType()->getIntegerBitWidth() < 64 && !index.is_exact_signed && !is_guess())
+        // InstCombine has extended all indices.
+        if (at.getOperand()->getType()->getIntegerBitWidth() < 64)
             return varying;
         stride += index.stride * static_cast<int64_t>(at.getSequentialElementStride(layout).getFixedValue());
     }

@@ -5,15 +5,14 @@
 //
 // Strided means: lane i has the first lane's value plus i * stride, modulo 2^bits. After an extension to more bits this need not be
 // true any more, since a lane may have wrapped around. Two exactness bits say that none has: is_exact_signed (no lane's sum leaves the
-// signed range) and is_exact_unsigned (nor the unsigned range). They hold for ALL lanes of a vector, also for masked ones,
-// because the code computes the first lane's value, and the first lane may be masked.
+// signed range) and is_exact_unsigned (nor the unsigned range). They hold for the lanes that execute the value.
 //
-// Which of LLVM's flags can be trusted therefore depends on where they come from:
-// - nsw of a sum or product of exact operands holds: programs promise it for every work-item that executes it.
-// - nuw of a difference, nneg, and disjoint of an or: LLVM often derived them from a guard before the instruction. They are not
-//   used where they do not hold for a lane that the guard excludes (LaneCode drops them from the code as well).
-// - An index of 32 bits that is a base plus the work-item's index needs no flag: the base is checked before the loop
-//   (assumed_small), and the scalar loop runs where a lane would wrap around.
+// Exactness comes from LLVM's flags, which hold for the lanes that execute an instruction: LLVM often derived them from a guard before
+// it (nuw of i - n from i >= n). The first lane may be masked and wrap around, and the others are computed from it. So LaneCode
+// computes an extended value from extended operands, where nothing wraps around, and drops the flags from copies of sums.
+//
+// An index of 32 bits that is a base plus the work-item's index needs no flag: the base is checked before the loop (assumed_small), and
+// the scalar loop runs where a lane would wrap around.
 #pragma once
 
 #include "targets/host/workgroup/work_items/sub_group_functions.h"
@@ -34,7 +33,7 @@ namespace polder::compiler::workgroup {
 struct LaneShape {
     enum class Kind : uint8_t { unknown, strided, varying } kind = Kind::unknown;
     int64_t stride = 0;  // of integers, or bytes of pointers; 0: uniform
-    // The strides hold after sign or zero extension too: no lane wraps around.
+    // The strides hold after sign or zero extension too: no lane that executes the value wraps around.
     bool is_exact_signed = false;
     bool is_exact_unsigned = false;
     // Not null: the value is `base` plus the work-item's index, and base is computed outside of the loop.
