@@ -83,7 +83,8 @@ protected:
                           std::min(limit, limit_of(type))};
         };
         const uint32_t d = pick(2);
-        switch (pick(9)) {
+        switch (pick(10)) {
+        case 9: return made("u" + number(d), 64, [d](const World&, const MemoryItem& m) { return m.u[d]; });
         case 0: {
             const int64_t constant = pick(2) ? pick(9) : pick(70);
             return made(number(constant), constant, [constant](const World&, const MemoryItem&) { return constant; });

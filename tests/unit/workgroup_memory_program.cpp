@@ -1,4 +1,4 @@
-#include "workgroup_memory_accesses.h"
+#include "workgroup_memory_wraps.h"
 
 #include <algorithm>
 
@@ -25,13 +25,13 @@ std::string text_of(const MemoryBlock& block) {
     return result;
 }
 
-class Maker : public AccessMaker {
+class Maker : public WrapMaker {
 public:
-    using AccessMaker::AccessMaker;
+    using WrapMaker::WrapMaker;
 
     MemoryBlock block(int depth, bool is_uniform, bool in_loop) {
         MemoryBlock result;
-        const uint32_t count = depth == 0 ? 4 + pick(5) : 1 + pick(3);
+        const uint32_t count = depth == 0 ? 3 + pick(4) : 1 + pick(2);
         for (uint32_t i = 0; i < count; ++i)
             result.push_back(std::make_shared<MemoryStatement>(statement(depth, is_uniform, in_loop)));
         return result;
@@ -139,13 +139,19 @@ private:
     }
 
     // Without break and continue of a loop inside: a switch has its own.
-    MemoryStatement select_case(int depth) {
-        const Number which = masked(whole(int_, 2), 3);
+    MemoryStatement select_case(int depth, bool is_uniform) {
+        const bool is_same = pick(2);
+        const int64_t away = pick(4);
+        const Number which =
+            is_same ? Number{"((n + " + number(away) + ") & 3)",
+                             [away](const World& w, const MemoryItem&) { return (w.n + away) & 3; }, int_, 3}
+                    : masked(whole(int_, 2), 3);
+        const bool stays = is_uniform && is_same;
         MemoryStatement result{"switch " + which.text +
                                " {\ncase 0: {\n%1} break;\ncase 1:\ncase 3: {\n%2} break;\ndefault: {\n%3}\n}"};
         result.may_open = true;
-        result.bodies = {block(depth + 1, false, false), block(depth + 1, false, false),
-                         block(depth + 1, false, false)};
+        result.bodies = {block(depth + 1, stays, false), block(depth + 1, stays, false),
+                         block(depth + 1, stays, false)};
         result.run = [which, bodies = result.bodies](World& w, Mask& active, LoopMasks*) {
             std::vector<int64_t> values(active.size());
             for (size_t i = 0; i < active.size(); ++i)
@@ -209,7 +215,29 @@ private:
         return result;
     }
 
+    MemoryStatement targeted(bool is_uniform) {
+        switch (pick(16)) {
+        case 0:
+        case 1: return keep_far();
+        case 2: return read_far();
+        case 3:
+        case 4: return cut_to_32_bits();
+        case 5: return guarded_difference();
+        case 6: return guarded_product();
+        case 7: return store_between_loads();
+        case 8: return access_between_stores();
+        case 9: return store_twice();
+        case 10:
+        case 11: return count_rounds();
+        case 12: return switch_under_guard();
+        case 13: return is_uniform ? exchange() : assign_common();
+        default: return assign_common();
+        }
+    }
+
     MemoryStatement statement(int depth, bool is_uniform, bool in_loop) {
+        if (pick(4) == 0)
+            return targeted(is_uniform);
         const uint32_t choice = pick(depth < 3 ? 29 : 20);
         if (choice < 3)
             return assign();
@@ -232,7 +260,7 @@ private:
         if (choice < 23)
             return choose(depth, is_uniform, in_loop);
         if (choice == 23)
-            return select_case(depth);
+            return select_case(depth, is_uniform);
         if (choice < 27)
             return loop(depth, is_uniform);
         return in_loop ? leave(is_uniform) : read();
@@ -279,7 +307,8 @@ std::string MemoryProgram::text(const std::string& name) const {
     for (size_t v = 0; v < std::size(variable_types); ++v)
         source += std::string(variable_types[v].name) + " v" + std::to_string(v) + " = (" + variable_types[v].name +
                   ")(get_local_id(0) * " + std::to_string(v + 1) + ");\n";
-    source += std::string("float f0 = 1, f1 = get_local_id(0); int4 w = (int4)(1, 2, 3, get_local_id(1));\n") +
+    source += std::string("int u0 = n & 7, u1 = 1; float f0 = 1, f1 = get_local_id(0); int4 w = (int4)(1, 2, 3, "
+                          "get_local_id(1));\n") +
               "int p[8] = {0, 1, 2, 3, 4, 5, 6, 7};\n";
     for (int t = 0; t < 8; ++t)
         source += "int t" + std::to_string(t) + " = 0;\n";
@@ -287,7 +316,7 @@ std::string MemoryProgram::text(const std::string& name) const {
            "result[at] = (ulong)v0 + 3 * (ulong)v1 + 5 * (ulong)v2 + 7 * v3 + 11 * (ulong)v4 + 13 * (ulong)v5 + 17 * "
            "(ulong)(long)f0 + "
            "19 * (ulong)(long)f1 + 23 * (ulong)w.x + 29 * (ulong)w.y + 31 * (ulong)w.z + 37 * (ulong)w.w + 41 * "
-           "(ulong)p[n & 7] + 43 * (ulong)p[4];\n}\n";
+           "(ulong)p[n & 7] + 43 * (ulong)p[4] + 47 * (ulong)u0 + 53 * (ulong)u1;\n}\n";
 }
 
 void MemoryProgram::run(const Range& range, int32_t n, MemoryBuffers& buffers) const {
@@ -306,6 +335,7 @@ void MemoryProgram::run(const Range& range, int32_t n, MemoryBuffers& buffers) c
                     item.global = {x + lx, y + ly};
                     for (size_t v = 0; v < item.v.size(); ++v)
                         item.v[v] = variable_types[v].wrap(static_cast<int64_t>(lx * (v + 1)));
+                    item.u = {n & 7, 1};
                     item.f = {1, static_cast<float>(lx)};
                     item.w = {1, 2, 3, static_cast<int32_t>(ly)};
                     world.items.push_back(item);
@@ -319,7 +349,7 @@ void MemoryProgram::run(const Range& range, int32_t n, MemoryBuffers& buffers) c
                     u(m.v[0]) + 3 * u(m.v[1]) + 5 * u(m.v[2]) + 7 * u(m.v[3]) + 11 * u(m.v[4]) + 13 * u(m.v[5]) +
                     17 * u(static_cast<int64_t>(m.f[0])) + 19 * u(static_cast<int64_t>(m.f[1])) + 23 * u(m.w[0]) +
                     29 * u(m.w[1]) + 31 * u(m.w[2]) + 37 * u(m.w[3]) + 41 * u(m.p[static_cast<size_t>(n & 7)]) +
-                    43 * u(m.p[4]);
+                    43 * u(m.p[4]) + 47 * u(m.u[0]) + 53 * u(m.u[1]);
             }
         }
 }

@@ -27,6 +27,7 @@ struct NumberType {
 struct MemoryItem {
     std::array<uint64_t, 2> local{}, global{};
     std::array<int64_t, 6> v{};
+    std::array<int64_t, 2> u{};
     std::array<float, 2> f{};
     std::array<int32_t, 4> w{};
     std::array<int32_t, 8> p{0, 1, 2, 3, 4, 5, 6, 7};
