@@ -93,6 +93,22 @@ Launch& Launch::address(const void* address) {
     return *this;
 }
 
+static void check_device(const at::TensorBase& tensor, int device) {
+    TORCH_CHECK(tensor.device().is_privateuseone() && tensor.device().index() == device,
+                "Expected all tensors to be on the same device, but found at least two devices, opencl:", device,
+                " and ", tensor.device(), "!");
+}
+
+Launch& Launch::read(const at::TensorBase& tensor) {
+    check_device(tensor, device_.index);
+    return address(tensor.const_data_ptr());
+}
+
+Launch& Launch::written(const at::TensorBase& tensor) {
+    check_device(tensor, device_.index);
+    return address(tensor.mutable_data_ptr());
+}
+
 Launch& Launch::bytes(const void* value, size_t size) {
     check(clSetKernelArg(kernel_.handle, index_++, size, value), "clSetKernelArg");
     return *this;

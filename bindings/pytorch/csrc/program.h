@@ -4,6 +4,7 @@
 
 #include "stream.h"
 
+#include <ATen/core/TensorBase.h>
 #include <array>
 #include <functional>
 #include <string>
@@ -27,6 +28,9 @@ class Launch {
 public:
     Launch(const Device& device, Kernel& kernel);
     Launch& address(const void* address);
+    // The elements of a tensor. Throws when it is on another device than the launch.
+    Launch& read(const at::TensorBase& tensor);
+    Launch& written(const at::TensorBase& tensor);
     template <typename T>
     Launch& value(const T& value) {
         return bytes(&value, sizeof(T));

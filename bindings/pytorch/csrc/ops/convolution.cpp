@@ -70,7 +70,7 @@ void run_window(const char* name, const Tensor& from, const Tensor& to, int64_t 
                window_kernels;
     });
     Launch launch(device, kernel);
-    launch.address(from.const_data_ptr()).address(to.data_ptr()).value(image_stride).value(window);
+    launch.read(from).written(to).value(image_stride).value(window);
     const auto n = static_cast<size_t>(images);
     const std::string which = name;
     if (which == "unfold_rows")

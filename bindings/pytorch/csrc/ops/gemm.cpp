@@ -118,13 +118,11 @@ void multiply(const Product& product) {
                             (out_is_dense ? "o" : "");
     Kernel& kernel =
         kernel_of(device, key, "multiply", [&] { return source_of(type, has_c, b_is_dense, out_is_dense); });
-    // Without elements along k nothing of a and b is read.
-    const void* const none = out.data_ptr();
     Launch(device, kernel)
-        .address(a.numel() ? a.const_data_ptr() : none)
-        .address(b.numel() ? b.const_data_ptr() : none)
-        .address(c.const_data_ptr())
-        .address(out.data_ptr())
+        .read(a)
+        .read(b)
+        .read(c)
+        .written(out)
         .scalar(scalar_bytes(product.alpha, type))
         .scalar(scalar_bytes(product.beta, type))
         .value(shape)

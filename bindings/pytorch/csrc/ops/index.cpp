@@ -85,9 +85,9 @@ void run(const Indexing& call) {
                source_body;
     });
     Launch(device, kernel)
-        .address(call.self.data_ptr())
-        .address(call.index.const_data_ptr())
-        .address(call.other.defined() ? call.other.data_ptr() : call.self.data_ptr())
+        .written(call.self)
+        .read(call.index)
+        .written(call.other.defined() ? call.other : call.self)
         .scalar(scalar_bytes(call.value, type))
         .value(call.size)
         .value(call.n)

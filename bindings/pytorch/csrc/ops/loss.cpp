@@ -83,15 +83,8 @@ std::tuple<Tensor&, Tensor&> forward_out(const Tensor& self, const Tensor& targe
     check_supported(self.scalar_type(), device.index, "nll_loss");
     Launch launch(device, kernel_for(device, self.scalar_type(), is_each ? "each" : "all_samples"));
     const Tensor result = out.is_contiguous() ? out : at::empty(out.sizes(), out.options());
-    launch.address(in.const_data_ptr())
-        .address(to.const_data_ptr())
-        .address(factors.const_data_ptr())
-        .value<int32_t>(has_weight);
-    launch.address(result.data_ptr())
-        .address(total.data_ptr())
-        .value(sizes.samples)
-        .value(sizes.classes)
-        .value(sizes.inner);
+    launch.read(in).read(to).read(factors).value<int32_t>(has_weight);
+    launch.written(result).written(total).value(sizes.samples).value(sizes.classes).value(sizes.inner);
     launch.value(ignored).value<int32_t>(reduction == at::Reduction::Mean);
     if (is_each)
         launch.run({static_cast<size_t>(sizes.samples), 1, 1});
@@ -115,11 +108,8 @@ Tensor& backward_out(const Tensor& grad, const Tensor& self, const Tensor& targe
     check_supported(self.scalar_type(), device.index, "nll_loss");
     if (result.numel() > 0) {
         Launch launch(device, kernel_for(device, self.scalar_type(), "gradient"));
-        launch.address(g.const_data_ptr()).address(to.const_data_ptr()).address(factors.const_data_ptr());
-        launch.value<int32_t>(has_weight)
-            .address(result.data_ptr())
-            .address(total.const_data_ptr())
-            .value(sizes.samples);
+        launch.read(g).read(to).read(factors);
+        launch.value<int32_t>(has_weight).written(result).read(total).value(sizes.samples);
         launch.value(sizes.classes).value(sizes.inner).value(ignored).value(static_cast<int32_t>(reduction));
         launch.run({static_cast<size_t>(sizes.samples), 1, 1});
     }

@@ -59,11 +59,7 @@ void row_statistics(const Tensor& in, int64_t n, const Tensor& mean, const Tenso
 )";
     });
     Launch launch(device, kernel);
-    launch.address(in.const_data_ptr())
-        .address(mean.data_ptr())
-        .address(rstd.data_ptr())
-        .value(n)
-        .scalar(scalar_bytes(eps, type));
+    launch.read(in).written(mean).written(rstd).value(n).scalar(scalar_bytes(eps, type));
     run_rows(launch, in.numel() / n);
 }
 
@@ -141,21 +137,15 @@ std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& grad, const
     const Tensor m = mean.contiguous(), r = rstd.contiguous();
     if (mask[0]) {
         Launch launch(device, kernel_of(device, "layer grad " + type, "layer_grad", source));
-        launch.address(g.const_data_ptr())
-            .address(in.const_data_ptr())
-            .address(m.const_data_ptr())
-            .address(r.const_data_ptr());
-        launch.address(w.defined() ? w.const_data_ptr() : in.const_data_ptr()).value<int32_t>(w.defined());
-        run_rows(launch.address(grad_in.data_ptr()).value(n), rows);
+        launch.read(g).read(in).read(m).read(r);
+        launch.read(w.defined() ? w : in).value<int32_t>(w.defined());
+        run_rows(launch.written(grad_in).value(n), rows);
     }
     if (mask[1] || mask[2]) {
         Launch launch(device, kernel_of(device, "layer grad weight " + type, "layer_grad_weight", source));
-        launch.address(g.const_data_ptr())
-            .address(in.const_data_ptr())
-            .address(m.const_data_ptr())
-            .address(r.const_data_ptr());
-        launch.address(mask[1] ? grad_weight.data_ptr() : grad_bias.data_ptr());
-        launch.address(mask[2] ? grad_bias.data_ptr() : grad_weight.data_ptr());
+        launch.read(g).read(in).read(m).read(r);
+        launch.written(mask[1] ? grad_weight : grad_bias);
+        launch.written(mask[2] ? grad_bias : grad_weight);
         launch.value<int32_t>(mask[1]).value<int32_t>(mask[2]).value(n).value(rows).run({static_cast<size_t>(n), 1, 1});
     }
     return {grad_in, grad_weight, grad_bias};
@@ -226,10 +216,9 @@ void batch_statistics(const Tensor& in, const Tensor& mean, const Tensor& invstd
                                           storage_name(parameter_type) + "\n" + row_kernel + batch_kernels;
                                });
     const bool has_running = running_mean.defined() && running_var.defined();
-    const void* const none = mean.data_ptr();
     Launch launch(device, kernel);
-    launch.address(in.const_data_ptr()).address(mean.data_ptr()).address(invstd.data_ptr());
-    launch.address(has_running ? running_mean.data_ptr() : none).address(has_running ? running_var.data_ptr() : none);
+    launch.read(in).written(mean).written(invstd);
+    launch.written(has_running ? running_mean : mean).written(has_running ? running_var : mean);
     launch.value<int32_t>(has_running).value(in.size(0)).value(in.size(1)).value(inner_of(in));
     launch.scalar(scalar_bytes(momentum, type)).scalar(scalar_bytes(eps, type));
     run_rows(launch, in.size(1));
@@ -273,12 +262,12 @@ batch_norm_backward(const Tensor& grad, const Tensor& input, const std::optional
     const auto type = in.scalar_type();
     Launch(device, kernel_of(device, std::string("batch sums ") + short_name(type), "batch_sums",
                              [&] { return row_macros(type) + row_kernel + batch_sums; }))
-        .address(g.const_data_ptr())
-        .address(in.const_data_ptr())
-        .address(mean.const_data_ptr())
-        .address(invstd.const_data_ptr())
-        .address(sums.data_ptr())
-        .address(products.data_ptr())
+        .read(g)
+        .read(in)
+        .read(mean)
+        .read(invstd)
+        .written(sums)
+        .written(products)
         .value(in.size(0))
         .value(in.size(1))
         .value(inner_of(in))

@@ -68,11 +68,8 @@ void adam_step(const Tensor& param, const Tensor& given_grad, const Tensor& exp_
     const auto scalar_type = device.has_double ? at::kDouble : at::kFloat;
     Launch launch(device, kernel_of(device, std::string("adam ") + short_name(type), "adam",
                                     [&] { return source(type, device.has_double, adam_body); }));
-    launch.address(param.data_ptr())
-        .address(grad.data_ptr())
-        .address(exp_avg.data_ptr())
-        .address(exp_avg_sq.data_ptr());
-    launch.address(adam.amsgrad ? max_sq.data_ptr() : param.data_ptr()).address(step.const_data_ptr());
+    launch.written(param).written(grad).written(exp_avg).written(exp_avg_sq);
+    launch.written(adam.amsgrad ? max_sq : param).read(step);
     launch.address(address_or(grad_scale, step)).address(address_or(found_inf, step));
     launch.value<int32_t>(is_there(grad_scale)).value<int32_t>(is_there(found_inf)).value<int32_t>(adam.amsgrad);
     launch.value<int32_t>(adam.maximize).value<int32_t>(adam.is_decoupled);
@@ -141,8 +138,8 @@ void sgd_step(const Tensor& param, const Tensor& given_grad, const Tensor& momen
     const auto scalar_type = device.has_double ? at::kDouble : at::kFloat;
     Launch launch(device, kernel_of(device, std::string("sgd ") + short_name(type), "sgd",
                                     [&] { return source(type, device.has_double, sgd_body); }));
-    launch.address(param.data_ptr()).address(grad.data_ptr());
-    launch.address(momentum_buffer.defined() ? momentum_buffer.data_ptr() : param.data_ptr());
+    launch.written(param).written(grad);
+    launch.written(momentum_buffer.defined() ? momentum_buffer : param);
     launch.address(address_or(grad_scale, param)).address(address_or(found_inf, param));
     launch.value<int32_t>(is_there(grad_scale)).value<int32_t>(is_there(found_inf)).value<int32_t>(sgd.nesterov);
     launch.value<int32_t>(sgd.maximize).value<int32_t>(sgd.is_first);

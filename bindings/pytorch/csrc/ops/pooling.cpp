@@ -162,7 +162,7 @@ std::tuple<Tensor&, Tensor&> max_pool2d_out(const Tensor& image, IntArrayRef ker
     const Tensor in = image.contiguous(), values = dense_like(out), places = dense_like(indices);
     if (out.numel() > 0) {
         Launch launch = launch_of(in, "max_pool");
-        launch.address(in.const_data_ptr()).address(values.data_ptr()).address(places.data_ptr());
+        launch.read(in).written(values).written(places);
         run_windows(launch, pool_of(in, out, kernel, stride, padding, dilation), in);
     }
     give(out, values);
@@ -176,7 +176,7 @@ Tensor& max_pool2d_backward_out(const Tensor& grad, const Tensor& image, IntArra
     if (g.numel() == 0)
         return out.zero_();
     Launch launch = launch_of(g, "max_pool_grad");
-    launch.address(g.const_data_ptr()).address(places.const_data_ptr()).address(result.data_ptr());
+    launch.read(g).read(places).written(result);
     run_pixels(launch, pool_of(image, g, kernel, stride, padding, dilation), image);
     give(out, result);
     return out;
@@ -192,7 +192,7 @@ Tensor& avg_pool2d_out(const Tensor& image, IntArrayRef kernel, IntArrayRef stri
     pool.include_pad = include_pad;
     pool.divisor = divisor.value_or(0);
     Launch launch = launch_of(in, "average_pool");
-    run_windows(launch.address(in.const_data_ptr()).address(result.data_ptr()), pool, in);
+    run_windows(launch.read(in).written(result), pool, in);
     give(out, result);
     return out;
 }
@@ -207,7 +207,7 @@ Tensor& avg_pool2d_backward_out(const Tensor& grad, const Tensor& image, IntArra
     pool.include_pad = include_pad;
     pool.divisor = divisor.value_or(0);
     Launch launch = launch_of(g, "average_pool_grad");
-    run_pixels(launch.address(g.const_data_ptr()).address(result.data_ptr()), pool, image);
+    run_pixels(launch.read(g).written(result), pool, image);
     give(out, result);
     return out;
 }
@@ -224,7 +224,7 @@ Tensor adaptive_avg_pool2d(const Tensor& image, IntArrayRef output_size) {
         return out;
     const Tensor in = image.contiguous();
     Launch launch = launch_of(in, "adaptive_pool");
-    run_windows(launch.address(in.const_data_ptr()).address(out.data_ptr()), pool_of(in, out, {1}, {}, {}, {}), in);
+    run_windows(launch.read(in).written(out), pool_of(in, out, {1}, {}, {}, {}), in);
     return out;
 }
 Tensor adaptive_avg_pool2d_backward(const Tensor& grad, const Tensor& image) {
@@ -233,7 +233,7 @@ Tensor adaptive_avg_pool2d_backward(const Tensor& grad, const Tensor& image) {
         return out.zero_();
     const Tensor g = grad.contiguous();
     Launch launch = launch_of(g, "adaptive_pool_grad");
-    run_pixels(launch.address(g.const_data_ptr()).address(out.data_ptr()), pool_of(image, g, {1}, {}, {}, {}), image);
+    run_pixels(launch.read(g).written(out), pool_of(image, g, {1}, {}, {}, {}), image);
     return out;
 }
 

@@ -69,7 +69,7 @@ void fill_random(const Tensor& self, const OptionalGenerator& generator, const D
     });
     const auto real_type = is_double ? at::kDouble : at::kFloat;
     Launch(device, kernel)
-        .address(self.data_ptr())
+        .written(self)
         .value(part.seed)
         .value(part.offset)
         .scalar(scalar_bytes(draw.s0, real_type))

@@ -135,11 +135,7 @@ void launch(const Run& run, const Reduction& reduction, c10::ScalarType compute,
     Kernel& kernel = kernel_of(device, key, name,
                                [&] { return source_of(reduction, plan, in, out, compute, is_flat, scalars.size()); });
     Launch call(device, kernel);
-    call.address(run.in.const_data_ptr())
-        .address(run.out.data_ptr())
-        .value(plan.elements)
-        .value(run.parts)
-        .value(plan.layout);
+    call.read(run.in).written(run.out).value(plan.elements).value(run.parts).value(plan.layout);
     for (const c10::Scalar& scalar : scalars)
         call.scalar(scalar_bytes(scalar, compute));
     const auto results = static_cast<size_t>(plan.results);

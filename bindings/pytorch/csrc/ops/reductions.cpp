@@ -172,9 +172,9 @@ void extreme(const Tensor& input, int64_t dim, const char* better, Tensor* value
                "  if (has_values) STOREX(values, result, best);\n  indices[result] = place;\n}\n";
     });
     Launch(device, kernel)
-        .address(self.const_data_ptr())
+        .read(self)
         .address(values ? values->data_ptr() : self.const_data_ptr())
-        .address(indices.data_ptr())
+        .written(indices)
         .value(size)
         .value(inner)
         .value<int32_t>(values != nullptr)

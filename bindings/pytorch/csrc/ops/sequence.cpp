@@ -34,7 +34,7 @@ void fill_by_place(const Tensor& out, const char* name, const char* expression, 
                    expression + "));\n}\n";
         });
     Launch(device, kernel)
-        .address(out.data_ptr())
+        .written(out)
         .scalar(scalar_bytes(s0, compute))
         .scalar(scalar_bytes(s1, compute))
         .value(n0)
@@ -101,8 +101,8 @@ Tensor& triangle(const Tensor& self, int64_t diagonal, Tensor& out, const char* 
     });
     const int64_t rows = in.size(-2), columns = in.size(-1);
     Launch(device, kernel)
-        .address(in.const_data_ptr())
-        .address(result.data_ptr())
+        .read(in)
+        .written(result)
         .value(rows)
         .value(columns)
         .value(diagonal)
@@ -142,8 +142,8 @@ Tensor& running(const Tensor& self, int64_t wrapped, Tensor& out, const char* na
                "; STOREX(out, base + i * inner, acc); }\n}\n";
     });
     Launch(device, kernel)
-        .address(in.const_data_ptr())
-        .address(result.data_ptr())
+        .read(in)
+        .written(result)
         .value(n)
         .value(inner)
         .run({static_cast<size_t>(in.numel() / n), 1, 1});

@@ -73,7 +73,7 @@ Tensor& softmax(const Tensor& self, int64_t wrapped, Tensor& out, Kind kind) {
                   [&] { return forward_source(type, kind); });
     const int64_t n = in.size(-1);
     Launch launch(device, kernel);
-    run_rows(launch.address(in.const_data_ptr()).address(rows.data_ptr()).value(n), in.numel() / n);
+    run_rows(launch.read(in).written(rows).value(n), in.numel() / n);
     finish(out, rows, dim);
     return out;
 }
@@ -94,8 +94,7 @@ Tensor& softmax_backward(const Tensor& grad, const Tensor& output, int64_t wrapp
                   "softmax_grad", [&] { return backward_source(type, kind); });
     const int64_t n = g.size(-1);
     Launch launch(device, kernel);
-    run_rows(launch.address(g.const_data_ptr()).address(o.const_data_ptr()).address(rows.data_ptr()).value(n),
-             g.numel() / n);
+    run_rows(launch.read(g).read(o).written(rows).value(n), g.numel() / n);
     finish(same, rows, dim);
     return out.is_same(same) ? out : out.copy_(same);
 }

@@ -53,10 +53,10 @@ std::pair<Tensor, Tensor> sort_rows(const Tensor& rows, bool descending) {
         });
     for (int64_t width = 1; width < n; width *= 2) {
         Launch(device, kernel)
-            .address(values.const_data_ptr())
-            .address(places.const_data_ptr())
-            .address(next_values.data_ptr())
-            .address(next_places.data_ptr())
+            .read(values)
+            .read(places)
+            .written(next_values)
+            .written(next_places)
             .value(n)
             .value(width)
             .run({static_cast<size_t>(n), static_cast<size_t>(count), 1});
@@ -133,11 +133,7 @@ Tensor flat_nonzero(const Tensor& self) {
             "kernel void places(global const uchar* flags, global const long* ends, global long* places) {\n"
             "  long i = get_global_id(0);\n  if (flags[i]) places[ends[i] - 1] = i;\n}\n");
     });
-    Launch(device, kernel)
-        .address(flags.const_data_ptr())
-        .address(ends.const_data_ptr())
-        .address(places.data_ptr())
-        .run({static_cast<size_t>(flags.numel()), 1, 1});
+    Launch(device, kernel).read(flags).read(ends).written(places).run({static_cast<size_t>(flags.numel()), 1, 1});
     return places;
 }
 

@@ -1,0 +1,179 @@
+// Scaled dot product attention: scores by one product, then scale, mask and softmax in one kernel, then the product with the values.
+// The gradient computes the probabilities again from the scores and the saved logarithms of their sums, so that between the two
+// passes only these are kept. Dropout, and queries that share keys, take PyTorch's own composition of operators.
+#include "gemm.h"
+#include "rows.h"
+
+#include <ATen/Functions.h>
+#include <ATen/native/transformers/attention.h>
+#include <ATen/native/transformers/sdp_utils_cpp.h>
+#include <torch/library.h>
+
+namespace torch_opencl {
+namespace {
+
+using at::Tensor;
+using OptionalTensor = std::optional<Tensor>;
+
+bool is_there(const OptionalTensor& tensor) { return tensor && tensor->defined(); }
+
+int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value, const OptionalTensor& mask, double dropout,
+               bool, std::optional<double>, bool shares_keys) {
+    const bool has_four = query.dim() == 4 && key.dim() == 4 && value.dim() == 4;
+    const bool is_fused =
+        has_four && dropout == 0 && !shares_keys && query.numel() > 0 && key.numel() > 0 && value.numel() > 0 &&
+        query.size(0) == key.size(0) && query.size(1) == key.size(1) && query.size(0) == value.size(0) &&
+        query.size(1) == value.size(1) && !(is_there(mask) && mask->requires_grad()) &&
+        is_supported(query.scalar_type(), opencl_device(query).has_double) && query.is_floating_point();
+    return static_cast<int64_t>(is_fused ? sdp::SDPBackend::overrideable : sdp::SDPBackend::math);
+}
+
+// One row of scores per group: of query q of batch b and head h.
+const char* const kernels = R"(
+#define MASKED(i) (is_causal && (i) > q)
+#define SCORE(i) (LOADX(scores, base + (i)) * scale + (has_bias ? LOADX(bias, b * bias_batch + h * bias_head + q * bias_row + (i) * bias_column) : (T)0))
+#define PARAMETERS long n, long queries, long heads, int is_causal, T scale, int has_bias, long bias_batch, long bias_head, long bias_row, long bias_column
+#define PLACE local T shared[64]; int lane = get_local_id(0); long row = get_group_id(0), base = row * n, q = row % queries, \
+    h = row / queries % heads, b = row / queries / heads;
+)";
+const char* const forward_kernel = R"(attend(global X_T* scores, global T* sums, global const X_T* bias, PARAMETERS) {
+  PLACE
+  T m = -INFINITY;
+  for (long i = lane; i < n; i += 64) if (!MASKED(i)) { T s = SCORE(i); m = MAX_OF(m, s); }
+  REDUCE_MAX(m);
+  T sum = 0, from = m == -INFINITY ? (T)0 : m;
+  for (long i = lane; i < n; i += 64) if (!MASKED(i)) sum += exp(SCORE(i) - from);
+  REDUCE_SUM(sum);
+  // A query that may see no key has probabilities of 0.
+  T factor = sum > 0 || sum != sum ? 1 / sum : 0;
+  for (long i = lane; i < n; i += 64) STOREX(scores, base + i, MASKED(i) ? (T)0 : exp(SCORE(i) - from) * factor);
+  if (lane == 0) sums[row] = from + log(sum);
+}
+)";
+// scores become probabilities, and grad (of the probabilities) that of the unscaled scores.
+const char* const backward_kernel =
+    R"(attend_grad(global X_T* scores, global const T* sums, global const X_T* bias, global X_T* grad, PARAMETERS) {
+  PLACE
+  T shift = sums[row], dot = 0;
+  for (long i = lane; i < n; i += 64) {
+    T p = MASKED(i) || shift == -INFINITY ? (T)0 : exp(SCORE(i) - shift);
+    STOREX(scores, base + i, p);
+    dot += p * LOADX(grad, base + i);
+  }
+  REDUCE_SUM(dot);
+  for (long i = lane; i < n; i += 64) STOREX(grad, base + i, LOADX(scores, base + i) * (LOADX(grad, base + i) - dot) * scale);
+}
+)";
+
+struct Attention {
+    const Tensor& query;
+    const Tensor& key;
+    OptionalTensor bias;  // expanded to the scores
+    bool is_causal;
+    double scale;
+};
+
+Attention attention_of(const Tensor& query, const Tensor& key, const OptionalTensor& bias, bool is_causal,
+                       std::optional<double> scale) {
+    OptionalTensor expanded;
+    if (is_there(bias))
+        expanded = bias->expand({query.size(0), query.size(1), query.size(2), key.size(2)});
+    return {query, key, expanded, is_causal, scale.value_or(1 / std::sqrt(static_cast<double>(query.size(3))))};
+}
+
+Tensor scores_of(const Attention& attention) {
+    const Tensor &q = attention.query, &k = attention.key;
+    Tensor scores = at::empty({q.size(0), q.size(1), q.size(2), k.size(2)},
+                              q.options().memory_format(at::MemoryFormat::Contiguous));
+    multiply({q, k.transpose(2, 3), scores});
+    return scores;
+}
+
+void add_parameters(Launch& launch, const Attention& attention) {
+    const auto type = attention.query.scalar_type();
+    launch.value(attention.key.size(2)).value(attention.query.size(2)).value(attention.query.size(1));
+    launch.value<int32_t>(attention.is_causal)
+        .scalar(scalar_bytes(attention.scale, type))
+        .value<int32_t>(is_there(attention.bias));
+    for (int64_t d = 0; d < 4; ++d)
+        launch.value<int64_t>(is_there(attention.bias) ? attention.bias->stride(d) : 0);
+}
+
+Kernel& kernel_for(const Tensor& tensor, const char* name, const char* body) {
+    const auto type = tensor.scalar_type();
+    return kernel_of(opencl_device(tensor), std::string(name) + " " + short_name(type), name,
+                     [&] { return row_macros(type) + kernels + row_kernel + body; });
+}
+
+using Forward = std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt, Tensor, Tensor, Tensor>;
+
+Forward forward(const Tensor& query, const Tensor& key, const Tensor& value, const OptionalTensor& bias, double dropout,
+                bool is_causal, bool, std::optional<double> scale) {
+    TORCH_CHECK_NOT_IMPLEMENTED(dropout == 0, "opencl: fused attention has no dropout");
+    const Attention attention = attention_of(query, key, bias, is_causal, scale);
+    const Tensor scores = scores_of(attention);
+    const Tensor sums = at::empty(scores.sizes().slice(0, 3), query.options().dtype(compute_type(query.scalar_type())));
+    {
+        Launch launch(opencl_device(query), kernel_for(query, "attend", forward_kernel));
+        launch.written(scores).written(sums);
+        launch.read(is_there(attention.bias) ? *attention.bias : scores);
+        add_parameters(launch, attention);
+        run_rows(launch, sums.numel());
+    }
+    // In the order of memory that the next layer wants: [batch, query, head, channel].
+    Tensor out = at::empty({query.size(0), query.size(2), query.size(1), value.size(3)},
+                           query.options().memory_format(at::MemoryFormat::Contiguous))
+                     .transpose(1, 2);
+    multiply({scores, value, out});
+    const Tensor none = at::empty({0}, query.options().dtype(at::kLong));
+    return {out, sums, Tensor(), Tensor(), query.size(2), key.size(2), none, none, Tensor()};
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor& grad_out, const Tensor& query, const Tensor& key,
+                                                    const Tensor& value, const Tensor& bias, std::array<bool, 4> mask,
+                                                    const Tensor&, const Tensor& sums, const Tensor&, const Tensor&,
+                                                    c10::SymInt, c10::SymInt, double, bool is_causal, const Tensor&,
+                                                    const Tensor&, std::optional<double> scale) {
+    TORCH_CHECK_NOT_IMPLEMENTED(!mask[3] || !bias.defined(), "opencl: fused attention has no gradient of the mask");
+    const Attention attention =
+        attention_of(query, key, bias.defined() ? OptionalTensor(bias) : std::nullopt, is_causal, scale);
+    const Tensor probabilities = scores_of(attention);
+    const Tensor grad_scores = at::empty(probabilities.sizes(), probabilities.options());
+    multiply({grad_out, value.transpose(2, 3), grad_scores});
+    const Tensor dense_sums = sums.contiguous();
+    {
+        Launch launch(opencl_device(query), kernel_for(query, "attend_grad", backward_kernel));
+        launch.written(probabilities).read(dense_sums);
+        launch.read(is_there(attention.bias) ? *attention.bias : probabilities);
+        launch.written(grad_scores);
+        add_parameters(launch, attention);
+        run_rows(launch, dense_sums.numel());
+    }
+    Tensor grad_query, grad_key, grad_value;
+    const auto product = [](const Tensor& a, const Tensor& b, const Tensor& like) {
+        Tensor out = at::empty_like(like);
+        multiply({a, b, out});
+        return out;
+    };
+    if (mask[0])
+        grad_query = product(grad_scores, key, query);
+    if (mask[1])
+        grad_key = product(grad_scores.transpose(2, 3), query, key);
+    if (mask[2])
+        grad_value = product(probabilities.transpose(2, 3), grad_out, value);
+    return {grad_query, grad_key, grad_value, Tensor()};
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+    m.impl("_fused_sdp_choice", choose);
+    m.impl("_scaled_dot_product_fused_attention_overrideable", forward);
+    m.impl("_scaled_dot_product_fused_attention_overrideable_backward", backward);
+}
+
+}  // namespace torch_opencl
+
+namespace at::native {
+REGISTER_PRIVATEUSE1_DISPATCH(_fused_sdp_choice_stub, &torch_opencl::choose)
+}  // namespace at::native

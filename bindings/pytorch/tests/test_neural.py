@@ -1,0 +1,139 @@
+"""What OpInfo's samples do not reach: fused attention, autocast, optimizers, convolutions of every shape, half precision."""
+import itertools
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import models
+
+
+def both(function, device, *tensors):
+    """The results and gradients of a function on the CPU and on a device."""
+    results = []
+    for where in ("cpu", device):
+        leaves = [tensor.detach().to(where).requires_grad_(tensor.is_floating_point()) for tensor in tensors]
+        out = function(*leaves)
+        seed = torch.linspace(-1, 1, out.numel()).reshape(out.shape).to(where, out.dtype)
+        differentiable = [leaf for leaf in leaves if leaf.requires_grad]
+        results.append([out.detach().cpu()] + [g.cpu() for g in torch.autograd.grad(out, differentiable, seed)])
+    return results
+
+
+def assert_same(function, device, *tensors, tolerance=2e-4):
+    expected, got = both(function, device, *tensors)
+    for a, b in zip(got, expected):
+        torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+
+def randn(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("queries,keys", [(17, 17), (5, 33), (64, 8)])
+def test_attention(causal, queries, keys, device):
+    q, k, v = randn(2, 3, queries, 16), randn(2, 3, keys, 16), randn(2, 3, keys, 8)
+    torch.opencl.reset_fallbacks()
+    assert_same(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=causal), device, q, k, v)
+    assert torch.opencl.fallbacks() == {}
+
+
+def test_attention_with_masks(device):
+    q, k, v = randn(2, 3, 9, 16), randn(2, 3, 12, 16), randn(2, 3, 12, 16)
+    bias, keep = randn(9, 12), randn(2, 1, 9, 12) > -1
+    assert_same(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=bias.to(q.device)), device, q, k, v)
+    assert_same(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=keep.to(q.device), scale=0.5), device, q, k, v)
+
+
+def test_attention_is_fused(device):
+    q = randn(1, 2, 8, 8).to(device)
+    before = torch.opencl.kernel_launches()
+    F.scaled_dot_product_attention(q, q, q, is_causal=True)
+    assert torch.opencl.kernel_launches() - before <= 4
+
+
+def test_attention_of_transposed_views(device):
+    def heads(x):
+        return x.view(2, 10, 4, 8).transpose(1, 2)
+
+    assert_same(lambda x: F.scaled_dot_product_attention(*(heads(part) for part in x.split(32, 2)), is_causal=True), device, randn(2, 10, 96))
+
+
+CONVOLUTIONS = list(itertools.product((1, 2), (0, 1, 2), (1, 2), (1, 2, 4), (False, True)))
+
+
+@pytest.mark.parametrize("stride,padding,dilation,groups,transposed", CONVOLUTIONS)
+def test_convolutions(stride, padding, dilation, groups, transposed, device):
+    x, bias = randn(3, 4, 9, 7), randn(8)
+    weight = randn(4, 8 // groups, 3, 2) if transposed else randn(8, 4 // groups, 3, 2)
+    function = F.conv_transpose2d if transposed else F.conv2d
+    assert_same(lambda x, w, b: function(x, w, b, stride=stride, padding=padding, dilation=dilation, groups=groups), device, x, weight, bias)
+
+
+def test_a_convolution_that_is_a_product_and_one_in_parts(device):
+    assert_same(F.conv2d, device, randn(2, 5, 6, 6), randn(7, 5, 1, 1))
+    # 64 MiB of unfolded places are passed, so that the batch is computed in parts.
+    assert_same(lambda x, w: F.conv2d(x, w, padding=2), device, randn(3, 8, 200, 200), randn(2, 8, 5, 5), tolerance=5e-3)
+
+
+@pytest.mark.parametrize("optimizer,options", [
+    (torch.optim.SGD, dict(lr=0.1)), (torch.optim.SGD, dict(lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01)),
+    (torch.optim.SGD, dict(lr=0.1, momentum=0.9, dampening=0.1, maximize=True)),
+    (torch.optim.Adam, dict(lr=0.01, weight_decay=0.1)), (torch.optim.Adam, dict(lr=0.01, amsgrad=True)),
+    (torch.optim.AdamW, dict(lr=0.01, weight_decay=0.1)), (torch.optim.AdamW, dict(lr=0.01, maximize=True))])
+def test_fused_optimizers(optimizer, options, device):
+    steps = []
+    for where in ("cpu", device):
+        weights = [randn(5, 3).to(where).requires_grad_(), randn(7).to(where).requires_grad_()]
+        fused = optimizer(weights, **options, fused=True if where != "cpu" else None)
+        for _ in range(4):
+            fused.zero_grad()
+            sum((weight ** 2).sum() + weight.sum() for weight in weights).backward()
+            fused.step()
+        steps.append([weight.detach().cpu() for weight in weights])
+    for expected, got in zip(*steps):
+        torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_optimizers_that_are_not_fused(device):
+    for optimizer in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop):
+        results = []
+        for where in ("cpu", device):
+            weight = randn(6).to(where).requires_grad_()
+            plain = optimizer([weight], lr=0.01)
+            for _ in range(3):
+                plain.zero_grad()
+                (weight ** 3).sum().backward()
+                plain.step()
+            results.append(weight.detach().cpu())
+        torch.testing.assert_close(*results, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_autocast(dtype, device):
+    model = models.perceptron().to(device)
+    x = randn(4, 64).to(device)
+    with torch.autocast("opencl", dtype=dtype):
+        out = model(x)
+        assert out.dtype == dtype
+        assert F.cross_entropy(out, torch.zeros(4, dtype=torch.long, device=device)).dtype == torch.float32
+    torch.testing.assert_close(out.float(), model(x), rtol=0.05, atol=0.05)
+    with torch.autocast("opencl", dtype=dtype):
+        models.loss_of(model, x, torch.zeros(4, dtype=torch.long, device=device)).backward()
+    assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
+
+
+def test_dropout_keeps_the_mean(device):
+    torch.manual_seed(1)
+    x = torch.ones(200000, device=device)
+    y = F.dropout(x, 0.25)
+    assert abs(y.mean().item() - 1) < 0.02
+    assert sorted(set(y.cpu().tolist())) == pytest.approx([0, 4 / 3])
+
+
+def test_gradcheck(device):
+    x, w = (randn(3, 4).double().to(device).requires_grad_() for _ in range(2))
+    assert torch.autograd.gradcheck(lambda a, b: F.layer_norm(F.gelu(a @ b.t()), (3,)).exp(), (x, w))
+    image, kernel = randn(1, 2, 5, 5).double().to(device).requires_grad_(), randn(2, 2, 3, 3).double().to(device).requires_grad_()
+    assert torch.autograd.gradcheck(lambda i, k: F.avg_pool2d(F.conv2d(i, k, padding=1), 2).tanh(), (image, kernel))
