@@ -58,7 +58,7 @@ void copy_between(int target_device, void* target, int source_device, const void
 
 // Gives unused memory back.
 void trim_memory();
-// Memory that waits for commands on other streams keeps waiting for them; `queue` is one more.
+// Records that commands of `queue` use the memory at `address`, so that a release waits for them too.
 void use_on_stream(const void* address, cl_command_queue queue);
 
 MemoryCounts memory_counts(int device);
