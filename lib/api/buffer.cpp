@@ -125,8 +125,8 @@ Result<cl_mem_flags> sub_buffer_flags(cl_mem_flags parent, cl_mem_flags flags) {
 Result<Ref<MemObject>> create_sub_buffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type type,
                                          const void* info) {
     POLDER_ASSIGN(parent, from_handle<MemObject>(buffer));
-    // CL_INVALID_MEM_OBJECT: buffer is a sub-buffer or an image.
-    if (parent->parent() || parent->image())
+    // CL_INVALID_MEM_OBJECT: buffer is a sub-buffer, an image or a pipe.
+    if (parent->parent() || !parent->is_buffer())
         return fail(Status::invalid_mem_object);
     POLDER_ASSIGN(all_flags, sub_buffer_flags(parent->flags(), flags));
     // CL_INVALID_VALUE: buffer_create_type is unknown, or buffer_create_info is null.
@@ -167,11 +167,16 @@ Result<void> answer_addresses(const MemObject& object, const Info& info) {
     return info.array(addresses);
 }
 
+cl_mem_object_type type_of(const MemObject& object) {
+    if (object.pipe())
+        return CL_MEM_OBJECT_PIPE;
+    return object.image() ? object.image()->type : CL_MEM_OBJECT_BUFFER;
+}
+
 Result<void> get_mem_info(cl_mem handle, cl_mem_info name, const Info& info) {
     POLDER_ASSIGN(object, from_handle<MemObject>(handle));
     switch (name) {
-    case CL_MEM_TYPE:
-        return info.value<cl_mem_object_type>(object->image() ? object->image()->type : CL_MEM_OBJECT_BUFFER);
+    case CL_MEM_TYPE: return info.value<cl_mem_object_type>(type_of(*object));
     case CL_MEM_FLAGS: return info.value<cl_mem_flags>(object->flags());
     case CL_MEM_SIZE: return info.value<size_t>(object->size());
     case CL_MEM_HOST_PTR: return info.value<void*>(object->host_pointer());

@@ -11,6 +11,7 @@
 #include <compiler/spirv.h>
 #include <runtime/extensions.h>
 #include <runtime/image.h>
+#include <runtime/mem_object.h>
 #include <runtime/platform.h>
 
 #include <algorithm>
@@ -72,6 +73,8 @@ uint64_t common_bits(const Device& device, uint64_t ours, uint64_t driver::Langu
 }
 
 bool has_feature(const Device& device, std::string_view name) { return runtime::offers_feature(device.info(), name); }
+
+bool has_pipes(const Device& device) { return has_feature(device, "__opencl_c_pipes"); }
 
 bool has_uneven_work_groups(const Device& device) {
     const std::optional<driver::LanguageLimits>& language = device.info().language;
@@ -403,12 +406,12 @@ const Query image_queries[] = {
     POLDER_VALUE(CL_DEVICE_MAX_SAMPLERS, cl_uint, of_images(device, runtime::samplers_max))
 };
 
-// What Polder does not have. The specification wants 0 where pipes are not supported.
-const Query absent_queries[] = {
-    POLDER_VALUE(CL_DEVICE_PIPE_SUPPORT, cl_bool, CL_FALSE)
-    POLDER_VALUE(CL_DEVICE_MAX_PIPE_ARGS, cl_uint, 0)
-    POLDER_VALUE(CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS, cl_uint, 0)
-    POLDER_VALUE(CL_DEVICE_PIPE_MAX_PACKET_SIZE, cl_uint, 0)
+// The specification wants 0 where pipes are not supported. A reservation is a value, so that there may be any number.
+const Query pipe_queries[] = {
+    POLDER_VALUE(CL_DEVICE_PIPE_SUPPORT, cl_bool, has_pipes(device) ? CL_TRUE : CL_FALSE)
+    POLDER_VALUE(CL_DEVICE_MAX_PIPE_ARGS, cl_uint, has_pipes(device) ? 64 : 0)
+    POLDER_VALUE(CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS, cl_uint, has_pipes(device) ? 65536 : 0)
+    POLDER_VALUE(CL_DEVICE_PIPE_MAX_PACKET_SIZE, cl_uint, has_pipes(device) ? runtime::pipe_packet_bytes_max : 0)
 };
 
 const Query partition_queries[] = {
@@ -430,7 +433,7 @@ const Query partition_queries[] = {
 #undef POLDER_ARRAY
 
 const std::span<const Query> tables[] = {identity_queries, compute_queries, memory_queries,   queue_queries,
-                                         image_queries,    absent_queries,  partition_queries};
+                                         image_queries,    pipe_queries,    partition_queries};
 
 }  // namespace
 

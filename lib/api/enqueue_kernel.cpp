@@ -95,14 +95,18 @@ Result<void> set_range(const Kernel& kernel, const KernelOnDevice& on, const Dev
 // (doc/decisions/0011-released-arguments.md): the handle may have been released since, or be another object's now.
 Result<MemObject*> named_buffer(const Queue& queue, const KernelOnDevice& on, const KernelArguments::Pointer& pointer) {
     const Result<MemObject*> buffer = from_handle<MemObject>(pointer.buffer);
-    const bool is_image = on.info->arguments[pointer.index].kind == compiler::ArgumentKind::image;
-    if (buffer && &(*buffer)->context() == &queue.context() && ((*buffer)->image() != nullptr) == is_image)
+    const compiler::ArgumentKind kind = on.info->arguments[pointer.index].kind;
+    const bool is_image = kind == compiler::ArgumentKind::image, is_pipe = kind == compiler::ArgumentKind::pipe;
+    if (buffer && &(*buffer)->context() == &queue.context() && ((*buffer)->image() != nullptr) == is_image &&
+        ((*buffer)->pipe() != nullptr) == is_pipe)
         return *buffer;
     // Bytes that the kernel never touches are not missed.
     if (on.info->arguments[pointer.index].access == Access::none)
         return nullptr;
     const std::string text = "kernel " + on.info->name +
-                             (is_image ? ": the image of argument " : ": the buffer of argument ") +
+                             (is_image  ? ": the image of argument "
+                              : is_pipe ? ": the pipe of argument "
+                                        : ": the buffer of argument ") +
                              std::to_string(pointer.index) + " was released between clSetKernelArg and the launch";
     queue.context().notify(text);
     return fail(Status::invalid_kernel_args, text);

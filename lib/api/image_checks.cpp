@@ -102,8 +102,8 @@ Result<MemObject*> check_source(const cl_image_desc& description) {
         return nullptr;
     }
     const auto object = from_handle<MemObject>(description.mem_object);
-    // CL_INVALID_IMAGE_DESCRIPTOR: mem_object is not valid, or an image although the type is not 2D.
-    if (!object || ((*object)->image() && description.image_type != CL_MEM_OBJECT_IMAGE2D))
+    // CL_INVALID_IMAGE_DESCRIPTOR: mem_object is not valid, a pipe, or an image although the type is not 2D.
+    if (!object || (*object)->pipe() || ((*object)->image() && description.image_type != CL_MEM_OBJECT_IMAGE2D))
         return fail(Status::invalid_image_descriptor);
     return *object;
 }

@@ -37,8 +37,8 @@ Result<void> set_buffer(Kernel& kernel, cl_uint index, size_t size, const void* 
     }
     if (buffer) {
         POLDER_ASSIGN(object, from_handle<MemObject>(buffer));
-        // CL_INVALID_MEM_OBJECT: an image for an argument that is a pointer.
-        if (object->image())
+        // CL_INVALID_MEM_OBJECT: an image or a pipe for an argument that is a pointer.
+        if (!object->is_buffer())
             return fail(Status::invalid_mem_object);
         // CL_INVALID_CONTEXT: the buffer is of another context.
         if (&object->context() != &kernel.context())
@@ -85,6 +85,26 @@ Result<void> set_image(Kernel& kernel, cl_uint index, size_t size, const void* v
         (argument.image_access != Access::read_only && (object->flags() & CL_MEM_READ_ONLY)))
         return fail(Status::invalid_arg_value);
     kernel.set_buffer(index, image);
+    return {};
+}
+
+Result<void> set_pipe(Kernel& kernel, cl_uint index, size_t size, const void* value) {
+    // CL_INVALID_ARG_SIZE: arg_size is not sizeof(cl_mem).
+    if (size != sizeof(cl_mem))
+        return fail(Status::invalid_arg_size);
+    // CL_INVALID_ARG_VALUE: arg_value is null.
+    if (!value)
+        return fail(Status::invalid_arg_value);
+    cl_mem pipe = nullptr;
+    std::memcpy(&pipe, value, sizeof pipe);
+    POLDER_ASSIGN(object, from_handle<MemObject>(pipe));
+    // CL_INVALID_MEM_OBJECT: not a pipe.
+    if (!object->pipe())
+        return fail(Status::invalid_mem_object);
+    // CL_INVALID_CONTEXT: the pipe is of another context.
+    if (&object->context() != &kernel.context())
+        return fail(Status::invalid_context);
+    kernel.set_buffer(index, pipe);
     return {};
 }
 
@@ -201,9 +221,9 @@ Result<void> set_argument(Kernel& kernel, cl_uint index, size_t size, const void
     case ArgumentKind::value: return set_value(kernel, index, size, value);
     case ArgumentKind::image: return set_image(kernel, index, size, value);
     case ArgumentKind::sampler: return set_sampler(kernel, index, size, value);
-    // CL_INVALID_MEM_OBJECT: there are no pipes that arg_value could be.
-    default: return fail(Status::invalid_mem_object);
+    case ArgumentKind::pipe: break;
     }
+    return set_pipe(kernel, index, size, value);
 }
 
 Result<void> set_svm_pointer(Kernel& kernel, cl_uint index, const void* value) {

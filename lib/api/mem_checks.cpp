@@ -20,8 +20,8 @@ Result<MemObject*> check_object(const EnqueueCall& call, cl_mem handle) {
 
 Result<MemObject*> check_buffer(const EnqueueCall& call, cl_mem handle) {
     POLDER_ASSIGN(buffer, check_object(call, handle));
-    // CL_INVALID_MEM_OBJECT: an image.
-    if (buffer->image())
+    // CL_INVALID_MEM_OBJECT: an image or a pipe.
+    if (!buffer->is_buffer())
         return fail(Status::invalid_mem_object);
     // CL_MISALIGNED_SUB_BUFFER_OFFSET: the origin of the sub-buffer is not aligned for the device of the queue.
     if (buffer->offset_in_parent() % call.queue().device().info().base_address_alignment != 0)

@@ -103,6 +103,20 @@ protected:
 
 // --- programs ---
 
+TEST_F(ProxyFake, HasNoPipes) {
+    cl_bool pipes = CL_TRUE;
+    EXPECT_EQ(clGetDeviceInfo(devices[1], CL_DEVICE_PIPE_SUPPORT, sizeof pipes, &pipes, nullptr), CL_SUCCESS);
+    EXPECT_EQ(pipes, cl_bool{CL_FALSE});
+    cl_uint bytes = 1;
+    EXPECT_EQ(clGetDeviceInfo(devices[1], CL_DEVICE_PIPE_MAX_PACKET_SIZE, sizeof bytes, &bytes, nullptr), CL_SUCCESS);
+    EXPECT_EQ(bytes, 0U);
+    cl_int error = CL_INVALID_VALUE;
+    const OwnedContext alone = clCreateContext(nullptr, 1, &devices[1], nullptr, nullptr, &error);
+    EXPECT_EQ(error, CL_SUCCESS);
+    EXPECT_EQ(clCreatePipe(alone, 0, 4, 4, nullptr, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_OPERATION);
+}
+
 TEST_F(ProxyFake, TheLogOfTheOtherCompilerIsTheBuildLogOfItsDevice) {
     const OwnedProgram refused = from_source("kernel void refused(global int* data) { data[0] = 1; }");
     EXPECT_EQ(clBuildProgram(refused, 0, nullptr, "", nullptr, nullptr), CL_BUILD_PROGRAM_FAILURE);

@@ -135,6 +135,8 @@ KernelArgument argument_info(const llvm::Argument& argument) {
     }
     if (info.kind == ArgumentKind::image)
         info.access = argument.use_empty() ? Access::none : access_of(info.image_access);
+    else if (info.kind == ArgumentKind::pipe)  // readers change a pipe, too
+        info.access = argument.use_empty() ? Access::none : Access::read_write;
     else if (is_plain_pointer)
         info.access = access_of(argument);
     set_size(info, argument);

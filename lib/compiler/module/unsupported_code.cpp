@@ -39,6 +39,7 @@ constexpr Feature features[] = {
     {"__sub_group_", "pipes"},
     {"__get_pipe_", "pipes"},
     {"is_valid_reserve_id", "pipes"},
+    {"__polder_null_reservation", "pipes"},
     {"__enqueue_kernel", "device-side enqueue"},
     {"__get_kernel_", "device-side enqueue"},
     {"enqueue_marker", "device-side enqueue"},

@@ -18,7 +18,7 @@ constexpr uint64_t items_per_launch = items_before_special / 8;
 
 bool holds_address(const compiler::KernelArgument& argument) {
     return argument.kind == compiler::ArgumentKind::global_pointer ||
-           argument.kind == compiler::ArgumentKind::constant_pointer ||
+           argument.kind == compiler::ArgumentKind::constant_pointer || argument.kind == compiler::ArgumentKind::pipe ||
            argument.kind == compiler::ArgumentKind::image;  // the first member of its descriptor
 }
 

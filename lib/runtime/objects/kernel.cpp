@@ -14,7 +14,7 @@ using compiler::KernelInfo;
 
 bool holds_mem_object(const KernelArgument& argument) {
     return argument.kind == ArgumentKind::global_pointer || argument.kind == ArgumentKind::constant_pointer ||
-           argument.kind == ArgumentKind::image;
+           argument.kind == ArgumentKind::image || argument.kind == ArgumentKind::pipe;
 }
 
 // Whether two devices' kernels take the same arguments.

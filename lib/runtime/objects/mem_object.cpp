@@ -1,8 +1,10 @@
-// Creation of buffers and sub-buffers, fixed device addresses, destructor callbacks, and the list of maps.
+// Creation of buffers, sub-buffers and pipes, fixed device addresses, destructor callbacks, and the list of maps.
 #include <runtime/mem_object.h>
 #include <runtime/svm.h>
 
 #include <algorithm>
+#include <cstring>
+#include <polder/pipe_abi.h>
 
 namespace polder::runtime {
 namespace {
@@ -153,6 +155,25 @@ Result<Ref<MemObject>> MemObject::create_image(Ref<Context> context, Ref<MemObje
     }
     image->image_ = std::make_unique<const ImageShape>(shape);
     return image;
+}
+
+Result<Ref<MemObject>> MemObject::create_pipe(Ref<Context> context, cl_mem_flags flags, const PipeShape& shape,
+                                              std::vector<cl_mem_properties> properties) {
+    const PipeHeader header{shape.packet_bytes, shape.packets_max, 0, 0};
+    const uint64_t turns_bytes = header.packets_max * sizeof(uint64_t);
+    std::vector<std::byte> bytes(sizeof header + turns_bytes + header.packets_max * header.packet_bytes);
+    std::memcpy(bytes.data(), &header, sizeof header);
+    for (uint64_t place = 0; place < header.packets_max; ++place) {
+        const uint64_t turn = place * 2;
+        std::memcpy(&bytes[sizeof header + place * sizeof turn], &turn, sizeof turn);
+    }
+    memory::StorageOptions options;
+    options.initial_contents = bytes.data();
+    POLDER_ASSIGN(storage, memory::Storage::create(context->domain(), ByteCount{bytes.size()}, options));
+    auto pipe = Ref<MemObject>::adopt(new MemObject(std::move(context), nullptr, std::move(storage), flags,
+                                                    ByteRange{0, bytes.size()}, nullptr, std::move(properties)));
+    pipe->pipe_ = shape;
+    return pipe;
 }
 
 MemObject::~MemObject() {

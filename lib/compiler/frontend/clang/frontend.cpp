@@ -4,6 +4,7 @@
 
 #include "files/debug_source.h"
 #include "files/paths.h"
+#include "pipe_header.h"
 #include "sub_group_header.h"
 #include "work_group_header.h"
 
@@ -28,13 +29,14 @@ namespace {
 // The directory, in memory only, of the headers that the application passes.
 constexpr const char* headers_directory = "/polder-embedded-headers";
 
-// Functions that Clang does not declare, for programs whose text has one of the words.
+// What Clang does not declare, or not well, for programs whose text has one of the words.
 struct Declarations {
     const char* path;
     std::string_view text;
     std::array<std::string_view, 3> words;
 };
 constexpr std::array declarations{
+    Declarations{pipe_header_path, pipe_header, {"CLK_NULL_RESERVE_ID"}},
     Declarations{sub_group_header_path, sub_group_header, {"intel_sub_group_"}},
     Declarations{work_group_header_path,
                  work_group_header,

@@ -242,6 +242,8 @@ private:
         POLDER_ASSIGN(module, read_kernel(request_.host_bitcode, request_.kernel.name, context_));
         module_ = std::move(module);
         kernel_ = module_->getFunction(request_.kernel.name);
+        // LLVM infers it where all paths call a cold built-in function. Cold functions are not inlined, but a kernel has to be.
+        kernel_->removeFnAttr(llvm::Attribute::Cold);
         place_program_variables(*module_);
         return {};
     }

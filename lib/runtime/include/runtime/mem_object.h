@@ -1,4 +1,4 @@
-// MemObject: a buffer, sub-buffer or image: a range of a storage, with the properties that the application created it with.
+// MemObject: a buffer, sub-buffer, image or pipe: a range of a storage, with the properties that the application created it with.
 // Immutable, except for maps and callbacks. Any thread.
 #pragma once
 
@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace polder::runtime {
@@ -34,6 +35,14 @@ private:
     std::atomic<bool> has_failed_{false};
 };
 
+inline constexpr uint32_t pipe_packet_bytes_max = 65536;
+
+// Of a pipe.
+struct PipeShape {
+    uint32_t packet_bytes;
+    uint32_t packets_max;
+};
+
 class MemObject final : public Object, public Recycled<MemObject> {
 public:
     static constexpr Kind kind = Kind::mem_object;
@@ -54,13 +63,19 @@ public:
     static Result<Ref<MemObject>> create_image(Ref<Context> context, Ref<MemObject> source, cl_mem_flags flags,
                                                const ImageShape& shape, void* host_pointer,
                                                std::vector<cl_mem_properties> properties);
+    // An empty pipe. Its bytes are a storage like a buffer's, with the layout of polder/pipe_abi.h.
+    static Result<Ref<MemObject>> create_pipe(Ref<Context> context, cl_mem_flags flags, const PipeShape& shape,
+                                              std::vector<cl_mem_properties> properties);
     ~MemObject() override;
 
     [[nodiscard]] Context& context() const { return *context_; }
     [[nodiscard]] memory::Storage& storage() const { return *storage_; }
     // The buffer of a sub-buffer, or the object that an image was created from.
     [[nodiscard]] MemObject* parent() const { return parent_.get(); }
-    // Null for buffers.
+    // Null for what is no pipe.
+    [[nodiscard]] const PipeShape* pipe() const { return pipe_ ? &*pipe_ : nullptr; }
+    [[nodiscard]] bool is_buffer() const { return !image_ && !pipe_; }
+    // Null for what is no image.
     [[nodiscard]] const ImageShape* image() const { return image_.get(); }
     [[nodiscard]] cl_mem_flags flags() const { return flags_; }
     [[nodiscard]] void* host_pointer() const { return host_pointer_; }
@@ -111,6 +126,7 @@ private:
     void* host_pointer_;
     std::vector<cl_mem_properties> properties_;
     std::unique_ptr<const ImageShape> image_;
+    std::optional<PipeShape> pipe_;
     mutable Mutex mutex_;
     HeldMaps<MapRecord> maps_ POLDER_GUARDED_BY(mutex_);
     bool is_view_ = false;
