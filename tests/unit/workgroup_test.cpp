@@ -329,6 +329,58 @@ TEST(WorkGroup, AProductThatAGuardKeepsSmall_IsRightWhereTheGuardExcludesTheFirs
     }
 }
 
+// Two or six rounds: LLVM knows that there is one at least, so that nothing but the loop is between the value and its use.
+TEST(WorkGroup, AValueOfALoopThatWorkItemsLeaveAtDifferentTimes_IsKeptForEachOverABarrier) {
+    Compiled program(R"(
+        kernel void k(global ulong* out, local long* s) {
+            int u = 1;
+            for (int r = (int)(get_global_id(0) * 4 + 2) & 7; r > 0; --r) u = (u * 5 + 23) & 31;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            s[get_local_id(0)] = get_local_id(0);
+            barrier(CLK_LOCAL_MEM_FENCE);
+            out[get_global_id(0)] = (ulong)s[(get_local_id(0) + 4) % get_local_size(0)] * 100 + u;
+        })");
+    constexpr size_t n = 96, group = 48;
+    std::vector<uint64_t> out(n);
+    for (const Lanes lanes : {Lanes::none, Lanes::where_they_pay, Lanes::wherever_possible}) {
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+        program.run({1, {n, 1, 1}, {group, 1, 1}}, Arguments().add(out.data()).add_local(group * sizeof(int64_t)));
+        for (size_t i = 0; i < n; ++i)
+            EXPECT_EQ(out[i], (i % group + 4) % group * 100 + (i % 2 == 0 ? 3 : 23)) << i;
+    }
+}
+
+// Four stores fill a structure, and another one to one of its members, which one depends on n, stands between them.
+TEST(WorkGroup, StoresToOnePlace_KeepTheirOrderWhenOthersAreMerged) {
+    Compiled program(R"(
+        kernel void k(global int* out, global float* result, global const float* in, int n) {
+            size_t at = get_global_id(0);
+            float f = in[(n * 3 + 6) & 63];
+            int e = get_local_id(0);
+            out[at * 4 + 3] = e;
+            out[at * 4] = e ^ 1;
+            out[at * 4 + ((n + 2) & 3)] = n;
+            out[at * 4 + 2] = e ^ 2;
+            out[at * 4 + 1] = e ^ 3;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            result[at] = f;
+        })");
+    constexpr size_t n = 64;
+    std::vector<float> in(64, 2.5F), result(n);
+    std::vector<int32_t> out(4 * n);
+    for (const Lanes lanes : {Lanes::where_they_pay, Lanes::wherever_possible}) {
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+        const int32_t value = 22;  // into the first member
+        program.run({1, {n, 1, 1}, {16, 1, 1}},
+                    Arguments().add(out.data()).add(result.data()).add(in.data()).add(value));
+        for (size_t i = 0; i < n; ++i) {
+            const auto e = static_cast<int32_t>(i % 16);
+            EXPECT_EQ(std::vector(&out[4 * i], &out[4 * i + 4]), (std::vector{value, e ^ 3, e ^ 2, e})) << i;
+            EXPECT_EQ(result[i], 2.5F);
+        }
+    }
+}
+
 TEST(WorkGroup, VectorsOfOpenCL_AreSplitIntoLanes) {
     Compiled program(R"(
         kernel void k(global const float4* in, global float4* out, global uchar4* bytes, int n) {

@@ -18,6 +18,7 @@
 #include <llvm/IR/Dominators.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
 
 namespace polder::compiler::workgroup {
 
@@ -54,7 +55,16 @@ void return_where_unreachable(llvm::Function& function) {
         }
 }
 
-} // namespace
+// Gives each value that is used after its loop a phi there. What is uniform within a loop differs after it for work-items that
+// leave it at different times; Uniformity says so of the phi, which is what a barrier behind the loop keeps for each work-item.
+void close_loops(llvm::Function& function) {
+    llvm::DominatorTree dominators(function);
+    llvm::LoopInfo loops(dominators);
+    for (llvm::Loop* const loop : loops)
+        llvm::formLCSSARecursively(*loop, dominators, &loops, nullptr);
+}
+
+}  // namespace
 
 llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel, const WorkGroupOptions& options) {
     llvm::Expected<LoweredKernel> lowered = lower_kernel(kernel, options);
@@ -70,6 +80,8 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     if (lowered->sub_group_size > 0)
         return_where_unreachable(function);
     Cuts cuts = split_at_barriers(function);
+    if (!cuts.empty())
+        close_loops(function);
     const Uniformity uniformity = analyse(function);
     hoist_uniform_values(function, *lowered->prologue, uniformity);
     place_cuts(function, uniformity, cuts);
@@ -103,4 +115,4 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     return result;
 }
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

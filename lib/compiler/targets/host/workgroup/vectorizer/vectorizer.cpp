@@ -30,16 +30,39 @@ bool is_tagged(const llvm::Loop& loop, const char* tag) {
     return id && llvm::GetUnrollMetadata(const_cast<llvm::MDNode*>(id), tag);
 }
 
+// Whether LLVM could merge accesses of the loop across another one that must stay between them. Its loop vectorizer forms interleave
+// groups, which move accesses whose places differ by a constant, and checks no dependences when all accesses are said
+// to be parallel; but this is said of different iterations, not of one.
+bool may_merge_across_others(const llvm::Loop& loop) {
+    llvm::DenseMap<const llvm::Value*, llvm::SmallVector<int64_t, 4>> offsets;  // of accesses by base
+    bool has_store = false;
+    for (const llvm::BasicBlock* block : loop.blocks())
+        for (const llvm::Instruction& instruction : *block) {
+            const llvm::Value* const address = llvm::getLoadStorePointerOperand(&instruction);
+            if (address == nullptr)
+                continue;
+            const llvm::DataLayout& layout = instruction.getDataLayout();
+            llvm::APInt offset(layout.getIndexTypeSizeInBits(address->getType()), 0);
+            offsets[address->stripAndAccumulateConstantOffsets(layout, offset, true)].push_back(offset.getSExtValue());
+            has_store |= llvm::isa<llvm::StoreInst>(instruction);
+        }
+    return has_store && offsets.size() > 1 &&
+           llvm::any_of(offsets, [](const auto& entry) { return !llvm::all_equal(entry.second); });
+}
+
 // Marks a loop as done. The rest of a loop that has lanes, and a loop for which lanes do not pay, are not vectorized by LLVM
 // either: its cost model underestimates gathers.
 enum class LeftToLlvm : uint8_t { no, yes };
 void retire(llvm::Loop& loop, LeftToLlvm left) {
     llvm::LLVMContext& context = loop.getHeader()->getContext();
     llvm::SmallVector<llvm::Metadata*, 4> properties{nullptr};
+    const bool is_parallel = left == LeftToLlvm::no || !may_merge_across_others(loop);
     for (const llvm::MDOperand& property : llvm::drop_begin(loop.getLoopID()->operands())) {
         const auto* node = llvm::dyn_cast<llvm::MDNode>(property);
         const auto* name =
             node && node->getNumOperands() ? llvm::dyn_cast<llvm::MDString>(node->getOperand(0)) : nullptr;
+        if (name && name->getString() == "llvm.loop.parallel_accesses" && !is_parallel)
+            continue;
         if (!name || name->getString() != work_item_loop_tag)
             properties.push_back(property);
     }
