@@ -1,56 +1,12 @@
 // A device with unified memory that is not coherent: its buffers and the host's are one block, in every order of first use, which
 // changes its owner instead of being copied.
-#include "../api/support/fixture.h"
-
-#include <CL/cl_ext_polder.h>
-#include <vector>
+#include "unified_memory_fixture.h"
 
 namespace polder::test {
 namespace {
 
-constexpr size_t count = 1 << 16;
-constexpr size_t bytes = count * sizeof(cl_int);
-
-class Mapped : public ContextTest {
+class Mapped : public UnifiedMemoryTest {
 protected:
-    void SetUp() override {
-        ContextTest::SetUp();
-        ASSERT_EQ(devices.size(), 3u) << "POCL_DEVICES must be \"cpu discrete discrete\"";
-        for (const cl_device_id device : devices)
-            queues_.push_back(make_queue(device));
-        program_ = build("kernel void add(global int* data, int value) { data[get_global_id(0)] += value; }");
-    }
-    void add(size_t device, cl_mem buffer, cl_int value) {
-        const OwnedKernel kernel = make_kernel(program_, "add");
-        ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof buffer, &buffer), CL_SUCCESS);
-        ASSERT_EQ(clSetKernelArg(kernel, 1, sizeof value, &value), CL_SUCCESS);
-        ASSERT_EQ(clEnqueueNDRangeKernel(queues_[device], kernel, 1, nullptr, &count, nullptr, 0, nullptr, nullptr),
-                  CL_SUCCESS);
-        ASSERT_EQ(clFinish(queues_[device]), CL_SUCCESS);
-    }
-    void* map(size_t device, cl_mem buffer, cl_map_flags flags) {
-        cl_int error = CL_INVALID_VALUE;
-        void* const mapped =
-            clEnqueueMapBuffer(queues_[device], buffer, CL_TRUE, flags, 0, bytes, 0, nullptr, nullptr, &error);
-        EXPECT_EQ(error, CL_SUCCESS);
-        return mapped;
-    }
-    void unmap(size_t device, cl_mem buffer, void* mapped) {
-        ASSERT_EQ(clEnqueueUnmapMemObject(queues_[device], buffer, mapped, 0, nullptr, nullptr), CL_SUCCESS);
-        ASSERT_EQ(clFinish(queues_[device]), CL_SUCCESS);
-    }
-    // Bytes moved since the context was made, but those of reads and writes.
-    std::vector<cl_memory_transfers_polder> transfers() {
-        const auto function = reinterpret_cast<clGetMemoryTransfersPOLDER_fn>(
-            clGetExtensionFunctionAddressForPlatform(platform(), "clGetMemoryTransfersPOLDER"));
-        cl_uint entries = 0;
-        EXPECT_EQ(function(context, 0, nullptr, &entries), CL_SUCCESS);
-        std::vector<cl_memory_transfers_polder> all(entries);
-        if (entries > 0) {
-            EXPECT_EQ(function(context, entries, all.data(), nullptr), CL_SUCCESS);
-        }
-        return all;
-    }
     cl_memory_budget_polder budget(cl_uint space) {
         const auto function = reinterpret_cast<clGetMemoryBudgetsPOLDER_fn>(
             clGetExtensionFunctionAddressForPlatform(platform(), "clGetMemoryBudgetsPOLDER"));
@@ -69,10 +25,6 @@ protected:
         ASSERT_EQ(clEnqueueFillBuffer(queues_[device], buffer, &value, 4, 0, bytes, 0, nullptr, nullptr), CL_SUCCESS);
         ASSERT_EQ(clFinish(queues_[device]), CL_SUCCESS);
     }
-
-    static constexpr size_t host = 0, shared = 1, separate = 2;  // devices
-    std::vector<OwnedQueue> queues_;
-    OwnedProgram program_;
     cl_memory_budget_polder before_{};
 };
 
