@@ -50,11 +50,28 @@ public:
         check(code, "clCreateProgramWithSource");
         check(clBuildProgram(program_, 2, devices, "", nullptr, nullptr), "clBuildProgram");
     }
-    // All words are `value`; the bytes are in host memory.
+    ~Machine() {
+        for (cl_mem each : buffers_)
+            clReleaseMemObject(each);
+        for (cl_kernel each : kernels_)
+            if (each)
+                clReleaseKernel(each);
+        if (gate_)
+            clReleaseEvent(gate_);
+        clReleaseProgram(program_);
+        clReleaseCommandQueue(queue_);
+        clReleaseCommandQueue(host_queue_);
+        clReleaseContext(context_);
+    }
+    Machine(const Machine&) = delete;
+    Machine& operator=(const Machine&) = delete;
+
+    // All words are `value`; the bytes are in host memory. The machine releases it.
     cl_mem buffer(uint32_t value) {
         cl_int code = 0;
         cl_mem made = clCreateBuffer(context_, CL_MEM_READ_WRITE, bytes, nullptr, &code);
         check(code, "clCreateBuffer");
+        buffers_.push_back(made);
         check(clEnqueueFillBuffer(host_queue_, made, &value, sizeof value, 0, bytes, 0, nullptr, nullptr),
               "clEnqueueFillBuffer");
         check(clFinish(host_queue_), "clFinish");
@@ -105,6 +122,7 @@ private:
     cl_program program_ = nullptr;
     cl_kernel kernels_[3] = {};
     cl_event gate_ = nullptr;
+    std::vector<cl_mem> buffers_;
 };
 
 std::vector<cl_mem> buffers(Machine& machine, size_t count, uint32_t value) {

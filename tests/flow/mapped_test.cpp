@@ -54,7 +54,9 @@ TEST_F(Mapped, OneBlockExactSwitchesAndNoBytes) {
         EXPECT_EQ(read<cl_int>(buffer, count, queues_[shared])[0], 101);
         expect_switches(1, 0);
         EXPECT_TRUE(transfers().empty());
-        EXPECT_EQ(budget(0).committed_bytes, committed + bytes);
+        // One block and not two. In a build with the address sanitizer, some bytes behind it are for finding faults.
+        EXPECT_GE(budget(0).committed_bytes, committed + bytes);
+        EXPECT_LT(budget(0).committed_bytes, committed + 2 * bytes);
         EXPECT_EQ(budget(1).committed_bytes, 0u);
     }
 }
