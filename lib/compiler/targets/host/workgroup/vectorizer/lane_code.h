@@ -76,11 +76,14 @@ private:
     // Memory (lane_memory.cpp)
     llvm::Value* emit_load(llvm::LoadInst& load, llvm::Value* mask);
     void emit_store(llvm::StoreInst& store, llvm::Value* mask);
-    llvm::Value* condition_of(const LaneAccess& access, llvm::Value* address, llvm::Value* mask);
-    llvm::Value* first_place(const LaneAccess& access, llvm::Value* address);
+    // Where the first lane accesses memory, and the condition for one vector access; null when it always holds.
+    struct PlaceCheck {
+        llvm::Value *condition, *first;
+    };
+    PlaceCheck check_place(const LaneAccess& access, llvm::Value* address, llvm::Value* mask);
     llvm::Value* load_row(llvm::LoadInst& load, const LaneAccess& access, llvm::Value* first, llvm::Value* mask);
     llvm::Value* load_apart(llvm::LoadInst& load, llvm::Value* address, int64_t elements, llvm::Value* mask);
-    void store_row(const LaneAccess& access, llvm::StoreInst& store, llvm::Value* mask);
+    void store_row(const LaneAccess& access, llvm::StoreInst& store, llvm::Value* first, llvm::Value* mask);
     void store_apart(llvm::StoreInst& store, llvm::Value* mask);
     llvm::Value* lane_address(llvm::Value* address, unsigned lane);
     struct TwoWays {

@@ -33,23 +33,22 @@ llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
     llvm::Value* address = load.getPointerOperand();
     if (!access)
         return load_apart(load, address, 0, mask);
-    llvm::Value* condition = condition_of(*access, address, mask);
-    if (condition == nullptr)
-        return load_row(load, *access, first_place(*access, address), mask);
+    const PlaceCheck check = check_place(*access, address, mask);
+    if (check.condition == nullptr)
+        return load_row(load, *access, check.first, mask);
     // One check for all loads of the interleave group, when no instruction writes to memory between them.
     llvm::SmallVector<llvm::Instruction*, 4> group{&load};
     if (is_first_of_undisturbed(load, access->group))
         group = access->group;
     llvm::SmallVector<llvm::Value*, 4> rows, gathered;
-    const TwoWays ways = branch_on(condition);
+    const TwoWays ways = branch_on(check.condition);
     builder_.SetInsertPoint(ways.together);
-    llvm::Value* first = first_place(*access, address);
     for (llvm::Instruction* member : group) {
         const int64_t distance = elements_between(load, *member);
         LaneAccess its = *access;
         its.member += distance;
         llvm::Value* place =
-            builder_.CreateGEP(load.getType(), first, builder_.getInt64(static_cast<uint64_t>(distance)));
+            builder_.CreateGEP(load.getType(), check.first, builder_.getInt64(static_cast<uint64_t>(distance)));
         rows.push_back(load_row(llvm::cast<llvm::LoadInst>(*member), its, place, mask));
     }
     builder_.CreateBr(ways.done);
@@ -86,14 +85,14 @@ void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
     // A group is stored where its last store is.
     if (llvm::any_of(access->group, [&](llvm::Instruction* other) { return store.comesBefore(other); }))
         return;
-    llvm::Value* condition = condition_of(*access, to, mask);
-    if (condition == nullptr) {
-        store_row(*access, store, mask);
+    const PlaceCheck check = check_place(*access, to, mask);
+    if (check.condition == nullptr) {
+        store_row(*access, store, check.first, mask);
         return;
     }
-    const TwoWays ways = branch_on(condition);
+    const TwoWays ways = branch_on(check.condition);
     builder_.SetInsertPoint(ways.together);
-    store_row(*access, store, mask);
+    store_row(*access, store, check.first, mask);
     builder_.CreateBr(ways.done);
     builder_.SetInsertPoint(ways.apart);
     for (llvm::Instruction* member : access->group)
@@ -102,21 +101,19 @@ void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
     builder_.SetInsertPoint(ways.done);
 }
 
-// The condition for one vector access; null when it always holds.
-llvm::Value* LaneCode::condition_of(const LaneAccess& access, llvm::Value* address, llvm::Value* mask) {
-    llvm::Value* condition = mask && !access.takes_mask ? builder_.CreateAndReduce(mask) : nullptr;
+LaneCode::PlaceCheck LaneCode::check_place(const LaneAccess& access, llvm::Value* address, llvm::Value* mask) {
+    llvm::Value* all_active = mask && !access.takes_mask ? builder_.CreateAndReduce(mask) : nullptr;
     if (access.is_certain)
-        return condition;
+        return {all_active, scalar(address)};
     llvm::Value* addresses = vector(address);
-    llvm::Value* expected =
-        builder_.CreateGEP(builder_.getInt8Ty(), builder_.CreateVectorSplat(width_, first_place(access, address)),
-                           lane_offsets(builder_.getInt64Ty(), access.stride));
+    // What a lane that is not active computes may be poison, and a branch on poison is undefined behaviour.
+    if (mask != nullptr)
+        addresses = builder_.CreateFreeze(addresses);
+    llvm::Value* first = builder_.CreateExtractElement(addresses, uint64_t{0});
+    llvm::Value* expected = builder_.CreateGEP(builder_.getInt8Ty(), builder_.CreateVectorSplat(width_, first),
+                                               lane_offsets(builder_.getInt64Ty(), access.stride));
     llvm::Value* follows = builder_.CreateAndReduce(builder_.CreateICmpEQ(addresses, expected));
-    return condition ? builder_.CreateAnd(condition, follows) : follows;
-}
-
-llvm::Value* LaneCode::first_place(const LaneAccess& access, llvm::Value* address) {
-    return access.is_certain ? scalar(address) : builder_.CreateExtractElement(vector(address), uint64_t{0});
+    return {all_active ? builder_.CreateAnd(all_active, follows) : follows, first};
 }
 
 LaneCode::TwoWays LaneCode::branch_on(llvm::Value* condition) {
@@ -135,7 +132,11 @@ llvm::Value* LaneCode::load_row(llvm::LoadInst& load, const LaneAccess& access, 
     return load_with_step(builder_, load, access, first, width_);
 }
 
-void LaneCode::store_row(const LaneAccess& access, llvm::StoreInst& store, llvm::Value* mask) {
+void LaneCode::store_row(const LaneAccess& access, llvm::StoreInst& store, llvm::Value* first, llvm::Value* mask) {
+    llvm::Type* type = store.getValueOperand()->getType();
+    const auto moved_by = [&](int64_t elements) {
+        return builder_.CreateGEP(type, first, builder_.getInt64(static_cast<uint64_t>(elements)));
+    };
     if (access.step > 1) {
         llvm::SmallVector<llvm::Value*, lane_step_max> values;
         llvm::Align align = store.getAlign();
@@ -144,16 +145,13 @@ void LaneCode::store_row(const LaneAccess& access, llvm::StoreInst& store, llvm:
             values.push_back(vector(its->getValueOperand()));
             align = std::min(align, its->getAlign());
         }
-        auto* first = llvm::cast<llvm::StoreInst>(access.group.front());
-        store_group(builder_, values, first_place(access, first->getPointerOperand()), align);
+        store_group(builder_, values, moved_by(elements_between(store, *access.group.front())), align);
         return;
     }
     llvm::Value* value = vector(store.getValueOperand());
-    llvm::Value* first = first_place(access, store.getPointerOperand());
     if (access.step == -1) {
         value = builder_.CreateVectorReverse(value);
-        first = builder_.CreateGEP(store.getValueOperand()->getType(), first,
-                                   builder_.getInt64(static_cast<uint64_t>(1 - static_cast<int64_t>(width_))));
+        first = moved_by(1 - static_cast<int64_t>(width_));
     }
     if (mask && access.takes_mask)
         builder_.CreateMaskedStore(value, first, store.getAlign(), mask);
