@@ -1,4 +1,4 @@
-// cl_khr_extended_bit_ops and cl_khr_integer_dot_product (OpenCL C 6.15.3 and the extensions).
+// cl_khr_extended_bit_ops, cl_khr_integer_dot_product (OpenCL C 6.15.3 and the extensions), and products of 24 bits.
 #include "common.h"
 
 #define FOR_BIT_TYPES(MACRO)                                                                           \
@@ -63,3 +63,15 @@ DEFINE_DOT(uint, uchar, uchar, uu)
 DEFINE_DOT(int, char, char, ss)
 DEFINE_DOT(int, uchar, char, us)
 DEFINE_DOT(int, char, uchar, su)
+
+// Operands of more than 24 bits give a result that the implementation chooses (OpenCL C 6.15.3), so none is cut to 24 bits.
+#define DEFINE_24_BIT_PRODUCTS(T, N)                                                                   \
+    BUILTIN T##N mul24(T##N x, T##N y) { return as_##T##N(as_uint##N(x) * as_uint##N(y)); }            \
+    BUILTIN T##N mad24(T##N x, T##N y, T##N z) {                                                       \
+        return as_##T##N(as_uint##N(x) * as_uint##N(y) + as_uint##N(z));                               \
+    }
+#define DEFINE_ALL_24_BIT_PRODUCTS(T)                                                                  \
+    DEFINE_24_BIT_PRODUCTS(T, ) DEFINE_24_BIT_PRODUCTS(T, 2) DEFINE_24_BIT_PRODUCTS(T, 3)              \
+    DEFINE_24_BIT_PRODUCTS(T, 4) DEFINE_24_BIT_PRODUCTS(T, 8) DEFINE_24_BIT_PRODUCTS(T, 16)
+DEFINE_ALL_24_BIT_PRODUCTS(int)
+DEFINE_ALL_24_BIT_PRODUCTS(uint)

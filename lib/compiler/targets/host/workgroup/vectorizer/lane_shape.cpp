@@ -309,7 +309,7 @@ LaneShape LaneShapes::extended(llvm::CastInst& cast) {
 }
 
 // (x << 32) >> n, with n at most 32: a 64-bit x truncated, extended again and scaled. Likely, all that loses no part of the
-// step is one (x << 8 >> 8 is what mad24 does with its operands).
+// step is one (x << 8 >> 8: an operand cut to 24 bits).
 LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
     llvm::Value* inner = nullptr;
     uint64_t back = 0;
