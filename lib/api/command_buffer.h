@@ -23,6 +23,10 @@
     X(clCommandCopyBufferKHR)                                                                                          \
     X(clCommandCopyBufferRectKHR)                                                                                      \
     X(clCommandFillBufferKHR)                                                                                          \
+    X(clCommandCopyImageKHR)                                                                                           \
+    X(clCommandCopyImageToBufferKHR)                                                                                   \
+    X(clCommandCopyBufferToImageKHR)                                                                                   \
+    X(clCommandFillImageKHR)                                                                                           \
     X(clCommandNDRangeKernelKHR)                                                                                       \
     X(clCommandSVMMemcpyKHR)                                                                                           \
     X(clCommandSVMMemFillKHR)                                                                                          \
@@ -98,6 +102,26 @@ cl_int CL_API_CALL clCommandFillBufferKHR(cl_command_buffer_khr command_buffer, 
                                           size_t pattern_size, size_t offset, size_t size, cl_uint num_sync_points,
                                           const cl_sync_point_khr* sync_points, cl_sync_point_khr* sync_point,
                                           cl_mutable_command_khr* mutable_handle);
+cl_int CL_API_CALL clCommandCopyImageKHR(cl_command_buffer_khr command_buffer, cl_command_queue queue,
+                                         const Property* properties, cl_mem src_image, cl_mem dst_image,
+                                         const size_t* src_origin, const size_t* dst_origin, const size_t* region,
+                                         cl_uint num_sync_points, const cl_sync_point_khr* sync_points,
+                                         cl_sync_point_khr* sync_point, cl_mutable_command_khr* mutable_handle);
+cl_int CL_API_CALL clCommandCopyImageToBufferKHR(cl_command_buffer_khr command_buffer, cl_command_queue queue,
+                                                 const Property* properties, cl_mem src_image, cl_mem dst_buffer,
+                                                 const size_t* src_origin, const size_t* region, size_t dst_offset,
+                                                 cl_uint num_sync_points, const cl_sync_point_khr* sync_points,
+                                                 cl_sync_point_khr* sync_point, cl_mutable_command_khr* mutable_handle);
+cl_int CL_API_CALL clCommandCopyBufferToImageKHR(cl_command_buffer_khr command_buffer, cl_command_queue queue,
+                                                 const Property* properties, cl_mem src_buffer, cl_mem dst_image,
+                                                 size_t src_offset, const size_t* dst_origin, const size_t* region,
+                                                 cl_uint num_sync_points, const cl_sync_point_khr* sync_points,
+                                                 cl_sync_point_khr* sync_point, cl_mutable_command_khr* mutable_handle);
+cl_int CL_API_CALL clCommandFillImageKHR(cl_command_buffer_khr command_buffer, cl_command_queue queue,
+                                         const Property* properties, cl_mem image, const void* fill_color,
+                                         const size_t* origin, const size_t* region, cl_uint num_sync_points,
+                                         const cl_sync_point_khr* sync_points, cl_sync_point_khr* sync_point,
+                                         cl_mutable_command_khr* mutable_handle);
 cl_int CL_API_CALL clCommandNDRangeKernelKHR(cl_command_buffer_khr command_buffer, cl_command_queue queue,
                                              const Property* properties, cl_kernel kernel, cl_uint work_dim,
                                              const size_t* global_work_offset, const size_t* global_work_size,

@@ -209,6 +209,53 @@ cl_int CL_API_CALL clCommandFillBufferKHR(cl_command_buffer_khr command_buffer, 
         [&](const EnqueueCall& call) { return enqueue_fill(call, buffer, pattern, pattern_size, offset, size); });
 }
 
+cl_int CL_API_CALL clCommandCopyImageKHR(cl_command_buffer_khr command_buffer, cl_command_queue queue,
+                                         const Property* properties, cl_mem src_image, cl_mem dst_image,
+                                         const size_t* src_origin, const size_t* dst_origin, const size_t* region,
+                                         cl_uint num_sync_points, const cl_sync_point_khr* sync_points,
+                                         cl_sync_point_khr* sync_point, cl_mutable_command_khr* mutable_handle) {
+    return record_fixed({command_buffer, queue, num_sync_points, sync_points, sync_point}, properties, mutable_handle,
+                        [&](const EnqueueCall& call) {
+                            return enqueue_image_copy(call, src_image, dst_image, src_origin, dst_origin, region);
+                        });
+}
+
+cl_int CL_API_CALL clCommandCopyImageToBufferKHR(cl_command_buffer_khr command_buffer, cl_command_queue queue,
+                                                 const Property* properties, cl_mem src_image, cl_mem dst_buffer,
+                                                 const size_t* src_origin, const size_t* region, size_t dst_offset,
+                                                 cl_uint num_sync_points, const cl_sync_point_khr* sync_points,
+                                                 cl_sync_point_khr* sync_point,
+                                                 cl_mutable_command_khr* mutable_handle) {
+    return record_fixed({command_buffer, queue, num_sync_points, sync_points, sync_point}, properties, mutable_handle,
+                        [&](const EnqueueCall& call) {
+                            return enqueue_image_to_buffer(call, src_image, dst_buffer, {src_origin, region},
+                                                           dst_offset);
+                        });
+}
+
+cl_int CL_API_CALL clCommandCopyBufferToImageKHR(cl_command_buffer_khr command_buffer, cl_command_queue queue,
+                                                 const Property* properties, cl_mem src_buffer, cl_mem dst_image,
+                                                 size_t src_offset, const size_t* dst_origin, const size_t* region,
+                                                 cl_uint num_sync_points, const cl_sync_point_khr* sync_points,
+                                                 cl_sync_point_khr* sync_point,
+                                                 cl_mutable_command_khr* mutable_handle) {
+    return record_fixed({command_buffer, queue, num_sync_points, sync_points, sync_point}, properties, mutable_handle,
+                        [&](const EnqueueCall& call) {
+                            return enqueue_buffer_to_image(call, src_buffer, dst_image, src_offset,
+                                                           {dst_origin, region});
+                        });
+}
+
+cl_int CL_API_CALL clCommandFillImageKHR(cl_command_buffer_khr command_buffer, cl_command_queue queue,
+                                         const Property* properties, cl_mem image, const void* fill_color,
+                                         const size_t* origin, const size_t* region, cl_uint num_sync_points,
+                                         const cl_sync_point_khr* sync_points, cl_sync_point_khr* sync_point,
+                                         cl_mutable_command_khr* mutable_handle) {
+    return record_fixed(
+        {command_buffer, queue, num_sync_points, sync_points, sync_point}, properties, mutable_handle,
+        [&](const EnqueueCall& call) { return enqueue_image_fill(call, image, fill_color, {origin, region}); });
+}
+
 cl_int CL_API_CALL clCommandNDRangeKernelKHR(cl_command_buffer_khr command_buffer, cl_command_queue queue,
                                              const Property* properties, cl_kernel kernel, cl_uint work_dim,
                                              const size_t* global_work_offset, const size_t* global_work_size,

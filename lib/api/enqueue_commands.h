@@ -31,4 +31,17 @@ struct CopyRectPlaces {
 [[nodiscard]] Result<void> enqueue_fill(const EnqueueCall& call, cl_mem buffer, const void* pattern,
                                         size_t pattern_size, size_t offset, size_t size);
 
+struct ImageRegion {
+    const size_t* origin;
+    const size_t* size;
+};
+[[nodiscard]] Result<void> enqueue_image_copy(const EnqueueCall& call, cl_mem from_image, cl_mem to_image,
+                                              const size_t* from_origin, const size_t* to_origin, const size_t* region);
+[[nodiscard]] Result<void> enqueue_image_to_buffer(const EnqueueCall& call, cl_mem image, cl_mem buffer,
+                                                   const ImageRegion& region, size_t offset);
+[[nodiscard]] Result<void> enqueue_buffer_to_image(const EnqueueCall& call, cl_mem buffer, cl_mem image, size_t offset,
+                                                   const ImageRegion& region);
+[[nodiscard]] Result<void> enqueue_image_fill(const EnqueueCall& call, cl_mem image, const void* color,
+                                              const ImageRegion& region);
+
 }  // namespace polder::api

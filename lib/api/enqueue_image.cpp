@@ -1,5 +1,6 @@
 // Commands on images: read, write, copy, fill, map, and copies between images and buffers. Each is a command on rectangles of
 // bytes. OpenCL 3.0, sections 5.3.4 to 5.3.7.
+#include "enqueue_commands.h"
 #include "mem_checks.h"
 #include "rect.h"
 
@@ -65,12 +66,7 @@ Result<driver::RectLayout> check_host_layout(const MemObject& object, const Stor
     return type == CL_MEM_OBJECT_IMAGE1D_ARRAY ? driver::RectLayout{slice, whole} : driver::RectLayout{row, slice};
 }
 
-struct Region {
-    const size_t* origin;
-    const size_t* size;
-};
-
-Result<void> read(const EnqueueCall& call, cl_mem image, Blocking blocking, const Region& region,
+Result<void> read(const EnqueueCall& call, cl_mem image, Blocking blocking, const ImageRegion& region,
                   const HostPitches& pitches, void* to) {
     POLDER_ASSIGN(from, check_image(call, image));
     POLDER_ASSIGN(rect, check_region(*from, region.origin, region.size));
@@ -83,7 +79,7 @@ Result<void> read(const EnqueueCall& call, cl_mem image, Blocking blocking, cons
                         blocking);
 }
 
-Result<void> write(const EnqueueCall& call, cl_mem image, Blocking blocking, const Region& region,
+Result<void> write(const EnqueueCall& call, cl_mem image, Blocking blocking, const ImageRegion& region,
                    const HostPitches& pitches, const void* from) {
     POLDER_ASSIGN(to, check_image(call, image));
     POLDER_ASSIGN(rect, check_region(*to, region.origin, region.size));
@@ -99,22 +95,6 @@ Result<void> write(const EnqueueCall& call, cl_mem image, Blocking blocking, con
 bool same_format(const ImageShape& a, const ImageShape& b) {
     return a.format.image_channel_order == b.format.image_channel_order &&
            a.format.image_channel_data_type == b.format.image_channel_data_type;
-}
-
-Result<void> copy(const EnqueueCall& call, cl_mem from_image, cl_mem to_image, const size_t* from_origin,
-                  const size_t* to_origin, const size_t* region) {
-    POLDER_ASSIGN(from, check_image(call, from_image));
-    POLDER_ASSIGN(to, check_image(call, to_image));
-    // CL_IMAGE_FORMAT_MISMATCH: the images have different formats.
-    if (!same_format(*from->image(), *to->image()))
-        return fail(Status::image_format_mismatch);
-    POLDER_ASSIGN(from_rect, check_region(*from, from_origin, region));
-    POLDER_ASSIGN(to_rect, check_region(*to, to_origin, region));
-    POLDER_TRY(check_writes(*to));
-    // CL_MEM_COPY_OVERLAP: the regions overlap within one image, or within bytes that two images share.
-    if (&from->storage() == &to->storage() && rects_overlap(from_rect, to_rect))
-        return fail(Status::mem_copy_overlap);
-    return call.enqueue(CL_COMMAND_COPY_IMAGE, CopyCommand(share(from), from_rect, share(to), to_rect));
 }
 
 // The bytes of a buffer, one row after the other, that a region is copied to or from.
@@ -144,43 +124,13 @@ Result<void> copy_between(const EnqueueCall& call, MemObject* from, const Storag
     return call.enqueue(type, CopyCommand(share(from), from_rect, share(to), to_rect));
 }
 
-Result<void> copy_to_buffer(const EnqueueCall& call, cl_mem image, cl_mem buffer, const Region& region, size_t offset) {
-    POLDER_ASSIGN(from, check_image(call, image));
-    POLDER_ASSIGN(to, check_buffer(call, buffer));
-    POLDER_TRY(check_distinct(*from, *to));
-    POLDER_ASSIGN(from_rect, check_region(*from, region.origin, region.size));
-    POLDER_ASSIGN(to_rect, check_buffer_part(*to, from_rect, offset));
-    return copy_between(call, from, from_rect, to, to_rect, CL_COMMAND_COPY_IMAGE_TO_BUFFER);
-}
-
-Result<void> copy_from_buffer(const EnqueueCall& call, cl_mem buffer, cl_mem image, size_t offset,
-                              const Region& region) {
-    POLDER_ASSIGN(from, check_buffer(call, buffer));
-    POLDER_ASSIGN(to, check_image(call, image));
-    POLDER_TRY(check_distinct(*to, *from));
-    POLDER_ASSIGN(to_rect, check_region(*to, region.origin, region.size));
-    POLDER_ASSIGN(from_rect, check_buffer_part(*from, to_rect, offset));
-    return copy_between(call, from, from_rect, to, to_rect, CL_COMMAND_COPY_BUFFER_TO_IMAGE);
-}
-
-Result<void> fill(const EnqueueCall& call, cl_mem image, const void* color, const Region& region) {
-    POLDER_ASSIGN(to, check_image(call, image));
-    // CL_INVALID_VALUE: fill_color is null.
-    if (!color)
-        return fail(Status::invalid_value);
-    POLDER_ASSIGN(rect, check_region(*to, region.origin, region.size));
-    POLDER_TRY(check_writes(*to));
-    return call.enqueue(CL_COMMAND_FILL_IMAGE,
-                        FillImageCommand(share(to), rect, element_of_color(to->image()->format, color)));
-}
-
 struct PitchPlaces {
     size_t* row;
     size_t* slice;
 };
 
-Result<void*> map(const EnqueueCall& call, cl_mem image, Blocking blocking, cl_map_flags flags, const Region& region,
-                  const PitchPlaces& pitches) {
+Result<void*> map(const EnqueueCall& call, cl_mem image, Blocking blocking, cl_map_flags flags,
+                  const ImageRegion& region, const PitchPlaces& pitches) {
     POLDER_ASSIGN(object, check_image(call, image));
     POLDER_ASSIGN(rect, check_region(*object, region.origin, region.size));
     const ImageShape& shape = *object->image();
@@ -204,6 +154,54 @@ Result<void*> map(const EnqueueCall& call, cl_mem image, Blocking blocking, cl_m
 }
 
 }  // namespace
+
+Result<void> enqueue_image_copy(const EnqueueCall& call, cl_mem from_image, cl_mem to_image, const size_t* from_origin,
+                                const size_t* to_origin, const size_t* region) {
+    POLDER_ASSIGN(from, check_image(call, from_image));
+    POLDER_ASSIGN(to, check_image(call, to_image));
+    // CL_IMAGE_FORMAT_MISMATCH: the images have different formats.
+    if (!same_format(*from->image(), *to->image()))
+        return fail(Status::image_format_mismatch);
+    POLDER_ASSIGN(from_rect, check_region(*from, from_origin, region));
+    POLDER_ASSIGN(to_rect, check_region(*to, to_origin, region));
+    POLDER_TRY(check_writes(*to));
+    // CL_MEM_COPY_OVERLAP: the regions overlap within one image, or within bytes that two images share.
+    if (&from->storage() == &to->storage() && rects_overlap(from_rect, to_rect))
+        return fail(Status::mem_copy_overlap);
+    return call.enqueue(CL_COMMAND_COPY_IMAGE, CopyCommand(share(from), from_rect, share(to), to_rect));
+}
+
+Result<void> enqueue_image_to_buffer(const EnqueueCall& call, cl_mem image, cl_mem buffer, const ImageRegion& region,
+                                     size_t offset) {
+    POLDER_ASSIGN(from, check_image(call, image));
+    POLDER_ASSIGN(to, check_buffer(call, buffer));
+    POLDER_TRY(check_distinct(*from, *to));
+    POLDER_ASSIGN(from_rect, check_region(*from, region.origin, region.size));
+    POLDER_ASSIGN(to_rect, check_buffer_part(*to, from_rect, offset));
+    return copy_between(call, from, from_rect, to, to_rect, CL_COMMAND_COPY_IMAGE_TO_BUFFER);
+}
+
+Result<void> enqueue_buffer_to_image(const EnqueueCall& call, cl_mem buffer, cl_mem image, size_t offset,
+                                     const ImageRegion& region) {
+    POLDER_ASSIGN(from, check_buffer(call, buffer));
+    POLDER_ASSIGN(to, check_image(call, image));
+    POLDER_TRY(check_distinct(*to, *from));
+    POLDER_ASSIGN(to_rect, check_region(*to, region.origin, region.size));
+    POLDER_ASSIGN(from_rect, check_buffer_part(*from, to_rect, offset));
+    return copy_between(call, from, from_rect, to, to_rect, CL_COMMAND_COPY_BUFFER_TO_IMAGE);
+}
+
+Result<void> enqueue_image_fill(const EnqueueCall& call, cl_mem image, const void* color, const ImageRegion& region) {
+    POLDER_ASSIGN(to, check_image(call, image));
+    // CL_INVALID_VALUE: fill_color is null.
+    if (!color)
+        return fail(Status::invalid_value);
+    POLDER_ASSIGN(rect, check_region(*to, region.origin, region.size));
+    POLDER_TRY(check_writes(*to));
+    return call.enqueue(CL_COMMAND_FILL_IMAGE,
+                        FillImageCommand(share(to), rect, element_of_color(to->image()->format, color)));
+}
+
 }  // namespace polder::api
 
 using namespace polder::api;
@@ -234,7 +232,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyImage(cl_command_queue queue, cl_me
                                                    cl_event* event) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(call, EnqueueCall::check(queue, num_events, list, event));
-        return copy(call, src_image, dst_image, src_origin, dst_origin, region);
+        return enqueue_image_copy(call, src_image, dst_image, src_origin, dst_origin, region);
     });
 }
 
@@ -243,7 +241,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyImageToBuffer(cl_command_queue queu
                                                            cl_uint num_events, const cl_event* list, cl_event* event) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(call, EnqueueCall::check(queue, num_events, list, event));
-        return copy_to_buffer(call, image, buffer, {origin, region}, offset);
+        return enqueue_image_to_buffer(call, image, buffer, {origin, region}, offset);
     });
 }
 
@@ -252,7 +250,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBufferToImage(cl_command_queue queu
                                                            cl_uint num_events, const cl_event* list, cl_event* event) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(call, EnqueueCall::check(queue, num_events, list, event));
-        return copy_from_buffer(call, buffer, image, offset, {origin, region});
+        return enqueue_buffer_to_image(call, buffer, image, offset, {origin, region});
     });
 }
 
@@ -261,7 +259,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueFillImage(cl_command_queue queue, cl_me
                                                    const cl_event* list, cl_event* event) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(call, EnqueueCall::check(queue, num_events, list, event));
-        return fill(call, image, fill_color, {origin, region});
+        return enqueue_image_fill(call, image, fill_color, {origin, region});
     });
 }
 

@@ -47,13 +47,6 @@ bool is_contiguous(const memory::StorageRect& rect) {
            (shape.slices == 1 || rect.layout.slice_pitch == shape.rows * shape.row_bytes);
 }
 
-// From the first byte of a rect to its last one.
-ByteRange hull(const memory::StorageRect& rect) {
-    const driver::RectShape& shape = rect.shape;
-    return {rect.offset, rect.offset + (shape.slices - 1) * rect.layout.slice_pitch +
-                             (shape.rows - 1) * rect.layout.row_pitch + shape.row_bytes};
-}
-
 // One end of a copy: rows of a buffer, or, without `object`, bytes of the host, which the application keeps.
 struct RecordedEnd {
     Ref<MemObject> object;
@@ -76,10 +69,10 @@ public:
         : from_(std::move(from)), to_(std::move(to)), shape_(shape) {}
     void add_uses(std::vector<memory::Use>& uses) const override {
         if (from_.object)
-            uses.push_back({&from_.object->storage(), hull(from_.rect), Access::read});
+            uses.push_back({&from_.object->storage(), from_.rect.span(), Access::read});
         // The bytes between rows stay as they are.
         if (to_.object)
-            uses.push_back({&to_.object->storage(), hull(to_.rect),
+            uses.push_back({&to_.object->storage(), to_.rect.span(),
                             is_contiguous(to_.rect) ? Access::overwrite : Access::read_write});
     }
     Timepoint submit(const Execution& execution, Waits waits, Addresses addresses) const override {

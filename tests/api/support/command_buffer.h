@@ -62,6 +62,18 @@ struct CommandBufferFunctions {
     using FillFunction = Function<Buffer, Queue, Properties, cl_mem, const void*, size_t, size_t, size_t, cl_uint,
                                   Points, Point, Handle>;
     FillFunction Fill = extension_function<FillFunction>("clCommandFillBufferKHR");
+    using CopyImageFunction =
+        Function<Buffer, Queue, Properties, cl_mem, cl_mem, Sizes, Sizes, Sizes, cl_uint, Points, Point, Handle>;
+    CopyImageFunction CopyImage = extension_function<CopyImageFunction>("clCommandCopyImageKHR");
+    using ImageToBufferFunction =
+        Function<Buffer, Queue, Properties, cl_mem, cl_mem, Sizes, Sizes, size_t, cl_uint, Points, Point, Handle>;
+    ImageToBufferFunction ImageToBuffer = extension_function<ImageToBufferFunction>("clCommandCopyImageToBufferKHR");
+    using BufferToImageFunction =
+        Function<Buffer, Queue, Properties, cl_mem, cl_mem, size_t, Sizes, Sizes, cl_uint, Points, Point, Handle>;
+    BufferToImageFunction BufferToImage = extension_function<BufferToImageFunction>("clCommandCopyBufferToImageKHR");
+    using FillImageFunction =
+        Function<Buffer, Queue, Properties, cl_mem, const void*, Sizes, Sizes, cl_uint, Points, Point, Handle>;
+    FillImageFunction FillImage = extension_function<FillImageFunction>("clCommandFillImageKHR");
     using SvmCopyFunction =
         Function<Buffer, Queue, Properties, void*, const void*, size_t, cl_uint, Points, Point, Handle>;
     SvmCopyFunction SvmCopy = extension_function<SvmCopyFunction>("clCommandSVMMemcpyKHR");
@@ -99,6 +111,18 @@ kernel void locals(global uint* out, local uint* scratch) {
 constexpr size_t count = 1024;
 constexpr size_t bytes = count * sizeof(cl_uint);
 
+// One queue's command buffer. Errors are test failures.
+inline OwnedCommandBuffer make_command_buffer(cl_command_queue on, cl_properties flags = 0) {
+    const cl_properties properties[] = {CL_COMMAND_BUFFER_FLAGS_KHR, flags, 0};
+    cl_int error = CL_INVALID_VALUE;
+    cl_command_buffer_khr made = functions().CreateCommandBuffer(1, &on, properties, &error);
+    EXPECT_EQ(error, CL_SUCCESS);
+    return made;
+}
+inline cl_int enqueue_command_buffer(cl_command_buffer_khr buffer, cl_event* event = nullptr) {
+    return functions().Enqueue(0, nullptr, buffer, 0, nullptr, event);
+}
+
 class CommandBuffers : public ContextTest {
 protected:
     void SetUp() override {
@@ -109,13 +133,7 @@ protected:
         write(a, std::vector<cl_uint>(count, 1));
         write(b, std::vector<cl_uint>(count, 0));
     }
-    OwnedCommandBuffer make(cl_command_queue on, cl_properties flags = 0) {
-        const cl_properties properties[] = {CL_COMMAND_BUFFER_FLAGS_KHR, flags, 0};
-        cl_int error = CL_INVALID_VALUE;
-        cl_command_buffer_khr made = functions().CreateCommandBuffer(1, &on, properties, &error);
-        EXPECT_EQ(error, CL_SUCCESS);
-        return made;
-    }
+    OwnedCommandBuffer make(cl_command_queue on, cl_properties flags = 0) { return make_command_buffer(on, flags); }
     OwnedKernel with(const char* name, cl_mem buffer, cl_uint value) {
         OwnedKernel kernel = make_kernel(program, name);
         EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof buffer, &buffer), CL_SUCCESS);
@@ -134,7 +152,7 @@ protected:
                                   nullptr, handle);
     }
     static cl_int enqueue(cl_command_buffer_khr buffer, cl_event* event = nullptr) {
-        return functions().Enqueue(0, nullptr, buffer, 0, nullptr, event);
+        return enqueue_command_buffer(buffer, event);
     }
     static cl_int update(cl_command_buffer_khr buffer, const DispatchConfig& config) {
         const cl_uint type = 0;

@@ -71,10 +71,10 @@ protected:
         return value;
     }
 
-    void write_image(cl_mem image, const Triple& origin, const Triple& region, const void* bytes,
+    void write_image(cl_mem image, const Triple& origin, const Triple& region, const void* elements,
                      cl_command_queue to = nullptr) {
         EXPECT_EQ(clEnqueueWriteImage(to ? to : static_cast<cl_command_queue>(queue), image, CL_TRUE, origin.data(),
-                                      region.data(), 0, 0, bytes, 0, nullptr, nullptr),
+                                      region.data(), 0, 0, elements, 0, nullptr, nullptr),
                   CL_SUCCESS);
     }
     template <class T = uint8_t>
@@ -88,11 +88,11 @@ protected:
         return values;
     }
 
-    std::vector<uint8_t> random_bytes(size_t count) {
-        std::vector<uint8_t> bytes(count);
-        for (uint8_t& byte : bytes)
-            byte = static_cast<uint8_t>(random_());
-        return bytes;
+    std::vector<uint8_t> random_bytes(size_t size) {
+        std::vector<uint8_t> values(size);
+        for (uint8_t& value : values)
+            value = static_cast<uint8_t>(random_());
+        return values;
     }
 
     std::mt19937 random_{1};

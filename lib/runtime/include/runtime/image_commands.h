@@ -14,6 +14,7 @@ public:
     Result<void> reserve(const Queue& queue) const override;
     [[nodiscard]] memory::Announcement announce(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    Ref<const RecordedOperation> record() const override;
 
 private:
     Ref<MemObject> to_;
