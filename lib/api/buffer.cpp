@@ -1,5 +1,6 @@
 // Buffers and sub-buffers: creation, queries, callbacks.
 #include "entry.h"
+#include "external_memory.h"
 #include "mem_flags.h"
 
 #include <runtime/mem_object.h>
@@ -13,25 +14,32 @@ using namespace polder::runtime;
 namespace polder::api {
 namespace {
 
-// The properties with their terminating zero, as CL_MEM_PROPERTIES returns them.
-Result<std::vector<cl_mem_properties>> check_properties(const cl_mem_properties* properties) {
-    std::vector<cl_mem_properties> kept;
-    if (!properties)
-        return kept;
-    for (; properties[0] != 0; properties += 2) {
-        const bool is_bool = properties[1] == CL_TRUE || properties[1] == CL_FALSE;
-        // CL_INVALID_PROPERTY: an unknown property, one twice, or a value that it cannot have.
-        if (properties[0] != CL_MEM_DEVICE_PRIVATE_ADDRESS_EXT || !kept.empty() || !is_bool)
-            return fail(Status::invalid_property);
-        kept.insert(kept.end(), {properties[0], properties[1]});
-    }
-    kept.push_back(0);
-    return kept;
-}
+struct BufferProperties {
+    std::optional<bool> wants_addresses;
+    ExternalProperties external;
+    std::vector<cl_mem_properties> list;  // with its terminating zero, as CL_MEM_PROPERTIES returns it, or empty
+};
 
-bool wants_addresses(const MemObject& object) {
-    const std::vector<cl_mem_properties>& properties = object.properties();
-    return properties.size() > 1 && properties[1] == CL_TRUE;
+Result<BufferProperties> check_properties(const Context& context, const cl_mem_properties* list) {
+    BufferProperties properties;
+    if (!list)
+        return properties;
+    const cl_mem_properties* at = list;
+    while (*at != 0) {
+        POLDER_ASSIGN(taken, properties.external.take(context, at));
+        if (taken == 0) {
+            const bool is_bool = at[1] == CL_TRUE || at[1] == CL_FALSE;
+            // CL_INVALID_PROPERTY: an unknown property, one twice, or a value that it cannot have.
+            if (*at != CL_MEM_DEVICE_PRIVATE_ADDRESS_EXT || properties.wants_addresses || !is_bool)
+                return fail(Status::invalid_property);
+            properties.wants_addresses = at[1] == CL_TRUE;
+            taken = 2;
+        }
+        at += taken;
+    }
+    POLDER_TRY(properties.external.check_complete());
+    properties.list.assign(list, at + 1);
+    return properties;
 }
 
 // host_ptr lies within an allocation.
@@ -64,18 +72,27 @@ bool has_addresses(const Context& context) {
     return std::ranges::all_of(context.devices(), [](const auto& device) { return device->has_addresses(); });
 }
 
-Result<Ref<MemObject>> create_plain_buffer(cl_context context_handle, const cl_mem_properties* properties,
-                                           cl_mem_flags flags, size_t size, void* host_ptr) {
-    POLDER_ASSIGN(context, from_handle<Context>(context_handle));
-    POLDER_ASSIGN(kept, check_properties(properties));
-    // CL_INVALID_DEVICE: a device of the context has no device addresses, and properties ask for them.
-    if (kept.size() > 1 && kept[1] == CL_TRUE && !has_addresses(*context))
-        return fail(Status::invalid_device);
-    POLDER_TRY(check_flags(flags));
-    POLDER_TRY(check_contents(flags));
+Result<void> check_size(const Context& context, size_t size) {
     // CL_INVALID_BUFFER_SIZE: size is 0, or greater than CL_DEVICE_MAX_MEM_ALLOC_SIZE of all devices in the context.
-    if (size == 0 || size > context->max_allocation_bytes())
+    if (size == 0 || size > context.max_allocation_bytes())
         return fail(Status::invalid_buffer_size);
+    return {};
+}
+
+Result<Ref<MemObject>> create_external_buffer(Context& context, BufferProperties properties, cl_mem_flags flags,
+                                              size_t size, const void* host_ptr) {
+    POLDER_TRY(ExternalProperties::check_arguments(flags, host_ptr));
+    POLDER_TRY(check_size(context, size));
+    flags = default_access(flags);
+    POLDER_ASSIGN(memory, context.reported(std::move(properties.external).import(size, flags)));
+    return context.reported(MemObject::create_external(Ref<Context>::share(&context), std::move(memory), flags, size,
+                                                       std::move(properties.list)));
+}
+
+Result<Ref<MemObject>> create_plain_buffer(Context* context, std::vector<cl_mem_properties> kept, cl_mem_flags flags,
+                                           size_t size, void* host_ptr) {
+    POLDER_TRY(check_contents(flags));
+    POLDER_TRY(check_size(*context, size));
     // CL_INVALID_HOST_PTR: host_ptr is null and the flags ask for one, or the other way round.
     const bool needs_pointer = flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR);
     if (needs_pointer != (host_ptr != nullptr))
@@ -88,11 +105,20 @@ Result<Ref<MemObject>> create_plain_buffer(cl_context context_handle, const cl_m
         MemObject::create_buffer(Ref<Context>::share(context), flags, size, host_ptr, std::move(kept)));
 }
 
-Result<Ref<MemObject>> create_buffer(cl_context context, const cl_mem_properties* properties, cl_mem_flags flags,
-                                     size_t size, void* host_ptr) {
-    auto buffer = create_plain_buffer(context, properties, flags, size, host_ptr);
-    if (buffer && wants_addresses(**buffer))
-        POLDER_TRY((*buffer)->context().reported((*buffer)->fix_addresses()));
+Result<Ref<MemObject>> create_buffer(cl_context handle, const cl_mem_properties* list, cl_mem_flags flags, size_t size,
+                                     void* host_ptr) {
+    POLDER_ASSIGN(context, from_handle<Context>(handle));
+    POLDER_ASSIGN(properties, check_properties(*context, list));
+    const bool wants_addresses = properties.wants_addresses.value_or(false);
+    // CL_INVALID_DEVICE: a device of the context has no device addresses, and properties ask for them.
+    if (wants_addresses && !has_addresses(*context))
+        return fail(Status::invalid_device);
+    POLDER_TRY(check_flags(flags));
+    auto buffer = properties.external.has_source()
+                      ? create_external_buffer(*context, std::move(properties), flags, size, host_ptr)
+                      : create_plain_buffer(context, std::move(properties.list), flags, size, host_ptr);
+    if (buffer && wants_addresses)
+        POLDER_TRY(context->reported((*buffer)->fix_addresses()));
     return buffer;
 }
 

@@ -2,6 +2,7 @@
 #include "device_info.h"
 
 #include "command_buffer.h"
+#include "external_memory.h"
 #include "unified_memory.h"
 
 #include <base/build_id.h>
@@ -235,6 +236,8 @@ const Query identity_queries[] = {
     POLDER_VALUE(CL_DEVICE_OPENCL_C_NUMERIC_VERSION_KHR, cl_version, CL_MAKE_VERSION(1, 2, 0))
     POLDER_ARRAY(CL_DEVICE_OPENCL_C_ALL_VERSIONS, language_versions(device))
     POLDER_VALUE(CL_DEVICE_SEMAPHORE_TYPES_KHR, cl_semaphore_type_khr, CL_SEMAPHORE_TYPE_BINARY_KHR)
+    POLDER_ARRAY(CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR, external_memory_types())
+    POLDER_ARRAY(device_linear_image_types, external_memory_types())
     POLDER_VALUE(cxx_for_opencl_version, cl_version, device.info().language ? 0 : CL_MAKE_VERSION(1, 0, 0))
     POLDER_ARRAY(CL_DEVICE_OPENCL_C_FEATURES, runtime::feature_versions(device.info()))
     POLDER_STRING(CL_DEVICE_EXTENSIONS, runtime::device_extension_names(device.info()))

@@ -199,6 +199,8 @@
     X(clEnqueueMigrateMemINTEL)                                                                                        \
     X(clEnqueueMemAdviseINTEL)                                                                                         \
     X(clCreateSemaphoreWithPropertiesKHR)                                                                              \
+    X(clEnqueueAcquireExternalMemObjectsKHR)                                                                           \
+    X(clEnqueueReleaseExternalMemObjectsKHR)                                                                           \
     X(clEnqueueWaitSemaphoresKHR)                                                                                      \
     X(clEnqueueSignalSemaphoresKHR)                                                                                    \
     X(clGetSemaphoreInfoKHR)                                                                                           \

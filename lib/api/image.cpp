@@ -1,4 +1,5 @@
 // Images: creation and queries. OpenCL 3.0, sections 5.3.1 to 5.3.3 and 5.3.8.
+#include "external_memory.h"
 #include "image_checks.h"
 #include "mem_checks.h"
 #include "mem_flags.h"
@@ -64,6 +65,52 @@ Result<Ref<MemObject>> create_from(MemObject& source, const Context& context, co
         arguments.properties ? std::vector<cl_mem_properties>{0} : std::vector<cl_mem_properties>{});
 }
 
+struct ImageProperties {
+    ExternalProperties external;
+    std::vector<cl_mem_properties> list;  // with its terminating zero, as CL_MEM_PROPERTIES returns it, or empty
+};
+
+Result<ImageProperties> check_properties(const Context& context, const cl_mem_properties* list) {
+    ImageProperties properties;
+    if (!list)
+        return properties;
+    const cl_mem_properties* at = list;
+    while (*at != 0) {
+        POLDER_ASSIGN(taken, properties.external.take(context, at));
+        // CL_INVALID_PROPERTY: an unknown property.
+        if (taken == 0)
+            return fail(Status::invalid_property);
+        at += taken;
+    }
+    POLDER_TRY(properties.external.check_complete());
+    properties.list.assign(list, at + 1);
+    return properties;
+}
+
+Result<void> check_size(const Context& context, const ImageShape& shape) {
+    // CL_MEM_OBJECT_ALLOCATION_FAILURE: the image is larger than CL_DEVICE_MAX_MEM_ALLOC_SIZE of all devices.
+    if (shape.size() > context.max_allocation_bytes())
+        return fail(Status::mem_object_allocation_failure);
+    return {};
+}
+
+Result<Ref<MemObject>> create_external(Context& context, ImageProperties properties, const ImageArguments& arguments) {
+    POLDER_TRY(ExternalProperties::check_arguments(arguments.flags, arguments.host_pointer));
+    // CL_INVALID_IMAGE_DESCRIPTOR: mem_object is another memory.
+    if (arguments.description->mem_object)
+        return fail(Status::invalid_image_descriptor);
+    POLDER_ASSIGN(shape, check_shape(*arguments.format, *arguments.description, Pitches::free));
+    POLDER_TRY(check_size(context, shape));
+    const cl_mem_flags flags = default_access(arguments.flags);
+    auto memory = std::move(properties.external).import(shape.size(), flags);
+    // CL_INVALID_IMAGE_SIZE: the descriptor has less memory.
+    if (!memory && memory.error().status() == Status::invalid_buffer_size)
+        return fail(Status::invalid_image_size);
+    POLDER_ASSIGN(imported, context.reported(std::move(memory)));
+    return context.reported(MemObject::create_external_image(Ref<Context>::share(&context), std::move(imported), flags,
+                                                             shape, std::move(properties.list)));
+}
+
 Result<Ref<MemObject>> create_own(Context& context, const ImageArguments& arguments) {
     POLDER_TRY(check_contents(arguments.flags));
     // CL_INVALID_HOST_PTR: host_ptr is null and the flags ask for one, or the other way round. After the descriptor, whose
@@ -73,9 +120,7 @@ Result<Ref<MemObject>> create_own(Context& context, const ImageArguments& argume
                                      arguments.host_pointer ? Pitches::free : Pitches::none));
     if (needs_pointer != (arguments.host_pointer != nullptr))
         return fail(Status::invalid_host_ptr);
-    // CL_MEM_OBJECT_ALLOCATION_FAILURE: the image is larger than CL_DEVICE_MAX_MEM_ALLOC_SIZE of all devices.
-    if (shape.size() > context.max_allocation_bytes())
-        return fail(Status::mem_object_allocation_failure);
+    POLDER_TRY(check_size(context, shape));
     const cl_mem_flags flags = default_access(arguments.flags);
     return context.reported(MemObject::create_image(
         Ref<Context>::share(&context), nullptr, flags, shape, arguments.host_pointer,
@@ -87,16 +132,19 @@ Result<cl_mem> create_image(cl_context handle, const ImageArguments& arguments) 
     // CL_INVALID_OPERATION: no device of the context supports images.
     if (!has_images(*context))
         return fail(Status::invalid_operation);
-    // CL_INVALID_PROPERTY: properties is not empty; no property is defined for images.
-    if (arguments.properties && arguments.properties[0] != 0)
-        return fail(Status::invalid_property);
+    POLDER_ASSIGN(properties, check_properties(*context, arguments.properties));
     POLDER_TRY(check_flags(arguments.flags));
     POLDER_TRY(check_format(arguments.format));
     // CL_INVALID_IMAGE_DESCRIPTOR: image_desc is null.
     if (!arguments.description)
         return fail(Status::invalid_image_descriptor);
     POLDER_ASSIGN(source, check_source(*arguments.description));
-    POLDER_ASSIGN(image, source ? create_from(*source, *context, arguments) : create_own(*context, arguments));
+    const auto create = [&] {
+        if (properties.external.has_source())
+            return create_external(*context, std::move(properties), arguments);
+        return source ? create_from(*source, *context, arguments) : create_own(*context, arguments);
+    };
+    POLDER_ASSIGN(image, create());
     return expose<cl_mem>(std::move(image));
 }
 

@@ -1,5 +1,6 @@
 // The platform: OpenCL 3.1, section 4.1.
 #include "entry.h"
+#include "external_memory.h"
 
 #include <compiler/compiler.h>
 #include <runtime/extensions.h>
@@ -22,6 +23,7 @@ Result<void> answer_platform(cl_platform_info name, const Info& info) {
     case CL_PLATFORM_EXTENSIONS_WITH_VERSION: return info.array(runtime::platform_extension_versions());
     case CL_PLATFORM_ICD_SUFFIX_KHR: return info.string("POLDER");
     case CL_PLATFORM_SEMAPHORE_TYPES_KHR: return info.value<cl_semaphore_type_khr>(CL_SEMAPHORE_TYPE_BINARY_KHR);
+    case CL_PLATFORM_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR: return info.array(external_memory_types());
     // Device and host share a clock that counts nanoseconds.
     case CL_PLATFORM_HOST_TIMER_RESOLUTION: return info.value<cl_ulong>(1);
     // CL_INVALID_VALUE: param_name is unknown.

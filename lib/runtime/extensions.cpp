@@ -33,6 +33,9 @@ constexpr Extension extension_table[] = {
     {"cl_khr_extended_async_copies", v1, both, "Asynchronous copies of lines and planes."},
     {"cl_khr_extended_bit_ops", v1, both, "Bit-field insertion and extraction, and bit reversal."},
     {"cl_khr_extended_versioning", v1, both, "Versions as numbers, of the platform, devices and extensions."},
+    {"cl_khr_external_memory", CL_MAKE_VERSION(1, 0, 1), both, "Buffers and images in memory of other APIs and processes."},
+    {"cl_khr_external_memory_dma_buf", v1, both, "Their memory as Linux dma-bufs."},
+    {"cl_khr_external_memory_opaque_fd", v1, both, "Their memory as file descriptors that can be mapped."},
     {"cl_khr_fp16", v1, both, "Half precision."},
     {"cl_khr_fp64", v1, both, "Double precision."},
     {"cl_khr_global_int32_base_atomics", v1, both, "OpenCL 1.0's atomics on global 32-bit integers."},
@@ -110,11 +113,20 @@ constexpr Feature feature_table[] = {
 // clang-format on
 
 // Extensions that Polder implements without the device's compiler, and without addresses in kernels.
-constexpr std::string_view host_extensions[] = {
-    "cl_ext_immutable_memory_objects", "cl_khr_command_buffer",      "cl_khr_command_buffer_mutable_dispatch",
-    "cl_khr_create_command_queue",     "cl_khr_device_uuid",         "cl_khr_extended_versioning",
-    "cl_khr_priority_hints",           "cl_khr_semaphore",           "cl_khr_suggested_local_work_size",
-    "cl_khr_throttle_hints",           "cl_polder_memory_statistics"};
+constexpr std::string_view host_extensions[] = {"cl_ext_immutable_memory_objects",
+                                                "cl_khr_command_buffer",
+                                                "cl_khr_command_buffer_mutable_dispatch",
+                                                "cl_khr_create_command_queue",
+                                                "cl_khr_device_uuid",
+                                                "cl_khr_extended_versioning",
+                                                "cl_khr_external_memory",
+                                                "cl_khr_external_memory_dma_buf",
+                                                "cl_khr_external_memory_opaque_fd",
+                                                "cl_khr_priority_hints",
+                                                "cl_khr_semaphore",
+                                                "cl_khr_suggested_local_work_size",
+                                                "cl_khr_throttle_hints",
+                                                "cl_polder_memory_statistics"};
 
 bool contains(std::span<const std::string> list, std::string_view name) {
     return std::ranges::find(list, name) != list.end();

@@ -43,6 +43,7 @@ struct MemObject::Destruction final : Retried {
     ByteRange range;
     cl_mem object = nullptr;
     std::vector<std::pair<Destructor, void*>> callbacks;  // in order of registration
+    Ref<ExternalMemory> external;                         // is unmapped last
     Ref<MemObject> parent;                                // a parent's callbacks come after those of its sub-buffers
 
     bool try_again() noexcept override {
@@ -153,6 +154,31 @@ Result<Ref<MemObject>> MemObject::create_image(Ref<Context> context, Ref<MemObje
         POLDER_ASSIGN(made, create_buffer(std::move(context), flags, size, host_pointer, std::move(properties)));
         image = std::move(made);
     }
+    image->image_ = std::make_unique<const ImageShape>(shape);
+    return image;
+}
+
+Result<Ref<MemObject>> MemObject::create_external(Ref<Context> context, Ref<ExternalMemory> memory, cl_mem_flags flags,
+                                                  uint64_t size, std::vector<cl_mem_properties> properties) {
+    POLDER_TRY(start_callback_thread());
+    auto destruction = std::make_unique<Destruction>();
+    memory::StorageOptions options;
+    options.application_memory = memory->bytes();
+    POLDER_ASSIGN(storage, memory::Storage::create(context->domain(), ByteCount{size}, options));
+    auto object = Ref<MemObject>::adopt(new MemObject(std::move(context), nullptr, std::move(storage), flags,
+                                                      ByteRange{0, size}, nullptr, std::move(properties)));
+    destruction->external = memory;
+    object->external_ = std::move(memory);
+    Lock lock(object->mutex_);
+    object->destruction_ = std::move(destruction);
+    return object;
+}
+
+Result<Ref<MemObject>> MemObject::create_external_image(Ref<Context> context, Ref<ExternalMemory> memory,
+                                                        cl_mem_flags flags, const ImageShape& shape,
+                                                        std::vector<cl_mem_properties> properties) {
+    POLDER_ASSIGN(image,
+                  create_external(std::move(context), std::move(memory), flags, shape.size(), std::move(properties)));
     image->image_ = std::make_unique<const ImageShape>(shape);
     return image;
 }

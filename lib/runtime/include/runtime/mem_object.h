@@ -6,6 +6,7 @@
 #include <base/recycled.h>
 #include <memory/storage.h>
 #include <runtime/context.h>
+#include <runtime/external_memory.h>
 #include <runtime/held_maps.h>
 #include <runtime/image.h>
 
@@ -58,6 +59,13 @@ public:
     // `host_pointer`.
     static Ref<MemObject> create_view(Ref<Context> context, Ref<memory::Storage> storage, cl_mem_flags flags,
                                       ByteRange range, void* host_pointer, std::vector<cl_mem_properties> properties);
+    // A buffer of bytes that were imported; `memory` has at least `size`.
+    static Result<Ref<MemObject>> create_external(Ref<Context> context, Ref<ExternalMemory> memory, cl_mem_flags flags,
+                                                  uint64_t size, std::vector<cl_mem_properties> properties);
+    // An image likewise, in rows with the pitches of `shape`.
+    static Result<Ref<MemObject>> create_external_image(Ref<Context> context, Ref<ExternalMemory> memory,
+                                                        cl_mem_flags flags, const ImageShape& shape,
+                                                        std::vector<cl_mem_properties> properties);
     // `source`: the buffer or image whose bytes the image shows, whose range is large enough; null: it has bytes of its own,
     // and host_pointer, if flags ask for it, points to rows with the pitches of `shape`.
     static Result<Ref<MemObject>> create_image(Ref<Context> context, Ref<MemObject> source, cl_mem_flags flags,
@@ -77,6 +85,8 @@ public:
     [[nodiscard]] bool is_buffer() const { return !image_ && !pipe_; }
     // Null for what is no image.
     [[nodiscard]] const ImageShape* image() const { return image_.get(); }
+    // Null for what was not created from a descriptor.
+    [[nodiscard]] ExternalMemory* external() const { return external_.get(); }
     [[nodiscard]] cl_mem_flags flags() const { return flags_; }
     [[nodiscard]] void* host_pointer() const { return host_pointer_; }
     [[nodiscard]] const std::vector<cl_mem_properties>& properties() const { return properties_; }
@@ -131,7 +141,8 @@ private:
     HeldMaps<MapRecord> maps_ POLDER_GUARDED_BY(mutex_);
     bool is_view_ = false;
     std::unique_ptr<FixedAddresses> fixed_;  // null: none
-    std::unique_ptr<Destruction> destruction_ POLDER_GUARDED_BY(mutex_);  // null: no callbacks
+    std::unique_ptr<Destruction> destruction_ POLDER_GUARDED_BY(mutex_);  // null: nothing to do
+    Ref<ExternalMemory> external_;
 };
 
 }  // namespace polder::runtime

@@ -1,0 +1,43 @@
+// cl_khr_external_memory, with the descriptors of cl_khr_external_memory_opaque_fd and cl_khr_external_memory_dma_buf.
+#pragma once
+
+#include <runtime/context.h>
+#include <runtime/external_memory.h>
+
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+#include <optional>
+#include <polder/result.h>
+#include <span>
+
+namespace polder::api {
+
+// Of every device. Images in such memory are rows, one behind the other.
+[[nodiscard]] inline std::span<const cl_external_memory_handle_type_khr> external_memory_types() {
+    static constexpr cl_external_memory_handle_type_khr types[] = {CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR,
+                                                                   CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR};
+    return types;
+}
+// Older headers do not have it.
+inline constexpr cl_device_info device_linear_image_types = 0x2052;
+
+// The properties of a memory object that name a descriptor and its devices.
+class ExternalProperties {
+public:
+    // `at` is the next property of a list. Returns how many elements of the list it has, with its name; 0: it is no
+    // property of external memory. CL_INVALID_PROPERTY, CL_INVALID_DEVICE.
+    [[nodiscard]] Result<size_t> take(const runtime::Context& context, const cl_mem_properties* at);
+    // At the end of the list. CL_INVALID_PROPERTY: devices and no descriptor.
+    [[nodiscard]] Result<void> check_complete() const;
+
+    [[nodiscard]] bool has_source() const { return source_.has_value(); }
+    // The arguments that the memory takes the place of. CL_INVALID_VALUE, CL_INVALID_HOST_PTR.
+    [[nodiscard]] static Result<void> check_arguments(cl_mem_flags flags, const void* host_ptr);
+    [[nodiscard]] Result<Ref<runtime::ExternalMemory>> import(uint64_t size, cl_mem_flags flags) &&;
+
+private:
+    std::optional<runtime::ExternalMemory::Source> source_;
+    std::optional<std::vector<Ref<runtime::Device>>> devices_;
+};
+
+}  // namespace polder::api

@@ -1,0 +1,28 @@
+// Commands that take the bytes of imported memory over from other users, and hand them back (runtime/external_memory.h).
+#pragma once
+
+#include <runtime/buffer_commands.h>
+
+#include <vector>
+
+namespace polder::runtime {
+
+// Acquire: the bytes of the mapping become the newest version. Release: the newest bytes become present in the mapping.
+// Both are migrations to host memory; the calls that a dma-buf needs come before the first and behind the second.
+class HandOverCommand final : public Command {
+public:
+    enum class Direction : uint8_t { acquire, release };
+    // Memory objects with external memory.
+    HandOverCommand(std::vector<Ref<MemObject>> objects, Direction direction);
+    Result<void> reserve(const Queue& queue) const override;
+    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+
+private:
+    [[nodiscard]] driver::Timepoint call(const memory::Execution& execution, driver::Waits waits) const;
+
+    std::vector<Ref<ExternalMemory>> called_;  // those that need calls
+    MigrateCommand migration_;
+    Direction direction_;
+};
+
+}  // namespace polder::runtime
