@@ -102,11 +102,8 @@ void expect_lanes(const Call& call, const std::string& scalar, int width) {
         ADD_FAILURE() << scalar << width << ": " << callee << " is called for each lane\n" << source;
 }
 
-// Known not to have lanes: eight times these is more than is compiled in lanes; the vectors of erf and erfc are private arrays that are
-// used before the loop over work-items as well.
+// Known not to have lanes: eight times these is more than is compiled in lanes.
 bool is_exempt(const std::string& name, int width) {
-    if (name == "erf" || name == "erfc")
-        return width >= 2;
     return width >= 8 && (name == "lgamma" || name == "lgamma_r" || name == "tgamma");
 }
 

@@ -1,0 +1,12 @@
+// The error function and its complement. Below 6 ulp.
+//
+// erf(x) up to 1 is an odd polynomial. erfc(a), a >= 0, is e^(-a^2) / (1 + 2 a) times a polynomial in (a - K) / (a + K)
+// (M. Shepherd, J. Laframboise, Chebyshev Approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < infinity, 1981).
+#include "common.h"
+
+#define BODY "erf.inc"
+#define CORE "float_core.inc"
+#include "widths.h"
+#undef CORE
+#define CORE "double_core.inc"
+#include "widths.h"
