@@ -1,9 +1,11 @@
 #include "memory.h"
 
 #include <algorithm>
+#include <atomic>
 #include <c10/util/Exception.h>
 #include <deque>
 #include <map>
+#include <sys/mman.h>
 #include <unordered_map>
 
 namespace torch_opencl {
@@ -74,9 +76,27 @@ Made make_buffer(const Device& device, size_t bytes) {
     return made;
 }
 
+// A buffer whose address is reserved address space of the process: unique, and without memory.
+Made make_named_buffer(const Device& device, size_t bytes) {
+    Made made;
+    void* const name = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (name == MAP_FAILED) {
+        made.error = CL_OUT_OF_HOST_MEMORY;
+        return made;
+    }
+    made.buffer = clCreateBuffer(device.context, CL_MEM_READ_WRITE, bytes, nullptr, &made.error);
+    if (made.buffer)
+        made.address = number(name);
+    else
+        munmap(name, bytes);
+    return made;
+}
+
 Made make(const Device& device, size_t bytes) {
     if (Platform::get().addressing() == Addressing::buffers)
         return make_buffer(device, bytes);
+    if (Platform::get().addressing() == Addressing::none)
+        return make_named_buffer(device, bytes);
     Made made;
     made.address =
         number(Platform::get().functions().device_alloc(device.context, device.id, nullptr, bytes, 0, &made.error));
@@ -85,8 +105,10 @@ Made make(const Device& device, size_t bytes) {
 
 void release(uint64_t address, const Block& block) {
     if (block.buffer)
-        clReleaseMemObject(block.buffer);
-    else
+        clReleaseMemObject(block.buffer);  // commands keep it
+    if (Platform::get().addressing() == Addressing::none)
+        munmap(pointer(address), block.bytes);
+    else if (!block.buffer)
         Platform::get().functions().free(Platform::get().device(block.device).context, pointer(address));
 }
 
@@ -116,19 +138,7 @@ bool has_room(const Heap& all, int device, size_t bytes) {
     return bytes <= all.bytes_max[place] && used <= all.bytes_max[place] - bytes;
 }
 
-// A buffer and the offset of an address in it.
-struct Place {
-    cl_mem buffer = nullptr;
-    size_t offset = 0;
-};
-
-Place place_of(const void* address) {
-    Heap& all = heap();
-    const std::lock_guard lock(all.mutex);
-    const auto found = all.find(number(address));
-    TORCH_CHECK(found != all.blocks.end(), "opencl: the address ", address, " is in no allocation");
-    return {found->second.buffer, static_cast<size_t>(number(address) - found->first)};
-}
+std::atomic<uint64_t> host_copy_count{0};
 
 bool is_unified() { return Platform::get().addressing() == Addressing::unified; }
 
@@ -197,6 +207,15 @@ void free_memory(void* address) noexcept {
     all.deferred.push_back(std::move(deferred));
 }
 
+Place place_of(const void* address) {
+    Heap& all = heap();
+    const std::lock_guard lock(all.mutex);
+    const auto found = all.find(number(address));
+    if (found == all.blocks.end())
+        return {};
+    return {found->second.buffer, static_cast<size_t>(number(address) - found->first)};
+}
+
 int device_of_address(const void* address) {
     Heap& all = heap();
     const std::lock_guard lock(all.mutex);
@@ -205,6 +224,7 @@ int device_of_address(const void* address) {
 }
 
 void copy_from_host(int device, void* target, const void* source, size_t bytes, Wait wait) {
+    host_copy_count.fetch_add(1, std::memory_order_relaxed);
     cl_command_queue queue = current_queue(device);
     if (is_unified())
         return copy_unified(queue, target, source, bytes, wait);
@@ -214,6 +234,7 @@ void copy_from_host(int device, void* target, const void* source, size_t bytes, 
 }
 
 void copy_to_host(int device, void* target, const void* source, size_t bytes, Wait wait) {
+    host_copy_count.fetch_add(1, std::memory_order_relaxed);
     cl_command_queue queue = current_queue(device);
     if (is_unified())
         return copy_unified(queue, target, source, bytes, wait);
@@ -234,17 +255,19 @@ void copy_on_device(int device, void* target, const void* source, size_t bytes) 
 
 void copy_between(int target_device, void* target, int source_device, const void* source, size_t bytes) {
     cl_command_queue queue = current_queue(target_device);
-    if (!is_unified()) {
+    if (Platform::get().addressing() == Addressing::buffers) {
         std::vector<char> staging(bytes);
         copy_to_host(source_device, staging.data(), source, bytes, Wait::yes);
         return copy_from_host(target_device, target, staging.data(), bytes, Wait::yes);
     }
     cl_command_queue source_queue = current_queue(source_device);
     block(queue, record(source_queue));
-    copy_unified(queue, target, source, bytes, Wait::no);
+    copy_on_device(target_device, target, source, bytes);
     // The source may be overwritten by its own stream next.
     block(source_queue, record(queue));
 }
+
+uint64_t host_copies() { return host_copy_count.load(std::memory_order_relaxed); }
 
 void trim_memory() {
     Heap& all = heap();

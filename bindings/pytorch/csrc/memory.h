@@ -45,6 +45,12 @@ struct LiveBlock {
 void* allocate_memory(int device, size_t bytes);
 // `address` came from allocate_memory.
 void free_memory(void* address) noexcept;
+// A buffer and the offset of an address in it. No buffer where the address is in no allocation.
+struct Place {
+    cl_mem buffer = nullptr;
+    size_t offset = 0;
+};
+Place place_of(const void* address);
 // -1 when the address is in no allocation.
 int device_of_address(const void* address);
 
@@ -55,6 +61,8 @@ void copy_to_host(int device, void* target, const void* source, size_t bytes, Wa
 void copy_on_device(int device, void* target, const void* source, size_t bytes);
 // Between two devices; ordered with the current streams of both.
 void copy_between(int target_device, void* target, int source_device, const void* source, size_t bytes);
+// Copies between host and devices since the process began.
+uint64_t host_copies();
 
 // Gives unused memory back.
 void trim_memory();

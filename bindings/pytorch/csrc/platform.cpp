@@ -62,6 +62,7 @@ Device describe(cl_device_id id, int index) {
     device.index = index;
     device.name = device_text(id, CL_DEVICE_NAME);
     device.has_double = device_info<cl_device_fp_config>(id, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
+    device.is_gpu = (device_info<cl_device_type>(id, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_GPU) != 0;
     device.compute_units = device_info<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS);
     device.group_size_max = device_info<size_t>(id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
     device.memory_bytes = device_info<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE);
@@ -91,10 +92,10 @@ Functions find_functions(cl_platform_id platform) {
     return found;
 }
 
-// TORCH_OPENCL_ADDRESSES=buffers uses cl_ext_buffer_device_address also where there is unified shared memory.
-bool prefers_buffers() {
+// TORCH_OPENCL_ADDRESSES: `buffers` uses cl_ext_buffer_device_address also where there is unified shared memory, `none` neither.
+bool prefers(const char* addresses) {
     const char* const value = std::getenv("TORCH_OPENCL_ADDRESSES");
-    return value && std::strcmp(value, "buffers") == 0;
+    return value && std::strcmp(value, addresses) == 0;
 }
 
 cl_context make_context(const std::vector<cl_device_id>& ids) {
@@ -132,17 +133,18 @@ bool Platform::try_platform(cl_platform_id platform) {
         return false;
     std::vector<cl_device_id> ids(count);
     clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids.data(), nullptr);
-    const bool unified = !prefers_buffers();
-    for (cl_device_id id : ids)
-        if (unified && allocates_unified(id))
-            devices_.push_back(describe(id, static_cast<int>(devices_.size())));
-    addressing_ = Addressing::unified;
-    if (devices_.empty()) {
-        addressing_ = Addressing::buffers;
+    const auto take = [&](Addressing addressing, bool (*serves)(cl_device_id)) {
+        addressing_ = addressing;
         for (cl_device_id id : ids)
-            if (has_buffer_addresses(id))
+            if (serves(id))
                 devices_.push_back(describe(id, static_cast<int>(devices_.size())));
-    }
+    };
+    if (prefers("none"))
+        take(Addressing::none, [](cl_device_id) { return true; });
+    else if (!prefers("buffers"))
+        take(Addressing::unified, allocates_unified);
+    if (devices_.empty())
+        take(Addressing::buffers, has_buffer_addresses);
     return !devices_.empty() && make_contexts(platform);
 }
 
@@ -154,7 +156,7 @@ bool Platform::make_contexts(cl_platform_id platform) {
         if (addressing_ == Addressing::buffers)
             device.context = make_context({device.id});
     }
-    if (addressing_ == Addressing::unified) {
+    if (addressing_ != Addressing::buffers) {
         const cl_context context = make_context(ids);
         for (Device& device : devices_)
             device.context = context;

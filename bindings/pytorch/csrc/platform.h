@@ -1,9 +1,10 @@
 // The OpenCL devices that PyTorch sees, and the functions of extensions. Made once, when a device is first used, so that
 // importing the package neither starts threads nor keeps a later fork from working. Any thread.
 //
-// A device serves when its kernels see addresses: cl_intel_unified_shared_memory, or else cl_ext_buffer_device_address.
-// With the former, all devices of the platform are in one context, so that copies between them stay inside of OpenCL. With
-// the latter each device has its own context, because a buffer with an address takes memory on every device of its context.
+// A device serves when its kernels see addresses: cl_intel_unified_shared_memory, or else cl_ext_buffer_device_address. By choice
+// of the user any device serves, without addresses. All devices of the platform are in one context, so that copies between them
+// stay inside of OpenCL. With cl_ext_buffer_device_address each device has its own context, because a buffer with an address
+// takes memory on every device of its context.
 #pragma once
 
 #include <CL/cl.h>
@@ -23,6 +24,7 @@ struct Device {
     int index = 0;
     std::string name;
     bool has_double = false;
+    bool is_gpu = false;
     cl_uint compute_units = 1;
     size_t group_size_max = 1;
     cl_ulong memory_bytes = 0;
@@ -30,8 +32,9 @@ struct Device {
     cl_uint space = 0;  // Polder's memory space
 };
 
-// Which extension gives the addresses of device memory.
-enum class Addressing { unified, buffers };
+// Which extension gives the addresses of device memory. Without one (`none`), kernels take buffers and offsets (offsets.h), the
+// address of a tensor is a name for them, and the implementation may evict memory that no command uses.
+enum class Addressing { unified, buffers, none };
 
 // Functions of extensions; null where the platform has none.
 struct Functions {
@@ -60,7 +63,9 @@ public:
     [[nodiscard]] const Functions& functions() const { return functions_; }
     [[nodiscard]] Addressing addressing() const { return addressing_; }
     // Memory released while commands use it stays until they have ended, without help of ours.
-    [[nodiscard]] bool orders_releases() const { return functions_.statistics != nullptr; }
+    [[nodiscard]] bool orders_releases() const {
+        return functions_.statistics != nullptr || addressing_ == Addressing::none;
+    }
     [[nodiscard]] const std::string& why_none() const { return why_none_; }
 
     // The newest message that the platform reported about a context, such as why memory ran out; it is forgotten then.

@@ -1,5 +1,8 @@
 #include "program.h"
 
+#include "memory.h"
+#include "offsets.h"
+
 #include <atomic>
 #include <c10/util/Exception.h>
 #include <memory>
@@ -41,7 +44,8 @@ std::string build_log(cl_program program, cl_device_id device) {
     return text;
 }
 
-std::unique_ptr<Kernel> build(const Device& device, const char* name, const std::string& source) {
+std::unique_ptr<Kernel> build(const Device& device, const char* name, const std::string& given) {
+    const std::string source = Platform::get().addressing() == Addressing::none ? with_offsets(given) : given;
     const char* text = source.c_str();
     cl_int error = CL_SUCCESS;
     const cl_program program = clCreateProgramWithSource(device.context, 1, &text, nullptr, &error);
@@ -85,12 +89,19 @@ Launch::Launch(const Device& device, Kernel& kernel) : device_(device), kernel_(
 
 Launch& Launch::address(const void* address) {
     const Functions& functions = Platform::get().functions();
-    if (Platform::get().addressing() == Addressing::unified)
+    switch (Platform::get().addressing()) {
+    case Addressing::unified:
         check(functions.set_unified_pointer(kernel_.handle, index_++, address), "clSetKernelArgMemPointerINTEL");
-    else
+        return *this;
+    case Addressing::buffers:
         check(functions.set_device_pointer(kernel_.handle, index_++, reinterpret_cast<uintptr_t>(address)),
               "clSetKernelArgDevicePointerEXT");
-    return *this;
+        return *this;
+    case Addressing::none: break;
+    }
+    const Place place = place_of(address);
+    const cl_ulong offset = place.offset;
+    return bytes(&place.buffer, sizeof(place.buffer)).bytes(&offset, sizeof(offset));
 }
 
 static void check_device(const at::TensorBase& tensor, int device) {

@@ -168,9 +168,9 @@ def test_pinned_memory(device):
     assert torch.equal(z, torch.arange(1000.0))
 
 
-@pytest.mark.parametrize("addresses", ["unified", "buffers"])
-def test_both_ways_of_having_addresses(addresses):
-    """cl_intel_unified_shared_memory, and cl_ext_buffer_device_address with a context for each device."""
+@pytest.mark.parametrize("addresses", ["unified", "buffers", "none"])
+def test_ways_of_having_addresses(addresses):
+    """cl_intel_unified_shared_memory, cl_ext_buffer_device_address with a context for each device, and buffers without addresses."""
     code = """
 import torch, torch_opencl
 n = torch.opencl.device_count()
@@ -180,6 +180,11 @@ assert y.tolist() == [12, 14, 16, 18], y
 z = torch.empty(4, device="opencl:0").copy_(y)
 assert z.tolist() == [12, 14, 16, 18]
 assert (z[1:] @ z[1:]).item() == 14 * 14 + 16 * 16 + 18 * 18
+z[2:].fill_(3)
+assert z.tolist() == [12, 14, 3, 3] and z.data_ptr() + 8 == z[2:].data_ptr()
+assert torch.empty(0, device="opencl:0").sum().item() == 0
+w = torch.nn.functional.layer_norm(x, (5,)).softmax(-1).sort()[0].cumsum(1)[:, -1]
+assert torch.allclose(w.cpu(), torch.ones(2))
 """
     env = {**__import__("os").environ, "TORCH_OPENCL_ADDRESSES": addresses}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
