@@ -105,11 +105,11 @@ build_to_run() {
     configure "$build_dir" --buildtype=release -Dtests=false -Dbenchmarks=false
     build_in "$build_dir" run
 }
-# All of it. A folder that was configured without the tests gets them.
+# All of it, or the targets alone. A folder that was configured without the tests gets them.
 build_to_test() {
     configure "$build_dir" --buildtype=release
     meson configure "$build_dir" -Dtests=true -Dbenchmarks=true
-    build_in "$build_dir"
+    build_in "$build_dir" "$@"
 }
 
 # The loaders of Debian (ocl-icd) and Khronos both take a directory of .icd files from OCL_ICD_VENDORS; only

@@ -2,6 +2,7 @@
 #include "generator.h"
 #include "memory.h"
 #include "ops/fallback.h"
+#include "ops/kernels.h"
 #include "program.h"
 
 #include <torch/library.h>
@@ -13,12 +14,15 @@ int64_t device_count() { return static_cast<int64_t>(Platform::get().devices().s
 
 std::string device_name(int64_t index) { return Platform::get().device(static_cast<int>(index)).name; }
 
-// Bytes of memory, compute units, largest work-group, largest allocation, 1 if it has double precision.
+// Bytes of memory, compute units, largest work-group, largest allocation, 1 if it has double precision, 1 if it is a GPU.
 std::vector<int64_t> device_properties(int64_t index) {
     const Device& device = Platform::get().device(static_cast<int>(index));
-    return {static_cast<int64_t>(device.memory_bytes), device.compute_units,
-            static_cast<int64_t>(device.group_size_max), static_cast<int64_t>(device.allocation_bytes_max),
-            device.has_double ? 1 : 0};
+    return {static_cast<int64_t>(device.memory_bytes),
+            device.compute_units,
+            static_cast<int64_t>(device.group_size_max),
+            static_cast<int64_t>(device.allocation_bytes_max),
+            device.has_double ? 1 : 0,
+            device.is_gpu ? 1 : 0};
 }
 
 // Addresses and sizes of live allocations, in turn.
@@ -59,6 +63,8 @@ TORCH_LIBRARY(opencl, m) {
           [](int64_t index, double fraction) { set_memory_fraction(static_cast<int>(index), fraction); });
     m.def("fallbacks", [] { return fallbacks(); });
     m.def("reset_fallbacks", [] { reset_fallback_counts(); });
+    m.def("helper_functions", [](std::string expression) { return helper_functions(expression); });
+    m.def("host_copies", [] { return static_cast<int64_t>(host_copies()); });
     m.def("launches", [] { return static_cast<int64_t>(launches()); });
 }
 

@@ -106,18 +106,19 @@ TASKS = {
 }
 
 
-def train(task, device, steps, watch=None):
-    """The losses of `steps` steps. `watch(step)` is called after each."""
+def train(task, device, steps, watch=None, compiled=False):
+    """The losses of `steps` steps, with a compiled model if wanted. `watch(step)` is called after each."""
     make_model, make_data, make_optimizer, batch = TASKS[task]
     torch.manual_seed(0)
     model = make_model().to(device)
     optimizer = make_optimizer(model.parameters(), **({} if device == "cpu" else {"fused": True}))
     inputs, targets = (part.to(device) for part in make_data())
+    evaluate = torch.compile(loss_of, dynamic=False) if compiled else loss_of
     losses = []
     for step in range(steps):
         first = step * batch % (len(inputs) - batch + 1)
         optimizer.zero_grad()
-        loss = loss_of(model, inputs[first:first + batch], targets[first:first + batch])
+        loss = evaluate(model, inputs[first:first + batch], targets[first:first + batch])
         loss.backward()
         optimizer.step()
         losses.append(loss.detach())

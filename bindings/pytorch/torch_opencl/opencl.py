@@ -87,8 +87,8 @@ class DeviceProperties:
         self.name = _ops.device_name(index)
         numbers = _ops.device_properties(index)
         self.total_memory, self.multi_processor_count, self.max_work_group_size = numbers[:3]
-        self.max_allocation, has_double = numbers[3:]
-        self.has_fp64 = bool(has_double)
+        self.max_allocation, has_double, is_gpu = numbers[3:]
+        self.has_fp64, self.is_gpu = bool(has_double), bool(is_gpu)
 
     def __repr__(self):
         return f"DeviceProperties({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
@@ -106,11 +106,11 @@ class device:
         self.before = -1
 
     def __enter__(self):
-        self.before = _ops.exchange_device(self.index)
+        self.before = torch._C._accelerator_maybeExchangeDevice(self.index)
         return self
 
     def __exit__(self, *_):
-        _ops.exchange_device(self.before)
+        torch._C._accelerator_maybeExchangeDevice(self.before)
         return False
 
 
@@ -181,3 +181,15 @@ def reset_fallbacks():
 def kernel_launches():
     """Kernels launched since the process began."""
     return _ops.launches()
+
+
+def host_copies():
+    """Copies between host and devices since the process began."""
+    return _ops.host_copies()
+
+
+def __getattr__(name):
+    """Inductor asks its first graph's device module for `Scheduling`: this is where the package registers with it."""
+    if name == "Scheduling":
+        from . import inductor  # noqa: F401
+    raise AttributeError(f"module 'torch.opencl' has no attribute '{name}'")

@@ -125,7 +125,7 @@ Forward forward(const Tensor& query, const Tensor& key, const Tensor& value, con
                            query.options().memory_format(at::MemoryFormat::Contiguous))
                      .transpose(1, 2);
     multiply({scores, value, out});
-    const Tensor none = at::empty({0}, query.options().dtype(at::kLong));
+    const Tensor none = at::empty({}, query.options().dtype(at::kLong));
     return {out, sums, Tensor(), Tensor(), query.size(2), key.size(2), none, none, Tensor()};
 }
 

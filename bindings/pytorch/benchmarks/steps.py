@@ -1,0 +1,85 @@
+"""Times of training steps against PyTorch's own CPU backend, in turns in one process: steps.py [DEVICE [ROUNDS [TASK…]]].
+
+For each model: milliseconds of a step on the CPU, eager and compiled on the device, the ratios between them, and for the device kernels and
+copies between host and device a step, and peak reserved over peak allocated memory. A figure is the least of the rounds.
+"""
+import pathlib
+import sys
+import time
+
+import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests"))
+import models
+
+# The sizes of the tests cost mostly the calls; the larger ones, which the goals are about, cost mostly arithmetic.
+SIZES = {
+    **models.TASKS,
+    "transformer-128": (lambda: models.Transformer(width=128, layers=4, heads=4, length=64), lambda: models.texts(64, 64),
+                        models.TASKS["transformer"][2], 16),
+    "resnet18-16": (lambda: models.resnet18(16), lambda: models.images(64), models.TASKS["resnet18"][2], 16),
+}
+
+
+class Training:
+    """A model that can be trained a few steps at a time."""
+
+    def __init__(self, task, device, compiled=False):
+        make_model, make_data, make_optimizer, self.batch = SIZES[task]
+        torch.manual_seed(0)
+        self.device = device
+        self.model = make_model().to(device)
+        # The optimizer with one call for all parameters is the fastest one on either device.
+        self.optimizer = make_optimizer(self.model.parameters(), fused=True)
+        self.inputs, self.targets = (part.to(device) for part in make_data())
+        self.loss_of = torch.compile(models.loss_of, dynamic=False) if compiled else models.loss_of
+
+    def step(self):
+        self.optimizer.zero_grad()
+        self.loss_of(self.model, self.inputs[:self.batch], self.targets[:self.batch]).backward()
+        self.optimizer.step()
+
+    def wait(self):
+        if self.device != "cpu":
+            torch.opencl.synchronize(self.device)
+
+    def milliseconds(self, steps):
+        self.wait()
+        begin = time.perf_counter()
+        for _ in range(steps):
+            self.step()
+        self.wait()
+        return 1e3 * (time.perf_counter() - begin) / steps
+
+
+def per_step(count, training):
+    before = count()
+    training.step()
+    return count() - before
+
+
+def main(device="opencl", rounds="5", *tasks):
+    print(f"{torch.opencl.get_device_name(device)}, {torch.get_num_threads()} threads of the CPU backend")
+    print(f"{'':18}{'cpu ms':>9}{'eager ms':>10}{'compiled':>10}{'eager/cpu':>11}{'compiled/cpu':>14}{'compiled/eager':>16}"
+          f"{'kernels':>9}{'compiled':>10}{'copies':>8}{'reserved/allocated':>20}")
+    for task in tasks or SIZES:
+        trainings = [Training(task, "cpu"), Training(task, device), Training(task, device, compiled=True)]
+        for training in trainings:
+            training.milliseconds(3)
+        kernels = [per_step(torch.opencl.kernel_launches, training) for training in trainings[1:]]
+        copies = sum(per_step(torch.opencl.host_copies, training) for training in trainings[1:])
+        torch.opencl.empty_cache()
+        torch.opencl.reset_peak_memory_stats(device)
+        trainings[1].milliseconds(2)
+        memory = torch.opencl.max_memory_reserved(device) / torch.opencl.max_memory_allocated(device)
+        least = [float("inf")] * 3
+        for _ in range(int(rounds)):
+            for place, training in enumerate(trainings):
+                least[place] = min(least[place], training.milliseconds(5))
+        cpu, eager, compiled = least
+        print(f"{task:18}{cpu:9.2f}{eager:10.2f}{compiled:10.2f}{eager / cpu:11.2f}{compiled / cpu:14.2f}{compiled / eager:16.2f}"
+              f"{kernels[0]:9}{kernels[1]:10}{copies:8}{memory:20.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

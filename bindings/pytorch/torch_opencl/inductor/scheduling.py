@@ -1,0 +1,53 @@
+"""Which nodes of a graph become one kernel, and the Python code that calls the kernels."""
+from torch._inductor.codegen.common import BackendFeature
+from torch._inductor.codegen.simd import SIMDScheduling
+from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPythonWrapperCodegen
+from torch._inductor.utils import get_kernel_metadata
+from torch._inductor.virtualized import V
+from torch.utils._ordered_set import OrderedSet
+
+from .kernel import OpenCLKernel
+
+
+class OpenCLScheduling(SIMDScheduling):
+    kernel_type = OpenCLKernel
+
+    def get_backend_features(self, device):
+        return OrderedSet([BackendFeature.INPLACE_BUFFERS])
+
+    def define_kernel(self, src_code, node_schedule, kernel):
+        wrapper = V.graph.wrapper_code
+        if src_code in wrapper.src_to_kernel:
+            return wrapper.src_to_kernel[src_code]
+        name = f"opencl_kernel_{wrapper.next_kernel_suffix()}"
+        wrapper.src_to_kernel[src_code] = name
+        origins, detailed_origins = get_kernel_metadata(node_schedule, wrapper)
+        wrapper.define_kernel(name, src_code, f"{origins}\n{detailed_origins}", gpu=False)
+        return name
+
+
+class _Calls:
+    """What the code around the kernels does differently for OpenCL devices."""
+
+    def _generate_kernel_call_helper(self, kernel_name, call_args, *, device=None, **options):
+        device = device or V.graph.get_current_device_or_throw()
+        if device.type == "opencl":
+            self.writeline(self.wrap_kernel_call(kernel_name, call_args))
+        else:
+            super()._generate_kernel_call_helper(kernel_name, call_args, device=device, **options)
+
+
+class OpenCLWrapper(_Calls, PythonWrapperCodegen):
+    @staticmethod
+    def create(is_subgraph, subgraph_name, parent_wrapper, partition_signatures=None):
+        if is_subgraph:
+            return OpenCLSubgraphWrapper(subgraph_name, parent_wrapper, partition_signatures)
+        return OpenCLWrapper()
+
+    def write_header(self):
+        super().write_header()
+        self.imports.writeline("from torch_opencl.inductor.kernels import opencl_kernel")
+
+
+class OpenCLSubgraphWrapper(_Calls, SubgraphPythonWrapperCodegen):
+    pass
