@@ -197,7 +197,7 @@ TEST_F(Spirv, AModuleOfTheOtherByteOrderIsRead) {
 }
 
 TEST_F(Spirv, WhatIsNotSupportedIsNamedInTheLog) {
-    expect_refused(module_file("pipes"), "OpCapability");
+    expect_refused(module_file("named_barrier"), "OpCapability");
     expect_refused(module_file("recursion"), "calls itself");
     expect_refused(module_file("physical32"), "Physical64");
     expect_refused(module_file("invalid"), "OpIAdd");

@@ -44,9 +44,9 @@ constexpr std::array builtin_variables{
     BuiltinVariable{spv::BuiltInSubgroupLtMask, "get_sub_group_lt_mask", mask},
 };
 
-constexpr std::array families{emit_arithmetic, emit_comparison, emit_bits,     emit_dot_product,
-                              emit_conversion, emit_composite,  emit_memory,   emit_atomic,
-                              emit_control,    emit_group,      emit_extended, emit_image};
+constexpr std::array families{emit_arithmetic, emit_comparison, emit_bits,   emit_dot_product, emit_conversion,
+                              emit_composite,  emit_memory,     emit_atomic, emit_control,     emit_group,
+                              emit_extended,   emit_image,      emit_pipe};
 
 // Instructions of a body that do not affect the results, such as line numbers.
 bool is_without_effect(spv::Op opcode) {
@@ -78,9 +78,13 @@ llvm::Value* Body::value_of(const Instruction& instruction, uint32_t id) {
         return address_of_builtin_variable(instruction, id);
     llvm::Value* const value = translation_.value(instruction, id);
     const Type& type = types().get(translation_.type_of(id));
-    // An OpConstantSampler is kept as its bits: only a body can make a sampler.
-    return type.kind == spv::OpTypeSampler && value->getType()->isIntegerTy() ? make_sampler(*this, type.llvm, value)
-                                                                              : value;
+    // An OpConstantSampler is kept as its bits: only a body can make a sampler. The null reservation is a value of the library.
+    if (type.kind == spv::OpTypeSampler && value->getType()->isIntegerTy())
+        return make_sampler(*this, type.llvm, value);
+    if (const auto* constant = llvm::dyn_cast<llvm::Constant>(value);
+        type.kind == spv::OpTypeReserveId && constant != nullptr && constant->isNullValue())
+        return call("__polder_null_reservation", type.llvm, {}, Effect::none);
+    return value;
 }
 
 llvm::BasicBlock* Body::block(uint32_t label) {

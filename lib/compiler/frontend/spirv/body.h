@@ -74,7 +74,10 @@ bool emit_atomic(Body& body, const Instruction& instruction);
 bool emit_control(Body& body, const Instruction& instruction);
 bool emit_group(Body& body, const Instruction& instruction);
 bool emit_extended(Body& body, const Instruction& instruction);
+bool emit_pipe(Body& body, const Instruction& instruction);
 
+// "work_group" or "sub_group" for the scope at `index`; empty, and refused, for another one.
+[[nodiscard]] std::string group_name(Body& body, const Instruction& instruction, size_t index);
 // The values of OpenCL C's memory_scope and cl_mem_fence_flags for a scope and memory semantics of SPIR-V.
 [[nodiscard]] llvm::Value* opencl_scope(Body& body, const Instruction& instruction, size_t index);
 [[nodiscard]] llvm::Value* opencl_fence_flags(Body& body, const Instruction& instruction, size_t index);

@@ -85,17 +85,6 @@ constexpr std::array sub_group_functions{
     SubGroupFunction{spv::OpGroupNonUniformRotateKHR, "sub_group_rotate", "vi"},
 };
 
-// "work_group" or "sub_group"; empty, and refused, for another scope.
-std::string group_name(Body& body, const Instruction& instruction, size_t index) {
-    const auto scope = body.integer(instruction, index);
-    if (scope == spv::ScopeWorkgroup)
-        return "work_group";
-    if (scope == spv::ScopeSubgroup)
-        return "sub_group";
-    body.refuse(instruction, "the scope must be the constant Workgroup or Subgroup");
-    return {};
-}
-
 // A truth value is an int in OpenCL C.
 Value* as_int(Body& body, const Instruction& instruction, Value* value) {
     if (value->getType()->isIntegerTy(1))
@@ -271,6 +260,16 @@ bool emit_from_tables(Body& body, const Instruction& instruction) {
 }
 
 }  // namespace
+
+std::string group_name(Body& body, const Instruction& instruction, size_t index) {
+    const auto scope = body.integer(instruction, index);
+    if (scope == spv::ScopeWorkgroup)
+        return "work_group";
+    if (scope == spv::ScopeSubgroup)
+        return "sub_group";
+    body.refuse(instruction, "the scope must be the constant Workgroup or Subgroup");
+    return {};
+}
 
 Value* opencl_scope(Body& body, const Instruction& instruction, size_t index) {
     constexpr std::array<uint32_t, 5> scopes{3, 2, 1, 4, 0};  // of CrossDevice, Device, Workgroup, Subgroup, Invocation

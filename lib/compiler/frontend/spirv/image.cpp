@@ -120,12 +120,13 @@ void read(Body& body, const Instruction& instruction, const Sampled& from, const
     body.define(instruction, in_form(builder, body.call(name.text(), type, arguments, Effect::reads), wanted));
 }
 
-// What follows the coordinates of a read or write: only a level of detail of zero, and the sign of integers, which the image's
-// format says, too.
+// What follows the coordinates of a read or write: only a level of detail of zero, the sign of integers, which the image's
+// format says, too, and the hint that the element is not used again.
 bool has_supported_operands(Body& body, const Instruction& instruction, size_t index) {
-    const uint32_t signs = spv::ImageOperandsSignExtendMask | spv::ImageOperandsZeroExtendMask;
+    const uint32_t ignored =
+        spv::ImageOperandsSignExtendMask | spv::ImageOperandsZeroExtendMask | spv::ImageOperandsNontemporalMask;
     const uint32_t mask = instruction.operand(index);
-    if ((mask & ~(signs | spv::ImageOperandsLodMask)) != 0)
+    if ((mask & ~(ignored | spv::ImageOperandsLodMask)) != 0)
         return false;
     if ((mask & spv::ImageOperandsLodMask) == 0)
         return true;

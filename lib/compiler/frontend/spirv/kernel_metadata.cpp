@@ -136,6 +136,12 @@ std::string type_name(Translation& translation, uint32_t type) {
     }
 }
 
+std::string access_name(const Type& type) {
+    if (type.kind != spv::OpTypePipe)
+        return image_access_name(type);
+    return is_pipe_to(type, spv::AccessQualifierReadOnly) ? "read_only" : "write_only";
+}
+
 std::string qualifiers(Translation& translation, uint32_t id) {
     const Annotations& annotations = translation.annotations();
     std::string text;
@@ -146,6 +152,7 @@ std::string qualifiers(Translation& translation, uint32_t id) {
     add(annotations.has_function_attribute(id, spv::FunctionParameterAttributeNoAlias), "restrict");
     add(annotations.has_function_attribute(id, spv::FunctionParameterAttributeNoWrite), "const");
     add(annotations.has(id, spv::DecorationVolatile), "volatile");
+    add(translation.types().get(translation.type_of(id)).kind == spv::OpTypePipe, "pipe");
     return text;
 }
 
@@ -162,9 +169,9 @@ void describe_kernel(Translation& translation, const Instruction& head, llvm::Fu
                                                 " is of a type that a kernel's parameter cannot have");
         const bool is_pointer = argument.getType()->isPointerTy();
         const Type& type = translation.types().get(translation.type_of(id));
-        const unsigned space = type.kind == spv::OpTypeImage ? 1 : 0;
+        const unsigned space = type.kind == spv::OpTypeImage || type.kind == spv::OpTypePipe ? 1 : 0;
         spaces.push_back(is_pointer ? argument.getType()->getPointerAddressSpace() : space);
-        access.push_back(image_access_name(type));
+        access.push_back(access_name(type));
         types.push_back(type_name(translation, translation.type_of(id)));
         names.push_back(translation.annotations().name(id));
         all_qualifiers.push_back(qualifiers(translation, id));

@@ -35,6 +35,7 @@ constexpr std::array capabilities{
     Capability{spv::CapabilityInt16, ""},
     Capability{spv::CapabilityInt8, ""},
     Capability{spv::CapabilityGroups, ""},
+    Capability{spv::CapabilityPipes, "__opencl_c_pipes"},
     Capability{spv::CapabilityGenericPointer, "__opencl_c_generic_address_space"},
     Capability{spv::CapabilityImageBasic, "__opencl_c_images"},
     Capability{spv::CapabilityLiteralSampler, "__opencl_c_images"},
@@ -44,6 +45,7 @@ constexpr std::array capabilities{
     Capability{spv::CapabilityImageBuffer, "__opencl_c_images"},
     Capability{spv::CapabilityImageReadWrite, "__opencl_c_read_write_images"},
     Capability{spv::CapabilitySubgroupDispatch, "__opencl_c_subgroups"},
+    Capability{spv::CapabilityUniformDecoration, ""},  // a hint, which the translation does not use
     Capability{spv::CapabilityDenormPreserve, ""},
     Capability{spv::CapabilitySignedZeroInfNanPreserve, ""},
     Capability{spv::CapabilityRoundingModeRTE, ""},

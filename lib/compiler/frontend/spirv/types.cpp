@@ -51,7 +51,21 @@ Result<void> make_image(llvm::LLVMContext& context, const Instruction& instructi
     return {};
 }
 
+// A pipe is read or written, never both.
+Result<void> make_pipe(llvm::LLVMContext& context, const Instruction& instruction, Type& type) {
+    const uint32_t access = instruction.operand(0);
+    if (access > spv::AccessQualifierWriteOnly)
+        return fail(refuse("kernels have no pipes that are both read and written"));
+    type.literals = {access};
+    type.llvm = llvm::TargetExtType::get(context, "spirv.Pipe", {}, {access});
+    return {};
+}
+
 }  // namespace
+
+llvm::Type* reservation_type(llvm::LLVMContext& context) {
+    return llvm::TargetExtType::get(context, "spirv.ReserveId");
+}
 
 std::optional<unsigned> address_space(spv::StorageClass storage) {
     switch (storage) {
@@ -126,6 +140,8 @@ Result<void> Types::make(const Instruction& instruction, Type& type, uint64_t le
         return {};
     }
     case spv::OpTypeEvent: type.llvm = llvm::TargetExtType::get(context_, "spirv.Event"); return {};
+    case spv::OpTypePipe: return make_pipe(context_, instruction, type);
+    case spv::OpTypeReserveId: type.llvm = reservation_type(context_); return {};
     case spv::OpTypeOpaque: type.llvm = llvm::StructType::create(context_, instruction.text(0)); return {};
     default: return fail(refuse("this type is not supported"));
     }

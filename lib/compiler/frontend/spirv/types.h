@@ -18,10 +18,17 @@ struct Type {
     uint64_t count = 0;  // elements of a vector or array
     spv::StorageClass storage = spv::StorageClassFunction;  // of a pointer
     std::vector<uint32_t> members;  // of a structure; the parameters of a function
-    std::vector<uint32_t> literals;  // of an image: all its operands
+    std::vector<uint32_t> literals;  // of an image or pipe: all its operands
     uint32_t depth = 0;
     llvm::Type* llvm = nullptr;
 };
+
+[[nodiscard]] inline bool is_pipe_to(const Type& type, spv::AccessQualifier access) {
+    return type.kind == spv::OpTypePipe && type.literals.front() == static_cast<uint32_t>(access);
+}
+
+// LLVM's type of OpTypeReserveId.
+[[nodiscard]] llvm::Type* reservation_type(llvm::LLVMContext& context);
 
 // LLVM's address space for spir64; nothing for a storage class that kernels cannot use.
 [[nodiscard]] std::optional<unsigned> address_space(spv::StorageClass storage);

@@ -1,0 +1,123 @@
+// Instructions on pipes (SPIR-V specification 3.49.23): calls of the functions that Clang calls for OpenCL C's read_pipe,
+// write_pipe and reservations. A table lists the functions with the kinds of their operands; each operand is checked against
+// its kind, since a pipe of the other direction would be read with the wrong function.
+#include "body.h"
+
+#include <algorithm>
+#include <array>
+
+namespace polder::compiler::spirv {
+namespace {
+
+using llvm::Value;
+
+// `operands`, one letter each: s the scope of the work-items that do it together, r a pipe to read, w a pipe to write, x a pipe
+// of either direction, i a reservation, u a number, p a pointer to a packet.
+struct PipeFunction {
+    spv::Op opcode;
+    std::string_view name;
+    std::string_view operands;
+    enum class Result : uint8_t { number, reservation, nothing } result;
+};
+using enum PipeFunction::Result;
+
+constexpr std::array functions{
+    PipeFunction{spv::OpReadPipe, "read_pipe_2", "rpuu", number},
+    PipeFunction{spv::OpWritePipe, "write_pipe_2", "wpuu", number},
+    PipeFunction{spv::OpReservedReadPipe, "read_pipe_4", "riupuu", number},
+    PipeFunction{spv::OpReservedWritePipe, "write_pipe_4", "wiupuu", number},
+    PipeFunction{spv::OpReserveReadPipePackets, "reserve_read_pipe", "ruuu", reservation},
+    PipeFunction{spv::OpReserveWritePipePackets, "reserve_write_pipe", "wuuu", reservation},
+    PipeFunction{spv::OpCommitReadPipe, "commit_read_pipe", "riuu", nothing},
+    PipeFunction{spv::OpCommitWritePipe, "commit_write_pipe", "wiuu", nothing},
+    PipeFunction{spv::OpGetNumPipePackets, "get_pipe_num_packets", "xuu", number},
+    PipeFunction{spv::OpGetMaxPipePackets, "get_pipe_max_packets", "xuu", number},
+    PipeFunction{spv::OpGroupReserveReadPipePackets, "reserve_read_pipe", "sruuu", reservation},
+    PipeFunction{spv::OpGroupReserveWritePipePackets, "reserve_write_pipe", "swuuu", reservation},
+    PipeFunction{spv::OpGroupCommitReadPipe, "commit_read_pipe", "sriuu", nothing},
+    PipeFunction{spv::OpGroupCommitWritePipe, "commit_write_pipe", "swiuu", nothing},
+};
+
+constexpr unsigned generic_space = 4;
+
+// The operand as the function takes it; null when it is not of this kind.
+Value* operand(Body& body, const Instruction& instruction, size_t index, char kind) {
+    Value* const value = body.value(instruction, index);
+    const Type& type = body.types().get(body.type_of(instruction, index));
+    switch (kind) {
+    case 'r': return is_pipe_to(type, spv::AccessQualifierReadOnly) ? value : nullptr;
+    case 'w': return is_pipe_to(type, spv::AccessQualifierWriteOnly) ? value : nullptr;
+    case 'x': return type.kind == spv::OpTypePipe ? value : nullptr;
+    case 'i': return type.kind == spv::OpTypeReserveId ? value : nullptr;
+    case 'u':
+        return value->getType()->isIntegerTy() ? body.builder().CreateZExtOrTrunc(value, body.builder().getInt32Ty())
+                                               : nullptr;
+    default: break;
+    }
+    // No generic address is one of constant memory.
+    if (type.kind != spv::OpTypePointer || type.storage == spv::StorageClassUniformConstant)
+        return nullptr;
+    return body.builder().CreateAddrSpaceCast(value,
+                                              llvm::PointerType::get(body.builder().getContext(), generic_space));
+}
+
+llvm::Type* result_type(Body& body, PipeFunction::Result result) {
+    llvm::LLVMContext& context = body.builder().getContext();
+    switch (result) {
+    case number: return llvm::Type::getInt32Ty(context);
+    case reservation: return reservation_type(context);
+    case nothing: break;
+    }
+    return llvm::Type::getVoidTy(context);
+}
+
+void call_function(Body& body, const Instruction& instruction, const PipeFunction& function) {
+    std::string name = "__";
+    llvm::SmallVector<Value*, 6> arguments;
+    for (size_t i = 0; i < function.operands.size(); ++i) {
+        const char kind = function.operands[i];
+        if (kind == 's') {
+            name += group_name(body, instruction, i) + "_";
+            continue;
+        }
+        Value* const argument = operand(body, instruction, i, kind);
+        if (argument == nullptr)
+            return body.refuse(instruction, "operand " + std::to_string(i) + " is not of the type that pipes need");
+        arguments.push_back(argument);
+    }
+    name += function.name;
+    if (function.operands.front() == 'x')
+        name +=
+            is_pipe_to(body.types().get(body.type_of(instruction, 0)), spv::AccessQualifierReadOnly) ? "_ro" : "_wo";
+    llvm::Type* const type = result_type(body, function.result);
+    if (function.result != nothing && body.result_type(instruction) != type)
+        return body.refuse(instruction, "the result is not of the type that pipes have");
+    Value* const result = body.call(name, type, arguments, Effect::any);
+    if (function.result != nothing)
+        body.define(instruction, result);
+}
+
+void is_valid(Body& body, const Instruction& instruction) {
+    Value* const reserved = operand(body, instruction, 0, 'i');
+    llvm::Type* const truth = body.builder().getInt1Ty();
+    if (reserved == nullptr || body.result_type(instruction) != truth)
+        return body.refuse(instruction, "the operand is not a reservation, or the result not a truth value");
+    const std::string name = MangledName("is_valid_reserve_id", body.types()).add_named("ocl_reserveid").text();
+    body.define(instruction, body.call(name, truth, {reserved}, Effect::none));
+}
+
+}  // namespace
+
+bool emit_pipe(Body& body, const Instruction& instruction) {
+    if (instruction.opcode == spv::OpIsValidReserveId) {
+        is_valid(body, instruction);
+        return true;
+    }
+    const auto* const found = std::ranges::find(functions, instruction.opcode, &PipeFunction::opcode);
+    if (found == functions.end())
+        return false;
+    call_function(body, instruction, *found);
+    return true;
+}
+
+}  // namespace polder::compiler::spirv
