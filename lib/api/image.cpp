@@ -57,7 +57,7 @@ Result<Ref<MemObject>> create_from(MemObject& source, const Context& context, co
     if (arguments.host_pointer)
         return fail(Status::invalid_host_ptr);
     POLDER_ASSIGN(shape, source.image() ? check_view(source, *arguments.format, *arguments.description)
-                                        : check_shape(*arguments.format, *arguments.description, Pitches::free));
+                                        : check_shape(*arguments.format, *arguments.description, Pitches::aligned));
     if (!source.image())
         POLDER_TRY(check_fits(source, shape));
     return MemObject::create_image(

@@ -22,14 +22,8 @@ ImageExtents extents_of(const cl_image_desc& description) {
             largest.depth ? description.image_depth : 0, largest.array_size ? description.image_array_size : 0};
 }
 
-Result<void> check_extents(cl_mem_object_type type, const ImageExtents& extents) {
-    const ImageExtents largest = runtime::largest_extents(type);
-    const auto is_valid = [](size_t extent, size_t max) { return max == 0 || (extent >= 1 && extent <= max); };
-    // CL_INVALID_IMAGE_SIZE: an extent is 0 or exceeds its maximum.
-    if (!is_valid(extents.width, largest.width) || !is_valid(extents.height, largest.height) ||
-        !is_valid(extents.depth, largest.depth) || !is_valid(extents.array_size, largest.array_size))
-        return fail(Status::invalid_image_size);
-    return {};
+uintptr_t alignment_of(const ImageShape& shape) {
+    return uintptr_t{runtime::image_alignment_elements} * shape.element_bytes;
 }
 
 // Of an image that has slices or layers, the extents of which are valid.
@@ -55,12 +49,18 @@ Result<void> set_pitches(ImageShape& shape, const cl_image_desc& description, Pi
     // CL_INVALID_IMAGE_DESCRIPTOR: a pitch is given, and neither host_ptr nor mem_object.
     if (pitches == Pitches::none && (given || description.image_slice_pitch))
         return fail(Status::invalid_image_descriptor);
+    const bool has_slices = shape.extents.depth || shape.extents.array_size;
+    // CL_INVALID_IMAGE_FORMAT_DESCRIPTOR: a pitch of an image from a buffer is not a multiple of the alignment that
+    // clGetImageRequirementsInfoEXT reports.
+    if (pitches == Pitches::aligned &&
+        (given % alignment_of(shape) != 0 || (has_slices && description.image_slice_pitch % alignment_of(shape) != 0)))
+        return fail(Status::invalid_image_format_descriptor);
     const size_t tight = shape.extents.width * shape.element_bytes;
     shape.row_pitch = given ? given : tight;
     // CL_INVALID_IMAGE_DESCRIPTOR: the row pitch is less than a row, or not a multiple of the element size.
     if (shape.row_pitch < tight || shape.row_pitch % shape.element_bytes != 0)
         return fail(Status::invalid_image_descriptor);
-    if (shape.extents.depth || shape.extents.array_size)
+    if (has_slices)
         return set_slice_pitch(shape, description);
     size_t whole = 0;
     // CL_INVALID_IMAGE_DESCRIPTOR: the image is larger than the address space.
@@ -80,6 +80,17 @@ bool are_compatible(cl_channel_order view, cl_channel_order source) {
 }
 
 }  // namespace
+
+Result<void> check_extents(const cl_image_desc& description) {
+    const ImageExtents extents = extents_of(description);
+    const ImageExtents largest = runtime::largest_extents(description.image_type);
+    const auto is_valid = [](size_t extent, size_t max) { return max == 0 || (extent >= 1 && extent <= max); };
+    // CL_INVALID_IMAGE_SIZE: an extent is 0 or exceeds its maximum.
+    if (!is_valid(extents.width, largest.width) || !is_valid(extents.height, largest.height) ||
+        !is_valid(extents.depth, largest.depth) || !is_valid(extents.array_size, largest.array_size))
+        return fail(Status::invalid_image_size);
+    return {};
+}
 
 Result<void> check_format(const cl_image_format* format) {
     // CL_INVALID_IMAGE_FORMAT_DESCRIPTOR: image_format is null, or its values are not valid together.
@@ -114,7 +125,7 @@ Result<ImageShape> check_shape(const cl_image_format& format, const cl_image_des
     shape.format = format;
     shape.element_bytes = *runtime::element_bytes(format);
     shape.extents = extents_of(description);
-    POLDER_TRY(check_extents(shape.type, shape.extents));
+    POLDER_TRY(check_extents(description));
     POLDER_TRY(set_pitches(shape, description, pitches));
     // CL_IMAGE_FORMAT_NOT_SUPPORTED: no device supports the format for images of this type.
     if (!runtime::is_supported(format, shape.type))
@@ -128,7 +139,7 @@ Result<void> check_fits(const MemObject& buffer, const ImageShape& shape) {
         return fail(Status::invalid_image_size);
     // CL_INVALID_IMAGE_FORMAT_DESCRIPTOR: the buffer's host_ptr is not aligned to CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT.
     const auto address = reinterpret_cast<uintptr_t>(buffer.host_pointer());
-    if (address % (uintptr_t{runtime::image_alignment_elements} * shape.element_bytes) != 0)
+    if (address % alignment_of(shape) != 0)
         return fail(Status::invalid_image_format_descriptor);
     return {};
 }

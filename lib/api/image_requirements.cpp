@@ -37,8 +37,16 @@ Result<void> check(cl_context handle, const cl_mem_properties* properties, cl_me
     return {};
 }
 
+// CL_INVALID_IMAGE_DESCRIPTOR: the size of the image is not valid. Only queries of limits take sizes of 0.
+Result<void> check_size(const Wanted& wanted) {
+    if (wanted.description && wanted.description->image_type && !check_extents(*wanted.description))
+        return fail(Status::invalid_image_descriptor);
+    return {};
+}
+
 // Any element may begin an image, a row or a slice: the size of the largest element, where the format is not known.
-size_t alignment(const Wanted& wanted) {
+Result<size_t> alignment(const Wanted& wanted) {
+    POLDER_TRY(check_size(wanted));
     constexpr size_t largest_element = 16;
     return image_alignment_elements * (wanted.format ? size_t{*element_bytes(*wanted.format)} : largest_element);
 }
@@ -47,6 +55,7 @@ Result<size_t> size_of_image(const Wanted& wanted) {
     // CL_INVALID_VALUE: the size is asked without a format or a descriptor.
     if (!wanted.format || !wanted.description)
         return fail(Status::invalid_value);
+    POLDER_TRY(check_size(wanted));
     POLDER_ASSIGN(shape, check_shape(*wanted.format, *wanted.description, Pitches::free));
     return size_t{shape.size()};
 }
@@ -81,7 +90,7 @@ Result<void> answer(cl_image_requirements_info_ext name, const Wanted& wanted, c
     switch (name) {
     case CL_IMAGE_REQUIREMENTS_BASE_ADDRESS_ALIGNMENT_EXT:
     case CL_IMAGE_REQUIREMENTS_ROW_PITCH_ALIGNMENT_EXT:
-    case CL_IMAGE_REQUIREMENTS_SLICE_PITCH_ALIGNMENT_EXT: return info.value<size_t>(alignment(wanted));
+    case CL_IMAGE_REQUIREMENTS_SLICE_PITCH_ALIGNMENT_EXT: return answer(alignment(wanted), info);
     case CL_IMAGE_REQUIREMENTS_SIZE_EXT: return answer(size_of_image(wanted), info);
     case CL_IMAGE_REQUIREMENTS_MAX_WIDTH_EXT: return answer(largest(wanted, &ImageExtents::width), info);
     case CL_IMAGE_REQUIREMENTS_MAX_HEIGHT_EXT: return answer(largest(wanted, &ImageExtents::height), info);

@@ -184,8 +184,17 @@ TEST_F(Images, OfBuffersShowTheirBytes) {
     plane.image_height = 17;
     EXPECT_EQ(creation_error(&rgba8, &plane, 0), CL_INVALID_IMAGE_SIZE);
     plane.image_height = 5;
-    plane.image_row_pitch = 66;
+    plane.image_row_pitch = 24;  // less than a row
     EXPECT_EQ(creation_error(&rgba8, &plane, 0), CL_INVALID_IMAGE_DESCRIPTOR);
+    plane.image_row_pitch = 66;  // not a multiple of the element size
+    EXPECT_EQ(creation_error(&rgba8, &plane, 0), CL_INVALID_IMAGE_FORMAT_DESCRIPTOR);
+    cl_image_desc planes = describe(CL_MEM_OBJECT_IMAGE2D_ARRAY, {4, 4, 2});
+    planes.image_row_pitch = 16;
+    planes.image_slice_pitch = 66;
+    planes.buffer = buffer;
+    EXPECT_EQ(creation_error(&rgba8, &planes, 0), CL_INVALID_IMAGE_FORMAT_DESCRIPTOR);
+    planes.image_slice_pitch = 68;  // not a multiple of the row pitch
+    EXPECT_EQ(creation_error(&rgba8, &planes, 0), CL_INVALID_IMAGE_DESCRIPTOR);
     plane.image_row_pitch = 64;
     EXPECT_EQ(creation_error(&rgba8, &plane, CL_MEM_COPY_HOST_PTR, bytes.data()), CL_INVALID_VALUE);
     EXPECT_EQ(creation_error(&rgba8, &plane, 0, bytes.data()), CL_INVALID_HOST_PTR);
@@ -344,6 +353,9 @@ TEST_F(Requirements, InvalidArgumentsAreRefused) {
     EXPECT_EQ(error_of(CL_IMAGE_REQUIREMENTS_SIZE_EXT, &wrong, &description), CL_INVALID_IMAGE_FORMAT_DESCRIPTOR);
     EXPECT_EQ(error_of(0, &rgba8, &description), CL_INVALID_VALUE);
     EXPECT_EQ(error_of(CL_IMAGE_REQUIREMENTS_SIZE_EXT, &rgba8, &description, cl_mem_flags{1} << 40), CL_INVALID_VALUE);
+    const cl_image_desc empty = describe(CL_MEM_OBJECT_IMAGE2D, {8, 0, 1});
+    EXPECT_EQ(error_of(CL_IMAGE_REQUIREMENTS_SIZE_EXT, &rgba8, &empty), CL_INVALID_IMAGE_DESCRIPTOR);
+    EXPECT_EQ(error_of(CL_IMAGE_REQUIREMENTS_ROW_PITCH_ALIGNMENT_EXT, &rgba8, &empty), CL_INVALID_IMAGE_DESCRIPTOR);
     description.image_type = CL_MEM_OBJECT_BUFFER;
     EXPECT_EQ(error_of(CL_IMAGE_REQUIREMENTS_MAX_WIDTH_EXT, &rgba8, &description), CL_INVALID_IMAGE_DESCRIPTOR);
 }
