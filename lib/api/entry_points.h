@@ -204,6 +204,7 @@
     X(clEnqueueWaitSemaphoresKHR)                                                                                      \
     X(clEnqueueSignalSemaphoresKHR)                                                                                    \
     X(clGetSemaphoreInfoKHR)                                                                                           \
+    X(clGetSemaphoreHandleForTypeKHR)                                                                                  \
     X(clRetainSemaphoreKHR)                                                                                            \
     X(clReleaseSemaphoreKHR)
 

@@ -150,6 +150,26 @@ Result<Ref<Event>> enqueue_signal(Queue& queue, std::span<Semaphore* const> sema
     return enqueued;
 }
 
+// An error is found when a command is enqueued, since a semaphore's next wait must not depend on a command that has failed.
+Result<void> check_events(std::span<Event* const> events) {
+    // CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST: the status of an event is negative.
+    for (const Event* event : events)
+        if (event->status() < 0)
+            return fail(Status::exec_status_error_for_events_in_wait_list);
+    return {};
+}
+
+// cl_khr_external_semaphore's: no semaphore is created with a type of handle to export.
+Result<void> get_handle(cl_semaphore_khr handle, cl_device_id device_handle) {
+    POLDER_ASSIGN(semaphore, from_handle<Semaphore>(handle));
+    POLDER_ASSIGN(device, from_handle<Device>(device_handle));
+    // CL_INVALID_DEVICE: not the device that the semaphore was created for, or one that its context does not have.
+    if (semaphore->device() ? semaphore->device() != device : !semaphore->context().has(*device))
+        return fail(Status::invalid_device);
+    // CL_INVALID_VALUE: handle_type is none that the semaphore was created with.
+    return fail(Status::invalid_value);
+}
+
 using Enqueue = Result<Ref<Event>> (*)(Queue& queue, std::span<Semaphore* const> semaphores,
                                        std::span<Event* const> events);
 
@@ -161,6 +181,7 @@ cl_int enqueue(cl_command_queue handle, cl_uint count, const cl_semaphore_khr* l
             POLDER_ASSIGN(queue, from_handle<Queue>(handle));
             POLDER_ASSIGN(semaphores, check_semaphores(*queue, count, list));
             POLDER_ASSIGN(waits, wait_list(queue->context(), num_events, events));
+            POLDER_TRY(check_events(waits.view()));
             POLDER_ASSIGN(enqueued, what(*queue, semaphores, waits.view()));
             return give_event(std::move(enqueued), event);
         },
@@ -197,6 +218,13 @@ CL_API_ENTRY cl_int CL_API_CALL clGetSemaphoreInfoKHR(cl_semaphore_khr sema_obje
                                                       size_t* param_value_size_ret) {
     return entry(
         [&] { return get_info(sema_object, param_name, Info{param_value_size, param_value, param_value_size_ret}); });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetSemaphoreHandleForTypeKHR(cl_semaphore_khr sema_object, cl_device_id device,
+                                                               cl_external_semaphore_handle_type_khr /*handle_type*/,
+                                                               size_t /*handle_size*/, void* /*handle_ptr*/,
+                                                               size_t* /*handle_size_ret*/) {
+    return entry([&] { return get_handle(sema_object, device); });
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clRetainSemaphoreKHR(cl_semaphore_khr sema_object) {

@@ -263,6 +263,8 @@ TEST_F(Semaphores, CommandsReportEveryBadArgument) {
     OwnedQueue stranger = clCreateCommandQueueWithProperties(elsewhere, devices[0], nullptr, &error);
     ASSERT_EQ(error, CL_SUCCESS);
     OwnedEvent others = clCreateUserEvent(elsewhere, &error);
+    OwnedEvent failed = make_user_event();
+    EXPECT_EQ(clSetUserEventStatus(failed, -5), CL_SUCCESS);
     for (const auto& call : {wait, signal}) {
         EXPECT_EQ(call(foreign_handle<cl_command_queue>(context), 1, &semaphore, nullptr, 0, nullptr, nullptr),
                   CL_INVALID_COMMAND_QUEUE);
@@ -272,12 +274,33 @@ TEST_F(Semaphores, CommandsReportEveryBadArgument) {
         EXPECT_EQ(call(stranger, 1, &semaphore, nullptr, 0, nullptr, nullptr), CL_INVALID_CONTEXT);
         EXPECT_EQ(call(queue, 1, &semaphore, nullptr, 1, nullptr, nullptr), CL_INVALID_EVENT_WAIT_LIST);
         EXPECT_EQ(call(queue, 1, &semaphore, nullptr, 1, others.in(), nullptr), CL_INVALID_CONTEXT);
+        EXPECT_EQ(call(queue, 1, &semaphore, nullptr, 1, failed.in(), nullptr),
+                  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
         if (devices.size() > 1) {
             OwnedQueue second = make_queue(devices[1]);
             EXPECT_EQ(call(second, 1, &semaphore, nullptr, 0, nullptr, nullptr), CL_INVALID_COMMAND_QUEUE);
         }
     }
     EXPECT_EQ(clSetUserEventStatus(others, CL_COMPLETE), CL_SUCCESS);
+}
+
+// Programs look for the function of cl_khr_external_semaphore together with the others.
+TEST_F(Semaphores, HaveNoHandlesToExport) {
+    auto* const get_handle =
+        function<std::remove_pointer_t<clGetSemaphoreHandleForTypeKHR_fn>>("clGetSemaphoreHandleForTypeKHR");
+    ASSERT_NE(get_handle, nullptr);
+    cl_semaphore_khr semaphore = make(devices[0]);
+    int descriptor = -1;
+    const auto error_of = [&](cl_semaphore_khr of, cl_device_id device) {
+        return get_handle(of, device, CL_SEMAPHORE_HANDLE_OPAQUE_FD_KHR, sizeof descriptor, &descriptor, nullptr);
+    };
+    EXPECT_EQ(error_of(foreign_handle<cl_semaphore_khr>(context), devices[0]), invalid_semaphore);
+    EXPECT_EQ(error_of(semaphore, foreign_handle<cl_device_id>(context)), CL_INVALID_DEVICE);
+    if (devices.size() > 1) {
+        EXPECT_EQ(error_of(semaphore, devices[1]), CL_INVALID_DEVICE);
+    }
+    EXPECT_EQ(error_of(semaphore, devices[0]), CL_INVALID_VALUE);
+    EXPECT_EQ(descriptor, -1);
 }
 
 } // namespace
