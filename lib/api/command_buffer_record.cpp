@@ -93,9 +93,9 @@ Result<KernelProperties> check_properties(const Property* given) {
         return properties;
     for (; *given != 0; given += 2) {
         if (given[0] == CL_MUTABLE_DISPATCH_UPDATABLE_FIELDS_KHR) {
-            // CL_INVALID_OPERATION: a field is not in CL_DEVICE_MUTABLE_DISPATCH_CAPABILITIES_KHR.
+            // CL_INVALID_VALUE: a bit is not a field. All fields are in CL_DEVICE_MUTABLE_DISPATCH_CAPABILITIES_KHR.
             if (given[1] & ~mutable_fields)
-                return fail(Status::invalid_operation);
+                return fail(Status::invalid_value);
             properties.updatable_fields = given[1];
         } else if (given[0] != mutable_dispatch_asserts || (given[1] & ~assert_no_additional_work_groups)) {
             // CL_INVALID_VALUE: a property or its value is unknown.

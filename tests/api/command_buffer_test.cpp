@@ -296,6 +296,8 @@ TEST_F(CommandBuffers, FailedUpdates_ChangeNothing) {
     OwnedCommandBuffer buffer = make(queue, CL_COMMAND_BUFFER_MUTABLE_KHR);
     std::array<cl_mutable_command_khr, 2> commands{};
     ASSERT_EQ(record(buffer, add, count, &commands[0]), CL_SUCCESS);
+    const CommandProperty no_field[] = {CL_MUTABLE_DISPATCH_UPDATABLE_FIELDS_KHR, 1 << 26, 0};
+    EXPECT_EQ(record(buffer, add, count, &commands[1], no_field), CL_INVALID_VALUE);
     const CommandProperty only_sizes[] = {CL_MUTABLE_DISPATCH_UPDATABLE_FIELDS_KHR, CL_MUTABLE_DISPATCH_GLOBAL_SIZE_KHR,
                                           0};
     ASSERT_EQ(record(buffer, add, count, &commands[1], only_sizes), CL_SUCCESS);
