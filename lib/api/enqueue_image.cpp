@@ -133,11 +133,11 @@ Result<void*> map(const EnqueueCall& call, cl_mem image, Blocking blocking, cl_m
                   const ImageRegion& region, const PitchPlaces& pitches) {
     POLDER_ASSIGN(object, check_image(call, image));
     POLDER_ASSIGN(rect, check_region(*object, region.origin, region.size));
+    POLDER_ASSIGN(access, check_map_flags(*object, flags));
     const ImageShape& shape = *object->image();
     // CL_INVALID_VALUE: image_row_pitch is null, or image_slice_pitch is null for an image with slices or layers.
     if (!pitches.row || (shape.slice_pitch && !pitches.slice))
         return fail(Status::invalid_value);
-    POLDER_ASSIGN(access, check_map_flags(*object, flags));
     // CL_INVALID_OPERATION: a part of the region is mapped for writing already, and would be again.
     POLDER_ASSIGN(command, MapCommand::create(share(object), rect, access));
     std::byte* const pointer = command.pointer();

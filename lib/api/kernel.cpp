@@ -1,5 +1,6 @@
 // Kernel objects and their arguments. OpenCL 3.0, sections 5.9.1 to 5.9.3.
 #include "kernel_arguments.h"
+#include "mem_flags.h"
 #include "unified_memory.h"
 
 #include <runtime/kernel.h>
@@ -43,6 +44,9 @@ Result<void> set_buffer(Kernel& kernel, cl_uint index, size_t size, const void* 
         // CL_INVALID_CONTEXT: the buffer is of another context.
         if (&object->context() != &kernel.context())
             return fail(Status::invalid_context);
+        // CL_INVALID_ARG_VALUE: the kernel writes to an object created with CL_MEM_IMMUTABLE_EXT.
+        if ((object->flags() & immutable) && writes(kernel.info().arguments[index].access))
+            return fail(Status::invalid_arg_value);
     }
     kernel.set_buffer(index, buffer);
     return {};
@@ -66,9 +70,9 @@ Result<void> set_image(Kernel& kernel, cl_uint index, size_t size, const void* v
     // CL_INVALID_ARG_SIZE: arg_size is not sizeof(cl_mem).
     if (size != sizeof(cl_mem))
         return fail(Status::invalid_arg_size);
-    // CL_INVALID_ARG_VALUE: arg_value is null.
+    // CL_INVALID_MEM_OBJECT: arg_value is null.
     if (!value)
-        return fail(Status::invalid_arg_value);
+        return fail(Status::invalid_mem_object);
     cl_mem image = nullptr;
     std::memcpy(&image, value, sizeof image);
     POLDER_ASSIGN(object, from_handle<MemObject>(image));
@@ -92,9 +96,9 @@ Result<void> set_pipe(Kernel& kernel, cl_uint index, size_t size, const void* va
     // CL_INVALID_ARG_SIZE: arg_size is not sizeof(cl_mem).
     if (size != sizeof(cl_mem))
         return fail(Status::invalid_arg_size);
-    // CL_INVALID_ARG_VALUE: arg_value is null.
+    // CL_INVALID_MEM_OBJECT: arg_value is null.
     if (!value)
-        return fail(Status::invalid_arg_value);
+        return fail(Status::invalid_mem_object);
     cl_mem pipe = nullptr;
     std::memcpy(&pipe, value, sizeof pipe);
     POLDER_ASSIGN(object, from_handle<MemObject>(pipe));
@@ -112,9 +116,9 @@ Result<void> set_sampler(Kernel& kernel, cl_uint index, size_t size, const void*
     // CL_INVALID_ARG_SIZE: arg_size is not sizeof(cl_sampler).
     if (size != sizeof(cl_sampler))
         return fail(Status::invalid_arg_size);
-    // CL_INVALID_ARG_VALUE: arg_value is null.
+    // CL_INVALID_SAMPLER: arg_value is null.
     if (!value)
-        return fail(Status::invalid_arg_value);
+        return fail(Status::invalid_sampler);
     cl_sampler handle = nullptr;
     std::memcpy(&handle, value, sizeof handle);
     POLDER_ASSIGN(sampler, from_handle<runtime::Sampler>(handle));

@@ -34,7 +34,7 @@ TEST_F(ImageArguments, AreChecked) {
     const OwnedMem buffer = make_buffer(64);
     EXPECT_EQ(clSetKernelArg(copy, 0, sizeof(cl_mem), image.in()), CL_SUCCESS);
     EXPECT_EQ(clSetKernelArg(copy, 0, sizeof(cl_mem) + 1, image.in()), CL_INVALID_ARG_SIZE);
-    EXPECT_EQ(clSetKernelArg(copy, 0, sizeof(cl_mem), nullptr), CL_INVALID_ARG_VALUE);
+    EXPECT_EQ(clSetKernelArg(copy, 0, sizeof(cl_mem), nullptr), CL_INVALID_MEM_OBJECT);
     EXPECT_EQ(clSetKernelArg(copy, 0, sizeof(cl_mem), buffer.in()), CL_INVALID_MEM_OBJECT);
     EXPECT_EQ(clSetKernelArg(copy, 0, sizeof(cl_mem), array.in()), CL_INVALID_MEM_OBJECT);
     EXPECT_EQ(clSetKernelArg(sampled, 2, sizeof(cl_mem), image.in()), CL_INVALID_MEM_OBJECT);
@@ -47,7 +47,7 @@ TEST_F(ImageArguments, AreChecked) {
     const OwnedSampler sampler = clCreateSamplerWithProperties(context, nullptr, &error);
     EXPECT_EQ(clSetKernelArg(sampled, 1, sizeof(cl_sampler), sampler.in()), CL_SUCCESS);
     EXPECT_EQ(clSetKernelArg(sampled, 1, sizeof(cl_sampler) - 1, sampler.in()), CL_INVALID_ARG_SIZE);
-    EXPECT_EQ(clSetKernelArg(sampled, 1, sizeof(cl_sampler), nullptr), CL_INVALID_ARG_VALUE);
+    EXPECT_EQ(clSetKernelArg(sampled, 1, sizeof(cl_sampler), nullptr), CL_INVALID_SAMPLER);
     EXPECT_EQ(clSetKernelArg(sampled, 1, sizeof(cl_sampler), buffer.in()), CL_INVALID_SAMPLER);
 }
 

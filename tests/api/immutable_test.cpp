@@ -102,6 +102,16 @@ TEST_F(Immutable, SubBuffersAndImagesOfABufferAreImmutable) {
     EXPECT_TRUE(mem_info<cl_mem_flags>(image, CL_MEM_FLAGS) & immutable);
 }
 
+TEST_F(Immutable, BuffersAreNoArgumentsThatAKernelWritesTo) {
+    OwnedProgram program = build("kernel void copy(global const uchar* from, global uchar* plain, global uchar* to) {"
+                                 "    const size_t i = get_global_id(0); to[i] = from[i] + plain[i]; }");
+    OwnedKernel kernel = make_kernel(program, "copy");
+    OwnedMem fixed = make_buffer(size, immutable | CL_MEM_COPY_HOST_PTR, bytes.data());
+    EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), fixed.in()), CL_SUCCESS);
+    EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(cl_mem), fixed.in()), CL_SUCCESS);
+    EXPECT_EQ(clSetKernelArg(kernel, 2, sizeof(cl_mem), fixed.in()), CL_INVALID_ARG_VALUE);
+}
+
 TEST_F(Immutable, ImagesAreReadAndNeverWritten) {
     ASSERT_EQ(image_error(immutable | CL_MEM_COPY_HOST_PTR, bytes.data()), CL_SUCCESS);
     OwnedMem source = std::move(image);
@@ -120,6 +130,11 @@ TEST_F(Immutable, ImagesAreReadAndNeverWritten) {
               CL_INVALID_OPERATION);
     EXPECT_EQ(clEnqueueFillImage(queue, source, color, origin, region, 0, nullptr, nullptr), CL_INVALID_OPERATION);
     EXPECT_EQ(clEnqueueMapImage(queue, source, CL_TRUE, CL_MAP_WRITE, origin, region, &pitch, nullptr, 0, nullptr,
+                                nullptr, &error),
+              nullptr);
+    EXPECT_EQ(error, CL_INVALID_OPERATION);
+    // The flags are checked before the places of the pitches, as the Khronos suite expects.
+    EXPECT_EQ(clEnqueueMapImage(queue, source, CL_TRUE, CL_MAP_WRITE, origin, region, nullptr, nullptr, 0, nullptr,
                                 nullptr, &error),
               nullptr);
     EXPECT_EQ(error, CL_INVALID_OPERATION);

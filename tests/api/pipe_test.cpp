@@ -113,7 +113,7 @@ TEST_F(Pipes, AreCheckedAsArguments) {
                                  "-cl-std=CL3.0 -cl-kernel-arg-info");
     OwnedKernel kernel = make_kernel(program, "k");
     EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer.in()), CL_INVALID_MEM_OBJECT);
-    EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), nullptr), CL_INVALID_ARG_VALUE);
+    EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), nullptr), CL_INVALID_MEM_OBJECT);
     EXPECT_EQ(clSetKernelArg(kernel, 0, 4, pipe.in()), CL_INVALID_ARG_SIZE);
     EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(cl_mem), pipe.in()), CL_INVALID_MEM_OBJECT);
     cl_int error = CL_INVALID_VALUE;
