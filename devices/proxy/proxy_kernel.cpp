@@ -120,13 +120,13 @@ cl_int ProxyKernel::set_arguments(const LaunchWork& launch) const {
 }
 
 cl_int ProxyKernel::enqueue(const LaunchWork& launch, cl_command_queue queue, std::span<const cl_event> waits,
-                            cl_event& done) const {
+                            cl_event* done) const {
     const Lock lock(mutex_);
     if (const cl_int code = set_arguments(launch))
         return code;
     return context_.cl.clEnqueueNDRangeKernel(queue, handle_, launch.work_dim, launch.global_offset, launch.global_size,
                                               launch.local_size, static_cast<cl_uint>(waits.size()),
-                                              waits.empty() ? nullptr : waits.data(), &done);
+                                              waits.empty() ? nullptr : waits.data(), done);
 }
 
 }  // namespace polder::proxy

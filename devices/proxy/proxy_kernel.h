@@ -33,8 +33,9 @@ public:
     ~ProxyKernel() override;
 
     [[nodiscard]] static LaunchWork work_of(const driver::LaunchOperation& operation);
+    // `done` may be null.
     [[nodiscard]] cl_int enqueue(const LaunchWork& launch, cl_command_queue queue, std::span<const cl_event> waits,
-                                 cl_event& done) const;
+                                 cl_event* done) const;
 
 private:
     ProxyKernel(ForeignContext& context, ProxyMemory& memory, std::shared_ptr<ProxyProgram> program, cl_kernel handle,

@@ -9,6 +9,8 @@
 namespace polder::proxy {
 namespace {
 
+constexpr uint32_t launches_with_event_after_wait = 256;
+
 void set_times(driver::OperationTimes* times, uint64_t ns) {
     if (!times)
         return;
@@ -128,12 +130,33 @@ std::optional<cl_event> ProxyQueue::event_after(uint64_t value) {
 cl_event ProxyQueue::event_at(uint64_t value) {
     if (flights_.empty() || value < flights_.front().value)
         return nullptr;
-    for (size_t i = std::min<size_t>(value - flights_.front().value, flights_.size() - 1) + 1; i-- > 0;)
-        if (const cl_event event = flights_[i].last) {
-            context_.cl.clRetainEvent(event);
-            return event;
-        }
-    return nullptr;
+    size_t index = std::min<size_t>(value - flights_.front().value, flights_.size() - 1);
+    while (flights_[index].ends == Flight::Ends::with_the_one_before)
+        if (index-- == 0)
+            return nullptr;
+    if (!flights_[index].last)
+        launches_with_event_ = launches_with_event_after_wait;
+    const cl_event event = event_behind(index);
+    if (event)
+        context_.cl.clRetainEvent(event);
+    return event;
+}
+
+cl_event ProxyQueue::event_behind(size_t index) {
+    for (size_t i = index; i < flights_.size(); ++i)
+        if (flights_[i].last)
+            return flights_[i].last;
+    Flight& newest = flights_.back();
+    const cl_int code = context_.cl.clEnqueueMarkerWithWaitList(handle_, 0, nullptr, &newest.last);
+    if (code != CL_SUCCESS) {
+        newest.last = nullptr;
+        static_cast<void>(report(code, "clEnqueueMarkerWithWaitList"));
+        return nullptr;
+    }
+    newest.ends = Flight::Ends::with_its_event;
+    launches_without_event_ = 0;
+    is_flushed_ = false;
+    return newest.last;
 }
 
 bool ProxyQueue::may_execute(const Operation& operation) const {
@@ -144,9 +167,9 @@ bool ProxyQueue::may_execute(const Operation& operation) const {
 }
 
 void ProxyQueue::flush_commands() {
-    if (flushed_ == pushed_ || context_.is_lost())
+    if (is_flushed_ || context_.is_lost())
         return;
-    flushed_ = pushed_;
+    is_flushed_ = true;
     if (const cl_int code = context_.cl.clFlush(handle_))
         context_.lose("clFlush", code);
 }
@@ -217,8 +240,7 @@ void ProxyQueue::flush() {
 
 void ProxyQueue::wait(uint64_t value) {
     for (;;) {
-        cl_event event = nullptr;
-        cl_command_queue queue = nullptr;
+        Ending ending;
         {
             const Lock lock(mutex_);
             while (pushed_ < value && completed() < value) {
@@ -233,17 +255,9 @@ void ProxyQueue::wait(uint64_t value) {
                 return;
             if (context_.is_lost())
                 return abandon();
-            flush_commands();
-            // Waiting for the whole queue costs less than for an event; what was pushed ends without the host's help.
-            if (value == pushed_)
-                queue = handle_;
-            else
-                event = event_at(value);
+            ending = ending_of(value);
         }
-        if (event)
-            wait_for(event);
-        else if (queue)
-            wait_for(queue);
+        wait_for(ending);
         publish(value);
     }
 }

@@ -5,10 +5,14 @@
 // after it: operations that wait for another driver's queue or another device's, and host operations. A thread that
 // waits for the queue executes pending operations; `flush` has the queue's own thread do it.
 //
-// A pushed operation that is not published is a *flight*; it has an event. A thread that waits for a value waits for its
+// A pushed operation that is not published is a *flight*. A thread that waits for a value waits for its
 // event, then publishes everything up to it: times and failures first, then the counter. Without such a thread, the queue's own looks at the
 // events from time to time; it never waits inside the implementation, where it would hold up the threads that submit. No callback of the
 // implementation is used: they run in its threads, under locks that Polder does not know.
+//
+// An event costs as much as a launch. So only every eighth launch has one, and the others end with the next event behind them; when
+// there is none and one is needed after all, a marker is enqueued. Once a thread or another queue has waited for a launch without an event,
+// the next launches have one each, so that later waits do not include what comes behind.
 //
 // Threads: see driver::Queue. The mutex is not held while the host waits for anything.
 #pragma once
@@ -47,7 +51,8 @@ private:
     struct Flight {
         uint64_t value;
         cl_event first;  // of several commands; null: the last one is the only one
-        cl_event last;  // null: nothing was enqueued; it ends with what is before it
+        cl_event last;  // null: see `ends`
+        enum class Ends : uint8_t { with_its_event, before_the_next_event, with_the_one_before } ends;
         Status status;  // as known so far
         driver::OperationTimes* times;
         uint64_t pushed_ns;  // when `times` are asked for
@@ -60,6 +65,7 @@ private:
     struct Pushed {
         cl_int code = CL_SUCCESS;
         const char* what = "";  // the call that failed
+        bool is_enqueued = false;
         cl_event first = nullptr;
         cl_event last = nullptr;
         std::vector<std::byte> kept;
@@ -80,8 +86,12 @@ private:
     // For other queues of the context: an event after which the operation has executed, with a reference for the caller;
     // null when it has been published already, nothing when it is pending.
     [[nodiscard]] std::optional<cl_event> event_after(uint64_t value);
-    // The newest event up to `value`, with a reference for the caller; null when there is none.
+    // An event after which everything up to `value` has executed, with a reference for the caller: that of the newest command up to
+    // `value`, or the first one behind it. Null when nothing up to `value` is executing, or no event can be made.
     [[nodiscard]] cl_event event_at(uint64_t value) POLDER_REQUIRES(mutex_);
+    // Likewise, for the flight number `index`, without a reference.
+    [[nodiscard]] cl_event event_behind(size_t index) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] bool needs_event(const Operation& operation) POLDER_REQUIRES(mutex_);
     // False when something that it waits for is known to have failed.
     [[nodiscard]] bool may_execute(const Operation& operation) const POLDER_REQUIRES(mutex_);
     void flush_commands() POLDER_REQUIRES(mutex_);
@@ -102,10 +112,21 @@ private:
     // Publishing. No lock is held by the caller.
     void publish(uint64_t value);
     [[nodiscard]] std::optional<driver::Timepoint> publish_next(uint64_t value);
+    // CL_COMPLETE, an error, or the state of the oldest flight, which goes on.
+    [[nodiscard]] cl_int state_of_oldest() POLDER_REQUIRES(mutex_);
     void retire(const Flight& flight, cl_int code) POLDER_REQUIRES(mutex_);
     void read_times(const Flight& flight) POLDER_REQUIRES(mutex_);
+    // What to wait for so that everything up to a value has executed: an event, with a reference; or the whole queue, after which
+    // everything up to `pushed` has; or nothing.
+    struct Ending {
+        cl_event event = nullptr;
+        cl_command_queue queue = nullptr;
+        uint64_t pushed = 0;
+    };
+    // What is pushed is flushed.
+    [[nodiscard]] Ending ending_of(uint64_t value) POLDER_REQUIRES(mutex_);
+    void wait_for(const Ending& ending);
     void wait_for(cl_event event);
-    void wait_for(cl_command_queue queue);
     // Without waiting. False when the oldest flight goes on.
     [[nodiscard]] bool publish_oldest() POLDER_REQUIRES(mutex_);
 
@@ -137,7 +158,10 @@ private:
     bool thread_sleeps_ POLDER_GUARDED_BY(mutex_) = false;  // until it is woken
     uint64_t submitted_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t pushed_ POLDER_GUARDED_BY(mutex_) = 0;
-    uint64_t flushed_ POLDER_GUARDED_BY(mutex_) = 0;  // clFlush was called for these
+    bool is_flushed_ POLDER_GUARDED_BY(mutex_) = true;  // clFlush was called for everything pushed
+    uint64_t finished_ POLDER_GUARDED_BY(mutex_) = 0;  // everything up to here has executed
+    uint32_t launches_without_event_ POLDER_GUARDED_BY(mutex_) = 0;  // since the last one with an event
+    uint32_t launches_with_event_ POLDER_GUARDED_BY(mutex_) = 0;  // so many to come have one each
     uint64_t wanted_ POLDER_GUARDED_BY(mutex_) = 0;  // flushed: the queue's thread works up to here
     std::deque<Operation> pending_ POLDER_GUARDED_BY(mutex_);
     bool is_pumping_ POLDER_GUARDED_BY(mutex_) = false;

@@ -26,10 +26,15 @@ void ProxyQueue::push(Operation& operation) {
         push_work(operation, pushed);
         status = report(pushed.code, pushed.what);
     }
+    using Ends = Flight::Ends;
+    const Ends ends = pushed.last          ? Ends::with_its_event
+                      : pushed.is_enqueued ? Ends::before_the_next_event
+                                           : Ends::with_the_one_before;
     for (size_t i = 0; i < operation.events.size(); ++i)
         release(operation.events[i]);
     pushed_ = operation.value;
-    flights_.push_back({operation.value, pushed.first, pushed.last, status, operation.times, pushed_ns,
+    is_flushed_ = false;
+    flights_.push_back({operation.value, pushed.first, pushed.last, ends, status, operation.times, pushed_ns,
                         std::move(operation.after), std::move(operation.own_waits), false, std::move(pushed.kept)});
     if (context_.is_lost())
         abandon();
@@ -42,8 +47,8 @@ void ProxyQueue::start_profiling() {
     const Result<cl_command_queue> profiled = context_.create_queue(CL_QUEUE_PROFILING_ENABLE);
     if (!profiled)
         return;
-    flush_commands();
     if (const cl_event newest = event_at(pushed_)) {
+        flush_commands();
         const cl_int code = context_.cl.clEnqueueMarkerWithWaitList(*profiled, 1, &newest, nullptr);
         release(newest);
         if (code != CL_SUCCESS) {
@@ -54,12 +59,24 @@ void ProxyQueue::start_profiling() {
     unprofiled_ = std::exchange(handle_, *profiled);
 }
 
+bool ProxyQueue::needs_event(const Operation& operation) {
+    constexpr uint32_t launches_without_event_max = 7;
+    if (launches_with_event_ > 0)
+        --launches_with_event_;
+    else if (!operation.times && ++launches_without_event_ <= launches_without_event_max)
+        return false;
+    launches_without_event_ = 0;
+    return true;
+}
+
 void ProxyQueue::push_work(Operation& operation, Pushed& pushed) {
     const cl_icd_dispatch& cl = context_.cl;
     const EventList& waits = operation.events;
     if (auto* const launch = std::get_if<LaunchWork>(&operation.work)) {
         pushed.what = "clEnqueueNDRangeKernel";
-        pushed.code = launch->kernel->enqueue(*launch, handle_, {list_of(waits), waits.size()}, pushed.last);
+        pushed.code = launch->kernel->enqueue(*launch, handle_, {list_of(waits), waits.size()},
+                                              needs_event(operation) ? &pushed.last : nullptr);
+        pushed.is_enqueued = pushed.code == CL_SUCCESS;
     } else if (const auto* const copy = std::get_if<driver::CopyOperation>(&operation.work)) {
         pushed.what = "a copy";
         push_copy(*copy, waits, pushed);
@@ -199,7 +216,7 @@ void ProxyQueue::publish(uint64_t value) {
 
 // Takes a step to publish the oldest flight, or returns what must be published before it.
 std::optional<driver::Timepoint> ProxyQueue::publish_next(uint64_t value) {
-    cl_event event = nullptr;
+    Ending ending;
     {
         const Lock lock(mutex_);
         if (context_.is_lost()) {
@@ -225,25 +242,33 @@ std::optional<driver::Timepoint> ProxyQueue::publish_next(uint64_t value) {
             }
             return std::nullopt;
         }
-        cl_int status = CL_COMPLETE;
-        if (flight.last) {
-            const cl_int code = context_.cl.clGetEventInfo(flight.last, CL_EVENT_COMMAND_EXECUTION_STATUS,
-                                                           sizeof status, &status, nullptr);
-            if (code != CL_SUCCESS)
-                status = code;
-        }
-        if (status <= CL_COMPLETE) {
-            retire(flight, status);
+        const cl_int state = state_of_oldest();
+        if (state <= CL_COMPLETE) {
+            retire(flight, state);
             flights_.pop_front();
             if (context_.is_lost())
                 abandon();
             return std::nullopt;
         }
-        event = flight.last;
-        context_.cl.clRetainEvent(event);
+        ending = ending_of(flight.value);
     }
-    wait_for(event);
+    wait_for(ending);
     return std::nullopt;
+}
+
+cl_int ProxyQueue::state_of_oldest() {
+    const Flight& flight = flights_.front();
+    const bool is_over = flight.ends == Flight::Ends::with_the_one_before ||
+                         (flight.ends == Flight::Ends::before_the_next_event && flight.value <= finished_);
+    if (is_over)
+        return CL_COMPLETE;
+    const cl_event event = event_behind(0);
+    if (!event)
+        return CL_SUBMITTED;
+    cl_int state = CL_COMPLETE;
+    const cl_int code =
+        context_.cl.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, nullptr);
+    return code == CL_SUCCESS ? state : code;
 }
 
 void ProxyQueue::retire(const Flight& flight, cl_int code) {
@@ -290,25 +315,44 @@ void ProxyQueue::read_times(const Flight& flight) {
 }
 
 bool ProxyQueue::publish_oldest() {
-    const Flight& flight = flights_.front();
-    cl_int status = CL_COMPLETE;
-    if (flight.last && !context_.is_lost() &&
-        context_.cl.clGetEventInfo(flight.last, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr) ==
-            CL_SUCCESS &&
-        status > CL_COMPLETE)
+    if (!context_.is_lost() && state_of_oldest() > CL_COMPLETE) {
+        flush_commands();
         return false;
+    }
     // What it waited for is complete as well, and is published before it.
-    const uint64_t value = flight.value;
+    const uint64_t value = flights_.front().value;
     mutex_.unlock();
     publish(value);
     mutex_.lock();
     return true;
 }
 
+ProxyQueue::Ending ProxyQueue::ending_of(uint64_t value) {
+    Ending ending;
+    const bool executes = std::ranges::any_of(flights_, [value](const Flight& flight) {
+        return flight.value <= value && flight.ends != Flight::Ends::with_the_one_before;
+    });
+    // Waiting for the whole queue costs less than for an event; what was pushed ends without the host's help.
+    if (executes && value != pushed_)
+        ending.event = event_at(value);
+    if (executes && !ending.event) {
+        ending.queue = handle_;
+        ending.pushed = pushed_;
+    }
+    flush_commands();
+    return ending;
+}
+
 // The failure of a command is that of its event; one of the whole queue means that the device is lost.
-void ProxyQueue::wait_for(cl_command_queue queue) {
-    if (const cl_int code = context_.cl.clFinish(queue))
-        context_.lose("clFinish", code);
+void ProxyQueue::wait_for(const Ending& ending) {
+    if (ending.event)
+        return wait_for(ending.event);
+    if (!ending.queue)
+        return;
+    if (const cl_int code = context_.cl.clFinish(ending.queue))
+        return context_.lose("clFinish", code);
+    const Lock lock(mutex_);
+    finished_ = std::max(finished_, ending.pushed);
 }
 
 // Releases the caller's reference. A failed command ends the wait too; its status says so.

@@ -26,7 +26,7 @@ using RegisterKernel = void (*)(const char* name, const Kernel* kernel);
 // commands that have been enqueued.
 // "early release" is called when a context is released before its objects.
 using Fail = void (*)(const char* call, cl_int code, int good);
-// How often a function was called.
+// How often a function was called; "event": how many commands have made an event for the caller.
 using Calls = uint64_t (*)(const char* call);
 // Objects that have not been released.
 using Live = int64_t (*)();

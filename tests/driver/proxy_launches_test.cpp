@@ -1,0 +1,142 @@
+// Launches through the proxy: an event costs as much as a launch, so it is made only where one is needed.
+#include "proxy_driver.h"
+
+#include <array>
+#include <optional>
+#include <thread>
+
+namespace polder::conformance {
+namespace {
+
+class ProxyLaunches : public ProxyDriver {
+protected:
+    void SetUp() override {
+        ProxyDriver::SetUp();
+        memory_.emplace(device(), 4096);
+        kernel_ = *device().load(fake_icd::code_of({.function = CountVisits::run}));
+        const Bytes zeros(4096);
+        const auto queue = make_queue();
+        EXPECT_EQ(status_of(upload(*queue, memory_->at(), zeros)), Status::success);
+    }
+    void TearDown() override {
+        kernel_.reset();
+        memory_.reset();
+        ProxyDriver::TearDown();
+    }
+    Timepoint launch(driver::Queue& queue, driver::OperationTimes* times = nullptr) {
+        const CountVisits arguments{memory_->at().value};
+        return queue.launch(launch_of(*kernel_, arguments), {{}, times});
+    }
+    [[nodiscard]] uint64_t events() const { return calls_("event"); }
+    uint32_t visits() {
+        const auto queue = make_queue();
+        uint32_t seen = 0;
+        EXPECT_EQ(status_of(queue->copy({device_end(memory_->at()), host_end(&seen), {sizeof seen, 1, 1}}, {})),
+                  Status::success);
+        return seen;
+    }
+
+private:
+    std::optional<DeviceBytes> memory_;
+    std::unique_ptr<driver::LoadedKernel> kernel_;
+    const fake_icd::Calls calls_ = fake_icd::find<fake_icd::Calls>("fake_icd_calls");
+};
+
+TEST_F(ProxyLaunches, HaveOneEventForEightOfThem) {
+    const auto queue = make_queue();
+    const uint64_t before = events();
+    Timepoint last;
+    for (int i = 0; i < 80; ++i)
+        last = launch(*queue);
+    EXPECT_EQ(status_of(last), Status::success);
+    EXPECT_EQ(queue->completed(), 80u);
+    EXPECT_EQ(events() - before, 10u);
+    EXPECT_EQ(visits(), 80u);
+}
+
+TEST_F(ProxyLaunches, WhoseTimesAreWantedHaveAnEventEach) {
+    const auto queue = make_queue();
+    const uint64_t before = events();
+    std::array<driver::OperationTimes, 16> times;
+    Timepoint last;
+    for (driver::OperationTimes& of : times)
+        last = launch(*queue, &of);
+    EXPECT_EQ(status_of(last), Status::success);
+    EXPECT_EQ(events() - before, 16u);
+    for (const driver::OperationTimes& of : times)
+        EXPECT_GE(of.end_ns.load(), of.start_ns.load());
+}
+
+TEST_F(ProxyLaunches, ThatAreAwaitedAllTheSameEndWithTheNextEvent) {
+    const auto queue = make_queue();
+    std::vector<Timepoint> points;
+    for (int i = 0; i < 20; ++i)
+        points.push_back(launch(*queue));
+    for (const size_t i : {size_t{2}, size_t{9}, size_t{17}, size_t{19}}) {
+        EXPECT_EQ(status_of(points[i]), Status::success);
+        EXPECT_GE(queue->completed(), points[i].value);
+    }
+    EXPECT_EQ(visits(), 20u);
+}
+
+// A thread that waits for one launch may wait for others, too.
+TEST_F(ProxyLaunches, HaveAnEventEachAfterOneWithoutWasAwaited) {
+    const auto queue = make_queue();
+    const Timepoint awaited = launch(*queue);
+    Timepoint last = launch(*queue);
+    EXPECT_EQ(status_of(awaited), Status::success);
+    EXPECT_EQ(status_of(last), Status::success);
+    const uint64_t before = events();
+    for (int i = 0; i < 20; ++i)
+        last = launch(*queue);
+    EXPECT_EQ(status_of(last), Status::success);
+    EXPECT_EQ(events() - before, 20u);
+}
+
+TEST_F(ProxyLaunches, ThatAnotherQueueWaitsForComeFirst) {
+    const auto first = make_queue(), second = make_queue();
+    for (int i = 0; i < 3; ++i)
+        static_cast<void>(launch(*first));
+    const std::array waits{launch(*first)};
+    const Timepoint marker = second->marker({waits});
+    EXPECT_EQ(status_of(marker), Status::success);
+    EXPECT_TRUE(waits[0].is_complete());
+    EXPECT_EQ(visits(), 4u);
+}
+
+TEST_F(ProxyLaunches, AreCompleteSomeTimeAfterAFlush) {
+    const auto queue = make_queue();
+    const Timepoint last = launch(*queue);
+    queue->flush();
+    while (!last.is_complete())
+        std::this_thread::yield();
+    EXPECT_EQ(visits(), 1u);
+}
+
+TEST_F(ProxyLaunches, ThatFailWithTheEventBehindThemFail) {
+    const auto queue = make_queue();
+    fail_call("execute", -9999);
+    driver::OperationTimes times;
+    const Timepoint without = launch(*queue);
+    const Timepoint with = launch(*queue, &times);
+    const Timepoint behind = queue->marker({});
+    EXPECT_EQ(status_of(with), Status::out_of_resources);
+    EXPECT_EQ(status_of(without), Status::out_of_resources);
+    EXPECT_EQ(status_of(behind), Status::success);
+    mend("execute");
+}
+
+// No marker can be made: the whole queue is waited for.
+TEST_F(ProxyLaunches, WithoutAnEventOrAMarkerEndWithTheQueue) {
+    const auto queue = make_queue();
+    const Timepoint first = launch(*queue);
+    const Timepoint second = launch(*queue);
+    fail_call("clEnqueueMarkerWithWaitList", CL_OUT_OF_HOST_MEMORY);
+    EXPECT_EQ(status_of(first), Status::success);
+    mend("clEnqueueMarkerWithWaitList");
+    EXPECT_EQ(status_of(second), Status::success);
+    EXPECT_EQ(visits(), 2u);
+}
+
+}  // namespace
+}  // namespace polder::conformance
