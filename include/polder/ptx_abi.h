@@ -3,7 +3,8 @@
 // The compiler (lib/compiler/targets/nvptx) emits such kernels, the CUDA driver launches them. Change both together and increment
 // `ptx_abi_version`, which is part of every cache key.
 //
-// Entry      One `.entry` per kernel, named TargetCode::entry. One thread is one work-item: local id d is %tid.{x,y,z}[d].
+// Entry      One `.entry` per kernel, named TargetCode::entry. One thread is one work-item: local id d is %tid.{x,y,z}[d]. In a smaller
+//            group of a kernel with sub-groups, the work-items are the first threads in linear order.
 // Grid       Blocks of exactly local_size[d] threads. The last group of a dimension may be smaller: threads whose global
 //            id is outside the range return at once, and barriers (bar.sync) do not wait for threads that returned
 //            (sm_70 and later). CUDA's limits of a grid may be smaller than the range: the driver then launches

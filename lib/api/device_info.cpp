@@ -96,21 +96,22 @@ cl_uint vector_width(const Device& device, uint32_t element_bytes) {
 
 bool has_host_code(const Device& device) { return device.info().code.format == driver::CodeFormat::host_function; }
 
-// Where a sub-group is the whole work-group, there is one, of any size.
+// On GPUs a sub-group is a warp.
 std::vector<size_t> sub_group_sizes(const Device& device) {
-    if (!has_host_code(device))
+    if (device.info().language)
         return {};
+    if (!has_host_code(device))
+        return {device.info().code.sub_group_size};
     const auto sizes = compiler::sub_group_sizes();
     return {sizes.begin(), sizes.end()};
 }
 
 size_t sub_groups_max(const Device& device) {
-    if (!has_feature(device, "__opencl_c_subgroups"))
-        return 0;
-    return has_host_code(device) ? device.info().max_work_group_size / compiler::sub_group_sizes().front() : 1;
+    const std::vector<size_t> sizes = sub_group_sizes(device);
+    return sizes.empty() ? 0 : device.info().max_work_group_size / sizes.front();
 }
 
-// One thread executes the sub-groups of a work-group, one after the other.
+// Of host code, one thread executes the sub-groups of a work-group, one after the other.
 cl_bool sub_groups_progress_alone(const Device& device) {
     return has_feature(device, "__opencl_c_subgroups") && !has_host_code(device) ? CL_TRUE : CL_FALSE;
 }

@@ -151,15 +151,14 @@ bool has_host_code(const KernelAndDevice& target) {
     return target.device->info().code.format == driver::CodeFormat::host_function;
 }
 
-// Elsewhere than on the host, a work-group of any size is one sub-group.
-size_t sub_group_size(const KernelAndDevice& target, size_t group_size) {
+size_t sub_group_size(const KernelAndDevice& target) {
     if (!has_host_code(target))
-        return group_size;
+        return target.device->info().code.sub_group_size;
     return target.on->info->reqd_sub_group_size.value_or(compiler::default_sub_group_size());
 }
 
 size_t sub_group_count(const KernelAndDevice& target, size_t group_size) {
-    const size_t size = sub_group_size(target, group_size);
+    const size_t size = sub_group_size(target);
     return size == 0 ? 0 : (group_size + size - 1) / size;
 }
 
@@ -171,8 +170,9 @@ runtime::Size3 local_size_for(const KernelAndDevice& target, size_t count, size_
         const bool is_count = sub_group_count(target, size[0] * size[1] * size[2]) == count;
         return has_room && is_count ? size : runtime::Size3{0, 0, 0};
     }
-    const size_t size = sub_group_size(target, group_max);
-    return count > 0 && count <= group_max / size ? runtime::Size3{count * size, 1, 1} : runtime::Size3{0, 0, 0};
+    const size_t size = sub_group_size(target);
+    return size > 0 && count > 0 && count <= group_max / size ? runtime::Size3{count * size, 1, 1}
+                                                              : runtime::Size3{0, 0, 0};
 }
 
 Result<void> answer_local_size(const KernelAndDevice& target, const SubGroupInput& input, const Info& info) {
@@ -195,7 +195,7 @@ Result<void> answer_sub_group(const KernelAndDevice& target, cl_kernel_sub_group
     switch (name) {
     case CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE: {
         POLDER_ASSIGN(size, input_group_size(input));
-        return info.value<size_t>(std::min(size, sub_group_size(target, size)));
+        return info.value<size_t>(std::min(size, sub_group_size(target)));
     }
     case CL_KERNEL_SUB_GROUP_COUNT_FOR_NDRANGE: {
         POLDER_ASSIGN(size, input_group_size(input));

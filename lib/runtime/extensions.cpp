@@ -51,20 +51,20 @@ constexpr Extension extension_table[] = {
     {"cl_khr_local_int32_base_atomics", v1, both, "OpenCL 1.0's atomics on local 32-bit integers."},
     {"cl_khr_local_int32_extended_atomics", v1, both, "Their minimum, maximum and bit operations."},
     {"cl_khr_priority_hints", v1, both, "A queue's priority; all are served alike."},
-    {"cl_intel_required_subgroup_size", v1, host_code, "A kernel can ask for a sub-group size."},
-    {"cl_intel_subgroups", v1, host_code, "Sub-group shuffles, and reads and writes of blocks."},
-    {"cl_intel_subgroups_char", v1, host_code, "The same for 8-bit integers."},
-    {"cl_intel_subgroups_long", v1, host_code, "The same for 64-bit integers."},
-    {"cl_intel_subgroups_short", v1, host_code, "The same for 16-bit integers."},
-    {"cl_khr_subgroup_ballot", v1, host_code, "Predicates of a sub-group as bits, and broadcasts under divergent control."},
-    {"cl_khr_subgroup_clustered_reduce", v1, host_code, "Reductions over parts of a sub-group."},
-    {"cl_khr_subgroup_extended_types", v1, host_code, "Sub-group functions for small integers and vectors."},
-    {"cl_khr_subgroup_non_uniform_arithmetic", v1, host_code, "Reductions and scans under divergent control."},
-    {"cl_khr_subgroup_non_uniform_vote", v1, host_code, "Votes under divergent control."},
-    {"cl_khr_subgroup_rotate", v1, host_code, "Rotations of values in a sub-group."},
-    {"cl_khr_subgroup_shuffle", v1, host_code, "Values of any other work-item of a sub-group."},
-    {"cl_khr_subgroup_shuffle_relative", v1, host_code, "Values of work-items at a distance."},
-    {"cl_khr_subgroups", v1, other_code, "Sub-group functions; a sub-group is the whole work-group."},
+    {"cl_intel_required_subgroup_size", v1, own_compiler, "A kernel can ask for a sub-group size."},
+    {"cl_intel_subgroups", v1, own_compiler, "Sub-group shuffles, and reads and writes of blocks."},
+    {"cl_intel_subgroups_char", v1, own_compiler, "The same for 8-bit integers."},
+    {"cl_intel_subgroups_long", v1, own_compiler, "The same for 64-bit integers."},
+    {"cl_intel_subgroups_short", v1, own_compiler, "The same for 16-bit integers."},
+    {"cl_khr_subgroup_ballot", v1, own_compiler, "Predicates of a sub-group as bits, and broadcasts under divergent control."},
+    {"cl_khr_subgroup_clustered_reduce", v1, own_compiler, "Reductions over parts of a sub-group."},
+    {"cl_khr_subgroup_extended_types", v1, own_compiler, "Sub-group functions for small integers and vectors."},
+    {"cl_khr_subgroup_non_uniform_arithmetic", v1, own_compiler, "Reductions and scans under divergent control."},
+    {"cl_khr_subgroup_non_uniform_vote", v1, own_compiler, "Votes under divergent control."},
+    {"cl_khr_subgroup_rotate", v1, own_compiler, "Rotations of values in a sub-group."},
+    {"cl_khr_subgroup_shuffle", v1, own_compiler, "Values of any other work-item of a sub-group."},
+    {"cl_khr_subgroup_shuffle_relative", v1, own_compiler, "Values of work-items at a distance."},
+    {"cl_khr_subgroups", v1, other_code, "Sub-groups that progress independently of each other."},
     {"cl_khr_semaphore", v1, both, "Objects that queues signal and wait for, again and again."},
     {"cl_khr_spirv_linkonce_odr", v1, both, "SPIR-V definitions that several modules have."},
     {"cl_khr_spirv_queries", v1, both, "Asks what SPIR-V modules may declare."},
@@ -174,6 +174,7 @@ bool offers(const driver::DeviceInfo& device, const Extension& extension) {
     case both:
         return !device.language || contains(device.language->extensions, extension.name) ||
                std::ranges::find(host_extensions, extension.name) != std::end(host_extensions);
+    case own_compiler: return !device.language;
     case host_code: return is_host_code;
     case other_code: return !is_host_code && !device.language;
     }

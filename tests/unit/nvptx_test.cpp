@@ -11,7 +11,12 @@ PtxOutcome one_kernel(const std::string& source, const std::string& options = "-
     const Outcome built = build(source, options);
     if (built.status != Status::success)
         return {nullptr, {}, built.log};
-    return ptx_of(built.module, built.module->kernels().front().name, "sm_90", groups);
+    const std::string name = built.module->kernels().front().name;
+    PtxOutcome outcome = ptx_of(built.module, name, "sm_90", groups);
+    for (const char* processor : all_processors)
+        if (outcome.error.empty())
+            outcome.error = ptx_of(built.module, name, processor, groups).error;
+    return outcome;
 }
 
 #define EXPECT_HAS(outcome, words) EXPECT_TRUE((outcome).has(words)) << (words) << "\n" << (outcome).code.code
@@ -206,6 +211,70 @@ TEST(Nvptx, WorkGroupFunctions) {
     EXPECT_EQ(ptx.error, "");
     EXPECT_HAS(ptx, "bar.sync");
     EXPECT_EQ(ptx.code.local_bytes, 8192u);
+}
+
+// A target with all extensions of sub-groups.
+PtxOutcome sub_group_kernel(const std::string& source, const std::string& processor,
+                            const std::optional<WorkGroups>& groups = {}) {
+    const std::string extensions[] = {"cl_khr_subgroup_ballot",
+                                      "cl_khr_subgroup_clustered_reduce",
+                                      "cl_khr_subgroup_shuffle",
+                                      "cl_khr_subgroup_non_uniform_arithmetic",
+                                      "cl_khr_fp16",
+                                      "cl_intel_subgroups"};
+    CompileInput input{.source = source, .headers = {}, .options = "-cl-std=CL3.0", .target = target()};
+    input.target.extensions.insert(input.target.extensions.end(), std::begin(extensions), std::end(extensions));
+    input.is_build = true;
+    std::string log;
+    const auto compiled = compile(input, log);
+    if (!compiled)
+        return {nullptr, {}, log};
+    const auto linked = link({{*compiled}, input.options, input.target, true}, log);
+    if (!linked)
+        return {nullptr, {}, log};
+    return ptx_of(*linked, (*linked)->kernels().front().name, processor, groups);
+}
+
+TEST(Nvptx, SubGroups_AreWarps) {
+    const std::string source =
+        "kernel void k(global int* a, global float* f, global long* l) { size_t i = get_global_id(0);"
+        "  a[i] = sub_group_reduce_add(a[i]) + sub_group_scan_exclusive_max(a[i]) + sub_group_broadcast(a[i], 2);"
+        "  if (a[i] & 1) a[i] = sub_group_ballot(a[i] > 5).x + sub_group_non_uniform_reduce_xor(a[i]);"
+        "  f[i] = sub_group_reduce_min(f[i]) + sub_group_clustered_reduce_add(f[i], 4);"
+        "  l[i] = sub_group_shuffle_xor(l[i], 3) + get_sub_group_id() + get_sub_group_local_id();"
+        "  sub_group_barrier(CLK_GLOBAL_MEM_FENCE); a[i] += intel_sub_group_shuffle_down(a[i], 1, 2); }";
+    for (const char* processor : all_processors) {
+        const PtxOutcome ptx = sub_group_kernel(source, processor);
+        EXPECT_EQ(ptx.error, "") << processor;
+        for (const char* instruction :
+             {"shfl.sync.idx.b32", "vote.sync.ballot.b32", "activemask.b32", "bar.warp.sync", "%laneid"})
+            EXPECT_HAS(ptx, instruction);
+        EXPECT_EQ(ptx.has("redux.sync.add"), std::string_view(processor) != "sm_70") << processor;
+        EXPECT_EQ(ptx.has("redux.sync.xor"), std::string_view(processor) != "sm_70") << processor;
+        EXPECT_EQ(count(ptx.code.code, "bar.sync"), 0u);
+        EXPECT_EQ(ptx.code.local_bytes, 0u);
+    }
+}
+
+// Only smaller work-groups are numbered anew, and not where all are known to be whole.
+TEST(Nvptx, SubGroupsOfSmallerWorkGroups_AreNumberedInOrder) {
+    const std::string source = "kernel void k(global uint* a) { a[get_global_id(0) + 100 * get_global_id(1)] ="
+                               "  get_sub_group_local_id() + get_sub_group_size(); }";
+    const PtxOutcome any = sub_group_kernel(source, "sm_90");
+    EXPECT_EQ(any.error, "");
+    EXPECT_HAS(any, "div.u32");
+    const WorkGroups whole{{8, 8, 1}, WorkGroups::Ends::whole};
+    const PtxOutcome known = sub_group_kernel(source, "sm_90", whole);
+    EXPECT_EQ(known.error, "");
+    EXPECT_FALSE(known.has("div.u32"));
+    const PtxOutcome without = one_kernel("kernel void k(global uint* a) { a[get_global_id(0)] = get_local_id(0); }");
+    EXPECT_FALSE(without.has("div.u32"));
+}
+
+TEST(Nvptx, ARequiredSubGroupSize_IsThatOfAWarp) {
+    EXPECT_EQ(one_kernel("kernel __attribute__((intel_reqd_sub_group_size(32))) void k() {}").error, "");
+    EXPECT_NE(one_kernel("kernel __attribute__((intel_reqd_sub_group_size(16))) void k() {}").error.find("16"),
+              std::string::npos);
 }
 
 TEST(Nvptx, AsynchronousCopies_AreSharedByTheGroup) {

@@ -5,6 +5,7 @@
 
 #include "compiler_support.h"
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -98,12 +99,14 @@ inline PtxOutcome ptx_of(const std::shared_ptr<const Module>& module, std::strin
     return outcome;
 }
 
-// Every kernel of `module` becomes PTX, which the assembler accepts.
-inline void expect_ptx(const std::shared_ptr<const Module>& module, const std::string& processor) {
-    for (const KernelInfo& kernel : module->kernels()) {
-        const PtxOutcome outcome = ptx_of(module, kernel.name, processor);
-        EXPECT_EQ(outcome.error, "") << kernel.name << " for " << processor;
-    }
+// The oldest processor, one in the middle, the newest: code for each of them differs.
+inline constexpr std::array all_processors{"sm_70", "sm_90", "sm_120"};
+
+// Every kernel of `module` becomes PTX for all processors, which the assembler accepts.
+inline void expect_ptx(const std::shared_ptr<const Module>& module) {
+    for (const KernelInfo& kernel : module->kernels())
+        for (const char* processor : all_processors)
+            EXPECT_EQ(ptx_of(module, kernel.name, processor).error, "") << kernel.name << " for " << processor;
 }
 
 }  // namespace polder::compiler::test

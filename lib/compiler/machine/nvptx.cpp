@@ -34,6 +34,11 @@ const std::string& data_layout() {
     return *layout;
 }
 
+// The version of PTX, where LLVM's default for a processor is older than activemask, which sub-groups need.
+const char* features_of(const std::string& processor) {
+    return processor == "sm_70" || processor == "sm_72" ? "+ptx63" : "";
+}
+
 } // namespace
 
 std::unique_ptr<llvm::TargetMachine> create_nvptx_machine(const std::string& processor) {
@@ -42,8 +47,8 @@ std::unique_ptr<llvm::TargetMachine> create_nvptx_machine(const std::string& pro
         return nullptr;
     llvm::TargetOptions options;
     options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-    auto machine =
-        compat::create_target_machine(*target, nvptx_triple(), processor, "", options, llvm::CodeGenOptLevel::Default);
+    auto machine = compat::create_target_machine(*target, nvptx_triple(), processor, features_of(processor), options,
+                                                 llvm::CodeGenOptLevel::Default);
     if (machine == nullptr || !machine->getMCSubtargetInfo()->isCPUStringValid(processor))
         return nullptr;
     return machine;

@@ -17,26 +17,26 @@ BUILTIN uint get_enqueued_num_sub_groups(void) {
 BUILTIN uint get_sub_group_id(void) { return _polder_sub_group_number(); }
 BUILTIN uint get_sub_group_local_id(void) { return _polder_sub_group_lane(); }
 
+#ifndef POLDER_WARPS
 COLLECTIVE void sub_group_barrier(cl_mem_fence_flags flags) { _polder_sub_group_sync(); }
 COLLECTIVE void sub_group_barrier(cl_mem_fence_flags flags, memory_scope scope) {
     if (scope > memory_scope_work_group)
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
     _polder_sub_group_sync();
 }
+#endif
 
 // Votes
 
-HELPER COLLECTIVE int sub_group_is_any(int predicate) { return _polder_sub_group_ballot(predicate) != 0; }
-HELPER COLLECTIVE int sub_group_is_all(int predicate) { return _polder_sub_group_ballot(!predicate) == 0; }
-COLLECTIVE int sub_group_all(int predicate) { return sub_group_is_all(predicate); }
-COLLECTIVE int sub_group_any(int predicate) { return sub_group_is_any(predicate); }
-COLLECTIVE int sub_group_non_uniform_all(int predicate) { return sub_group_is_all(predicate); }
-COLLECTIVE int sub_group_non_uniform_any(int predicate) { return sub_group_is_any(predicate); }
+COLLECTIVE int sub_group_all(int predicate) { return OF_ALL(ballot)(!predicate) == 0; }
+COLLECTIVE int sub_group_any(int predicate) { return OF_ALL(ballot)(predicate) != 0; }
+COLLECTIVE int sub_group_non_uniform_all(int predicate) { return OF_ACTIVE(ballot)(!predicate) == 0; }
+COLLECTIVE int sub_group_non_uniform_any(int predicate) { return OF_ACTIVE(ballot)(predicate) != 0; }
 COLLECTIVE int sub_group_elect(void) { return _polder_sub_group_lane() == sub_group_first_active(); }
 
 #define DEFINE_ALL_EQUAL(T, BITS_TYPE, BITS)                                                           \
     COLLECTIVE int sub_group_non_uniform_all_equal(T x) {                                              \
-        return sub_group_is_all(x == sub_group_from(x, sub_group_first_active()));                     \
+        return OF_ACTIVE(ballot)(x != sub_group_from(x, sub_group_first_active())) == 0;               \
     }
 FOR_SUB_GROUP_TYPES(DEFINE_ALL_EQUAL)
 
@@ -45,7 +45,7 @@ FOR_SUB_GROUP_TYPES(DEFINE_ALL_EQUAL)
 #define FROM_PARAMETERS(T) T x, uint id
 #define FROM_ARGUMENTS(OF) OF(x), id
 #define DEFINE_SHUFFLES(T, BITS_TYPE, BITS)                                                            \
-    COLLECTIVE T sub_group_broadcast(T x, uint id) { return sub_group_from(x, id); }                   \
+    COLLECTIVE T sub_group_broadcast(T x, uint id) { return sub_group_from_all(x, id); }               \
     DEFINE_FOR_VECTORS(sub_group_broadcast, T, FROM_PARAMETERS, FROM_ARGUMENTS)                        \
     COLLECTIVE T sub_group_non_uniform_broadcast(T x, uint id) { return sub_group_from(x, id); }       \
     DEFINE_FOR_VECTORS(sub_group_non_uniform_broadcast, T, FROM_PARAMETERS, FROM_ARGUMENTS)            \
@@ -84,7 +84,7 @@ HELPER uint4 as_bits(ulong bits) { return (uint4)((uint)bits, (uint)(bits >> 32)
 HELPER ulong bits_of(uint4 value) {
     return (((ulong)value.y << 32) | value.x) & lower_bits(sub_group_size_max());
 }
-COLLECTIVE uint4 sub_group_ballot(int predicate) { return as_bits(_polder_sub_group_ballot(predicate)); }
+COLLECTIVE uint4 sub_group_ballot(int predicate) { return as_bits(OF_ACTIVE(ballot)(predicate)); }
 COLLECTIVE int sub_group_inverse_ballot(uint4 value) {
     return (int)(bits_of(value) >> _polder_sub_group_lane()) & 1;
 }
@@ -112,31 +112,20 @@ BUILTIN uint4 get_sub_group_lt_mask(void) { return as_bits(lower_bits(_polder_su
 
 // Arithmetic
 
-#define DECLARE_COMBINATION(NAME, T)                                                                   \
-    T _polder_sub_group_reduce_##NAME##_##T(T x) TOGETHER;                                             \
-    T _polder_sub_group_inclusive_##NAME##_##T(T x) TOGETHER;                                          \
-    T _polder_sub_group_exclusive_##NAME##_##T(T x) TOGETHER;                                          \
-    T _polder_sub_group_clustered_##NAME##_##T(T x, uint size) TOGETHER;
 #define DEFINE_UNIFORM(NAME, T)                                                                        \
-    COLLECTIVE T sub_group_reduce_##NAME(T x) { return _polder_sub_group_reduce_##NAME##_##T(x); }     \
-    COLLECTIVE T sub_group_scan_inclusive_##NAME(T x) {                                                \
-        return _polder_sub_group_inclusive_##NAME##_##T(x);                                            \
-    }                                                                                                  \
-    COLLECTIVE T sub_group_scan_exclusive_##NAME(T x) {                                                \
-        return _polder_sub_group_exclusive_##NAME##_##T(x);                                            \
-    }
+    COLLECTIVE T sub_group_reduce_##NAME(T x) { return OF_ALL(reduce_##NAME##_##T)(x); }               \
+    COLLECTIVE T sub_group_scan_inclusive_##NAME(T x) { return OF_ALL(inclusive_##NAME##_##T)(x); }    \
+    COLLECTIVE T sub_group_scan_exclusive_##NAME(T x) { return OF_ALL(exclusive_##NAME##_##T)(x); }
 #define DEFINE_NON_UNIFORM(NAME, T)                                                                    \
-    COLLECTIVE T sub_group_non_uniform_reduce_##NAME(T x) {                                            \
-        return _polder_sub_group_reduce_##NAME##_##T(x);                                               \
-    }                                                                                                  \
+    COLLECTIVE T sub_group_non_uniform_reduce_##NAME(T x) { return OF_ACTIVE(reduce_##NAME##_##T)(x); } \
     COLLECTIVE T sub_group_non_uniform_scan_inclusive_##NAME(T x) {                                    \
-        return _polder_sub_group_inclusive_##NAME##_##T(x);                                            \
+        return OF_ACTIVE(inclusive_##NAME##_##T)(x);                                                   \
     }                                                                                                  \
     COLLECTIVE T sub_group_non_uniform_scan_exclusive_##NAME(T x) {                                    \
-        return _polder_sub_group_exclusive_##NAME##_##T(x);                                            \
+        return OF_ACTIVE(exclusive_##NAME##_##T)(x);                                                   \
     }                                                                                                  \
     COLLECTIVE T sub_group_clustered_reduce_##NAME(T x, uint size) {                                   \
-        return _polder_sub_group_clustered_##NAME##_##T(x, size);                                      \
+        return OF_ACTIVE(clustered_##NAME##_##T)(x, size);                                             \
     }
 #define DEFINE_NUMBERS(T)                                                                              \
     DECLARE_COMBINATION(add, T) DEFINE_UNIFORM(add, T) DEFINE_NON_UNIFORM(add, T)                      \
@@ -152,16 +141,16 @@ FOR_SUB_GROUP_INTEGERS(DEFINE_BITS)
 
 #define DEFINE_LOGICAL(NAME)                                                                           \
     COLLECTIVE int sub_group_non_uniform_reduce_logical_##NAME(int x) {                                \
-        return _polder_sub_group_reduce_##NAME##_int(x != 0) & 1;                                      \
+        return OF_ACTIVE(reduce_##NAME##_int)(x != 0) & 1;                                             \
     }                                                                                                  \
     COLLECTIVE int sub_group_non_uniform_scan_inclusive_logical_##NAME(int x) {                        \
-        return _polder_sub_group_inclusive_##NAME##_int(x != 0) & 1;                                   \
+        return OF_ACTIVE(inclusive_##NAME##_int)(x != 0) & 1;                                          \
     }                                                                                                  \
     COLLECTIVE int sub_group_non_uniform_scan_exclusive_logical_##NAME(int x) {                        \
-        return _polder_sub_group_exclusive_##NAME##_int(x != 0) & 1;                                   \
+        return OF_ACTIVE(exclusive_##NAME##_int)(x != 0) & 1;                                          \
     }                                                                                                  \
     COLLECTIVE int sub_group_clustered_reduce_logical_##NAME(int x, uint size) {                       \
-        return _polder_sub_group_clustered_##NAME##_int(x != 0, size) & 1;                             \
+        return OF_ACTIVE(clustered_##NAME##_int)(x != 0, size) & 1;                                    \
     }
 DEFINE_LOGICAL(and)
 DEFINE_LOGICAL(or)

@@ -30,16 +30,10 @@
 FOR_SUB_GROUP_TYPES(DEFINE_SHUFFLES)
 
 #define DEFINE_REDUCTION(NAME, T)                                                                      \
-    T _polder_sub_group_reduce_##NAME##_##T(T x) TOGETHER;                                             \
-    T _polder_sub_group_inclusive_##NAME##_##T(T x) TOGETHER;                                          \
-    T _polder_sub_group_exclusive_##NAME##_##T(T x) TOGETHER;                                          \
-    COLLECTIVE T intel_sub_group_reduce_##NAME(T x) { return _polder_sub_group_reduce_##NAME##_##T(x); } \
-    COLLECTIVE T intel_sub_group_scan_inclusive_##NAME(T x) {                                          \
-        return _polder_sub_group_inclusive_##NAME##_##T(x);                                            \
-    }                                                                                                  \
-    COLLECTIVE T intel_sub_group_scan_exclusive_##NAME(T x) {                                          \
-        return _polder_sub_group_exclusive_##NAME##_##T(x);                                            \
-    }
+    DECLARE_COMBINATION(NAME, T)                                                                       \
+    COLLECTIVE T intel_sub_group_reduce_##NAME(T x) { return OF_ALL(reduce_##NAME##_##T)(x); }         \
+    COLLECTIVE T intel_sub_group_scan_inclusive_##NAME(T x) { return OF_ALL(inclusive_##NAME##_##T)(x); } \
+    COLLECTIVE T intel_sub_group_scan_exclusive_##NAME(T x) { return OF_ALL(exclusive_##NAME##_##T)(x); }
 #define DEFINE_REDUCTIONS(T) DEFINE_REDUCTION(add, T) DEFINE_REDUCTION(min, T) DEFINE_REDUCTION(max, T)
 DEFINE_REDUCTIONS(char)
 DEFINE_REDUCTIONS(uchar)

@@ -12,6 +12,7 @@
 #include "module/unsupported_code.h"
 #include "module/verified.h"
 #include "print.h"
+#include "warps.h"
 
 #include <base/log.h>
 
@@ -63,6 +64,7 @@ public:
             flush_denormals(*module);
         POLDER_ASSIGN(entry,
                       make_kernel_entry(*module->getFunction(request_.kernel.name), request_.kernel, request_.groups));
+        replace_warp_functions(*module, request_.processor);
         place_fences(*module);
         POLDER_TRY(verified(*module, "making an entry for PTX"));
         optimize(*module, *machine_, request_.module.options());

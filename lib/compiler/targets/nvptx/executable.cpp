@@ -7,6 +7,7 @@
 #include "files/cache.h"
 #include "module/byte_stream.h"
 #include "module/kernel_parameters.h"
+#include "warps.h"
 
 #include <base/mutex.h>
 
@@ -23,8 +24,6 @@ auto fields_of(T& kernel) {
 }
 
 namespace {
-
-constexpr uint64_t warp_size = 32;
 
 Result<std::string> key_of(const PtxRequest& request) {
     POLDER_ASSIGN(builtins, Builtins::for_nvptx());
@@ -119,8 +118,13 @@ private:
 
 } // namespace
 
-std::shared_ptr<Executable> make_nvptx_executable(std::shared_ptr<const Module> module, const Target& target) {
-    return std::make_shared<NvptxExecutable>(std::move(module), target);
+Result<std::shared_ptr<Executable>> make_nvptx_executable(std::shared_ptr<const Module> module, const Target& target) {
+    for (const KernelInfo& kernel : module->kernels())
+        if (kernel.reqd_sub_group_size.value_or(warp_size) != warp_size)
+            return fail(Status::out_of_resources, "error: kernel '" + kernel.name + "' requires sub-groups of " +
+                                                      std::to_string(*kernel.reqd_sub_group_size) +
+                                                      " work-items; the device has " + std::to_string(warp_size));
+    return std::shared_ptr<Executable>(std::make_shared<NvptxExecutable>(std::move(module), target));
 }
 
 } // namespace polder::compiler

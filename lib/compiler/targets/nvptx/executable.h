@@ -5,7 +5,8 @@
 
 namespace polder::compiler {
 
-[[nodiscard]] std::shared_ptr<Executable> make_nvptx_executable(std::shared_ptr<const Module> module,
-                                                                const Target& target);
+// out_of_resources when a kernel requires sub-groups that are no warps.
+[[nodiscard]] Result<std::shared_ptr<Executable>> make_nvptx_executable(std::shared_ptr<const Module> module,
+                                                                        const Target& target);
 
 } // namespace polder::compiler

@@ -2,6 +2,7 @@
 #include "work_items.h"
 
 #include "machine/nvptx.h"
+#include "warps.h"
 
 #include <llvm/IR/IntrinsicsNVPTX.h>
 #include <polder/ptx_abi.h>
@@ -54,7 +55,6 @@ WorkItems::WorkItems(llvm::IRBuilder<>& builder, llvm::Value* arguments, const K
     Hidden hidden(builder, arguments, info.arguments_size);
     const bool is_whole = groups && groups->ends == WorkGroups::Ends::whole;
     const auto size = groups ? std::optional{groups->size} : info.reqd_work_group_size;
-    llvm::Value* is_in_range = builder.getTrue();
     for (unsigned d = 0; d < 3; ++d) {
         const bool is_single = size && (*size)[d] == 1;
         local_id_[d] = is_single ? builder.getInt64(0) : read_register(builder, thread_registers[d]);
@@ -65,22 +65,67 @@ WorkItems::WorkItems(llvm::IRBuilder<>& builder, llvm::Value* arguments, const K
         global_offset_[d] = hidden.load64(offsetof(Tail, global_offset), d);
         group_id_[d] = builder.CreateAdd(read_register(builder, block_registers[d]),
                                          hidden.load32(offsetof(Tail, group_offset), d), "", true, true);
-        llvm::Value* const before = builder.CreateMul(group_id_[d], whole_size_[d], "", true, true);
-        id_in_range_[d] = builder.CreateAdd(before, local_id_[d], "", true, true);
-        global_id_[d] = builder.CreateAdd(id_in_range_[d], global_offset_[d], "", true, true);
+        group_begin_[d] = builder.CreateMul(group_id_[d], whole_size_[d], "", true, true);
         local_size_[d] = whole_size_[d];
-        if (is_whole)
-            continue;
-        llvm::Value* const rest = builder.CreateSub(global_size_[d], before, "", true, true);
-        if (!is_single)
-            local_size_[d] = builder.CreateBinaryIntrinsic(llvm::Intrinsic::umin, whole_size_[d], rest);
-        is_in_range = builder.CreateAnd(is_in_range, builder.CreateICmpULT(id_in_range_[d], global_size_[d]));
+        if (!is_whole && !is_single)
+            local_size_[d] =
+                builder.CreateBinaryIntrinsic(llvm::Intrinsic::umin, whole_size_[d],
+                                              builder.CreateSub(global_size_[d], group_begin_[d], "", true, true));
     }
-    is_in_range_ = is_whole ? nullptr : is_in_range;
+    thread_ = builder.CreateTrunc(linear(builder, local_id_, whole_size_), builder.getInt32Ty());
+    lane_ = builder.CreateIntrinsic(llvm::Intrinsic::nvvm_read_ptx_sreg_laneid, {});
+    if (!is_whole && info.uses_sub_groups)
+        is_in_range_ = number_in_order(builder);
+    for (unsigned d = 0; d < 3; ++d) {
+        id_in_range_[d] = builder.CreateAdd(group_begin_[d], local_id_[d], "", true, true);
+        global_id_[d] = builder.CreateAdd(id_in_range_[d], global_offset_[d], "", true, true);
+    }
+    if (!is_whole && !info.uses_sub_groups)
+        is_in_range_ = is_below_global_size(builder);
     work_dim_ = hidden.load(builder.getInt32Ty(), offsetof(Tail, work_dim));
     llvm::Type* const global_pointer = llvm::PointerType::get(builder.getContext(), nvptx_global_space);
     program_variables_ = hidden.load(global_pointer, offsetof(Tail, program_variables));
     print_ring_ = hidden.load(global_pointer, offsetof(Tail, print_ring));
+}
+
+llvm::Value* WorkItems::is_below_global_size(llvm::IRBuilder<>& builder) const {
+    llvm::Value* is_in_range = builder.getTrue();
+    for (unsigned d = 0; d < 3; ++d)
+        is_in_range = builder.CreateAnd(is_in_range, builder.CreateICmpULT(id_in_range_[d], global_size_[d]));
+    return is_in_range;
+}
+
+llvm::Value* WorkItems::number_in_order(llvm::IRBuilder<>& builder) {
+    llvm::Value* is_smaller = builder.getFalse();
+    for (unsigned d = 0; d < 3; ++d)
+        is_smaller = builder.CreateOr(is_smaller, builder.CreateICmpNE(local_size_[d], whole_size_[d]));
+    llvm::BasicBlock* const before = builder.GetInsertBlock();
+    auto* const smaller = llvm::BasicBlock::Create(builder.getContext(), "smaller", before->getParent());
+    auto* const numbered = llvm::BasicBlock::Create(builder.getContext(), "numbered", before->getParent());
+    builder.CreateCondBr(is_smaller, smaller, numbered);
+
+    builder.SetInsertPoint(smaller);
+    Values id{};
+    llvm::Value* rest = thread_;
+    for (unsigned d = 0; d < 3; ++d) {
+        llvm::Value* const size = builder.CreateTrunc(local_size_[d], builder.getInt32Ty());
+        id[d] = builder.CreateZExt(builder.CreateURem(rest, size), builder.getInt64Ty());
+        rest = builder.CreateUDiv(rest, size);
+    }
+    // What is left after all dimensions counts whole work-groups.
+    llvm::Value* const is_first = builder.CreateIsNull(rest);
+    builder.CreateBr(numbered);
+
+    builder.SetInsertPoint(numbered);
+    const auto join = [&](llvm::Value* of_whole, llvm::Value* of_smaller) {
+        llvm::PHINode* const phi = builder.CreatePHI(of_whole->getType(), 2);
+        phi->addIncoming(of_whole, before);
+        phi->addIncoming(of_smaller, smaller);
+        return phi;
+    };
+    for (unsigned d = 0; d < 3; ++d)
+        local_id_[d] = join(local_id_[d], id[d]);
+    return join(builder.getTrue(), is_first);
 }
 
 llvm::Value* WorkItems::answer(llvm::IRBuilder<>& at, WorkItemFunction which, llvm::Value* dimension) const {
@@ -96,6 +141,9 @@ llvm::Value* WorkItems::answer(llvm::IRBuilder<>& at, WorkItemFunction which, ll
     case WorkItemFunction::global_offset: return select(at, global_offset_, dimension, 0);
     case WorkItemFunction::global_linear_id: return linear(at, id_in_range_, global_size_);
     case WorkItemFunction::local_linear_id: return linear(at, local_id_, local_size_);
+    case WorkItemFunction::sub_group_lane: return lane_;
+    case WorkItemFunction::sub_group_number: return at.CreateUDiv(thread_, at.getInt32(warp_size));
+    case WorkItemFunction::sub_group_width: return at.getInt32(warp_size);
     default: return nullptr;
     }
 }

@@ -33,9 +33,16 @@ private:
                                       uint64_t beyond) const;
     [[nodiscard]] llvm::Value* linear(llvm::IRBuilder<>& at, const Values& ids, const Values& sizes) const;
 
+    // Gives the work-items of a work-group that is smaller than others the first threads of its block, so that all sub-groups but the
+    // last are whole. Returns whether this thread is a work-item.
+    [[nodiscard]] llvm::Value* number_in_order(llvm::IRBuilder<>& builder);
+    [[nodiscard]] llvm::Value* is_below_global_size(llvm::IRBuilder<>& builder) const;
+
     Values local_id_{}, group_id_{}, whole_size_{}, local_size_{}, num_groups_{}, global_size_{}, global_offset_{};
-    Values id_in_range_{}, global_id_{};
+    Values group_begin_{}, id_in_range_{}, global_id_{};
     llvm::Value* work_dim_ = nullptr;
+    llvm::Value* thread_ = nullptr;  // within the block, in the order in which threads make warps
+    llvm::Value* lane_ = nullptr;
     llvm::Value* program_variables_ = nullptr;
     llvm::Value* print_ring_ = nullptr;
     llvm::Value* is_in_range_ = nullptr;

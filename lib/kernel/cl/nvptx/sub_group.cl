@@ -1,21 +1,11 @@
-// The sub-group functions of cl_khr_subgroups on GPUs: a sub-group is the whole work-group, so that each is its
-// work-group function by another name.
-#include "../fold.h"
+// Sub-group functions on GPUs: a sub-group is a warp.
+#define POLDER_WARPS
+#include "../sub_group.cl"
 
-DEFINE_SCOPE(sub_group)
-
-#define DEFINE_SUB_GROUP_BROADCAST(T)                                                                  \
-    COLLECTIVE T sub_group_broadcast(T x, uint id) {                                                   \
-        return sub_group_broadcast_from(x, get_local_linear_id() == id);                               \
-    }
-FOR_COLLECTIVE_TYPES(DEFINE_SUB_GROUP_BROADCAST)
-DEFINE_SUB_GROUP_BROADCAST(half)
-
-BUILTIN uint get_sub_group_size(void) { return (uint)polder_linear_local_size(); }
-BUILTIN uint get_max_sub_group_size(void) {
-    return (uint)(get_enqueued_local_size(0) * get_enqueued_local_size(1) * get_enqueued_local_size(2));
+// The instruction orders the accesses of the work-items that execute it together.
+COLLECTIVE void sub_group_barrier(cl_mem_fence_flags flags) { _polder_warp_sync(warp_members()); }
+COLLECTIVE void sub_group_barrier(cl_mem_fence_flags flags, memory_scope scope) {
+    if (scope == memory_scope_device || scope == memory_scope_all_svm_devices)
+        __scoped_atomic_thread_fence(__ATOMIC_SEQ_CST, __MEMORY_SCOPE_DEVICE);
+    _polder_warp_sync(warp_members());
 }
-BUILTIN uint get_num_sub_groups(void) { return 1; }
-BUILTIN uint get_enqueued_num_sub_groups(void) { return 1; }
-BUILTIN uint get_sub_group_id(void) { return 0; }
-BUILTIN uint get_sub_group_local_id(void) { return (uint)get_local_linear_id(); }

@@ -2,11 +2,6 @@
 // (lib/compiler/targets/nvptx/fences.h).
 #include "../common.h"
 
-COLLECTIVE void sub_group_barrier(cl_mem_fence_flags flags) { work_group_barrier(flags); }
-COLLECTIVE void sub_group_barrier(cl_mem_fence_flags flags, memory_scope scope) {
-    work_group_barrier(flags, scope);
-}
-
 #define FENCE(SCOPE)                                                                                   \
     switch (order) {                                                                                   \
     case memory_order_relaxed: return;                                                                 \

@@ -1,0 +1,199 @@
+// A processor and a GPU in one context, over the tests' own libcuda (tests/driver/fake_cuda): programs
+// become PTX, whose kernels it finds by name and executes as functions of this file.
+#include "support/command_buffer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <dlfcn.h>
+#include <fake_cuda.h>
+#include <string>
+
+namespace polder::test {
+namespace {
+
+template <class Function>
+Function of_library(const char* name) {
+    void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    void* const found = library ? dlsym(library, name) : nullptr;
+    EXPECT_NE(found, nullptr) << name << ": the real library?";
+    return reinterpret_cast<Function>(found);
+}
+
+// body(arguments, global id) for each work-item of a group of one dimension.
+template <class Arguments, class Body>
+void each_item(const std::byte* bytes, const LaunchContext* launch, const uint64_t* group, Body body) {
+    Arguments arguments;
+    std::memcpy(&arguments, bytes, sizeof arguments);
+    const uint64_t begin = group[0] * launch->local_size[0];
+    const uint64_t end = std::min(begin + launch->local_size[0], launch->global_size[0]);
+    for (uint64_t i = begin; i < end; ++i)
+        body(arguments, i + launch->global_offset[0]);
+}
+
+struct Add {
+    cl_uint* data;
+    cl_uint value;
+    static void run(const std::byte* bytes, const LaunchContext* launch, const uint64_t* group, std::byte*,
+                    std::byte*) {
+        each_item<Add>(bytes, launch, group, [](const Add& of, uint64_t i) { of.data[i] += of.value; });
+    }
+};
+struct Twice {
+    const cl_uint* from;
+    cl_uint* to;
+    static void run(const std::byte* bytes, const LaunchContext* launch, const uint64_t* group, std::byte*,
+                    std::byte*) {
+        each_item<Twice>(bytes, launch, group, [](const Twice& of, uint64_t i) { of.to[i] = 2 * of.from[i]; });
+    }
+};
+
+class FakeCuda : public CommandBuffers {
+protected:
+    void SetUp() override {
+        const auto register_kernel = of_library<fake_cuda::RegisterKernel>("fake_cuda_register_kernel");
+        ASSERT_NE(register_kernel, nullptr);
+        const fake_cuda::Kernel add{Add::run, 0, 0}, twice{Twice::run, 0, 0};
+        register_kernel("add", &add);
+        register_kernel("twice", &twice);
+        CommandBuffers::SetUp();
+        ASSERT_EQ(devices.size(), 2u);
+        gpu = devices[1];
+        on_gpu = make_queue(gpu);
+    }
+    template <class T>
+    T of_gpu(cl_device_info name) {
+        T value{};
+        EXPECT_EQ(clGetDeviceInfo(gpu, name, sizeof value, &value, nullptr), CL_SUCCESS);
+        return value;
+    }
+    std::string text_of_gpu(cl_device_info name) {
+        std::string text(8192, '\0');
+        size_t size = 0;
+        EXPECT_EQ(clGetDeviceInfo(gpu, name, text.size(), text.data(), &size), CL_SUCCESS);
+        text.resize(size - 1);
+        return text;
+    }
+    cl_device_id gpu = nullptr;
+    OwnedQueue on_gpu;
+};
+
+TEST_F(FakeCuda, CommandBuffers_AreRecordedAndReplayedBesideTheProcessorsOwn) {
+    const cl_uint seven = 7;
+    std::vector<OwnedQueue> queues;
+    std::vector<OwnedCommandBuffer> buffers;
+    OwnedKernel add = with("add", a, 5), twice = with("twice", a, b);
+    for (const cl_device_id device : devices) {
+        queues.push_back(make_queue(device));
+        buffers.push_back(make(queues.back(), CL_COMMAND_BUFFER_SIMULTANEOUS_USE_KHR));
+        cl_command_buffer_khr buffer = buffers.back();
+        ASSERT_EQ(record(buffer, add), CL_SUCCESS);
+        ASSERT_EQ(functions().Barrier(buffer, nullptr, nullptr, 0, nullptr, nullptr, nullptr), CL_SUCCESS);
+        ASSERT_EQ(record(buffer, twice), CL_SUCCESS);
+        ASSERT_EQ(
+            functions().Copy(buffer, nullptr, nullptr, b, a, 0, bytes / 2, bytes / 2, 0, nullptr, nullptr, nullptr),
+            CL_SUCCESS);
+        ASSERT_EQ(functions().Fill(buffer, nullptr, nullptr, b, &seven, sizeof seven, 0, sizeof seven, 0, nullptr,
+                                   nullptr, nullptr),
+                  CL_SUCCESS);
+        ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
+    }
+    cl_uint low = 1, high = 1;
+    for (int round = 0; round < 3; ++round)
+        for (const OwnedCommandBuffer& buffer : buffers) {
+            OwnedEvent done;
+            ASSERT_EQ(enqueue(buffer, done.out()), CL_SUCCESS);
+            ASSERT_EQ(clWaitForEvents(1, done.in()), CL_SUCCESS);
+            low += 5;
+            high = 2 * low;
+            std::vector<cl_uint> expected(count, low);
+            std::fill(expected.begin() + count / 2, expected.end(), high);
+            EXPECT_EQ(read<cl_uint>(a, count, queues[0]), expected);
+            EXPECT_EQ(read<cl_uint>(b, 1, queues[0])[0], seven);
+        }
+}
+
+TEST_F(FakeCuda, ACommandBuffer_ThatIsUpdated_ExecutesTheNewArguments) {
+    OwnedKernel add = with("add", a, 5);
+    OwnedCommandBuffer buffer = make(on_gpu, CL_COMMAND_BUFFER_MUTABLE_KHR);
+    cl_mutable_command_khr command = nullptr;
+    ASSERT_EQ(record(buffer, add, count, &command), CL_SUCCESS);
+    ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
+    ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
+    const cl_uint hundred = 100;
+    const cl_mutable_dispatch_arg_khr argument{1, sizeof hundred, &hundred};
+    DispatchConfig config;
+    config.command = command;
+    config.num_args = 1;
+    config.arg_list = &argument;
+    ASSERT_EQ(update(buffer, config), CL_SUCCESS);
+    ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
+    EXPECT_EQ(read<cl_uint>(a, count, on_gpu), std::vector<cl_uint>(count, 106));
+}
+
+// The device has no shared virtual memory, which these commands need.
+TEST_F(FakeCuda, CommandsOnSharedVirtualMemory_AreRefused) {
+    cl_uint host[2] = {};
+    OwnedCommandBuffer buffer = make(on_gpu);
+    EXPECT_EQ(
+        functions().SvmCopy(buffer, nullptr, nullptr, host, host + 1, sizeof host[0], 0, nullptr, nullptr, nullptr),
+        CL_INVALID_OPERATION);
+    EXPECT_EQ(functions().SvmFill(buffer, nullptr, nullptr, host, host + 1, sizeof host[0], sizeof host[0], 0, nullptr,
+                                  nullptr, nullptr),
+              CL_INVALID_OPERATION);
+}
+
+TEST_F(FakeCuda, TheGpu_IsADeviceOfOpenCL31WithSubGroupsOf32) {
+    EXPECT_EQ(of_gpu<cl_version>(CL_DEVICE_NUMERIC_VERSION), CL_MAKE_VERSION(3, 1, 0));
+    EXPECT_EQ(text_of_gpu(CL_DEVICE_VERSION).rfind("OpenCL 3.1 ", 0), 0u);
+    constexpr cl_device_info sub_group_sizes = 0x4108;  // CL_DEVICE_SUB_GROUP_SIZES_INTEL
+    EXPECT_EQ(of_gpu<size_t>(sub_group_sizes), 32u);
+    EXPECT_EQ(of_gpu<cl_uint>(CL_DEVICE_MAX_NUM_SUB_GROUPS), of_gpu<size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE) / 32);
+    EXPECT_EQ(of_gpu<cl_bool>(CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS), CL_TRUE);
+    std::string host(8192, '\0');
+    ASSERT_EQ(clGetDeviceInfo(devices[0], CL_DEVICE_EXTENSIONS, host.size(), host.data(), nullptr), CL_SUCCESS);
+    const std::string has = " " + text_of_gpu(CL_DEVICE_EXTENSIONS) + " ";
+    size_t found = 0;
+    for (size_t at = host.find("subgroup"); at != std::string::npos; at = host.find("subgroup", at + 1)) {
+        const size_t begin = host.rfind(' ', at) + 1;
+        const std::string name = host.substr(begin, host.find_first_of(std::string(" \0", 2), at) - begin);
+        EXPECT_NE(has.find(" " + name + " "), std::string::npos) << name;
+        ++found;
+    }
+    EXPECT_GE(found, 13u);
+    EXPECT_NE(has.find(" cl_khr_subgroups "), std::string::npos);
+}
+
+TEST_F(FakeCuda, SubGroupsOfAKernel_AreWarps) {
+    OwnedKernel kernel = make_kernel(program, "add");
+    const auto ask = [&](cl_kernel_sub_group_info name, std::vector<size_t> input) {
+        size_t value = 0;
+        EXPECT_EQ(clGetKernelSubGroupInfo(kernel, gpu, name, input.size() * sizeof(size_t), input.data(), sizeof value,
+                                          &value, nullptr),
+                  CL_SUCCESS);
+        return value;
+    };
+    EXPECT_EQ(ask(CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, {100, 2}), 32u);
+    EXPECT_EQ(ask(CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, {5, 2}), 10u);
+    EXPECT_EQ(ask(CL_KERNEL_SUB_GROUP_COUNT_FOR_NDRANGE, {100, 2}), 7u);
+    EXPECT_EQ(ask(CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, {4}), 128u);
+    EXPECT_EQ(ask(CL_KERNEL_MAX_NUM_SUB_GROUPS, {}), 32u);
+}
+
+TEST_F(FakeCuda, ARequiredSubGroupSize_IsThatOfAWarp) {
+    for (const unsigned size : {32u, 16u}) {
+        const std::string source = "kernel __attribute__((intel_reqd_sub_group_size(" + std::to_string(size) +
+                                   "))) void add(global uint* a, uint v) { a[get_global_id(0)] += v; }";
+        const char* text = source.c_str();
+        OwnedProgram made = clCreateProgramWithSource(context, 1, &text, nullptr, nullptr);
+        ASSERT_TRUE(made);
+        EXPECT_EQ(clBuildProgram(made, 1, &devices[0], "", nullptr, nullptr), CL_SUCCESS);
+        EXPECT_EQ(clBuildProgram(made, 1, &gpu, "", nullptr, nullptr),
+                  size == 32 ? CL_SUCCESS : CL_BUILD_PROGRAM_FAILURE);
+        char log[1024] = {};
+        EXPECT_EQ(clGetProgramBuildInfo(made, gpu, CL_PROGRAM_BUILD_LOG, sizeof log, log, nullptr), CL_SUCCESS);
+        EXPECT_EQ(std::strstr(log, "requires sub-groups of 16") != nullptr, size == 16) << log;
+    }
+}
+
+}  // namespace
+}  // namespace polder::test
