@@ -22,6 +22,7 @@ using Stream = struct StreamOfCuda*;
 using Event = struct EventOfCuda*;
 using Module = struct ModuleOfCuda*;
 using Function = struct FunctionOfCuda*;
+using Link = struct LinkOfCuda*;
 using MemoryHandle = unsigned long long;
 
 enum Code : int {
@@ -54,6 +55,7 @@ enum FunctionAttribute : int {
     function_max_dynamic_shared_bytes = 8,
 };
 enum JitOption : int { jit_error_log_buffer = 5, jit_error_log_buffer_bytes = 6 };
+enum JitInput : int { jit_input_ptx = 1 };
 
 inline constexpr unsigned stream_non_blocking = 1;
 inline constexpr unsigned event_default = 0;
@@ -149,6 +151,10 @@ struct Copy3D {
     X(fill_32, "cuMemsetD32Async", (DevicePointer, unsigned, size_t, Stream))                                          \
     X(module_load, "cuModuleLoadDataEx", (Module*, const void*, unsigned, JitOption*, void**))                         \
     X(module_unload, "cuModuleUnload", (Module))                                                                       \
+    X(link_create, "cuLinkCreate_v2", (unsigned, JitOption*, void**, Link*))                                           \
+    X(link_add, "cuLinkAddData_v2", (Link, JitInput, void*, size_t, const char*, unsigned, JitOption*, void**))        \
+    X(link_complete, "cuLinkComplete", (Link, void**, size_t*))                                                        \
+    X(link_destroy, "cuLinkDestroy", (Link))                                                                           \
     X(module_function, "cuModuleGetFunction", (Function*, Module, const char*))                                        \
     X(function_attribute, "cuFuncGetAttribute", (int*, FunctionAttribute, Function))                                   \
     X(function_set_attribute, "cuFuncSetAttribute", (Function, FunctionAttribute, int))                                \

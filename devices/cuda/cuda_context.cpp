@@ -10,6 +10,7 @@ Result<GpuFacts> facts_of(const CudaApi& api, Device device) {
     char name[256] = {};
     POLDER_CUDA_TRY(api, device_name(name, sizeof name - 1, device), "cuDeviceGetName");
     facts.name = name;
+    POLDER_CUDA_TRY(api, driver_version(&facts.driver_version), "cuDriverGetVersion");
     Code failed = code_success;
     const auto ask = [&](int attribute) {
         int value = 0;

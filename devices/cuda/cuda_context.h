@@ -13,6 +13,7 @@ namespace polder::cuda {
 
 struct GpuFacts {
     std::string name;
+    int driver_version = 0;
     int compute_major = 0;
     int compute_minor = 0;
     uint32_t multiprocessors = 0;

@@ -12,8 +12,7 @@ constexpr uint32_t nvidia_vendor_id = 0x10de;
 
 driver::DeviceInfo info_of(const CudaContext& context, SpaceId space) {
     const GpuFacts& gpu = context.facts;
-    int version = 0;
-    context.api.driver_version(&version);
+    const int version = gpu.driver_version;
     driver::DeviceInfo info;
     info.name = gpu.name;
     info.vendor = "NVIDIA Corporation";

@@ -1,25 +1,88 @@
-// Loading: CUDA compiles the PTX of a program once; later kernels of the program find the module by its text. Launching: the hidden
+// Loading: CUDA compiles the PTX of a program once and the machine code is kept on disk; later kernels of the program find the module by its
+// text. Launching: the hidden
 // arguments are appended to the packed ones, and the range is divided into grids within CUDA's limits.
+#include <base/code_cache.h>
+
 #include <algorithm>
 #include <cstring>
 #include <cuda/cuda_kernel.h>
 
 namespace polder::cuda {
 
+namespace {
+
+// What CUDA's compiler says about code that it refuses.
+class JitLog {
+public:
+    static constexpr unsigned count = 2;
+    JitOption* options() { return options_; }
+    void** values() { return values_; }
+    [[nodiscard]] Error error(const CudaApi& api, Code code) const {
+        const std::string said = text_.c_str();
+        return Error{Status::out_of_resources,
+                     "CUDA refuses the code: " + api.name_of(code) + (said.empty() ? "" : "\n" + said)};
+    }
+
+private:
+    std::string text_ = std::string(4096, '\0');
+    JitOption options_[count] = {jit_error_log_buffer, jit_error_log_buffer_bytes};
+    void* values_[count] = {text_.data(), reinterpret_cast<void*>(static_cast<uintptr_t>(text_.size()))};
+};
+
+// Machine code for the context's GPU.
+Result<std::string> compiled(const CudaApi& api, std::string& ptx) {
+    JitLog log;
+    Link link = nullptr;
+    POLDER_CUDA_TRY(api, link_create(JitLog::count, log.options(), log.values(), &link), "cuLinkCreate");
+    void* code = nullptr;
+    size_t size = 0;
+    // PTX is text that ends with a null, which counts.
+    Code result = api.link_add(link, jit_input_ptx, ptx.data(), ptx.size() + 1, "kernel", 0, nullptr, nullptr);
+    if (result == code_success)
+        result = api.link_complete(link, &code, &size);
+    // The code belongs to the link.
+    Result<std::string> made = fail(Status::out_of_resources);
+    if (result == code_success)
+        made = std::string(static_cast<const char*>(code), size);
+    else
+        made = fail(log.error(api, result));
+    api.link_destroy(link);
+    return made;
+}
+
+Result<Module> module_of(const CudaApi& api, const std::string& code) {
+    JitLog log;
+    Module module = nullptr;
+    if (const Code result = api.module_load(&module, code.c_str(), JitLog::count, log.options(), log.values()))
+        return fail(log.error(api, result));
+    return module;
+}
+
+// CUDA compiles PTX in each process. Machine code that was kept is checked by loading it: another GPU's, and what CUDA does not load
+// any more, is compiled again.
+Result<Module> module_of_ptx(const CudaContext& context, std::string& ptx) {
+    CodeCache* const cache = CodeCache::installed();
+    if (!cache)
+        return module_of(context.api, ptx);
+    const std::string processor =
+        "sm_" + std::to_string(context.facts.compute_major) + std::to_string(context.facts.compute_minor);
+    const std::string version = "CUDA driver " + std::to_string(context.facts.driver_version);
+    const std::string_view parts[] = {"cubin", processor, version, ptx};
+    if (const std::optional<std::string> kept = cache->load(parts))
+        if (Result<Module> module = module_of(context.api, *kept))
+            return module;
+    POLDER_ASSIGN(code, compiled(context.api, ptx));
+    cache->store(parts, code);
+    return module_of(context.api, code);
+}
+
+}  // namespace
+
 Result<std::shared_ptr<LoadedModule>> LoadedModule::load(CudaContext& context, std::string_view code) {
     const CudaContext::Current current(context);
-    // PTX is text that ends with a null; a cubin ignores what follows it.
-    const std::string text(code);
-    std::string log(4096, '\0');
-    JitOption options[] = {jit_error_log_buffer, jit_error_log_buffer_bytes};
-    void* values[] = {log.data(), reinterpret_cast<void*>(static_cast<uintptr_t>(log.size()))};
-    Module handle = nullptr;
-    const Code code_of_load = context.api.module_load(&handle, text.c_str(), 2, options, values);
-    if (code_of_load == code_success)
-        return std::shared_ptr<LoadedModule>(new LoadedModule(context, handle));
-    log.resize(std::strlen(log.c_str()));
-    return fail(Status::out_of_resources,
-                "CUDA refuses the code: " + context.api.name_of(code_of_load) + (log.empty() ? "" : "\n" + log));
+    std::string text(code);
+    POLDER_ASSIGN(handle, module_of_ptx(context, text));
+    return std::shared_ptr<LoadedModule>(new LoadedModule(context, handle));
 }
 
 LoadedModule::~LoadedModule() {
@@ -70,7 +133,7 @@ Result<std::unique_ptr<driver::LoadedKernel>> CudaKernel::load(CudaContext& cont
     return std::unique_ptr<driver::LoadedKernel>(new CudaKernel(context, std::move(module), function, code, limits));
 }
 
-std::vector<std::byte> CudaKernel::parameter_of(const driver::LaunchOperation& operation) const {
+CudaKernel::Parameter CudaKernel::parameter_of(const driver::LaunchOperation& operation) const {
     PtxHiddenArguments hidden{};
     hidden.work_dim = operation.work_dim;
     hidden.program_variables = operation.program_variables.value;
@@ -82,21 +145,22 @@ std::vector<std::byte> CudaKernel::parameter_of(const driver::LaunchOperation& o
         hidden.num_groups[d] =
             static_cast<uint32_t>((hidden.global_size[d] + hidden.local_size[d] - 1) / hidden.local_size[d]);
     }
-    std::vector<std::byte> parameter(ptx_parameter_bytes(arguments_size_));
-    const size_t given = std::min<size_t>(operation.arguments.size(), arguments_size_);
-    if (given != 0)
-        std::memcpy(parameter.data(), operation.arguments.data(), given);
-    std::memcpy(parameter.data() + ptx_hidden_offset(arguments_size_), &hidden, sizeof hidden);
+    Parameter parameter;
+    parameter.reserve(ptx_parameter_bytes(arguments_size_));
+    parameter.append(operation.arguments.first(std::min<size_t>(operation.arguments.size(), arguments_size_)));
+    while (parameter.size() < ptx_hidden_offset(arguments_size_))
+        parameter.push_back(std::byte{0});
+    parameter.append(std::as_bytes(std::span(&hidden, 1)));
     return parameter;
 }
 
-void CudaKernel::set_print_ring(std::vector<std::byte>& parameter, DevicePointer ring) const {
+void CudaKernel::set_print_ring(Parameter& parameter, DevicePointer ring) const {
     const uint64_t address = ring;
     std::memcpy(parameter.data() + ptx_hidden_offset(arguments_size_) + offsetof(PtxHiddenArguments, print_ring),
                 &address, sizeof address);
 }
 
-Code CudaKernel::launch(Stream stream, std::vector<std::byte>& parameter, uint64_t dynamic_bytes) const {
+Code CudaKernel::launch(Stream stream, Parameter& parameter, uint64_t dynamic_bytes) const {
     std::byte* const place = parameter.data() + ptx_hidden_offset(arguments_size_);
     PtxHiddenArguments hidden;
     std::memcpy(&hidden, place, sizeof hidden);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <base/mutex.h>
+#include <base/small_vector.h>
 
 #include <cuda/cuda_context.h>
 #include <map>
@@ -44,14 +45,16 @@ public:
                                                                             const driver::TargetCode& code);
 
     [[nodiscard]] driver::PrintRing print() const { return print_; }
-    // The kernel's whole parameter: arguments and what follows them, without a printf ring.
-    [[nodiscard]] std::vector<std::byte> parameter_of(const driver::LaunchOperation& operation) const;
-    void set_print_ring(std::vector<std::byte>& parameter, DevicePointer ring) const;
+    // The kernel's whole parameter: arguments and what follows them. Few kernels need memory from the heap for it.
+    using Parameter = SmallVector<std::byte, 256>;
+    // Without a printf ring.
+    [[nodiscard]] Parameter parameter_of(const driver::LaunchOperation& operation) const;
+    void set_print_ring(Parameter& parameter, DevicePointer ring) const;
     [[nodiscard]] uint64_t dynamic_bytes_of(const driver::LaunchOperation& operation) const {
         return dynamic_local_bytes_ + operation.local_argument_bytes;
     }
     // Launches all work-groups: several grids where the range exceeds the GPU's limits.
-    [[nodiscard]] Code launch(Stream stream, std::vector<std::byte>& parameter, uint64_t dynamic_bytes) const;
+    [[nodiscard]] Code launch(Stream stream, Parameter& parameter, uint64_t dynamic_bytes) const;
 
 private:
     CudaKernel(CudaContext& context, std::shared_ptr<LoadedModule> module, Function function,

@@ -16,7 +16,7 @@ struct FillWork {
 };
 struct LaunchWork {
     const CudaKernel* kernel;
-    std::vector<std::byte> parameter;
+    CudaKernel::Parameter parameter;
     uint64_t dynamic_bytes;
 };
 struct PeerCopyWork {
@@ -27,9 +27,9 @@ struct PeerCopyWork {
 
 struct Operation {
     uint64_t value = 0;
-    std::vector<driver::Timepoint> waits;  // complete on the host before the operation is pushed
-    std::vector<Event> events;             // complete on the GPU before the operation executes
-    std::vector<uint64_t> own_waits;       // of the same queue: must have succeeded
+    SmallVector<driver::Timepoint, 2> waits{};  // complete on the host before the operation is pushed
+    SmallVector<Event, 4> events{};  // complete on the GPU before the operation executes
+    SmallVector<uint64_t, 4> own_waits{};  // of the same queue: must have succeeded
     bool has_failed_wait = false;
     driver::OperationTimes* times = nullptr;
     std::variant<MarkerWork, driver::CopyOperation, FillWork, LaunchWork, PeerCopyWork, driver::HostOperation> work;

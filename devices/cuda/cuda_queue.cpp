@@ -108,12 +108,16 @@ void CudaQueue::forget_threads() {
 driver::Timepoint CudaQueue::submit(Operation&& operation, const driver::Submission& submission) {
     operation.times = submission.times;
     bool waits_for_host = false;
+    // Once for all calls below; not in the child of a fork.
+    std::optional<CudaContext::Current> current;
+    if (!context_.is_lost())
+        current.emplace(context_);
     for (const driver::Timepoint wait : submission.waits) {
         if (!wait.queue)
             continue;
         if (wait.queue == this) {
             operation.own_waits.push_back(wait.value);
-        } else if (!wait.is_complete() && !order_after(wait, operation.events)) {
+        } else if (!wait.is_complete() && !order_after(wait, operation)) {
             operation.waits.push_back(wait);
             waits_for_host = true;
         } else if (wait.queue->status(wait.value) != Status::success) {
@@ -129,19 +133,18 @@ driver::Timepoint CudaQueue::submit(Operation&& operation, const driver::Submiss
         pending_.push_back(std::move(operation));
         return {this, submitted_};
     } else {
-        const CudaContext::Current current(context_);
         push(operation);
     }
     return {this, submitted_};
 }
 
 // True when an event orders this queue's stream after `wait`.
-bool CudaQueue::order_after(driver::Timepoint wait, std::vector<Event>& events) {
+bool CudaQueue::order_after(driver::Timepoint wait, Operation& operation) {
     if (typeid(*wait.queue) != typeid(CudaQueue))
         return false;
     const std::optional<Event> event = static_cast<CudaQueue*>(wait.queue)->event_after(wait.value);
     if (event && *event)
-        events.push_back(*event);
+        operation.events.push_back(*event);
     return event.has_value();
 }
 

@@ -73,7 +73,7 @@ private:
     // For other queues: an event after which the operation has executed; null when it has already, nothing when the
     // operation is pending.
     [[nodiscard]] std::optional<Event> event_after(uint64_t value);
-    [[nodiscard]] static bool order_after(driver::Timepoint wait, std::vector<Event>& events);
+    [[nodiscard]] static bool order_after(driver::Timepoint wait, Operation& operation);
     [[nodiscard]] bool may_execute(const Operation& operation) POLDER_REQUIRES(mutex_);
 
     // Pushing.

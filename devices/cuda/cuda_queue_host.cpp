@@ -103,7 +103,7 @@ void CudaQueue::pump_one() {
 void CudaQueue::execute_pending(Operation& operation) {
     const bool is_for_host = needs_host(operation);
     for (const driver::Timepoint wait : operation.waits)
-        if (!wait.is_complete() && (is_for_host || !order_after(wait, operation.events))) {
+        if (!wait.is_complete() && (is_for_host || !order_after(wait, operation))) {
             wait.queue->flush();
             wait.queue->wait(wait.value);
         }

@@ -4,12 +4,14 @@
 #include "conformance.h"
 #include "kernels.h"
 
+#include <base/code_cache.h>
 #include <devices/drivers.h>
 
 #include <array>
 #include <cstdlib>
 #include <fake_kernels.h>
 #include <malloc.h>
+#include <map>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,6 +70,99 @@ TEST_F(CudaDriver, CodeThatCudaRefusesFailsWithItsLog) {
     ASSERT_FALSE(refused.has_value());
     EXPECT_NE(refused.error().detail().find("ptxas error: no entry"), std::string_view::npos);
     EXPECT_NE(refused.error().detail().find("CUDA_ERROR_INVALID_PTX"), std::string_view::npos);
+}
+
+class MemoryCache final : public CodeCache {
+public:
+    MemoryCache() { install(this); }
+    MemoryCache(const MemoryCache&) = delete;
+    MemoryCache& operator=(const MemoryCache&) = delete;
+    ~MemoryCache() override { install(nullptr); }
+    std::optional<std::string> load(Parts parts) override {
+        const auto found = entries.find({parts.begin(), parts.end()});
+        return found == entries.end() ? std::nullopt : std::optional(found->second);
+    }
+    void store(Parts parts, std::string_view bytes) override { entries[{parts.begin(), parts.end()}] = bytes; }
+
+    std::map<std::vector<std::string>, std::string> entries;
+};
+
+class CudaCodeCache : public CudaDriver {
+protected:
+    // Loads the same kernel again and executes it; returns how often CUDA has compiled it.
+    uint64_t compilations() {
+        const uint64_t before = calls_("cuLinkComplete");
+        const auto kernel = device_->load(code_);
+        EXPECT_TRUE(kernel.has_value());
+        if (kernel) {
+            const DeviceBytes memory(*device_, 4096);
+            const auto queue = make_queue();
+            const CountVisits arguments{memory.at().value};
+            const std::array<std::byte, 1> zero{};
+            static_cast<void>(queue->fill({memory.at(), 4096, zero}, {}));
+            static_cast<void>(queue->launch(launch_of(**kernel, arguments), {}));
+            Bytes seen(4);
+            const Timepoint done = download(*queue, seen, memory.at());
+            queue->wait(done.value);
+            EXPECT_EQ(queue->status(done.value), Status::success);
+            EXPECT_EQ(seen[0], std::byte{1});
+        }
+        return calls_("cuLinkComplete") - before;
+    }
+    void reopen() {
+        device_.reset();
+        auto opened = driver_->open(0, SpaceId{1}, "");
+        ASSERT_TRUE(opened.has_value());
+        device_ = std::move(*opened);
+    }
+    const driver::TargetCode code_ = fake_cuda::code_of({.function = CountVisits::run});
+    MemoryCache cache_;
+};
+
+TEST_F(CudaCodeCache, MachineCodeIsKept) {
+    EXPECT_EQ(compilations(), 1u);
+    ASSERT_EQ(cache_.entries.size(), 1u);
+    EXPECT_EQ(compilations(), 0u);
+    reopen();
+    EXPECT_EQ(compilations(), 0u);
+    EXPECT_EQ(cache_.entries.size(), 1u);
+}
+
+TEST_F(CudaCodeCache, DamagedMachineCodeIsCompiledAgainAndReplaced) {
+    EXPECT_EQ(compilations(), 1u);
+    ASSERT_EQ(cache_.entries.size(), 1u);
+    std::string& kept = cache_.entries.begin()->second;
+    const std::string whole = kept;
+    kept.back() ^= 1;
+    EXPECT_EQ(compilations(), 1u);
+    EXPECT_EQ(kept, whole);
+    EXPECT_EQ(compilations(), 0u);
+}
+
+TEST_F(CudaCodeCache, AnotherVersionOfTheDriverHasMachineCodeOfItsOwn) {
+    EXPECT_EQ(compilations(), 1u);
+    const auto set_version = fake_cuda::find<fake_cuda::SetVersion>("fake_cuda_set_version");
+    set_version(12050);
+    reopen();
+    EXPECT_EQ(compilations(), 1u);
+    EXPECT_EQ(cache_.entries.size(), 2u);
+    set_version(12040);
+    reopen();
+    EXPECT_EQ(compilations(), 0u);
+}
+
+TEST_F(CudaCodeCache, RefusedCodeIsNotKept) {
+    driver::TargetCode code;
+    code.code = "nonsense";
+    code.entry = "kernel";
+    const auto refused = device_->load(code);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_NE(refused.error().detail().find("ptxas error: no entry"), std::string_view::npos);
+    EXPECT_TRUE(cache_.entries.empty());
+    fail_next_("cuLinkComplete", 2);
+    EXPECT_FALSE(device_->load(code_).has_value());
+    EXPECT_TRUE(cache_.entries.empty());
+    EXPECT_EQ(compilations(), 1u);
 }
 
 TEST_F(CudaDriver, AChainOfFailedOperationsNeedsNoMemoryForEach) {

@@ -1,5 +1,5 @@
 // The functions of the fake libcuda. Each has the signature that the table of devices/cuda/cuda_api.h gives it.
-#include "fake_state.h"
+#include "fake_entry.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,45 +8,11 @@
 #include <vector>
 
 using namespace polder::cuda;
-using polder::cuda::fake::current;
-using polder::cuda::fake::state;
-
-#define EXPORT extern "C" __attribute__((visibility("default")))
-// Counts the call, and returns the failure that a test asked for, or the loss of the current context.
-#define ENTER(name)                                                                                                    \
-    do {                                                                                                               \
-        if (const int injected = enter(name))                                                                          \
-            return static_cast<Code>(injected);                                                                        \
-    } while (false)
-#define NEEDS_CONTEXT()                                                                                                \
-    do {                                                                                                               \
-        if (!current)                                                                                                  \
-            return invalid_context;                                                                                    \
-        if (current->is_lost.load())                                                                                   \
-            return launch_failed;                                                                                      \
-    } while (false)
+using namespace polder::cuda::fake;
 
 namespace {
 
-constexpr Code invalid_value{static_cast<Code>(1)};
-constexpr Code invalid_device{static_cast<Code>(101)};
-constexpr Code invalid_context{static_cast<Code>(201)};
-constexpr Code invalid_ptx{static_cast<Code>(218)};
-constexpr Code not_found{static_cast<Code>(500)};
-constexpr Code launch_failed{static_cast<Code>(719)};
 constexpr uint64_t granularity = uint64_t{2} << 20;
-constexpr int max_shared_bytes = 228 << 10;
-
-int enter(const char* name) {
-    const std::lock_guard lock(state().mutex);
-    ++state().calls[name];
-    const auto found = state().failures.find(name);
-    if (found == state().failures.end())
-        return 0;
-    const int code = found->second;
-    state().failures.erase(found);
-    return code;
-}
 
 std::byte* pointer(DevicePointer address) { return reinterpret_cast<std::byte*>(static_cast<uintptr_t>(address)); }
 
@@ -63,6 +29,7 @@ EXPORT void fake_cuda_fail_next(const char* function, int code) {
     state().failures[function] = code;
 }
 EXPORT void fake_cuda_lose_device(int device) { state().contexts[static_cast<size_t>(device)].is_lost.store(true); }
+EXPORT void fake_cuda_set_version(int version) { state().driver_version = version; }
 EXPORT uint64_t fake_cuda_calls(const char* function) {
     const std::lock_guard lock(state().mutex);
     return state().calls[function];
@@ -76,7 +43,7 @@ EXPORT Code cuInit(unsigned) {
 }
 EXPORT Code cuDriverGetVersion(int* version) {
     ENTER("cuDriverGetVersion");
-    *version = 12040;
+    *version = state().driver_version;
     return code_success;
 }
 EXPORT Code cuDeviceGetCount(int* count) {
@@ -442,58 +409,4 @@ EXPORT Code cuMemsetD16Async(DevicePointer to, unsigned short word, size_t count
 }
 EXPORT Code cuMemsetD32Async(DevicePointer to, unsigned word, size_t count, Stream stream) {
     return fill(to, word, count, stream);
-}
-
-// --- code ---
-
-EXPORT Code cuModuleLoadDataEx(Module* module, const void* image, unsigned count, JitOption* options, void** values) {
-    ENTER("cuModuleLoadDataEx");
-    NEEDS_CONTEXT();
-    const std::string text(static_cast<const char*>(image));
-    if (text.find(".entry") == std::string::npos) {
-        for (unsigned i = 0; i < count; ++i)
-            if (options[i] == jit_error_log_buffer)
-                std::strcpy(static_cast<char*>(values[i]), "ptxas error: no entry");
-        return invalid_ptx;
-    }
-    *module = new ModuleOfCuda{text};
-    return code_success;
-}
-EXPORT Code cuModuleUnload(Module module) {
-    delete module;
-    return code_success;
-}
-EXPORT Code cuModuleGetFunction(Function* function, Module module, const char* name) {
-    ENTER("cuModuleGetFunction");
-    const std::lock_guard lock(state().mutex);
-    const auto found = state().kernels.find(name);
-    if (found == state().kernels.end() || module->text.find(name) == std::string::npos)
-        return not_found;
-    // Kernels live as long as the process, like this.
-    static std::map<std::string, FunctionOfCuda> functions;
-    functions[name].kernel = found->second;
-    *function = &functions[name];
-    return code_success;
-}
-EXPORT Code cuFuncGetAttribute(int* value, FunctionAttribute attribute, Function) {
-    *value = attribute == function_max_threads_per_block ? 1024 : attribute == function_registers ? 32 : 0;
-    return code_success;
-}
-EXPORT Code cuFuncSetAttribute(Function, FunctionAttribute, int value) {
-    return value <= max_shared_bytes ? code_success : invalid_value;
-}
-EXPORT Code cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                           unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream stream, void** parameters,
-                           void** extra) {
-    ENTER("cuLaunchKernel");
-    NEEDS_CONTEXT();
-    if (grid_y > 300 || grid_z > 3 || block_x * block_y * block_z > 1024 || parameters || !extra ||
-        static_cast<int>(shared_bytes) > max_shared_bytes)
-        return invalid_value;
-    const auto* const begin = static_cast<const std::byte*>(extra[1]);
-    std::vector<std::byte> buffer(begin, begin + *static_cast<const size_t*>(extra[3]));
-    stream->push([kernel = function->kernel, grid_x, grid_y, grid_z, shared_bytes, buffer = std::move(buffer)] {
-        polder::cuda::fake::run_grid(kernel, {grid_x, grid_y, grid_z}, shared_bytes, buffer);
-    });
-    return code_success;
 }

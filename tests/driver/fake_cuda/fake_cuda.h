@@ -23,6 +23,7 @@ struct Kernel {
 using RegisterKernel = void (*)(const char* entry, const Kernel* kernel);  // fake_cuda_register_kernel
 using FailNext = void (*)(const char* function, int code);  // fake_cuda_fail_next: its next call fails
 using LoseDevice = void (*)(int device);  // fake_cuda_lose_device: as after a trap
+using SetVersion = void (*)(int version);  // fake_cuda_set_version: of the driver, as cuDriverGetVersion returns it
 using CountCalls = uint64_t (*)(const char* function);  // fake_cuda_calls
 
 }  // namespace polder::fake_cuda

@@ -77,6 +77,7 @@ struct State {
     std::map<std::string, fake_cuda::Kernel> kernels;
     std::map<std::string, int> failures;
     std::map<std::string, uint64_t> calls;
+    int driver_version = 12040;
     struct Mapping {
         uint64_t size;
         MemoryHandle handle;

@@ -9,6 +9,7 @@
 #include "module/kernel_parameters.h"
 #include "warps.h"
 
+#include <base/code_cache.h>
 #include <base/mutex.h>
 
 #include <algorithm>
@@ -55,6 +56,28 @@ Result<PtxKernel> make_kernel(const PtxRequest& request) {
     if (kernel)
         store_cached(key, to_bytes(*kernel));
     return kernel;
+}
+
+// For the driver, whose compiler makes machine code of PTX.
+class DiskCodeCache final : public CodeCache {
+public:
+    std::optional<std::string> load(Parts parts) override { return load_cached(key_of(parts)); }
+    void store(Parts parts, std::string_view bytes) override { store_cached(key_of(parts), bytes); }
+
+private:
+    static std::string key_of(Parts parts) {
+        std::vector<std::string_view> all{"code of a driver"};
+        all.insert(all.end(), parts.begin(), parts.end());
+        return cache_key(all);
+    }
+};
+
+void install_code_cache() {
+    static const bool is_installed = [] {
+        CodeCache::install(new DiskCodeCache);
+        return true;
+    }();
+    static_cast<void>(is_installed);
 }
 
 class NvptxExecutable final : public Executable {
@@ -124,6 +147,7 @@ Result<std::shared_ptr<Executable>> make_nvptx_executable(std::shared_ptr<const 
             return fail(Status::out_of_resources, "error: kernel '" + kernel.name + "' requires sub-groups of " +
                                                       std::to_string(*kernel.reqd_sub_group_size) +
                                                       " work-items; the device has " + std::to_string(warp_size));
+    install_code_cache();
     return std::shared_ptr<Executable>(std::make_shared<NvptxExecutable>(std::move(module), target));
 }
 

@@ -1,0 +1,43 @@
+// What every function of the fake libcuda begins with, and the codes that it returns.
+#pragma once
+
+#include "fake_state.h"
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+// Counts the call, and returns the failure that a test asked for, or the loss of the current context.
+#define ENTER(name)                                                                                                    \
+    do {                                                                                                               \
+        if (const int injected = enter(name))                                                                          \
+            return static_cast<Code>(injected);                                                                        \
+    } while (false)
+#define NEEDS_CONTEXT()                                                                                                \
+    do {                                                                                                               \
+        if (!current)                                                                                                  \
+            return invalid_context;                                                                                    \
+        if (current->is_lost.load())                                                                                   \
+            return launch_failed;                                                                                      \
+    } while (false)
+
+namespace polder::cuda::fake {
+
+inline constexpr Code invalid_value{static_cast<Code>(1)};
+inline constexpr Code invalid_device{static_cast<Code>(101)};
+inline constexpr Code invalid_image{static_cast<Code>(200)};
+inline constexpr Code invalid_context{static_cast<Code>(201)};
+inline constexpr Code invalid_ptx{static_cast<Code>(218)};
+inline constexpr Code not_found{static_cast<Code>(500)};
+inline constexpr Code launch_failed{static_cast<Code>(719)};
+inline constexpr int max_shared_bytes = 228 << 10;
+
+inline int enter(const char* name) {
+    const std::lock_guard lock(state().mutex);
+    ++state().calls[name];
+    const auto found = state().failures.find(name);
+    if (found == state().failures.end())
+        return 0;
+    const int code = found->second;
+    state().failures.erase(found);
+    return code;
+}
+
+}  // namespace polder::cuda::fake
