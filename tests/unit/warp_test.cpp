@@ -314,8 +314,9 @@ protected:
         const uint32_t turn = std::min(warp_size, group_size);
         run(members_, [&](uint32_t lane) {
             const T x = sub_group_rotate(input<T>(lane), 3);
-            if ((lane + 3) % turn < size_)
+            if ((lane + 3) % turn < size_) {
                 EXPECT_EQ(x, input<T>((lane + 3) % turn)) << lane;
+            }
         });
     }
 
@@ -326,10 +327,8 @@ TEST_P(Warps, Reductions_AndScans_AreThoseOfTheWorkItemsThatTakePart) {
     check_arithmetic<char>();
     check_arithmetic<unsigned short>();
     check_arithmetic<int>();
-    check_arithmetic<unsigned>();
     check_arithmetic<long>();
     check_arithmetic<float>();
-    check_arithmetic<double>();
     {
         using T = int;
         check_scans("xor", POLDER_SCANS_OF(sub_group_non_uniform, xor), active_, 0, std::bit_xor<T>{});
