@@ -1,6 +1,6 @@
 // The error function and its complement. Below 6 ulp.
 //
-// erf(x) up to 1 is an odd polynomial. erfc(a), a >= 0, is e^(-a^2) / (1 + 2 a) times a polynomial in (a - K) / (a + K)
+// erf(a), a >= 0, is 1 - e^(-a P(a)) with a polynomial P. erfc(a) is e^(-a^2) / (1 + 2 a) times a polynomial in (a - K) / (a + K)
 // (M. Shepherd, J. Laframboise, Chebyshev Approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < infinity, 1981).
 #include "common.h"
 

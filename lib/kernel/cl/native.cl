@@ -1,5 +1,5 @@
-// native_* and half_*: the full functions, where those vectorize well. libclc's native_* are LLVM intrinsics, which
-// become calls of the C library's scalar functions on the host, and its half_* keep older bodies.
+// native_* and half_*: without what only the full functions' bounds and special arguments need. libclc's native_* are LLVM
+// intrinsics, which become calls of the C library's scalar functions on the host, and its half_* keep older bodies.
 #include "common.h"
 
 #define BODY "native.inc"

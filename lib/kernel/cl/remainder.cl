@@ -103,6 +103,12 @@ COLD int polder_quotient_of_far(double x, double y) {
     return quotient;
 }
 
+// Floats have their own, so that lanes of floats hold no doubles, of which a vector has half as many. A float's remainder of floats is a
+// float, and a double holds both exactly.
+COLD float polder_fmod_of_far(float x, float y) { return (float)polder_fmod_of_far((double)x, (double)y); }
+COLD float polder_remainder_of_far(float x, float y) { return (float)polder_remainder_of_far((double)x, (double)y); }
+COLD int polder_quotient_of_far(float x, float y) { return polder_quotient_of_far((double)x, (double)y); }
+
 #define BODY "remainder.inc"
 #define CORE "float_core.inc"
 #include "widths.h"
