@@ -1,4 +1,4 @@
-// Exponentials and logarithms: without tables, so that they vectorize without gathers, and with subnormal results and arguments.
+// Exponentials, logarithms and exponents: without tables, so that they vectorize without gathers, and with subnormal results and arguments.
 // Below 1.5 ulp.
 //
 // e^x = 2^k e^r, r = x - k ln 2 in two steps, |r| <= ln 2 / 2. log(x) = k ln 2 + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2).

@@ -1,9 +1,9 @@
-// sin, cos, tan and sincos of doubles. Below 1 ulp, tan below 2.
+// sin, cos, tan and sincos of doubles. Below 2 ulp, tan below 3.
 //
-// Below 2^30 the argument is reduced by Cody and Waite's method with three doubles of pi/2 and fused
+// Below 2^30 the argument is reduced by Cody and Waite's method with three doubles of pi (for tan and sincos: of pi/2) and fused
 // multiplications: x - k P1 is exact. Beyond it, Payne and Hanek's (1983): whole numbers times those bits of 2/pi that
 // matter, in functions of their own. They are cold: never inlined, so that work-items run the short way together and call them one by
-// one. The polynomials are fdlibm's (Sun Microsystems, 1993).
+// one. The polynomials up to pi/4 are fdlibm's (Sun Microsystems, 1993), those up to pi/2 minimax, by Remez's exchange algorithm.
 #include "common.h"
 
 #define HALF_PI_1 0x1.921fb54442d18p+0
