@@ -7,6 +7,8 @@
 
 #include <benchmark/benchmark.h>
 #include <polder/driver.h>
+#include <random>
+#include <vector>
 
 namespace polder::memory {
 namespace {
@@ -119,6 +121,35 @@ void kernel_on_sub_buffers(benchmark::State& state) {
 }
 BENCHMARK(kernel_on_sub_buffers);
 
+// A buffer of many pieces of 1 KiB: neighbours are held by the host and by the device in turns. Kernels use a random piece, with
+// moves == 0 where it is held, else on the other side: then pieces are split, and merged with their neighbours, all the time.
+void kernel_on_one_of_many_pieces(benchmark::State& state) {
+    Machine machine;
+    const auto pieces = static_cast<uint64_t>(state.range(0));
+    const bool moves = state.range(1) != 0;
+    const auto storage = machine.storage(pieces * 1024);
+    std::vector<uint32_t> side(pieces);
+    const auto launch = [&](uint64_t piece) {
+        const Use use{storage.get(), ByteRange::at(piece * 1024, ByteCount{1024}), Access::read_write};
+        benchmark::DoNotOptimize(machine.domain->launch(
+            {machine.queue, SpaceId{side[piece]}, {}}, {&use, 1},
+            [&](driver::Waits, std::span<const DeviceAddress>) { return machine.queue.next(); }));
+    };
+    for (const uint32_t space : {0u, 1u})
+        static_cast<void>(machine.domain->reserve(*storage, SpaceId{space}));
+    for (uint64_t piece = 0; piece < pieces; ++piece) {
+        side[piece] = piece % 2;
+        launch(piece);
+    }
+    std::mt19937_64 random(1);
+    for (auto _ : state) {
+        const uint64_t piece = random() % pieces;
+        side[piece] ^= moves ? 1 : 0;
+        launch(piece);
+    }
+}
+BENCHMARK(kernel_on_one_of_many_pieces)->ArgNames({"pieces", "moves"})->ArgsProduct({{64, 4096}, {0, 1}});
+
 void small_write(benchmark::State& state) {
     Machine machine;
     const auto storage = machine.storage(4096);
@@ -158,7 +189,7 @@ void ping_pong_planning(benchmark::State& state) {
 }
 BENCHMARK(ping_pong_planning);
 
-} // namespace
-} // namespace polder::memory
+}  // namespace
+}  // namespace polder::memory
 
 BENCHMARK_MAIN();

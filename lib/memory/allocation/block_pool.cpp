@@ -44,24 +44,6 @@ BlockPool::~BlockPool() {
 
 // ---- leasing ----
 
-// The pool's lock, which notes when another thread has it.
-class POLDER_THREAD_ANNOTATION(scoped_lockable) BlockPool::NotingLock {
-public:
-    explicit NotingLock(BlockPool& pool) POLDER_THREAD_ANNOTATION(acquire_capability(pool.mutex_))
-        : mutex_(pool.mutex_) {
-        if (mutex_.try_lock()) [[likely]]
-            return;
-        pool.front_.note_contention();
-        mutex_.lock();
-    }
-    ~NotingLock() POLDER_THREAD_ANNOTATION(release_capability()) { mutex_.unlock(); }
-    NotingLock(const NotingLock&) = delete;
-    NotingLock& operator=(const NotingLock&) = delete;
-
-private:
-    Mutex& mutex_;
-};
-
 BlockPool::Request BlockPool::full(const LeaseRequest& request, const LeaseTerms& terms) const {
     const uint64_t behind = poisons_ ? red_zone_bytes : 0;
     return {request.size, ByteCount{request.size.value + behind}, request.alignment, terms};
@@ -107,7 +89,7 @@ bool BlockPool::lease_from_front(const LeaseRequest& request, Lease& leased) {
 // Under one lock, so that two groups of requests never hold a part each.
 bool BlockPool::lease_quickly(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
                               std::span<Lease> leases) {
-    NotingLock lock(*this);
+    NotingLock lock(mutex_, front_);
     drain_at_most(drained_at_most);
     size_t done = 0;
     while (done < requests.size() && try_pool(full(requests[done], terms), Search::quick, leases[done]))
@@ -178,9 +160,16 @@ bool BlockPool::try_pool(const Request& request, Search search, Lease& leased) {
         return false;
     // Older regions first, so that newer ones fall empty and can be given back.
     for (uint32_t index = 0; index < regions_.size(); ++index)
-        if (regions_[index] && try_region(index, request, search, leased))
+        if (regions_[index] && may_have_room(*regions_[index], request, search) &&
+            try_region(index, request, search, leased))
             return true;
     return false;
+}
+
+// A search that failed fails again, for this size and larger ones, until a block of the region is freed. So there are at most as
+// many searches that fail as blocks that are freed, however many regions there are.
+bool BlockPool::may_have_room(const Region& region, const Request& request, Search search) {
+    return search == Search::thorough || request.size.value < region.no_room_from;
 }
 
 bool BlockPool::within_limit(ByteCount size) const {
@@ -199,8 +188,11 @@ bool BlockPool::try_region(uint32_t index, const Request& request, Search search
     Region& region = *regions_[index];
     pending_.provide(live_blocks_ + pending_.size() + 1);
     const auto place = region.allocator.allocate(request.size, request.alignment, search);
-    if (!place)
+    if (!place) {
+        if (request.alignment <= options_.granularity)
+            region.no_room_from = std::min(region.no_room_from, request.size.value);
         return false;
+    }
     const uint64_t bytes = place->size.value;
     leased.after.clear();
     leased.is_fresh = false;
@@ -212,7 +204,7 @@ bool BlockPool::try_region(uint32_t index, const Request& request, Search search
             leased.is_fresh = fresh >= fresh_bytes_min;
         }
     } catch (const std::bad_alloc&) {
-        region.allocator.free(*place);
+        region.free(*place);
         throw;
     }
     count_live(bytes);
@@ -277,7 +269,7 @@ bool BlockPool::merge_pending(const Request& request, Lease& leased) {
                               region->unready.push_back({range, entry.until});
                               for (const driver::Timepoint& point : entry.afterwards)
                                   region->unready.push_back({range, point});
-                              region->allocator.free(entry.block.place);
+                              region->free(entry.block.place);
                               region->pending_bytes -= range.size();
                               deferred_bytes_ -= range.size();
                               if (discards_)
@@ -322,7 +314,7 @@ void BlockPool::free_after(const Block& block, Timepoints&& after) noexcept {
         return;
     bool purges = false;
     {
-        NotingLock lock(*this);
+        NotingLock lock(mutex_, front_);
         give_up(block, std::move(after));
         purges = must_purge();
     }
@@ -399,9 +391,9 @@ void BlockPool::take_back(const Block& block) {
     Region& region = *regions_[block.region];
     if (poisons_)
         poison(block.address, ByteCount{block.place.size.value});
-    region.allocator.free(block.place);
+    region.free(block.place);
     if (discards_)
         cached_bytes_ += block.place.size.value;
 }
 
-} // namespace polder::memory
+}  // namespace polder::memory

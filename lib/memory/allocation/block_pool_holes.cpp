@@ -138,7 +138,7 @@ bool BlockPool::open_hole(const LeaseRequest& request, std::span<const Block> mo
 void BlockPool::close_hole() noexcept {
     Lock lock(mutex_);
     for (const RegionAllocator::Block& place : hole_)
-        regions_[hole_region_]->allocator.free(place);
+        regions_[hole_region_]->free(place);
     hole_.clear();
 }
 

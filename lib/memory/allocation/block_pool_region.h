@@ -62,7 +62,18 @@ struct BlockPool::Region {
         unready.swap(rest);
     }
 
+    void free(const RegionAllocator::Block& place) {
+        allocator.free(place);
+        no_room_from = UINT64_MAX;
+    }
+    void grow(ByteCount bytes) {
+        allocator.grow(bytes);
+        no_room_from = UINT64_MAX;
+    }
+
     driver::Memory memory;
+    // A quick search for so many bytes or more fails, if the alignment is not smaller than the granularity.
+    uint64_t no_room_from = UINT64_MAX;
     uint64_t addresses = 0;  // reserved for it, when it grows
     bool is_tail = false;  // removed from a region that stays
     RegionAllocator allocator;

@@ -69,7 +69,7 @@ bool BlockPool::grow_in_place(const Request& request, Ladder& ladder, Lease& lea
         Lock lock(mutex_);
         ++reserves_;
         Region& region = *regions_[index];
-        region.allocator.grow(ByteCount{bytes});
+        region.grow(ByteCount{bytes});
         region.memory.size += bytes;
         reserved_bytes_ += bytes;
         reserved_peak_bytes_ = std::max(reserved_peak_bytes_, reserved_bytes_);
@@ -326,7 +326,7 @@ void BlockPool::return_clean(const Claims& claims) {
     Lock lock(mutex_);
     Region& region = *claims.region;
     for (const RegionAllocator::Block& place : std::span{claims.places}.first(claims.count))
-        region.allocator.free(place);
+        region.free(place);
     for (const RegionAllocator::Block& place : std::span{claims.places}.first(claims.count))
         claims.for_each_part(place.range(), [&](ByteRange part) POLDER_NO_THREAD_SAFETY_ANALYSIS {
             const uint64_t before = region.clean.size_bytes();

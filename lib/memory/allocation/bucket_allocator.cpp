@@ -7,7 +7,11 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <chrono>
 #include <cinttypes>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
 
 namespace polder::memory {
 namespace {
@@ -25,11 +29,20 @@ uint64_t bound_of(const AllocationPolicy& policy, const RegionSource& source, co
     return source.discards() ? options.cache_max.value : AllocationPolicy::unlimited;
 }
 
+// For the order in which slabs fell unused. A counter would be written by all threads.
+uint64_t moment() {
+#if defined(__x86_64__)
+    return __rdtsc();
+#else
+    return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+#endif
+}
+
 }  // namespace
 
 BucketAllocator::BucketAllocator(std::unique_ptr<RegionSource> source, const AllocationPolicy& policy,
                                  const AllocatorOptions& options)
-    : TurnAllocator(std::move(source), options), max_bytes_(bound_of(policy, *source_, options)),
+    : TurnAllocator(std::move(source), options, Tally::Writers::many), max_bytes_(bound_of(policy, *source_, options)),
       is_persistent_(policy.persistent) {
     for (uint32_t number = 0; number < bucket_count; ++number)
         buckets_[number].number = number;
@@ -105,10 +118,10 @@ bool BucketAllocator::take_free(Bucket& bucket, const Request& request, Lease& l
         return false;
     unlink(bucket.free, bucket.records, index);
     --bucket.free_blocks;
-    Slab& slab = bucket.slabs[bucket.records[index].slab];
-    if (slab.used++ == 0) {
-        unlink(bucket.unused, bucket.slabs, bucket.records[index].slab);
-        unused_bytes_.fetch_sub(slab.memory.size, std::memory_order_relaxed);
+    const Index slab = bucket.records[index].slab;
+    if (bucket.used[slab]++ == 0) {
+        unlink(bucket.unused, bucket.slabs, slab);
+        bucket.unused_bytes -= bucket.slabs[slab].memory.size;
         note_oldest(bucket);
     }
     leased.after.clear();
@@ -212,21 +225,23 @@ void BucketAllocator::add_slab(Bucket& bucket, driver::Memory memory) {
     bucket.spare_records.reserve(bucket.records.size() + blocks);
     bucket.spare_slabs.reserve(bucket.slabs.size() + 1);
     if (bucket.spare_slabs.empty()) {
+        if (bucket.used.size() == bucket.slabs.size())
+            bucket.used.append();
         bucket.slabs.emplace_back();
         bucket.spare_slabs.push_back(static_cast<Index>(bucket.slabs.size() - 1));
     }
     Slab& slab = bucket.slabs[bucket.spare_slabs.back()];
     slab.records.reserve(blocks);
     while (bucket.spare_records.size() < blocks) {
-        bucket.records.emplace_back();
+        bucket.records.append();
         bucket.spare_records.push_back(static_cast<Index>(bucket.records.size() - 1));
     }
     // From here on nothing fails.
     const Index number_of_slab = bucket.spare_slabs.back();
     bucket.spare_slabs.pop_back();
     slab.memory = memory;
-    slab.used = 0;
-    slab.unused_since = clock_.fetch_add(1, std::memory_order_relaxed);
+    bucket.used[number_of_slab] = 0;
+    slab.unused_since = moment();
     // The first block is the newest free one.
     for (uint64_t block = blocks; block-- > 0;) {
         const Index index = bucket.spare_records.back();
@@ -240,7 +255,7 @@ void BucketAllocator::add_slab(Bucket& bucket, driver::Memory memory) {
     bucket.free_blocks += blocks;
     ++bucket.slab_count;
     link(bucket.unused, bucket.slabs, number_of_slab);
-    unused_bytes_.fetch_add(memory.size, std::memory_order_relaxed);
+    bucket.unused_bytes += memory.size;
     note_oldest(bucket);
 }
 
@@ -273,7 +288,7 @@ void BucketAllocator::free_after(const Block& block, Timepoints&& after) noexcep
         tally_.free(block_bytes(block.region));
         put_free(bucket, block.place.node);
     }
-    if (tally_.free_bytes() > max_bytes_ && unused_bytes_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    if (max_bytes_ != AllocationPolicy::unlimited && tally_.free_bytes() > max_bytes_) [[unlikely]]
         give_back_beyond(max_bytes_);
 }
 
@@ -281,12 +296,12 @@ void BucketAllocator::put_free(Bucket& bucket, Index index) noexcept {
     link(bucket.free, bucket.records, index);
     ++bucket.free_blocks;
     const Index slab_index = bucket.records[index].slab;
-    Slab& slab = bucket.slabs[slab_index];
-    if (--slab.used != 0)
+    if (--bucket.used[slab_index] != 0)
         return;
-    slab.unused_since = clock_.fetch_add(1, std::memory_order_relaxed);
+    Slab& slab = bucket.slabs[slab_index];
+    slab.unused_since = moment();
     link(bucket.unused, bucket.slabs, slab_index);
-    unused_bytes_.fetch_add(slab.memory.size, std::memory_order_relaxed);
+    bucket.unused_bytes += slab.memory.size;
     note_oldest(bucket);
 }
 
@@ -338,7 +353,7 @@ driver::Memory BucketAllocator::remove_oldest_unused(uint32_t number) noexcept {
     bucket.free_blocks -= slab.records.size();
     --bucket.slab_count;
     slab.records.clear();
-    unused_bytes_.fetch_sub(slab.memory.size, std::memory_order_relaxed);
+    bucket.unused_bytes -= slab.memory.size;
     bucket.spare_slabs.push_back(oldest);  // likewise
     return std::exchange(slab.memory, {});
 }
@@ -388,35 +403,38 @@ Allocator::Statistics BucketAllocator::statistics() const {
     Statistics sum;
     tally_.fill(sum);
     sum.hits = 0;
+    uint64_t unused = 0;
     for (uint32_t number = 0; number < bucket_count; ++number) {
         const Bucket& bucket = buckets_[number];
         Lock lock(bucket.mutex);
         sum.hits += bucket.hits;
         sum.free_blocks += bucket.free_blocks;
         sum.regions += bucket.slab_count;
+        unused += bucket.unused_bytes;
         if (bucket.free_blocks != 0)
             sum.largest_free = ByteCount{block_bytes(number)};
     }
-    const uint64_t unused = unused_bytes_.load(std::memory_order_relaxed);
     sum.inactive_split = ByteCount{sum.free.value - std::min(sum.free.value, unused)};
     sum.cached = source_->discards() ? sum.free : ByteCount{0};
     return sum;
 }
 
 bool BucketAllocator::validate(const Bucket& bucket, uint64_t block_bytes, uint64_t& used_bytes) {
-    uint64_t free_blocks = 0, used_blocks = 0, slabs = 0;
+    uint64_t free_blocks = 0, used_blocks = 0, slabs = 0, unused_bytes = 0;
     for (Index index = bucket.free.newest; index != none; index = bucket.records[index].older) {
         if (bucket.records[index].generation % 2 != 0 || ++free_blocks > bucket.records.size())
             return false;
     }
-    for (const Slab& slab : bucket.slabs) {
+    for (Index index = 0; index < bucket.slabs.size(); ++index) {
+        const Slab& slab = bucket.slabs[index];
         slabs += slab.memory.size != 0 ? 1 : 0;
-        if ((slab.memory.size == 0) != slab.records.empty() || slab.used > slab.records.size())
+        if ((slab.memory.size == 0) != slab.records.empty() || bucket.used[index] > slab.records.size())
             return false;
-        used_blocks += slab.used;
+        used_blocks += bucket.used[index];
+        unused_bytes += bucket.used[index] == 0 ? slab.memory.size : 0;
     }
     used_bytes += used_blocks * block_bytes;
-    return free_blocks == bucket.free_blocks && slabs == bucket.slab_count &&
+    return free_blocks == bucket.free_blocks && slabs == bucket.slab_count && unused_bytes == bucket.unused_bytes &&
            free_blocks + used_blocks + bucket.spare_records.size() == bucket.records.size() &&
            bucket.pending.validate();
 }

@@ -93,7 +93,7 @@ bool CachingAllocator::grow_in_place(const Request& request, Ladder& ladder, Lea
             return false;
         }
         Lock lock(mutex_);
-        index = add_segment({{*address, 0}, request.terms.queue, pool, none, none, addresses});
+        index = add_segment({{*address, 0}, request.terms.queue, nullptr, pool, none, none, addresses});
     }
     driver::Memory added;
     {
@@ -124,13 +124,17 @@ bool CachingAllocator::grow_in_place(const Request& request, Ladder& ladder, Lea
 }
 
 CachingAllocator::Index CachingAllocator::add_segment(const Segment& made) {
-    const auto hole = std::ranges::find_if(
-        segments_, [](const Segment& known) { return known.memory.size == 0 && known.reserved_addresses == 0; });
+    const auto is_unused = [](const Segment& known) { return known.memory.size == 0 && known.reserved_addresses == 0; };
+    const auto hole = unused_segments_ == 0 ? segments_.end() : std::ranges::find_if(segments_, is_unused);
     const auto index = static_cast<Index>(hole - segments_.begin());
-    if (hole == segments_.end())
+    SizeBins* const bins = made.pool == Pool::small ? &bins_[made.queue] : nullptr;
+    if (hole == segments_.end()) {
         segments_.push_back(made);
-    else
+    } else {
         *hole = made;
+        --unused_segments_;
+    }
+    segments_[index].bins = bins;
     if (const uint64_t bytes = std::exchange(segments_[index].memory.size, 0))
         append_free(index, bytes);
     return index;
@@ -169,8 +173,10 @@ void CachingAllocator::remove_segment(Index segment, RemovedList& removed) {
     retire_chunk(gone.first);
     gone.first = gone.last = none;
     gone.memory.size = 0;
-    if (gone.reserved_addresses == 0)
+    if (gone.reserved_addresses == 0) {
         gone = {};
+        ++unused_segments_;
+    }
 }
 
 // Takes back the memory of whole pages at the end of a segment that grows.
@@ -310,6 +316,11 @@ bool CachingAllocator::wait_for_cached() {
     {
         Lock lock(mutex_);
         until = pending_.oldest();
+        for (const Segment& segment : segments_)
+            for (Index index = segment.bins ? segment.first : none; !until && index != none;
+                 index = chunks_[index].next)
+                if (chunks_[index].is_free && !chunks_[index].until.is_complete())
+                    until = chunks_[index].until;
         for (const FreeSet& set : free_)
             for (auto at = set.begin(); !until && at != set.end(); ++at)
                 if (!chunks_[at->chunk].until.is_complete())
@@ -340,7 +351,7 @@ uint64_t CachingAllocator::release_unused() {
 }
 
 void CachingAllocator::trim() {
-    drain_all();
+    drain();
     const Housekeeping turn{*this};
     release_unused();
 }

@@ -110,6 +110,7 @@ private:
 
     // --- places for a block; false: there is none ---
     [[nodiscard]] bool try_pool(const Request& request, Search search, Lease& leased) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] static bool may_have_room(const Region& region, const Request& request, Search search);
     [[nodiscard]] bool try_region(uint32_t index, const Request& request, Search search, Lease& leased)
         POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool reuse_of_queue(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
@@ -143,7 +144,6 @@ private:
     // --- freeing ---
     [[nodiscard]] bool free_to_front(const Block& block) noexcept POLDER_EXCLUDES(mutex_);
     void flush_front() noexcept POLDER_EXCLUDES(mutex_);
-    class NotingLock;
     void give_up(const Block& block, Timepoints&& after) noexcept POLDER_REQUIRES(mutex_);
     void drain_at_most(uint32_t count) POLDER_REQUIRES(mutex_);
     void drain_all() POLDER_EXCLUDES(mutex_);

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <base/mutex.h>
+#include <memory/paged_array.h>
 #include <memory/pending_blocks.h>
 #include <memory/turn_allocator.h>
 
@@ -76,12 +77,11 @@ private:
     struct Slab {
         driver::Memory memory;  // size 0: not there
         std::vector<Index> records;
-        uint32_t used = 0;  // blocks in use or pending
         uint64_t unused_since = 0;
         Index newer = none;  // neighbours among the bucket's unused slabs
         Index older = none;
     };
-    // Elements of a deque, linked by their members newer and older.
+    // Elements of an array, linked by their members newer and older.
     struct List {
         Index newest = none;
         Index oldest = none;
@@ -89,9 +89,10 @@ private:
     struct alignas(128) Bucket {
         mutable Mutex mutex;
         uint32_t number = 0;
-        std::deque<Record> records POLDER_GUARDED_BY(mutex);
+        PagedArray<Record> records POLDER_GUARDED_BY(mutex);
         std::vector<Index> spare_records POLDER_GUARDED_BY(mutex);  // capacity for all of records
         std::deque<Slab> slabs POLDER_GUARDED_BY(mutex);
+        PagedArray<uint32_t> used POLDER_GUARDED_BY(mutex);  // of each slab: its blocks in use or pending
         std::vector<Index> spare_slabs POLDER_GUARDED_BY(mutex);  // likewise
         List free POLDER_GUARDED_BY(mutex);  // records
         List unused POLDER_GUARDED_BY(mutex);  // slabs
@@ -101,6 +102,7 @@ private:
         uint64_t stale_frees POLDER_GUARDED_BY(mutex) = 0;
         uint64_t free_blocks POLDER_GUARDED_BY(mutex) = 0;
         uint64_t slab_count POLDER_GUARDED_BY(mutex) = 0;
+        uint64_t unused_bytes POLDER_GUARDED_BY(mutex) = 0;  // in slabs without used blocks
         std::atomic<uint64_t> oldest_unused{UINT64_MAX};  // Slab::unused_since
     };
 
@@ -137,8 +139,6 @@ private:
 
     const uint64_t max_bytes_;
     const bool is_persistent_;
-    std::atomic<uint64_t> clock_{0};  // counts slabs that fell unused
-    std::atomic<uint64_t> unused_bytes_{0};  // in slabs without used blocks
     std::array<Bucket, bucket_count> buckets_;
 };
 

@@ -20,17 +20,23 @@
 // Unlike in PyTorch, a block has the timepoints of its last uses, so that a request for another queue waits on the device if necessary,
 // and the application need not record uses.
 //
-// Bounds: lease and free are O(log free blocks); free needs no memory. No call to the source is made under the lock.
-// Any thread may call any function. Sizes are bytes.
+// After threads have waited for the lock a few times, small blocks use a front cache (front_cache.h): a thread that asks for the
+// size and the queue of a block that it has just freed gets this block, instead of the one with the lowest address of that size.
+//
+// Bounds: lease and free are O(log free blocks of one size) for blocks of up to 2 MiB (size_bins.h), else O(log free blocks);
+// free needs no memory. No call to the source is made under the lock. Any thread may call any function. Sizes are bytes.
 #pragma once
 
 #include <base/mutex.h>
+#include <memory/front_cache.h>
+#include <memory/paged_array.h>
 #include <memory/pending_blocks.h>
+#include <memory/size_bins.h>
 #include <memory/turn_allocator.h>
 
-#include <deque>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 namespace polder::memory {
@@ -60,7 +66,8 @@ private:
     static constexpr Index none = ~Index{0};
     enum class Pool : uint8_t { small, large };
 
-    // Order in which the free blocks of a pool are searched.
+    // Order in which the free blocks of a pool are searched. Those of the small pool are in bins in the same order, except
+    // for the few that have no bin.
     struct Key {
         const driver::Queue* queue = nullptr;
         uint64_t size = 0;
@@ -69,21 +76,23 @@ private:
         friend auto operator<=>(const Key&, const Key&) = default;
     };
     using FreeSet = std::set<Key>;
-    // A block of a segment, used, pending or free.
-    struct Chunk {
+    // A block of a segment, used, pending or free. One cache line.
+    struct alignas(64) Chunk {
         uint64_t offset = 0;  // in its segment
         uint64_t size = 0;
         Index segment = none;
         Index previous = none;  // neighbours in the segment
         Index next = none;
+        Index place = none;  // in its bin; none: in no bin
         bool is_free = false;
         uint64_t freed_at = 0;  // searches_ when it was freed
         driver::Timepoint until;  // of the segment's queue; complete: ready for all queues
-        FreeSet::node_type node;  // unless it is in the set
     };
+    static_assert(sizeof(Chunk) == 64);
     struct Segment {
         driver::Memory memory;  // size 0: not in use
         const driver::Queue* queue = nullptr;
+        SizeBins* bins = nullptr;  // of the queue's small blocks; null in the large pool
         Pool pool = Pool::small;
         Index first = none;
         Index last = none;
@@ -104,6 +113,11 @@ private:
 
     [[nodiscard]] bool lease_now(const Request& request, Lease& leased) override;
     [[nodiscard]] Result<void> climb(const Request& request, Lease& leased) override;
+    void flush_front() noexcept override;
+    [[nodiscard]] bool lease_from_front(const Request& request, Lease& leased);
+    [[nodiscard]] bool free_to_front(const Block& block) noexcept POLDER_EXCLUDES(mutex_);
+    // Block::region: the blocks of a queue have the same.
+    [[nodiscard]] static uint32_t tag_of(const driver::Queue* queue);
 
     // --- blocks ---
     [[nodiscard]] static Pool pool_of(uint64_t size);
@@ -115,12 +129,19 @@ private:
     [[nodiscard]] Index new_chunk() POLDER_REQUIRES(mutex_);
     void retire_chunk(Index index) POLDER_REQUIRES(mutex_);
     [[nodiscard]] std::optional<Fit> find(const Request& request) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] std::optional<Fit> fit(Index index, uint64_t size, Alignment alignment) const POLDER_REQUIRES(mutex_);
+    [[nodiscard]] std::optional<Fit> find_in_set(const Request& request, Pool pool, uint64_t size)
+        POLDER_REQUIRES(mutex_);
+    [[nodiscard]] std::optional<Fit> find_in_bins(const Request& request, uint64_t size) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool take(const Request& request, const Fit& fit, Lease& leased) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool should_split(Pool pool, uint64_t size, uint64_t remaining) const;
     [[nodiscard]] bool try_cache(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
     void insert_free(Index index) noexcept POLDER_REQUIRES(mutex_);
     void extract_free(Index index) noexcept POLDER_REQUIRES(mutex_);
     void make_free(Index index) noexcept POLDER_REQUIRES(mutex_);
+    void take_back(const Block& block, const Timepoints& after) noexcept POLDER_REQUIRES(mutex_);
+    [[nodiscard]] bool is_listed(Index index) const POLDER_REQUIRES(mutex_);
+    [[nodiscard]] uint64_t free_chunks() const POLDER_REQUIRES(mutex_);
     [[nodiscard]] Index merge(Index left, Index right) noexcept POLDER_REQUIRES(mutex_);
     void drain_at_most(uint32_t count) POLDER_REQUIRES(mutex_);
     void drain_all() POLDER_EXCLUDES(mutex_);
@@ -147,11 +168,15 @@ private:
 
     const AllocationPolicy policy_;
     const uint64_t min_block_;
+    FrontCache front_;
     mutable Mutex mutex_;
-    std::deque<Chunk> chunks_ POLDER_GUARDED_BY(mutex_);
+    PagedArray<Chunk> chunks_ POLDER_GUARDED_BY(mutex_);
+    PagedArray<FreeSet::node_type> nodes_ POLDER_GUARDED_BY(mutex_);  // of each chunk, unless it is in the set
     std::vector<Index> spare_chunks_ POLDER_GUARDED_BY(mutex_);  // capacity for all of chunks_
     std::vector<Segment> segments_ POLDER_GUARDED_BY(mutex_);
+    uint32_t unused_segments_ POLDER_GUARDED_BY(mutex_) = 0;
     FreeSet free_[2] POLDER_GUARDED_BY(mutex_);
+    std::unordered_map<const driver::Queue*, SizeBins> bins_ POLDER_GUARDED_BY(mutex_);
     PendingBlocks pending_ POLDER_GUARDED_BY(mutex_);
     uint64_t inactive_split_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t searches_ POLDER_GUARDED_BY(mutex_) = 0;  // of the large pool

@@ -117,4 +117,21 @@ private:
     std::unique_ptr<Shards> owned_;
 };
 
+// The lock of an allocator, which notes when another thread has it.
+class POLDER_THREAD_ANNOTATION(scoped_lockable) NotingLock {
+public:
+    NotingLock(Mutex& mutex, FrontCache& front) POLDER_THREAD_ANNOTATION(acquire_capability(mutex)) : mutex_(mutex) {
+        if (mutex_.try_lock()) [[likely]]
+            return;
+        front.note_contention();
+        mutex_.lock();
+    }
+    ~NotingLock() POLDER_THREAD_ANNOTATION(release_capability()) { mutex_.unlock(); }
+    NotingLock(const NotingLock&) = delete;
+    NotingLock& operator=(const NotingLock&) = delete;
+
+private:
+    Mutex& mutex_;
+};
+
 }  // namespace polder::memory

@@ -2,18 +2,30 @@
 //
 // A block's bytes move from live to deferred to free. Each move adds before it subtracts, so that the bytes in use are never
 // counted too low and the limit holds while several threads allocate.
+//
+// An allocator that changes blocks under one lock says so (Writers::one_at_a_time): its counts need no atomic operations then.
+// Otherwise, after threads have met a few times at the count of live bytes, each takes a share of up to `share_bytes` ahead, and counts
+// small blocks in it, so that threads share no cache line. Until then all counts are exact; afterwards the peak may be too
+// high by the shares.
 #pragma once
 
+#include <base/thread_number.h>
 #include <memory/allocator.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 
 namespace polder::memory {
 
 class Tally {
 public:
-    explicit Tally(ByteCount limit) : limit_(limit.value) {}
+    enum class Writers : uint8_t {
+        one_at_a_time,  // allocate, free and the functions of deferred blocks: under one lock
+        many,
+    };
+    explicit Tally(ByteCount limit, Writers writers = Writers::many)
+        : locked_(writers == Writers::one_at_a_time), limit_(limit.value) {}
 
     void set_limit(ByteCount limit) { limit_.store(limit.value, std::memory_order_relaxed); }
     [[nodiscard]] uint64_t limit() const { return limit_.load(std::memory_order_relaxed); }
@@ -26,34 +38,38 @@ public:
     // --- a block's life ---
     // False when the limit does not allow it.
     [[nodiscard]] bool allocate(uint64_t bytes) {
-        uint64_t before = live();
-        do {
-            const uint64_t most = limit();
-            if (bytes > most || before + deferred() + charged() > most - bytes)
+        Shard& shard = mine();
+        if (!has_shares() || bytes > shared_block_bytes_max) [[likely]] {
+            if (!take(bytes) && !(gather() && take(bytes)))
                 return false;
-        } while (!live_.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
-        allocations_.fetch_add(1, std::memory_order_relaxed);
-        raise(live_peak_, before + bytes);
+        } else if (!take_from_share(shard, bytes)) {
+            return false;
+        }
+        add(shard.allocations, 1);
         return true;
     }
     void free(uint64_t bytes) {
-        frees_.fetch_add(1, std::memory_order_relaxed);
-        live_.fetch_sub(bytes, std::memory_order_relaxed);
+        Shard& shard = mine();
+        add(shard.frees, 1);
+        if (!has_shares() || bytes > shared_block_bytes_max) [[likely]]
+            return subtract(live_, bytes);
+        if (shard.share.fetch_add(bytes, std::memory_order_relaxed) + bytes > 2 * share_bytes)
+            give_back(shard, share_bytes);
     }
     // Free for its owner, while commands in flight use it.
     void defer(uint64_t bytes) {
-        deferred_.fetch_add(bytes, std::memory_order_relaxed);
-        deferred_blocks_.fetch_add(1, std::memory_order_relaxed);
+        add(deferred_, bytes);
+        add(deferred_blocks_, 1);
         free(bytes);
     }
     void end_deferred(uint64_t bytes) {
-        deferred_blocks_.fetch_sub(1, std::memory_order_relaxed);
-        deferred_.fetch_sub(bytes, std::memory_order_relaxed);
+        subtract(deferred_blocks_, 1);
+        subtract(deferred_, bytes);
     }
     // A deferred block is in use again, which the limit already counts.
     void reuse_deferred(uint64_t bytes) {
-        allocations_.fetch_add(1, std::memory_order_relaxed);
-        raise(live_peak_, live_.fetch_add(bytes, std::memory_order_relaxed) + bytes);
+        add(mine().allocations, 1);
+        raise(live_peak_, add(live_, bytes) + bytes);
         end_deferred(bytes);
     }
 
@@ -73,7 +89,10 @@ public:
     // --- memory of the source ---
     void reserve(uint64_t bytes) {
         reserves_.fetch_add(1, std::memory_order_relaxed);
-        raise(reserved_peak_, reserved_.fetch_add(bytes, std::memory_order_relaxed) + bytes);
+        const uint64_t now = reserved_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+        uint64_t known = reserved_peak_.load(std::memory_order_relaxed);
+        while (known < now && !reserved_peak_.compare_exchange_weak(known, now, std::memory_order_relaxed)) {
+        }
     }
     void release(uint64_t bytes) { reserved_.fetch_sub(bytes, std::memory_order_relaxed); }
 
@@ -86,12 +105,15 @@ public:
             reserved_peak_.store(reserved(), std::memory_order_relaxed);
     }
 
-    [[nodiscard]] uint64_t live() const { return live_.load(std::memory_order_relaxed); }
+    [[nodiscard]] uint64_t live() const {
+        const uint64_t all = live_.load(std::memory_order_relaxed);
+        return has_shares() ? all - std::min(all, sum(&Shard::share)) : all;
+    }
     [[nodiscard]] uint64_t deferred() const { return deferred_.load(std::memory_order_relaxed); }
     [[nodiscard]] uint64_t reserved() const { return reserved_.load(std::memory_order_relaxed); }
     [[nodiscard]] uint64_t live_blocks() const {
-        const uint64_t frees = frees_.load(std::memory_order_relaxed);
-        return std::max(allocations_.load(std::memory_order_relaxed), frees) - frees;
+        const uint64_t frees = sum(&Shard::frees);
+        return std::max(sum(&Shard::allocations), frees) - frees;
     }
     [[nodiscard]] uint64_t free_bytes() const {
         const uint64_t all = reserved();
@@ -105,8 +127,8 @@ public:
         statistics.live_peak = ByteCount{value(live_peak_)};
         statistics.deferred = ByteCount{deferred()};
         statistics.free = ByteCount{free_bytes()};
-        statistics.frees = value(frees_);
-        statistics.allocations = std::max(value(allocations_), statistics.frees);
+        statistics.frees = sum(&Shard::frees);
+        statistics.allocations = std::max(sum(&Shard::allocations), statistics.frees);
         statistics.live_blocks = statistics.allocations - statistics.frees;
         statistics.deferred_blocks = value(deferred_blocks_);
         statistics.retries = value(retries_);
@@ -115,25 +137,113 @@ public:
     }
 
 private:
-    static void raise(std::atomic<uint64_t>& peak, uint64_t value) {
+    static constexpr uint64_t share_bytes = uint64_t{1} << 20;
+    static constexpr uint64_t shared_block_bytes_max = uint64_t{64} << 10;
+    static constexpr uint32_t meetings_tolerated = 32;
+    static constexpr uint32_t shard_count = 16;
+    using Count = std::atomic<uint64_t>;
+
+    // What threads count apart. A writer under a lock uses the first.
+    struct alignas(128) Shard {
+        Count allocations{0};
+        Count frees{0};
+        Count share{0};  // counted in live_, and in no block
+    };
+
+    [[nodiscard]] Shard& mine() { return shards_[locked_ ? 0 : thread_number() % shard_count]; }
+    [[nodiscard]] uint64_t sum(Count Shard::* count) const {
+        uint64_t all = (shards_[0].*count).load(std::memory_order_relaxed);
+        for (uint32_t index = 1; index < shard_count && !locked_; ++index)
+            all += (shards_[index].*count).load(std::memory_order_relaxed);
+        return all;
+    }
+
+    // Returns the value before.
+    uint64_t add(Count& count, uint64_t value) {
+        if (!locked_)
+            return count.fetch_add(value, std::memory_order_relaxed);
+        const uint64_t before = count.load(std::memory_order_relaxed);
+        count.store(before + value, std::memory_order_relaxed);
+        return before;
+    }
+    void subtract(Count& count, uint64_t value) { add(count, 0 - value); }
+    void raise(Count& peak, uint64_t value) {
         uint64_t known = peak.load(std::memory_order_relaxed);
+        if (known >= value) [[likely]]
+            return;
+        if (locked_)
+            return peak.store(value, std::memory_order_relaxed);
         while (known < value && !peak.compare_exchange_weak(known, value, std::memory_order_relaxed)) {
         }
     }
 
-    std::atomic<uint64_t> limit_;
-    std::atomic<uint64_t> live_{0};
-    std::atomic<uint64_t> live_peak_{0};
-    std::atomic<uint64_t> deferred_{0};
-    std::atomic<uint64_t> charged_{0};
-    std::atomic<uint64_t> deferred_blocks_{0};
-    std::atomic<uint64_t> reserved_{0};
-    std::atomic<uint64_t> reserved_peak_{0};
-    std::atomic<uint64_t> reserves_{0};
-    std::atomic<uint64_t> allocations_{0};
-    std::atomic<uint64_t> frees_{0};
-    std::atomic<uint64_t> retries_{0};
-    std::atomic<uint64_t> out_of_memory_{0};
+    // --- the count of live bytes ---
+    [[nodiscard]] bool has_shares() const { return meetings_.load(std::memory_order_relaxed) >= meetings_tolerated; }
+    [[nodiscard]] bool fits(uint64_t live, uint64_t bytes) const {
+        const uint64_t most = limit();
+        return bytes <= most && live + deferred() + charged() <= most - bytes;
+    }
+    [[nodiscard]] bool take(uint64_t bytes) {
+        uint64_t before = live_.load(std::memory_order_relaxed);
+        if (locked_) {
+            if (!fits(before, bytes))
+                return false;
+            live_.store(before + bytes, std::memory_order_relaxed);
+        } else {
+            for (uint32_t tries = 0;; ++tries) {
+                if (!fits(before, bytes))
+                    return false;
+                if (live_.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed))
+                    break;
+                if (tries == 0)
+                    meetings_.fetch_add(1, std::memory_order_relaxed);
+            }
+        }
+        raise(live_peak_, before + bytes);
+        return true;
+    }
+    [[nodiscard]] bool take_from_share(Shard& shard, uint64_t bytes) {
+        uint64_t has = shard.share.load(std::memory_order_relaxed);
+        while (has >= bytes)
+            if (shard.share.compare_exchange_weak(has, has - bytes, std::memory_order_relaxed))
+                return true;
+        if (take(bytes + share_bytes)) {
+            shard.share.fetch_add(share_bytes, std::memory_order_relaxed);
+            return true;
+        }
+        return take(bytes) || (gather() && take(bytes));
+    }
+    void give_back(Shard& shard, uint64_t bytes) {
+        uint64_t has = shard.share.load(std::memory_order_relaxed);
+        while (has >= bytes)
+            if (shard.share.compare_exchange_weak(has, has - bytes, std::memory_order_relaxed)) {
+                live_.fetch_sub(bytes, std::memory_order_relaxed);
+                return;
+            }
+    }
+    // Takes all shares back, before a request is refused. False: there are none.
+    [[nodiscard]] bool gather() {
+        uint64_t bytes = 0;
+        for (Shard& shard : shards_)
+            bytes += has_shares() ? shard.share.exchange(0, std::memory_order_relaxed) : 0;
+        live_.fetch_sub(bytes, std::memory_order_relaxed);
+        return bytes != 0;
+    }
+
+    const bool locked_;
+    std::atomic<uint32_t> meetings_{0};  // at live_
+    Count limit_;
+    Count live_{0};  // with the shares
+    Count live_peak_{0};
+    Count deferred_{0};
+    Count charged_{0};
+    Count deferred_blocks_{0};
+    Count reserved_{0};
+    Count reserved_peak_{0};
+    Count reserves_{0};
+    Count retries_{0};
+    Count out_of_memory_{0};
+    std::array<Shard, shard_count> shards_;
 };
 
 }  // namespace polder::memory

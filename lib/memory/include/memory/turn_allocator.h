@@ -23,7 +23,12 @@ public:
     [[nodiscard]] Result<void> lease(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
                                      std::span<Lease> leases) final;
 
-    [[nodiscard]] bool charge(ByteCount bytes) final { return tally_.charge(bytes.value); }
+    [[nodiscard]] bool charge(ByteCount bytes) final {
+        if (tally_.charge(bytes.value)) [[likely]]
+            return true;
+        flush_front();
+        return tally_.charge(bytes.value);
+    }
     void discharge(ByteCount bytes) noexcept final { tally_.discharge(bytes.value); }
     void set_limit(ByteCount limit) final { tally_.set_limit(limit); }
     [[nodiscard]] ByteCount limit() const final { return ByteCount{tally_.limit()}; }
@@ -43,13 +48,16 @@ protected:
         std::string source_said;
     };
 
-    TurnAllocator(std::unique_ptr<RegionSource> source, const AllocatorOptions& options)
-        : source_(std::move(source)), options_(options), tally_(options.limit) {}
+    TurnAllocator(std::unique_ptr<RegionSource> source, const AllocatorOptions& options, Tally::Writers writers)
+        : source_(std::move(source)), options_(options), tally_(options.limit, writers) {}
 
     // Without a call to the source, and without the turn. False: there is no room at once.
     [[nodiscard]] virtual bool lease_now(const Request& request, Lease& leased) = 0;
     // With the turn.
     [[nodiscard]] virtual Result<void> climb(const Request& request, Lease& leased) = 0;
+
+    // Frees blocks that are kept apart for threads; for policies that keep some.
+    virtual void flush_front() noexcept {}
 
     // Housekeeping that no request runs beside.
     class Housekeeping {

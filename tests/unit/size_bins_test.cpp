@@ -1,0 +1,149 @@
+// SizeBins against a set of {size, address}; PagedArray; Tally with threads that take shares.
+#include <memory/paged_array.h>
+#include <memory/size_bins.h>
+#include <memory/tally.h>
+
+#include <gtest/gtest.h>
+#include <random>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace polder::memory {
+namespace {
+
+// Blocks that know their places, as SizeBins requires.
+struct World {
+    struct Owned {
+        uint64_t size = 0;  // 0: not in the bins
+        uint64_t address = 0;
+        uint32_t place = 0;
+    };
+    SizeBins bins;
+    std::vector<Owned> blocks;
+    std::set<std::pair<uint64_t, uint64_t>> model;
+
+    [[nodiscard]] auto placed() {
+        return [this](uint32_t block, uint32_t place) { blocks[block].place = place; };
+    }
+    void insert(uint32_t block, uint64_t size, uint64_t address) {
+        blocks[block] = {size, address, 0};
+        bins.insert(size, {address, block}, placed());
+        model.emplace(size, address);
+    }
+    void remove(uint32_t block) {
+        const Owned gone = blocks[block];
+        bins.remove(gone.size, gone.place, placed());
+        model.erase({gone.size, gone.address});
+        blocks[block].size = 0;
+    }
+    [[nodiscard]] bool agrees_from(uint64_t size) const {
+        const auto expected = model.lower_bound({size, 0});
+        const uint64_t found = bins.smallest_from(size);
+        if (expected == model.end())
+            return found == 0;
+        return found == expected->first && bins.blocks_of(found)[0].address == expected->second;
+    }
+    [[nodiscard]] bool knows_all_places() const {
+        for (uint32_t block = 0; block < blocks.size(); ++block)
+            if (blocks[block].size != 0 &&
+                !bins.has(blocks[block].size, blocks[block].place, {blocks[block].address, block}))
+                return false;
+        return bins.size() == model.size() && bins.largest() == (model.empty() ? 0 : model.rbegin()->first);
+    }
+};
+
+TEST(SizeBins, HoldsMultiplesOf512BytesUpTo2MiB) {
+    EXPECT_TRUE(SizeBins::holds(512));
+    EXPECT_TRUE(SizeBins::holds(uint64_t{2} << 20));
+    EXPECT_FALSE(SizeBins::holds((uint64_t{2} << 20) + 512));
+    EXPECT_FALSE(SizeBins::holds(513));
+    EXPECT_FALSE(SizeBins::holds(0));
+}
+
+TEST(SizeBins, FindsNothingWhenEmpty_AndNothingAboveTheLargest) {
+    World world;
+    world.blocks.resize(1);
+    EXPECT_EQ(world.bins.smallest_from(1), 0u);
+    EXPECT_EQ(world.bins.largest(), 0u);
+    world.insert(0, 4096, 1);
+    EXPECT_EQ(world.bins.smallest_from(4097), 0u);
+    EXPECT_EQ(world.bins.smallest_from(uint64_t{1} << 40), 0u);
+    EXPECT_EQ(world.bins.smallest_from(1), 4096u);
+}
+
+// Few sizes, so that bins become large; and all sizes, so that both levels of the bit maps are used.
+TEST(SizeBins, ReturnsTheSmallestSizeThenTheLowestAddress_AsASetDoes) {
+    for (const uint32_t sizes : {3u, SizeBins::bin_count}) {
+        World world;
+        world.blocks.resize(600);
+        std::mt19937_64 random(sizes);
+        for (int step = 0; step < 20'000; ++step) {
+            const auto block = static_cast<uint32_t>(random() % world.blocks.size());
+            if (world.blocks[block].size != 0)
+                world.remove(block);
+            else
+                world.insert(block, (1 + random() % sizes) * SizeBins::unit, random());
+            ASSERT_TRUE(world.agrees_from(1 + random() % ((sizes + 2) * SizeBins::unit))) << step;
+        }
+        EXPECT_TRUE(world.knows_all_places());
+    }
+}
+
+TEST(PagedArray, ElementsKeepTheirPlacesWhileItGrows) {
+    PagedArray<uint64_t> array;
+    uint64_t* const first = &array.append();
+    *first = 7;
+    for (uint64_t index = 1; index < 1000; ++index)
+        array.append() = index;
+    EXPECT_EQ(&array[0], first);
+    EXPECT_EQ(array.size(), 1000u);
+    EXPECT_EQ(array[255] + array[256] + array[999], 255u + 256 + 999);
+}
+
+// Two threads that allocate and free without a lock. Whether they meet is chance; the sums must be right either way.
+void allocate_with_two_threads(Tally& tally, uint64_t bytes, std::vector<uint64_t>& refused) {
+    refused.assign(2, 0);
+    std::vector<std::thread> threads;
+    for (uint32_t thread = 0; thread < 2; ++thread)
+        threads.emplace_back([&tally, &refused, bytes, thread] {
+            for (int round = 0; round < 100'000; ++round) {
+                if (tally.allocate(bytes))
+                    tally.free(bytes);
+                else
+                    ++refused[thread];
+            }
+        });
+    for (std::thread& thread : threads)
+        thread.join();
+}
+
+TEST(Tally, CountsOfManyThreadsAddUp) {
+    Tally tally{ByteCount{uint64_t{1} << 40}};
+    std::vector<uint64_t> refused;
+    allocate_with_two_threads(tally, 4096, refused);
+    EXPECT_EQ(tally.live(), 0u);
+    EXPECT_EQ(tally.live_blocks(), 0u);
+    Allocator::Statistics statistics;
+    tally.fill(statistics);
+    EXPECT_EQ(statistics.allocations, 200'000u);
+    EXPECT_EQ(statistics.frees, 200'000u);
+    EXPECT_EQ(refused[0] + refused[1], 0u);
+}
+
+// What threads have taken ahead is given back before a request is refused, and the limit holds to the byte.
+TEST(Tally, SharesOfThreadsNeitherExceedTheLimitNorUseItUp) {
+    constexpr uint64_t limit = uint64_t{3} << 20;
+    Tally tally{ByteCount{limit}};
+    std::vector<uint64_t> refused;
+    allocate_with_two_threads(tally, 4096, refused);
+    EXPECT_EQ(refused[0] + refused[1], 0u);
+    uint64_t blocks = 0;
+    while (tally.allocate(4096) && blocks <= limit / 4096)
+        ++blocks;
+    EXPECT_EQ(blocks, limit / 4096);
+    EXPECT_EQ(tally.live(), limit);
+}
+
+}  // namespace
+}  // namespace polder::memory
