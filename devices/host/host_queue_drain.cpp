@@ -103,7 +103,7 @@ bool HostQueue::fits_this_thread(const Operation& operation) const {
     constexpr uint64_t least_stack_bytes = uint64_t{64} * 1024;
     const auto& launch = static_cast<const LaunchRecord&>(operation);
     const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-    return here - stack_floor() >= launch.kernel->code.stack_bytes + least_stack_bytes;
+    return here - stack_floor() >= launch.stack_bytes + least_stack_bytes;
 }
 
 HostQueue::Outcome HostQueue::drain(uint64_t limit, uint32_t depth) {

@@ -123,26 +123,18 @@ driver::Timepoint HostQueue::launch(const driver::LaunchOperation& operation, co
             std::memcpy(arguments + offset, &address, sizeof address);
         }
 
+    set_range(record, {operation.work_dim, operation.global_offset, operation.global_size, operation.local_size});
+    set_memory(record, record.kernel->code.local_bytes + operation.local_argument_bytes);
     LaunchContext& context = record.context;
-    context.work_dim = operation.work_dim;
-    record.group_count = 1;
-    record.items_per_group = 1;
-    for (uint32_t d = 0; d < 3; ++d) {
-        const bool used = d < operation.work_dim;
-        context.global_offset[d] = used ? operation.global_offset[d] : 0;
-        context.global_size[d] = used ? operation.global_size[d] : 1;
-        context.local_size[d] = used ? operation.local_size[d] : 1;
-        context.num_groups[d] = (context.global_size[d] + context.local_size[d] - 1) / context.local_size[d];
-        record.group_count *= context.num_groups[d];
-        record.items_per_group *= context.local_size[d];
-    }
     context.program_variables = options_.window.resolve(operation.program_variables);
     context.print = print_text;
     context.print_user = &record.printed;
+    context.device_enqueue = nullptr;
 
-    record.local_bytes = record.kernel->code.local_bytes + operation.local_argument_bytes;
-    context.local_bytes = static_cast<uint32_t>(record.local_bytes);
-    record.scratch_bytes = record.kernel->code.scratch_bytes_per_work_item * record.items_per_group + 4096;
+    record.blocks = operation.blocks;
+    record.stack_bytes = record.kernel->code.stack_bytes;
+    for (const driver::LoadedKernel* block : operation.blocks.kernels)
+        record.stack_bytes = std::max(record.stack_bytes, static_cast<const HostKernel*>(block)->code.stack_bytes);
     return publish(is_large(record) ? Weight::large : Weight::small);
 }
 

@@ -2,6 +2,7 @@
 // when it takes longer than expected, the rest is shared with other threads. A longer launch, or one of unknown length,
 // is shared at once with as many threads as are worth waking (threads_that_pay).
 #include <algorithm>
+#include <host/block_run.h>
 #include <host/clock.h>
 #include <host/fault_report.h>
 #include <host/host_kernel.h>
@@ -102,7 +103,36 @@ void run_together(LaunchRecord& launch, uint64_t first, WorkerPool& pool, Worksp
                          static_cast<float>(count * launch.items_per_group));
 }
 
+// Apart from execute_launch: few kernels enqueue blocks.
+[[gnu::noinline]] Status execute_with_blocks(LaunchRecord& launch, WorkerPool& pool, Workspace& workspace) {
+    BlockRun blocks(launch, pool, workspace);
+    const Status status = execute_kernel(launch, pool, workspace);
+    return status == Status::success ? blocks.finish() : status;
+}
+
 }  // namespace
+
+void set_range(LaunchRecord& launch, const LaunchRange& range) {
+    LaunchContext& context = launch.context;
+    context.work_dim = range.work_dim;
+    launch.group_count = 1;
+    launch.items_per_group = 1;
+    for (uint32_t d = 0; d < 3; ++d) {
+        const bool used = d < range.work_dim;
+        context.global_offset[d] = used ? range.global_offset[d] : 0;
+        context.global_size[d] = used ? range.global_size[d] : 1;
+        context.local_size[d] = used ? range.local_size[d] : 1;
+        context.num_groups[d] = (context.global_size[d] + context.local_size[d] - 1) / context.local_size[d];
+        launch.group_count *= context.num_groups[d];
+        launch.items_per_group *= context.local_size[d];
+    }
+}
+
+void set_memory(LaunchRecord& launch, uint64_t local_bytes) {
+    launch.local_bytes = local_bytes;
+    launch.context.local_bytes = static_cast<uint32_t>(local_bytes);
+    launch.scratch_bytes = launch.kernel->code.scratch_bytes_per_work_item * launch.items_per_group + 4096;
+}
 
 uint32_t threads_that_pay(float group_ns, uint64_t group_count, uint32_t threads_max) {
     const auto most = static_cast<uint32_t>(std::min<uint64_t>(threads_max, group_count));
@@ -120,7 +150,7 @@ bool is_large(const LaunchRecord& launch) {
     return item_ns * static_cast<float>(launch.group_count * launch.items_per_group) > 2 * alone_ns;
 }
 
-Status execute_launch(LaunchRecord& launch, WorkerPool& pool, Workspace& workspace) {
+Status execute_kernel(LaunchRecord& launch, WorkerPool& pool, Workspace& workspace) {
     if (prepare(&launch, workspace) != Workspace::Growth::enough)
         return Status::out_of_resources;
     if (launch.group_count == 1) {
@@ -136,9 +166,16 @@ Status execute_launch(LaunchRecord& launch, WorkerPool& pool, Workspace& workspa
         if (done < launch.group_count)
             run_together(launch, done, pool, workspace, group_ns);
     }
+    return Status::success;
+}
+
+Status execute_launch(LaunchRecord& launch, WorkerPool& pool, Workspace& workspace) {
+    const bool may_enqueue = launch.blocks.group_size_max != 0;
+    const Status status =
+        may_enqueue ? execute_with_blocks(launch, pool, workspace) : execute_kernel(launch, pool, workspace);
     if (launch.printed.load(std::memory_order_relaxed))
         flush_printed();
-    return Status::success;
+    return status;
 }
 
 }  // namespace polder::devices

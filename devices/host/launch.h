@@ -10,6 +10,20 @@ namespace polder::devices {
 // Called by the thread that drains the queue, whose workspace is `workspace`.
 [[nodiscard]] Status execute_launch(LaunchRecord& launch, WorkerPool& pool, Workspace& workspace);
 
+// The same without the blocks that the kernel enqueues.
+[[nodiscard]] Status execute_kernel(LaunchRecord& launch, WorkerPool& pool, Workspace& workspace);
+
+// Arrays of `work_dim` numbers.
+struct LaunchRange {
+    uint32_t work_dim;
+    const uint64_t* global_offset;
+    const uint64_t* global_size;
+    const uint64_t* local_size;
+};
+void set_range(LaunchRecord& launch, const LaunchRange& range);
+// The bytes of local memory of a work-group, and its scratch memory. After set_range.
+void set_memory(LaunchRecord& launch, uint64_t local_bytes);
+
 // How many threads finish `group_count` work-groups of `group_ns` each (0: not known yet) soonest: as many as have enough
 // work to make up for being woken. Never falls when there is more work, and stays the same when `threads_max` grows beyond
 // it, so that a small launch takes no longer on a processor with more cores.

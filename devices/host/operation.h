@@ -49,7 +49,9 @@ struct LaunchRecord : Operation {
     uint64_t items_per_group = 0;
     uint64_t local_bytes = 0;
     uint64_t scratch_bytes = 0;
+    uint64_t stack_bytes = 0;  // of the kernel, or of a block that it may enqueue
     std::atomic<bool> printed{false};
+    driver::LaunchBlocks blocks;
     LaunchContext context;
 };
 

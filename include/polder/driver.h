@@ -115,6 +115,16 @@ private:
     const KernelLimits limits_;
 };
 
+// What a kernel needs that enqueues blocks on the device, for drivers whose kernels are host functions.
+struct LaunchBlocks {
+    std::span<const LoadedKernel* const> kernels;  // of all blocks of the program. Valid as long as the kernel.
+    uint64_t default_queue = 0;  // device_enqueue_abi.h; 0: none
+    // Of the device. 0: the kernel enqueues nothing.
+    uint64_t group_size_max = 0;
+    uint64_t local_memory_bytes = 0;
+    uint64_t sub_group_size = 1;
+};
+
 struct LaunchOperation {
     const LoadedKernel* kernel = nullptr;
     uint32_t work_dim = 1;
@@ -128,6 +138,7 @@ struct LaunchOperation {
     std::span<const uint32_t> pointer_offsets;
     uint64_t local_argument_bytes = 0;  // __local arguments, behind the kernel's own local memory
     DeviceAddress program_variables;  // 0 when there are none
+    LaunchBlocks blocks;
 };
 
 // Calls `function(data)` on a host thread. The runtime uses it for native kernels; `function` may

@@ -12,7 +12,9 @@
 
 namespace polder {
 
-inline constexpr uint32_t kernel_abi_version = 1;
+inline constexpr uint32_t kernel_abi_version = 2;
+
+class DeviceEnqueue;  // device_enqueue_abi.h
 
 // The values that are the same for all work-groups of one launch. All arrays are padded with 1 (sizes) or
 // 0 (offsets) beyond `work_dim`.
@@ -31,6 +33,9 @@ struct LaunchContext {
     // Receives one finished printf text (not null-terminated). Never null. Thread-safe.
     void (*print)(void* user, const char* text, size_t size);
     void* print_user;
+
+    // Takes the blocks that the kernel enqueues. Null for a kernel that enqueues none.
+    DeviceEnqueue* device_enqueue;
 };
 
 // args              Packed arguments at the offsets of KernelArgument::offset. Pointers are 8

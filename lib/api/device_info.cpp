@@ -10,17 +10,20 @@
 #include <compiler/compiler.h>
 #include <compiler/opencl_version.h>
 #include <compiler/spirv.h>
+#include <runtime/device_queue.h>
 #include <runtime/extensions.h>
 #include <runtime/image.h>
 #include <runtime/mem_object.h>
 #include <runtime/platform.h>
 
 #include <algorithm>
+#include <polder/device_enqueue_abi.h>
 
 namespace polder::api {
 namespace {
 
 using runtime::Device;
+using runtime::DeviceQueue;
 using Kind = runtime::Allocation::Kind;
 using UnifiedMemory = cl_device_unified_shared_memory_capabilities_intel;
 
@@ -95,6 +98,8 @@ cl_uint vector_width(const Device& device, uint32_t element_bytes) {
 }
 
 bool has_host_code(const Device& device) { return device.info().code.format == driver::CodeFormat::host_function; }
+
+bool has_device_queues(const Device& device) { return has_feature(device, "__opencl_c_device_enqueue"); }
 
 // On GPUs a sub-group is a warp.
 std::vector<size_t> sub_group_sizes(const Device& device) {
@@ -380,12 +385,14 @@ const Query memory_queries[] = {
 const Query queue_queries[] = {
     POLDER_VALUE(CL_DEVICE_QUEUE_ON_HOST_PROPERTIES, cl_command_queue_properties,
                  CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE)
-    POLDER_VALUE(CL_DEVICE_QUEUE_ON_DEVICE_PROPERTIES, cl_command_queue_properties, 0)
-    POLDER_VALUE(CL_DEVICE_QUEUE_ON_DEVICE_PREFERRED_SIZE, cl_uint, 0)
-    POLDER_VALUE(CL_DEVICE_QUEUE_ON_DEVICE_MAX_SIZE, cl_uint, 0)
-    POLDER_VALUE(CL_DEVICE_MAX_ON_DEVICE_QUEUES, cl_uint, 0)
-    POLDER_VALUE(CL_DEVICE_MAX_ON_DEVICE_EVENTS, cl_uint, 0)
-    POLDER_VALUE(CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES, cl_device_device_enqueue_capabilities, 0)
+    POLDER_VALUE(CL_DEVICE_QUEUE_ON_DEVICE_PROPERTIES, cl_command_queue_properties, !has_device_queues(device) ? 0 :
+                 CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE)
+    POLDER_VALUE(CL_DEVICE_QUEUE_ON_DEVICE_PREFERRED_SIZE, cl_uint, has_device_queues(device) ? DeviceQueue::preferred_bytes : 0)
+    POLDER_VALUE(CL_DEVICE_QUEUE_ON_DEVICE_MAX_SIZE, cl_uint, has_device_queues(device) ? DeviceQueue::bytes_max : 0)
+    POLDER_VALUE(CL_DEVICE_MAX_ON_DEVICE_QUEUES, cl_uint, has_device_queues(device) ? ~cl_uint{0} : 0)
+    POLDER_VALUE(CL_DEVICE_MAX_ON_DEVICE_EVENTS, cl_uint, has_device_queues(device) ? events_of_blocks_max : 0)
+    POLDER_VALUE(CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES, cl_device_device_enqueue_capabilities, !has_device_queues(device) ? 0 :
+                 CL_DEVICE_QUEUE_SUPPORTED | CL_DEVICE_QUEUE_REPLACEABLE_DEFAULT)
     POLDER_VALUE(CL_DEVICE_PROFILING_TIMER_RESOLUTION, size_t, device.info().timer_resolution_ns)
     POLDER_VALUE(CL_DEVICE_PREFERRED_INTEROP_USER_SYNC, cl_bool, CL_TRUE)
     POLDER_VALUE(CL_DEVICE_PRINTF_BUFFER_SIZE, size_t,

@@ -174,6 +174,17 @@ Result<void> check_addresses(const Device& device, const KernelArguments& argume
     return {};
 }
 
+driver::LaunchBlocks blocks_of(const KernelOnDevice& on, const runtime::LoadedCode& code, const Queue& queue) {
+    if (!on.info->enqueues_blocks) [[likely]]
+        return {};
+    const driver::DeviceInfo& device = queue.device().info();
+    return {.kernels = code.blocks,
+            .default_queue = queue.context().default_queue_number(queue.device()),
+            .group_size_max = device.max_work_group_size,
+            .local_memory_bytes = device.code.local_memory_bytes,
+            .sub_group_size = compiler::default_sub_group_size()};
+}
+
 Result<const KernelOnDevice*> executable_on(const Kernel& kernel, const Queue& queue) {
     const KernelOnDevice* const on = kernel.on(queue.device());
     // CL_INVALID_PROGRAM_EXECUTABLE: the program has no executable for the device of the queue.
@@ -264,8 +275,10 @@ Result<void> polder::api::enqueue_launch(const EnqueueCall& call, const Kernel& 
     POLDER_TRY(find_buffers(queue, *on, *arguments, buffers, views));
     POLDER_ASSIGN(variables, on->code->program_variables());
     return call.enqueue(
-        type,
-        runtime::LaunchCommand{{on->keeper.get(), code, on->info, variables}, range, *arguments, std::move(buffers)});
+        type, runtime::LaunchCommand{{on->keeper.get(), code, on->info, variables, blocks_of(*on, *code, queue)},
+                                     range,
+                                     *arguments,
+                                     std::move(buffers)});
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueNDRangeKernel(cl_command_queue command_queue, cl_kernel kernel,

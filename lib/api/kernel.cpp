@@ -3,6 +3,7 @@
 #include "mem_flags.h"
 #include "unified_memory.h"
 
+#include <runtime/device_queue.h>
 #include <runtime/kernel.h>
 #include <runtime/sampler.h>
 #include <runtime/svm.h>
@@ -129,6 +130,27 @@ Result<void> set_sampler(Kernel& kernel, cl_uint index, size_t size, const void*
     return {};
 }
 
+Result<void> set_queue(Kernel& kernel, cl_uint index, size_t size, const void* value) {
+    // CL_INVALID_ARG_SIZE: arg_size is not sizeof(cl_command_queue).
+    if (size != sizeof(cl_command_queue))
+        return fail(Status::invalid_arg_size);
+    // CL_INVALID_ARG_VALUE: arg_value is null.
+    if (!value)
+        return fail(Status::invalid_arg_value);
+    cl_command_queue handle = nullptr;
+    std::memcpy(&handle, value, sizeof handle);
+    const auto queue = from_handle<runtime::DeviceQueue>(handle);
+    // CL_INVALID_DEVICE_QUEUE: not a queue on a device.
+    if (!queue)
+        return fail(Status::invalid_device_queue);
+    // CL_INVALID_CONTEXT: the queue is of another context.
+    if (&(*queue)->context() != &kernel.context())
+        return fail(Status::invalid_context);
+    const uint64_t number = (*queue)->number();
+    kernel.set_value(index, &number);
+    return {};
+}
+
 Result<void> set_local(Kernel& kernel, cl_uint index, size_t size, const void* value) {
     // Since OpenCL 3.1 a size of 0 is no error: the kernel uses no local memory by this argument.
     // CL_INVALID_ARG_VALUE: arg_value of a __local argument is not null.
@@ -225,9 +247,10 @@ Result<void> set_argument(Kernel& kernel, cl_uint index, size_t size, const void
     case ArgumentKind::value: return set_value(kernel, index, size, value);
     case ArgumentKind::image: return set_image(kernel, index, size, value);
     case ArgumentKind::sampler: return set_sampler(kernel, index, size, value);
-    case ArgumentKind::pipe: break;
+    case ArgumentKind::pipe: return set_pipe(kernel, index, size, value);
+    case ArgumentKind::queue: break;
     }
-    return set_pipe(kernel, index, size, value);
+    return set_queue(kernel, index, size, value);
 }
 
 Result<void> set_svm_pointer(Kernel& kernel, cl_uint index, const void* value) {

@@ -1,7 +1,11 @@
 // Command-queues.
 #include "entry.h"
 
+#include <runtime/device_queue.h>
+#include <runtime/extensions.h>
 #include <runtime/queue.h>
+
+#include <optional>
 
 using namespace polder;
 using namespace polder::runtime;
@@ -16,27 +20,27 @@ constexpr cl_command_queue_properties known_properties =
 
 struct Properties {
     cl_command_queue_properties bits = 0;
+    std::optional<cl_queue_properties> size;
+    bool has_hints = false;
     std::vector<cl_queue_properties> list;  // with its terminating zero, or empty
 };
 
 // A hint has one of three levels: high, medium, low. Polder serves all queues alike, as the extensions allow.
 bool is_level(cl_queue_properties value) { return value == 1 || value == 2 || value == 4; }
 
-enum class SizeGiven : uint8_t { no, yes };
-
-Result<void> check_bits(cl_command_queue_properties bits, SizeGiven size) {
+Result<void> check_bits(cl_command_queue_properties bits, const std::optional<cl_queue_properties>& size) {
     // CL_INVALID_VALUE: a property is unknown.
     if (bits & ~known_properties)
         return fail(Status::invalid_value);
     const bool on_device = bits & CL_QUEUE_ON_DEVICE;
     // CL_INVALID_VALUE: a queue on the host has a size or is a default (this check), or a queue on the device is in order (the
-    // next one).
-    if (!on_device && (size == SizeGiven::yes || (bits & CL_QUEUE_ON_DEVICE_DEFAULT)))
+    // next one), or its size is 0.
+    if (!on_device && (size || (bits & CL_QUEUE_ON_DEVICE_DEFAULT)))
         return fail(Status::invalid_value);
-    if (on_device && !(bits & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE))
+    if (on_device && (!(bits & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) || size == 0u))
         return fail(Status::invalid_value);
-    // CL_INVALID_QUEUE_PROPERTIES: no device has queues on the device, which OpenCL 3.0 makes optional.
-    if (on_device)
+    // CL_INVALID_QUEUE_PROPERTIES: the size exceeds CL_DEVICE_QUEUE_ON_DEVICE_MAX_SIZE.
+    if (size && *size > DeviceQueue::bytes_max)
         return fail(Status::invalid_queue_properties);
     return {};
 }
@@ -45,20 +49,41 @@ Result<Properties> check_properties(const cl_queue_properties* list) {
     Properties properties;
     if (!list)
         return properties;
-    SizeGiven size = SizeGiven::no;
     for (; *list != 0; list += 2) {
         if (list[0] == CL_QUEUE_PROPERTIES)
             properties.bits = list[1];
         else if (list[0] == CL_QUEUE_SIZE)
-            size = SizeGiven::yes;
+            properties.size = list[1];
         // CL_INVALID_VALUE: a property is unknown, or a hint has another value than its levels.
         else if ((list[0] != CL_QUEUE_PRIORITY_KHR && list[0] != CL_QUEUE_THROTTLE_KHR) || !is_level(list[1]))
             return fail(Status::invalid_value);
+        else
+            properties.has_hints = true;
         properties.list.insert(properties.list.end(), {list[0], list[1]});
     }
     properties.list.push_back(0);
-    POLDER_TRY(check_bits(properties.bits, size));
+    POLDER_TRY(check_bits(properties.bits, properties.size));
     return properties;
+}
+
+bool has_device_queues(const Device& device) { return offers_feature(device.info(), "__opencl_c_device_enqueue"); }
+
+Result<cl_command_queue> create_device_queue(Context& context, Device& device, const Properties& properties) {
+    // CL_INVALID_QUEUE_PROPERTIES: the device has no queues on the device, or there is a hint, which only queues on the host may have.
+    if (!has_device_queues(device) || properties.has_hints)
+        return fail(Status::invalid_queue_properties);
+    const bool is_default = properties.bits & CL_QUEUE_ON_DEVICE_DEFAULT;
+    // A device has one default in a context: a second one is the first.
+    if (is_default)
+        if (DeviceQueue* const existing = context.retain_default_queue(device))
+            return handle_of<cl_command_queue>(existing);
+    const auto bytes = static_cast<uint32_t>(properties.size.value_or(DeviceQueue::preferred_bytes));
+    const Ref<DeviceQueue> queue = DeviceQueue::create(Ref<Context>::share(&context), Ref<Device>::share(&device),
+                                                       properties.bits, bytes, properties.list);
+    POLDER_ASSIGN(handle, expose<cl_command_queue>(queue));
+    if (is_default)
+        context.set_default_queue(*queue);
+    return handle;
 }
 
 Result<cl_command_queue> create_queue(cl_context context_handle, cl_device_id device_handle,
@@ -70,12 +95,34 @@ Result<cl_command_queue> create_queue(cl_context context_handle, cl_device_id de
         return fail(Status::invalid_device);
     if (!properties)
         return fail(properties.error());
+    if (properties->bits & CL_QUEUE_ON_DEVICE)
+        return create_device_queue(*context, *device, *properties);
     POLDER_ASSIGN(queue, Queue::create(Ref<Context>::share(context), Ref<Device>::share(device), properties->bits,
                                        properties->list));
     return expose<cl_command_queue>(queue);
 }
 
+cl_command_queue default_queue(const Context& context, const Device& device) {
+    return handle_of<cl_command_queue>(context.default_queue(device));
+}
+
+Result<void> get_device_queue_info(const DeviceQueue& queue, cl_command_queue_info name, const Info& info) {
+    switch (name) {
+    case CL_QUEUE_CONTEXT: return info.value(handle_of<cl_context>(&queue.context()));
+    case CL_QUEUE_DEVICE: return info.value(handle_of<cl_device_id>(&queue.device()));
+    case CL_QUEUE_REFERENCE_COUNT: return info.value<cl_uint>(queue.api_references());
+    case CL_QUEUE_PROPERTIES: return info.value<cl_command_queue_properties>(queue.properties());
+    case CL_QUEUE_PROPERTIES_ARRAY: return info.array(queue.property_list());
+    case CL_QUEUE_DEVICE_DEFAULT: return info.value(default_queue(queue.context(), queue.device()));
+    case CL_QUEUE_SIZE: return info.value<cl_uint>(queue.bytes());
+    // CL_INVALID_VALUE: param_name is unknown.
+    default: return fail(Status::invalid_value);
+    }
+}
+
 Result<void> get_queue_info(cl_command_queue handle, cl_command_queue_info name, const Info& info) {
+    if (const auto on_device = from_handle<DeviceQueue>(handle))
+        return get_device_queue_info(**on_device, name, info);
     POLDER_ASSIGN(queue, from_handle<Queue>(handle));
     switch (name) {
     case CL_QUEUE_CONTEXT: return info.value(handle_of<cl_context>(&queue->context()));
@@ -83,7 +130,7 @@ Result<void> get_queue_info(cl_command_queue handle, cl_command_queue_info name,
     case CL_QUEUE_REFERENCE_COUNT: return info.value<cl_uint>(queue->api_references());
     case CL_QUEUE_PROPERTIES: return info.value<cl_command_queue_properties>(queue->properties());
     case CL_QUEUE_PROPERTIES_ARRAY: return info.array(queue->property_list());
-    case CL_QUEUE_DEVICE_DEFAULT: return info.value<cl_command_queue>(nullptr);
+    case CL_QUEUE_DEVICE_DEFAULT: return info.value(default_queue(queue->context(), queue->device()));
     case CL_QUEUE_SIZE:
         return fail(Status::invalid_command_queue);  // not a queue on the device
     // CL_INVALID_VALUE: param_name is unknown.
@@ -124,11 +171,19 @@ extern "C" CL_API_ENTRY cl_command_queue CL_API_CALL clCreateCommandQueueWithPro
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clRetainCommandQueue(cl_command_queue queue) {
-    return entry([&] { return retain<Queue>(queue); });
+    return entry([&]() -> Result<void> {
+        if (from_handle<DeviceQueue>(queue))
+            return retain<DeviceQueue>(queue);
+        return retain<Queue>(queue);
+    });
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clReleaseCommandQueue(cl_command_queue queue) {
     return entry([&]() -> Result<void> {
+        if (const auto on_device = from_handle<DeviceQueue>(queue)) {
+            const Ref<Context> context = Ref<Context>::share(&(*on_device)->context());
+            return context->release_queue(**on_device) ? Result<void>{} : fail(Status::invalid_command_queue);
+        }
         POLDER_ASSIGN(checked, from_handle<Queue>(queue));
         checked->flush();  // releasing implies it
         return release<Queue>(queue);
@@ -150,10 +205,15 @@ CL_API_ENTRY cl_int CL_API_CALL clSetDefaultDeviceCommandQueue(cl_context contex
         // CL_INVALID_DEVICE: device is not one of the context.
         if (!checked_context->has(*checked_device))
             return fail(Status::invalid_device);
-        if (queue)
-            POLDER_TRY(from_handle<Queue>(queue));
-        // CL_INVALID_OPERATION: no device has queues on the device.
-        return fail(Status::invalid_operation);
+        // CL_INVALID_OPERATION: the device has no queues on the device.
+        if (!has_device_queues(*checked_device))
+            return fail(Status::invalid_operation);
+        POLDER_ASSIGN(checked, from_handle<DeviceQueue>(queue));
+        // CL_INVALID_COMMAND_QUEUE: not a queue on this device, or of another context.
+        if (&checked->context() != checked_context || &checked->device() != checked_device)
+            return fail(Status::invalid_command_queue);
+        checked_context->set_default_queue(*checked);
+        return {};
     });
 }
 

@@ -302,7 +302,7 @@ bool append_conversion(std::string& out, const Conversion& conversion, Arguments
     return append_other(out, conversion, arguments);
 }
 
-} // namespace
+}  // namespace
 
 std::optional<std::string> format_text(std::string_view format, std::span<const std::byte> argument_bytes,
                                        std::span<const std::byte> record) {
@@ -320,7 +320,7 @@ std::optional<std::string> format_text(std::string_view format, std::span<const 
     }
 }
 
-} // namespace polder::kernel
+}  // namespace polder::kernel
 
 extern "C" int polder_printf(const polder::LaunchContext* context, const char* format, const std::byte* arguments,
                              size_t arguments_size) noexcept try {

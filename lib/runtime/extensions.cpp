@@ -81,6 +81,7 @@ constexpr Feature feature_table[] = {
     {"__opencl_c_atomic_order_seq_cst", "Sequentially consistent atomics."},
     {"__opencl_c_atomic_scope_all_devices", "Atomics between devices."},
     {"__opencl_c_atomic_scope_device", "Atomics between the work-groups of a device."},
+    {"__opencl_c_device_enqueue", "Kernels that enqueue blocks.", Needs::host_code},
     {"__opencl_c_ext_fp16_global_atomic_add", "Atomic addition of halves in global memory.", Needs::host_code},
     {"__opencl_c_ext_fp16_global_atomic_load_store", "Their atomic loads, stores and exchanges.", Needs::host_code},
     {"__opencl_c_ext_fp16_global_atomic_min_max", "Their atomic minimum and maximum.", Needs::host_code},

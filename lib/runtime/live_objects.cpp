@@ -27,6 +27,7 @@ constexpr Name names[] = {
     {Kind::event, "event", "events"},
     {Kind::command_buffer, "command buffer", "command buffers"},
     {Kind::semaphore, "semaphore", "semaphores"},
+    {Kind::device_queue, "queue on a device", "queues on devices"},
 };
 
 // A line of text without the heap. What does not fit is left out.

@@ -69,9 +69,9 @@ TEST_F(Conformance, PartitionAlongDomainsThatADeviceDoesNotHaveIsInvalid) {
     }
 }
 
-TEST_F(Conformance, NoDefaultQueueOnTheDeviceCanBeSet) {
-    EXPECT_EQ(clSetDefaultDeviceCommandQueue(context, devices[0], nullptr), CL_INVALID_OPERATION);
-    EXPECT_EQ(clSetDefaultDeviceCommandQueue(context, devices[0], queue), CL_INVALID_OPERATION);
+TEST_F(Conformance, NoQueueOnTheHostIsADefaultQueueOnTheDevice) {
+    EXPECT_EQ(clSetDefaultDeviceCommandQueue(context, devices[0], nullptr), CL_INVALID_COMMAND_QUEUE);
+    EXPECT_EQ(clSetDefaultDeviceCommandQueue(context, devices[0], queue), CL_INVALID_COMMAND_QUEUE);
     EXPECT_EQ(clSetDefaultDeviceCommandQueue(context, devices[0], foreign_handle<cl_command_queue>(context)),
               CL_INVALID_COMMAND_QUEUE);
 }

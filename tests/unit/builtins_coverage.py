@@ -17,7 +17,6 @@ NOT_OFFERED = [
     ("multi-sampled images", r"msaa"),
     ("block reads and writes of images", r"^intel_sub_group_block_\w+ .*image"),
     ("mipmapped images", r"^read_image\w+ .*(, float\d*){2}|^read_image\w+ .*float\d*, float|^write_image\w+ .*, int, |mip_levels"),
-    ("device-side enqueue", r"ndrange|clk_event|queue_t|user_event|^enqueue_marker$|^(retain|release)_event"),
     ("vendor extensions", r"^(intel_(?!sub_group_)|amd_|arm_)|bfloat|^intel_sub_group_(avc|ime|ref|sic)_|^intel_sub_group_block_prefetch"
      r"|^intel_sub_group_block_\S+ .*__local"),
     ("atomic objects in private memory", r"^atomic_\w+ .*\(volatile atomic_"),

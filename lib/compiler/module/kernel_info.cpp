@@ -3,6 +3,7 @@
 // computed by a walk over the call graph: each is true when an instruction that the kernel may reach makes it true.
 #include "kernel_info.h"
 
+#include "block_kernels.h"
 #include "intrinsics.h"
 #include "machine/retarget.h"
 #include "program_variables.h"
@@ -67,6 +68,8 @@ ArgumentKind value_kind(const std::string& base_type, const std::string& qualifi
         return ArgumentKind::pipe;
     if (base_type == "sampler_t")
         return ArgumentKind::sampler;
+    if (base_type == "queue_t")
+        return ArgumentKind::queue;
     return starts_with(base_type, "image") && base_type.size() > 2 &&
                    base_type.compare(base_type.size() - 2, 2, "_t") == 0 && base_type.find('*') == std::string::npos
                ? ArgumentKind::image
@@ -284,6 +287,11 @@ bool uses_sub_groups(const llvm::Instruction& instruction) {
     return callee != nullptr && callee->getName().starts_with("_polder_sub_group_");
 }
 
+bool enqueues_blocks(const llvm::Instruction& instruction) {
+    const llvm::Function* callee = called_function(instruction);
+    return callee != nullptr && is_device_enqueue(callee->getName());
+}
+
 bool takes_local_memory(const KernelInfo& info) {
     return std::any_of(info.arguments.begin(), info.arguments.end(),
                        [](const KernelArgument& argument) { return argument.kind == ArgumentKind::local_pointer; });
@@ -307,8 +315,10 @@ KernelInfo kernel_info(const llvm::Function& kernel) {
     info.attributes = attributes_of(kernel, info);
     // Clang keeps the names for -cl-kernel-arg-info only.
     info.has_argument_info = kernel.getMetadata("kernel_arg_name") != nullptr;
-    info.uses_indirect_pointers = any_instruction(kernel, makes_indirect_pointer);
-    info.uses_program_variables = any_instruction(kernel, uses_program_variables);
+    info.enqueues_blocks = any_instruction(kernel, enqueues_blocks);
+    // What the blocks of the program do, whichever of them the kernel enqueues, counts as done by the kernel.
+    info.uses_indirect_pointers = info.enqueues_blocks || any_instruction(kernel, makes_indirect_pointer);
+    info.uses_program_variables = info.enqueues_blocks || any_instruction(kernel, uses_program_variables);
     info.uses_sub_groups = any_instruction(kernel, uses_sub_groups);
     info.sees_work_groups = takes_local_memory(info) || any_instruction(kernel, sees_work_groups);
     return info;
@@ -320,13 +330,25 @@ bool is_kernel(const llvm::Function& function) {
     return !function.isDeclaration() && function.hasFnAttribute(kernel_attribute);
 }
 
-std::vector<KernelInfo> kernel_infos(const llvm::Module& module) {
+namespace {
+
+std::vector<KernelInfo> infos_of(const llvm::Module& module, bool (*is_wanted)(const llvm::Function&)) {
     std::vector<KernelInfo> infos;
     for (const llvm::Function& function : module)
-        if (is_kernel(function))
+        if (is_kernel(function) && is_wanted(function))
             infos.push_back(kernel_info(function));
     std::sort(infos.begin(), infos.end(), [](const KernelInfo& a, const KernelInfo& b) { return a.name < b.name; });
     return infos;
 }
+
+bool is_block(const llvm::Function& function) { return function.hasFnAttribute(block_attribute); }
+
+}  // namespace
+
+std::vector<KernelInfo> kernel_infos(const llvm::Module& module) {
+    return infos_of(module, [](const llvm::Function& function) { return !is_block(function); });
+}
+
+std::vector<KernelInfo> block_infos(const llvm::Module& module) { return infos_of(module, is_block); }
 
 }  // namespace polder::compiler

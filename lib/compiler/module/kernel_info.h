@@ -15,5 +15,7 @@ namespace polder::compiler {
 
 // All kernels that `module` defines, sorted by name.
 [[nodiscard]] std::vector<KernelInfo> kernel_infos(const llvm::Module& module);
+// Those of blocks (block_kernels.h), which kernel_infos leaves out.
+[[nodiscard]] std::vector<KernelInfo> block_infos(const llvm::Module& module);
 
 }  // namespace polder::compiler

@@ -46,7 +46,7 @@ auto fields_of(T& kernel) {
     return std::tie(kernel.name, kernel.arguments, kernel.arguments_size, kernel.attributes,
                     kernel.reqd_work_group_size, kernel.work_group_size_hint, kernel.has_argument_info,
                     kernel.uses_indirect_pointers, kernel.uses_program_variables, kernel.sees_work_groups,
-                    kernel.uses_sub_groups, kernel.reqd_sub_group_size);
+                    kernel.uses_sub_groups, kernel.reqd_sub_group_size, kernel.enqueues_blocks);
 }
 
 template <Same<ProgramVariables> T>
@@ -56,8 +56,8 @@ auto fields_of(T& variables) {
 
 template <Same<CompiledModule::Parts> T>
 auto fields_of(T& parts) {
-    return std::tie(parts.kind, parts.bitcode, parts.kernels, parts.variables, parts.options.is_optimized,
-                    parts.source);
+    return std::tie(parts.kind, parts.bitcode, parts.kernels, parts.variables, parts.options.is_optimized, parts.source,
+                    parts.blocks);
 }
 
 namespace {

@@ -27,6 +27,7 @@ public:
         CodeOptions options;
         // For targets whose driver compiles the source itself; empty otherwise.
         driver::SourceProgram source;
+        std::vector<KernelInfo> blocks;
     };
     explicit CompiledModule(Parts parts) : parts_(std::move(parts)) {}
 
@@ -34,6 +35,7 @@ public:
     [[nodiscard]] std::span<const KernelInfo> kernels() const override { return parts_.kernels; }
     [[nodiscard]] const ProgramVariables& program_variables() const override { return parts_.variables; }
     [[nodiscard]] std::vector<std::byte> serialize() const override;
+    [[nodiscard]] std::span<const KernelInfo> blocks() const override { return parts_.blocks; }
 
     [[nodiscard]] std::string_view bitcode() const { return parts_.bitcode; }
     [[nodiscard]] std::string_view host_bitcode() const { return parts_.host_bitcode; }

@@ -2,6 +2,7 @@
 // the device lacks, for the message.
 #include "unsupported_code.h"
 
+#include "block_kernels.h"
 #include "builtins/builtins.h"
 #include "intrinsics.h"
 
@@ -70,7 +71,7 @@ bool is_assembly(const llvm::CallBase& call) {
 bool is_undefined(const llvm::GlobalValue& symbol) {
     const std::string_view name{symbol.getName()};
     return symbol.isDeclaration() && !symbol.use_empty() && !symbol.getName().starts_with("llvm.") &&
-           !is_work_group_intrinsic(name) && name != "polder_printf";
+           !is_work_group_intrinsic(name) && name != "polder_printf" && !is_device_enqueue(symbol.getName());
 }
 
 // The name to report for a call of an undefined function or of inline assembly; else empty.

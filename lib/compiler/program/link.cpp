@@ -64,6 +64,7 @@ Result<CompiledModule::Parts> make_executable(llvm::Module& module, std::string&
     parts.bitcode = write_bitcode(module);
     POLDER_TRY(lower_for_host(module, log));
     parts.kernels = kernel_infos(module);
+    parts.blocks = block_infos(module);
     POLDER_TRY(check_sub_group_sizes(parts.kernels, log));
     parts.host_bitcode = write_bitcode(module);
     parts.variables = std::move(*variables);

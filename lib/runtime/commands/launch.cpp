@@ -173,6 +173,7 @@ driver::Timepoint LaunchCommand::launch(driver::Queue& queue, const driver::Subm
     operation.pointer_offsets = code_.code->pointer_offsets;
     operation.local_argument_bytes = local_end - code_.code->limits().local_bytes;
     operation.program_variables = code_.program_variables;
+    operation.blocks = code_.blocks;
     return queue.launch(operation, submission);
 }
 

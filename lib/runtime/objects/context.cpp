@@ -2,6 +2,7 @@
 #include <base/log.h>
 #include <runtime/address_map.h>
 #include <runtime/context.h>
+#include <runtime/device_queue.h>
 #include <runtime/platform.h>
 
 #include <algorithm>
@@ -43,6 +44,48 @@ Context::~Context() {
     // Last registered first, as the specification says; the handle is still valid then.
     for (auto callback = destructors_.rbegin(); callback != destructors_.rend(); ++callback)
         callback->function(static_cast<cl_context>(handle()), callback->user);
+}
+
+DeviceQueue* Context::find_default_queue(const Device& device) const {
+    for (DeviceQueue* const queue : default_queues_)
+        if (&queue->device() == &device)
+            return queue;
+    return nullptr;
+}
+
+DeviceQueue* Context::default_queue(const Device& device) const {
+    const Lock lock(mutex_);
+    return find_default_queue(device);
+}
+
+uint64_t Context::default_queue_number(const Device& device) const {
+    const Lock lock(mutex_);
+    const DeviceQueue* const queue = find_default_queue(device);
+    return queue ? queue->number() : 0;
+}
+
+DeviceQueue* Context::retain_default_queue(const Device& device) {
+    const Lock lock(mutex_);
+    DeviceQueue* const queue = find_default_queue(device);
+    if (queue)
+        queue->retain_api();
+    return queue;
+}
+
+void Context::set_default_queue(DeviceQueue& queue) {
+    const Lock lock(mutex_);
+    std::erase(default_queues_, find_default_queue(queue.device()));
+    default_queues_.push_back(&queue);
+}
+
+bool Context::release_queue(DeviceQueue& queue) {
+    const Ref<DeviceQueue> keep = Ref<DeviceQueue>::share(&queue);
+    const Lock lock(mutex_);
+    if (!queue.release_api())
+        return false;
+    if (queue.api_references() == 0)
+        std::erase(default_queues_, &queue);
+    return true;
 }
 
 bool Context::has(const Device& device) const {

@@ -113,7 +113,28 @@ Result<std::unique_ptr<LoadedCode>> DeviceCode::load(const compiler::KernelInfo&
     for (const compiler::KernelArgument& argument : info.arguments)
         if (holds_address(argument))
             code->pointer_offsets.push_back(argument.offset);
+    if (info.enqueues_blocks) {
+        POLDER_TRY(load_blocks());
+        code->blocks = block_list_;
+    }
     return code;
+}
+
+Result<void> DeviceCode::load_blocks() {
+    const std::span<const compiler::KernelInfo> infos = module_->blocks();
+    if (block_list_.size() == infos.size())
+        return {};
+    std::vector<std::unique_ptr<driver::LoadedKernel>> blocks;
+    std::vector<const driver::LoadedKernel*> list;
+    for (const compiler::KernelInfo& info : infos) {
+        POLDER_ASSIGN(compiled, executable_->code(info.name, std::nullopt));
+        POLDER_ASSIGN(loaded, device_.load(*compiled));
+        list.push_back(loaded.get());
+        blocks.push_back(std::move(loaded));
+    }
+    blocks_ = std::move(blocks);
+    block_list_ = std::move(list);
+    return {};
 }
 
 Result<DeviceAddress> DeviceCode::program_variables() {

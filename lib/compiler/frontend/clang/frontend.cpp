@@ -2,8 +2,10 @@
 // Clang's own headers from disk. An #include of any other file on disk is noticed, because it prevents caching.
 #include "frontend.h"
 
+#include "event_header.h"
 #include "files/debug_source.h"
 #include "files/paths.h"
+#include "module/block_kernels.h"
 #include "pipe_header.h"
 #include "sub_group_header.h"
 #include "work_group_header.h"
@@ -36,6 +38,7 @@ struct Declarations {
     std::array<std::string_view, 3> words;
 };
 constexpr std::array declarations{
+    Declarations{event_header_path, event_header, {"CLK_NULL_EVENT"}},
     Declarations{pipe_header_path, pipe_header, {"CLK_NULL_RESERVE_ID"}},
     Declarations{sub_group_header_path, sub_group_header, {"intel_sub_group_"}},
     Declarations{work_group_header_path,
@@ -199,6 +202,7 @@ Result<FrontendResult> run_frontend(const CompileInput& input, const BuildOption
     if (!result)
         return result;
     keep_inline_functions(*result->module);
+    prepare_blocks(*result->module);
     return result;
 }
 

@@ -37,7 +37,16 @@ struct Target {
 };
 
 enum class AddressSpace : uint8_t { private_, local, constant, global };
-enum class ArgumentKind : uint8_t { value, global_pointer, constant_pointer, local_pointer, sampler, image, pipe };
+enum class ArgumentKind : uint8_t {
+    value,
+    global_pointer,
+    constant_pointer,
+    local_pointer,
+    sampler,
+    image,
+    pipe,
+    queue
+};
 
 struct KernelArgument {
     ArgumentKind kind = ArgumentKind::value;
@@ -74,6 +83,7 @@ struct KernelInfo {
     // Whether the kernel's results can depend on the work-group size: it calls a function that returns a local or group id or
     // size, or it has barriers or local memory. When false, the runtime may choose any work-group size.
     bool sees_work_groups = true;
+    bool enqueues_blocks = false;  // or uses events of the device
 };
 
 // Program-scope variables that live in global memory (and are not constant).
@@ -97,6 +107,8 @@ public:
 
     // A self-describing, checksummed form that another process (same Polder, LLVM and processor) can read.
     [[nodiscard]] virtual std::vector<std::byte> serialize() const = 0;
+    // The kernels of blocks that kernels enqueue; no kernels of the application. An executable has code of them, too.
+    [[nodiscard]] virtual std::span<const KernelInfo> blocks() const = 0;
     // invalid_binary when damaged, of another version, or of another target.
     [[nodiscard]] static Result<std::shared_ptr<const Module>> deserialize(std::span<const std::byte> bytes);
 };

@@ -63,6 +63,7 @@ Result<std::string> make_host_bitcode(const CompiledModule& module, const Zeroed
     llvm::LLVMContext context;
     POLDER_ASSIGN(lowered, read_bitcode(module.bitcode(), context, BitcodeReading::whole));
     zero_memory(*lowered, module.kernels(), zeroed);
+    zero_memory(*lowered, module.blocks(), zeroed);
     std::string log;
     if (const Result<void> result = lower_for_host(*lowered, log); !result)
         return fail(result.error().status(), log + std::string{result.error().detail()});
@@ -105,10 +106,10 @@ private:
     };
 
     const KernelInfo* find(std::string_view name) const {
-        const auto kernels = module_->kernels();
-        const auto found =
-            std::find_if(kernels.begin(), kernels.end(), [&](const KernelInfo& kernel) { return kernel.name == name; });
-        return found == kernels.end() ? nullptr : &*found;
+        for (const std::span<const KernelInfo> kernels : {module_->kernels(), module_->blocks()})
+            if (const auto found = std::ranges::find(kernels, name, &KernelInfo::name); found != kernels.end())
+                return &*found;
+        return nullptr;
     }
 
     [[nodiscard]] const CompiledModule& module() const { return static_cast<const CompiledModule&>(*module_); }

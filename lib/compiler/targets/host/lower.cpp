@@ -4,6 +4,7 @@
 #include "builtins/builtins.h"
 #include "global_ids.h"
 #include "machine/host.h"
+#include "module/block_kernels.h"
 #include "module/launch_context.h"
 #include "module/printf_lowering.h"
 #include "module/program_variables.h"
@@ -44,6 +45,7 @@ Result<void> lower_for_host(llvm::Module& module, std::string& log) {
     POLDER_ASSIGN(builtins, Builtins::for_host());
     retarget_to_host(module, spir64_address_spaces);
     lower_printf(module);
+    name_blocks(module);
     POLDER_TRY(builtins->link_into(module));
     POLDER_TRY(check_supported(module, log));
     clean_up(module);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <kernel/device_enqueue.h>
 #include <kernel/printf.h>
 #include <unordered_map>
 
@@ -40,6 +41,15 @@ Symbols symbols() {
     using Double3 = double(double, double, double);
     return {
         {"polder_printf", address_of(&polder_printf)},
+        {"polder_device_enqueue", address_of(&polder_device_enqueue)},
+        {"polder_device_query", address_of(&polder_device_query)},
+        {"polder_device_default_queue", address_of(&polder_device_default_queue)},
+        {"polder_device_create_event", address_of(&polder_device_create_event)},
+        {"polder_device_set_event_status", address_of(&polder_device_set_event_status)},
+        {"polder_device_retain_event", address_of(&polder_device_retain_event)},
+        {"polder_device_release_event", address_of(&polder_device_release_event)},
+        {"polder_device_is_event", address_of(&polder_device_is_event)},
+        {"polder_device_capture_time", address_of(&polder_device_capture_time)},
         {"memcpy", address_of<void*(void*, const void*, size_t)>(&std::memcpy)},
         {"memmove", address_of<void*(void*, const void*, size_t)>(&std::memmove)},
         {"memset", address_of<void*(void*, int, size_t)>(&std::memset)},

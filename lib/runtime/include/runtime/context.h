@@ -14,6 +14,7 @@
 namespace polder::runtime {
 
 class AddressMap;
+class DeviceQueue;
 
 class Context final : public ScatteredObject<Context> {
 public:
@@ -58,6 +59,16 @@ public:
     }
     void add_destructor(Destructor function, void* user);
 
+    // The default queue on a device, for get_default_queue() in kernels: null when there is none. The API's references keep it: `release_queue` gives
+    // one of them back, and a queue without any is no default any more. False when there is none to give back.
+    [[nodiscard]] DeviceQueue* default_queue(const Device& device) const POLDER_EXCLUDES(mutex_);
+    // Its number (device_enqueue_abi.h); 0: none.
+    [[nodiscard]] uint64_t default_queue_number(const Device& device) const POLDER_EXCLUDES(mutex_);
+    // Null, or the default queue with one more reference.
+    [[nodiscard]] DeviceQueue* retain_default_queue(const Device& device) POLDER_EXCLUDES(mutex_);
+    void set_default_queue(DeviceQueue& queue) POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] bool release_queue(DeviceQueue& queue) POLDER_EXCLUDES(mutex_);
+
 private:
     Context(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties, Notify notify, void* user);
 
@@ -73,8 +84,11 @@ private:
     void* notify_user_;
     std::unique_ptr<memory::Domain> domain_;
     std::unique_ptr<AddressMap> addresses_;
-    Mutex mutex_;
+    [[nodiscard]] DeviceQueue* find_default_queue(const Device& device) const POLDER_REQUIRES(mutex_);
+
+    mutable Mutex mutex_;
     std::vector<DestructorCallback> destructors_ POLDER_GUARDED_BY(mutex_);
+    std::vector<DeviceQueue*> default_queues_ POLDER_GUARDED_BY(mutex_);  // at most one of each device
 };
 
 // CL_DEVICE_MAX_MEM_ALLOC_SIZE of one device, in bytes.

@@ -21,6 +21,7 @@ struct LoadedCode {
     std::vector<uint32_t> pointer_offsets;
     bool is_for_one_size = false;  // of work-groups
     mutable uint32_t trace_text = 0;  // the kernel's name in a trace; 0: not recorded yet. Atomic.
+    std::span<const driver::LoadedKernel* const> blocks;  // that it may enqueue: all of the program
 
     [[nodiscard]] const driver::KernelLimits& limits() const { return loaded->limits(); }
     // The most work-items of a work-group on a device that allows `device_max`.
@@ -74,7 +75,10 @@ private:
     [[nodiscard]] Result<const LoadedCode*> add_special(Entry& entry, const compiler::WorkGroups& groups)
         POLDER_REQUIRES(mutex_);
     [[nodiscard]] Result<std::unique_ptr<LoadedCode>> load(const compiler::KernelInfo& info,
-                                                           const std::optional<compiler::WorkGroups>& groups);
+                                                           const std::optional<compiler::WorkGroups>& groups)
+        POLDER_REQUIRES(mutex_);
+    // Code for every block of the program.
+    [[nodiscard]] Result<void> load_blocks() POLDER_REQUIRES(mutex_);
     [[nodiscard]] Result<void> fill_variables(const memory::Block& block);
 
     Device& root_;  // never destroyed
@@ -85,6 +89,8 @@ private:
     Mutex mutex_;
     std::vector<Entry> entries_ POLDER_GUARDED_BY(mutex_);
     std::optional<memory::Block> variables_ POLDER_GUARDED_BY(mutex_);
+    std::vector<std::unique_ptr<driver::LoadedKernel>> blocks_ POLDER_GUARDED_BY(mutex_);
+    std::vector<const driver::LoadedKernel*> block_list_ POLDER_GUARDED_BY(mutex_);
 };
 
 }  // namespace polder::runtime

@@ -34,6 +34,7 @@ enum class Kind : uint32_t {
     command_buffer,
     mutable_command,
     semaphore,
+    device_queue,
 };
 
 class Object;

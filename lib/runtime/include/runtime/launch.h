@@ -47,6 +47,7 @@ struct LaunchCode {
     const LoadedCode* code = nullptr;
     const compiler::KernelInfo* info = nullptr;
     DeviceAddress program_variables;
+    driver::LaunchBlocks blocks = {};
 };
 
 class LaunchCommand final : public Command {

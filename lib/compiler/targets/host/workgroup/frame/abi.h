@@ -8,7 +8,7 @@
 
 namespace polder::compiler::workgroup::abi {
 
-static_assert(kernel_abi_version == 1, "generated code below was written for version 1");
+static_assert(kernel_abi_version == 2, "generated code below was written for version 2");
 
 // Parameters of a WorkGroupFunction, in order.
 enum Parameter : unsigned { args = 0, context = 1, group_id = 2, local_memory = 3, scratch = 4, parameter_count = 5 };
@@ -19,7 +19,7 @@ inline constexpr uint64_t global_size = 24;
 inline constexpr uint64_t local_size = 48;
 inline constexpr uint64_t num_groups = 72;
 inline constexpr uint64_t work_dim = 96;
-inline constexpr uint64_t context_bytes = 128;
+inline constexpr uint64_t context_bytes = 136;
 
 static_assert(offsetof(LaunchContext, global_offset) == global_offset);
 static_assert(offsetof(LaunchContext, global_size) == global_size);

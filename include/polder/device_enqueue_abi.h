@@ -1,0 +1,87 @@
+// The calling convention between kernels that enqueue blocks (OpenCL C 6.15.17) and the drivers that execute kernels on the host.
+//
+// A kernel calls the functions of lib/kernel/cl/device_enqueue.cl, which call those of kernel/device_enqueue.h, which call
+// LaunchContext::device_enqueue: any function, from any thread that executes the launch. The driver executes the blocks when the kernel
+// that has enqueued them is complete, before the launch is.
+//
+// A queue is a number (device_queue_number), 0 if there is none. An event is a number, too, and means something during the launch only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace polder {
+
+// OpenCL C's ndrange_t. A local size that is all zero: the driver chooses.
+struct BlockRange {
+    uint32_t work_dim;
+    uint64_t global_offset[3];
+    uint64_t global_size[3];
+    uint64_t local_size[3];
+};
+
+// The first members of each block's literal, as Clang lays it out.
+struct BlockLiteral {
+    uint32_t size;  // of the whole literal, in bytes
+    uint32_t alignment;
+};
+
+struct BlockRequest {
+    uint64_t queue;
+    // CLK_ENQUEUE_FLAGS_*. Blocks run when their kernel is complete, which satisfies all of them.
+    static constexpr uint32_t exact_errors = uint32_t{1} << 30;  // the program was built with -g
+    uint32_t flags;
+    const BlockRange* range;
+    uint32_t event_count;
+    const uint64_t* events;  // to wait for
+    uint64_t* event;  // null: not wanted
+    const char* block;  // the name of its kernel, null-terminated. Null: a marker.
+    const BlockLiteral* literal;  // the argument of the block's kernel; copied by the call
+    uint32_t local_count;
+    const uint64_t* local_bytes;  // of each __local argument
+};
+
+// What OpenCL C's functions return.
+enum class EnqueueStatus : int32_t {
+    success = 0,
+    invalid_event_wait_list = -57,
+    event_allocation_failure = -100,
+    failure = -101,
+    invalid_queue = -102,
+    invalid_range = -160,
+    device_queue_full = -161,
+    out_of_resources = -5,
+    invalid_argument_size = -51,
+};
+
+enum class BlockQuery : uint32_t { group_size_max, preferred_multiple, sub_group_size_max, sub_group_count };
+
+inline constexpr uint64_t null_event = ~uint64_t{0};
+// That one launch has at a time: CL_DEVICE_MAX_ON_DEVICE_EVENTS.
+inline constexpr uint32_t events_of_blocks_max = uint32_t{1} << 20;
+
+class DeviceEnqueue {
+public:
+    [[nodiscard]] virtual EnqueueStatus enqueue(const BlockRequest& request) = 0;
+    [[nodiscard]] virtual uint32_t query(BlockQuery what, const char* block, const BlockRange* range) = 0;
+    [[nodiscard]] virtual uint64_t default_queue() = 0;
+    // null_event when there are too many.
+    [[nodiscard]] virtual uint64_t create_user_event() = 0;
+    // `status`: CL_COMPLETE or negative.
+    virtual void set_user_event_status(uint64_t event, int32_t status) = 0;
+    virtual void retain_event(uint64_t event) = 0;
+    virtual void release_event(uint64_t event) = 0;
+    [[nodiscard]] virtual bool is_valid_event(uint64_t event) = 0;
+    // Writes the nanoseconds from the start of the block to its end, and to that of all blocks that it has enqueued, to value[0] and
+    // value[1], at once or when the event is complete.
+    virtual void capture_execution_time(uint64_t event, uint64_t* value) = 0;
+
+protected:
+    ~DeviceEnqueue() = default;
+};
+
+// Unique in the process, never 0. `size` is how many bytes of commands the queue holds.
+[[nodiscard]] constexpr uint64_t device_queue_number(uint32_t id, uint32_t size) { return uint64_t{id} << 32 | size; }
+[[nodiscard]] constexpr uint32_t size_of_device_queue(uint64_t number) { return static_cast<uint32_t>(number); }
+
+}  // namespace polder

@@ -1,0 +1,44 @@
+// DeviceQueue: a command-queue on the device (CL_QUEUE_ON_DEVICE), for the blocks that kernels enqueue. The host enqueues nothing to it.
+//
+// To kernels it is a number (polder/device_enqueue_abi.h): the driver keeps the blocks of each launch, and what of the queue's size they
+// take. Immutable; any thread.
+#pragma once
+
+#include <runtime/context.h>
+
+#include <vector>
+
+namespace polder::runtime {
+
+class DeviceQueue final : public Object {
+public:
+    static constexpr Kind kind = Kind::device_queue;
+    static constexpr Status invalid = Status::invalid_command_queue;
+
+    static constexpr uint32_t preferred_bytes = uint32_t{1} << 20;
+    static constexpr uint32_t bytes_max = uint32_t{64} << 20;
+
+    static Ref<DeviceQueue> create(Ref<Context> context, Ref<Device> device, cl_command_queue_properties properties,
+                                   uint32_t bytes, std::vector<cl_queue_properties> property_list);
+
+    [[nodiscard]] Context& context() const { return *context_; }
+    [[nodiscard]] Device& device() const { return *device_; }
+    [[nodiscard]] cl_command_queue_properties properties() const { return properties_; }
+    [[nodiscard]] const std::vector<cl_queue_properties>& property_list() const { return property_list_; }
+    [[nodiscard]] uint32_t bytes() const { return bytes_; }
+    // The argument of kernels.
+    [[nodiscard]] uint64_t number() const { return number_; }
+
+private:
+    DeviceQueue(Ref<Context> context, Ref<Device> device, cl_command_queue_properties properties, uint32_t bytes,
+                std::vector<cl_queue_properties> property_list);
+
+    const Ref<Context> context_;
+    const Ref<Device> device_;
+    const cl_command_queue_properties properties_;
+    const uint32_t bytes_;
+    const uint64_t number_;
+    const std::vector<cl_queue_properties> property_list_;
+};
+
+}  // namespace polder::runtime
