@@ -2,6 +2,8 @@
 #include "proxy_driver.h"
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <optional>
 #include <thread>
 
@@ -93,24 +95,92 @@ TEST_F(ProxyLaunches, HaveAnEventEachAfterOneWithoutWasAwaited) {
     EXPECT_EQ(events() - before, 20u);
 }
 
-TEST_F(ProxyLaunches, ThatAnotherQueueWaitsForComeFirst) {
+// A kernel that waits for the test, and counts at its end.
+struct GatedCount {
+    static inline std::atomic<bool> is_open{true};
+    static inline std::atomic<uint64_t> executed{0};
+    static void run(const std::byte*, const LaunchContext*, const uint64_t*, std::byte*, std::byte*) {
+        is_open.wait(false);
+        executed.fetch_add(1);
+    }
+    static void open() {
+        is_open = true;
+        is_open.notify_all();
+    }
+};
+
+class GatedProxyLaunches : public ProxyDriver {
+protected:
+    void SetUp() override {
+        ProxyDriver::SetUp();
+        kernel_ = *device().load(fake_icd::code_of({.function = GatedCount::run}));
+        GatedCount::executed = 0;
+        GatedCount::is_open = false;
+    }
+    void TearDown() override {
+        GatedCount::open();
+        kernel_.reset();
+        ProxyDriver::TearDown();
+    }
+    Timepoint launch(driver::Queue& queue) {
+        driver::LaunchOperation operation;
+        operation.kernel = kernel_.get();
+        return queue.launch(operation, {});
+    }
+
+private:
+    std::unique_ptr<driver::LoadedKernel> kernel_;
+};
+
+// Long enough for a thread of a queue to publish what has not executed.
+void expect_none_complete(const driver::Queue& queue) {
+    for (int i = 0; i < 50; ++i) {
+        EXPECT_EQ(queue.completed(), 0u);
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+}
+
+TEST_F(GatedProxyLaunches, ThatAnotherQueueWaitsForComeFirst) {
     const auto first = make_queue(), second = make_queue();
     for (int i = 0; i < 3; ++i)
         static_cast<void>(launch(*first));
     const std::array waits{launch(*first)};
     const Timepoint marker = second->marker({waits});
+    second->flush();
+    expect_none_complete(*second);
+    GatedCount::open();
     EXPECT_EQ(status_of(marker), Status::success);
     EXPECT_TRUE(waits[0].is_complete());
-    EXPECT_EQ(visits(), 4u);
+    EXPECT_EQ(GatedCount::executed.load(), 4u);
 }
 
-TEST_F(ProxyLaunches, AreCompleteSomeTimeAfterAFlush) {
+TEST_F(GatedProxyLaunches, AreCompleteSomeTimeAfterAFlushWhenTheyHaveExecuted) {
     const auto queue = make_queue();
-    const Timepoint last = launch(*queue);
+    Timepoint last;
+    for (int i = 0; i < 3; ++i)
+        last = launch(*queue);
     queue->flush();
+    expect_none_complete(*queue);
+    GatedCount::open();
     while (!last.is_complete())
         std::this_thread::yield();
-    EXPECT_EQ(visits(), 1u);
+    EXPECT_EQ(GatedCount::executed.load(), 3u);
+}
+
+TEST_F(GatedProxyLaunches, ThatAreAwaitedHaveExecuted) {
+    const auto queue = make_queue();
+    std::vector<Timepoint> points;
+    for (int i = 0; i < 5; ++i)
+        points.push_back(launch(*queue));
+    std::thread opens([] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        GatedCount::open();
+    });
+    for (const size_t i : {size_t{1}, size_t{4}}) {
+        EXPECT_EQ(status_of(points[i]), Status::success);
+        EXPECT_GE(GatedCount::executed.load(), points[i].value);
+    }
+    opens.join();
 }
 
 TEST_F(ProxyLaunches, ThatFailWithTheEventBehindThemFail) {
