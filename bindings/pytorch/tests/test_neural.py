@@ -137,3 +137,37 @@ def test_gradcheck(device):
     assert torch.autograd.gradcheck(lambda a, b: F.layer_norm(F.gelu(a @ b.t()), (3,)).exp(), (x, w))
     image, kernel = randn(1, 2, 5, 5).double().to(device).requires_grad_(), randn(2, 2, 3, 3).double().to(device).requires_grad_()
     assert torch.autograd.gradcheck(lambda i, k: F.avg_pool2d(F.conv2d(i, k, padding=1), 2).tanh(), (image, kernel))
+
+
+@pytest.mark.parametrize("rows, columns, inner", [(7, 16, 5), (50, 33, 64), (300, 10, 20), (13, 17, 700), (64, 48, 1)])
+def test_products_with_a_transposed_factor(device, rows, columns, inner):
+    """Its columns are copied to local memory, or where they are too long, the whole factor is copied."""
+    generator = torch.Generator().manual_seed(rows)
+    a, b = (torch.randn(3, size, inner, generator=generator) for size in (rows, columns))
+    bias = torch.randn(columns, generator=generator)
+    got = torch.baddbmm(bias.to(device), a.to(device), b.to(device).transpose(1, 2))
+    torch.testing.assert_close(got.cpu(), torch.baddbmm(bias, a, b.transpose(1, 2)), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("amsgrad", [False, True])
+def test_an_optimizer_of_many_parameters(device, amsgrad):
+    """Several parameters are one launch: more than one launch takes, of different sizes and types, one without elements."""
+    sizes = [(3,), (40, 9), (0,), (1,), (17, 65), (5, 5), (100,), (2, 3, 4), (2000,), (64,), (31,)]
+    generator = torch.Generator().manual_seed(0)
+    mine, theirs = [], []
+    for place, size in enumerate(sizes):
+        value = torch.randn(size, generator=generator).to(torch.float64 if place == 6 else torch.float32)
+        theirs.append(value.clone().requires_grad_())
+        mine.append(value.to(device).requires_grad_())
+    optimizers = [torch.optim.AdamW(p, lr=0.01, amsgrad=amsgrad, fused=True) for p in (mine, theirs)]
+    for step in range(3):
+        for a, b in zip(mine, theirs):
+            b.grad = torch.randn(b.shape, generator=generator).to(b.dtype)
+            a.grad = b.grad.to(device)
+        before = torch.opencl.kernel_launches()
+        optimizers[0].step()
+        # The first step also makes the optimizer's state.
+        assert step == 0 or torch.opencl.kernel_launches() - before < len(sizes)
+        optimizers[1].step()
+    for a, b in zip(mine, theirs):
+        torch.testing.assert_close(a.detach().cpu(), b.detach(), rtol=1e-5, atol=1e-6)

@@ -33,20 +33,20 @@ const char* const kernels = R"(
 #define MASKED(i) (is_causal && (i) > q)
 #define SCORE(i) (LOADX(scores, base + (i)) * scale + (has_bias ? LOADX(bias, b * bias_batch + h * bias_head + q * bias_row + (i) * bias_column) : (T)0))
 #define PARAMETERS long n, long queries, long heads, int is_causal, T scale, int has_bias, long bias_batch, long bias_head, long bias_row, long bias_column
-#define PLACE local T shared[64]; int lane = get_local_id(0); long row = get_group_id(0), base = row * n, q = row % queries, \
+#define PLACE local T shared[ITEMS]; int lane = get_local_id(0); long row = get_group_id(0), base = row * n, q = row % queries, \
     h = row / queries % heads, b = row / queries / heads;
 )";
 const char* const forward_kernel = R"(attend(global X_T* scores, global T* sums, global const X_T* bias, PARAMETERS) {
   PLACE
   T m = -INFINITY;
-  for (long i = lane; i < n; i += 64) if (!MASKED(i)) { T s = SCORE(i); m = MAX_OF(m, s); }
+  for (long i = lane; i < n; i += ITEMS) if (!MASKED(i)) { T s = SCORE(i); m = MAX_OF(m, s); }
   REDUCE_MAX(m);
   T sum = 0, from = m == -INFINITY ? (T)0 : m;
-  for (long i = lane; i < n; i += 64) if (!MASKED(i)) sum += exp(SCORE(i) - from);
+  for (long i = lane; i < n; i += ITEMS) if (!MASKED(i)) sum += exp(SCORE(i) - from);
   REDUCE_SUM(sum);
   // A query that may see no key has probabilities of 0.
   T factor = sum > 0 || sum != sum ? 1 / sum : 0;
-  for (long i = lane; i < n; i += 64) STOREX(scores, base + i, MASKED(i) ? (T)0 : exp(SCORE(i) - from) * factor);
+  for (long i = lane; i < n; i += ITEMS) STOREX(scores, base + i, MASKED(i) ? (T)0 : exp(SCORE(i) - from) * factor);
   if (lane == 0) sums[row] = from + log(sum);
 }
 )";
@@ -55,13 +55,13 @@ const char* const backward_kernel =
     R"(attend_grad(global X_T* scores, global const T* sums, global const X_T* bias, global X_T* grad, PARAMETERS) {
   PLACE
   T shift = sums[row], dot = 0;
-  for (long i = lane; i < n; i += 64) {
+  for (long i = lane; i < n; i += ITEMS) {
     T p = MASKED(i) || shift == -INFINITY ? (T)0 : exp(SCORE(i) - shift);
     STOREX(scores, base + i, p);
     dot += p * LOADX(grad, base + i);
   }
   REDUCE_SUM(dot);
-  for (long i = lane; i < n; i += 64) STOREX(grad, base + i, LOADX(scores, base + i) * (LOADX(grad, base + i) - dot) * scale);
+  for (long i = lane; i < n; i += ITEMS) STOREX(grad, base + i, LOADX(scores, base + i) * (LOADX(grad, base + i) - dot) * scale);
 }
 )";
 

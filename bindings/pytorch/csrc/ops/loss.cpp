@@ -40,10 +40,10 @@ Kernel& kernel_for(const Device& device, c10::ScalarType type, const char* name)
 }
 )" + row_kernel +
                "all_samples(" + parameters + R"() {
-  local T shared[64];
+  local T shared[ITEMS];
   int lane = get_local_id(0);
   T loss = 0, weights = 0;
-  for (long i = lane; i < samples; i += 64) {
+  for (long i = lane; i < samples; i += ITEMS) {
     long t = target[i];
     if (t == ignored) continue;
     if (t < 0 || t >= classes) { loss = NAN; continue; }

@@ -45,14 +45,14 @@ void row_statistics(const Tensor& in, int64_t n, const Tensor& mean, const Tenso
     Kernel& kernel = kernel_of(device, std::string("row statistics ") + short_name(type), "statistics", [&] {
         return row_macros(type) + row_kernel +
                R"(statistics(global const X_T* in, global T* means, global T* rstds, long n, T eps) {
-  local T shared[64];
+  local T shared[ITEMS];
   int lane = get_local_id(0);
   long base = get_group_id(0) * n;
   T mean = 0, square = 0;
-  for (long i = lane; i < n; i += 64) mean += LOADX(in, base + i);
+  for (long i = lane; i < n; i += ITEMS) mean += LOADX(in, base + i);
   REDUCE_SUM(mean);
   mean /= n;
-  for (long i = lane; i < n; i += 64) { T d = LOADX(in, base + i) - mean; square += d * d; }
+  for (long i = lane; i < n; i += ITEMS) { T d = LOADX(in, base + i) - mean; square += d * d; }
   REDUCE_SUM(square);
   if (lane == 0) { means[get_group_id(0)] = mean; rstds[get_group_id(0)] = 1 / sqrt(square / n + eps); }
 }
@@ -86,18 +86,18 @@ std::tuple<Tensor, Tensor, Tensor> layer_norm(const Tensor& input, at::IntArrayR
 const char* const layer_grad =
     R"(layer_grad(global const X_T* grad, global const X_T* in, global const T* means, global const T* rstds,
                 global const X_T* weight, int has_weight, global X_T* out, long n) {
-  local T shared[64];
+  local T shared[ITEMS];
   int lane = get_local_id(0);
   long base = get_group_id(0) * n;
   T mean = means[get_group_id(0)], rstd = rstds[get_group_id(0)], s = 0, p = 0;
-  for (long i = lane; i < n; i += 64) {
+  for (long i = lane; i < n; i += ITEMS) {
     T g = LOADX(grad, base + i) * (has_weight ? LOADX(weight, i) : (T)1);
     s += g; p += g * (LOADX(in, base + i) - mean) * rstd;
   }
   REDUCE_SUM(s);
   REDUCE_SUM(p);
   s /= n; p /= n;
-  for (long i = lane; i < n; i += 64) {
+  for (long i = lane; i < n; i += ITEMS) {
     T g = LOADX(grad, base + i) * (has_weight ? LOADX(weight, i) : (T)1);
     STOREX(out, base + i, rstd * (g - s - (LOADX(in, base + i) - mean) * rstd * p));
   }
@@ -163,16 +163,16 @@ Tensor by_channel(const Tensor& values, const Tensor& x) {
 const char* const batch_kernels =
     R"(batch_statistics(global const X_T* in, global T* means, global T* invstds, global P_T* running_mean,
                  global P_T* running_var, int has_running, long n, long channels, long inner, T momentum, T eps) {
-  local T shared[64];
+  local T shared[ITEMS];
   int lane = get_local_id(0);
   long c = get_group_id(0);
   T mean = 0, square = 0, count = n * inner;
   for (long b = 0; b < n; ++b)
-    for (long i = lane; i < inner; i += 64) mean += LOADX(in, (b * channels + c) * inner + i);
+    for (long i = lane; i < inner; i += ITEMS) mean += LOADX(in, (b * channels + c) * inner + i);
   REDUCE_SUM(mean);
   mean /= count;
   for (long b = 0; b < n; ++b)
-    for (long i = lane; i < inner; i += 64) { T d = LOADX(in, (b * channels + c) * inner + i) - mean; square += d * d; }
+    for (long i = lane; i < inner; i += ITEMS) { T d = LOADX(in, (b * channels + c) * inner + i) - mean; square += d * d; }
   REDUCE_SUM(square);
   if (lane == 0) {
     means[c] = mean;
@@ -187,12 +187,12 @@ const char* const batch_kernels =
 const char* const batch_sums =
     R"(batch_sums(global const X_T* grad, global const X_T* in, global const T* means, global const T* invstds,
                  global T* sums, global T* products, long n, long channels, long inner) {
-  local T shared[64];
+  local T shared[ITEMS];
   int lane = get_local_id(0);
   long c = get_group_id(0);
   T mean = means[c], invstd = invstds[c], s = 0, p = 0;
   for (long b = 0; b < n; ++b)
-    for (long i = lane; i < inner; i += 64) {
+    for (long i = lane; i < inner; i += ITEMS) {
       T g = LOADX(grad, (b * channels + c) * inner + i);
       s += g; p += g * (LOADX(in, (b * channels + c) * inner + i) - mean) * invstd;
     }
@@ -271,7 +271,7 @@ batch_norm_backward(const Tensor& grad, const Tensor& input, const std::optional
         .value(in.size(0))
         .value(in.size(1))
         .value(inner_of(in))
-        .run({static_cast<size_t>(in.size(1)) * 64, 1, 1}, {64, 1, 1});
+        .run({static_cast<size_t>(in.size(1)) * row_items(), 1, 1}, {row_items(), 1, 1});
     Tensor grad_in;
     if (mask[0]) {
         grad_in = at::empty(in.sizes(), in.options());

@@ -1,4 +1,4 @@
-// Optimizers with one kernel per parameter: SGD, Adam and AdamW (`fused=True`).
+// Optimizers with `fused=True`: SGD with one kernel per parameter, Adam and AdamW with one for eight parameters, which are often small.
 #include "pointwise.h"
 
 #include <torch/library.h>
@@ -14,35 +14,74 @@ struct Adam {
     bool amsgrad, maximize, is_decoupled;
 };
 
+// What one parameter has. Several parameters are one launch: dimension 1 of the launch chooses among them.
+struct AdamTensors {
+    Tensor param, grad, exp_avg, exp_avg_sq, max_sq, step;
+};
+constexpr size_t slots = 8;
+constexpr size_t turns = 8;  // elements of a work-item, which share the powers of the betas
+
 const char* const adam_body = R"(
-kernel void adam(global X_T* param, global X_T* grad, global X_T* exp_avg, global X_T* exp_avg_sq, global X_T* max_sq,
-                 global const float* step, global const float* grad_scale, global const float* found_inf, int has_scale, int has_inf,
-                 int amsgrad, int maximize, int decoupled, S lr, S beta1, S beta2, S decay, S eps) {
   if (has_inf && *found_inf == 1.0f) return;
-  size_t i = get_global_id(0);
-  T p = LOADX(param, i), g = LOADX(grad, i), m = LOADX(exp_avg, i), v = LOADX(exp_avg_sq, i);
-  if (has_scale) { g /= *grad_scale; STOREX(grad, i, g); }
-  if (maximize) g = -g;
-  if (decoupled) p -= (T)(lr * decay) * p; else g += (T)decay * p;
-  m += (T)(1 - beta1) * (g - m);
-  v = (T)beta2 * v + (T)(1 - beta2) * g * g;
-  S t = *step, correction1 = 1 - pow(beta1, t), correction2 = 1 - pow(beta2, t);
-  T greatest = v;
-  if (amsgrad) { greatest = max((T)LOADX(max_sq, i), v); STOREX(max_sq, i, greatest); }
-  T denominator = sqrt(greatest) / (T)sqrt(correction2) + (T)eps;
-  p -= (T)(lr / correction1) * m / denominator;
-  STOREX(param, i, p);
-  STOREX(exp_avg, i, m);
-  STOREX(exp_avg_sq, i, v);
+  S t = *step, correction1 = 1 - pow(beta1, t), correction2 = sqrt(1 - pow(beta2, t));
+  T rate = (T)(lr / correction1), root = (T)(1 / correction2);
+  for (int turn = 0; turn < TURNS; ++turn) {
+    long i = get_global_id(0) + turn * (long)get_global_size(0);
+    if (i >= n) return;
+    T p = LOADX(param, i), g = LOADX(grad, i), m = LOADX(exp_avg, i), v = LOADX(exp_avg_sq, i);
+    if (has_scale) { g /= *grad_scale; STOREX(grad, i, g); }
+    if (maximize) g = -g;
+    if (decoupled) p -= (T)(lr * decay) * p; else g += (T)decay * p;
+    m += (T)(1 - beta1) * (g - m);
+    v = (T)beta2 * v + (T)(1 - beta2) * g * g;
+    T greatest = v;
+    if (amsgrad) { greatest = max((T)LOADX(max_sq, i), v); STOREX(max_sq, i, greatest); }
+    p -= rate * m / (sqrt(greatest) * root + (T)eps);
+    STOREX(param, i, p);
+    STOREX(exp_avg, i, m);
+    STOREX(exp_avg_sq, i, v);
+  }
 }
 )";
+
+// The head of the kernel, with the parameters of each slot.
+std::string adam_kernel() {
+    constexpr const char* names[] = {"global X_T* param",
+                                     "global X_T* grad",
+                                     "global X_T* exp_avg",
+                                     "global X_T* exp_avg_sq",
+                                     "global X_T* max_sq",
+                                     "global const float* step",
+                                     "long n"};
+    std::string parameters, locals, choice;
+    for (const char* name : names) {
+        const std::string text = name;
+        locals += "  " + text + ";\n";
+        for (size_t slot = 0; slot < slots; ++slot)
+            parameters += text + std::to_string(slot) + ", ";
+    }
+    for (size_t slot = 0; slot < slots; ++slot) {
+        const std::string number = std::to_string(slot);
+        choice += slot + 1 < slots ? "  case " + number + ": " : "  default: ";
+        for (const char* name : names) {
+            const std::string text = name, variable = text.substr(text.rfind(' ') + 1);
+            choice += variable + " = " + variable + number + "; ";
+        }
+        choice += "break;\n";
+    }
+    return "#define TURNS " + std::to_string(turns) + "\nkernel void adam(" + parameters +
+           "global const float* grad_scale, global const float* found_inf, int has_scale, int has_inf, int amsgrad, "
+           "int maximize, "
+           "int decoupled, S lr, S beta1, S beta2, S decay, S eps) {\n" +
+           locals + "  switch (get_global_id(1)) {\n" + choice + "  }\n" + adam_body;
+}
 
 // Whether the kernels may walk over the tensors' memory in order.
 bool has_same_layout(const Tensor& a, const Tensor& b) {
     return a.strides() == b.strides() && a.is_non_overlapping_and_dense();
 }
 
-std::string source(c10::ScalarType type, bool has_double, const char* body) {
+std::string source(c10::ScalarType type, bool has_double, const std::string& body) {
     return compute_type_macros(type) + access_macros("X", type) + "#define X_T " + storage_name(type) + "\ntypedef " +
            (has_double ? "double" : "float") + " S;\n" + body;
 }
@@ -52,39 +91,66 @@ const void* address_or(const OptionalTensor& tensor, const Tensor& other) {
 }
 bool is_there(const OptionalTensor& tensor) { return tensor && tensor->defined(); }
 
-void adam_step(const Tensor& param, const Tensor& given_grad, const Tensor& exp_avg, const Tensor& exp_avg_sq,
-               const Tensor& max_sq, const Tensor& step, const Adam& adam, const OptionalTensor& grad_scale,
-               const OptionalTensor& found_inf) {
-    const Device& device = opencl_device(param);
-    const auto type = param.scalar_type();
-    check_supported(type, device.index, "a fused optimizer");
-    Tensor grad = given_grad;
-    if (!has_same_layout(param, grad))
-        grad = at::empty_like(param).copy_(grad);
-    TORCH_CHECK(has_same_layout(param, exp_avg) && has_same_layout(param, exp_avg_sq),
+AdamTensors checked(AdamTensors tensors) {
+    check_supported(tensors.param.scalar_type(), tensors.param.device().index(), "a fused optimizer");
+    if (!has_same_layout(tensors.param, tensors.grad))
+        tensors.grad = at::empty_like(tensors.param).copy_(tensors.grad);
+    TORCH_CHECK(has_same_layout(tensors.param, tensors.exp_avg) && has_same_layout(tensors.param, tensors.exp_avg_sq),
                 "opencl: the state of a fused optimizer has other strides than its parameter");
-    TORCH_CHECK(step.device() == param.device(), "opencl: the steps of a fused optimizer are on ", step.device(),
-                ", not on ", param.device());
+    TORCH_CHECK(tensors.step.device() == tensors.param.device(), "opencl: the steps of a fused optimizer are on ",
+                tensors.step.device(), ", not on ", tensors.param.device());
+    if (!tensors.max_sq.defined())
+        tensors.max_sq = tensors.param;  // not used
+    return tensors;
+}
+
+// One launch for at most `slots` parameters of one type and device.
+void adam_step(c10::ArrayRef<AdamTensors> all, const Adam& adam, const OptionalTensor& grad_scale,
+               const OptionalTensor& found_inf) {
+    const Device& device = opencl_device(all[0].param);
+    const auto type = all[0].param.scalar_type();
     const auto scalar_type = device.has_double ? at::kDouble : at::kFloat;
     Launch launch(device, kernel_of(device, std::string("adam ") + short_name(type), "adam",
-                                    [&] { return source(type, device.has_double, adam_body); }));
-    launch.written(param).written(grad).written(exp_avg).written(exp_avg_sq);
-    launch.written(adam.amsgrad ? max_sq : param).read(step);
-    launch.address(address_or(grad_scale, step)).address(address_or(found_inf, step));
+                                    [&] { return source(type, device.has_double, adam_kernel()); }));
+    const auto in_slot = [all](size_t slot) -> const AdamTensors& { return all[slot < all.size() ? slot : 0]; };
+    for (const auto member : {&AdamTensors::param, &AdamTensors::grad, &AdamTensors::exp_avg, &AdamTensors::exp_avg_sq,
+                              &AdamTensors::max_sq, &AdamTensors::step})
+        for (size_t slot = 0; slot < slots; ++slot)
+            launch.written(in_slot(slot).*member);
+    int64_t longest = 0;
+    for (size_t slot = 0; slot < slots; ++slot) {
+        const int64_t n = slot < all.size() ? all[slot].param.numel() : 0;
+        launch.value(n);
+        longest = std::max(longest, n);
+    }
+    launch.address(address_or(grad_scale, all[0].step)).address(address_or(found_inf, all[0].step));
     launch.value<int32_t>(is_there(grad_scale)).value<int32_t>(is_there(found_inf)).value<int32_t>(adam.amsgrad);
     launch.value<int32_t>(adam.maximize).value<int32_t>(adam.is_decoupled);
     for (const double value : {adam.lr, adam.beta1, adam.beta2, adam.weight_decay, adam.eps})
         launch.scalar(scalar_bytes(value, scalar_type));
-    launch.run({static_cast<size_t>(param.numel()), 1, 1});
+    launch.run({(static_cast<size_t>(longest) + turns - 1) / turns, all.size(), 1});
 }
 
 void adam_steps(at::TensorList params, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
                 at::TensorList max_sqs, at::TensorList steps, const Adam& adam, const OptionalTensor& grad_scale,
                 const OptionalTensor& found_inf) {
-    for (size_t i = 0; i < params.size(); ++i)
-        if (params[i].numel() > 0)
-            adam_step(params[i], grads[i], exp_avgs[i], exp_avg_sqs[i], adam.amsgrad ? max_sqs[i] : Tensor(), steps[i],
-                      adam, grad_scale, found_inf);
+    std::vector<AdamTensors> waiting;
+    const auto flush = [&] {
+        if (!waiting.empty())
+            adam_step(waiting, adam, grad_scale, found_inf);
+        waiting.clear();
+    };
+    for (size_t i = 0; i < params.size(); ++i) {
+        if (params[i].numel() == 0)
+            continue;
+        if (waiting.size() == slots ||
+            (!waiting.empty() && (waiting[0].param.device() != params[i].device() ||
+                                  waiting[0].param.scalar_type() != params[i].scalar_type())))
+            flush();
+        waiting.push_back(checked(
+            {params[i], grads[i], exp_avgs[i], exp_avg_sqs[i], adam.amsgrad ? max_sqs[i] : Tensor(), steps[i]}));
+    }
+    flush();
 }
 
 template <bool is_decoupled>

@@ -6,6 +6,7 @@
 
 #include "kernels.h"
 #include "pointwise.h"
+#include "rows.h"
 
 #include <ATen/WrapDimUtils.h>
 #include <ATen/WrapDimUtilsMulti.h>
@@ -15,7 +16,6 @@ namespace torch_opencl {
 namespace {
 
 constexpr int dims_max = 8;
-constexpr size_t group = 64;
 
 // Sizes and strides of kept (k) and reduced (r) dimensions, innermost first, neighbours merged; the kernel's `Layout`.
 struct Layout {
@@ -95,22 +95,26 @@ std::string source_of(const Reduction& reduction, const Plan& plan, c10::ScalarT
                                 "; acc = combine(acc, v); }\n";
     const std::string base =
         "  long offset = 0; " + place_source("kept", plan.kept, "result") + "\n  long base = offset;\n";
+    const std::string items = std::to_string(row_items());
     const std::string identity = std::string("  A acc = ") + reduction.identity + ";\n";
     text += "kernel void rows(" + parameters + ") {\n  long result = get_global_id(0);\n" + base + identity +
             "  for (long i = 0; i < n; ++i) " + element + "  STOREOUT(out, result, (" + reduction.finish + "));\n}\n";
     // Part p of a result takes the elements from p * n / parts; the parts' values are stored as they are.
     text +=
-        "kernel __attribute__((reqd_work_group_size(64, 1, 1))) void groups(" + parameters +
-        ") {\n  local A sums[64];\n"
+        "kernel __attribute__((reqd_work_group_size(" + items + ", 1, 1))) void groups(" + parameters +
+        ") {\n  local A sums[" + items +
+        "];\n"
         "  int lane = get_local_id(0);\n  long result = get_group_id(0) / parts, part = get_group_id(0) % parts;\n" +
         base + identity +
         "  long begin = n * part / parts, end = n * (part + 1) / parts;\n"
-        "  for (long i = begin + lane; i < end; i += 64) " +
-        element +
-        "  sums[lane] = acc;\n  for (int half_size = 32; half_size > 0; half_size /= 2) {\n"
-        "    barrier(CLK_LOCAL_MEM_FENCE);\n    if (lane < half_size) sums[lane] = combine(sums[lane], sums[lane + "
-        "half_size]);\n  }\n"
-        "  if (lane == 0) { acc = sums[0]; STOREOUT(out, get_group_id(0), (" +
+        "  for (long i = begin + lane; i < end; i += " +
+        items + ") " + element +
+        "  sums[lane] = acc;\n  barrier(CLK_LOCAL_MEM_FENCE);\n"
+        // One item combines them: on processors this costs less than the barriers of a tree.
+        "  if (lane == 0) {\n    for (int i = 1; i < " +
+        items +
+        "; ++i) acc = combine(acc, sums[i]);\n"
+        "    STOREOUT(out, get_group_id(0), (" +
         reduction.finish + ")); }\n}\n";
     return text;
 }
@@ -140,7 +144,7 @@ void launch(const Run& run, const Reduction& reduction, c10::ScalarType compute,
         call.scalar(scalar_bytes(scalar, compute));
     const auto results = static_cast<size_t>(plan.results);
     if (run.in_groups)
-        call.run({results * static_cast<size_t>(run.parts) * group, 1, 1}, {group, 1, 1});
+        call.run({results * static_cast<size_t>(run.parts) * row_items(), 1, 1}, {row_items(), 1, 1});
     else
         call.run({results, 1, 1});
 }

@@ -14,17 +14,17 @@ enum class Kind { plain, logarithm };
 
 std::string forward_source(c10::ScalarType type, Kind kind) {
     return row_macros(type) + row_kernel + R"(softmax(global const X_T* in, global X_T* out, long n) {
-  local T shared[64];
+  local T shared[ITEMS];
   int lane = get_local_id(0);
   long base = get_group_id(0) * n;
   T m = -INFINITY;
-  for (long i = lane; i < n; i += 64) { T x = LOADX(in, base + i); m = MAX_OF(m, x); }
+  for (long i = lane; i < n; i += ITEMS) { T x = LOADX(in, base + i); m = MAX_OF(m, x); }
   REDUCE_MAX(m);
   T sum = 0;
-  for (long i = lane; i < n; i += 64) sum += exp(LOADX(in, base + i) - m);
+  for (long i = lane; i < n; i += ITEMS) sum += exp(LOADX(in, base + i) - m);
   REDUCE_SUM(sum);
   T shift = m + log(sum), scale = 1 / sum;
-  for (long i = lane; i < n; i += 64) STOREX(out, base + i, )" +
+  for (long i = lane; i < n; i += ITEMS) STOREX(out, base + i, )" +
            (kind == Kind::plain ? "exp(LOADX(in, base + i) - m) * scale" : "LOADX(in, base + i) - shift") + ");\n}\n";
 }
 
@@ -32,14 +32,14 @@ std::string backward_source(c10::ScalarType type, Kind kind) {
     const bool plain = kind == Kind::plain;
     return row_macros(type) + row_kernel +
            R"(softmax_grad(global const X_T* grad, global const X_T* out, global X_T* in, long n) {
-  local T shared[64];
+  local T shared[ITEMS];
   int lane = get_local_id(0);
   long base = get_group_id(0) * n;
   T sum = 0;
-  for (long i = lane; i < n; i += 64) sum += )" +
+  for (long i = lane; i < n; i += ITEMS) sum += )" +
            (plain ? "LOADX(grad, base + i) * LOADX(out, base + i)" : "LOADX(grad, base + i)") + R"(;
   REDUCE_SUM(sum);
-  for (long i = lane; i < n; i += 64) { T g = LOADX(grad, base + i), o = LOADX(out, base + i); STOREX(in, base + i, )" +
+  for (long i = lane; i < n; i += ITEMS) { T g = LOADX(grad, base + i), o = LOADX(out, base + i); STOREX(in, base + i, )" +
            (plain ? "o * (g - sum)" : "g - exp(o) * sum") + "); }\n}\n";
 }
 
