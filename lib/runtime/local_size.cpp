@@ -31,7 +31,7 @@ struct Extent {
     uint64_t most;
 };
 
-uint64_t choose_x(uint64_t size, const Extent& extent, const LocalSizeRules& rules) {
+uint64_t choose_lanes(uint64_t size, const Extent& extent, const LocalSizeRules& rules) {
     const uint64_t multiple = std::min(rules.preferred_multiple, extent.target);
     const uint64_t whole_vectors = std::min(extent.target / multiple * multiple, size);
     const uint64_t same = size % multiple == 0 ? multiple * largest_divisor(size / multiple, extent.target / multiple)
@@ -47,7 +47,7 @@ uint64_t choose_x(uint64_t size, const Extent& extent, const LocalSizeRules& rul
     return larger ? larger : same;
 }
 
-uint64_t choose_y_or_z(uint64_t size, uint64_t max, LocalSizeRules::Shape shape) {
+uint64_t choose_other(uint64_t size, uint64_t max, LocalSizeRules::Shape shape) {
     const uint64_t same = largest_divisor(size, max);
     const uint64_t most = std::min(size, max);
     return shape != LocalSizeRules::Shape::uniform && 2 * same <= most ? most : same;
@@ -61,12 +61,16 @@ Size3 choose_local_size(const Size3& global, const LocalSizeRules& rules) {
     uint64_t left = std::clamp(share, std::min<uint64_t>(rules.preferred_multiple, rules.group_max),
                                std::max<uint64_t>(1, std::min(group_target_max, rules.group_max)));
     Size3 local{1, 1, 1};
-    const Extent x{std::max<uint64_t>(1, std::min(left, rules.item_max[0])),
-                   std::min(rules.group_max, rules.item_max[0])};
-    local[0] = choose_x(global[0], x, rules);
-    for (size_t d = 1; d < 3; ++d) {
-        left /= local[d - 1];
-        local[d] = choose_y_or_z(global[d], std::max<uint64_t>(1, std::min(left, rules.item_max[d])), rules.shape);
+    const size_t lanes = rules.lane_dimension;
+    const Extent extent{std::max<uint64_t>(1, std::min(left, rules.item_max[lanes])),
+                        std::min(rules.group_max, rules.item_max[lanes])};
+    local[lanes] = choose_lanes(global[lanes], extent, rules);
+    left /= local[lanes];
+    for (size_t d = 0; d < 3; ++d) {
+        if (d == lanes)
+            continue;
+        local[d] = choose_other(global[d], std::max<uint64_t>(1, std::min(left, rules.item_max[d])), rules.shape);
+        left /= local[d];
     }
     return local;
 }

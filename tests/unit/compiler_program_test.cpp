@@ -207,6 +207,23 @@ TEST(CompilerWorkGroups, GlobalIdThatAProgramAddsUpByItself_IsRight) {
         EXPECT_EQ(values[first + i], 10 * i);
 }
 
+TEST(CompilerWorkGroups, CodeForAnyGroups_SaysInWhichDimensionTheyShouldBeWide) {
+    const Outcome built =
+        build("kernel void rows(global int* a, int h) { int x = get_global_id(0), y = get_global_id(1);"
+              " a[x * h + y] += y; }\n"
+              "kernel void columns(global int* a, int w) { int x = get_global_id(0),"
+              " y = get_global_id(1); a[y * w + x] += y; }");
+    ASSERT_TRUE(built.module) << built.log;
+    const auto executable = *Executable::open(built.module, target());
+    for (const char* kernel : {"rows", "columns"})
+        ASSERT_TRUE(executable->code(kernel, std::nullopt).has_value());
+    EXPECT_EQ(executable->lane_dimension("rows"), 1u);
+    EXPECT_EQ(executable->lane_dimension("columns"), 0u);
+    const WorkGroups wide{{64, 1, 1}, WorkGroups::Ends::whole};
+    EXPECT_TRUE(executable->is_worth_specialising(wide, executable->lane_dimension("rows")));
+    EXPECT_FALSE(executable->is_worth_specialising(wide, executable->lane_dimension("columns")));
+}
+
 TEST(CompilerLink, ObjectsAndLibraries_MakeAProgram) {
     const Outcome helper = compile_object("int twice(int x) { return 2 * x; }");
     const Outcome library = link_objects({helper.module}, "-create-library");

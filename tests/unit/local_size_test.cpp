@@ -25,6 +25,23 @@ TEST(LocalSize, UniformSizesDivideTheGlobalSize) {
         }
 }
 
+TEST(LocalSize, GroupsAreWideInTheDimensionOfTheLanes) {
+    for (const unsigned lanes : {0U, 1U, 2U}) {
+        LocalSizeRules its = rules();
+        its.lane_dimension = lanes;
+        Size3 expected{1, 1, 1};
+        expected[lanes] = 256;
+        EXPECT_EQ(choose_local_size({1024, 1024, 1024}, its), expected);
+        Size3 narrow{1024, 1024, 1024};
+        narrow[lanes] = 16;
+        Size3 local = choose_local_size(narrow, its);
+        EXPECT_EQ(local[lanes], 16u);
+        EXPECT_EQ(product(local), 256u);
+        its.shape = LocalSizeRules::Shape::unseen;
+        EXPECT_EQ(choose_local_size({1000003, 1000003, 1000003}, its), expected);
+    }
+}
+
 TEST(LocalSize, LargeRangesGetWholeVectors) {
     const Size3 local = choose_local_size({1u << 20, 1, 1}, rules());
     EXPECT_EQ(local, (Size3{256, 1, 1}));

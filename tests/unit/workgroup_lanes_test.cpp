@@ -49,6 +49,51 @@ TEST(Lanes, NarrowGroupOfKnownSize_IsVectorizedInItsLongRows) {
     }
 }
 
+// `unknown`: which dimension is lanes in code for groups of any size.
+struct Rows {
+    const char* body;
+    unsigned unknown;
+};
+
+TEST(Lanes, DimensionWhoseAccessesAreConsecutive_IsLanesInGroupsOfAnySize) {
+    for (const Rows& rows :
+         {Rows{"if (x < w && y < h) a[x * h + y] -= b[x] * a[y];", 1},  // walks rows in x
+          Rows{"if (x < w && y < h) a[y * w + x] -= b[y] * a[x];", 0},
+          Rows{"if (x < w && y < h) a[x * h + y] += b[y * w + x];", 0},  // a transposition: x as good as y
+          Rows{"y = 0; if (x < w) for (int k = 0; k < h; ++k) a[x * h + k] += b[x];", 0}}) {  // no second dimension
+        Compiled program("kernel void k(global int* a, global const int* b, int w, int h) {"
+                         " int x = get_global_id(0), y = get_global_id(1);" +
+                         std::string{rows.body} + "}");
+        ASSERT_EQ(program.prepare("k"), "");
+        EXPECT_EQ(program.result().lanes.dimension, rows.unknown) << rows.body;
+    }
+}
+
+TEST(Lanes, RowsInX_AreRightInGroupsOfAllShapes) {
+    Compiled program(R"(
+        kernel void k(global int* a, global const int* b, int w, int h) {
+            int x = get_global_id(0), y = get_global_id(1);
+            if (x >= w - 1 || y >= h) return;
+            a[(x + 1) * h + y] -= b[x] * a[y];
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    constexpr int w = 37, h = 41;
+    std::vector<int> start(w * h), weights(w);
+    std::iota(start.begin(), start.end(), -300);
+    std::iota(weights.begin(), weights.end(), 11);
+    std::vector<int> expected = start;
+    for (int x = 0; x < w - 1; ++x)
+        for (int y = 0; y < h; ++y)
+            expected[(x + 1) * h + y] -= weights[x] * start[y];
+    for (const std::array<uint64_t, 3>& local :
+         {std::array<uint64_t, 3>{16, 16, 1}, {1, 64, 1}, {64, 1, 1}, {5, 7, 1}, {3, 33, 1}}) {
+        std::vector<int> a = start;
+        const std::array<uint64_t, 3> global{(w + local[0]) / local[0] * local[0] - 1, 45, 1};
+        program.run({2, global, local}, Arguments().add(a.data()).add(weights.data()).add(w).add(h));
+        EXPECT_EQ(a, expected) << local[0] << " x " << local[1];
+    }
+}
+
 TEST(Lanes, NeighboursClampedToTheEdge_AreLoadedTogetherAndRight) {
     Compiled program(R"(
         kernel void k(global const int* in, global int* out, int n) {
@@ -265,8 +310,8 @@ constexpr const char* rows_and_columns = R"(
 
 // Vectors that LLVM makes of straight code aside, which are of 4 or of masks.
 bool has_lanes(const Compiled& program) {
-    return has(program, "<16 x float>") || has(program, "<8 x float>") || has(program, "<16 x ptr>") ||
-           has(program, "<8 x ptr>");
+    return has(program, "<64 x float>") || has(program, "<32 x float>") || has(program, "<16 x float>") ||
+           has(program, "<8 x float>") || has(program, "<16 x ptr>") || has(program, "<8 x ptr>");
 }
 
 TEST(Lanes, DimensionWhoseAccessesAreConsecutive_BecomesLanes) {

@@ -68,7 +68,7 @@ Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info, c
     if (const auto own = std::ranges::find(of.specials, groups, &Special::groups); own != of.specials.end())
         return own->code.get();
     const bool is_first = !of.code && of.specials.empty();
-    const bool is_worth_it = is_worth_specialising(info, groups);
+    const bool is_worth_it = is_worth_specialising(info, groups, of.code.get());
     if (is_first && (is_worth_it || info.reqd_work_group_size))
         return add_special(of, groups);
     if (!is_worth_it || info.reqd_work_group_size)
@@ -110,6 +110,8 @@ Result<std::unique_ptr<LoadedCode>> DeviceCode::load(const compiler::KernelInfo&
     POLDER_ASSIGN(loaded, device_.load(*compiled));
     auto code = std::make_unique<LoadedCode>();
     code->loaded = std::move(loaded);
+    if (!groups)
+        code->lane_dimension = executable_->lane_dimension(info.name);
     for (const compiler::KernelArgument& argument : info.arguments)
         if (holds_address(argument))
             code->pointer_offsets.push_back(argument.offset);

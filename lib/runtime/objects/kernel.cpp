@@ -52,6 +52,7 @@ LocalSizeRules rules_for(LocalSizeRules::Shape shape, const Device& device, cons
     return {.group_max = code.group_size_max(info.max_work_group_size),
             .item_max = std::to_array(info.max_work_item_sizes),
             .preferred_multiple = code.limits().preferred_multiple,
+            .lane_dimension = code.lane_dimension,
             .compute_units = info.compute_units,
             .shape = shape};
 }
@@ -129,12 +130,14 @@ Kernel::LastCode& Kernel::last_code(const KernelOnDevice& on) const {
     return last_codes_[static_cast<size_t>(&on - on_devices_.data())];
 }
 
+const LoadedCode* Kernel::known_code(const KernelOnDevice& on) const {
+    const Lock lock(mutex_);
+    return last_code(on).general;
+}
+
 Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on) const {
-    {
-        const Lock lock(mutex_);
-        if (const LoadedCode* const known = last_code(on).general)
-            return known;
-    }
+    if (const LoadedCode* const known = known_code(on))
+        return known;
     POLDER_ASSIGN(loaded, on.code->kernel(*on.info));  // may compile: without the kernel's lock
     const Lock lock(mutex_);
     last_code(on).general = loaded;
@@ -143,9 +146,10 @@ Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on) const {
 
 Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const Size3& global, const Size3& local) const {
     using Ends = compiler::WorkGroups::Ends;
+    const LoadedCode* const general = known_code(on);
     // Most launches end here, without divisions.
-    if (!on.info->reqd_work_group_size && !on.code->is_worth_specialising(*on.info, {local, Ends::ragged}))
-        return code(on);
+    if (!on.info->reqd_work_group_size && !on.code->is_worth_specialising(*on.info, {local, Ends::ragged}, general))
+        return general ? general : code(on);
     const bool is_whole = global[0] % local[0] == 0 && global[1] % local[1] == 0 && global[2] % local[2] == 0;
     const compiler::WorkGroups groups{local, is_whole ? Ends::whole : Ends::ragged};
     {
@@ -180,7 +184,7 @@ Result<Size3> Kernel::best_local_size(const KernelOnDevice& on, const Device& de
         on.info->reqd_work_group_size || is_one_group)
         return local;
     POLDER_ASSIGN(loaded, code(on));
-    if (local[0] >= loaded->limits().preferred_multiple && items_of(local) >= items_worth_a_group)
+    if (local[loaded->lane_dimension] >= loaded->limits().preferred_multiple && items_of(local) >= items_worth_a_group)
         return local;
     const Size3 better = choose(LocalSizeRules::Shape::unseen, device, *loaded, global);
     // Fewer groups than compute units are slower when each work-item has much to do.

@@ -175,8 +175,11 @@ public:
     // detail.
     [[nodiscard]] virtual Result<const driver::KernelCode*> code(std::string_view kernel,
                                                                  const std::optional<WorkGroups>& groups) = 0;
-    // Whether code for exactly these work-groups is so much faster than code for any that it should be compiled.
-    [[nodiscard]] virtual bool is_worth_specialising(const WorkGroups& groups) const = 0;
+    // Whether code for exactly these work-groups is so much faster than code for any that it should be compiled. `lane_dimension`:
+    // that of the code for any, 0 before it is made.
+    [[nodiscard]] virtual bool is_worth_specialising(const WorkGroups& groups, unsigned lane_dimension) const = 0;
+    // The dimension in which work-groups should be wide, of code for any work-groups that was made before.
+    [[nodiscard]] virtual unsigned lane_dimension(std::string_view) { return 0; }
 };
 
 // Where Clang's resource headers and the library of built-ins were found; for error messages and

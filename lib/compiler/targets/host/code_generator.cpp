@@ -277,6 +277,7 @@ private:
         result_.scratch_bytes_per_work_item = made->scratch_bytes_per_work_item;
         result_.private_bytes_per_work_item = made->private_bytes_per_work_item;
         result_.vector_width = made->vector_width;
+        result_.lane_dimension = lanes_.dimension;
         return verified(*module_, "making a work-group function");
     }
 

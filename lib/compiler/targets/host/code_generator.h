@@ -21,6 +21,7 @@ struct KernelObject {
     uint64_t scratch_bytes_per_work_item = 0;
     uint64_t private_bytes_per_work_item = 0;
     uint64_t vector_width = 1;
+    uint64_t lane_dimension = 0;  // the one whose work-items are lanes
     uint64_t stack_bytes = 0;
     std::string lanes;  // a text for the user: whether work-items became lanes, or why not
 };

@@ -43,6 +43,7 @@ bool is_harmless_constant(const llvm::Value& divisor) {
     return true;
 }
 
+// The divisor that is used depends on the divisor alone, so that it is the same for all work-items where the divisor is.
 void guard(llvm::BinaryOperator& division) {
     llvm::Value* divisor = division.getOperand(1);
     const llvm::SimplifyQuery query(division.getModule()->getDataLayout(), &division);
@@ -55,28 +56,23 @@ void guard(llvm::BinaryOperator& division) {
     llvm::Value* one = llvm::ConstantInt::get(type, 1);
     // Frozen, so that the value that is tested is the value that divides.
     divisor = builder.CreateFreeze(divisor);
-    if (!is_signed(division)) {
+    if (!may_overflow) {
         division.setOperand(1, builder.CreateBinaryIntrinsic(llvm::Intrinsic::umax, divisor, one));
         return;
     }
-    llvm::Value* is_bad = may_be_zero
-                              ? builder.CreateIsNull(divisor)
-                              : llvm::ConstantInt::getFalse(type->isVectorTy() ? llvm::CmpInst::makeCmpResultType(type)
-                                                                               : builder.getInt1Ty());
-    if (may_overflow) {
-        llvm::Value* dividend = builder.CreateFreeze(division.getOperand(0));
-        division.setOperand(0, dividend);
-        llvm::Value* smallest =
-            llvm::ConstantInt::get(type, llvm::APInt::getSignedMinValue(type->getScalarSizeInBits()));
-        llvm::Value* overflows =
-            builder.CreateAnd(builder.CreateICmpEQ(dividend, smallest),
-                              builder.CreateICmpEQ(divisor, llvm::Constant::getAllOnesValue(type)));
-        is_bad = builder.CreateOr(is_bad, overflows);
-    }
+    // Neither 0 nor -1: a number divided by -1 is its negative, without remainder.
+    llvm::Value* is_bad = builder.CreateICmpULT(builder.CreateAdd(divisor, one), llvm::ConstantInt::get(type, 2));
     division.setOperand(1, builder.CreateSelect(is_bad, one, divisor));
+    if (division.getOpcode() == llvm::Instruction::SRem)
+        return;
+    builder.SetInsertPoint(division.getNextNode());
+    llvm::Value* is_minus_one = builder.CreateICmpEQ(divisor, llvm::Constant::getAllOnesValue(type));
+    llvm::Value* negative = builder.CreateNeg(division.getOperand(0));
+    llvm::Value* result = builder.CreateSelect(is_minus_one, negative, &division);
+    division.replaceUsesWithIf(result, [&](const llvm::Use& use) { return use.getUser() != result; });
 }
 
-} // namespace
+}  // namespace
 
 void guard_divisions(llvm::Function& function) {
     llvm::SmallVector<llvm::BinaryOperator*, 16> divisions;
@@ -87,4 +83,4 @@ void guard_divisions(llvm::Function& function) {
         guard(*division);
 }
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

@@ -29,7 +29,8 @@ namespace polder::compiler {
 template <Same<KernelObject> T>
 auto fields_of(T& kernel) {
     return std::tie(kernel.object, kernel.entry, kernel.local_bytes, kernel.scratch_bytes_per_work_item,
-                    kernel.private_bytes_per_work_item, kernel.vector_width, kernel.stack_bytes, kernel.lanes);
+                    kernel.private_bytes_per_work_item, kernel.vector_width, kernel.lane_dimension, kernel.stack_bytes,
+                    kernel.lanes);
 }
 
 namespace {
@@ -92,17 +93,23 @@ public:
         return &entry->second.code;
     }
 
-    [[nodiscard]] bool is_worth_specialising(const WorkGroups& groups) const override {
-        // Lanes are taken from one dimension, x unless the size is known; 16 is the widest vector. A single work-item,
-        // too, is better off alone: the vectors that its source names stay whole.
+    [[nodiscard]] bool is_worth_specialising(const WorkGroups& groups, unsigned lane_dimension) const override {
+        // 16 is the widest vector. A single work-item, too, is better off alone: the vectors that its source names stay whole.
         constexpr uint64_t lanes_max = 16;
-        return groups.size[0] < lanes_max;
+        return groups.size[lane_dimension] < lanes_max;
+    }
+
+    [[nodiscard]] unsigned lane_dimension(std::string_view name) override {
+        const Lock lock(mutex_);
+        const auto found = entries_.find({std::string{name}, std::nullopt});
+        return found == entries_.end() ? 0 : found->second.lane_dimension;
     }
 
 private:
     struct Entry {
         std::unique_ptr<LoadedObject> object;
         driver::KernelCode code;
+        unsigned lane_dimension = 0;
     };
 
     const KernelInfo* find(std::string_view name) const {
@@ -167,6 +174,7 @@ private:
                                       .preferred_multiple = std::max<uint64_t>(object.vector_width, 1),
                                       .name = kernel.name};
         entry.object = std::move(*loaded);
+        entry.lane_dimension = static_cast<unsigned>(object.lane_dimension);
         return entry;
     }
 

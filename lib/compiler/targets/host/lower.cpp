@@ -6,6 +6,7 @@
 #include "machine/host.h"
 #include "module/block_kernels.h"
 #include "module/launch_context.h"
+#include "module/powers.h"
 #include "module/printf_lowering.h"
 #include "module/program_variables.h"
 #include "module/unsupported_code.h"
@@ -46,6 +47,7 @@ Result<void> lower_for_host(llvm::Module& module, std::string& log) {
     retarget_to_host(module, spir64_address_spaces);
     lower_printf(module);
     name_blocks(module);
+    fold_powers(module);
     POLDER_TRY(builtins->link_into(module));
     POLDER_TRY(check_supported(module, log));
     clean_up(module);

@@ -100,7 +100,7 @@ public:
     }
 
     // A work-group of any size is made of warps.
-    [[nodiscard]] bool is_worth_specialising(const WorkGroups&) const override { return false; }
+    [[nodiscard]] bool is_worth_specialising(const WorkGroups&, unsigned) const override { return false; }
 
 private:
     struct Entry {

@@ -56,7 +56,7 @@ public:
         return &entry->code;
     }
 
-    [[nodiscard]] bool is_worth_specialising(const WorkGroups&) const override { return false; }
+    [[nodiscard]] bool is_worth_specialising(const WorkGroups&, unsigned) const override { return false; }
 
 private:
     struct Entry {

@@ -22,6 +22,7 @@ struct LoadedCode {
     bool is_for_one_size = false;  // of work-groups
     mutable uint32_t trace_text = 0;  // the kernel's name in a trace; 0: not recorded yet. Atomic.
     std::span<const driver::LoadedKernel* const> blocks;  // that it may enqueue: all of the program
+    unsigned lane_dimension = 0;  // the one in which work-groups should be wide
 
     [[nodiscard]] const driver::KernelLimits& limits() const { return loaded->limits(); }
     // The most work-items of a work-group on a device that allows `device_max`.
@@ -41,12 +42,13 @@ public:
     // Null when there is no kernel of this name.
     [[nodiscard]] const compiler::KernelInfo* info(std::string_view kernel) const;
 
-    [[nodiscard]] bool is_worth_specialising(const compiler::KernelInfo& kernel,
-                                             const compiler::WorkGroups& groups) const {
+    // `general`: the code for any groups; may be null.
+    [[nodiscard]] bool is_worth_specialising(const compiler::KernelInfo& kernel, const compiler::WorkGroups& groups,
+                                             const LoadedCode* general) const {
         // Sub-groups follow the linear local id, from which those of more than one dimension take divisions.
         if (kernel.uses_sub_groups)
             return device_.info().code.format == driver::CodeFormat::host_function;
-        return executable_->is_worth_specialising(groups);
+        return executable_->is_worth_specialising(groups, general ? general->lane_dimension : 0);
     }
     // Code for any launch. Compiles and loads at first request; later requests are a look-up.
     [[nodiscard]] Result<const LoadedCode*> kernel(const compiler::KernelInfo& info);

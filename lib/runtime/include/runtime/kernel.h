@@ -138,6 +138,8 @@ private:
         const LoadedCode* special = nullptr;
     };
     [[nodiscard]] LastCode& last_code(const KernelOnDevice& on) const POLDER_REQUIRES(mutex_);
+    // The code for any launch; null when this kernel has not been launched with it yet.
+    [[nodiscard]] const LoadedCode* known_code(const KernelOnDevice& on) const;
 
     struct Choice {
         const Device* device = nullptr;

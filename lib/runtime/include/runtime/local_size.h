@@ -11,14 +11,15 @@ using Size3 = std::array<uint64_t, 3>;
 struct LocalSizeRules {
     uint64_t group_max = 1;           // work-items in a group
     Size3 item_max{1, 1, 1};          // per dimension
-    uint64_t preferred_multiple = 1;  // in x: the vector width, at most group_max
+    uint64_t preferred_multiple = 1;  // in the dimension of the lanes: the vector width, at most group_max
+    unsigned lane_dimension = 0;      // whose neighbours are the lanes of a vector
     uint32_t compute_units = 1;       // there should be work for each
     // `uniform`: all groups must have the same size. `any`: sizes may differ, but the kernel can notice it, so they differ only where
     // equal sizes would be slow. `unseen`: sizes may differ, and the kernel cannot notice it.
     enum class Shape : uint8_t { uniform, any, unseen } shape = Shape::uniform;
 };
 
-// Wide in x, because neighbours in x are the lanes of a vector, and small enough that there are groups for all compute
+// Wide in the dimension of the lanes, which most often is x, and small enough that there are groups for all compute
 // units. Sizes divide the global size unless `shape` allows others and they are better. `global` is not 0 in any
 // dimension. O(group_max) divisions at worst.
 [[nodiscard]] Size3 choose_local_size(const Size3& global, const LocalSizeRules& rules);

@@ -9,7 +9,9 @@
 #include "targets/host/workgroup/vectorizer/lane_dimension.h"
 #include "targets/host/workgroup/vectorizer/vectorizer.h"
 #include "targets/host/workgroup/work_items/hoisting.h"
+#include "targets/host/workgroup/work_items/uniform_division.h"
 #include "targets/host/workgroup/work_items/uniformity.h"
+#include "targets/host/workgroup/work_items/work_item_functions.h"
 
 #include <algorithm>
 #include <bit>
@@ -64,6 +66,19 @@ void close_loops(llvm::Function& function) {
         llvm::formLCSSARecursively(*loop, dominators, &loops, nullptr);
 }
 
+// Whether the work-items are so few that what is computed once for all of them must be cheap.
+bool are_few(const Extent& local_size) {
+    constexpr uint64_t few = 8;
+    uint64_t count = 1;
+    for (const llvm::Value* size : local_size) {
+        const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(size);
+        if (!constant)
+            return false;
+        count *= constant->getZExtValue();
+    }
+    return count < few;
+}
+
 }  // namespace
 
 llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel, const WorkGroupOptions& options) {
@@ -82,6 +97,8 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     Cuts cuts = split_at_barriers(function);
     if (!cuts.empty())
         close_loops(function);
+    if (!are_few(lowered->local_size) && has_variable_divisions(function))
+        divide_by_reciprocals(function, *lowered->prologue, analyse(function));
     const Uniformity uniformity = analyse(function);
     hoist_uniform_values(function, *lowered->prologue, uniformity);
     place_cuts(function, uniformity, cuts);
@@ -96,6 +113,7 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
                 function, {lowered->sub_group_size, permutes_words(options.target_machine)}, analyses);
         report = vectorize_work_item_loops(function, width, options.lanes, analyses);
     });
+    forget_any_work_item(*function.getParent());
     if (!sub_groups.obstacle.empty())
         return llvm::createStringError("kernel '" + kernel.getName() +
                                        "': sub-group functions cannot be compiled: " + sub_groups.obstacle);

@@ -11,8 +11,10 @@
 //
 // Algorithm, in the order of the sources:
 //   frame/inliner        inlines all functions that use an id, a barrier or a __local variable
+//   frame/simplify       runs scalar passes; accumulators keeps elements that loops add to in registers
 //   frame/lowering       replaces ids by loads from the launch context and by intrinsics, __local variables by offsets
 //   work_items/uniformity  finds the values and branches that are the same for all work-items
+//   work_items/uniform_division  makes multiplications of divisions by what is the same for all work-items
 //   work_items/hoisting  moves what is the same for all work-items before the loops
 //   vectorizer/lane_dimension  chooses the dimension whose work-items become lanes
 //   regions/cuts         finds the places where all work-items meet: barriers, and uniform branches that decide which barrier

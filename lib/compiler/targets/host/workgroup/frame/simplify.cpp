@@ -2,6 +2,7 @@
 // between neighbouring work-items is no longer visible, are left out.
 #include "simplify.h"
 
+#include "accumulators.h"
 #include "analyses.h"
 
 #include <llvm/ADT/PostOrderIterator.h>
@@ -39,14 +40,19 @@ bool is_irreducible(llvm::Function& function) {
     return llvm::containsIrreducibleCFG<llvm::BasicBlock*>(order, loops);
 }
 
-// LICM would change (y * n + t) + x, with int operands, to (y * n + x) + t without no-wrap flags. After that, the vectorizer could
-// not prove that neighbouring work-items access neighbouring elements.
-void keep_sums_in_order() {
+template <class T>
+void set_option(const char* name, T value) {
+    auto& options = llvm::cl::getRegisteredOptions();
+    if (const auto found = options.find(name); found != options.end())
+        static_cast<llvm::cl::opt<T>*>(found->second)->setValue(value);
+}
+void set_options() {
     static const bool done = [] {
-        auto& options = llvm::cl::getRegisteredOptions();
-        const auto found = options.find("licm-max-num-int-reassociations");
-        if (found != options.end())
-            static_cast<llvm::cl::opt<unsigned>*>(found->second)->setValue(0);
+        // LICM would change (y * n + t) + x, with int operands, to (y * n + x) + t without no-wrap flags. After that, the
+        // vectorizer could not prove that neighbouring work-items access neighbouring elements.
+        set_option<unsigned>("licm-max-num-int-reassociations", 0);
+        // LLVM copies a loop only if so many percent of its accesses can move out of it. One store for all lanes is worth it.
+        set_option<float>("licm-versioning-invariant-threshold", 1);
         return true;
     }();
     (void)done;
@@ -82,6 +88,13 @@ llvm::FunctionPassManager scalar_pipeline() {
     return passes;
 }
 
+llvm::FunctionPassManager accumulator_pipeline() {
+    llvm::FunctionPassManager passes;
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(SeparateAccumulators()));
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+    return passes;
+}
+
 }  // namespace
 
 void with_analyses(llvm::TargetMachine* target, llvm::function_ref<void(llvm::FunctionAnalysisManager&)> use) {
@@ -92,9 +105,11 @@ void with_analyses(llvm::TargetMachine* target, llvm::function_ref<void(llvm::Fu
 }
 
 void simplify_body(llvm::Function& function, llvm::TargetMachine* target) {
-    keep_sums_in_order();
+    set_options();
     with_analyses(target, [&](llvm::FunctionAnalysisManager& functions) {
         scalar_pipeline().run(function, functions);
+        if (has_accumulators(functions.getResult<llvm::LoopAnalysis>(function)))
+            accumulator_pipeline().run(function, functions);
         if (!is_irreducible(function))
             return;
         llvm::FunctionPassManager passes;

@@ -97,6 +97,13 @@ bool LaneAccesses::has_masked_form(const llvm::Instruction& access) const {
                                              : target_.isLegalMaskedStore(type, align, space);
 }
 
+// Stores of some processors without mask registers. Those that have them can also store the chosen lanes side by side.
+bool LaneAccesses::is_slow_under_mask(const llvm::Instruction& access) const {
+    llvm::Type* type = llvm::FixedVectorType::get(llvm::getLoadStoreType(&access), lanes_);
+    return llvm::isa<llvm::StoreInst>(access) &&
+           !target_.isLegalMaskedCompressStore(type, llvm::getLoadStoreAlignment(&access));
+}
+
 std::optional<LaneAccess> LaneAccesses::of(llvm::Instruction& instruction) {
     const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
     llvm::Type* type = llvm::getLoadStoreType(&instruction);
@@ -118,6 +125,7 @@ std::optional<LaneAccess> LaneAccesses::of(llvm::Instruction& instruction) {
     if (access.step < -1 || access.step > std::min<int64_t>(lane_step_max, lanes_))
         return std::nullopt;
     access.takes_mask = access.is_consecutive() && has_masked_form(instruction);
+    access.is_slow_under_mask = access.takes_mask && is_slow_under_mask(instruction);
     if (access.step > 1)
         find_group(instruction, access, bytes);
     return access;

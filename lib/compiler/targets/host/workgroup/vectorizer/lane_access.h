@@ -31,6 +31,7 @@ struct LaneAccess {
     llvm::SmallVector<llvm::Instruction*, 4> group;  // by address; only this access when it is in no group
 
     bool takes_mask = false;  // consecutive, and the processor has an instruction for some of the lanes
+    bool is_slow_under_mask = false;  // that instruction takes ten times as long as one for all lanes
 
     [[nodiscard]] bool is_consecutive() const { return step == 1; }
     [[nodiscard]] bool is_whole_group() const { return static_cast<int64_t>(group.size()) == step; }
@@ -62,6 +63,7 @@ private:
 
     const Block& block_of(llvm::BasicBlock& block);
     [[nodiscard]] bool has_masked_form(const llvm::Instruction& access) const;
+    [[nodiscard]] bool is_slow_under_mask(const llvm::Instruction& access) const;
     void find_group(llvm::Instruction& instruction, LaneAccess& access, int64_t element_bytes);
 
     const LaneShapes& shapes_;

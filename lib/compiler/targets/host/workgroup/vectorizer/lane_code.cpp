@@ -2,6 +2,8 @@
 // lane's mask bit (emit_lane_by_lane). Flags that hold only under a guard are dropped from copies that run for all lanes.
 #include "lane_code.h"
 
+#include "targets/host/workgroup/work_items/work_item_functions.h"
+
 #include <llvm/Analysis/ConstantFolding.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ValueTracking.h>
@@ -65,6 +67,8 @@ void LaneCode::emit(llvm::Instruction& instruction, llvm::Value* mask) {
         return;
     if (const auto operation = sub_group_operation(instruction))
         emit_sub_group(llvm::cast<llvm::CallBase>(instruction), *operation, mask);
+    else if (is_any_work_item(instruction))
+        scalars_[&instruction] = any(both(mask, vector(instruction.getOperand(0))));
     else if (llvm::isa<llvm::FenceInst>(instruction))
         builder_.Insert(instruction.clone());
     else if (!instruction.getType()->isVoidTy() && shapes_.of(&instruction).is_strided())

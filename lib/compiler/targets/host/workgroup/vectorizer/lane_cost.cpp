@@ -1,6 +1,7 @@
 #include "lane_cost.h"
 
 #include "lane_code.h"
+#include "targets/host/workgroup/frame/accumulators.h"
 
 #include <algorithm>
 #include <cmath>
@@ -71,6 +72,8 @@ bool is_vector_instruction(const llvm::Instruction& instruction) {
 LaneCosts costs_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width) {
     LaneCosts all;
     for (llvm::BasicBlock* block : plan.blocks) {
+        if (is_in_fallback_loop(*plan.loops, block))
+            continue;
         const double weight = weight_of_block(plan.loops->getLoopDepth(block) - plan.loop->getLoopDepth());
         for (llvm::Instruction& instruction : *block) {
             if (llvm::isa<llvm::PHINode>(instruction) || instruction.isTerminator() ||

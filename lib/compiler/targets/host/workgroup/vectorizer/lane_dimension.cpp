@@ -3,6 +3,7 @@
 #include "lane_dimension.h"
 
 #include "lane_cost.h"
+#include "targets/host/workgroup/frame/accumulators.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
 
 #include <algorithm>
@@ -190,8 +191,12 @@ double cost_of(llvm::ArrayRef<llvm::BasicBlock*> blocks, const llvm::LoopInfo& l
     const Steps steps(blocks, dimension);
     double cost = 0;
     for (const llvm::BasicBlock* block : blocks) {
+        if (block->isEntryBlock() || is_in_fallback_loop(loops, block))
+            continue;  // runs once for the group, or rarely
         const double weight = weight_of_block(loops.getLoopDepth(block));
         for (const llvm::Instruction& instruction : *block) {
+            if (local_id_dimension(instruction))
+                continue;
             if (llvm::getLoadStorePointerOperand(&instruction))
                 cost += weight / lanes * cost_of_access(places_of(instruction, steps), lanes, false);
             else
@@ -201,16 +206,18 @@ double cost_of(llvm::ArrayRef<llvm::BasicBlock*> blocks, const llvm::LoopInfo& l
     return cost;
 }
 
+bool uses_id(llvm::Function& function, unsigned dimension) {
+    return llvm::any_of(llvm::instructions(function), [&](const llvm::Instruction& instruction) {
+        return local_id_dimension(instruction) == dimension;
+    });
+}
+
+// Groups of unknown size are more often wide in x than in another dimension, which must be cheaper by this factor to become lanes.
+constexpr double doubt = 2;
+
 }  // namespace
 
 std::array<unsigned, 3> choose_loop_order(llvm::Function& function, const Extent& local_size, unsigned lanes_max) {
-    std::array<uint64_t, 3> sizes{};
-    for (unsigned d = 0; d < 3; ++d) {
-        const auto* size = llvm::dyn_cast<llvm::ConstantInt>(local_size[d]);
-        if (!size)
-            return {0, 1, 2};
-        sizes[d] = size->getZExtValue();
-    }
     llvm::DominatorTree dominators(function);
     const llvm::LoopInfo loops(dominators);
     const llvm::ReversePostOrderTraversal<llvm::Function*> order(&function);
@@ -218,8 +225,12 @@ std::array<unsigned, 3> choose_loop_order(llvm::Function& function, const Extent
     unsigned best = 0;
     double least = std::numeric_limits<double>::infinity();
     for (unsigned d = 0; d < 3; ++d) {
-        const auto lanes = static_cast<unsigned>(std::min<uint64_t>(lanes_max, std::bit_floor(sizes[d])));
-        const double cost = lanes < 2 ? least : cost_of(blocks, loops, d, lanes);
+        const auto* size = llvm::dyn_cast<llvm::ConstantInt>(local_size[d]);
+        const uint64_t items = size ? size->getZExtValue() : uses_id(function, d) ? lanes_max : 1;
+        const auto lanes = static_cast<unsigned>(std::min<uint64_t>(lanes_max, std::bit_floor(items)));
+        if (lanes < 2)
+            continue;
+        const double cost = cost_of(blocks, loops, d, lanes) * (size || d == 0 ? 1 : doubt);
         if (cost < least) {
             least = cost;
             best = d;

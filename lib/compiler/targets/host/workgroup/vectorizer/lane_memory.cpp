@@ -86,17 +86,24 @@ void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
     if (llvm::any_of(access->group, [&](llvm::Instruction* other) { return store.comesBefore(other); }))
         return;
     const PlaceCheck check = check_place(*access, to, mask);
-    if (check.condition == nullptr) {
+    llvm::Value* condition = check.condition;
+    const bool is_all_or_some = condition == nullptr && mask && access->is_slow_under_mask;
+    if (is_all_or_some)
+        condition = builder_.CreateAndReduce(mask);
+    if (condition == nullptr) {
         store_row(*access, store, check.first, mask);
         return;
     }
-    const TwoWays ways = branch_on(check.condition);
+    const TwoWays ways = branch_on(condition);
     builder_.SetInsertPoint(ways.together);
-    store_row(*access, store, check.first, mask);
+    store_row(*access, store, check.first, is_all_or_some ? nullptr : mask);
     builder_.CreateBr(ways.done);
     builder_.SetInsertPoint(ways.apart);
-    for (llvm::Instruction* member : access->group)
-        store_apart(*llvm::cast<llvm::StoreInst>(member), mask);
+    if (is_all_or_some)
+        store_row(*access, store, check.first, mask);
+    else
+        for (llvm::Instruction* member : access->group)
+            store_apart(*llvm::cast<llvm::StoreInst>(member), mask);
     builder_.CreateBr(ways.done);
     builder_.SetInsertPoint(ways.done);
 }

@@ -57,10 +57,13 @@ private:
         if (std::distance(phis.begin(), phis.end()) != 1)
             return false;
         plan_.index = &*phis.begin();
-        const auto* start = llvm::dyn_cast<llvm::ConstantInt>(plan_.index->getIncomingValueForBlock(plan_.preheader));
+        plan_.start = plan_.index->getIncomingValueForBlock(plan_.preheader);
+        const auto* start = llvm::dyn_cast<llvm::ConstantInt>(plan_.start);
+        if (start ? !start->isZero() : plan_.kind == LoopKind::sub_group || !is_rest_of_vector_loop())
+            return false;
         plan_.next = llvm::dyn_cast<llvm::Instruction>(plan_.index->getIncomingValueForBlock(plan_.latch));
         const auto* branch = llvm::dyn_cast<llvm::BranchInst>(plan_.latch->getTerminator());
-        if (!start || !start->isZero() || !plan_.next || !branch || !branch->isConditional())
+        if (!plan_.next || !branch || !branch->isConditional())
             return false;
         plan_.compare = llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition());
         if (!plan_.compare || plan_.compare->getOperand(0) != plan_.next)
@@ -74,6 +77,12 @@ private:
         order.perform(plan_.loops);
         plan_.blocks.assign(order.begin(), order.end());
         return true;
+    }
+
+    // Whether the loop follows one that emit_vector_loop made, which may have run some of the work-items.
+    [[nodiscard]] bool is_rest_of_vector_loop() const {
+        const auto* start = llvm::dyn_cast<llvm::PHINode>(plan_.start);
+        return start && start->getParent() == plan_.preheader;
     }
 
     // For larger loops, compiling would take longer than the code is likely to run.

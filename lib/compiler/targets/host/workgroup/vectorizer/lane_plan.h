@@ -41,6 +41,7 @@ struct LanePlan {
     llvm::Instruction* next = nullptr;
     llvm::ICmpInst* compare = nullptr;
     llvm::Value* count = nullptr;
+    llvm::Value* start = nullptr;  // of the index: 0, or where a vector loop with more lanes ended
     llvm::SmallVector<llvm::BasicBlock*> blocks;  // reverse post-order
     llvm::DenseMap<const llvm::Value*, uint64_t> private_strides;
     LoopKind kind = LoopKind::work_items;

@@ -1,6 +1,8 @@
 // A fixed-point iteration over the loop's blocks in reverse post-order. `compute` has one function for each kind of instruction.
 #include "lane_shape.h"
 
+#include "targets/host/workgroup/work_items/work_item_functions.h"
+
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/DataLayout.h>
 #include <llvm/IR/GetElementPtrTypeIterator.h>
@@ -83,6 +85,8 @@ LaneShape LaneShapes::compute(llvm::Instruction& instruction) {
     if (auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
         if (const auto operation = sub_group_operation(instruction))
             return of_sub_group(*call, *operation);
+        if (is_any_work_item(*call))
+            return uniform;
         if (!call->doesNotAccessMemory())
             return varying;
     }

@@ -26,7 +26,7 @@ public:
         make_blocks(*check);
         at_.SetInsertPoint(check);
         llvm::Value* covered = at_.CreateAnd(plan_.count, at_.getInt64(~uint64_t{lanes_.width() - 1}));
-        llvm::Value* possible = at_.CreateAnd(at_.CreateIsNotNull(covered), bases_are_small());
+        llvm::Value* possible = at_.CreateAnd(at_.CreateICmpNE(covered, plan_.start), bases_are_small());
         at_.CreateCondBr(possible, begin_[plan_.header], scalar_start);
 
         emit_blocks(*check, covered, *finish);
@@ -34,7 +34,7 @@ public:
         at_.CreateCondBr(at_.CreateICmpEQ(covered, plan_.count), plan_.exit, scalar_start);
         at_.SetInsertPoint(scalar_start);
         llvm::PHINode* start = at_.CreatePHI(plan_.index->getType(), 2);
-        start->addIncoming(at_.getInt64(0), check);
+        start->addIncoming(plan_.start, check);
         start->addIncoming(covered, finish);
         at_.CreateBr(plan_.header);
         plan_.index->setIncomingValue(static_cast<unsigned>(plan_.index->getBasicBlockIndex(plan_.preheader)), start);
@@ -109,7 +109,7 @@ private:
                 at_.CreatePHI(is_strided ? phi.getType() : lanes_.wide(phi.getType()), 2, phi.getName());
             lanes_.made(&phi) = made;
             if (&phi == plan_.index)
-                made->addIncoming(at_.getInt64(0), &check);
+                made->addIncoming(plan_.start, &check);
             else
                 phis_.push_back(&phi);
         }
@@ -278,6 +278,23 @@ private:
         return inner;
     }
 
+    // The condition on which all active lanes leave the loop, when it has one exit, at its end; null when they leave one by one.
+    llvm::BranchInst* common_exit(const llvm::Loop& loop) const {
+        auto* branch = llvm::dyn_cast<llvm::BranchInst>(loop.getLoopLatch()->getTerminator());
+        const bool is_common = loop.getExitingBlock() == loop.getLoopLatch() && branch && branch->isConditional() &&
+                               shapes_.of(branch->getCondition()).is_uniform();
+        return is_common ? branch : nullptr;
+    }
+
+    // Whether `loop` goes on, where all lanes leave it at once: never when no lane has entered it, because then what its condition is
+    // computed from may be anything.
+    llvm::Value* goes_on(const llvm::Loop& loop, const llvm::BranchInst& exit, llvm::Value* any_entering) {
+        llvm::Value* condition = lanes_.scalar(exit.getCondition());
+        if (exit.getSuccessor(0) != loop.getHeader())
+            condition = at_.CreateNot(condition);
+        return at_.CreateSelect(any_entering, condition, at_.getFalse());
+    }
+
     // Runs while any lane is active. Lanes that have left keep the values that they had then.
     void emit_masked_loop(llvm::Loop& loop) {
         llvm::BasicBlock* header = loop.getHeader();
@@ -290,6 +307,8 @@ private:
             llvm::Value* value = phi.getIncomingValueForBlock(before);
             initial[&phi] = lanes_.kept(value, &phi);
         }
+        const llvm::BranchInst* const together = common_exit(loop);
+        llvm::Value* const any_entering = together ? lanes_.any(entering) : nullptr;
         auto* body = llvm::BasicBlock::Create(function_.getContext(), "lanes", &function_);
         at_.CreateBr(body);
         at_.SetInsertPoint(body);
@@ -298,7 +317,8 @@ private:
             made->addIncoming(from, start);
             return made;
         };
-        llvm::PHINode* mask = make_phi(entering);
+        llvm::PHINode* const active = together ? nullptr : make_phi(entering);
+        llvm::Value* const mask = together ? entering : active;
         llvm::SmallVector<std::pair<llvm::PHINode*, llvm::PHINode*>> headers;
         for (llvm::PHINode& phi : header->phis()) {
             llvm::PHINode* made = make_phi(initial[&phi]);
@@ -336,7 +356,7 @@ private:
         for (auto [instruction, made] : live_out) {
             const bool is_inner = plan_.loops->getLoopFor(instruction->getParent()) != &loop;
             llvm::Value* current = is_inner ? left_[instruction] : lanes_.vector(instruction);
-            llvm::Value* kept = at_.CreateSelect(mask, current, made);
+            llvm::Value* kept = together ? current : at_.CreateSelect(mask, current, made);
             made->addIncoming(kept, at_.GetInsertBlock());
             left_[instruction] = kept;
         }
@@ -347,8 +367,12 @@ private:
         if (exits.size() == 1)
             edges_[{const_cast<llvm::BasicBlock*>(exits[0].first), const_cast<llvm::BasicBlock*>(exits[0].second)}] =
                 entering;
-        mask->addIncoming(staying, at_.GetInsertBlock());
-        at_.CreateCondBr(lanes_.any(staying), body, after);
+        if (together) {
+            at_.CreateCondBr(goes_on(loop, *together, any_entering), body, after);
+        } else {
+            active->addIncoming(staying, at_.GetInsertBlock());
+            at_.CreateCondBr(lanes_.any(staying), body, after);
+        }
         at_.SetInsertPoint(after);
     }
 

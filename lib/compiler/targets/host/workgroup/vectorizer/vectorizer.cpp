@@ -4,6 +4,7 @@
 #include "vectorizer.h"
 
 #include "explicit_vectors.h"
+#include "interleaving.h"
 #include "lane_cost.h"
 #include "plain_operations.h"
 #include "vector_loop.h"
@@ -158,6 +159,7 @@ struct Outcome {
     std::string reason;
     std::set<std::string> serial_calls;
     unsigned width = 0;
+    bool has_rest = false;  // work-items that several vectors at once leave over, which can be lanes of one
 };
 
 Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, const llvm::TargetTransformInfo& target, unsigned width,
@@ -178,7 +180,15 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, const llvm::TargetTra
     const double gain = weight_of_loop(loop) * costs_of(*plan, shapes, accesses, width).gain();
     if (lanes == Lanes::where_they_pay && gain < 0)
         return {Outcome::Kind::does_not_pay, 0, "lanes would be slower"};
-    return {Outcome::Kind::vectorized, gain, {}, emit_vector_loop(*plan, shapes, accesses, width)};
+    const bool is_rest = !llvm::isa<llvm::ConstantInt>(plan->start);
+    const unsigned vectors = is_rest ? 1 : vectors_at_once(*plan, shapes, accesses, target, width);
+    if (vectors == 1)
+        return {Outcome::Kind::vectorized, gain, {}, emit_vector_loop(*plan, shapes, accesses, width)};
+    const bool has_rest = !llvm::isa<llvm::ConstantInt>(plan->count);
+    LaneAccesses wide(shapes, guesses, width * vectors, target);
+    Outcome outcome{Outcome::Kind::vectorized, gain, {}, emit_vector_loop(*plan, shapes, wide, width * vectors)};
+    outcome.has_rest = has_rest;
+    return outcome;
 }
 
 // Tries one tagged loop; nothing when there is none.
@@ -193,7 +203,8 @@ std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::Targe
     const unsigned lane_count = uses_double(loop) ? std::max(width / 2, 2U) : width;
     Outcome outcome = vectorize(loop, loops, target, lane_count, lanes);
     outcome.width = lane_count;
-    retire(loop, outcome.kind == Outcome::Kind::not_understood ? LeftToLlvm::yes : LeftToLlvm::no);
+    if (!outcome.has_rest)
+        retire(loop, outcome.kind == Outcome::Kind::not_understood ? LeftToLlvm::yes : LeftToLlvm::no);
     return outcome;
 }
 
@@ -321,6 +332,8 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, L
     LaneReport result;
     double gain = 0;
     while (const std::optional<Outcome> outcome = vectorize_one(function, target, width, lanes)) {
+        if (outcome->has_rest)
+            continue;  // the same loop again
         const bool has_lanes = outcome->kind == Outcome::Kind::vectorized;
         ++(has_lanes ? result.loops : result.scalar_loops);
         result.width = std::max(result.width, has_lanes ? outcome->width : 0);

@@ -65,6 +65,8 @@ bool Uniformity::is_source(const llvm::Instruction& instruction) const {
 
 // The result of a reduction over a sub-group is the same for all lanes, and so is a shuffle from one uniform lane.
 bool Uniformity::varies_with(const llvm::Instruction& user, const llvm::Value* operand) const {
+    if (is_of_lanes_ && is_any_work_item(user))
+        return false;
     const auto operation = is_of_lanes_ ? sub_group_operation(user) : std::nullopt;
     if (!operation)
         return true;

@@ -5,6 +5,7 @@
 #include <array>
 #include <llvm/IR/Function.h>
 #include <llvm/IR/InstrTypes.h>
+#include <llvm/IR/Instructions.h>
 #include <llvm/IR/Module.h>
 #include <utility>
 
@@ -39,6 +40,7 @@ constexpr std::array named_functions = {
 
 constexpr llvm::StringLiteral local_id_prefix = "polder.local_id.";
 constexpr llvm::StringLiteral barrier_name = "polder.barrier";
+constexpr llvm::StringLiteral any_work_item_name = "polder.any_work_item";
 
 const llvm::Function* callee_of(const llvm::Instruction& instruction) {
     const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
@@ -93,6 +95,35 @@ std::optional<unsigned> local_id_dimension(const llvm::Instruction& instruction)
 bool is_barrier(const llvm::Instruction& instruction) {
     const llvm::Function* callee = callee_of(instruction);
     return callee && callee->getName() == barrier_name;
+}
+
+llvm::Function* any_work_item_intrinsic(llvm::Module& module) {
+    if (llvm::Function* found = module.getFunction(any_work_item_name))
+        return found;
+    llvm::Type* const truth = llvm::Type::getInt1Ty(module.getContext());
+    auto* type = llvm::FunctionType::get(truth, {truth}, false);
+    auto* intrinsic = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, any_work_item_name, module);
+    intrinsic->setDoesNotAccessMemory();
+    intrinsic->setDoesNotThrow();
+    intrinsic->setWillReturn();
+    return intrinsic;
+}
+
+bool is_any_work_item(const llvm::Instruction& instruction) {
+    const llvm::Function* callee = callee_of(instruction);
+    return callee && callee->getName() == any_work_item_name;
+}
+
+void forget_any_work_item(llvm::Module& module) {
+    llvm::Function* const intrinsic = module.getFunction(any_work_item_name);
+    if (!intrinsic)
+        return;
+    for (llvm::User* user : llvm::make_early_inc_range(intrinsic->users())) {
+        auto* call = llvm::cast<llvm::CallInst>(user);
+        call->replaceAllUsesWith(call->getArgOperand(0));
+        call->eraseFromParent();
+    }
+    intrinsic->eraseFromParent();
 }
 
 } // namespace polder::compiler::workgroup

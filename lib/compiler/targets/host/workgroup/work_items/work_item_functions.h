@@ -62,4 +62,10 @@ inline constexpr unsigned lane_dimension = 3, sub_group_dimension = 4, id_count 
 [[nodiscard]] std::optional<unsigned> local_id_dimension(const llvm::Instruction& instruction);
 [[nodiscard]] bool is_barrier(const llvm::Instruction& instruction);
 
+// i1 polder.any_work_item(i1): true where the argument is, and it may be true where the argument is true for a neighbouring
+// work-item. Made by the pass itself; after vectorization, `forget_any_work_item` replaces what is left by the argument.
+[[nodiscard]] llvm::Function* any_work_item_intrinsic(llvm::Module& module);
+[[nodiscard]] bool is_any_work_item(const llvm::Instruction& instruction);
+void forget_any_work_item(llvm::Module& module);
+
 }  // namespace polder::compiler::workgroup

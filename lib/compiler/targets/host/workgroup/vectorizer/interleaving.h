@@ -1,0 +1,17 @@
+// How many vectors of work-items run at once.
+//
+// Where each iteration of a loop waits for the one before (a chain), a processor is idle most of the time: it could work on other
+// vectors meanwhile. The vectorizer then makes vectors of two or four times as many lanes, which LLVM splits into several registers.
+#pragma once
+
+#include "lane_access.h"
+#include "lane_plan.h"
+
+namespace polder::compiler::workgroup {
+
+// 1, 2 or 4. More than 1 only where no inner loop has calls, inner branches, lanes that leave it at different times, or accesses of
+// lanes one by one, and where the values that an inner loop keeps for several vectors fit the processor's registers. `lanes`: of one.
+[[nodiscard]] unsigned vectors_at_once(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
+                                       const llvm::TargetTransformInfo& target, unsigned lanes);
+
+}  // namespace polder::compiler::workgroup

@@ -1,0 +1,168 @@
+// Loops of work-items: chains of several vectors at once, and sums that are kept in registers.
+
+#include "workgroup_harness.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+bool has(const Compiled& program, const char* text) { return program.optimised().find(text) != std::string::npos; }
+
+constexpr const char* logistic = R"(
+    kernel void k(global float* a, int rounds, int n) {
+        int i = get_global_id(0);
+        if (i >= n) return;
+        float v = a[i];
+        for (int r = 0; r < rounds; ++r) v = 3.5f * v * (1.0f - v);
+        a[i] = v;
+    })";
+
+TEST(Chains, LoopThatWaitsForItself_RunsSeveralVectorsAtOnce) {
+    Compiled program(logistic, processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_TRUE(has(program, "fmul <64 x float>")) << program.optimised();
+    EXPECT_TRUE(has(program, "fmul <16 x float>")) << program.optimised();
+    EXPECT_EQ(program.result().lanes.width, 16u);
+    EXPECT_EQ(program.result().lanes.loops, 1u);
+    // Of a known size, as many as divide it, and no code for a rest.
+    ASSERT_EQ(program.prepare("k", true, {96, 1, 1}, WorkGroupOptions::Ends::whole), "");
+    EXPECT_TRUE(has(program, "fmul <32 x float>")) << program.optimised();
+    EXPECT_FALSE(has(program, "fmul <16 x float>")) << program.optimised();
+}
+
+TEST(Chains, WorkItemsThatAreLeftOver_AreRight) {
+    Compiled program(logistic);
+    ASSERT_EQ(program.prepare("k"), "");
+    constexpr int n = 1001, rounds = 9;
+    std::vector<float> start(n);
+    for (int i = 0; i < n; ++i)
+        start[i] = 0.1F + 0.0005F * static_cast<float>(i);
+    std::vector<float> expected = start;
+    for (float& v : expected)
+        for (int r = 0; r < rounds; ++r)
+            v = 3.5F * v * (1.0F - v);
+    for (uint64_t local : {1, 7, 16, 17, 63, 64, 100, 127, 300, 1001}) {
+        std::vector<float> a = start;
+        program.run({1, {1040, 1, 1}, {local, 1, 1}}, Arguments().add(a.data()).add(rounds).add(n));
+        for (int i = 0; i < n; ++i)
+            ASSERT_FLOAT_EQ(a[i], expected[i]) << i << " in groups of " << local;
+    }
+}
+
+TEST(Chains, LoopsThatAreBusyOrGather_RunOneVector) {
+    for (const char* body :
+         {"for (int r = 0; r < rounds; ++r) { float t = i * a[r]; v += t * t * t * t + t * t * t / 3 + t; }",
+          "for (int r = 0; r < rounds; ++r) v = a[(int)v];", "while (v < rounds) v = v * v;"}) {
+        Compiled program("kernel void k(global float* a, int rounds) { int i = get_global_id(0); float v = a[i];" +
+                             std::string{body} + " a[i] = v; }",
+                         processor_with_512_bits);
+        ASSERT_EQ(program.prepare("k"), "");
+        EXPECT_FALSE(has(program, "<32 x float>") || has(program, "<64 x float>")) << program.optimised();
+    }
+}
+
+constexpr const char* forces = R"(
+    typedef struct { float x, y, z, w; } P;
+    kernel void k(global P* out, global const P* p, int n) {
+        int i = get_global_id(0);
+        for (int k = 0; k < n; ++k) {
+            float d = p[k].x - p[k].w;
+            out[i].x += d * p[k].y; out[i].y -= d * p[k].z; out[i].z += p[k].w;
+        }
+    })";
+
+struct Particle {
+    float x, y, z, w;
+};
+
+std::vector<Particle> particles(size_t count) {
+    std::vector<Particle> all(count);
+    for (size_t i = 0; i < count; ++i) {
+        const auto v = static_cast<float>(i % 7);
+        all[i] = {v, v - 2, 3 - v, 0.5F * v};
+    }
+    return all;
+}
+
+// As the program has it, one work-item after the other.
+void run_forces(Particle* out, const Particle* p, size_t items, int n) {
+    for (size_t i = 0; i < items; ++i)
+        for (int k = 0; k < n; ++k) {
+            const float d = p[k].x - p[k].w;
+            out[i].x += d * p[k].y;
+            out[i].y -= d * p[k].z;
+            out[i].z += p[k].w;
+        }
+}
+
+void expect_equal(const std::vector<Particle>& a, const std::vector<Particle>& b) {
+    for (size_t i = 0; i < a.size(); ++i) {
+        ASSERT_EQ(a[i].x, b[i].x) << i;
+        ASSERT_EQ(a[i].y, b[i].y) << i;
+        ASSERT_EQ(a[i].z, b[i].z) << i;
+        ASSERT_EQ(a[i].w, b[i].w) << i;
+    }
+}
+
+TEST(Accumulators, ElementsThatALoopAddsTo_AreKeptInRegisters) {
+    Compiled program(forces, processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.scalar_loops, 0u) << program.result().lanes.reason;
+    // One copy of the loop stores behind it.
+    EXPECT_TRUE(has(program, "found.conflict")) << program.optimised();
+    EXPECT_FALSE(has(program, "polder.any_work_item"));
+    Compiled one(R"(
+        kernel void k(global int4* out, global const int4* p, int n) {
+            int i = get_global_id(0);
+            for (int k = 0; k < n; ++k) out[i].x += p[k].x * p[k + 1].y + p[k + 2].z * p[k + 3].w * p[k + 4].x;
+        })",
+                 processor_with_512_bits);
+    ASSERT_EQ(one.prepare("k"), "");
+    EXPECT_TRUE(has(one, "found.conflict")) << one.optimised();
+}
+
+TEST(Accumulators, SumsAreRight_AlsoInGroupsThatFillNoVector) {
+    Compiled program(forces);
+    ASSERT_EQ(program.prepare("k"), "");
+    constexpr size_t items = 77;
+    for (uint64_t local : {1, 11, 16, 33, 77})
+        for (int n : {0, 1, 13}) {
+            std::vector<Particle> out = particles(items), expected = out;
+            const std::vector<Particle> p = particles(13);
+            run_forces(expected.data(), p.data(), items, n);
+            program.run({1, {items, 1, 1}, {local, 1, 1}}, Arguments().add(out.data()).add(p.data()).add(n));
+            expect_equal(out, expected);
+        }
+}
+
+// A work-item reads the element that it adds to; the other elements are only read.
+TEST(Accumulators, PointersThatOverlap_AreRight) {
+    Compiled program(forces);
+    ASSERT_EQ(program.prepare("k"), "");
+    for (uint64_t n : {1, 2, 5, 9}) {
+        std::vector<Particle> all = particles(20), expected = all;
+        run_forces(&expected[4], expected.data(), 1, static_cast<int>(n));
+        program.run({1, {1, 1, 1}, {1, 1, 1}}, Arguments().add(&all[4]).add(all.data()).add(static_cast<int>(n)));
+        expect_equal(all, expected);
+    }
+    // All lanes take the copy as written because their addresses overlap, though no element is both read and written.
+    Compiled words(R"(
+        kernel void k(global int* a, global const int* b, int n) {
+            int i = get_global_id(0);
+            for (int k = 0; k < n; ++k) a[2 * i] += b[2 * k];
+        })");
+    ASSERT_EQ(words.prepare("k"), "");
+    std::vector<int> a(200);
+    std::iota(a.begin(), a.end(), 5);
+    std::vector<int> expected = a;
+    for (int i = 0; i < 50; ++i)
+        for (int k = 0; k < 30; ++k)
+            expected[2 * i] += expected[2 * k + 1];
+    words.run({1, {50, 1, 1}, {50, 1, 1}}, Arguments().add(a.data()).add(&a[1]).add(30));
+    EXPECT_EQ(a, expected);
+}
+
+}  // namespace
+}  // namespace polder::compiler::workgroup::test
