@@ -19,6 +19,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from implementation import Implementation, geometric_mean
 
 ITEMS = 32768
+LEAST_ITEMS = 2048
+LAUNCH_MAX_NS = 400_000
 STRAIGHT_CALLS = 4
 LOOP_CALLS = 8
 FORMS = ("straight", "loop", "guard", "apart", "diverged")
@@ -115,21 +117,22 @@ class Device:
             program = self.cl.Program(self.context, source(call, scalar, width)).build("-cl-std=CL3.0")
         except self.cl.RuntimeError:
             return {}
-        return {form: self.time(program, form, buffers, seconds) / count for form in forms}
+        return {form: self.time(program, form, buffers, seconds) / width for form in forms}
 
     def time(self, program, form, buffers, seconds):
-        """Nanoseconds of one call of all elements."""
+        """Nanoseconds of one call by one work-item. Launches stay short, so that some are not interrupted on a busy machine."""
         kernel = self.cl.Kernel(program, "apart_" if form == "apart" else form)
         calls = LOOP_CALLS if form == "loop" else STRAIGHT_CALLS
         kernel.set_args(*buffers, self.np.int32(LOOP_CALLS))
-        launch = lambda: self.cl.enqueue_nd_range_kernel(self.queue, kernel, (ITEMS,), (256,))
-        best, spent, rounds = float("inf"), 0, 0
-        while rounds < 3 or (spent < seconds and rounds < 2000):
+        items, best, spent, rounds = ITEMS, float("inf"), 0, 0
+        while rounds < 5 or (spent < seconds and rounds < 2000):
             begin = time.perf_counter_ns()
-            launch()
+            self.cl.enqueue_nd_range_kernel(self.queue, kernel, (items,), (256,))
             self.queue.finish()
             took = time.perf_counter_ns() - begin
-            best, spent, rounds = min(best, took), spent + took / 1e9, rounds + 1
+            best, spent, rounds = min(best, took / items), spent + took / 1e9, rounds + 1
+            if took > LAUNCH_MAX_NS and items > LEAST_ITEMS:
+                items //= 2
         return best / calls
 
 
