@@ -1,5 +1,6 @@
 // BlockPool: statistics, the report of a failed allocation, and the check of its invariants.
 #include "block_pool_region.h"
+#include "system_memory.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -81,9 +82,10 @@ void BlockPool::reset_peak(Peak peak) {
 ByteCount BlockPool::free_bytes() const {
     const uint64_t available = source_->available().value;
     Lock lock(mutex_);
-    // Where free memory has no backing, only what the system still has can really be used.
+    // Where free memory has no backing, only what the system still has can really be used. Where the system counts promises, it has
+    // counted what is reserved already.
     const uint64_t free = reserved_bytes_ - (live_bytes_ - charged_bytes_) - deferred_bytes_;
-    const uint64_t in_pool = (discards_ ? cached_bytes_ : free) + deferred_bytes_;
+    const uint64_t in_pool = (discards_ && !SystemMemory::promises_count() ? cached_bytes_ : free) + deferred_bytes_;
     return ByteCount{std::min(in_pool + available, limit_ - std::min(limit_, live_bytes_))};
 }
 
@@ -141,4 +143,4 @@ bool BlockPool::validate() const {
            cached == cached_bytes_ && pending == deferred_bytes_ && pending_.validate();
 }
 
-} // namespace polder::memory
+}  // namespace polder::memory

@@ -1,12 +1,16 @@
 #include "system_memory.h"
 
+#include <atomic>
 #include <charconv>
+#include <cstdio>
 #include <fcntl.h>
 #include <span>
 #include <unistd.h>
 
 namespace polder::memory {
 namespace {
+
+constinit std::atomic<const char*> files_in{"/proc"};
 
 // The number behind `label` in kibibytes, as bytes; 0 when it is not there.
 ByteCount bytes_behind(std::string_view text, std::string_view label) {
@@ -22,7 +26,9 @@ ByteCount bytes_behind(std::string_view text, std::string_view label) {
 }
 
 // The beginning of a file of /proc, as far as it fits. Uses no heap.
-std::string_view read_file(const char* path, std::span<char> buffer) {
+std::string_view read_file(const char* name, std::span<char> buffer) {
+    char path[256];
+    std::snprintf(path, sizeof path, "%s/%s", files_in.load(std::memory_order_relaxed), name);
     const int file = ::open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return {};
@@ -48,8 +54,10 @@ SystemMemory SystemMemory::parse(std::string_view meminfo, std::string_view over
 SystemMemory SystemMemory::now() {
     char meminfo[4096];
     char overcommit[16];
-    return parse(read_file("/proc/meminfo", meminfo), read_file("/proc/sys/vm/overcommit_memory", overcommit));
+    return parse(read_file("meminfo", meminfo), read_file("sys/vm/overcommit_memory", overcommit));
 }
+
+void SystemMemory::read_from(const char* directory) { files_in.store(directory, std::memory_order_relaxed); }
 
 bool SystemMemory::promises_count() {
     static const bool counts = now().counts_promises;

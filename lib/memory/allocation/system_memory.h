@@ -23,8 +23,10 @@ struct SystemMemory {
     [[nodiscard]] static SystemMemory parse(std::string_view meminfo, std::string_view overcommit);
     // Reads the files.
     [[nodiscard]] static SystemMemory now();
-    // Reads /proc/sys/vm/overcommit_memory once.
+    // Reads the file at the first call.
     [[nodiscard]] static bool promises_count();
+    // For tests: the files are in `directory`, which outlives the process, instead of /proc. Before any other call.
+    static void read_from(const char* directory);
 };
 
 }  // namespace polder::memory
