@@ -1,21 +1,13 @@
 // Images in programs from SPIR-V: each kernel of spirv/images.cl is built from source and from what Clang's SPIR-V backend makes
 // of it, and must write the same bytes. A hand-written module has the instructions that Clang does not emit.
-#include "support/fixture.h"
+#include "support/modules.h"
 
 #include <CL/cl_ext.h>
 #include <algorithm>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 namespace polder::test {
 namespace {
-
-std::string file(const std::string& path) {
-    std::ifstream stream(path, std::ios::binary);
-    EXPECT_TRUE(stream) << path;
-    return {std::istreambuf_iterator<char>(stream), {}};
-}
 
 struct Shape {
     const char* kernel;
@@ -34,18 +26,8 @@ constexpr Shape shapes[] = {
     {"signs", CL_MEM_OBJECT_IMAGE2D, 8, 8, 0, 0, CL_SIGNED_INT32},
 };
 
-class SpirvImages : public ContextTest {
+class SpirvImages : public ModuleTest {
 protected:
-    OwnedProgram build_il(const std::string& name) {
-        const std::string bytes = file(POLDER_TEST_MODULES "/" + name + ".spv");
-        cl_int error = CL_INVALID_VALUE;
-        OwnedProgram made = clCreateProgramWithIL(context, bytes.data(), bytes.size(), &error);
-        EXPECT_EQ(error, CL_SUCCESS);
-        if (clBuildProgram(made, 0, nullptr, "", nullptr, nullptr) != CL_SUCCESS)
-            ADD_FAILURE() << build_log(made);
-        return made;
-    }
-
     OwnedMem make_image(const Shape& shape, void* host) {
         cl_image_desc description{};
         description.image_type = shape.type;
@@ -99,7 +81,7 @@ protected:
 TEST_F(SpirvImages, KernelsWriteTheSameBytesFromSourceAndFromClangsModule) {
     OwnedProgram source = build(file(POLDER_TEST_IMAGES), "-cl-std=CL3.0");
     for (const char* module : {"images-1.0-O0", "images-1.4-O2"}) {
-        OwnedProgram program = build_il(module);
+        OwnedProgram program = build_module(module);
         for (const cl_device_id device : devices) {
             OwnedQueue on = make_queue(device);
             for (const Shape& shape : shapes) {
@@ -112,7 +94,7 @@ TEST_F(SpirvImages, KernelsWriteTheSameBytesFromSourceAndFromClangsModule) {
 }
 
 TEST_F(SpirvImages, ArgumentsAreThoseOfOpenCLC) {
-    OwnedProgram program = build_il("images-1.4-O2");
+    OwnedProgram program = build_module("images-1.4-O2");
     OwnedKernel kernel = make_kernel(program, "integers");
     OwnedMem volume = make_image({"", CL_MEM_OBJECT_IMAGE3D, 4, 4, 4, 0, CL_UNSIGNED_INT32}, nullptr);
     EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), volume.in()), CL_INVALID_MEM_OBJECT);
@@ -137,7 +119,7 @@ TEST_F(SpirvImages, ArgumentsAreThoseOfOpenCLC) {
 
 // OpImage, OpImageQueryOrder, OpImageQueryFormat, coordinates of three numbers, uniform group operations, clocks.
 TEST_F(SpirvImages, HandWrittenModuleComputesWhatItSays) {
-    OwnedProgram program = build_il("image_queries");
+    OwnedProgram program = build_module("image_queries");
     const Shape shape{"look", CL_MEM_OBJECT_IMAGE3D, 4, 4, 4, 0, CL_UNSIGNED_INT32};
     std::vector<cl_uint> elements(256);
     for (size_t i = 0; i < elements.size(); ++i)

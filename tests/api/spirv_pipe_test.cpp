@@ -1,34 +1,16 @@
 // Pipes in programs from SPIR-V: the kernels of spirv/pipes.cl, built from source and from what Clang's SPIR-V backend makes of
 // them. A hand-written module has what Clang does not emit: the null reservation, and hints of SPIR-V 1.6.
-#include "support/fixture.h"
+#include "support/modules.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <numeric>
 
 namespace polder::test {
 namespace {
 
-std::string file(const std::string& path) {
-    std::ifstream stream(path, std::ios::binary);
-    EXPECT_TRUE(stream) << path;
-    return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-class SpirvPipes : public ContextTest {
+class SpirvPipes : public ModuleTest {
 protected:
     static constexpr size_t packets = 64, group = 16;
-
-    OwnedProgram build_il(const std::string& name) {
-        const std::string bytes = file(POLDER_TEST_MODULES "/" + name + ".spv");
-        cl_int error = CL_INVALID_VALUE;
-        OwnedProgram made = clCreateProgramWithIL(context, bytes.data(), bytes.size(), &error);
-        EXPECT_EQ(error, CL_SUCCESS);
-        if (clBuildProgram(made, 0, nullptr, "", nullptr, nullptr) != CL_SUCCESS)
-            ADD_FAILURE() << build_log(made);
-        return made;
-    }
 
     // The words that the kernel writes, which are 0 before.
     std::vector<cl_uint> run(cl_program program, const char* name, OwnedMem& pipe, size_t items, cl_device_id device) {
@@ -76,19 +58,19 @@ TEST_F(SpirvPipes, KernelsPassEachPacketOnceFromSourceAndFromClangsModule) {
     expect_whole(build(file(POLDER_TEST_PIPES), "-cl-std=CL3.0"));
     for (const char* module : {"pipes-1.4-O0", "pipes-1.6-O2"}) {
         SCOPED_TRACE(module);
-        expect_whole(build_il(module));
+        expect_whole(build_module(module));
     }
 }
 
 TEST_F(SpirvPipes, ArgumentsArePipes) {
-    OwnedProgram program = build_il("pipes-1.6-O2");
+    OwnedProgram program = build_module("pipes-1.6-O2");
     OwnedKernel kernel = make_kernel(program, "take");
     OwnedMem buffer = make_buffer(64);
     EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer.in()), CL_INVALID_MEM_OBJECT);
 }
 
 TEST_F(SpirvPipes, TheNullReservationIsNotValid) {
-    OwnedProgram program = build_il("hints");
+    OwnedProgram program = build_module("hints");
     OwnedKernel kernel = make_kernel(program, "null");
     OwnedMem out = make_buffer(sizeof(cl_uint));
     ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), out.in()), CL_SUCCESS);
@@ -101,7 +83,7 @@ TEST_F(SpirvPipes, TheNullReservationIsNotValid) {
 }
 
 TEST_F(SpirvPipes, HintsOfLaterVersionsChangeNoResult) {
-    OwnedProgram program = build_il("hints");
+    OwnedProgram program = build_module("hints");
     OwnedKernel kernel = make_kernel(program, "copy");
     const cl_image_format format{CL_RGBA, CL_UNSIGNED_INT32};
     cl_image_desc description{};

@@ -1,20 +1,13 @@
 // Programs from SPIR-V. Each kernel of spirv/kernels.cl is built from source and from what Clang's SPIR-V backend makes of it,
 // and must compute the same bits; hand-written modules have what Clang does not emit; damaged ones give an error and a log.
-#include "support/fixture.h"
+#include "support/modules.h"
 
 #include <CL/cl_ext.h>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 namespace polder::test {
 namespace {
 
-std::string file(const std::string& path) {
-    std::ifstream stream(path, std::ios::binary);
-    EXPECT_TRUE(stream) << path;
-    return {std::istreambuf_iterator<char>(stream), {}};
-}
 std::string module_file(const std::string& name) { return file(std::string(POLDER_TEST_MODULES "/") + name + ".spv"); }
 
 class Spirv : public ContextTest {
