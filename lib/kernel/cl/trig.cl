@@ -38,7 +38,8 @@ HELPER int reduce_large(float x, float* r) {
     double reduced = fma(k, -0x1.921fb54442d18p+0, y);
     reduced = fma(k, -0x1.1a62633145c07p-54, reduced) + rest;
     *r = (float)reduced;
-    return (int)(k - 4.0 * rint(k * 0.25));
+    // Of infinity and NaN, a conversion to an integer would be undefined.
+    return isfinite(x) ? (int)(k - 4.0 * rint(k * 0.25)) : 0;
 }
 
 COLD float polder_sin_of_large(float x) {
