@@ -238,6 +238,34 @@ TEST_F(Buffers, CopyHostPointerIsCopiedAtCreation) {
     }
 }
 
+// The specification allows it when no command uses the buffer (clEnqueueReadBuffer, note on CL_MEM_USE_HOST_PTR).
+TEST_F(Buffers, AreReadIntoAndWrittenFromTheMemoryThatTheyUse) {
+    constexpr size_t columns = 32, rows = 32, bytes = columns * rows * sizeof(uint32_t);
+    alignas(4096) static std::array<uint32_t, columns * rows> host;
+    for (cl_device_id device : devices) {
+        host.fill(1);
+        OwnedMem buffer = make_buffer(bytes, CL_MEM_USE_HOST_PTR, host.data());
+        OwnedQueue on = make_queue(device);
+        const uint32_t two = 2;
+        ASSERT_EQ(clEnqueueFillBuffer(on, buffer, &two, sizeof two, 0, bytes, 0, nullptr, nullptr), CL_SUCCESS);
+        ASSERT_EQ(clEnqueueReadBuffer(on, buffer, CL_TRUE, 0, bytes, host.data(), 0, nullptr, nullptr), CL_SUCCESS);
+        EXPECT_EQ(host[0], 2u);
+        EXPECT_EQ(host.back(), 2u);
+        ASSERT_EQ(clEnqueueReadBuffer(on, buffer, CL_TRUE, 128, 256, host.data() + 32, 0, nullptr, nullptr),
+                  CL_SUCCESS);
+        host[40] = 3;
+        ASSERT_EQ(clEnqueueWriteBuffer(on, buffer, CL_TRUE, 128, 256, host.data() + 32, 0, nullptr, nullptr),
+                  CL_SUCCESS);
+        const size_t origin[] = {16, 4, 0}, region[] = {64, 8, 1}, pitch = columns * sizeof(uint32_t);
+        ASSERT_EQ(clEnqueueReadBufferRect(on, buffer, CL_TRUE, origin, origin, region, pitch, 0, pitch, 0, host.data(),
+                                          0, nullptr, nullptr),
+                  CL_SUCCESS);
+        std::vector<uint32_t> expected(columns * rows, 2);
+        expected[40] = 3;
+        EXPECT_EQ(read<uint32_t>(buffer, columns * rows, on), expected);
+    }
+}
+
 TEST_F(Buffers, SubBuffersAreWindowsOnTheirParent) {
     const size_t unit = base_alignment();
     OwnedMem parent = make_buffer(4 * unit);

@@ -18,6 +18,18 @@ driver::CopyOperation::End end_of(const Place& place) {
 
 driver::CopyOperation operation_of(const Move& move) { return {end_of(move.from), end_of(move.to), move.shape}; }
 
+// An application may read a buffer into the memory that it gave for it, or write it from there: then nothing has to move.
+bool is_in_place(const Move& move) {
+    const driver::RectLayout &from = move.from.layout, &to = move.to.layout;
+    return is_host_memory(move.from.space) && is_host_memory(move.to.space) && move.from.address == move.to.address &&
+           (move.shape.rows == 1 || from.row_pitch == to.row_pitch) &&
+           (move.shape.slices == 1 || from.slice_pitch == to.slice_pitch);
+}
+
+driver::Timepoint copy_on(driver::Queue& queue, const Move& move, const driver::Submission& submission) {
+    return is_in_place(move) ? queue.marker(submission) : queue.copy(operation_of(move), submission);
+}
+
 Place moved_by(const Place& place, uint64_t x, uint64_t y, uint64_t z) {
     return {place.space, place.address.plus(x + row_offset(place.layout, y, z)), place.layout};
 }
@@ -61,7 +73,7 @@ Result<void> Mover::hidden(const Move& move, const WaitList& before_read, const 
     if (route == Route::peer)
         peer(lease.queue(), move, {all.view()}, moved);
     else
-        moved.read = moved.written = lease.queue().copy(operation_of(move), {all.view()});
+        moved.read = moved.written = copy_on(lease.queue(), move, {all.view()});
     lease.submitted(moved.written);
     return {};
 }
@@ -84,7 +96,7 @@ Result<void> Mover::on_queue(driver::Queue& queue, const Move& move, driver::Wai
     if (route == Route::peer)
         peer(queue, move, all, moved);
     else
-        moved.read = moved.written = queue.copy(operation_of(move), all);
+        moved.read = moved.written = copy_on(queue, move, all);
     return {};
 }
 
