@@ -18,6 +18,7 @@ def output_of(*command):
 
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
+    output_of("ninja", "-C", str(build), "build.ninja")  # what meson knows of the build follows changed meson.build files
 
     def introspect(what):
         return json.loads(output_of("meson", "introspect", "--" + what, str(build)))
