@@ -389,7 +389,7 @@ const Query queue_queries[] = {
                  CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE)
     POLDER_VALUE(CL_DEVICE_QUEUE_ON_DEVICE_PREFERRED_SIZE, cl_uint, has_device_queues(device) ? DeviceQueue::preferred_bytes : 0)
     POLDER_VALUE(CL_DEVICE_QUEUE_ON_DEVICE_MAX_SIZE, cl_uint, has_device_queues(device) ? DeviceQueue::bytes_max : 0)
-    POLDER_VALUE(CL_DEVICE_MAX_ON_DEVICE_QUEUES, cl_uint, has_device_queues(device) ? ~cl_uint{0} : 0)
+    POLDER_VALUE(CL_DEVICE_MAX_ON_DEVICE_QUEUES, cl_uint, has_device_queues(device) ? DeviceQueue::count_max : 0)
     POLDER_VALUE(CL_DEVICE_MAX_ON_DEVICE_EVENTS, cl_uint, has_device_queues(device) ? events_of_blocks_max : 0)
     POLDER_VALUE(CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES, cl_device_device_enqueue_capabilities, !has_device_queues(device) ? 0 :
                  CL_DEVICE_QUEUE_SUPPORTED | CL_DEVICE_QUEUE_REPLACEABLE_DEFAULT)

@@ -355,6 +355,14 @@ TEST_F(DeviceQueues, BadArgumentsOfTheHost_AreErrors) {
         EXPECT_EQ(creation_error(bits, cl_queue_properties{1} << 40), CL_INVALID_QUEUE_PROPERTIES);
         EXPECT_EQ(clSetDefaultDeviceCommandQueue(context, device, on_host), CL_INVALID_COMMAND_QUEUE);
         EXPECT_EQ(clSetDefaultDeviceCommandQueue(context, device, nullptr), CL_INVALID_COMMAND_QUEUE);
+        // As many queues as a device may have can be arguments of one kernel.
+        cl_uint most = 0;
+        size_t argument_bytes = 0;
+        EXPECT_EQ(clGetDeviceInfo(device, CL_DEVICE_MAX_ON_DEVICE_QUEUES, sizeof most, &most, nullptr), CL_SUCCESS);
+        EXPECT_EQ(
+            clGetDeviceInfo(device, CL_DEVICE_MAX_PARAMETER_SIZE, sizeof argument_bytes, &argument_bytes, nullptr),
+            CL_SUCCESS);
+        EXPECT_LE(most * sizeof on_device, argument_bytes);
         cl_uint size = 0, references = 0;
         EXPECT_EQ(clGetCommandQueueInfo(device_queue, CL_QUEUE_SIZE, sizeof size, &size, nullptr), CL_SUCCESS);
         EXPECT_EQ(size, queue_bytes);

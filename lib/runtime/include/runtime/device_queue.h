@@ -17,6 +17,8 @@ public:
 
     static constexpr uint32_t preferred_bytes = uint32_t{1} << 20;
     static constexpr uint32_t bytes_max = uint32_t{64} << 20;
+    // CL_DEVICE_MAX_ON_DEVICE_QUEUES. More can be made; but programs pass as many to one kernel, whose arguments have room for 512.
+    static constexpr uint32_t count_max = 256;
 
     static Ref<DeviceQueue> create(Ref<Context> context, Ref<Device> device, cl_command_queue_properties properties,
                                    uint32_t bytes, std::vector<cl_queue_properties> property_list);
