@@ -282,8 +282,15 @@ protected:
     void check_arithmetic() {
         const T lowest = std::is_integral_v<T> ? std::numeric_limits<T>::min() : -std::numeric_limits<T>::infinity();
         const T highest = std::is_integral_v<T> ? std::numeric_limits<T>::max() : std::numeric_limits<T>::infinity();
-        const auto add = [](T a, T b) { return static_cast<T>(a + b); };
-        const auto multiply = [](T a, T b) { return static_cast<T>(a * b); };
+        // Results of integers are the low bits, which signed arithmetic would not give when it overflows.
+        const auto widened = [](T x) {
+            if constexpr (std::is_integral_v<T>)
+                return static_cast<uint64_t>(x);
+            else
+                return x;
+        };
+        const auto add = [=](T a, T b) { return static_cast<T>(widened(a) + widened(b)); };
+        const auto multiply = [=](T a, T b) { return static_cast<T>(widened(a) * widened(b)); };
         const auto smaller = [](T a, T b) { return std::min(a, b); };
         const auto larger = [](T a, T b) { return std::max(a, b); };
         check_scans("add", POLDER_SCANS_OF(sub_group, add), members_, T{0}, add);
