@@ -23,11 +23,13 @@
 #include <llvm/Transforms/Scalar/LoopRotation.h>
 #include <llvm/Transforms/Scalar/LoopUnrollPass.h>
 #include <llvm/Transforms/Scalar/MemCpyOptimizer.h>
+#include <llvm/Transforms/Scalar/Reg2Mem.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 #include <llvm/Transforms/Utils/FixIrreducible.h>
 #include <llvm/Transforms/Utils/LoopSimplify.h>
 #include <llvm/Transforms/Utils/LowerSwitch.h>
+#include <llvm/Transforms/Utils/Mem2Reg.h>
 
 namespace polder::compiler::workgroup {
 
@@ -95,6 +97,17 @@ llvm::FunctionPassManager accumulator_pipeline() {
     return passes;
 }
 
+// Makes loops with several entries (`goto`) natural loops. FixIrreducible of LLVM 22 gives phi nodes wrong values where such loops
+// nest and a block branches to two entries, so it gets code without phi nodes: values that cross blocks are in memory meanwhile.
+llvm::FunctionPassManager jump_pipeline() {
+    llvm::FunctionPassManager passes;
+    passes.addPass(llvm::LowerSwitchPass());
+    passes.addPass(llvm::RegToMemPass());
+    passes.addPass(llvm::FixIrreduciblePass());
+    passes.addPass(llvm::PromotePass());
+    return passes;
+}
+
 }  // namespace
 
 void with_analyses(llvm::TargetMachine* target, llvm::function_ref<void(llvm::FunctionAnalysisManager&)> use) {
@@ -112,10 +125,7 @@ void simplify_body(llvm::Function& function, llvm::TargetMachine* target) {
             accumulator_pipeline().run(function, functions);
         if (!is_irreducible(function))
             return;
-        llvm::FunctionPassManager passes;
-        passes.addPass(llvm::LowerSwitchPass());
-        passes.addPass(llvm::FixIrreduciblePass());
-        passes.run(function, functions);
+        jump_pipeline().run(function, functions);
     });
 }
 
