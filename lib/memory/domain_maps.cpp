@@ -53,8 +53,14 @@ Result<driver::Timepoint> DomainImpl::map_there(Sequence& sequence, StorageImpl&
     POLDER_TRY(own(storage, rect.span(), place));
     for (const ByteRange& row : rows)
         residency.user_waits(row, place, access_of(access), sequence.before());
+    const Version version = next_version(residency, rows.view());
     const driver::Timepoint done = sequence.finish();
-    residency.commit_read(rows.view(), place, TouchKind::user_read, done);
+    // What the map leaves undefined is new already: an eviction before the unmap would write the old bytes over those that the
+    // application has written by then.
+    if (!reads(access_of(access)))
+        residency.commit_write(rows.view(), place, version, done);
+    else
+        residency.commit_read(rows.view(), place, TouchKind::user_read, done);
     return done;
 }
 
@@ -95,7 +101,7 @@ SmallVector<Use, 4> in_target(std::span<const Use> ranges, SpaceId target) {
     return needed;
 }
 
-} // namespace
+}  // namespace
 
 Result<void> DomainImpl::reserve_migration(std::span<const Use> ranges, SpaceId target, const driver::Queue* queue) {
     return reserve(in_target(ranges, target).view(), target, queue);
@@ -143,4 +149,4 @@ Result<driver::Timepoint> DomainImpl::migrate_there(Sequence& sequence, std::spa
     return done;
 }
 
-} // namespace polder::memory
+}  // namespace polder::memory

@@ -135,6 +135,36 @@ TEST_F(Oversubscription, CopiesMapsAndSubBuffers) {
     }
 }
 
+// While the application writes to a range that it has mapped, the device's memory of the buffer is needed for others.
+TEST_F(Oversubscription, EvictionWhileRangesAreMapped) {
+    for (const cl_map_flags flags : {cl_map_flags{CL_MAP_WRITE}, cl_map_flags{CL_MAP_WRITE_INVALIDATE_REGION}}) {
+        const OwnedMem buffer = make_buffer(bytes);
+        run(1, "number", mem(buffer), 5);
+        cl_int status = CL_SUCCESS;
+        void* const mapped =
+            clEnqueueMapBuffer(queues_[1], buffer, CL_TRUE, flags, bytes / 4, bytes / 2, 0, nullptr, nullptr, &status);
+        ASSERT_EQ(status, CL_SUCCESS);
+        auto* const values = static_cast<cl_int*>(mapped);
+        for (size_t i = 0; i < items / 2; ++i)
+            values[i] = 1'000'005 + static_cast<cl_int>(items / 4 + i);
+        std::vector<OwnedMem> others;
+        for (size_t i = 0; i <= memory_bytes / bytes; ++i) {
+            others.push_back(make_buffer(bytes));
+            run(1, "number", mem(others.back()), 0);
+        }
+        finish();
+        ASSERT_EQ(clEnqueueUnmapMemObject(queues_[1], buffer, mapped, 0, nullptr, nullptr), CL_SUCCESS);
+        run(1, "add", mem(buffer), 0);
+        const std::vector<cl_int> seen = read<cl_int>(buffer, items, queues_[1]);
+        size_t wrong = 0;
+        for (size_t i = 0; i < items; ++i) {
+            const bool is_mapped = i >= items / 4 && i < items / 4 * 3;
+            wrong += seen[i] != (is_mapped ? 1'000'005 : 5) + static_cast<cl_int>(i);
+        }
+        EXPECT_EQ(wrong, 0u) << "flags " << flags;
+    }
+}
+
 TEST_F(Oversubscription, CommandsThatAreHeldBackAllRunWhenTheyMay) {
     const OwnedEvent gate = make_user_event();
     std::vector<OwnedMem> buffers;
