@@ -1,6 +1,7 @@
 // Eviction: what storages have in a full memory goes elsewhere, so that a command finds room.
 //
-// Victims are replicas of any context, never those that the asking command uses, nor mapped ones. The next use is known for commands
+// Victims are replicas of any context, not those that the asking command uses (but as the last resort, domain_reserve.cpp), nor
+// mapped ones. The next use is known for commands
 // that were enqueued and are held back. Replicas without a known use go first: what is stale or held elsewhere too is dropped, then
 // the least recently used one is written back. Then goes the replica whose next use is furthest away
 // (L. A. Belady, "A study of replacement algorithms for a virtual-storage computer", 1966). Bytes go to where
@@ -131,8 +132,7 @@ uint64_t DomainImpl::evict(const EvictionRequest& request, Evicted& evicted) {
     std::sort(candidates.begin(), candidates.end(),
               GoesFirst{uses - std::min<uint64_t>(uses, candidates.size() / recent_part)});
     const auto is_guarded = [&](const StorageImpl& storage) {
-        return request.guards == EvictionRequest::Guards::held &&
-               std::ranges::any_of(request.keep, [&](const Use& use) { return use.storage == &storage; });
+        return std::ranges::any_of(request.guarded, [&](const Use& use) { return use.storage == &storage; });
     };
     uint64_t freed = 0;
     for (const Candidate& candidate : candidates) {
@@ -244,8 +244,7 @@ std::optional<SpaceId> DomainImpl::place_for(StorageImpl& storage, ByteRange ran
         if (turns.try_enter()) {
             const Use keep{&storage, range};
             const ScopeExit leave{[&]() noexcept { turns.leave(); }};
-            const EvictionRequest drop{
-                host_space, range.size(), {&keep, 1}, EvictionRequest::Guards::free, WriteBack::never};
+            const EvictionRequest drop{host_space, range.size(), {&keep, 1}, {}, WriteBack::never};
             if (evict(drop, evicted) != 0 && has_room(host_space))
                 return host_space;
         } else {

@@ -183,9 +183,8 @@ private:
     struct EvictionRequest {
         SpaceId space;
         uint64_t bytes = 0;  // at least, if possible
-        std::span<const Use> keep;  // what the asking command uses
-        // Of the allocation guards of the storages in `keep`.
-        enum class Guards : uint8_t { free, held } guards = Guards::held;
+        std::span<const Use> keep;     // what the asking command uses
+        std::span<const Use> guarded;  // the caller has the allocation guards of these storages
         WriteBack write_back = WriteBack::allowed;
     };
     struct Victim {

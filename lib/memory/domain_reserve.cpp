@@ -1,8 +1,8 @@
 // Domain: reserving the memory that a command needs.
 //
 // A request that finds room at once goes on beside others. When the memory is full, requests are served in turn
-// (add_memory_evicting): each moves replicas together where free memory is scattered, evicts other storages, then waits for memory
-// that was freed before, then fails.
+// (add_memory_evicting): each moves replicas together where free memory is scattered, evicts other storages, then what the command
+// itself has there, then waits for memory that was freed before, then fails.
 //
 // No lock is held while an allocator is asked: a full memory waits for work in flight, and other threads must go on meanwhile.
 // One thread at a time adds memory to a storage in one space (AllocationGuards).
@@ -124,7 +124,8 @@ Result<MapPin> DomainImpl::reserve_map(Storage& storage, ByteRange range) {
     return add_memory_evicting(sorted.view(), space, terms);
 }
 
-// The steps for a memory that is full: what its allocator can do at once; compact; evict; wait for memory that was freed before; fail.
+// The steps for a memory that is full: what its allocator can do at once; compact; evict others; evict all; wait for memory that was
+// freed before; fail.
 Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms) {
     retry_now();  // storages that could not end may have memory here
     const AllocationGuards allocating{uses, space};
@@ -144,6 +145,7 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
         added = add_memory(uses, space, next);
     int busy = 0;
     bool has_waited = false;
+    bool begins_anew = false;
     while (is_full() && can_evict_ && missing_bytes(uses, space) <= most_bytes(memory)) {
         const uint64_t needed = missing_bytes(uses, space);
         const uint64_t free = memory.free_bytes().value;
@@ -155,9 +157,15 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
             continue;
         }
         evicted.is_busy = false;
-        const uint64_t freed = evict({space, free < needed ? needed - free : 1, uses}, evicted);
-        if (freed == 0 && (!evicted.is_busy || ++busy > busy_max))
-            break;
+        uint64_t freed = evict({space, free < needed ? needed - free : 1, uses, uses}, evicted);
+        if (freed == 0 && (!evicted.is_busy || ++busy > busy_max)) {
+            // What the command has there already may stand where no room is left beside it.
+            if (std::exchange(begins_anew, true))
+                break;
+            freed = evict({space, ~uint64_t{0}, {}, uses}, evicted);
+            if (missing_bytes(uses, space) > most_bytes(memory))
+                break;
+        }
         if (freed == 0)
             std::this_thread::yield();
         wait_for_stretches(memory);

@@ -182,6 +182,26 @@ TEST_F(Oversubscription, CommandsThatAreHeldBackAllRunWhenTheyMay) {
                        device_of(i));
 }
 
+// What a command uses may stand in the middle of the memory, so that nothing else that it needs fits beside it.
+TEST_F(Oversubscription, CommandThatFitsFindsRoomBesideItsOwnMemory) {
+    for (size_t used = 0; used < 3; ++used) {
+        std::vector<OwnedMem> thirds;
+        for (cl_int i = 0; i < 3; ++i) {
+            thirds.push_back(make_buffer(memory_bytes / 16 * 5));
+            run(1, "number", mem(thirds.back()), i);
+        }
+        const OwnedMem rest = make_buffer(memory_bytes / 16 * 10);
+        const cl_mem both[] = {thirds[used], rest};
+        ASSERT_EQ(clEnqueueMigrateMemObjects(queues_[1], 2, both, 0, 0, nullptr, nullptr), CL_SUCCESS);
+        run(1, "sum_of", both[0], both[0], both[1]);
+        for (cl_int i = 0; i < 3; ++i)
+            expect_numbers(thirds[static_cast<size_t>(i)], i, 1);
+        const std::vector<cl_int> seen = read<cl_int>(rest, items, queues_[1]);
+        for (size_t i = 0; i < items; ++i)
+            ASSERT_EQ(seen[i], 2 * static_cast<cl_int>(used + i)) << i;
+    }
+}
+
 TEST_F(Oversubscription, LaunchThatCannotFitFailsAndTheContextGoesOn) {
     std::vector<OwnedMem> buffers;
     for (size_t i = 0; i < 3; ++i)
