@@ -85,6 +85,7 @@ void collect_or_wait(const Residency& residency, WaitList& waits, Collect&& coll
 void StorageImpl::add_application_memory(std::byte* memory) {
     const bool in_place = block_alignment.divides(DeviceAddress::of(memory).value);
     map_place_ = in_place ? host_space : application_space;
+    is_application_memory_ = true;
     add_replica({map_place_, 0, {0, size().value}, DeviceAddress::of(memory), std::nullopt});
     write_initially(map_place_);
 }
@@ -176,6 +177,24 @@ void StorageImpl::wait_until_idle() {
     }
     for (const driver::Timepoint& point : waits.view())
         point.queue->wait(point.value);
+}
+
+void StorageImpl::wait_for_application_memory() noexcept {
+    if (!is_application_memory_)
+        return;
+    const auto next_transfer = [&] {
+        driver::Timepoint next;
+        const StorageGuard guard{*this};
+        residency_.visit({0, size().value}, [&](ByteRange, const RangeState& state) {
+            for (const Touch& touch : state.touches.view())
+                if (touch.space == map_place_ && (static_cast<uint8_t>(touch.kind) & any_hidden) != 0 &&
+                    !touch.when().is_complete())
+                    next = touch.when();
+        });
+        return next;
+    };
+    for (driver::Timepoint next; (next = next_transfer()).queue;)
+        next.queue->wait(next.value);
 }
 
 bool StorageImpl::validate() const {

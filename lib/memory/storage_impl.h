@@ -48,6 +48,7 @@ public:
     [[nodiscard]] bool run_when_idle(ByteRange range, CompletionCallback callback) noexcept override;
     [[nodiscard]] bool is_idle(ByteRange range) noexcept override;
     void wait_until_idle() override;
+    void wait_for_application_memory() noexcept override;
     [[nodiscard]] bool validate() const override;
 
     [[nodiscard]] uint64_t number() const override;
@@ -202,6 +203,7 @@ private:
     Residents::Link resident_link_;
     std::atomic<std::byte*> map_address_{nullptr};
     SpaceId map_place_ = host_space;
+    bool is_application_memory_ = false;  // what is at map_address_
     CompletionCallback destroyed_;
 };
 

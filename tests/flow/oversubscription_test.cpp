@@ -182,6 +182,25 @@ TEST_F(Oversubscription, CommandsThatAreHeldBackAllRunWhenTheyMay) {
                        device_of(i));
 }
 
+// The application may free its memory when the buffer is released and its commands are complete, also while an eviction writes to it.
+TEST_F(Oversubscription, ReleasedMemoryOfTheApplicationIsItsOwn) {
+    std::vector<cl_int> own(items + 1);
+    for (const size_t shift : {0, 1}) {  // in place of host memory, or a memory of its own
+        OwnedMem buffer = make_buffer(bytes, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, own.data() + shift);
+        run(1, "number", mem(buffer), 1);
+        finish();
+        std::vector<OwnedMem> others;
+        for (size_t i = 0; i < memory_bytes / bytes; ++i) {
+            others.push_back(make_buffer(bytes));
+            run(1, "number", mem(others.back()), 0);
+        }
+        buffer = OwnedMem();
+        std::ranges::fill(own, -7);
+        finish();
+        EXPECT_EQ(std::ranges::count(own, -7), static_cast<ptrdiff_t>(own.size())) << shift;
+    }
+}
+
 // What a command uses may stand in the middle of the memory, so that nothing else that it needs fits beside it.
 TEST_F(Oversubscription, CommandThatFitsFindsRoomBesideItsOwnMemory) {
     for (size_t used = 0; used < 3; ++used) {

@@ -48,6 +48,9 @@ public:
     [[nodiscard]] virtual bool is_idle(ByteRange range) noexcept = 0;
     // Returns when the work that was submitted before this call is complete.
     virtual void wait_until_idle() = 0;
+    // Returns when no transfer of the library's own reads or writes the application's memory (CL_MEM_USE_HOST_PTR): an eviction may
+    // have begun one after the last command. Allocates nothing.
+    virtual void wait_for_application_memory() noexcept = 0;
     // A number for messages and traces, given to a storage when it is first mentioned in one.
     [[nodiscard]] virtual uint64_t number() const = 0;
     // Checks every invariant of the residency; for tests.

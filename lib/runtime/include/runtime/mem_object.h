@@ -124,6 +124,12 @@ private:
     MemObject(Ref<Context> context, Ref<MemObject> parent, Ref<memory::Storage> storage, cl_mem_flags flags,
               ByteRange range, void* host_pointer, std::vector<cl_mem_properties> properties);
 
+    // The application may free its own memory now.
+    void release_for_handle() override {
+        storage_->wait_for_application_memory();
+        release();
+    }
+
     struct Destruction;
     struct FixedAddresses;
     void forget_addresses() noexcept;
