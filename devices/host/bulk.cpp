@@ -32,8 +32,6 @@ struct Bytes {
 
 using CopyFunction = void (*)(std::byte* to, const std::byte* from, uint64_t size);
 
-void cached_copy(std::byte* to, const std::byte* from, uint64_t size) { std::memcpy(to, from, size); }
-
 // The copy function for one block of a transfer of this size.
 CopyFunction copy_function(uint64_t transfer_bytes) {
     return exceeds_caches(transfer_bytes) ? stream_copy : cached_copy;
@@ -41,7 +39,7 @@ CopyFunction copy_function(uint64_t transfer_bytes) {
 
 void copy_bytes(const Bytes& bytes, WorkerPool& pool, Workspace& workspace) {
     if (bytes.size < bulk_parallel_bytes || pool.width() == 1) {
-        std::memcpy(bytes.to, bytes.from, bytes.size);
+        cached_copy(bytes.to, bytes.from, bytes.size);
         return;
     }
     const auto run = [](void* context, UnitRange blocks, Workspace&) {
@@ -58,7 +56,7 @@ void copy_rows(const CopyRecord& copy, UnitRange rows) {
     for (uint64_t i = rows.begin; i < rows.end; ++i) {
         const uint64_t y = i % copy.shape.rows;
         const uint64_t z = i / copy.shape.rows;
-        std::memcpy(copy.to + y * copy.to_layout.row_pitch + z * copy.to_layout.slice_pitch,
+        cached_copy(copy.to + y * copy.to_layout.row_pitch + z * copy.to_layout.slice_pitch,
                     copy.from + y * copy.from_layout.row_pitch + z * copy.from_layout.slice_pitch,
                     copy.shape.row_bytes);
     }

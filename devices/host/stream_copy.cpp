@@ -18,9 +18,13 @@ bool exceeds_caches(uint64_t bytes) {
 }
 
 #if defined(__SSE2__)
+namespace {
 
-void stream_copy(std::byte* to, const std::byte* from, uint64_t size) {
-    constexpr uint64_t line = 64;
+constexpr uint64_t line = 64;
+
+// To addresses that are a multiple of a line.
+template <class Store>
+void copy_lines(std::byte*& to, const std::byte*& from, uint64_t& size, Store store) {
     const uint64_t head = std::min<uint64_t>(size, -reinterpret_cast<uintptr_t>(to) % line);
     std::memcpy(to, from, head);
     to += head;
@@ -33,11 +37,24 @@ void stream_copy(std::byte* to, const std::byte* from, uint64_t size) {
         const __m128i b = _mm_loadu_si128(source + 1);
         const __m128i c = _mm_loadu_si128(source + 2);
         const __m128i d = _mm_loadu_si128(source + 3);
-        _mm_stream_si128(target, a);
-        _mm_stream_si128(target + 1, b);
-        _mm_stream_si128(target + 2, c);
-        _mm_stream_si128(target + 3, d);
+        store(target, a);
+        store(target + 1, b);
+        store(target + 2, c);
+        store(target + 3, d);
     }
+}
+
+}  // namespace
+
+void cached_copy(std::byte* to, const std::byte* from, uint64_t size) {
+    constexpr uint64_t string_instruction_bytes = 2048;  // glibc's smallest threshold
+    if (size >= string_instruction_bytes)
+        copy_lines(to, from, size, [](__m128i* target, __m128i value) { _mm_store_si128(target, value); });
+    std::memcpy(to, from, size);
+}
+
+void stream_copy(std::byte* to, const std::byte* from, uint64_t size) {
+    copy_lines(to, from, size, [](__m128i* target, __m128i value) { _mm_stream_si128(target, value); });
     std::memcpy(to, from, size);
     // Ordered before the completion that is published next.
     _mm_sfence();
@@ -45,8 +62,9 @@ void stream_copy(std::byte* to, const std::byte* from, uint64_t size) {
 
 #else
 
+void cached_copy(std::byte* to, const std::byte* from, uint64_t size) { std::memcpy(to, from, size); }
 void stream_copy(std::byte* to, const std::byte* from, uint64_t size) { std::memcpy(to, from, size); }
 
 #endif
 
-} // namespace polder::devices
+}  // namespace polder::devices

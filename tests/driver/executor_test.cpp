@@ -1,4 +1,5 @@
 // The parts of the executor of host-executed queues.
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <filesystem>
@@ -124,17 +125,20 @@ TEST(AddressWindow, MovesWhatLiesWithinAndNothingElse) {
     EXPECT_EQ(AddressWindow{}.resolve(uint64_t{0x1234}), 0x1234u);
 }
 
-TEST(StreamCopy, CopiesAnyAlignmentAndSize) {
+TEST(BlockCopies, CopyAnyAlignmentAndSize) {
     for (const size_t to_offset : {0u, 1u, 63u})
         for (const size_t from_offset : {0u, 7u})
-            for (const size_t size : {0u, 1u, 63u, 64u, 65u, 1000u, 4096u}) {
+            for (const size_t size : {0u, 1u, 63u, 64u, 65u, 1000u, 2047u, 2048u, 4096u, 5001u}) {
                 std::vector<std::byte> from(8192);
                 for (size_t i = 0; i < from.size(); ++i)
                     from[i] = static_cast<std::byte>(i * 7);
                 std::vector<std::byte> to(8192);
                 std::vector<std::byte> expected(8192);
-                stream_copy(to.data() + to_offset, from.data() + from_offset, size);
                 std::memcpy(expected.data() + to_offset, from.data() + from_offset, size);
+                stream_copy(to.data() + to_offset, from.data() + from_offset, size);
+                ASSERT_EQ(to, expected);
+                std::ranges::fill(to, std::byte{});
+                cached_copy(to.data() + to_offset, from.data() + from_offset, size);
                 ASSERT_EQ(to, expected);
             }
 }
