@@ -1,8 +1,10 @@
 // Runs the steps that workgroup.h lists, in their order.
 #include "workgroup.h"
 
+#include "targets/host/workgroup/frame/group_order.h"
 #include "targets/host/workgroup/frame/lowering.h"
 #include "targets/host/workgroup/frame/simplify.h"
+#include "targets/host/workgroup/regions/common_steps.h"
 #include "targets/host/workgroup/regions/cuts.h"
 #include "targets/host/workgroup/regions/work_item_loops.h"
 #include "targets/host/workgroup/vectorizer/lane_code.h"
@@ -89,12 +91,16 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     simplify_body(function, options.target_machine);
     restore_prologue(*lowered);
     uint32_t width = options.lanes == Lanes::none ? 1 : vector_width(function, options.target_machine);
-    if (lowered->sub_group_size == 0)  // sub-groups follow the linear local id
+    if (lowered->sub_group_size == 0) {  // sub-groups follow the linear local id
         lowered->order = choose_loop_order(function, lowered->local_size, width);
+        follow_lanes_with_groups(*lowered);
+    }
 
     if (lowered->sub_group_size > 0)
         return_where_unreachable(function);
     Cuts cuts = split_at_barriers(function);
+    if (has_loops_around(function, cuts))
+        separate_common_steps(function, cuts, analyse(function));
     if (!cuts.empty())
         close_loops(function);
     if (!are_few(lowered->local_size) && has_variable_divisions(function))

@@ -1,10 +1,12 @@
 // Uniform blocks are emitted as they are, with vector instructions. Masked blocks of a chunk are emitted one after the other in
 // topological order; each edge between them has a mask (edges_), and a block's mask is the or of its edges. Phis become
-// selects by these masks. In a masked loop the lanes that have left keep their values (left_).
+// selects by these masks. In a masked loop the lanes that have left keep their values (left_). A branch goes around the body of an if
+// whose lanes are often all inactive.
 #include "vector_loop.h"
 
 #include <llvm/ADT/SetVector.h>
 #include <llvm/Analysis/LoopInfo.h>
+#include <llvm/IR/PatternMatch.h>
 
 namespace polder::compiler::workgroup {
 
@@ -226,8 +228,75 @@ private:
             else
                 lanes_.made(&phi) = blend(phi, [](llvm::BasicBlock*) { return true; });
         }
-        emit_body(block, mask);
+        if (is_worth_skipping(block))
+            emit_unless_skipped(block, mask);
+        else
+            emit_body(block, mask);
         set_edges(block, mask);
+    }
+
+    // Whether all lanes are often outside of `block`, the body of an if, so that a branch around it pays. Where the condition compares an id
+    // with a bound of the launch, the last lanes alone are outside: then the body must be long.
+    bool is_worth_skipping(const llvm::BasicBlock& block) const {
+        constexpr unsigned long_body = 24;
+        const llvm::BasicBlock* const before = block.getSinglePredecessor();
+        const llvm::BasicBlock* const after = block.getSingleSuccessor();
+        const auto* branch = before ? llvm::dyn_cast<llvm::BranchInst>(before->getTerminator()) : nullptr;
+        if (plan_.kind == LoopKind::sub_group || !branch || !branch->isConditional() || !after ||
+            after->hasNPredecessors(1))
+            return false;
+        unsigned cost = 0;
+        bool has_access = false;
+        for (const llvm::Instruction& instruction : block) {
+            const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
+            has_access |= address != nullptr;
+            cost += address && !shapes_.of(address).is_strided() ? lanes_.width() : 1;
+        }
+        return cost >= long_body || (has_access && !is_bound_of_launch(*branch->getCondition()));
+    }
+
+    // An id, or a sum with it, below or above a constant or a value that is computed before the loops over work-items.
+    bool is_bound_of_launch(const llvm::Value& condition) const {
+        using namespace llvm::PatternMatch;
+        const llvm::Value *left = nullptr, *right = nullptr;
+        if (match(&condition, m_LogicalOp(m_Value(left), m_Value(right))))
+            return is_bound_of_launch(*left) && is_bound_of_launch(*right);
+        if (const auto* frozen = llvm::dyn_cast<llvm::FreezeInst>(&condition))
+            return is_bound_of_launch(*frozen->getOperand(0));
+        const auto* compare = llvm::dyn_cast<llvm::ICmpInst>(&condition);
+        const auto is_known_before = [&](const llvm::Value* value) {
+            const auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
+            return !instruction || instruction->getParent() == &function_.getEntryBlock();
+        };
+        return shapes_.of(&condition).is_uniform() ||
+               (compare && !compare->isEquality() && llvm::any_of(compare->operands(), is_known_before));
+    }
+
+    void emit_unless_skipped(llvm::BasicBlock& block, llvm::Value* mask) {
+        auto* some = llvm::BasicBlock::Create(function_.getContext(), "if.some", &function_);
+        auto* none = llvm::BasicBlock::Create(function_.getContext(), "if.none", &function_);
+        llvm::BasicBlock* const skipped_from = at_.GetInsertBlock();
+        at_.CreateCondBr(lanes_.any(mask), some, none);
+        at_.SetInsertPoint(some);
+        emit_body(block, mask);
+        llvm::BasicBlock* const last = at_.GetInsertBlock();
+        at_.CreateBr(none);
+        at_.SetInsertPoint(none);
+        for (llvm::Instruction& instruction : block) {
+            if (llvm::isa<llvm::PHINode>(instruction) || instruction.getType()->isVoidTy() ||
+                llvm::none_of(instruction.users(), [&](const llvm::User* user) {
+                    return llvm::isa<llvm::PHINode>(user) || llvm::cast<llvm::Instruction>(user)->getParent() != &block;
+                }))
+                continue;
+            llvm::Value*& made = lanes_.made(&instruction);
+            llvm::Type* const type = made->getType();
+            llvm::PHINode* const merged = at_.CreatePHI(type, 2);
+            merged->addIncoming(made, last);
+            // No lane reads it. A scalar may decide a branch, so it must be some number.
+            merged->addIncoming(type->isVectorTy() ? llvm::PoisonValue::get(type) : llvm::Constant::getNullValue(type),
+                                skipped_from);
+            made = merged;
+        }
     }
 
     void emit_body(llvm::BasicBlock& block, llvm::Value* mask) {

@@ -76,12 +76,16 @@ void retire(llvm::Loop& loop, LeftToLlvm left) {
     loop.setLoopID(id);
 }
 
-bool uses_double(const llvm::Loop& loop) {
+// Whether doubles are so many that lanes should fill a register with them. A few of them, such as a product with a constant that is
+// written without an f, take two registers and leave the other values their lanes.
+bool is_mostly_double(const llvm::Loop& loop) {
+    size_t doubles = 0, all = 0;
     for (const llvm::BasicBlock* block : loop.blocks())
-        for (const llvm::Instruction& instruction : *block)
-            if (instruction.getType()->isDoubleTy())
-                return true;
-    return false;
+        for (const llvm::Instruction& instruction : *block) {
+            doubles += instruction.getType()->isDoubleTy() ? 1 : 0;
+            all += llvm::isa<llvm::PHINode>(instruction) || instruction.isTerminator() ? 0 : 1;
+        }
+    return 4 * doubles > all;
 }
 
 // Removes the lifetime markers of private variables: each lane has its own copy for the whole function, and the markers would only
@@ -113,6 +117,22 @@ llvm::SmallVector<llvm::Loop*> tagged_loops(const llvm::LoopInfo& loops, const c
     llvm::copy_if(loops.getLoopsInPreorder(), std::back_inserter(tagged),
                   [&](const llvm::Loop* loop) { return is_tagged(*loop, tag); });
     return tagged;
+}
+
+// When the kernel computes its id in another dimension + 1, LLVM merges this sum with the counter of the loop around. Such a value is
+// computed before the loop over lanes, so that the loop has no results.
+void move_out_invariant_results(llvm::Loop& loop) {
+    llvm::BasicBlock* const exit = loop.getExitBlock();
+    if (!exit || !loop.getLoopPreheader())
+        return;
+    for (llvm::PHINode& phi : llvm::make_early_inc_range(exit->phis())) {
+        llvm::Value* const value = phi.hasConstantValue();
+        bool changed = false;
+        if (value && loop.makeLoopInvariant(value, changed)) {
+            phi.replaceAllUsesWith(value);
+            phi.eraseFromParent();
+        }
+    }
 }
 
 // When the kernel computes its id + 1, LLVM merges this sum with the loop's counter. The plan needs a counter without other uses.
@@ -200,7 +220,9 @@ std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::Targe
     if (tagged.empty())
         return std::nullopt;
     llvm::Loop& loop = *tagged.front();
-    const unsigned lane_count = uses_double(loop) ? std::max(width / 2, 2U) : width;
+    move_out_invariant_results(loop);
+    separate_counter(loop);
+    const unsigned lane_count = is_mostly_double(loop) ? std::max(width / 2, 2U) : width;
     Outcome outcome = vectorize(loop, loops, target, lane_count, lanes);
     outcome.width = lane_count;
     if (!outcome.has_rest)

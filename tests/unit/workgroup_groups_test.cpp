@@ -1,0 +1,218 @@
+// What work-items of a group have in common: pointers that advance around barriers, the order of the groups, bodies of ifs that no lane
+// enters, and doubles among floats.
+
+#include "workgroup_harness.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <numeric>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+bool has(const Compiled& program, const char* text) { return program.optimised().find(text) != std::string::npos; }
+
+constexpr const char* bumped_pointers = R"(
+    kernel void k(global float* out, global const float* a, global const float* b, int width, int rounds, local float* tile) {
+        int x = get_local_id(0), row = get_group_id(0), i = 100 - x;
+        global const float* p = a + x;
+        b += x * width;
+        float sum = 0;
+        for (int r = 0; r < rounds; ++r) {
+            tile[x] = *p * i;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (int k = 0; k < width; ++k) sum += tile[k] * b[k];
+            p += width;
+            sum += *p;
+            p += row;
+            b += 2;
+            i -= 3;
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        out[row * width + x] = sum + p[0] + b[0] + i;
+    })";
+
+TEST(CommonSteps, PointersThatAdvanceAroundBarriers_AreNotKeptForEachWorkItem) {
+    Compiled program(bumped_pointers);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_LE(program.result().scratch_bytes_per_work_item, 2 * sizeof(float));  // the sum and a number, no pointer
+    constexpr int width = 40, rounds = 5, groups = 3;
+    std::vector<float> a(1000), b(3000), out(static_cast<size_t>(width) * groups), expected(out.size());
+    for (size_t i = 0; i < a.size(); ++i)
+        a[i] = static_cast<float>(i * 7 % 11);
+    for (size_t i = 0; i < b.size(); ++i)
+        b[i] = static_cast<float>(i * 5 % 13);
+    for (int row = 0; row < groups; ++row)
+        for (int x = 0; x < width; ++x) {
+            float sum = 0;
+            for (int r = 0; r < rounds; ++r) {
+                const int at = r * (width + row);
+                for (int k = 0; k < width; ++k)
+                    sum += a[static_cast<size_t>(at + k)] * static_cast<float>(100 - k - 3 * r) *
+                           b[static_cast<size_t>(x * width + 2 * r + k)];
+                sum += a[static_cast<size_t>(at + x + width)];
+            }
+            expected[static_cast<size_t>(row * width + x)] = sum + a[static_cast<size_t>(x + rounds * (width + row))] +
+                                                             b[static_cast<size_t>(x * width + 2 * rounds)] +
+                                                             static_cast<float>(100 - x - 3 * rounds);
+        }
+    program.run({1, {width * groups, 1, 1}, {width, 1, 1}},
+                Arguments().add(out.data()).add(a.data()).add(b.data()).add(width).add(rounds).add_local(4 * width));
+    for (size_t i = 0; i < out.size(); ++i)
+        ASSERT_FLOAT_EQ(out[i], expected[i]) << i;
+}
+
+TEST(CommonSteps, StepsThatDifferBetweenWorkItems_AreRight) {
+    Compiled program(R"(
+        kernel void k(global int* out, int rounds, local int* tile) {
+            int x = get_local_id(0), n = get_local_size(0), odd = x, even = x;
+            for (int r = 0; r < rounds; ++r) {
+                tile[x] = odd + even;
+                barrier(CLK_LOCAL_MEM_FENCE);
+                odd += tile[(x + 1) % n];
+                if (x % 3 == 0) even -= r;
+                barrier(CLK_LOCAL_MEM_FENCE);
+            }
+            out[x] = odd - 2 * even;
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    constexpr size_t n = 29;
+    constexpr int rounds = 4;
+    std::vector<int> out(n), odd(n), even(n), tile(n);
+    std::iota(odd.begin(), odd.end(), 0);
+    even = odd;
+    for (int r = 0; r < rounds; ++r) {
+        for (size_t x = 0; x < n; ++x)
+            tile[x] = odd[x] + even[x];
+        for (size_t x = 0; x < n; ++x) {
+            odd[x] += tile[(x + 1) % n];
+            even[x] -= x % 3 == 0 ? r : 0;
+        }
+    }
+    program.run({1, {n, 1, 1}, {n, 1, 1}}, Arguments().add(out.data()).add(rounds).add_local(4 * n));
+    for (size_t x = 0; x < n; ++x)
+        EXPECT_EQ(out[x], odd[x] - 2 * even[x]) << x;
+}
+
+// The position of each group in the order in which they run.
+std::vector<uint32_t> order_of(const Compiled& program, const Range& range, size_t groups) {
+    std::vector<uint32_t> order(groups, UINT32_MAX), data(4096);
+    uint32_t next = 0;
+    program.run(range, Arguments().add(order.data()).add(data.data()).add(&next));
+    return order;
+}
+
+TEST(GroupOrder, GroupsFollowEachOtherInTheDimensionOfTheLanes) {
+    for (const unsigned lanes : {0U, 1U, 2U}) {
+        const std::string index = lanes == 0   ? "x + 16 * (y + 16 * z)"
+                                  : lanes == 1 ? "y + 16 * (x + 16 * z)"
+                                               : "z + 16 * (x + 16 * y)";
+        Compiled program(
+            "kernel void k(global uint* order, global uint* a, global uint* next) {"
+            " int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);"
+            " a[" +
+            index +
+            "] += 1;"
+            " if (get_local_id(0) + get_local_id(1) + get_local_id(2) == 0)"
+            "  order[get_group_id(0) + get_num_groups(0) * (get_group_id(1) + get_num_groups(1) * get_group_id(2))]"
+            "   = next[0]++; }");
+        ASSERT_EQ(program.prepare("k"), "");
+        ASSERT_EQ(program.result().lanes.dimension, lanes);
+        const Range range{3, {11, 13, 10}, {4, 4, 4}};
+        constexpr std::array<uint32_t, 3> groups{3, 4, 3};
+        const std::vector<uint32_t> order = order_of(program, range, 36);
+        std::vector<uint32_t> sorted = order;
+        std::sort(sorted.begin(), sorted.end());
+        for (uint32_t i = 0; i < sorted.size(); ++i)
+            ASSERT_EQ(sorted[i], i) << "each group runs once";
+        for (uint32_t z = 0; z < groups[2]; ++z)
+            for (uint32_t y = 0; y < groups[1]; ++y)
+                for (uint32_t x = 0; x < groups[0]; ++x) {
+                    const uint32_t expected = lanes == 0   ? x + groups[0] * (y + groups[1] * z)
+                                              : lanes == 1 ? y + groups[1] * (x + groups[0] * z)
+                                                           : z + groups[2] * (x + groups[0] * y);
+                    EXPECT_EQ(order[x + groups[0] * (y + groups[1] * z)], expected) << x << ' ' << y << ' ' << z;
+                }
+    }
+}
+
+TEST(SkippedBodies, BodiesThatFewLanesEnter_HaveABranchAround) {
+    Compiled program(R"(
+        kernel void k(global int* a, global int* c, global const int* b, int n, int chosen) {
+            int i = get_global_id(0), v = 7;
+            if (i >= n) return;
+            if (i == chosen) v = b[i] / 3;
+            if (b[i] > 100) { c[b[i] % n] = v; v = b[2 * i]; } else v += b[i + 1];
+            if (v == 14) a[i] = -v;
+            a[i] += v;
+        })");
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    EXPECT_GT(program.result().lanes.loops, 0u);
+    EXPECT_TRUE(has(program, "if.some")) << program.optimised();
+    constexpr int n = 61, chosen = 19;
+    std::vector<int> b(2 * n + 2);
+    for (int i = 0; i < 2 * n + 2; ++i)
+        b[static_cast<size_t>(i)] = i == 40 ? 140 + n : i * 3 % 29;  // one is above 100
+    std::vector<int> expected(n), expected_c(n);
+    for (int i = 0; i < n; ++i) {
+        const auto at = static_cast<size_t>(i);
+        int v = 7;
+        if (i == chosen)
+            v = b[at] / 3;
+        if (b[at] > 100) {
+            expected_c[static_cast<size_t>(b[at] % n)] = v;
+            v = b[2 * at];
+        } else {
+            v += b[at + 1];
+        }
+        if (v == 14)
+            expected[at] = -v;
+        expected[at] += v;
+    }
+    for (uint64_t local : {61, 64, 7}) {
+        std::vector<int> a(n), c(n);
+        program.run({1, {64, 1, 1}, {local, 1, 1}},
+                    Arguments().add(a.data()).add(c.data()).add(b.data()).add(n).add(chosen));
+        EXPECT_EQ(a, expected) << local;
+        EXPECT_EQ(c, expected_c) << local;
+    }
+}
+
+TEST(SkippedBodies, GuardsAgainstTheLaunchsBound_HaveNoBranch) {
+    Compiled program(
+        "kernel void k(global float* a, int n) { int i = get_global_id(0); if (i < n) a[i] = a[i] * 2 + 1; }");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_FALSE(has(program, "if.some")) << program.optimised();
+}
+
+TEST(Counters, KernelsThatUseTheirIdPlusOne_HaveLanes) {
+    Compiled program(R"(
+        kernel void k(global int* a, global const int* b, ulong pitch) {
+            a[(get_local_id(1) + 1) * pitch + get_local_id(0) + 1] = b[get_local_id(0) + 1];
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.loops, 1u) << program.result().lanes.reason;
+    std::vector<int> b(22), a(22 * 3), expected(a.size());
+    std::iota(b.begin(), b.end(), 5);
+    for (size_t y = 1; y < 3; ++y)
+        for (size_t x = 1; x < 22; ++x)
+            expected[y * 22 + x] = b[x];
+    program.run({2, {21, 2, 1}, {21, 2, 1}}, Arguments().add(a.data()).add(b.data()).add(uint64_t{22}));
+    EXPECT_EQ(a, expected);
+}
+
+TEST(MixedTypes, FewDoublesAmongFloats_LeaveAllLanes) {
+    const auto lanes_of = [](const std::string& body) {
+        Compiled program("kernel void k(global float* a, global const float* b, global double* d, int n) {"
+                         " int i = get_global_id(0);" +
+                             body + "}",
+                         processor_with_512_bits);
+        EXPECT_EQ(program.prepare("k"), "");
+        return program.result().lanes.width;
+    };
+    EXPECT_EQ(lanes_of("if (i < n) a[i] = a[i] * b[i + n] - 0.3 * (b[i] - b[i + 1] + a[i + n] * a[i + 2 * n]);"), 16u);
+    EXPECT_EQ(lanes_of("d[i] = d[i] * d[i + n] + d[i + 1] / 3;"), 8u);
+}
+
+}  // namespace
+}  // namespace polder::compiler::workgroup::test
