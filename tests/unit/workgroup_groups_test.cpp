@@ -201,6 +201,33 @@ TEST(Counters, KernelsThatUseTheirIdPlusOne_HaveLanes) {
     EXPECT_EQ(a, expected);
 }
 
+TEST(Counters, ColumnsThatBeginAtTheId_AreLoadedAsRowsUnderARangeCheck) {
+    Compiled program(R"(
+        kernel void k(global int* sums, global const int* in, int columns, int rows) {
+            int i = get_global_id(0);
+            if (i >= columns - 1) return;
+            for (int c = i + 1; c < columns; ++c) {
+                for (int r = 0; r < rows; ++r) sums[i * columns + c] += in[r * columns + i] * in[r * columns + c];
+                sums[c * columns + i] = sums[i * columns + c];
+            }
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.loops, 1u) << program.result().lanes.reason;
+    constexpr size_t columns = 37, rows = 11;
+    std::vector<int> in(columns * rows), sums(columns * columns), expected(sums.size());
+    for (size_t i = 0; i < in.size(); ++i)
+        in[i] = static_cast<int>(i * 7 % 23) - 9;
+    for (size_t i = 0; i < columns; ++i)
+        for (size_t c = i + 1; c < columns; ++c) {
+            for (size_t r = 0; r < rows; ++r)
+                expected[i * columns + c] += in[r * columns + i] * in[r * columns + c];
+            expected[c * columns + i] = expected[i * columns + c];
+        }
+    program.run({1, {40, 1, 1}, {20, 1, 1}},
+                Arguments().add(sums.data()).add(in.data()).add(int{columns}).add(int{rows}));
+    EXPECT_EQ(sums, expected);
+}
+
 TEST(MixedTypes, FewDoublesAmongFloats_LeaveAllLanes) {
     const auto lanes_of = [](const std::string& body) {
         Compiled program("kernel void k(global float* a, global const float* b, global double* d, int n) {"

@@ -40,6 +40,9 @@ LaneCosts costs_of(llvm::Instruction& instruction, const LaneShapes& shapes, Lan
     // Alone, what has a constant step is an addition, or part of an access.
     if (const LaneShape shape = shapes.of(&instruction); !instruction.getType()->isVoidTy() && shape.is_strided())
         return {1, shape.is_uniform() ? one_by_one : 0};
+    if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+        call && call->getCalledFunction() && call->getCalledFunction()->hasFnAttribute(llvm::Attribute::Cold))
+        return {2, one_by_one};  // a branch around it
     if (!is_vector_instruction(instruction))
         return {3.0 * width, one_by_one};
     return {1, llvm::isa<llvm::GetElementPtrInst>(instruction) ? 0 : one_by_one};

@@ -322,7 +322,7 @@ LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
         if (const LaneShape value = of(op.getOperand(0));
             value.is_strided() && value.stride % (int64_t{1} << back) == 0)
             return strided(value.stride >> back);
-    if (!op.getType()->isIntegerTy(64) || !op.isExact() ||
+    if (!op.getType()->isIntegerTy(64) ||
         !match(&op, m_Shr(m_Shl(m_Value(inner), m_SpecificInt(32)), m_ConstantInt(back))) || back > 32 || back < 12)
         return all_uniform(*this, op) ? uniform : varying;
     const LaneShape value = of(inner);
