@@ -85,6 +85,22 @@ protected:
     }
 };
 
+TEST_F(CompilerEnvironment, DebuggingTimes_PrintsWhereTheTimeForAKernelGoes) {
+    const auto printed = [](const char* categories) {
+        return in_child({{"POCL_DEBUG", categories}, {"POCL_KERNEL_CACHE", "0"}}, [] {
+            ::testing::internal::CaptureStderr();
+            const std::string result = build_and_run();
+            return result + "\n" + ::testing::internal::GetCapturedStderr();
+        });
+    };
+    const std::string times = printed("timing");
+    EXPECT_TRUE(std::regex_search(times, std::regex("^5\npolder: timing: kernel k: [0-9.]+ ms: ")) &&
+                std::regex_search(times, std::regex("machine code [0-9.]+")))
+        << times;
+    EXPECT_NE(times.find("work-group function"), std::string::npos) << times;
+    EXPECT_EQ(printed("driver").find("machine code"), std::string::npos);
+}
+
 TEST_F(CompilerEnvironment, MissingBuiltIns_AreNamedWithTheirPackage) {
     const std::string answer =
         in_child({{"POLDER_BUILTINS_DIR", "/nonexistent/place"}, {"POCL_KERNEL_CACHE", "0"}}, build_and_run);

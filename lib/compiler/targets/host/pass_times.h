@@ -1,0 +1,44 @@
+// Where the time for a kernel's code goes, for POCL_DEBUG=timing: one line for each kernel, its largest parts first.
+//
+// Owned by one compilation, used by its thread. Wall-clock seconds.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace llvm {
+class PassInstrumentationCallbacks;
+}  // namespace llvm
+
+namespace polder::compiler {
+
+class PassTimes {
+public:
+    PassTimes();
+
+    // Parts may contain others, whose time is not counted for them.
+    void begin(std::string_view part);
+    void end();
+    // Each pass and each analysis becomes a part.
+    void watch(llvm::PassInstrumentationCallbacks& callbacks);
+
+    // The sum and the parts of at least a hundredth of it. Empty when the category is off.
+    [[nodiscard]] std::string text() const;
+
+private:
+    using Clock = std::chrono::steady_clock;
+    struct Open {
+        std::string part;
+        Clock::time_point start;
+        Clock::duration inside{};  // of other parts
+    };
+
+    const bool is_on_;
+    std::vector<Open> open_;
+    std::map<std::string, Clock::duration> times_;
+};
+
+}  // namespace polder::compiler
