@@ -44,7 +44,10 @@ private:
     int number_;
 };
 
-Descriptor make_memory(size_t size, unsigned flags = 0) {
+// Files that can be sealed are mapped, others copied.
+constexpr unsigned mapped = MFD_ALLOW_SEALING, copied = 0;
+
+Descriptor make_memory(size_t size, unsigned flags = mapped) {
     Descriptor made{memfd_create(memory_name, flags)};
     EXPECT_GE(made.number(), 0);
     EXPECT_EQ(ftruncate(made.number(), static_cast<off_t>(size)), 0);
@@ -139,9 +142,47 @@ protected:
 };
 
 TEST_F(ExternalMemory, Acquired_ShowsWhatOthersWrote_AndReleased_ShowsThemTheResults) {
+    for (const unsigned kind : {mapped, copied}) {
+        const Descriptor memory = make_memory(bytes, kind);
+        const OwnedMem buffer = import_good(memory);
+        pass_around(memory, buffer);
+    }
+}
+
+TEST_F(ExternalMemory, OfAFileThatCanBeSealed_CannotBeCutOff) {
     const Descriptor memory = make_memory(bytes);
     const OwnedMem buffer = import_good(memory);
+    EXPECT_NE(ftruncate(memory.number(), 0), 0);
+    EXPECT_EQ(errno, EPERM);
     pass_around(memory, buffer);
+}
+
+// The process went on to SIGBUS when such a file was mapped.
+TEST_F(ExternalMemory, OfAFileThatWasCutOff_HasZerosBehindItsEnd_AndLeavesItsSize) {
+    for (const cl_device_id device : devices) {
+        const Descriptor memory = make_memory(bytes, copied);
+        const cl_uint kept[] = {11, 12};
+        ASSERT_EQ(pwrite(memory.number(), kept, sizeof kept, 0), ssize_t{sizeof kept});
+        const OwnedMem buffer = import_good(memory);
+        ASSERT_EQ(ftruncate(memory.number(), sizeof kept), 0);
+        const OwnedQueue on = make_queue(device);
+        add_and_release(on, buffer, 5);
+        std::vector<cl_uint> expected(count, 5);
+        expected[0] = 16;
+        expected[1] = 17;
+        EXPECT_EQ(read<cl_uint>(buffer, count, on), expected);
+        std::vector<cl_uint> in_file(count);
+        ASSERT_EQ(pread(memory.number(), in_file.data(), bytes, 0), ssize_t{sizeof kept});
+        EXPECT_EQ(in_file[1], 17u);
+    }
+}
+
+TEST_F(ExternalMemory, OfACopiedFile_HasItsBytesBeforeTheFirstAcquire) {
+    const Descriptor memory = make_memory(bytes, copied);
+    const View view{memory, bytes};
+    std::iota(view.numbers(), view.numbers() + count, 3);
+    const OwnedMem buffer = import_good(memory);
+    EXPECT_EQ(read<cl_uint>(buffer, count, queue), view.copy());
 }
 
 TEST_F(ExternalMemory, OfADmaBuf_IsSharedLikewise) {
@@ -149,7 +190,7 @@ TEST_F(ExternalMemory, OfADmaBuf_IsSharedLikewise) {
     if (device < 0)
         GTEST_SKIP() << "/dev/udmabuf is not there: no dma-buf can be made";
     const Descriptor maker{device};
-    const Descriptor memory = make_memory(bytes, MFD_ALLOW_SEALING);
+    const Descriptor memory = make_memory(bytes);
     ASSERT_EQ(fcntl(memory.number(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
     udmabuf_create request{};
     request.memfd = static_cast<__u32>(memory.number());
@@ -208,7 +249,7 @@ TEST_F(ExternalMemory, OtherProcess_DoublesEveryNumber) {
 }
 
 TEST_F(ExternalMemory, HandOvers_WaitForEventsAndHaveTheirType) {
-    const Descriptor memory = make_memory(bytes);
+    const Descriptor memory = make_memory(bytes, copied);
     const OwnedMem objects[] = {import_good(memory), import_good(memory)};
     const cl_mem both[] = {objects[0], objects[1]};
     const View view{memory, bytes};

@@ -7,8 +7,8 @@
 
 namespace polder::runtime {
 
-// Acquire: the bytes of the mapping become the newest version. Release: the newest bytes become present in the mapping.
-// Both are migrations to host memory; the calls that a dma-buf needs come before the first and behind the second.
+// Acquire: the bytes in host memory become the newest version. Release: the newest bytes become present there.
+// Both are migrations to host memory; the calls that a dma-buf or a copied file needs come before the first and behind the second.
 class HandOverCommand final : public Command {
 public:
     enum class Direction : uint8_t { acquire, release };

@@ -1,7 +1,11 @@
-// ExternalMemory: bytes behind a file descriptor that the application has imported (cl_khr_external_memory), mapped into the process.
+// ExternalMemory: bytes behind a file descriptor that the application has imported (cl_khr_external_memory).
 //
-// The mapping is the host replica of a memory object's storage, as application memory is of CL_MEM_USE_HOST_PTR. The memory object keeps it
+// They are the host replica of a memory object's storage, as application memory is of CL_MEM_USE_HOST_PTR. The memory object keeps them
 // until its storage is destroyed and no command uses it. The descriptor stays the application's, which may close it after the import.
+//
+// A process that reads a mapping behind the end of a file gets SIGBUS. So a file is mapped only when it is sealed against becoming
+// smaller (F_SEAL_SHRINK); an import adds that seal if the file permits it. Of any other file, the bytes are copied: an acquire
+// reads the file, a release writes it, and bytes behind its end are zero and are not written.
 // Immutable after it was imported; any thread. Sizes in bytes.
 #pragma once
 
@@ -26,29 +30,36 @@ public:
         std::vector<Ref<Device>> devices;  // that the object is for; empty: all of the context
     };
 
-    // Never waits, whatever the descriptor is. invalid_property: no open descriptor, or one of another kind, or the mapping is not
+    // Waits for no other user of the descriptor. invalid_property: no open descriptor, or one of another kind, or the mapping is not
     // permitted. invalid_buffer_size: it has less than `size` bytes. out_of_host_memory.
+    // Reads the bytes of a file that is copied.
     [[nodiscard]] static Result<Ref<ExternalMemory>> import(Source source, ByteCount size, Protection protection);
     ~ExternalMemory() override;
 
     [[nodiscard]] std::byte* bytes() const { return bytes_; }
     [[nodiscard]] bool is_for(const Device& device) const;
-    // Only a dma-buf: the processor's accesses to its bytes begin and end with calls of begin_access and end_access. They may wait for
-    // other users of the dma-buf.
-    [[nodiscard]] bool needs_access_calls() const { return dma_buf_ >= 0; }
+    // Not a mapped file: the processor's accesses to the bytes begin and end with calls of begin_access and end_access. They may wait
+    // for other users of a dma-buf, and for the storage of a file.
+    [[nodiscard]] bool needs_access_calls() const { return descriptor_ >= 0; }
     void begin_access() const noexcept;
     void end_access() const noexcept;
 
 private:
-    ExternalMemory(std::byte* bytes, ByteCount size, Protection protection, std::vector<Ref<Device>> devices)
-        : bytes_(bytes), size_(size), protection_(protection), devices_(std::move(devices)) {}
+    enum class Kind : uint8_t { mapped_file, copied_file, dma_buf };
+    ExternalMemory(Kind kind, std::byte* bytes, ByteCount size, Protection protection, std::vector<Ref<Device>> devices)
+        : kind_(kind), bytes_(bytes), size_(size), protection_(protection), devices_(std::move(devices)) {}
+    static Result<Kind> kind_of(const Source& source, ByteCount size);
     void synchronize(uint64_t flags) const noexcept;
+    void read_file() const noexcept;
+    void write_file() const noexcept;
+
+    const Kind kind_;
 
     std::byte* const bytes_;
     const ByteCount size_;
     const Protection protection_;
     const std::vector<Ref<Device>> devices_;
-    int dma_buf_ = -1;  // a descriptor of our own
+    int descriptor_ = -1;  // our own; none of a mapped file
 };
 
 }  // namespace polder::runtime
