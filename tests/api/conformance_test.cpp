@@ -103,6 +103,34 @@ TEST_F(Conformance, BuildingForADeviceBuildsForItsParts) {
     }
 }
 
+// half_log and its like once took subnormal numbers for 2^-127; half_tan of large angles was NaN.
+TEST_F(Conformance, HalfFunctionsTakeSubnormalNumbersAndLargeAngles) {
+    const OwnedProgram program = build(R"(
+kernel void compute(global const float* in, global float* out) {
+    out[0] = half_log2(in[0]);
+    out[1] = half_log(in[0]);
+    out[2] = half_log10(in[0]);
+    out[3] = half_powr(in[0], 0.5f);
+    out[4] = half_tan(in[1]);
+})");
+    std::vector<float> input{0x1p-141f, -0x1p121f};
+    const double expected[] = {-141, -97.7337527, -42.4452294, 0x1.6a09e6p-71};
+    for (const cl_device_id device : devices) {
+        const OwnedQueue on = make_queue(device);
+        const OwnedMem in = make_buffer(2 * sizeof(float), CL_MEM_COPY_HOST_PTR, input.data());
+        const OwnedMem out = make_buffer(5 * sizeof(float));
+        const OwnedKernel kernel = make_kernel(program, "compute");
+        ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), in.in()), CL_SUCCESS);
+        ASSERT_EQ(clSetKernelArg(kernel, 1, sizeof(cl_mem), out.in()), CL_SUCCESS);
+        const size_t one = 1;
+        ASSERT_EQ(clEnqueueNDRangeKernel(on, kernel, 1, nullptr, &one, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
+        const auto found = read<float>(out, 5, on);
+        for (size_t i = 0; i < 4; ++i)
+            EXPECT_NEAR(found[i] / expected[i], 1, 1e-3) << i << ": " << found[i];
+        EXPECT_EQ(found[4], found[4]);
+    }
+}
+
 // The address is looked at, the memory there is not.
 TEST_F(Conformance, BufferWhoseAddressAloneMattersIsNotNull) {
     const OwnedProgram program = build(R"(
