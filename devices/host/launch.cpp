@@ -5,6 +5,7 @@
 #include <host/block_run.h>
 #include <host/clock.h>
 #include <host/fault_report.h>
+#include <host/float_environment.h>
 #include <host/host_kernel.h>
 #include <host/launch.h>
 #include <host/print.h>
@@ -43,6 +44,7 @@ void run_groups(void* context, UnitRange groups, Workspace& workspace) {
     GroupId group(groups.begin, launch.context.num_groups);
     fault_report::prepare_thread();
     running_groups = {launch.kernel, group.id};
+    const StandardFloatEnvironment environment;
     for (uint64_t i = groups.begin; i < groups.end; ++i) {
         function(launch.arguments, &launch.context, group.id, workspace.local(), workspace.scratch());
         group.advance(launch.context.num_groups);
