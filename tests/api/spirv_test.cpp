@@ -134,6 +134,11 @@ TEST_F(Spirv, ModulesLinkWithEachOtherAndWithSource) {
     EXPECT_NE(build_log(incomplete).find("halve"), std::string::npos) << build_log(incomplete);
 }
 
+TEST_F(Spirv, DeclarationsOfAliasing_AreAccepted) {
+    OwnedProgram program = build_il(module_file("aliasing"));
+    EXPECT_EQ(run_one(program, "twice", 21, 1), std::vector<cl_uint>{42});
+}
+
 TEST_F(Spirv, QueriesAnswerWithTheModuleAndTheVersions) {
     const std::string module = module_file("constants");
     OwnedProgram program = from_il(module);

@@ -1,6 +1,7 @@
 // Memory and pointers (SPIR-V specification 3.49.8).
 #include "body.h"
 
+#include <bit>
 #include <llvm/IR/Constants.h>
 #include <llvm/Support/MathExtras.h>
 
@@ -18,13 +19,16 @@ struct MemoryOperands {
 
 MemoryOperands memory_operands(Body& body, const Instruction& instruction, size_t index) {
     MemoryOperands operands;
-    operands.next = std::min(index + 1, instruction.operands.size());
     const uint32_t mask = instruction.operand(index);
+    const uint32_t with_parameter = spv::MemoryAccessAlignedMask | spv::MemoryAccessMakePointerAvailableMask |
+                                    spv::MemoryAccessMakePointerVisibleMask | spv::MemoryAccessAliasScopeINTELMaskMask |
+                                    spv::MemoryAccessNoAliasINTELMaskMask;
+    operands.next =
+        std::min(index + 1 + static_cast<size_t>(std::popcount(mask & with_parameter)), instruction.operands.size());
     operands.is_volatile = (mask & spv::MemoryAccessVolatileMask) != 0;
     operands.is_nontemporal = (mask & spv::MemoryAccessNontemporalMask) != 0;
     if ((mask & spv::MemoryAccessAlignedMask) != 0) {
         const uint32_t alignment = instruction.operand(index + 1);
-        ++operands.next;
         if (llvm::isPowerOf2_32(alignment))
             operands.alignment = llvm::Align(alignment);
         else

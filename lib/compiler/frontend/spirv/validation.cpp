@@ -2,10 +2,14 @@
 //   printf with a pointer to the whole format string instead of one to its first character;
 //   OpAny and OpAll of vectors of integers;
 //   OpConstantNull as the index of a structure's member, where only OpConstant is allowed.
+// And DPC++'s compiler emits the declarations of SPV_INTEL_memory_access_aliasing among the types, where they belong; SPIRV-Tools
+// up to 2023 refuse them there. The translation does not use these hints.
 // The validator is shown a copy in which these are replaced, instruction by instruction, by what it accepts: undefined
-// values, and constants. The translation checks the originals itself.
+// values, and constants; aliasing is left out. The translation checks the originals itself.
 #include "validation.h"
 
+#include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
 #include <spirv-tools/libspirv.hpp>
@@ -21,18 +25,73 @@ public:
     explicit LenientCopy(const Binary& binary) {
         words_.assign(binary.words().begin(), binary.words().begin() + header_words);
         for (const Instruction& instruction : binary.instructions())
+            if (declares_aliasing(instruction.opcode))
+                aliasing_.insert(instruction.result);
+        for (const Instruction& instruction : binary.instructions())
             add(instruction, binary.words());
     }
     [[nodiscard]] const std::vector<uint32_t>& words() const { return words_; }
 
 private:
-    void put(spv::Op opcode, std::initializer_list<uint32_t> operands) {
+    void put(spv::Op opcode, const std::vector<uint32_t>& operands) {
         words_.push_back(static_cast<uint32_t>(operands.size() + 1) << spv::WordCountShift | opcode);
-        words_.insert(words_.end(), operands);
+        words_.insert(words_.end(), operands.begin(), operands.end());
+    }
+
+    static bool declares_aliasing(spv::Op opcode) {
+        return opcode == spv::OpAliasDomainDeclINTEL || opcode == spv::OpAliasScopeDeclINTEL ||
+               opcode == spv::OpAliasScopeListDeclINTEL;
+    }
+
+    // A declaration, its name, or a decoration with it.
+    [[nodiscard]] bool is_about_aliasing(const Instruction& instruction) const {
+        if (instruction.opcode == spv::OpDecorateId)
+            return instruction.operand(1) == spv::DecorationAliasScopeINTEL ||
+                   instruction.operand(1) == spv::DecorationNoAliasINTEL;
+        return declares_aliasing(instruction.opcode) ||
+               (instruction.opcode == spv::OpName && aliasing_.contains(instruction.operand(0)));
+    }
+
+    // The index of the memory operands; 0: the instruction has none.
+    static size_t memory_operands_at(spv::Op opcode) {
+        switch (opcode) {
+        case spv::OpLoad: return 1;
+        case spv::OpStore:
+        case spv::OpCopyMemory: return 2;
+        case spv::OpCopyMemorySized: return 3;
+        default: return 0;
+        }
+    }
+
+    // Leaves the alias scopes out of the memory operands, which are one or two masks with parameters. False: there are none.
+    bool put_without_alias_scopes(const Instruction& instruction) {
+        const uint32_t parameters = spv::MemoryAccessAlignedMask | spv::MemoryAccessMakePointerAvailableMask |
+                                    spv::MemoryAccessMakePointerVisibleMask;
+        const uint32_t scopes = spv::MemoryAccessAliasScopeINTELMaskMask | spv::MemoryAccessNoAliasINTELMaskMask;
+        const size_t first = memory_operands_at(instruction.opcode);
+        if (first == 0 || (instruction.operand(first) & scopes) == 0)
+            return false;
+        std::vector<uint32_t> operands;
+        if (instruction.opcode == spv::OpLoad)
+            operands = {instruction.type, instruction.result};
+        const std::span<const uint32_t> all = instruction.operands;
+        operands.insert(operands.end(), all.begin(), all.begin() + static_cast<std::ptrdiff_t>(first));
+        for (size_t at = first; at < all.size();) {
+            const uint32_t mask = all[at];
+            operands.push_back(mask & ~scopes);
+            const size_t kept = std::min<size_t>(std::popcount(mask & parameters), all.size() - at - 1);
+            const auto begin = all.begin() + static_cast<std::ptrdiff_t>(at) + 1;
+            operands.insert(operands.end(), begin, begin + static_cast<std::ptrdiff_t>(kept));
+            at += 1 + kept + std::popcount(mask & scopes);
+        }
+        put(instruction.opcode, operands);
+        return true;
     }
 
     void add(const Instruction& instruction, const std::vector<uint32_t>& words) {
         note(instruction);
+        if (is_about_aliasing(instruction) || put_without_alias_scopes(instruction))
+            return;
         if (is_printf(instruction) || instruction.opcode == spv::OpAny || instruction.opcode == spv::OpAll)
             return put(spv::OpUndef, {instruction.type, instruction.result});
         const auto width = integer_widths_.find(instruction.type);
@@ -60,11 +119,12 @@ private:
     }
 
     std::vector<uint32_t> words_;
+    std::set<uint32_t> aliasing_;  // ids of declarations
     std::set<uint32_t> opencl_sets_;
     std::map<uint32_t, uint32_t> integer_widths_;
 };
 
-} // namespace
+}  // namespace
 
 Result<void> validate(const Binary& binary, std::string& log) {
     spvtools::SpirvTools reporting(SPV_ENV_UNIVERSAL_1_6);
@@ -83,4 +143,4 @@ Result<void> validate(const Binary& binary, std::string& log) {
     return fail(Status::compile_program_failure);
 }
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv
