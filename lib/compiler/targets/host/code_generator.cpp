@@ -6,6 +6,7 @@
 #include "bitcode_finalizer.h"
 #include "division_guard.h"
 #include "files/cache.h"
+#include "half_rounding.h"
 #include "lower.h"
 #include "machine/host.h"
 #include "machine/retarget.h"
@@ -134,10 +135,11 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
             continue;
         const llvm::TargetTransformInfo target = machine.getTargetTransformInfo(function);
         lower_masked_memory(function, target);
+        round_halves_to_even(function);
         if (options.is_optimized)
             order_sums(function, target);
     }
-    return verified(module, "ordering sums and lowering masked memory");
+    return verified(module, "the last passes");
 }
 
 // Leaves out the reduction of strength, which gives each address in a loop a variable of its own. The functions of whole work-groups use so many

@@ -1,0 +1,70 @@
+// Halves that are rounded and then converted to int, compiled for a processor with AVX512-FP16, which the machine that tests need not have.
+#include "llvm_compat.h"
+#include "machine/host.h"
+#include "targets/host/half_rounding.h"
+
+#include <gtest/gtest.h>
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/AsmParser/Parser.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/SourceMgr.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+
+namespace polder::compiler::test {
+namespace {
+
+constexpr const char* text = R"(
+target triple = "x86_64-unknown-linux-gnu"
+define i32 @f(half %x) {
+  %rounded = call half @llvm.rint.f16(half %x)
+  %result = fptosi half %rounded to i32
+  ret i32 %result
+}
+define <3 x i32> @g(<3 x half> %x) {
+  %rounded = call <3 x half> @llvm.rint.v3f16(<3 x half> %x)
+  %result = fptosi <3 x half> %rounded to <3 x i32>
+  ret <3 x i32> %result
+}
+)";
+
+size_t count(const std::string& in, const std::string& what) {
+    size_t found = 0;
+    for (size_t at = in.find(what); at != std::string::npos; at = in.find(what, at + 1))
+        ++found;
+    return found;
+}
+
+TEST(HalfRounding, BeforeAConversionToInt_IsKept) {
+    ASSERT_NE(create_host_target_machine(), nullptr);  // registers the targets
+    llvm::LLVMContext context;
+    llvm::SMDiagnostic problem;
+    const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, problem, context);
+    ASSERT_NE(module, nullptr) << problem.getMessage().str();
+    std::string error;
+    const llvm::Triple triple("x86_64-unknown-linux-gnu");
+    const llvm::Target* const target = compat::lookup_target(triple, error);
+    if (!target)
+        GTEST_SKIP() << error;
+    const std::unique_ptr<llvm::TargetMachine> machine =
+        compat::create_target_machine(*target, triple, "sapphirerapids", "", {}, llvm::CodeGenOptLevel::Aggressive);
+    module->setDataLayout(machine->createDataLayout());
+    for (llvm::Function& function : *module)
+        round_halves_to_even(function);
+
+    llvm::SmallVector<char, 0> assembly;
+    llvm::raw_svector_ostream stream(assembly);
+    llvm::legacy::PassManager passes;
+    ASSERT_FALSE(machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile));
+    passes.run(*module);
+    const std::string code(assembly.data(), assembly.size());
+    // Each truncation has a rounding before it.
+    EXPECT_GT(count(code, "vcvtt"), 0u) << code;
+    EXPECT_EQ(count(code, "vcvtt"), count(code, "vrndscale")) << code;
+}
+
+}  // namespace
+}  // namespace polder::compiler::test
