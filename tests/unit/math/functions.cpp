@@ -159,8 +159,11 @@ bool are_zeros(const Arguments& p) { return p.a == 0 && p.b == 0; }
 bool has_open_sign(const Arguments& p) { return is_nan(p.a) || lgamma_sign(p) == 0; }
 bool has_open_exponent(const Arguments& p) { return !is_finite(p.a); }
 
-// half_sin and its like are for arguments up to 2^16; the others' results are those of halves.
-bool is_beyond_half(const Arguments& p) {
+// half_sin, half_cos and half_tan are for arguments up to 2^16.
+bool is_beyond_half(const Arguments& p) { return is_finite(p.a) && fabsq(p.a) > 65536; }
+
+// What native_* should be good for.
+bool is_immoderate(const Arguments& p) {
     const auto is_out = [](Real x) { return !(fabsq(x) <= 65536 && fabsq(x) >= 1e-5Q); };
     return is_out(p.a) || is_out(p.b);
 }
@@ -257,50 +260,44 @@ const Function table[] = {
     {"tgamma", Signature::t_from_t, 16, 16, Domain::exponent, REF(gamma_(p.a))},
     {"trunc", Signature::t_from_t, exact, exact, Domain::integers_and_halves, REF(truncq(p.a))},
 
-    // 8192 ulp where their arguments are of moderate size; single precision only.
+    // Single precision only.
     {"half_cos", Signature::t_from_t, 8192, none, Domain::moderate, REF(cosq(p.a)), nullptr, nullptr, is_beyond_half},
-    {"half_divide", Signature::t_from_tt, 8192, none, Domain::moderate, REF(p.a / p.b), nullptr, nullptr,
-     is_beyond_half},
-    {"half_exp", Signature::t_from_t, 8192, none, Domain::moderate, REF(expq(p.a)), nullptr, nullptr, is_beyond_half},
-    {"half_exp10", Signature::t_from_t, 8192, none, Domain::moderate, REF(powq(10, p.a)), nullptr, nullptr,
-     is_beyond_half},
-    {"half_exp2", Signature::t_from_t, 8192, none, Domain::moderate, REF(powq(2, p.a)), nullptr, nullptr,
-     is_beyond_half},
-    {"half_log", Signature::t_from_t, 8192, none, Domain::moderate, REF(logq(p.a)), nullptr, nullptr, is_beyond_half},
-    {"half_log10", Signature::t_from_t, 8192, none, Domain::moderate, REF(log10q(p.a)), nullptr, nullptr,
-     is_beyond_half},
-    {"half_log2", Signature::t_from_t, 8192, none, Domain::moderate, REF(log2q(p.a)), nullptr, nullptr, is_beyond_half},
-    {"half_powr", Signature::t_from_tt, 8192, none, Domain::moderate, REF(powr_(p.a, p.b)), nullptr, nullptr,
-     is_beyond_half},
-    {"half_recip", Signature::t_from_t, 8192, none, Domain::moderate, REF(1 / p.a), nullptr, nullptr, is_beyond_half},
-    {"half_rsqrt", Signature::t_from_t, 8192, none, Domain::moderate, REF(1 / sqrtq(p.a)), nullptr, nullptr,
-     is_beyond_half},
+    {"half_divide", Signature::t_from_tt, 8192, none, Domain::any, REF(p.a / p.b)},
+    {"half_exp", Signature::t_from_t, 8192, none, Domain::exponent, REF(expq(p.a))},
+    {"half_exp10", Signature::t_from_t, 8192, none, Domain::exponent, REF(powq(10, p.a))},
+    {"half_exp2", Signature::t_from_t, 8192, none, Domain::exponent, REF(powq(2, p.a))},
+    {"half_log", Signature::t_from_t, 8192, none, Domain::any, REF(logq(p.a))},
+    {"half_log10", Signature::t_from_t, 8192, none, Domain::any, REF(log10q(p.a))},
+    {"half_log2", Signature::t_from_t, 8192, none, Domain::any, REF(log2q(p.a))},
+    {"half_powr", Signature::t_from_tt, 8192, none, Domain::power, REF(powr_(p.a, p.b))},
+    {"half_recip", Signature::t_from_t, 8192, none, Domain::any, REF(1 / p.a)},
+    {"half_rsqrt", Signature::t_from_t, 8192, none, Domain::any, REF(1 / sqrtq(p.a))},
     {"half_sin", Signature::t_from_t, 8192, none, Domain::moderate, REF(sinq(p.a)), nullptr, nullptr, is_beyond_half},
-    {"half_sqrt", Signature::t_from_t, 8192, none, Domain::moderate, REF(sqrtq(p.a)), nullptr, nullptr, is_beyond_half},
+    {"half_sqrt", Signature::t_from_t, 8192, none, Domain::any, REF(sqrtq(p.a))},
     {"half_tan", Signature::t_from_t, 8192, none, Domain::moderate, REF(tanq(p.a)), nullptr, nullptr, is_beyond_half},
     // No bound is set for these; ours are no worse.
-    {"native_cos", Signature::t_from_t, 8192, none, Domain::moderate, REF(cosq(p.a)), nullptr, nullptr, is_beyond_half},
+    {"native_cos", Signature::t_from_t, 8192, none, Domain::moderate, REF(cosq(p.a)), nullptr, nullptr, is_immoderate},
     {"native_divide", Signature::t_from_tt, 8192, none, Domain::moderate, REF(p.a / p.b), nullptr, nullptr,
-     is_beyond_half},
-    {"native_exp", Signature::t_from_t, 8192, none, Domain::moderate, REF(expq(p.a)), nullptr, nullptr, is_beyond_half},
+     is_immoderate},
+    {"native_exp", Signature::t_from_t, 8192, none, Domain::moderate, REF(expq(p.a)), nullptr, nullptr, is_immoderate},
     {"native_exp10", Signature::t_from_t, 8192, none, Domain::moderate, REF(powq(10, p.a)), nullptr, nullptr,
-     is_beyond_half},
+     is_immoderate},
     {"native_exp2", Signature::t_from_t, 8192, none, Domain::moderate, REF(powq(2, p.a)), nullptr, nullptr,
-     is_beyond_half},
-    {"native_log", Signature::t_from_t, 8192, none, Domain::moderate, REF(logq(p.a)), nullptr, nullptr, is_beyond_half},
+     is_immoderate},
+    {"native_log", Signature::t_from_t, 8192, none, Domain::moderate, REF(logq(p.a)), nullptr, nullptr, is_immoderate},
     {"native_log10", Signature::t_from_t, 8192, none, Domain::moderate, REF(log10q(p.a)), nullptr, nullptr,
-     is_beyond_half},
+     is_immoderate},
     {"native_log2", Signature::t_from_t, 8192, none, Domain::moderate, REF(log2q(p.a)), nullptr, nullptr,
-     is_beyond_half},
+     is_immoderate},
     {"native_powr", Signature::t_from_tt, 8192, none, Domain::moderate, REF(powr_(p.a, p.b)), nullptr, nullptr,
-     is_beyond_half},
-    {"native_recip", Signature::t_from_t, 8192, none, Domain::moderate, REF(1 / p.a), nullptr, nullptr, is_beyond_half},
+     is_immoderate},
+    {"native_recip", Signature::t_from_t, 8192, none, Domain::moderate, REF(1 / p.a), nullptr, nullptr, is_immoderate},
     {"native_rsqrt", Signature::t_from_t, 8192, none, Domain::moderate, REF(1 / sqrtq(p.a)), nullptr, nullptr,
-     is_beyond_half},
-    {"native_sin", Signature::t_from_t, 8192, none, Domain::moderate, REF(sinq(p.a)), nullptr, nullptr, is_beyond_half},
+     is_immoderate},
+    {"native_sin", Signature::t_from_t, 8192, none, Domain::moderate, REF(sinq(p.a)), nullptr, nullptr, is_immoderate},
     {"native_sqrt", Signature::t_from_t, 8192, none, Domain::moderate, REF(sqrtq(p.a)), nullptr, nullptr,
-     is_beyond_half},
-    {"native_tan", Signature::t_from_t, 8192, none, Domain::moderate, REF(tanq(p.a)), nullptr, nullptr, is_beyond_half},
+     is_immoderate},
+    {"native_tan", Signature::t_from_t, 8192, none, Domain::moderate, REF(tanq(p.a)), nullptr, nullptr, is_immoderate},
 };
 
 } // namespace
