@@ -20,7 +20,8 @@ packages_to_test=(cmake "libclang-rt-$llvm-dev" libgtest-dev libgmock-dev libben
 
 # The programs that tests/apps runs. Without them those tests are skipped.
 packages_of_apps=(clinfo clpeak clblast-tests libviennacl-dev libvkfft-dev libopencv-imgproc-dev piglit hashcat
-    python3-gpyfft python3-numpy python3-pyopencl)
+    python3-gpyfft python3-numpy python3-pyopencl ffmpeg darktable)
+python_packages_of_apps=(openmm==8.6.1 pyFAI==2026.9.0 silx==3.1.3 pyopencl==2026.1.4 pytest)
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
 fail() {
@@ -91,6 +92,21 @@ find_ptxas() {
             return 0
         fi
     done
+}
+
+# The Python programs among tests/apps that Debian does not have, or has old: with CI=true they are installed beside the builds. Without
+# them those tests are skipped.
+find_python_apps() {
+    local own=$source_dir/build-python-apps
+    if [[ ${CI-} == true && ! -d $own ]]; then
+        say "installing ${python_packages_of_apps[*]} into $own"
+        if python3 -m pip install -q --target "$own.part" "${python_packages_of_apps[@]}" >&2; then
+            mv "$own.part" "$own"
+        else
+            say "no Python programs; going on without them"
+        fi
+    fi
+    [[ ! -d $own ]] || export POLDER_PYTHON_APPS=$own
 }
 
 # build_in DIRECTORY [TARGET…]: everything, or the targets alone.

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# python_suite.sh MODULE TESTS [OPTION OF PYTEST…]: the tests that a Python package brings along; at least TESTS must pass, and none may fail.
+source "$(dirname "$0")/app.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+module=$1 least=$2
+shift 2
+export PYTHONPATH=${POLDER_PYTHON_APPS-}:$here PYOPENCL_NO_CACHE=1
+python3 -c "import pytest, scipy, $module" 2>/dev/null || {
+    [[ -n ${POLDER_PYTHON_APPS-} ]] && fail "$module is not in $POLDER_PYTHON_APPS"
+    echo "skipped: $module is not installed (PyPI; tools/setup.sh)"
+    exit 77
+}
+cd "$scratch"
+capture python3 -m pytest -q -p offline_images -p no:cacheprovider --pyargs "$module" "$@" || fail "pytest says so"
+passed=$(sed -n 's/^\([0-9]*\) passed.*/\1/p' "$output")
+((${passed:-0} >= least)) || fail "${passed:-0} tests passed, at least $least expected"
