@@ -117,13 +117,19 @@ public:
     }
 
     [[nodiscard]] bool reaches(SpaceId space) const override { return device_->peer_copy()->reaches(space); }
-    [[nodiscard]] driver::Timepoint copy(driver::Queue& queue, SpaceId from_space, DeviceAddress from, DeviceAddress to,
-                                         uint64_t size, const driver::Submission& submission) override {
-        must(size != 0 && memory_->contains(to, size), "a peer copy leaves the memory that was reserved");
+    [[nodiscard]] driver::Timepoint copy(driver::Queue& queue, SpaceId from_space,
+                                         const driver::CopyOperation& operation,
+                                         const driver::Submission& submission) override {
+        using Place = driver::CopyOperation::Place;
+        check_rows(operation);
+        must(operation.from.place == Place::device && operation.to.place == Place::device,
+             "a peer copy from or to host memory");
+        must(memory_->contains(operation.to.address, bytes_of(operation.shape, operation.to.layout)),
+             "a peer copy leaves the memory that was reserved");
         must(reaches(from_space), "a peer copy from a memory that is out of reach");
         return static_cast<CheckedQueue&>(queue).pass_on(
             submission, [&](driver::Queue& inner, const driver::Submission& unwrapped) {
-                return device_->peer_copy()->copy(inner, from_space, from, to, size, unwrapped);
+                return device_->peer_copy()->copy(inner, from_space, operation, unwrapped);
             });
     }
 

@@ -10,10 +10,6 @@ namespace {
 
 using Place = driver::CopyOperation::Place;
 
-uint64_t bytes_of(const driver::RectShape& shape, const driver::RectLayout& layout) {
-    return (shape.slices - 1) * layout.slice_pitch + (shape.rows - 1) * layout.row_pitch + shape.row_bytes;
-}
-
 }  // namespace
 
 // A host operation with a flag that says whether its function was called. Kept until the operation is complete, because an
@@ -159,9 +155,8 @@ std::vector<driver::Timepoint> CheckedQueue::unwrapped(driver::Waits waits) cons
 
 driver::Timepoint CheckedQueue::copy(const driver::CopyOperation& operation, const driver::Submission& submission) {
     const driver::RectShape& shape = operation.shape;
-    must(shape.row_bytes != 0 && shape.rows != 0 && shape.slices != 0, "a copy of nothing");
+    check_rows(operation);
     for (const driver::CopyOperation::End* const end : {&operation.from, &operation.to}) {
-        must(shape.rows == 1 || end->layout.row_pitch >= shape.row_bytes, "a copy's rows overlap");
         must(end->place == Place::host ? end->address.value != 0
                                        : memory_->contains(end->address, bytes_of(shape, end->layout)),
              "a copy leaves the memory that was reserved");

@@ -18,6 +18,17 @@ inline void must(bool holds, const char* what) {
         report_violation(what);
 }
 
+[[nodiscard]] inline uint64_t bytes_of(const driver::RectShape& shape, const driver::RectLayout& layout) {
+    return (shape.slices - 1) * layout.slice_pitch + (shape.rows - 1) * layout.row_pitch + shape.row_bytes;
+}
+
+inline void check_rows(const driver::CopyOperation& copy) {
+    const driver::RectShape& shape = copy.shape;
+    must(shape.row_bytes != 0 && shape.rows != 0 && shape.slices != 0, "a copy of nothing");
+    for (const driver::CopyOperation::End* const end : {&copy.from, &copy.to})
+        must(shape.rows == 1 || end->layout.row_pitch >= shape.row_bytes, "a copy's rows overlap");
+}
+
 // The regions that a device has reserved. Shared with its sub-devices.
 class CheckedMemory {
 public:

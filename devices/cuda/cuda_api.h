@@ -84,7 +84,7 @@ struct AccessDescription {
     MemoryLocation location;
     int flags = 3;  // read and write
 };
-enum MemoryType : unsigned { memory_of_host = 1, memory_of_device = 2 };
+enum MemoryType : unsigned { memory_of_host = 1, memory_by_address = 4 };  // by_address: of any GPU
 struct CopyEnd3D {
     size_t x_bytes = 0, y = 0, z = 0, level = 0;
     MemoryType type = memory_of_host;

@@ -113,9 +113,10 @@ Result<std::unique_ptr<driver::Device>> CudaDevice::create_sub_device(std::span<
 
 uint64_t CudaDevice::now_ns() const { return devices::now_ns(); }
 
-driver::Timepoint CudaDevice::copy(driver::Queue& queue, SpaceId, DeviceAddress from, DeviceAddress to, uint64_t size,
+// The other GPU's memory is accessible to this one, at the same addresses.
+driver::Timepoint CudaDevice::copy(driver::Queue& queue, SpaceId, const driver::CopyOperation& operation,
                                    const driver::Submission& submission) {
-    return static_cast<CudaQueue&>(queue).copy_from_peer(from.value, to.value, size, submission);
+    return queue.copy(operation, submission);
 }
 
 }  // namespace polder::cuda

@@ -50,8 +50,9 @@ public:
 
     [[nodiscard]] driver::PeerCopy* peer_copy() override { return this; }
     [[nodiscard]] bool reaches(SpaceId space) const override { return peers_->reaches(*this, space); }
-    [[nodiscard]] driver::Timepoint copy(driver::Queue& queue, SpaceId from_space, DeviceAddress from, DeviceAddress to,
-                                         uint64_t size, const driver::Submission& submission) override;
+    [[nodiscard]] driver::Timepoint copy(driver::Queue& queue, SpaceId from_space,
+                                         const driver::CopyOperation& operation,
+                                         const driver::Submission& submission) override;
 
     [[nodiscard]] driver::HostRegions* host_regions() override { return this; }
     [[nodiscard]] Result<void> add(std::span<std::byte> region) override { return regions_.add(region); }

@@ -19,11 +19,6 @@ struct LaunchWork {
     CudaKernel::Parameter parameter;
     uint64_t dynamic_bytes;
 };
-struct PeerCopyWork {
-    DevicePointer from;
-    DevicePointer to;
-    uint64_t size;
-};
 
 struct Operation {
     uint64_t value = 0;
@@ -32,7 +27,7 @@ struct Operation {
     SmallVector<uint64_t, 4> own_waits{};  // of the same queue: must have succeeded
     bool has_failed_wait = false;
     driver::OperationTimes* times = nullptr;
-    std::variant<MarkerWork, driver::CopyOperation, FillWork, LaunchWork, PeerCopyWork, driver::HostOperation> work;
+    std::variant<MarkerWork, driver::CopyOperation, FillWork, LaunchWork, driver::HostOperation> work;
 };
 
 } // namespace polder::cuda

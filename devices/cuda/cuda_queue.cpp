@@ -191,11 +191,6 @@ driver::Timepoint CudaQueue::copy(const driver::CopyOperation& operation, const 
     return submit({.work = operation}, submission);
 }
 
-driver::Timepoint CudaQueue::copy_from_peer(DevicePointer from, DevicePointer to, uint64_t size,
-                                            const driver::Submission& submission) {
-    return submit({.work = PeerCopyWork{from, to, size}}, submission);
-}
-
 driver::Timepoint CudaQueue::fill(const driver::FillOperation& operation, const driver::Submission& submission) {
     return submit(
         {.work =

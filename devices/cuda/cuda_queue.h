@@ -44,9 +44,6 @@ public:
     driver::Timepoint launch(const driver::LaunchOperation& operation, const driver::Submission& submission) override;
     driver::Timepoint call(const driver::HostOperation& operation, const driver::Submission& submission) override;
     driver::Timepoint marker(const driver::Submission& submission) override;
-    // `from` is memory of a GPU that grants this one access.
-    driver::Timepoint copy_from_peer(DevicePointer from, DevicePointer to, uint64_t size,
-                                     const driver::Submission& submission);
 
     void flush() override;
     void wait(uint64_t value) override;

@@ -76,15 +76,12 @@ void CudaQueue::push(Operation& operation) {
 }
 
 Code CudaQueue::push_work(Operation& operation) {
-    const CudaApi& api = context_.api;
     if (auto* const launch = std::get_if<LaunchWork>(&operation.work))
         return launch->kernel->launch(stream_, launch->parameter, launch->dynamic_bytes);
     if (const auto* const copy = std::get_if<driver::CopyOperation>(&operation.work))
         return push_copy(*copy);
     if (const auto* const fill = std::get_if<FillWork>(&operation.work))
         return push_fill(*fill);
-    if (const auto* const peer = std::get_if<PeerCopyWork>(&operation.work))
-        return api.copy_within(peer->to, peer->from, peer->size, stream_);
     return code_success;
 }
 
@@ -103,7 +100,7 @@ Code CudaQueue::push_copy(const driver::CopyOperation& copy) {
         }
         Copy3D rows;
         const auto describe = [&piece](CopyEnd3D& end, const driver::CopyOperation::End& of, DeviceAddress address) {
-            end.type = of.place == Place::host ? memory_of_host : memory_of_device;
+            end.type = of.place == Place::host ? memory_of_host : memory_by_address;
             end.host = of.place == Place::host ? address.host() : nullptr;
             end.device = of.place == Place::host ? 0 : address.value;
             end.pitch = of.layout.row_pitch;

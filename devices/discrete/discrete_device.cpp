@@ -63,13 +63,13 @@ bool DiscreteDevice::reaches(SpaceId space) const {
     return shared_.peers && space != info().space && shared_.peers->find(space) != nullptr;
 }
 
-driver::Timepoint DiscreteDevice::copy(driver::Queue& queue, SpaceId from_space, DeviceAddress from, DeviceAddress to,
-                                       uint64_t size, const driver::Submission& submission) {
+driver::Timepoint DiscreteDevice::copy(driver::Queue& queue, SpaceId from_space, const driver::CopyOperation& operation,
+                                       const driver::Submission& submission) {
     const std::shared_ptr<Arena> peer = shared_.peers->find(from_space);
     assert(peer);
-    return static_cast<devices::HostQueue&>(queue).copy_resolved(peer->window().resolve(from),
-                                                                 shared_.arena->window().resolve(to), size,
-                                                                 devices::LinkDirection::peer, submission);
+    return static_cast<devices::HostQueue&>(queue).copy_resolved(peer->window().resolve(operation.from.address),
+                                                                 shared_.arena->window().resolve(operation.to.address),
+                                                                 operation, devices::LinkDirection::peer, submission);
 }
 
 // The memory of the simulated device is the host's, so that a change of owner is only a point in the order of operations.

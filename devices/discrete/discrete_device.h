@@ -74,8 +74,9 @@ public:
                                           const driver::Submission& submission) override;
 
     [[nodiscard]] bool reaches(SpaceId space) const override;
-    [[nodiscard]] driver::Timepoint copy(driver::Queue& queue, SpaceId from_space, DeviceAddress from, DeviceAddress to,
-                                         uint64_t size, const driver::Submission& submission) override;
+    [[nodiscard]] driver::Timepoint copy(driver::Queue& queue, SpaceId from_space,
+                                         const driver::CopyOperation& operation,
+                                         const driver::Submission& submission) override;
 
 private:
     const SharedMemory shared_;

@@ -56,8 +56,8 @@ public:
     driver::Timepoint call(const driver::HostOperation& operation, const driver::Submission& submission) override;
     driver::Timepoint marker(const driver::Submission& submission) override;
     // For PeerCopy: both addresses are to be dereferenced as they are.
-    driver::Timepoint copy_resolved(const std::byte* from, std::byte* to, uint64_t size, LinkDirection direction,
-                                    const driver::Submission& submission);
+    driver::Timepoint copy_resolved(const std::byte* from, std::byte* to, const driver::CopyOperation& operation,
+                                    LinkDirection direction, const driver::Submission& submission);
 
     void flush() override;
     void wait(uint64_t value) override;

@@ -74,26 +74,23 @@ driver::Timepoint HostQueue::copy(const driver::CopyOperation& operation, const 
     const auto resolve = [this](const driver::CopyOperation::End& end) {
         return end.place == Place::device ? options_.window.resolve(end.address) : end.address.host();
     };
-    auto& record = begin_record<CopyRecord>(OperationKind::copy, submission, 0);
-    record.from = resolve(operation.from);
-    record.to = resolve(operation.to);
-    record.shape = operation.shape;
-    record.from_layout = operation.from.layout;
-    record.to_layout = operation.to.layout;
+    LinkDirection direction = LinkDirection::local;
     if (operation.from.place != operation.to.place)
-        record.direction = operation.to.place == Place::device ? LinkDirection::in : LinkDirection::out;
-    const uint64_t bytes = record.shape.row_bytes * record.shape.rows * record.shape.slices;
-    return publish(bytes >= bulk_parallel_bytes ? Weight::large : Weight::small);
+        direction = operation.to.place == Place::device ? LinkDirection::in : LinkDirection::out;
+    return copy_resolved(resolve(operation.from), resolve(operation.to), operation, direction, submission);
 }
 
-driver::Timepoint HostQueue::copy_resolved(const std::byte* from, std::byte* to, uint64_t size, LinkDirection direction,
-                                           const driver::Submission& submission) {
+driver::Timepoint HostQueue::copy_resolved(const std::byte* from, std::byte* to, const driver::CopyOperation& operation,
+                                           LinkDirection direction, const driver::Submission& submission) {
     auto& record = begin_record<CopyRecord>(OperationKind::copy, submission, 0);
     record.from = from;
     record.to = to;
-    record.shape = {size, 1, 1};
+    record.shape = operation.shape;
+    record.from_layout = operation.from.layout;
+    record.to_layout = operation.to.layout;
     record.direction = direction;
-    return publish(size >= bulk_parallel_bytes ? Weight::large : Weight::small);
+    const uint64_t bytes = record.shape.row_bytes * record.shape.rows * record.shape.slices;
+    return publish(bytes >= bulk_parallel_bytes ? Weight::large : Weight::small);
 }
 
 driver::Timepoint HostQueue::fill(const driver::FillOperation& operation, const driver::Submission& submission) {

@@ -85,6 +85,7 @@ struct RectLayout {
 };
 
 // A copy between this device's memory and host memory, or within one of them, as `from` and `to` say. The ranges do not overlap.
+// For PeerCopy, `from` is in the other device's memory.
 struct CopyOperation {
     enum class Place : uint8_t { host, device };
     struct End {
@@ -201,9 +202,9 @@ public:
     virtual ~PeerCopy() = default;
     // True when memory of `space` can be read by this device.
     [[nodiscard]] virtual bool reaches(SpaceId space) const = 0;
-    // Copies `size` bytes on `queue` (one of this device's).
-    [[nodiscard]] virtual Timepoint copy(Queue& queue, SpaceId from_space, DeviceAddress from, DeviceAddress to,
-                                         uint64_t size, const Submission& submission) = 0;
+    // Copies on `queue` (one of this device's), from memory of `from_space`. Both ends have the place `device`.
+    [[nodiscard]] virtual Timepoint copy(Queue& queue, SpaceId from_space, const CopyOperation& operation,
+                                         const Submission& submission) = 0;
 };
 
 // Optional: host memory that the device reads and writes directly, so that copies from and to it need no staging. Pinning

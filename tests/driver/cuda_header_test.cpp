@@ -45,7 +45,7 @@ SAME(MemoryLocation{}.type, CU_MEM_LOCATION_TYPE_DEVICE);
 SAME(AccessDescription{}.flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
 SAME(AllocationProperties{}.type, CU_MEM_ALLOCATION_TYPE_PINNED);
 SAME(memory_of_host, CU_MEMORYTYPE_HOST);
-SAME(memory_of_device, CU_MEMORYTYPE_DEVICE);
+SAME(memory_by_address, CU_MEMORYTYPE_UNIFIED);
 
 static_assert(sizeof(AllocationProperties) == sizeof(CUmemAllocationProp) &&
               offsetof(AllocationProperties, location) == offsetof(CUmemAllocationProp, location) &&

@@ -38,6 +38,13 @@ struct BoxCase {
     driver::RectLayout to;
 };
 
+void copy_box(const BoxCase& box, const Bytes& from, Bytes& to) {
+    for (uint64_t z = 0; z < box.shape.slices; ++z)
+        for (uint64_t y = 0; y < box.shape.rows; ++y)
+            std::memcpy(to.data() + z * box.to.slice_pitch + y * box.to.row_pitch,
+                        from.data() + z * box.from.slice_pitch + y * box.from.row_pitch, box.shape.row_bytes);
+}
+
 TEST_P(DriverConformance, RectCopiesMoveTheirRowsAndNothingElse) {
     const BoxCase cases[] = {
         {{7, 5, 1}, {7, 35}, {16, 80}},
@@ -64,10 +71,7 @@ TEST_P(DriverConformance, RectCopiesMoveTheirRowsAndNothingElse) {
                           box.shape},
                          {}));
         wait(download(*queue, out.data(), target.at(), to_bytes));
-        for (uint64_t z = 0; z < box.shape.slices; ++z)
-            for (uint64_t y = 0; y < box.shape.rows; ++y)
-                std::memcpy(expected.data() + z * box.to.slice_pitch + y * box.to.row_pitch,
-                            in.data() + z * box.from.slice_pitch + y * box.from.row_pitch, box.shape.row_bytes);
+        copy_box(box, in, expected);
         ASSERT_EQ(expected, out);
     }
 }
@@ -186,10 +190,36 @@ TEST_P(DriverConformance, PeersCopyDirectly) {
     const auto other_queue = make_queue(*other);
     const auto queue = make_queue();
     const std::array written{upload(*other_queue, source.at(), in.data(), size)};
-    static_cast<void>(
-        peer->copy(*queue, other->info().space, source.at(), target.at(), size, driver::Submission{written}));
+    static_cast<void>(peer->copy(*queue, other->info().space,
+                                 {device_end(source.at()), device_end(target.at()), {size, 1, 1}},
+                                 driver::Submission{written}));
     wait(download(*queue, out.data(), target.at(), size));
     EXPECT_EQ(in, out);
+}
+
+TEST_P(DriverConformance, PeersCopyRowsAndNothingElse) {
+    const auto other = open(2);
+    ASSERT_NE(other, nullptr);
+    driver::PeerCopy* const peer = device().peer_copy();
+    if (!peer)
+        GTEST_SKIP() << "has no peers";
+    const BoxCase box{{30, 20, 10}, {50, 1200}, {64, 2000}};
+    const Bytes in = random_bytes(box.from.slice_pitch * box.shape.slices, 9);
+    Bytes expected = random_bytes(box.to.slice_pitch * box.shape.slices, 10);
+    Bytes out(expected.size());
+    const DeviceBytes source(*other, in.size());
+    const DeviceBytes target(device(), expected.size());
+    const auto other_queue = make_queue(*other);
+    const auto queue = make_queue();
+    const std::array written{upload(*other_queue, source.at(), in.data(), in.size()),
+                             upload(*queue, target.at(), expected.data(), expected.size())};
+    const CopyOperation copy{{CopyOperation::Place::device, source.at(), box.from},
+                             {CopyOperation::Place::device, target.at(), box.to},
+                             box.shape};
+    static_cast<void>(peer->copy(*queue, other->info().space, copy, driver::Submission{written}));
+    wait(download(*queue, out.data(), target.at(), out.size()));
+    copy_box(box, in, expected);
+    EXPECT_EQ(expected, out);
 }
 
 TEST_P(DriverConformance, TwoDevicesOfADriverWaitForEachOther) {

@@ -101,7 +101,8 @@ TEST_P(DriverConformance, PeersReachMemoryThatIsCommittedLater) {
     const auto other_queue = make_queue(*other);
     const auto queue = make_queue();
     const std::array written{upload(*other_queue, pages.part(0, 2).address, in.data(), size)};
-    static_cast<void>(peer->copy(*queue, other->info().space, pages.part(0, 2).address, target.at(), size,
+    static_cast<void>(peer->copy(*queue, other->info().space,
+                                 {device_end(pages.part(0, 2).address), device_end(target.at()), {size, 1, 1}},
                                  driver::Submission{written}));
     wait(download(*queue, out.data(), target.at(), size));
     EXPECT_EQ(in, out);

@@ -50,6 +50,13 @@ Mover::Mover(std::span<Space* const> spaces) {
     }
 }
 
+driver::Timepoint Mover::direct(Route route, driver::Queue& queue, const Move& move,
+                                const driver::Submission& submission) const {
+    if (route != Route::peer)
+        return copy_on(queue, move, submission);
+    return space(move.to.space)->device()->peer_copy()->copy(queue, move.from.space, operation_of(move), submission);
+}
+
 Result<void> Mover::hidden(const Move& move, const WaitList& before_read, const WaitList& before_write,
                            StagingSlots* slots, Moved& moved) {
     const Route route = topology_.route(move.from.space, move.to.space);
@@ -70,10 +77,7 @@ Result<void> Mover::hidden(const Move& move, const WaitList& before_read, const 
                                ? space(host_space)->transfers_in()
                                : space(move.to.space)->transfers_in();
     POLDER_ASSIGN(lease, queues.lease(all.view()));
-    if (route == Route::peer)
-        peer(lease.queue(), move, {all.view()}, moved);
-    else
-        moved.read = moved.written = copy_on(lease.queue(), move, {all.view()});
+    moved.read = moved.written = direct(route, lease.queue(), move, {all.view()});
     lease.submitted(moved.written);
     return {};
 }
@@ -93,10 +97,7 @@ Result<void> Mover::on_queue(driver::Queue& queue, const Move& move, driver::Wai
     waits.require(submission.waits);
     waits.add(before_read);
     const driver::Submission all{waits.view(), submission.times};
-    if (route == Route::peer)
-        peer(queue, move, all, moved);
-    else
-        moved.read = moved.written = copy_on(queue, move, all);
+    moved.read = moved.written = direct(route, queue, move, all);
     return {};
 }
 
@@ -138,18 +139,6 @@ Result<void> Mover::staged(const Move& move, driver::Waits before_read, const St
         first = false;
     });
     return {};
-}
-
-void Mover::peer(driver::Queue& queue, const Move& move, const driver::Submission& submission, Moved& moved) {
-    driver::PeerCopy& peer_copy = *space(move.to.space)->device()->peer_copy();
-    driver::Submission next = submission;
-    for (uint64_t z = 0; z < move.shape.slices; ++z) {
-        for (uint64_t y = 0; y < move.shape.rows; ++y) {
-            moved.read = moved.written = peer_copy.copy(queue, move.from.space, moved_by(move.from, 0, y, z).address,
-                                                        moved_by(move.to, 0, y, z).address, move.shape.row_bytes, next);
-            next.waits = {&moved.written, 1};  // which fails when one of them has failed
-        }
-    }
 }
 
 }  // namespace polder::memory

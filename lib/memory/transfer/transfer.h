@@ -76,7 +76,9 @@ private:
     };
     [[nodiscard]] Result<void> staged(const Move& move, driver::Waits before_read, const StagedPath& path,
                                       const driver::Submission& submission, StagingSlots* slots, Moved& moved);
-    void peer(driver::Queue& queue, const Move& move, const driver::Submission& submission, Moved& moved);
+    // Of every route but `staged`: one operation.
+    [[nodiscard]] driver::Timepoint direct(Route route, driver::Queue& queue, const Move& move,
+                                           const driver::Submission& submission) const;
 
     std::array<SpaceImpl*, SpaceId::max_spaces> spaces_{};
     Topology topology_;

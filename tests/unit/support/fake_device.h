@@ -139,6 +139,10 @@ private:
     std::map<uint64_t, uint64_t> device_owned_;  // ends by beginning
 };
 
+inline DeviceAddress row_of(const driver::CopyOperation::End& end, uint64_t y, uint64_t z) {
+    return end.address.plus(y * end.layout.row_pitch + z * end.layout.slice_pitch);
+}
+
 class FakeDevice final : public driver::Device, private driver::PeerCopy, private driver::UnifiedMemory {
 public:
     struct Options {
@@ -226,11 +230,17 @@ private:
     }
     [[nodiscard]] uint64_t base() const { return (uint64_t{0xD0} + options_.space.value) << 40; }
     [[nodiscard]] bool reaches(SpaceId space) const override { return options_.peers.contains(space); }
-    [[nodiscard]] driver::Timepoint copy(driver::Queue& queue, SpaceId from_space, DeviceAddress from, DeviceAddress to,
-                                         uint64_t size, const driver::Submission& submission) override {
+    [[nodiscard]] driver::Timepoint copy(driver::Queue& queue, SpaceId from_space,
+                                         const driver::CopyOperation& operation,
+                                         const driver::Submission& submission) override {
         FakeDevice& other = *(*all_)[from_space.value];
-        return static_cast<FakeQueue&>(queue).submit(
-            submission, [=, this, &other] { std::memcpy(bytes(to, size), other.bytes(from, size), size); });
+        return static_cast<FakeQueue&>(queue).submit(submission, [=, this, &other] {
+            const uint64_t size = operation.shape.row_bytes;
+            for (uint64_t z = 0; z < operation.shape.slices; ++z)
+                for (uint64_t y = 0; y < operation.shape.rows; ++y)
+                    std::memcpy(bytes(row_of(operation.to, y, z), size),
+                                other.bytes(row_of(operation.from, y, z), size), size);
+        });
     }
 
     FakeWorld& world_;
@@ -262,7 +272,7 @@ inline driver::Timepoint FakeQueue::copy(const driver::CopyOperation& operation,
         return submit(submission, [] {});
     return submit(submission, [this, operation] {
         const auto at = [this, &operation](const driver::CopyOperation::End& end, uint64_t y, uint64_t z) {
-            const DeviceAddress address = end.address.plus(y * end.layout.row_pitch + z * end.layout.slice_pitch);
+            const DeviceAddress address = row_of(end, y, z);
             return end.place == driver::CopyOperation::Place::host
                        ? device_.host_bytes(address, operation.shape.row_bytes)
                        : device_.bytes(address, operation.shape.row_bytes);
