@@ -1,6 +1,6 @@
-// An image argument of host code: a descriptor within the packed arguments. The kernel's parameter points to the descriptor.
+// An image argument of a kernel: a descriptor within the packed arguments. The kernel's parameter points to the descriptor.
 // Generated code depends on this layout through lib/kernel/cl/image.h: change both together and increment
-// `kernel_abi_version` (kernel_abi.h).
+// `kernel_abi_version` (kernel_abi.h) and `ptx_abi_version` (ptx_abi.h).
 //
 // A sampler argument is 8 bytes: the bits of CLK_NORMALIZED_COORDS_TRUE, CLK_ADDRESS_* and CLK_FILTER_* that OpenCL C's samplers
 // have.

@@ -11,7 +11,8 @@
 //            several grids with different `group_offset`; the work-group's id is group_offset[d] + %ctaid[d].
 // Parameter  One structure, passed by value, aligned to 16: the packed arguments as OpenCL orders them, at the offsets of
 //            KernelParameter::offset; then PtxHiddenArguments at ptx_hidden_offset(TargetCode::arguments_size).
-//            Pointers to global and constant memory are addresses of global memory.
+//            Pointers to global and constant memory are addresses of global memory. An image is its descriptor (image_abi.h), a sampler
+//            its bits.
 // Local      A work-group's local memory is static memory that the code reserves, followed by the dynamic memory
 // memory     of the launch: TargetCode::dynamic_local_bytes + LaunchOperation::local_argument_bytes bytes. A __local
 //            argument holds a byte offset, counted as for host functions: the kernel's own local memory

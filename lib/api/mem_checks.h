@@ -7,7 +7,7 @@
 
 namespace polder::api {
 
-// Devices whose code is not for the host do not have images.
+// Devices whose driver compiles kernels itself do not have images.
 [[nodiscard]] inline bool has_images(const runtime::Context& context) {
     for (const auto& device : context.devices())
         if (device->has_images())

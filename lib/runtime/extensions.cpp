@@ -19,15 +19,15 @@ constexpr Extension extension_table[] = {
     {"cl_ext_cxx_for_opencl", v1, both, "Programs in C++ for OpenCL."},
     {"cl_ext_float_atomics", v1, host_code, "Atomic addition, minimum and maximum of floating-point numbers."},
     {"cl_ext_immutable_memory_objects", v1, both, "Memory objects that nothing can change once they are there."},
-    {"cl_ext_image_from_buffer", v1, host_code, "Images of all types that show the bytes of a buffer."},
-    {"cl_ext_image_requirements_info", CL_MAKE_VERSION(0, 5, 0), host_code, "What an image would need, before it is created."},
-    {"cl_khr_3d_image_writes", v1, host_code, "Writes to 3D images in kernels."},
+    {"cl_ext_image_from_buffer", v1, own_compiler, "Images of all types that show the bytes of a buffer."},
+    {"cl_ext_image_requirements_info", CL_MAKE_VERSION(0, 5, 0), own_compiler, "What an image would need, before it is created."},
+    {"cl_khr_3d_image_writes", v1, own_compiler, "Writes to 3D images in kernels."},
     {"cl_khr_async_work_group_copy_fence", v1, both, "Orders asynchronous copies of a work-group."},
     {"cl_khr_byte_addressable_store", v1, both, "Stores of types smaller than 32 bits through pointers."},
     {"cl_khr_command_buffer", CL_MAKE_VERSION(0, 9, 8), both, "Commands recorded once and enqueued many times."},
     {"cl_khr_command_buffer_mutable_dispatch", CL_MAKE_VERSION(0, 9, 5), both, "Their kernels' arguments and sizes can change."},
     {"cl_khr_create_command_queue", v1, both, "clCreateCommandQueueWithPropertiesKHR for OpenCL 1.x hosts."},
-    {"cl_khr_depth_images", v1, host_code, "2D images and arrays of depth values."},
+    {"cl_khr_depth_images", v1, own_compiler, "2D images and arrays of depth values."},
     {"cl_khr_device_uuid", v1, both, "A device's and a driver's universally unique identifier."},
     {"cl_khr_expect_assume", v1, both, "__builtin_expect and __builtin_assume in kernels."},
     {"cl_khr_extended_async_copies", v1, both, "Asynchronous copies of lines and planes."},
@@ -42,7 +42,7 @@ constexpr Extension extension_table[] = {
     {"cl_khr_global_int32_extended_atomics", v1, both, "Their minimum, maximum and bit operations."},
     {"cl_khr_icd", v1, platform, "Loading through an installable client driver loader."},
     {"cl_khr_il_program", v1, both, "Programs from SPIR-V."},
-    {"cl_khr_image2d_from_buffer", v1, host_code, "2D images that show the bytes of a buffer."},
+    {"cl_khr_image2d_from_buffer", v1, own_compiler, "2D images that show the bytes of a buffer."},
     {"cl_khr_initialize_memory", v1, host_code, "Local and private memory that is zero when a kernel begins."},
     {"cl_khr_int64_base_atomics", v1, both, "Atomics on 64-bit integers."},
     {"cl_khr_int64_extended_atomics", v1, both, "Their minimum, maximum and bit operations."},
@@ -76,7 +76,7 @@ constexpr Extension extension_table[] = {
 };
 
 constexpr Feature feature_table[] = {
-    {"__opencl_c_3d_image_writes", "Writes to 3D images.", Needs::images},
+    {"__opencl_c_3d_image_writes", "Writes to 3D images."},
     {"__opencl_c_atomic_order_acq_rel", "Acquire and release order of atomics."},
     {"__opencl_c_atomic_order_seq_cst", "Sequentially consistent atomics."},
     {"__opencl_c_atomic_scope_all_devices", "Atomics between devices."},
@@ -98,7 +98,7 @@ constexpr Feature feature_table[] = {
     {"__opencl_c_ext_fp64_local_atomic_min_max", "Their atomic minimum and maximum.", Needs::host_code},
     {"__opencl_c_fp64", "Double precision."},
     {"__opencl_c_generic_address_space", "Pointers that need not say their address space."},
-    {"__opencl_c_images", "Images.", Needs::images},
+    {"__opencl_c_images", "Images."},
     {"__opencl_c_int64", "64-bit integers."},
     {"__opencl_c_integer_dot_product_input_4x8bit", "Dot products of char4 and uchar4."},
     {"__opencl_c_integer_dot_product_input_4x8bit_packed", "Dot products of four 8-bit integers packed in a uint."},
@@ -107,7 +107,7 @@ constexpr Feature feature_table[] = {
     {"__opencl_c_kernel_clock_scope_work_group", "A clock of a work-group.", Needs::host_code},
     {"__opencl_c_pipes", "Pipes.", Needs::host_code},
     {"__opencl_c_program_scope_global_variables", "Variables of program scope in global memory."},
-    {"__opencl_c_read_write_images", "Images that one kernel reads and writes.", Needs::images},
+    {"__opencl_c_read_write_images", "Images that one kernel reads and writes."},
     {"__opencl_c_subgroups", "Sub-group functions."},
     {"__opencl_c_work_group_collective_functions", "Broadcast, reductions and scans over a work-group."},
 };
@@ -185,7 +185,7 @@ bool offers(const driver::DeviceInfo& device, const Extension& extension) {
 bool offers(const driver::DeviceInfo& device, const Feature& feature) {
     if (device.language)
         return contains(device.language->features, feature.name);
-    return feature.needs == Needs::nothing || device.code.format == driver::CodeFormat::host_function;
+    return feature.needs != Needs::host_code || device.code.format == driver::CodeFormat::host_function;
 }
 
 bool offers_feature(const driver::DeviceInfo& device, std::string_view name) {

@@ -1,22 +1,23 @@
 // A processor and a GPU in one context, over the tests' own libcuda (tests/driver/fake_cuda): programs
-// become PTX, whose kernels it finds by name and executes as functions of this file.
+// become PTX, whose kernels it finds by name and executes as functions of this file. Over the real library, the GPU executes them.
 #include "support/command_buffer.h"
+#include "support/images.h"
 
 #include <algorithm>
 #include <cstring>
 #include <dlfcn.h>
 #include <fake_cuda.h>
+#include <polder/image_abi.h>
 #include <string>
 
 namespace polder::test {
 namespace {
 
+// Null when it is the real library.
 template <class Function>
 Function of_library(const char* name) {
     void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    void* const found = library ? dlsym(library, name) : nullptr;
-    EXPECT_NE(found, nullptr) << name << ": the real library?";
-    return reinterpret_cast<Function>(found);
+    return reinterpret_cast<Function>(library ? dlsym(library, name) : nullptr);
 }
 
 // body(arguments, global id) for each work-item of a group of one dimension.
@@ -47,14 +48,52 @@ struct Twice {
     }
 };
 
+// Inverts the bytes of an image, and says what it got as arguments.
+struct Invert {
+    ImageDescriptor from;
+    uint64_t sampler;
+    ImageDescriptor to;
+    cl_uint* seen;
+    static void run(const std::byte* bytes, const LaunchContext* launch, const uint64_t* group, std::byte*,
+                    std::byte*) {
+        each_item<Invert>(bytes, launch, group, [](const Invert& of, uint64_t x) {
+            for (int y = 0; y < of.from.height; ++y)
+                for (uint32_t i = 0; i < of.from.element_bytes; ++i)
+                    at(of.to, x, y)[i] = static_cast<uint8_t>(~at(of.from, x, y)[i]);
+            const cl_uint all[] = {static_cast<cl_uint>(of.from.width),
+                                   static_cast<cl_uint>(of.from.height),
+                                   static_cast<cl_uint>(of.from.depth),
+                                   of.from.channel_order,
+                                   of.from.channel_type,
+                                   of.from.kind,
+                                   static_cast<cl_uint>(of.sampler)};
+            std::copy(std::begin(all), std::end(all), of.seen);
+        });
+    }
+    static uint8_t* at(const ImageDescriptor& image, uint64_t x, int y) {
+        return reinterpret_cast<uint8_t*>(static_cast<uintptr_t>(image.data)) +
+               static_cast<uint64_t>(y) * image.row_pitch + x * image.element_bytes;
+    }
+};
+
+struct Trap {
+    static void run(const std::byte*, const LaunchContext*, const uint64_t*, std::byte*, std::byte*) {
+        of_library<fake_cuda::LoseDevice>("fake_cuda_lose_device")(0);
+    }
+};
+
 class FakeCuda : public CommandBuffers {
 protected:
     void SetUp() override {
         const auto register_kernel = of_library<fake_cuda::RegisterKernel>("fake_cuda_register_kernel");
-        ASSERT_NE(register_kernel, nullptr);
-        const fake_cuda::Kernel add{Add::run, 0, 0}, twice{Twice::run, 0, 0};
-        register_kernel("add", &add);
-        register_kernel("twice", &twice);
+        const fake_cuda::Kernel add{Add::run, 0, 0}, twice{Twice::run, 0, 0}, invert{Invert::run, 0, 0},
+            trap{Trap::run, 0, 0};
+        if (register_kernel) {
+            register_kernel("add", &add);
+            register_kernel("twice", &twice);
+            register_kernel("invert", &invert);
+            register_kernel("trap", &trap);
+        }
         CommandBuffers::SetUp();
         ASSERT_EQ(devices.size(), 2u);
         gpu = devices[1];
@@ -193,6 +232,114 @@ TEST_F(FakeCuda, ARequiredSubGroupSize_IsThatOfAWarp) {
         EXPECT_EQ(clGetProgramBuildInfo(made, gpu, CL_PROGRAM_BUILD_LOG, sizeof log, log, nullptr), CL_SUCCESS);
         EXPECT_EQ(std::strstr(log, "requires sub-groups of 16") != nullptr, size == 16) << log;
     }
+}
+
+// Its bytes are a storage like a buffer's, which moves between the devices; its argument is a descriptor.
+TEST_F(FakeCuda, AnImage_IsAnArgumentOnTheGpuAndOnTheProcessor) {
+    EXPECT_EQ(of_gpu<cl_bool>(CL_DEVICE_IMAGE_SUPPORT), cl_bool{CL_TRUE});
+    EXPECT_EQ(of_gpu<cl_uint>(CL_DEVICE_MAX_READ_IMAGE_ARGS), 128u);
+    const char* const source =
+        "kernel void invert(read_only image2d_t from, sampler_t s, write_only image2d_t to, global uint* seen) {"
+        "  int x = get_global_id(0); for (int y = 0; y < get_image_height(from); ++y)"
+        "    write_imageui(to, (int2)(x, y), 255 - read_imageui(from, s, (int2)(x, y)));"
+        "  seen[0] = get_image_width(from); }";
+    OwnedProgram made = clCreateProgramWithSource(context, 1, const_cast<const char**>(&source), nullptr, nullptr);
+    ASSERT_EQ(clBuildProgram(made, 0, nullptr, "-cl-std=CL3.0", nullptr, nullptr), CL_SUCCESS);
+    constexpr size_t width = 12, height = 5;
+    std::vector<cl_uint> pixels(width * height);
+    for (size_t i = 0; i < pixels.size(); ++i)
+        pixels[i] = static_cast<cl_uint>(i * 0x01020304u);
+    const cl_image_format format{CL_RGBA, CL_UNSIGNED_INT8};
+    const cl_image_desc shape = describe(CL_MEM_OBJECT_IMAGE2D, {width, height, 1});
+    OwnedMem from = clCreateImage(context, CL_MEM_COPY_HOST_PTR, &format, &shape, pixels.data(), nullptr);
+    OwnedMem to = clCreateImage(context, 0, &format, &shape, nullptr, nullptr);
+    OwnedMem seen = clCreateBuffer(context, 0, 7 * sizeof(cl_uint), nullptr, nullptr);
+    OwnedSampler sampler = clCreateSampler(context, CL_FALSE, CL_ADDRESS_CLAMP, CL_FILTER_NEAREST, nullptr);
+    OwnedKernel kernel = make_kernel(made, "invert");
+    const OwnedQueue on_cpu = make_queue(devices[0]);
+    // There and back: twice inverted.
+    for (cl_command_queue queue : {static_cast<cl_command_queue>(on_gpu), static_cast<cl_command_queue>(on_cpu)}) {
+        cl_uint index = 0;
+        const auto set = [&](auto handle) {
+            EXPECT_EQ(clSetKernelArg(kernel, index++, sizeof handle, &handle), CL_SUCCESS);
+        };
+        set(static_cast<cl_mem>(from));
+        set(static_cast<cl_sampler>(sampler));
+        set(static_cast<cl_mem>(to));
+        set(static_cast<cl_mem>(seen));
+        ASSERT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &width, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
+        const size_t origin[3] = {}, region[3] = {width, height, 1};
+        std::vector<cl_uint> found(pixels.size());
+        ASSERT_EQ(clEnqueueReadImage(queue, to, CL_TRUE, origin, region, 0, 0, found.data(), 0, nullptr, nullptr),
+                  CL_SUCCESS);
+        for (cl_uint& pixel : pixels)
+            pixel = ~pixel;
+        EXPECT_EQ(found, pixels);
+        std::swap(from, to);
+        // What the tests' kernel saw.
+        if (queue == on_gpu && of_library<fake_cuda::RegisterKernel>("fake_cuda_register_kernel")) {
+            const std::vector<cl_uint> expected{
+                width,      height, 1, CL_RGBA, CL_UNSIGNED_INT8, static_cast<cl_uint>(ImageKind::rgba_uint8),
+                0x04 | 0x10};  // CLK_ADDRESS_CLAMP, CLK_FILTER_NEAREST
+            EXPECT_EQ(read<cl_uint>(seen, 7, on_gpu), expected);
+        }
+    }
+}
+
+// CUDA loses the GPU for the whole process: nothing of it hangs, and the processor works on, in this context and in others.
+TEST_F(FakeCuda, AKernelThatTraps_FailsWhatTheGpuDoesAndNothingElse) {
+    const auto fails_on_gpu = [](cl_command_queue on, cl_kernel kernel) {
+        OwnedEvent event;
+        const size_t one = 1;
+        if (clEnqueueNDRangeKernel(on, kernel, 1, nullptr, &one, nullptr, 0, nullptr, event.out()) != CL_SUCCESS)
+            return true;
+        const bool waited = clWaitForEvents(1, event.in()) == CL_SUCCESS;
+        cl_int status = CL_QUEUED;
+        EXPECT_EQ(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr),
+                  CL_SUCCESS);
+        return !waited && status < 0;
+    };
+    // In a process of its own: a lost GPU stays lost.
+    const auto body = [&] {
+        OwnedProgram wild = build("kernel void trap(ulong at) { *(global uint*)at = 1; }");
+        OwnedKernel trap = make_kernel(wild, "trap"), add = with("add", a, 5), add_to_b = with("add", b, 5);
+        const cl_ulong nowhere = 64;
+        EXPECT_EQ(clSetKernelArg(trap, 0, sizeof nowhere, &nowhere), CL_SUCCESS);
+        const OwnedContext other_context =
+            clCreateContext(nullptr, static_cast<cl_uint>(devices.size()), devices.data(), nullptr, nullptr, nullptr);
+        OwnedQueue other_gpu = clCreateCommandQueueWithProperties(other_context, gpu, nullptr, nullptr);
+        OwnedQueue other_cpu = clCreateCommandQueueWithProperties(other_context, devices[0], nullptr, nullptr);
+        OwnedMem other = clCreateBuffer(other_context, CL_MEM_READ_WRITE, bytes, nullptr, nullptr);
+        const size_t all = count;
+        if (clEnqueueNDRangeKernel(on_gpu, add, 1, nullptr, &all, nullptr, 0, nullptr, nullptr) != CL_SUCCESS ||
+            clFinish(on_gpu) != CL_SUCCESS)
+            return 1;
+        if (!fails_on_gpu(on_gpu, trap))
+            return 2;
+        if (!fails_on_gpu(on_gpu, add))
+            return 3;
+        const cl_uint seven = 7;
+        OwnedEvent filled;
+        if (clEnqueueFillBuffer(other_gpu, other, &seven, sizeof seven, 0, bytes, 0, nullptr, filled.out()) ==
+                CL_SUCCESS &&
+            clWaitForEvents(1, filled.in()) == CL_SUCCESS)
+            return 4;
+        std::vector<cl_uint> found(count);
+        // The newest bytes were on the GPU.
+        if (clEnqueueReadBuffer(on_gpu, a, CL_TRUE, 0, bytes, found.data(), 0, nullptr, nullptr) == CL_SUCCESS)
+            return 5;
+        OwnedQueue on_cpu = make_queue(devices[0]);
+        if (clEnqueueNDRangeKernel(on_cpu, add_to_b, 1, nullptr, &all, nullptr, 0, nullptr, nullptr) != CL_SUCCESS ||
+            read<cl_uint>(b, count, on_cpu) != std::vector<cl_uint>(count, 5))
+            return 6;
+        OwnedMem fresh = clCreateBuffer(other_context, CL_MEM_READ_WRITE, bytes, nullptr, nullptr);
+        if (clEnqueueFillBuffer(other_cpu, fresh, &seven, sizeof seven, 0, bytes, 0, nullptr, nullptr) != CL_SUCCESS ||
+            read<cl_uint>(fresh, count, other_cpu) != std::vector<cl_uint>(count, 7))
+            return 8;
+        return 7;
+    };
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(std::exit(body()), testing::ExitedWithCode(7), "is lost: ");
 }
 
 }  // namespace

@@ -216,23 +216,9 @@ TEST(Nvptx, WorkGroupFunctions) {
 // A target with all extensions of sub-groups.
 PtxOutcome sub_group_kernel(const std::string& source, const std::string& processor,
                             const std::optional<WorkGroups>& groups = {}) {
-    const std::string extensions[] = {"cl_khr_subgroup_ballot",
-                                      "cl_khr_subgroup_clustered_reduce",
-                                      "cl_khr_subgroup_shuffle",
-                                      "cl_khr_subgroup_non_uniform_arithmetic",
-                                      "cl_khr_fp16",
-                                      "cl_intel_subgroups"};
-    CompileInput input{.source = source, .headers = {}, .options = "-cl-std=CL3.0", .target = target()};
-    input.target.extensions.insert(input.target.extensions.end(), std::begin(extensions), std::end(extensions));
-    input.is_build = true;
-    std::string log;
-    const auto compiled = compile(input, log);
-    if (!compiled)
-        return {nullptr, {}, log};
-    const auto linked = link({{*compiled}, input.options, input.target, true}, log);
-    if (!linked)
-        return {nullptr, {}, log};
-    return ptx_of(*linked, (*linked)->kernels().front().name, processor, groups);
+    return ptx_with({"cl_khr_subgroup_ballot", "cl_khr_subgroup_clustered_reduce", "cl_khr_subgroup_shuffle",
+                     "cl_khr_subgroup_non_uniform_arithmetic", "cl_khr_fp16", "cl_intel_subgroups"},
+                    {}, source, processor, groups);
 }
 
 TEST(Nvptx, SubGroups_AreWarps) {

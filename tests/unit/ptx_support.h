@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <vector>
 
 namespace polder::compiler::test {
 
@@ -97,6 +98,24 @@ inline PtxOutcome ptx_of(const std::shared_ptr<const Module>& module, std::strin
     if (!ptxas().empty())
         outcome.error = assembler_errors(outcome.code.code, processor);
     return outcome;
+}
+
+// The first kernel of `source`, for a target that has more than the usual one.
+inline PtxOutcome ptx_with(const std::vector<std::string>& extensions, const std::vector<std::string>& features,
+                           const std::string& source, const std::string& processor,
+                           const std::optional<WorkGroups>& groups = {}) {
+    CompileInput input{.source = source, .headers = {}, .options = "-cl-std=CL3.0", .target = target()};
+    input.target.extensions.insert(input.target.extensions.end(), extensions.begin(), extensions.end());
+    input.target.features.insert(input.target.features.end(), features.begin(), features.end());
+    input.is_build = true;
+    std::string log;
+    const auto compiled = compile(input, log);
+    if (!compiled)
+        return {nullptr, {}, log};
+    const auto linked = link({{*compiled}, input.options, input.target, true}, log);
+    if (!linked)
+        return {nullptr, {}, log};
+    return ptx_of(*linked, (*linked)->kernels().front().name, processor, groups);
 }
 
 // The oldest processor, one in the middle, the newest: code for each of them differs.

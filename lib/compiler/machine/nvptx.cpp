@@ -2,8 +2,11 @@
 
 #include "llvm_compat.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Support/TargetSelect.h>
+#include <string_view>
 
 namespace polder::compiler {
 namespace {
@@ -34,21 +37,32 @@ const std::string& data_layout() {
     return *layout;
 }
 
-// The version of PTX, where LLVM's default for a processor is older than activemask, which sub-groups need.
-const char* features_of(const std::string& processor) {
-    return processor == "sm_70" || processor == "sm_72" ? "+ptx63" : "";
+// The feature that asks LLVM for a version of PTX. By default LLVM takes the oldest version that knows the processor; an older one must
+// not be asked for.
+std::string features_of(const std::string& processor, PtxVersion needed) {
+    constexpr unsigned of_activemask = 63;  // sub-groups need it
+    constexpr unsigned of_hopper = 78;
+    constexpr unsigned of_blackwell = 86;
+    const long number = std::strtol(processor.c_str() + std::string_view{"sm_"}.size(), nullptr, 10);
+    const unsigned version = std::max(static_cast<unsigned>(needed), number < 75 ? of_activemask : 0);
+    unsigned oldest = 0;
+    if (number >= 100 || number == 88)
+        oldest = of_blackwell;
+    else if (number >= 89)
+        oldest = of_hopper;
+    return version > oldest ? "+ptx" + std::to_string(version) : "";
 }
 
-} // namespace
+}  // namespace
 
-std::unique_ptr<llvm::TargetMachine> create_nvptx_machine(const std::string& processor) {
+std::unique_ptr<llvm::TargetMachine> create_nvptx_machine(const std::string& processor, PtxVersion version) {
     const llvm::Target* const target = nvptx_target();
     if (target == nullptr || !processor.starts_with("sm_"))
         return nullptr;
     llvm::TargetOptions options;
     options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-    auto machine = compat::create_target_machine(*target, nvptx_triple(), processor, features_of(processor), options,
-                                                 llvm::CodeGenOptLevel::Default);
+    auto machine = compat::create_target_machine(*target, nvptx_triple(), processor, features_of(processor, version),
+                                                 options, llvm::CodeGenOptLevel::Default);
     if (machine == nullptr || !machine->getMCSubtargetInfo()->isCPUStringValid(processor))
         return nullptr;
     return machine;
@@ -71,4 +85,4 @@ void retarget_to_nvptx(llvm::Module& module, const AddressSpaceNumbers& numbers)
     module.setDataLayout(data_layout());
 }
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

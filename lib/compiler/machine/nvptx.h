@@ -16,8 +16,16 @@ namespace polder::compiler {
 inline constexpr unsigned nvptx_global_space = 1;
 inline constexpr unsigned nvptx_local_space = 3;
 
+// Versions of PTX that code needs, as LLVM counts them. `any`: the oldest one for the processor.
+enum class PtxVersion : unsigned {
+    any = 0,
+    parameter_addresses = 77,  // cvta.param; CUDA 11.7
+    large_parameters = 81,  // more than 4352 bytes; CUDA 12.1
+};
+
 // Null when LLVM does not know `processor` ("sm_70" to "sm_120").
-[[nodiscard]] std::unique_ptr<llvm::TargetMachine> create_nvptx_machine(const std::string& processor);
+[[nodiscard]] std::unique_ptr<llvm::TargetMachine> create_nvptx_machine(const std::string& processor,
+                                                                        PtxVersion version = PtxVersion::any);
 
 // Gives `module` the address spaces, the triple and the data layout of NVPTX.
 void retarget_to_nvptx(llvm::Module& module, const AddressSpaceNumbers& numbers);

@@ -26,7 +26,11 @@ struct ImageDescriptor {
     uint kind;
     uint reserved;
 };
-typedef const __constant struct ImageDescriptor* Image;
+// Where descriptors are: the build says it for targets with several address spaces.
+#ifndef POLDER_DESCRIPTOR_SPACE
+#define POLDER_DESCRIPTOR_SPACE __constant
+#endif
+typedef const POLDER_DESCRIPTOR_SPACE struct ImageDescriptor* Image;
 
 // ImageKind of image_abi.h.
 #define KIND_RGBA_FLOAT 1

@@ -20,6 +20,7 @@
 #include <llvm/IR/DebugInfo.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/Transforms/IPO/GlobalDCE.h>
+#include <polder/ptx_abi.h>
 
 namespace polder::compiler {
 namespace {
@@ -44,10 +45,19 @@ Result<std::string> emit(llvm::Module& module, llvm::TargetMachine& machine) {
     return std::string{text.data(), text.size()};
 }
 
+// What ptxas accepts before PTX 8.1.
+constexpr uint32_t small_parameter_bytes = 4352;
+
+PtxVersion version_for(const KernelInfo& kernel) {
+    if (ptx_parameter_bytes(kernel.arguments_size) > small_parameter_bytes)
+        return PtxVersion::large_parameters;
+    return has_image(kernel) ? PtxVersion::parameter_addresses : PtxVersion::any;
+}
+
 class Generation {
 public:
     explicit Generation(const PtxRequest& request)
-        : request_(request), machine_(create_nvptx_machine(request.processor)) {}
+        : request_(request), machine_(create_nvptx_machine(request.processor, version_for(request.kernel))) {}
 
     Result<PtxKernel> run() {
         if (machine_ == nullptr)

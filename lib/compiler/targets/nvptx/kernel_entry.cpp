@@ -164,6 +164,9 @@ private:
         for (const llvm::Attribute::AttrKind kind :
              {llvm::Attribute::ReadOnly, llvm::Attribute::NoAlias, llvm::Attribute::NoUndef})
             entry_->addParamAttr(0, kind);
+        // Without it, LLVM copies the parameter into each thread's memory where a function gets a pointer into it.
+        if (has_image(info_))
+            entry_->addParamAttr(0, llvm::Attribute::get(context(), "nvvm.grid_constant"));
         if (info_.reqd_work_group_size)
             entry_->addFnAttr("nvvm.reqntid", joined(*info_.reqd_work_group_size));
         else if (groups_)
@@ -195,6 +198,8 @@ private:
         const KernelArgument& packed = info_.arguments[parameter.getArgNo()];
         llvm::Value* const address =
             builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), entry_->getArg(0), packed.offset);
+        if (packed.kind == ArgumentKind::image)
+            return address;
         const llvm::Align alignment = llvm::commonAlignment(llvm::Align(ptx_argument_alignment), packed.offset);
         if (parameter.hasByValAttr()) {
             llvm::IRBuilder<> at(&entry_->getEntryBlock(), entry_->getEntryBlock().begin());
@@ -368,6 +373,11 @@ private:
 };
 
 }  // namespace
+
+bool has_image(const KernelInfo& info) {
+    return llvm::any_of(info.arguments,
+                        [](const KernelArgument& argument) { return argument.kind == ArgumentKind::image; });
+}
 
 Result<KernelEntry> make_kernel_entry(llvm::Function& kernel, const KernelInfo& info,
                                       const std::optional<WorkGroups>& groups) {

@@ -17,6 +17,9 @@ struct KernelEntry {
     uint64_t dynamic_local_bytes = 0;  // how many of them the driver has to add to a launch
 };
 
+// Whether the kernel has image arguments: pointers into its parameter, which stays in its own memory.
+[[nodiscard]] bool has_image(const KernelInfo& info);
+
 // `kernel`: in a module for NVPTX, with the built-ins linked. out_of_resources when a function that has to be inlined is recursive.
 [[nodiscard]] Result<KernelEntry> make_kernel_entry(llvm::Function& kernel, const KernelInfo& info,
                                                     const std::optional<WorkGroups>& groups);

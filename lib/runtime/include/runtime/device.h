@@ -54,8 +54,8 @@ public:
     [[nodiscard]] bool has_svm() const { return space_->id().is_host(); }
     // Kernels see memory by its address. Drivers that compile the source themselves may have handles instead.
     [[nodiscard]] bool has_addresses() const { return info().code.format != driver::CodeFormat::opencl_c; }
-    // Images are descriptors that the built-in functions of host code read.
-    [[nodiscard]] bool has_images() const { return info().code.format == driver::CodeFormat::host_function; }
+    // Images are descriptors that our built-in functions read.
+    [[nodiscard]] bool has_images() const { return !info().language; }
     // The target that programs are compiled for. Devices that need the same code, such as a device and its sub-devices, return the
     // same object.
     [[nodiscard]] const compiler::Target& target() const { return *target_; }

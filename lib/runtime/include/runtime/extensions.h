@@ -12,7 +12,7 @@
 namespace polder::runtime {
 
 // The property of a device that a feature requires.
-enum class Needs : uint8_t { nothing, images, host_code };
+enum class Needs : uint8_t { nothing, host_code };
 
 struct Extension {
     // Which lists contain it: the platform's; platform's and devices'; only that of devices whose code Polder's compiler makes; of
