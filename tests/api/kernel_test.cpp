@@ -1,6 +1,7 @@
 #include "support/fixture.h"
 
 #include <CL/cl_ext.h>
+#include <algorithm>
 
 namespace polder::test {
 namespace {
@@ -34,6 +35,23 @@ protected:
         EXPECT_EQ(clGetKernelWorkGroupInfo(of, devices[0], name, sizeof value, &value, nullptr), CL_SUCCESS);
         return value;
     }
+    // One that all devices have; 16, if they do.
+    size_t sub_group_size() {
+        constexpr cl_device_info sub_group_sizes = 0x4108;  // CL_DEVICE_SUB_GROUP_SIZES_INTEL
+        const auto all_have = [&](size_t wanted) {
+            return std::ranges::all_of(devices, [&](cl_device_id device) {
+                size_t sizes[16] = {}, bytes = 0;
+                EXPECT_EQ(clGetDeviceInfo(device, sub_group_sizes, sizeof sizes, sizes, &bytes), CL_SUCCESS);
+                return std::count(sizes, sizes + bytes / sizeof(size_t), wanted) != 0;
+            });
+        };
+        for (const size_t size : {size_t{16}, size_t{32}})
+            if (all_have(size))
+                return size;
+        ADD_FAILURE() << "no size of sub-groups that all devices have";
+        return 1;
+    }
+
     OwnedProgram program;
     OwnedMem buffer;
     OwnedKernel kernel;
@@ -270,10 +288,12 @@ TEST_F(Kernels, WorkGroupQueriesAnswer) {
 }
 
 TEST_F(Kernels, SubGroupQueriesAnswer) {
-    const OwnedProgram sized = build("kernel __attribute__((intel_reqd_sub_group_size(16))) void sixteen() {}\n"
-                                     "kernel __attribute__((intel_reqd_sub_group_size(16))) "
-                                     "__attribute__((reqd_work_group_size(12, 4, 1))) void square() {}");
-    const OwnedKernel sixteen = make_kernel(sized, "sixteen"), square = make_kernel(sized, "square");
+    const size_t size = sub_group_size();
+    const OwnedProgram made = build("kernel __attribute__((intel_reqd_sub_group_size(SIZE))) void sized() {}\n"
+                                    "kernel __attribute__((intel_reqd_sub_group_size(SIZE))) "
+                                    "__attribute__((reqd_work_group_size(12, 4, 1))) void square() {}",
+                                    ("-DSIZE=" + std::to_string(size)).c_str());
+    const OwnedKernel sized = make_kernel(made, "sized"), square = make_kernel(made, "square");
     size_t value = 0;
     const auto query = [&](cl_kernel of, cl_kernel_sub_group_info name, size_t input_size, const void* input) {
         return clGetKernelSubGroupInfo(of, devices[0], name, input_size, input, sizeof value, &value, nullptr);
@@ -283,27 +303,28 @@ TEST_F(Kernels, SubGroupQueriesAnswer) {
         EXPECT_EQ(query(of, name, input_size, input), CL_SUCCESS) << name;
         EXPECT_EQ(value, expected) << name;
     };
-    const size_t local[] = {10, 4}, small[] = {5}, two = 2, none = 0, huge = ~size_t{0}, three = 3;
-    expect(sixteen, CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, sizeof local, local, 16);
-    expect(sixteen, CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, sizeof small, small, 5);
-    expect(sixteen, CL_KERNEL_SUB_GROUP_COUNT_FOR_NDRANGE, sizeof local, local, 3);
-    expect(sixteen, CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, sizeof two, &two, 32);
-    expect(sixteen, CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, sizeof none, &none, 0);
-    expect(sixteen, CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, sizeof huge, &huge, 0);
-    expect(sixteen, CL_KERNEL_COMPILE_NUM_SUB_GROUPS, 0, nullptr, 0);
-    expect(sixteen, CL_KERNEL_COMPILE_SUB_GROUP_SIZE_INTEL, 0, nullptr, 16);
+    const size_t local[] = {10, 4}, small[] = {5}, two = 2, none = 0, huge = ~size_t{0};
+    expect(sized, CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, sizeof local, local, std::min<size_t>(size, 40));
+    expect(sized, CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, sizeof small, small, 5);
+    expect(sized, CL_KERNEL_SUB_GROUP_COUNT_FOR_NDRANGE, sizeof local, local, (40 + size - 1) / size);
+    expect(sized, CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, sizeof two, &two, 2 * size);
+    expect(sized, CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, sizeof none, &none, 0);
+    expect(sized, CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, sizeof huge, &huge, 0);
+    expect(sized, CL_KERNEL_COMPILE_NUM_SUB_GROUPS, 0, nullptr, 0);
+    expect(sized, CL_KERNEL_COMPILE_SUB_GROUP_SIZE_INTEL, 0, nullptr, size);
     expect(kernel, CL_KERNEL_COMPILE_SUB_GROUP_SIZE_INTEL, 0, nullptr, 0);
     size_t group_max = 0;
     EXPECT_EQ(
-        clGetKernelWorkGroupInfo(sixteen, devices[0], CL_KERNEL_WORK_GROUP_SIZE, sizeof group_max, &group_max, nullptr),
+        clGetKernelWorkGroupInfo(sized, devices[0], CL_KERNEL_WORK_GROUP_SIZE, sizeof group_max, &group_max, nullptr),
         CL_SUCCESS);
-    expect(sixteen, CL_KERNEL_MAX_NUM_SUB_GROUPS, 0, nullptr, group_max / 16);
-    expect(square, CL_KERNEL_MAX_NUM_SUB_GROUPS, 0, nullptr, 3);
+    expect(sized, CL_KERNEL_MAX_NUM_SUB_GROUPS, 0, nullptr, group_max / size);
+    const size_t all = (12 * 4 + size - 1) / size;
+    expect(square, CL_KERNEL_MAX_NUM_SUB_GROUPS, 0, nullptr, all);
     // The answer would have one dimension, which this kernel cannot be launched with.
-    expect(square, CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, sizeof three, &three, 0);
+    expect(square, CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, sizeof all, &all, 0);
     size_t sizes[2] = {};
-    EXPECT_EQ(clGetKernelSubGroupInfo(square, devices[0], CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, sizeof three,
-                                      &three, sizeof sizes, sizes, nullptr),
+    EXPECT_EQ(clGetKernelSubGroupInfo(square, devices[0], CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, sizeof all, &all,
+                                      sizeof sizes, sizes, nullptr),
               CL_SUCCESS);
     EXPECT_EQ(sizes[0], 12u);
     EXPECT_EQ(sizes[1], 4u);
