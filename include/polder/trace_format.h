@@ -1,4 +1,4 @@
-// The format of memory traces (POLDER_TRACE), version 1. doc/trace.md explains it with an example.
+// The format of memory traces (POLDER_TRACE), version 2. doc/trace.md explains it with an example.
 //
 // A file is a header and chunks of one size. A chunk belongs to one thread, which fills it from the front; an event with
 // the kind `none` ends it. Chunks of a thread are in the order of their numbers, not of their places. The file is mapped memory of the process that writes it, so that a killed process leaves every
@@ -11,7 +11,7 @@
 namespace polder::trace {
 
 inline constexpr char magic[8] = {'P', 'O', 'L', 'D', 'T', 'R', 'C', '\n'};
-inline constexpr uint32_t version = 1;
+inline constexpr uint32_t version = 2;
 inline constexpr uint32_t chunk_magic = 0x4B4E4843;  // "CHNK"
 
 struct FileHeader {
@@ -48,7 +48,7 @@ enum class Kind : uint8_t {
     region_release,  // likewise
     lease,  // space, address, size = asked, extra = bytes of the block, queue = consumer's
     free,  // space, address, size of the block; queue and value: a timepoint it waits for (queue 0: none)
-    out_of_memory,  // space, size = asked, extra = alignment; a text event with the report follows
+    out_of_memory,  // a command got no memory: space, size = missing, extra = alignment, storage = text id of the report
     storage_create,  // storage, size
     storage_destroy,  // storage
     replica,  // storage has memory: space, address, size, offset in the storage = extra
@@ -60,14 +60,45 @@ enum class Kind : uint8_t {
     use,  // storage, address = offset, size; flags: Access bits
     completed,  // queue's timeline has reached value
     text,  // storage = id, size = length; the characters follow in as many events as they need
+    refused,  // as out_of_memory, by an allocator: further steps (compaction, eviction, waiting) may still make room
+    repeats,  // launches that differ from earlier ones of the chunk in their time and value only: see Repeat
 };
 
 enum Flags : uint8_t {
     reads = 1,
     writes = 2,
     commanded = 4,  // of a transfer: a command of the application copies these bytes; reads or writes: of the storage
+    whole_uses = 16,  // of a launch: see WholeUses
     more_follow = 8,  // of a free: the next event of the thread names one more timepoint of the same block
 };
+
+// The uses of a launch of at most two storages, each used whole: in the event's `address`, the first in the low half. No `use` events
+// follow then. A half is a storage's number * 4 + Access bits.
+struct WholeUses {
+    static constexpr uint32_t most = 2;
+    static constexpr uint64_t storages_max = uint64_t{1} << 30;  // numbers from here on have no room
+    [[nodiscard]] static constexpr uint64_t half(uint64_t storage, uint8_t access) { return storage << 2 | access; }
+    [[nodiscard]] static constexpr uint64_t storage_of(uint64_t address, uint32_t use) {
+        return static_cast<uint32_t>(address >> (32 * use)) >> 2;
+    }
+    [[nodiscard]] static constexpr uint8_t access_of(uint64_t address, uint32_t use) {
+        return static_cast<uint8_t>(address >> (32 * use) & 3);
+    }
+};
+
+// A launch with the flag whole_uses goes to the slot `other_space` of its chunk. A `repeats` event has up to eight later launches of the same
+// kernel, on the same queue and with the same uses, in its last 32 bytes; `flags` is their number, which grows while the thread
+// writes nothing else.
+struct Repeat {
+    static constexpr uint32_t most = 8;
+    static constexpr uint32_t slots = 16;
+    static constexpr uint64_t ticks_max = (1 << 22) - 1;
+    static constexpr uint64_t value_max = (1 << 6) - 1;
+    uint32_t ticks : 22;  // since the event's
+    uint32_t value : 6;  // since the launch that was in the slot last, which this one replaces
+    uint32_t slot : 4;
+};
+static_assert(sizeof(Repeat) == 4);
 
 struct Event {
     uint64_t ticks;

@@ -318,7 +318,10 @@ Result<void> DomainImpl::reserve_staging(SpaceId space) {
             return {};
         }
     }
-    POLDER_TRY(mover_.staging().allocate_reserve());
+    if (Result<void> allocated = mover_.staging().allocate_reserve(); !allocated) {
+        trace::record_refusal({.space = host_space}, allocated.error().detail());
+        return allocated;
+    }
     const Lock lock{staging_mutex_};
     spaces_used_.fetch_or(used.bits, std::memory_order_relaxed);
     return {};

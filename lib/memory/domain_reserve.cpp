@@ -180,6 +180,8 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
     std::string report{added.error().detail()};
     if (evicted.dropped_bytes + evicted.written_bytes + evicted.compacted_bytes != 0)
         report += evicted.report();
+    if (trace::enabled()) [[unlikely]]
+        trace::record_refusal({.space = space, .size = ByteCount{missing_bytes(uses, space)}}, report);
     return fail(Status::mem_object_allocation_failure, std::move(report));
 }
 

@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 tool, program = sys.argv[1:3]
-EVICT, TEXT = 11, 17
+OUT_OF_MEMORY, EVICT, TEXT, REFUSED = 6, 11, 17, 18
 # The most that may be moved, as a multiple of the optimum, when all kernels are enqueued before the first one runs.
 LIMITS = {"sweep": 1.15, "product": 1.15, "stencil": 1.15, "random": 1.15}
 
@@ -36,6 +36,14 @@ def count_events(path, wanted):
     return count
 
 
+def check_refusals(trace):
+    """Every kernel got its memory by evictions, so the allocator refused and no command failed."""
+    assert count_events(trace, REFUSED) > 0 and count_events(trace, OUT_OF_MEMORY) == 0
+    perfetto = run(tool, "view", trace, "--format=perfetto")
+    assert '"no room for ' in perfetto and '"out of memory' not in perfetto
+    assert '"oom"' not in run(tool, "view", trace, "--format=pytorch")
+
+
 with tempfile.TemporaryDirectory() as folder:
     failed = []
     for pattern, limit in LIMITS.items():
@@ -49,6 +57,7 @@ with tempfile.TemporaryDirectory() as folder:
             print(f"{pattern} {mode}: moved {moved:.1f} MiB, optimum {optimum:.1f} MiB, ratio {ratio}")
             assert optimum > 0 and moved > 0, rows
             assert count_events(trace, EVICT) > 0
+            check_refusals(trace)
             if mode == "ahead" and ratio > limit:
                 failed.append((pattern, ratio))
     assert not failed, failed

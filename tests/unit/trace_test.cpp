@@ -5,7 +5,9 @@
 #include "trace/replay.h"
 #include "trace/trace_file.h"
 
+#include <algorithm>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -64,6 +66,13 @@ protected:
         fields.storage = number;
         fields.size = number * 2;
         memory::trace::record(fields);
+    }
+
+    // As another version of Polder would have written the file.
+    void write_version(char version) const {
+        std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+        file.seekp(offsetof(polder::trace::FileHeader, version));
+        file.put(version);
     }
 
     std::string path;
@@ -230,13 +239,13 @@ TEST_F(Trace, OtherFilesAreRefused) {
     EXPECT_FALSE(read_trace(path + "-missing"));
     ASSERT_TRUE(memory::trace::begin(path));
     memory::trace::end();
-    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(8);
-    file.put(9);
-    file.close();
+    write_version(9);
     const auto refused = read_trace(path);
     ASSERT_FALSE(refused);
     EXPECT_THAT(std::string(refused.error().detail()), HasSubstr("version 9"));
+    EXPECT_THAT(std::string(refused.error().detail()), HasSubstr("up to 2"));
+    write_version(0);
+    EXPECT_FALSE(read_trace(path));
 }
 
 TEST_F(Trace, FileThatCannotBeMadeIsAnError) {
@@ -327,7 +336,107 @@ TEST_F(Trace, ReplayWithLessMemoryRefuses) {
     EXPECT_LE(results[0].peak_reserved_bytes, 48 * MiB);
 }
 
-TEST_F(Trace, FailureIsRecordedWithItsReport) {
+// In one event, with the storages' sizes from their creation.
+TEST_F(Trace, WholeUsesOfALaunchComeBackAsEventsOfTheirOwn) {
+    ASSERT_TRUE(memory::trace::begin(path));
+    record_number(5);
+    record_number(9);
+    memory::trace::Fields launch;
+    launch.kind = Kind::launch;
+    launch.space = SpaceId{1};
+    launch.flags = polder::trace::whole_uses;
+    launch.size = 2;
+    using polder::trace::WholeUses;
+    launch.address = WholeUses::half(5, polder::trace::reads) |
+                     WholeUses::half(9, polder::trace::reads | polder::trace::writes) << 32;
+    memory::trace::record(launch);
+    record_number(7);
+    memory::trace::end();
+    const TraceFile trace = read();
+    ASSERT_EQ(trace.events.size(), 6u);
+    EXPECT_EQ(trace.events[2].event.kind, Kind::launch);
+    EXPECT_EQ(trace.events[2].event.address, 0u);
+    EXPECT_EQ(trace.events[2].event.flags, 0u);
+    const struct {
+        uint64_t storage, size;
+        uint8_t flags;
+    } expected[] = {{5, 10, polder::trace::reads}, {9, 18, polder::trace::reads | polder::trace::writes}};
+    for (size_t i = 0; i < 2; ++i) {
+        const polder::trace::Event& use = trace.events[3 + i].event;
+        EXPECT_EQ(use.kind, Kind::use);
+        EXPECT_EQ(use.space, 1u);
+        EXPECT_EQ(use.storage, expected[i].storage);
+        EXPECT_EQ(use.address, 0u);
+        EXPECT_EQ(use.size, expected[i].size);
+        EXPECT_EQ(use.flags, expected[i].flags);
+    }
+    EXPECT_EQ(trace.events[5].event.storage, 7u);
+}
+
+// More kernels than slots, values that jump, other events in between, and several chunks.
+TEST_F(Trace, LaunchesThatRepeatComeBackOneByOne) {
+    for (const uint64_t kernels : {1, 3, 40}) {
+        ASSERT_TRUE(memory::trace::begin(path));
+        std::mt19937_64 random(kernels);
+        std::vector<memory::trace::Fields> launches;
+        uint64_t value = 0;
+        while (launches.size() < 8000) {
+            memory::trace::Fields launch;
+            launch.kind = Kind::launch;
+            launch.space = SpaceId{static_cast<uint32_t>(random() % 2)};
+            launch.storage = 1 + random() % kernels;
+            launch.flags = polder::trace::whole_uses;
+            launch.size = 1;
+            launch.address = polder::trace::WholeUses::half(7, polder::trace::writes);
+            launch.value = value += random() % 50 == 0 ? 1000 : random() % 3;
+            memory::trace::record_launch(launch);
+            launches.push_back(launch);
+            if (random() % 20 == 0)
+                record_number(random() % 100);
+        }
+        memory::trace::end();
+        const TraceFile trace = read();
+        EXPECT_EQ(trace.chunks > 2, kernels == 40) << "8,000 events need six chunks";
+        size_t next = 0;
+        for (size_t i = 0; i < trace.events.size(); ++i) {
+            const polder::trace::Event& event = trace.events[i].event;
+            if (event.kind != Kind::launch)
+                continue;
+            ASSERT_LT(next, launches.size());
+            ASSERT_EQ(event.value, launches[next].value) << next;
+            ASSERT_EQ(event.storage, launches[next].storage);
+            ASSERT_EQ(event.space, launches[next].space.value);
+            ASSERT_EQ(event.other_space, 0u);
+            ASSERT_EQ(trace.events[i + 1].event.kind, Kind::use);
+            ASSERT_EQ(trace.events[i + 1].event.storage, 7u);
+            ASSERT_EQ(trace.events[i + 1].event.flags, polder::trace::writes);
+            ++next;
+        }
+        EXPECT_EQ(next, launches.size());
+    }
+}
+
+TEST_F(Trace, KilledProcessLeavesItsLastRepeatedLaunch) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        if (!memory::trace::begin(path))
+            ::_exit(1);
+        memory::trace::Fields launch;
+        launch.kind = Kind::launch;
+        launch.flags = polder::trace::whole_uses;
+        for (launch.value = 1; launch.value <= 12; ++launch.value)
+            memory::trace::record_launch(launch);
+        ::kill(::getpid(), SIGKILL);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status));
+    const TraceFile trace = read();
+    ASSERT_EQ(trace.events.size(), 12u);
+    EXPECT_EQ(trace.events.back().event.value, 12u);
+}
+
+TEST_F(Trace, RefusalIsRecordedWithItsReport_AndIsNoFailureOfACommand) {
     ASSERT_TRUE(memory::trace::begin(path));
     {
         const auto pool = recorded_allocator(16 * MiB);
@@ -336,12 +445,32 @@ TEST_F(Trace, FailureIsRecordedWithItsReport) {
     memory::trace::end();
     const TraceFile trace = read();
     EXPECT_EQ(polder::trace::recorded(trace).size(), 0u);  // no blocks
-    bool found = false;
-    for (const TimedEvent& timed : trace.events)
-        found = found || (timed.event.kind == Kind::out_of_memory && timed.event.size == 17 * MiB);
-    EXPECT_TRUE(found);
-    ASSERT_EQ(trace.texts.size(), 1u);
-    EXPECT_THAT(trace.texts.begin()->second, HasSubstr("asked for 17825792 bytes"));
+    const auto refused =
+        std::ranges::find_if(trace.events, [](const TimedEvent& timed) { return timed.event.kind == Kind::refused; });
+    ASSERT_NE(refused, trace.events.end());
+    EXPECT_EQ(refused->event.size, 17 * MiB);
+    EXPECT_THAT(trace.text(refused->event.storage), HasSubstr("asked for 17825792 bytes"));
+}
+
+// Version 1 named no text in the event: the report was the thread's next text.
+TEST_F(Trace, Version1IsRead_ItsRefusalsAreNoFailures) {
+    ASSERT_TRUE(memory::trace::begin(path));
+    record_number(1);
+    memory::trace::Fields fields;
+    fields.kind = Kind::out_of_memory;
+    fields.space = SpaceId{1};
+    fields.size = MiB;
+    memory::trace::record(fields);
+    const uint32_t report = memory::trace::record_text("out of memory in space 1");
+    record_number(2);
+    EXPECT_NE(memory::trace::record_text("of something else"), report);
+    memory::trace::end();
+    write_version(1);
+    const TraceFile trace = read();
+    ASSERT_EQ(trace.events.size(), 3u);
+    EXPECT_EQ(trace.events[1].event.kind, Kind::refused);
+    EXPECT_EQ(trace.text(trace.events[1].event.storage), "out of memory in space 1");
+    EXPECT_EQ(trace.events[2].event.storage, 2u);
 }
 
 } // namespace

@@ -110,6 +110,7 @@ void write_perfetto(const TraceFile& trace, std::ostream& out) {
             slice(timed, "copy from " + space_name(event.space) + " to " + space_name(event.other_space), event.queue);
             continue;
         case Kind::out_of_memory: instant(timed, "out of memory: " + std::to_string(event.size) + " bytes"); continue;
+        case Kind::refused: instant(timed, "no room for " + std::to_string(event.size) + " bytes"); continue;
         case Kind::evict: instant(timed, "evict storage " + std::to_string(event.storage)); continue;
         default: continue;
         }

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
+#include <new>
 #include <optional>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -61,11 +62,34 @@ double measure_ns_per_tick() {
     return ticks == 0 ? 1 : static_cast<double>(end_ns - begin_ns) / static_cast<double>(ticks);
 }
 
+// What a thread has launched last in this chunk, by slot.
+struct Launches {
+    struct Slot {
+        const driver::Queue* queue = nullptr;
+        uint64_t text = 0;
+        uint64_t uses = 0;
+        uint64_t count = 0;  // of the uses
+        uint64_t value = 0;
+        uint32_t space = UINT32_MAX;  // nothing is like an empty slot
+    };
+    std::array<Slot, polder::trace::Repeat::slots> slots;
+    Event* open = nullptr;  // of the kind `repeats`, the thread's last event
+
+    [[nodiscard]] static uint32_t slot_of(const Fields& launch) {
+        const uint64_t queue = reinterpret_cast<uintptr_t>(launch.queue) >> 4;
+        const uint64_t mixed =
+            launch.storage ^ launch.address * 3 ^ launch.address >> 32 ^ queue ^ launch.space.value << 20;
+        return static_cast<uint32_t>(mixed * 0x9E3779B97F4A7C15 >> 60);
+    }
+};
+static_assert(polder::trace::Repeat::slots == 16);
+
 // Where a thread writes. Plain data; the thread's end unmaps the chunk (leave_chunk).
 struct Cursor {
     Event* next = nullptr;
     Event* end = nullptr;
     ChunkHeader* chunk = nullptr;
+    Launches* launches = nullptr;  // there while the chunk is
     uint64_t last_ticks = 0;
     uint32_t thread = 0;
     uint32_t recording = 0;  // that the chunk belongs to
@@ -118,6 +142,7 @@ File& file() {
 void leave_chunk(void*) noexcept {
     if (cursor.chunk)
         ::munmap(cursor.chunk, chunk_bytes);
+    delete std::exchange(cursor.launches, nullptr);
     cursor.chunk = nullptr;
     cursor.next = cursor.end = nullptr;
 }
@@ -149,6 +174,7 @@ bool File::map_chunk() noexcept {
     if (memory == MAP_FAILED)
         return false;
     leave_at_thread_end();
+    cursor.launches = new (std::nothrow) Launches;
     if (!cursor.has_number) {
         cursor.thread = threads.fetch_add(1, std::memory_order_relaxed);
         cursor.has_number = true;
@@ -196,10 +222,41 @@ bool File::next_chunk() noexcept {
     cursor.end = cursor.next + events_per_chunk;
     // Until the first event is written, the chunk is empty.
     set_kind(*cursor.next, Kind::none);
+    if (cursor.launches)
+        *cursor.launches = {};
     header.number += 1;
     header.ticks = now_ticks();
     header.ns = now_ns(CLOCK_MONOTONIC);
     std::atomic_ref<uint32_t>(header.magic).store(polder::trace::chunk_magic, std::memory_order_release);
+    return true;
+}
+
+// Adds a launch to the thread's last event, or begins a new one for it; false: it needs an event of its own.
+bool repeat(const Fields& launch, uint32_t number, uint64_t ticks) noexcept {
+    using polder::trace::Repeat;
+    if (!cursor.launches || cursor.next == cursor.end)
+        return false;
+    Launches::Slot& slot = cursor.launches->slots[number];
+    const uint64_t value = launch.value - slot.value;
+    if (slot.queue != launch.queue || slot.text != launch.storage || slot.uses != launch.address ||
+        slot.count != launch.size || slot.space != launch.space.value || value > Repeat::value_max)
+        return false;
+    slot.value = launch.value;
+    Event* event = cursor.launches->open;
+    const bool is_new = !event || event->flags == Repeat::most || ticks - event->ticks > Repeat::ticks_max;
+    if (is_new) {
+        event = cursor.next++;
+        if (cursor.next != cursor.end)
+            set_kind(*cursor.next, Kind::none);
+        *event = Event{};
+        event->ticks = ticks;
+        cursor.launches->open = event;
+    }
+    const Repeat repeat{static_cast<uint32_t>(ticks - event->ticks), static_cast<uint32_t>(value), number};
+    std::memcpy(reinterpret_cast<std::byte*>(&event->storage) + event->flags * sizeof repeat, &repeat, sizeof repeat);
+    std::atomic_ref<uint8_t>(event->flags).store(event->flags + 1, std::memory_order_release);
+    if (is_new)
+        set_kind(*event, Kind::repeats);
     return true;
 }
 
@@ -208,6 +265,8 @@ bool File::next_chunk() noexcept {
 void put(const Fields& fields, uint64_t ticks, uint32_t parts = 0) noexcept {
     if (cursor.next == cursor.end && !file().next_chunk()) [[unlikely]]
         return;
+    if (cursor.launches)
+        cursor.launches->open = nullptr;
     Event* const event = cursor.next;
     cursor.next += 1 + parts;
     if (cursor.next != cursor.end)
@@ -274,6 +333,23 @@ void record(const Fields& fields) noexcept {
     put(fields, cursor.last_ticks);
 }
 
+void record_launch(const Fields& fields) noexcept {
+    if (!enabled())
+        return;
+    cursor.last_ticks = now_ticks();
+    if ((fields.flags & polder::trace::whole_uses) == 0)
+        return put(fields, cursor.last_ticks);
+    const uint32_t number = Launches::slot_of(fields);
+    if (repeat(fields, number, cursor.last_ticks)) [[likely]]
+        return;
+    Fields launch = fields;
+    launch.other_space = SpaceId{number};
+    put(launch, cursor.last_ticks);
+    if (cursor.launches)
+        cursor.launches->slots[number] = {fields.queue, fields.storage, fields.address,
+                                          fields.size,  fields.value,   fields.space.value};
+}
+
 void record_part(const Fields& fields) noexcept {
     if (enabled())
         put(fields, cursor.last_ticks);
@@ -291,6 +367,16 @@ void record_progress(const driver::Queue* queue) noexcept {
     fields.kind = Kind::completed;
     fields.queue = queue;
     fields.value = value;
+    record(fields);
+}
+
+void record_refusal(const Refusal& refusal, std::string_view report) noexcept {
+    Fields fields;
+    fields.kind = refusal.kind;
+    fields.space = refusal.space;
+    fields.storage = record_text(report);
+    fields.size = refusal.size.value;
+    fields.value = refusal.alignment.value;
     record(fields);
 }
 

@@ -42,18 +42,16 @@ Result<void> RecordingAllocator::lease(std::span<const LeaseRequest> requests, c
                                        std::span<Lease> leases) {
     record_progress(terms.queue);
     Result<void> result = allocator_->lease(requests, terms, leases);
+    if (!result) {
+        Refusal refusal{Kind::refused, space_, ByteCount{0}, requests.empty() ? Alignment{1} : requests[0].alignment};
+        for (const LeaseRequest& request : requests)
+            refusal.size.value += request.size.value;
+        record_refusal(refusal, result.error().detail());
+        return result;
+    }
     Fields fields;
     fields.space = space_;
     fields.queue = terms.queue;
-    if (!result) {
-        fields.kind = Kind::out_of_memory;
-        for (const LeaseRequest& request : requests)
-            fields.size += request.size.value;
-        fields.value = requests.empty() ? 1 : requests[0].alignment.value;
-        record(fields);
-        static_cast<void>(record_text(result.error().detail()));
-        return result;
-    }
     fields.kind = Kind::lease;
     for (const Lease& leased : leases) {
         fields.address = leased.block.address.value;

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <span>
 #include <type_traits>
 
 namespace polder::runtime {
@@ -123,6 +125,30 @@ Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Exec
     return done;
 }
 
+namespace {
+
+uint8_t access_bits(const memory::Use& use) {
+    return static_cast<uint8_t>((reads(use.access) ? polder::trace::reads : 0) |
+                                (writes(use.access) ? polder::trace::writes : 0));
+}
+
+// All uses in one word, which the launch's own event has room for. Nothing where they do not fit.
+std::optional<uint64_t> whole_uses(std::span<const memory::Use> uses) {
+    using polder::trace::WholeUses;
+    if (uses.size() > WholeUses::most)
+        return std::nullopt;
+    uint64_t word = 0;
+    for (size_t i = uses.size(); i-- > 0;) {
+        const memory::Storage& storage = *uses[i].storage;
+        if (uses[i].range != ByteRange{0, storage.size().value} || storage.number() >= WholeUses::storages_max)
+            return std::nullopt;
+        word = word << 32 | WholeUses::half(storage.number(), access_bits(uses[i]));
+    }
+    return word;
+}
+
+}  // namespace
+
 [[gnu::noinline]] void LaunchCommand::trace(const memory::Execution& execution, driver::Timepoint done,
                                             std::span<const memory::Use> uses) const {
     const std::atomic_ref<uint32_t> text(code_.code->trace_text);
@@ -136,13 +162,17 @@ Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Exec
     fields.storage = name;
     fields.size = uses.size();
     fields.value = done.value;
-    memory::trace::record(fields);
+    if (const auto whole = whole_uses(uses)) {
+        fields.flags = polder::trace::whole_uses;
+        fields.address = *whole;
+        return memory::trace::record_launch(fields);
+    }
+    memory::trace::record_launch(fields);
     for (const memory::Use& use : uses) {
         memory::trace::Fields part;
         part.kind = memory::trace::Kind::use;
         part.space = execution.space;
-        part.flags = static_cast<uint8_t>((reads(use.access) ? polder::trace::reads : 0) |
-                                          (writes(use.access) ? polder::trace::writes : 0));
+        part.flags = access_bits(use);
         part.storage = use.storage->number();
         part.address = use.range.begin;
         part.size = use.range.size();

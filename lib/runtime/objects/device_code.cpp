@@ -1,5 +1,6 @@
 // Code is compiled and loaded at the first launch of a kernel. A kernel's entry has code for any work-group size and a few versions
 // for one size each, which are compiled when enough work-items ran without them.
+#include <memory/trace.h>
 #include <runtime/device_code.h>
 
 #include <algorithm>
@@ -147,12 +148,18 @@ Result<DeviceAddress> DeviceCode::program_variables() {
     const Lock lock(mutex_);
     if (!variables_) {
         const Alignment alignment{std::max<uint64_t>(variables.alignment, 128)};
-        POLDER_ASSIGN(block, space_.pool().allocate(ByteCount{variables.image.size()}, alignment));
-        if (const Result<void> filled = fill_variables(block); !filled) {
-            space_.pool().free(block, {});
+        const ByteCount size{variables.image.size()};
+        const Result<memory::Block> block = space_.pool().allocate(size, alignment);
+        if (!block) {
+            memory::trace::record_refusal({.space = space_.id(), .size = size, .alignment = alignment},
+                                          block.error().detail());
+            return fail(block.error());
+        }
+        if (const Result<void> filled = fill_variables(*block); !filled) {
+            space_.pool().free(*block, {});
             return fail(filled.error());
         }
-        variables_ = block;
+        variables_ = *block;
     }
     return variables_->address;
 }

@@ -39,10 +39,21 @@ struct Fields {
     uint64_t value = 0;  // or extra
 };
 void record(const Fields& fields) noexcept;
+// A launch. With the flag whole_uses, one that repeats a recent one takes few bytes.
+void record_launch(const Fields& fields) noexcept;
 // The time of the last event is this one's: for parts of one command.
 void record_part(const Fields& fields) noexcept;
 // An event of the timeline, if it has moved since the last one.
 void record_progress(const driver::Queue* queue) noexcept;
+// A command gets no memory (Kind::out_of_memory), or an allocator has no room for a request (Kind::refused).
+struct Refusal {
+    Kind kind = Kind::out_of_memory;
+    SpaceId space;
+    ByteCount size{0};
+    Alignment alignment{1};
+};
+// `report` says what was tried.
+void record_refusal(const Refusal& refusal, std::string_view report) noexcept;
 // An id for a text; a new one each time.
 [[nodiscard]] uint32_t record_text(std::string_view text) noexcept;
 
