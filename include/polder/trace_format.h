@@ -43,7 +43,7 @@ static_assert(sizeof(ChunkHeader) == 48);
 
 enum class Kind : uint8_t {
     none,
-    space,  // a memory space: space, size = its total bytes
+    space,  // a memory space: space, size = its total bytes, extra = the page of regions that grow (0: they do not)
     region_reserve,  // space, address, size
     region_release,  // likewise
     lease,  // space, address, size = asked, extra = bytes of the block, queue = consumer's

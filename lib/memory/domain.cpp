@@ -30,9 +30,19 @@ std::shared_ptr<const SpaceTable> table_of(std::span<Space* const> spaces) {
     return table;
 }
 
+// From now on the devices of this context know the host's regions, where those are pinned.
+void pin_host_memory(std::span<Space* const> spaces) {
+    const auto host = std::ranges::find_if(spaces, [](const Space* space) { return space->id().is_host(); });
+    HostPins* const pins = host == spaces.end() ? nullptr : static_cast<SpaceImpl*>(*host)->pins();
+    for (size_t i = 0; pins && i < spaces.size(); ++i)
+        if (driver::Device* const device = spaces[i]->device(); device && device->host_regions())
+            pins->add_device(*device->host_regions());
+}
+
 }  // namespace
 
 std::unique_ptr<Domain> Domain::create(std::span<Space* const> spaces, const DomainOptions& options) {
+    pin_host_memory(spaces);
     return std::make_unique<DomainImpl>(spaces, options);
 }
 

@@ -1,13 +1,15 @@
-// What a trace says of a memory that is full: a refusal that an eviction makes good is no failure of a command.
+// What is reported of a memory that is full. In a trace, a refusal that an eviction makes good is no failure of a command. Needs
+// POCL_DEBUG=memory.
 #include "support/memory_world.h"
 #include "trace/replay.h"
 #include "trace/trace_file.h"
+
+#include <memory/trace.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <gtest/gtest.h>
-#include <memory/trace.h>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -51,7 +53,7 @@ private:
 
 TEST_F(RecordedEviction, WhatAnEvictionServesIsARefusalAndNoFailure) {
     {
-        MemoryWorld world{{.memory_bytes = 64 * KiB}};
+        MemoryWorld world{{.memory_bytes = 64 * KiB, .domain = {}}};
         std::vector<Ref<Storage>> storages;
         for (int i = 0; i < 16; ++i) {
             storages.push_back(world.storage(16 * KiB));
@@ -69,7 +71,7 @@ TEST_F(RecordedEviction, WhatAnEvictionServesIsARefusalAndNoFailure) {
 
 TEST_F(RecordedEviction, CommandThatFitsNowhereFailsOnce) {
     {
-        MemoryWorld world{{.memory_bytes = 64 * KiB}};
+        MemoryWorld world{{.memory_bytes = 64 * KiB, .domain = {}}};
         const Ref<Storage> large[] = {world.storage(40 * KiB), world.storage(40 * KiB)};
         const Use both[] = {{large[0].get(), {0, 40 * KiB}}, {large[1].get(), {0, 40 * KiB}}};
         EXPECT_FALSE(world.domain->reserve(both, SpaceId{1}));
@@ -82,6 +84,26 @@ TEST_F(RecordedEviction, CommandThatFitsNowhereFailsOnce) {
     EXPECT_EQ(failure->event.size, 80 * KiB);
     EXPECT_TRUE(std::ranges::any_of(
         file.texts, [](const auto& text) { return text.second.starts_with("out of memory in space 1"); }));
+}
+
+// Twice the memory is used in turns, so that half of the memory's size returns with each round and more.
+TEST(ReportedEviction, ThatMoreIsUsedThanThereIsRoomFor_Once) {
+    testing::internal::CaptureStderr();
+    {
+        MemoryWorld world{{.memory_bytes = 64 * KiB, .domain = {}}};
+        std::vector<Ref<Storage>> storages;
+        for (int i = 0; i < 8; ++i)
+            storages.push_back(world.storage(16 * KiB));
+        for (int round = 0; round < 20; ++round)
+            for (const Ref<Storage>& storage : storages)
+                world.kernel(world.on(1), {{storage.get(), {0, 16 * KiB}, Access::read_write}});
+        world.world.run();
+    }
+    const std::string log = testing::internal::GetCapturedStderr();
+    const std::string report = "space 1: the buffers in use need more than its 65536 bytes";
+    ASSERT_NE(log.find(report), std::string::npos) << "POCL_DEBUG=memory?";
+    EXPECT_EQ(log.find(report), log.rfind(report));
+    EXPECT_EQ(log.find("space 0: the buffers in use"), std::string::npos);
 }
 
 }  // namespace

@@ -336,6 +336,26 @@ TEST_F(Trace, ReplayWithLessMemoryRefuses) {
     EXPECT_LE(results[0].peak_reserved_bytes, 48 * MiB);
 }
 
+// As the recorded device: a part of a page is reserved in vain, whatever its size.
+TEST_F(Trace, ReplayGrowsByTheRecordedPage) {
+    for (const uint64_t page : {uint64_t{0}, 64 * KiB, 2 * MiB}) {
+        ASSERT_TRUE(memory::trace::begin(path));
+        memory::trace::Fields fields;
+        fields.kind = Kind::space;
+        fields.space = SpaceId{1};
+        fields.size = 1024 * MiB;
+        fields.value = page;
+        memory::trace::record(fields);
+        fields.kind = Kind::lease;
+        fields.size = fields.value = 2 * MiB + 128;
+        memory::trace::record(fields);
+        memory::trace::end();
+        const auto rows = polder::trace::replay(read(), {});
+        ASSERT_EQ(rows.size(), 1u);
+        EXPECT_EQ(rows[0].peak_reserved_bytes, page == 64 * KiB ? 2 * MiB + 64 * KiB : 4 * MiB);
+    }
+}
+
 // In one event, with the storages' sizes from their creation.
 TEST_F(Trace, WholeUsesOfALaunchComeBackAsEventsOfTheirOwn) {
     ASSERT_TRUE(memory::trace::begin(path));

@@ -106,6 +106,8 @@ bool parse_expandable(AllocationPolicy& policy, std::string_view text) {
 
 bool parse_persistent(AllocationPolicy& policy, std::string_view text) { return parse_flag(policy.persistent, text); }
 
+bool parse_pinned(AllocationPolicy& policy, std::string_view text) { return parse_flag(policy.pinned, text); }
+
 bool parse_max_bytes(AllocationPolicy& policy, std::string_view text) {
     const auto bytes = options::parse_bytes(text);
     if (bytes)
@@ -126,6 +128,7 @@ constexpr Key keys[] = {
     {"expandable_segments", "True or False", parse_expandable},
     {"max_bytes", "bytes, such as 512M", parse_max_bytes},
     {"persistent", "True or False", parse_persistent},
+    {"pinned", "True or False", parse_pinned},
 };
 
 const Key* find_key(std::string_view name) {

@@ -1,3 +1,4 @@
+#include "host_pins.h"
 #include "trace/recording_allocator.h"
 
 #include <base/options.h>
@@ -24,6 +25,12 @@ std::unique_ptr<Allocator> make_allocator(const AllocationPolicy& policy, std::u
 
 namespace {
 
+// Of regions that grow; 0: there are none. GrowableRegions::page is private in sources, not in their interface.
+uint64_t page_of(RegionSource& source) {
+    GrowableRegions* const regions = source.growable();
+    return regions ? regions->page().value : 0;
+}
+
 // As make_allocator; with POLDER_TRACE, what the allocator and its source do is recorded.
 std::unique_ptr<Allocator> make_recorded(const AllocationPolicy& policy, std::unique_ptr<RegionSource> source,
                                          const AllocatorOptions& options, ByteCount total) {
@@ -33,6 +40,7 @@ std::unique_ptr<Allocator> make_recorded(const AllocationPolicy& policy, std::un
     fields.kind = trace::Kind::space;
     fields.space = options.space;
     fields.size = std::min(total, options.limit).value;
+    fields.value = page_of(*source);
     trace::record(fields);
     return std::make_unique<trace::RecordingAllocator>(
         make_allocator(policy, std::make_unique<trace::RecordingSource>(std::move(source), options.space), options),
@@ -41,7 +49,8 @@ std::unique_ptr<Allocator> make_recorded(const AllocationPolicy& policy, std::un
 
 } // namespace
 
-std::unique_ptr<Allocator> make_host_allocator(const AllocationPolicy& policy, const driver::Device* host_device) {
+std::unique_ptr<Allocator> make_host_allocator(const AllocationPolicy& policy, const driver::Device* host_device,
+                                               HostPins* pins) {
     const ByteCount total = HostRegionSource::total();
     AllocatorOptions options;
     options.limit = total;
@@ -51,7 +60,10 @@ std::unique_ptr<Allocator> make_host_allocator(const AllocationPolicy& policy, c
     if (const auto limit = options::memory_limit_bytes())
         options.limit = std::min(options.limit, ByteCount{*limit});
     options.cache_max = std::max(options.cache_max, ByteCount{total.value / 16});
-    return make_recorded(policy, std::make_unique<HostRegionSource>(), options, total);
+    std::unique_ptr<RegionSource> source = std::make_unique<HostRegionSource>();
+    if (pins)
+        source = std::make_unique<PinnedRegionSource>(*pins);
+    return make_recorded(policy, std::move(source), options, total);
 }
 
 std::unique_ptr<Allocator> make_device_allocator(const AllocationPolicy& policy, driver::Device& device) {

@@ -8,7 +8,9 @@
 namespace polder::memory {
 
 std::unique_ptr<Space> Space::host(driver::Device* host_device, const AllocationPolicy& policy) {
-    return std::make_unique<SpaceImpl>(host_space, host_device, make_host_allocator(policy, host_device));
+    auto pins = policy.pinned ? std::make_unique<HostPins>() : nullptr;
+    auto pool = make_host_allocator(policy, host_device, pins.get());
+    return std::make_unique<SpaceImpl>(host_space, host_device, std::move(pool), std::move(pins));
 }
 
 std::unique_ptr<Space> Space::of(driver::Device& device, const AllocationPolicy& policy) {

@@ -1,6 +1,7 @@
 // The implementation of Space.
 #pragma once
 
+#include "allocation/host_pins.h"
 #include "allocation/sparse.h"
 #include "hidden_queue.h"
 #include "shortage.h"
@@ -13,9 +14,11 @@ namespace polder::memory {
 class SpaceImpl final : public Space {
 public:
     // In host memory, `device` (which may be null) executes copies between places of the host.
-    SpaceImpl(SpaceId id, driver::Device* device, std::unique_ptr<Allocator> pool)
-        : id_(id), device_(device), pool_(std::move(pool)), in_(device, driver::QueueRole::transfer_in),
-          out_(device, driver::QueueRole::transfer_out) {}
+    // `pins`: of host memory that is pinned; those of `pool`'s regions.
+    SpaceImpl(SpaceId id, driver::Device* device, std::unique_ptr<Allocator> pool,
+              std::unique_ptr<HostPins> pins = nullptr)
+        : id_(id), device_(device), pins_(std::move(pins)), pool_(std::move(pool)),
+          in_(device, driver::QueueRole::transfer_in), out_(device, driver::QueueRole::transfer_out) {}
 
     [[nodiscard]] SpaceId id() const override { return id_; }
     [[nodiscard]] driver::Device* device() const override { return id_.is_host() ? nullptr : device_; }
@@ -27,6 +30,8 @@ public:
     [[nodiscard]] SpaceBudget budget() const override;
     [[nodiscard]] SpaceActivity activity() const override { return shortage_.activity(); }
 
+    // Null where host memory is not pinned.
+    [[nodiscard]] HostPins* pins() { return pins_.get(); }
     // Of host memory.
     [[nodiscard]] SparseMemory& sparse() { return sparse_; }
     // A command that evicts storages has the turn, so that no other command evicts what it needs. Taken before the locks of
@@ -41,6 +46,7 @@ public:
 private:
     SpaceId id_;
     driver::Device* device_;
+    std::unique_ptr<HostPins> pins_;  // outlives the pool, which removes its regions
     std::unique_ptr<Allocator> pool_;
     SparseMemory sparse_{*pool_};
     Turns turns_;

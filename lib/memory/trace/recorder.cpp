@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
@@ -252,9 +253,11 @@ bool repeat(const Fields& launch, uint32_t number, uint64_t ticks) noexcept {
         event->ticks = ticks;
         cursor.launches->open = event;
     }
-    const Repeat repeat{static_cast<uint32_t>(ticks - event->ticks), static_cast<uint32_t>(value), number};
-    std::memcpy(reinterpret_cast<std::byte*>(&event->storage) + event->flags * sizeof repeat, &repeat, sizeof repeat);
-    std::atomic_ref<uint8_t>(event->flags).store(event->flags + 1, std::memory_order_release);
+    const Repeat made{static_cast<uint32_t>(ticks - event->ticks), static_cast<uint32_t>(value), number};
+    const uint8_t before = event->flags;
+    std::memcpy(reinterpret_cast<std::byte*>(event) + offsetof(Event, storage) + before * sizeof made, &made,
+                sizeof made);
+    std::atomic_ref<uint8_t>(event->flags).store(static_cast<uint8_t>(before + 1), std::memory_order_release);
     if (is_new)
         set_kind(*event, Kind::repeats);
     return true;

@@ -6,6 +6,7 @@
 #include <memory/region_source.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -21,7 +22,8 @@ constexpr uint64_t MiB = uint64_t{1} << 20;
 
 class VirtualSource final : public memory::RegionSource, private memory::GrowableRegions {
 public:
-    VirtualSource(uint64_t capacity, bool growable) : capacity_(capacity), growable_(growable) {}
+    VirtualSource(uint64_t capacity, bool growable, Alignment page)
+        : capacity_(capacity), growable_(growable), page_(page) {}
 
     Result<driver::Memory> reserve(ByteCount size) override {
         ++reserves_;
@@ -42,7 +44,7 @@ public:
     [[nodiscard]] uint64_t reserves() const { return reserves_; }
 
 private:
-    Alignment page() const override { return Alignment{2 * MiB}; }
+    Alignment page() const override { return page_; }
     Result<DeviceAddress> reserve_addresses(ByteCount size) override { return next(size.value); }
     void release_addresses(driver::Memory) override {}
     Result<void> commit(driver::Memory range) override {
@@ -66,6 +68,7 @@ private:
 
     const uint64_t capacity_;
     const bool growable_;
+    const Alignment page_;
     uint64_t next_ = uint64_t{1} << 32;
     uint64_t reserved_ = 0;
     uint64_t peak_ = 0;
@@ -146,7 +149,10 @@ private:
         OfSpace& space = spaces[event.space];
         ReplayOfSpace& recorded = space.recorded;
         switch (event.kind) {
-        case Kind::space: recorded.memory_bytes = event.size; break;
+        case Kind::space:
+            recorded.memory_bytes = event.size;
+            recorded.page_bytes = event.extra;
+            break;
         case Kind::region_reserve:
             space.reserved += event.size;
             ++recorded.reserves;
@@ -184,6 +190,11 @@ private:
     }
 };
 
+// As the recorded source's. A trace may be damaged.
+Alignment page_of(const ReplayOfSpace& recorded) {
+    return Alignment{std::has_single_bit(recorded.page_bytes) ? recorded.page_bytes : 2 * MiB};
+}
+
 class Run {
 public:
     Run(uint32_t id, const Steps::OfSpace& space, const ReplayOptions& options) : space_(space), blocks_(space.blocks) {
@@ -191,7 +202,7 @@ public:
         result_.memory_bytes = options.memory                ? options.memory->value
                                : space.recorded.memory_bytes ? space.recorded.memory_bytes
                                                              : uint64_t{1} << 40;
-        auto source = std::make_unique<VirtualSource>(result_.memory_bytes, options.growable);
+        auto source = std::make_unique<VirtualSource>(result_.memory_bytes, options.growable, page_of(space.recorded));
         source_ = source.get();
         memory::AllocatorOptions allocator_options;
         allocator_options.space = SpaceId{std::max(id, 1u)};  // made-up memory must not be poisoned

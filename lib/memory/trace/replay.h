@@ -22,6 +22,7 @@ struct ReplayOptions {
 struct ReplayOfSpace {
     uint32_t space = 0;
     uint64_t memory_bytes = 0;
+    uint64_t page_bytes = 0;  // of regions that grow, as recorded; 0: not known
     uint64_t leases = 0;
     uint64_t out_of_memory = 0;
     uint64_t waits = 0;  // of the host, for work in flight

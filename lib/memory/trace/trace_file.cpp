@@ -112,7 +112,8 @@ public:
     void visit(const Event& event, F&& f) {
         std::array<Repeat, Repeat::most> repeats{};
         static_assert(sizeof repeats == sizeof(Event) - offsetof(Event, storage));
-        std::memcpy(repeats.data(), &event.storage, sizeof repeats);
+        std::memcpy(repeats.data(), reinterpret_cast<const std::byte*>(&event) + offsetof(Event, storage),
+                    sizeof repeats);
         for (size_t i = 0; i < std::min<size_t>(event.flags, Repeat::most); ++i) {
             Event& launch = launches_[repeats[i].slot];
             if (launch.kind != Kind::launch)

@@ -18,6 +18,7 @@
 namespace polder::memory {
 
 class Allocator;
+class HostPins;
 class RegionSource;
 
 struct AllocationPolicy {
@@ -43,6 +44,8 @@ struct AllocationPolicy {
     std::optional<ByteCount> max_bytes;
     // bucket: free blocks are kept, also when memory is trimmed, as long as no request needs their memory.
     bool persistent = false;
+    // Host memory, any backend: regions are registered with the devices that copy faster from pinned memory (host_pins.h).
+    bool pinned = false;
 
     // `size` rounded up to a step of its power of two, or as it is when there are no steps.
     [[nodiscard]] uint64_t round_to_division(uint64_t size) const;
@@ -77,9 +80,10 @@ struct AllocatorOptions {
 };
 [[nodiscard]] std::unique_ptr<Allocator>
 make_allocator(const AllocationPolicy& policy, std::unique_ptr<RegionSource> source, const AllocatorOptions& options);
-// Host memory, limited by POCL_MEMORY_LIMIT, else by what the machine has.
+// Host memory, limited by POCL_MEMORY_LIMIT, else by what the machine has. Its regions are registered in `pins`, if there are any.
 [[nodiscard]] std::unique_ptr<Allocator> make_host_allocator(const AllocationPolicy& policy,
-                                                             const driver::Device* host_device = nullptr);
+                                                             const driver::Device* host_device = nullptr,
+                                                             HostPins* pins = nullptr);
 [[nodiscard]] std::unique_ptr<Allocator> make_device_allocator(const AllocationPolicy& policy, driver::Device& device);
 
 }  // namespace polder::memory

@@ -1,0 +1,58 @@
+// HostPins: regions of host memory that devices read and write directly (driver::HostRegions), so that their copies need no staging.
+//
+// Owned by the space of host memory, where `pinned:True` is set. Each region is registered once with each device: when the region
+// is reserved, or when the device is first used. A device that refuses a region copies through its staging memory as before; this is
+// reported once for each device. Devices outlive this object's regions. Any thread may call any function; the driver is called
+// under the lock, so that a region is not removed while it is being added.
+#pragma once
+
+#include <base/mutex.h>
+#include <memory/region_source.h>
+
+#include <vector>
+
+namespace polder::memory {
+
+class HostPins {
+public:
+    // Registers all regions with `device`, now and later. Once for each device; later calls do nothing.
+    void add_device(driver::HostRegions& device);
+    void add_region(driver::Memory region);
+    // Before its addresses are unmapped. No operation uses it.
+    void remove_region(driver::Memory region) noexcept;
+
+private:
+    struct Device {
+        driver::HostRegions* regions;
+        bool has_refused = false;
+    };
+    struct Region {
+        driver::Memory memory;
+        std::vector<driver::HostRegions*> devices;  // that have it
+    };
+    void pin(Region& region, Device& device) POLDER_REQUIRES(mutex_);
+
+    Mutex mutex_;
+    std::vector<Device> devices_ POLDER_GUARDED_BY(mutex_);
+    std::vector<Region> regions_ POLDER_GUARDED_BY(mutex_);
+};
+
+// Host memory whose regions are pinned. A region is in memory as a whole from the beginning, so it is as large as needed, and is
+// given back as a whole only: the system must not replace a page that a device knows.
+class PinnedRegionSource final : public RegionSource {
+public:
+    // `pins` outlives the source.
+    explicit PinnedRegionSource(HostPins& pins) : pins_(pins) {}
+
+    [[nodiscard]] Result<driver::Memory> reserve(ByteCount size) override;
+    void release(driver::Memory memory) override;
+    [[nodiscard]] ByteCount preferred_size(ByteCount needed, ByteCount reserved) const override;
+    [[nodiscard]] ByteCount available() const override { return host_.available(); }
+    [[nodiscard]] ByteCount resident(driver::Memory range) const override { return host_.resident(range); }
+
+private:
+    HostPins& pins_;
+    HostRegionSource host_;
+};
+
+}  // namespace polder::memory
