@@ -240,14 +240,14 @@ TEST(FrontCache, GivesTheNewestFittingBlock_AndMakesRoomForNewerOnes) {
     for (int i = 0; i < 100; ++i)
         cache.note_contention();
     ASSERT_TRUE(cache.is_on());
-    FrontCache::Surplus surplus;
     std::set<uint64_t> given_back;
-    for (uint64_t i = 0; i < 20; ++i) {
-        surplus.count = 0;
-        cache.put({DeviceAddress{i}, ByteCount{i}, 0, {i, ByteCount{KiB}, 0}}, surplus);
-        for (const Block& block : surplus.view())
+    const auto give_back = [&](std::span<const Block> spare) {
+        for (const Block& block : spare)
             given_back.insert(block.address.value);
-    }
+    };
+    for (uint64_t i = 0; i < 20; ++i)
+        EXPECT_TRUE(cache.put({DeviceAddress{i}, ByteCount{i}, 0, {i, ByteCount{KiB}, 0}}, give_back));
+    EXPECT_FALSE(cache.put({DeviceAddress{99}, ByteCount{1}, 0, {99, ByteCount{MiB}, 0}}, give_back)) << "too large";
     EXPECT_EQ(given_back, (std::set<uint64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
     EXPECT_EQ(cache.held().blocks, 12u);
     EXPECT_EQ(cache.held().bytes, 12 * KiB);

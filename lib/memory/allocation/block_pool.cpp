@@ -310,7 +310,8 @@ void BlockPool::free_after(const Block& block, Timepoints&& after) noexcept {
     drop_complete(after);
     POLDER_LOG(memory, "space %u: free %" PRIu64 " bytes at 0x%" PRIx64 "%s", options_.space.value, block.size.value,
                block.address.value, after.empty() ? "" : " when its uses are complete");
-    if (after.empty() && front_.is_on() && free_to_front(block))
+    if (after.empty() && front_.is_on() && !poisons_ && !turns_.requested() &&
+        front_.put(block, [this](std::span<const Block> spare) { give_up(spare); }))
         return;
     bool purges = false;
     {
@@ -322,26 +323,15 @@ void BlockPool::free_after(const Block& block, Timepoints&& after) noexcept {
         purge(&block);
 }
 
-bool BlockPool::free_to_front(const Block& block) noexcept {
-    if (poisons_ || turns_.requested() || block.place.size.value > FrontCache::block_bytes_max)
-        return false;
-    FrontCache::Surplus surplus;
-    front_.put(block, surplus);
-    if (surplus.count == 0) [[likely]]
-        return true;
+void BlockPool::give_up(std::span<const Block> blocks) noexcept {
     Lock lock(mutex_);
-    for (const Block& spare : surplus.view())
-        give_up(spare, {});
-    return true;
+    for (const Block& block : blocks)
+        give_up(block, {});
 }
 
-// Blocks that are free but in no thread's list go back to their regions.
+// Blocks that are free but in a thread's list go back to their regions.
 void BlockPool::flush_front() noexcept {
-    front_.flush([this](std::span<const Block> blocks) {
-        Lock lock(mutex_);
-        for (const Block& block : blocks)
-            give_up(block, {});
-    });
+    front_.flush([this](std::span<const Block> blocks) { give_up(blocks); });
 }
 
 void BlockPool::give_up(const Block& block, Timepoints&& after) noexcept {

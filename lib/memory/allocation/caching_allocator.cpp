@@ -331,7 +331,8 @@ void CachingAllocator::free_after(const Block& block, Timepoints&& after) noexce
     drop_complete(after);
     POLDER_LOG(memory, "space %u: free %" PRIu64 " bytes at 0x%" PRIx64 "%s", options_.space.value, block.size.value,
                block.address.value, after.empty() ? "" : " when its uses are complete");
-    if (after.empty() && front_.is_on() && free_to_front(block))
+    if (after.empty() && front_.is_on() && is_quiet() &&
+        front_.put(block, [this](std::span<const Block> spare) { take_back(spare); }))
         return;
     NotingLock lock(mutex_, front_);
     const Chunk& chunk = chunks_[block.place.node];
@@ -379,25 +380,14 @@ bool CachingAllocator::lease_from_front(const Request& request, Lease& leased) {
     return true;
 }
 
-bool CachingAllocator::free_to_front(const Block& block) noexcept {
-    if (!is_quiet() || block.place.size.value > FrontCache::block_bytes_max)
-        return false;
-    FrontCache::Surplus surplus;
-    front_.put(block, surplus);
-    if (surplus.count == 0) [[likely]]
-        return true;
+void CachingAllocator::take_back(std::span<const Block> blocks) noexcept {
     Lock lock(mutex_);
-    for (const Block& spare : surplus.view())
-        take_back(spare, {});
-    return true;
+    for (const Block& block : blocks)
+        take_back(block, {});
 }
 
 void CachingAllocator::flush_front() noexcept {
-    front_.flush([this](std::span<const Block> blocks) {
-        Lock lock(mutex_);
-        for (const Block& block : blocks)
-            take_back(block, {});
-    });
+    front_.flush([this](std::span<const Block> blocks) { take_back(blocks); });
 }
 
 void CachingAllocator::drain_at_most(uint32_t count) {

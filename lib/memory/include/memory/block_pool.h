@@ -142,8 +142,8 @@ private:
                                                 std::span<const Part> parts) const POLDER_REQUIRES(mutex_);
 
     // --- freeing ---
-    [[nodiscard]] bool free_to_front(const Block& block) noexcept POLDER_EXCLUDES(mutex_);
     void flush_front() noexcept POLDER_EXCLUDES(mutex_);
+    void give_up(std::span<const Block> blocks) noexcept POLDER_EXCLUDES(mutex_);
     void give_up(const Block& block, Timepoints&& after) noexcept POLDER_REQUIRES(mutex_);
     void drain_at_most(uint32_t count) POLDER_REQUIRES(mutex_);
     void drain_all() POLDER_EXCLUDES(mutex_);

@@ -115,7 +115,7 @@ private:
     [[nodiscard]] Result<void> climb(const Request& request, Lease& leased) override;
     void flush_front() noexcept override;
     [[nodiscard]] bool lease_from_front(const Request& request, Lease& leased);
-    [[nodiscard]] bool free_to_front(const Block& block) noexcept POLDER_EXCLUDES(mutex_);
+    void take_back(std::span<const Block> blocks) noexcept POLDER_EXCLUDES(mutex_);
     // Block::region: the blocks of a queue have the same.
     [[nodiscard]] static uint32_t tag_of(const driver::Queue* queue);
 

@@ -11,6 +11,7 @@
 #include <base/thread_number.h>
 #include <memory/lease.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
@@ -50,23 +51,29 @@ public:
         return std::nullopt;
     }
 
-    // Blocks that had to make room for a newer one, to be given back to the pool.
-    struct Surplus {
-        std::array<Block, 8> blocks;
-        uint32_t count = 0;
-        [[nodiscard]] std::span<const Block> view() const { return std::span{blocks}.first(count); }
-    };
-    void put(const Block& block, Surplus& surplus) noexcept {
-        Shard& shard = mine();
-        Lock lock(shard.mutex);
-        if (shard.count == shard.blocks.size()) {
-            surplus.count = static_cast<uint32_t>(surplus.blocks.size());
-            for (uint32_t index = 0; index < shard.count; ++index)
-                (index < surplus.count ? surplus.blocks[index] : shard.blocks[index - surplus.count]) =
-                    shard.blocks[index];
-            shard.count -= surplus.count;
+    // Keeps a free block for this thread; false: it is too large. Calls give_back(std::span<const Block>) with older blocks that had to
+    // make room, without the shard's lock.
+    template <class GiveBack>
+    [[nodiscard]] bool put(const Block& block, GiveBack&& give_back) noexcept {
+        if (block.place.size.value > block_bytes_max)
+            return false;
+        std::array<Block, 8> surplus;
+        uint32_t surplus_count = 0;
+        {
+            Shard& shard = mine();
+            Lock lock(shard.mutex);
+            if (shard.count == shard.blocks.size()) {
+                surplus_count = static_cast<uint32_t>(surplus.size());
+                const auto kept = shard.blocks.begin() + surplus_count;
+                std::copy(shard.blocks.begin(), kept, surplus.begin());
+                std::copy(kept, shard.blocks.end(), shard.blocks.begin());
+                shard.count -= surplus_count;
+            }
+            shard.blocks[shard.count++] = block;
         }
-        shard.blocks[shard.count++] = block;
+        if (surplus_count != 0) [[unlikely]]
+            give_back(std::span<const Block>{surplus.data(), surplus_count});
+        return true;
     }
 
     // Calls f(std::span<const Block>) with the blocks of every shard, which then has none.
