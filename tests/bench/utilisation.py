@@ -21,6 +21,8 @@ PROGRAMS = {
     "CLBlast: matrix products": (["clblast_test_xgemm", *PLACE], 60),
     "CLBlast: triangular solver": (["clblast_test_xtrsm", *PLACE], 60),
     "CLBlast: vectors": (["clblast_test_xaxpy", *PLACE], 30),
+    "CLBlast: tuner of transposes": (["clblast_tuner_transpose_fast", *PLACE], 25),
+    "CLBlast: tuner of vectors": (["clblast_tuner_xaxpy", *PLACE], 25),
     "hashcat: cracking": ([str(APPS / "hashcat_crack.sh")], 120),
     "clpeak": (["clpeak", "--global-bandwidth", "--compute-sp"], 60),
     "PyOpenCL: scans": ([PYTHON, str(APPS / "pyopencl_test.py"), "scans"], 120),
