@@ -101,6 +101,22 @@ void infer_attributes(llvm::Module& module) {
     passes.run(module, analyses.modules);
 }
 
+// The name without its parameters, which all overloads share; a name that is not mangled stays as it is.
+std::string base_name(const llvm::Function& function) {
+    const std::string name = function.getName().str();
+    llvm::ItaniumPartialDemangler demangler;
+    if (demangler.partialDemangle(name.c_str()))
+        return name;
+    // The linker keeps two internal functions of one name apart by a suffix. `_Z3addf.7` is the name of no function.
+    if (!demangler.isFunction())
+        stop("two input files define an internal function " + name.substr(0, name.find('.')) +
+             ": every input's internal functions need names of their own");
+    char* const text = demangler.getFunctionBaseName(nullptr, nullptr);
+    std::string base = text;
+    std::free(text);
+    return base;
+}
+
 // The symbols that `module` defines, in groups that belong together. Tables that libclc keeps internal
 // become symbols of their own, shared by the groups.
 std::map<std::string, std::vector<llvm::GlobalValue*>> groups_of(llvm::Module& module) {
@@ -108,15 +124,7 @@ std::map<std::string, std::vector<llvm::GlobalValue*>> groups_of(llvm::Module& m
     for (llvm::Function& function : module) {
         if (function.isDeclaration())
             continue;
-        llvm::ItaniumPartialDemangler demangler;
-        const std::string name = function.getName().str();
-        std::string base = name;
-        if (!demangler.partialDemangle(name.c_str())) {
-            char* text = demangler.getFunctionBaseName(nullptr, nullptr);
-            base = text;
-            std::free(text);
-        }
-        groups[base].push_back(&function);
+        groups[base_name(function)].push_back(&function);
     }
     for (llvm::GlobalVariable& variable : module.globals()) {
         if (variable.isDeclaration() || variable.getName().starts_with("llvm."))
