@@ -1,7 +1,7 @@
 // Buffers and sub-buffers: creation, queries, callbacks.
 #include "entry.h"
-#include "external_memory.h"
 #include "mem_flags.h"
+#include "mem_properties.h"
 
 #include <runtime/mem_object.h>
 #include <runtime/svm.h>
@@ -13,34 +13,6 @@ using namespace polder::runtime;
 
 namespace polder::api {
 namespace {
-
-struct BufferProperties {
-    std::optional<bool> wants_addresses;
-    ExternalProperties external;
-    std::vector<cl_mem_properties> list;  // with its terminating zero, as CL_MEM_PROPERTIES returns it, or empty
-};
-
-Result<BufferProperties> check_properties(const Context& context, const cl_mem_properties* list) {
-    BufferProperties properties;
-    if (!list)
-        return properties;
-    const cl_mem_properties* at = list;
-    while (*at != 0) {
-        POLDER_ASSIGN(taken, properties.external.take(context, at));
-        if (taken == 0) {
-            const bool is_bool = at[1] == CL_TRUE || at[1] == CL_FALSE;
-            // CL_INVALID_PROPERTY: an unknown property, one twice, or a value that it cannot have.
-            if (*at != CL_MEM_DEVICE_PRIVATE_ADDRESS_EXT || properties.wants_addresses || !is_bool)
-                return fail(Status::invalid_property);
-            properties.wants_addresses = at[1] == CL_TRUE;
-            taken = 2;
-        }
-        at += taken;
-    }
-    POLDER_TRY(properties.external.check_complete());
-    properties.list.assign(list, at + 1);
-    return properties;
-}
 
 // host_ptr lies within an allocation.
 Result<Ref<MemObject>> create_buffer_in(Context& context, const Allocation& allocation, cl_mem_flags flags, size_t size,
@@ -79,7 +51,7 @@ Result<void> check_size(const Context& context, size_t size) {
     return {};
 }
 
-Result<Ref<MemObject>> create_external_buffer(Context& context, BufferProperties properties, cl_mem_flags flags,
+Result<Ref<MemObject>> create_external_buffer(Context& context, MemProperties properties, cl_mem_flags flags,
                                               size_t size, const void* host_ptr) {
     POLDER_TRY(ExternalProperties::check_arguments(flags, host_ptr));
     POLDER_TRY(check_size(context, size));
@@ -108,7 +80,7 @@ Result<Ref<MemObject>> create_plain_buffer(Context* context, std::vector<cl_mem_
 Result<Ref<MemObject>> create_buffer(cl_context handle, const cl_mem_properties* list, cl_mem_flags flags, size_t size,
                                      void* host_ptr) {
     POLDER_ASSIGN(context, from_handle<Context>(handle));
-    POLDER_ASSIGN(properties, check_properties(*context, list));
+    POLDER_ASSIGN(properties, check_mem_properties(*context, PropertiesOf::buffer, list));
     const bool wants_addresses = properties.wants_addresses.value_or(false);
     // CL_INVALID_DEVICE: a device of the context has no device addresses, and properties ask for them.
     if (wants_addresses && !has_addresses(*context))
@@ -128,17 +100,8 @@ Result<cl_mem_flags> sub_buffer_flags(cl_mem_flags parent, cl_mem_flags flags) {
     // CL_INVALID_VALUE: flags name a use of host_ptr.
     if (flags & host_pointer_use)
         return fail(Status::invalid_value);
-    // CL_INVALID_VALUE (this and the next four): flags allow an access that the parent forbids.
-    if ((parent & CL_MEM_WRITE_ONLY) && (flags & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY)))
-        return fail(Status::invalid_value);
-    if ((parent & CL_MEM_READ_ONLY) && (flags & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY)))
-        return fail(Status::invalid_value);
-    if ((parent & CL_MEM_HOST_WRITE_ONLY) && (flags & CL_MEM_HOST_READ_ONLY))
-        return fail(Status::invalid_value);
-    if ((parent & CL_MEM_HOST_READ_ONLY) && (flags & CL_MEM_HOST_WRITE_ONLY))
-        return fail(Status::invalid_value);
-    if ((parent & CL_MEM_HOST_NO_ACCESS) && (flags & (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY)))
-        return fail(Status::invalid_value);
+    POLDER_TRY(check_access_within(parent, flags));
+    // CL_INVALID_VALUE: the parent is immutable, and flags allow to write.
     if ((parent & immutable) && (flags & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_HOST_WRITE_ONLY)))
         return fail(Status::invalid_value);
     if (!(flags & device_access))

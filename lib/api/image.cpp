@@ -1,8 +1,8 @@
 // Images: creation and queries. OpenCL 3.0, sections 5.3.1 to 5.3.3 and 5.3.8.
-#include "external_memory.h"
 #include "image_checks.h"
 #include "mem_checks.h"
 #include "mem_flags.h"
+#include "mem_properties.h"
 
 #include <runtime/mem_object.h>
 
@@ -27,17 +27,7 @@ Result<cl_mem_flags> inherited_flags(cl_mem_flags source, cl_mem_flags flags) {
     // CL_INVALID_VALUE: flags name a use of host_ptr.
     if (flags & host_pointer_use)
         return fail(Status::invalid_value);
-    // CL_INVALID_VALUE (this and the next four): flags allow an access that mem_object forbids.
-    if ((source & CL_MEM_WRITE_ONLY) && (flags & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY)))
-        return fail(Status::invalid_value);
-    if ((source & CL_MEM_READ_ONLY) && (flags & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY)))
-        return fail(Status::invalid_value);
-    if ((source & CL_MEM_HOST_WRITE_ONLY) && (flags & CL_MEM_HOST_READ_ONLY))
-        return fail(Status::invalid_value);
-    if ((source & CL_MEM_HOST_READ_ONLY) && (flags & CL_MEM_HOST_WRITE_ONLY))
-        return fail(Status::invalid_value);
-    if ((source & CL_MEM_HOST_NO_ACCESS) && (flags & (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY)))
-        return fail(Status::invalid_value);
+    POLDER_TRY(check_access_within(source, flags));
     // CL_INVALID_VALUE: mem_object is immutable, and the image would not be.
     if ((source & immutable) && !(flags & immutable))
         return fail(Status::invalid_value);
@@ -65,28 +55,6 @@ Result<Ref<MemObject>> create_from(MemObject& source, const Context& context, co
         arguments.properties ? std::vector<cl_mem_properties>{0} : std::vector<cl_mem_properties>{});
 }
 
-struct ImageProperties {
-    ExternalProperties external;
-    std::vector<cl_mem_properties> list;  // with its terminating zero, as CL_MEM_PROPERTIES returns it, or empty
-};
-
-Result<ImageProperties> check_properties(const Context& context, const cl_mem_properties* list) {
-    ImageProperties properties;
-    if (!list)
-        return properties;
-    const cl_mem_properties* at = list;
-    while (*at != 0) {
-        POLDER_ASSIGN(taken, properties.external.take(context, at));
-        // CL_INVALID_PROPERTY: an unknown property.
-        if (taken == 0)
-            return fail(Status::invalid_property);
-        at += taken;
-    }
-    POLDER_TRY(properties.external.check_complete());
-    properties.list.assign(list, at + 1);
-    return properties;
-}
-
 Result<void> check_size(const Context& context, const ImageShape& shape) {
     // CL_MEM_OBJECT_ALLOCATION_FAILURE: the image is larger than CL_DEVICE_MAX_MEM_ALLOC_SIZE of all devices.
     if (shape.size() > context.max_allocation_bytes())
@@ -94,7 +62,7 @@ Result<void> check_size(const Context& context, const ImageShape& shape) {
     return {};
 }
 
-Result<Ref<MemObject>> create_external(Context& context, ImageProperties properties, const ImageArguments& arguments) {
+Result<Ref<MemObject>> create_external(Context& context, MemProperties properties, const ImageArguments& arguments) {
     POLDER_TRY(ExternalProperties::check_arguments(arguments.flags, arguments.host_pointer));
     // CL_INVALID_IMAGE_DESCRIPTOR: mem_object is another memory.
     if (arguments.description->mem_object)
@@ -132,7 +100,7 @@ Result<cl_mem> create_image(cl_context handle, const ImageArguments& arguments) 
     // CL_INVALID_OPERATION: no device of the context supports images.
     if (!has_images(*context))
         return fail(Status::invalid_operation);
-    POLDER_ASSIGN(properties, check_properties(*context, arguments.properties));
+    POLDER_ASSIGN(properties, check_mem_properties(*context, PropertiesOf::image, arguments.properties));
     POLDER_TRY(check_flags(arguments.flags));
     POLDER_TRY(check_format(arguments.format));
     // CL_INVALID_IMAGE_DESCRIPTOR: image_desc is null.

@@ -40,6 +40,24 @@ inline constexpr cl_mem_flags host_access = CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST
     return {};
 }
 
+// `flags` of an object that shows the bytes of another one, whose flags are `source`. CL_INVALID_VALUE: they allow an access by
+// kernels or by the host that `source` forbids.
+[[nodiscard]] inline Result<void> check_access_within(cl_mem_flags source, cl_mem_flags flags) {
+    struct {
+        cl_mem_flags source, excludes;
+    } const rules[] = {
+        {CL_MEM_WRITE_ONLY, CL_MEM_READ_WRITE | CL_MEM_READ_ONLY},
+        {CL_MEM_READ_ONLY, CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY},
+        {CL_MEM_HOST_WRITE_ONLY, CL_MEM_HOST_READ_ONLY},
+        {CL_MEM_HOST_READ_ONLY, CL_MEM_HOST_WRITE_ONLY},
+        {CL_MEM_HOST_NO_ACCESS, CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY},
+    };
+    for (const auto& rule : rules)
+        if ((source & rule.source) && (flags & rule.excludes))
+            return fail(Status::invalid_value);
+    return {};
+}
+
 // Kernels read an immutable object and never write it.
 [[nodiscard]] inline cl_mem_flags default_access(cl_mem_flags flags) {
     if (flags & device_access)
@@ -47,4 +65,4 @@ inline constexpr cl_mem_flags host_access = CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST
     return flags | (flags & immutable ? CL_MEM_READ_ONLY : CL_MEM_READ_WRITE);
 }
 
-} // namespace polder::api
+}  // namespace polder::api

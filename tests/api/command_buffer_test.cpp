@@ -12,17 +12,12 @@ TEST_F(CommandBuffers, Enqueued_ExecuteEveryCommandInTheOrderOfRecording) {
         OwnedQueue on = make_queue(device);
         OwnedMem c = make_buffer(bytes), d = make_buffer(bytes);
         OwnedCommandBuffer buffer = make(on);
-        const cl_uint seven = 7;
         OwnedKernel add = with("add", c, 5), twice = with("twice", c, d);
-        EXPECT_EQ(
-            functions().Fill(buffer, nullptr, nullptr, c, &seven, sizeof seven, 0, bytes, 0, nullptr, nullptr, nullptr),
-            CL_SUCCESS);
+        EXPECT_EQ(record_fill(buffer, c, 7, bytes), CL_SUCCESS);
         EXPECT_EQ(record(buffer, add), CL_SUCCESS);
-        EXPECT_EQ(functions().Barrier(buffer, nullptr, nullptr, 0, nullptr, nullptr, nullptr), CL_SUCCESS);
+        EXPECT_EQ(record_barrier(buffer), CL_SUCCESS);
         EXPECT_EQ(record(buffer, twice), CL_SUCCESS);
-        EXPECT_EQ(
-            functions().Copy(buffer, nullptr, nullptr, d, c, 0, bytes / 2, bytes / 2, 0, nullptr, nullptr, nullptr),
-            CL_SUCCESS);
+        EXPECT_EQ(record_copy(buffer, d, c, {0, bytes / 2, bytes / 2}), CL_SUCCESS);
         ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
         for (int round = 0; round < 3; ++round) {
             ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
@@ -68,9 +63,7 @@ TEST_F(CommandBuffers, BytesThatAreReadAndThenOverwritten_AreReadFirst) {
             OwnedKernel twice = with("twice", a, b);
             OwnedCommandBuffer buffer = make(on);
             EXPECT_EQ(record(buffer, twice), CL_SUCCESS);
-            EXPECT_EQ(functions().Fill(buffer, nullptr, nullptr, a, &nine, sizeof nine, 0, filled, 0, nullptr, nullptr,
-                                       nullptr),
-                      CL_SUCCESS);
+            EXPECT_EQ(record_fill(buffer, a, nine, filled), CL_SUCCESS);
             ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
             ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
             EXPECT_EQ(read<cl_uint>(b, count, on), std::vector<cl_uint>(count, 6));
@@ -87,11 +80,8 @@ TEST_F(CommandBuffers, OnPartsOfABuffer_KeepTheOtherBytes) {
         OwnedQueue on = make_queue(device);
         write(a, std::vector<cl_uint>(count, 1));
         OwnedCommandBuffer buffer = make(on);
-        const cl_uint nine = 9;
         OwnedKernel whole = with("add", a, 1), part = with("add", half, 100);
-        EXPECT_EQ(
-            functions().Fill(buffer, nullptr, nullptr, half, &nine, sizeof nine, 0, 64, 0, nullptr, nullptr, nullptr),
-            CL_SUCCESS);
+        EXPECT_EQ(record_fill(buffer, half, 9, 64), CL_SUCCESS);
         EXPECT_EQ(record(buffer, part, count / 2), CL_SUCCESS);
         EXPECT_EQ(record(buffer, whole), CL_SUCCESS);
         ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
@@ -140,19 +130,12 @@ TEST_F(CommandBuffers, RecordedArguments_StayWhenTheKernelChanges) {
 
 TEST_F(CommandBuffers, BehindAUserEvent_ExecuteWhatWasRecordedWhenTheyWereEnqueued) {
     OwnedKernel add = with("add", a, 10);
-    OwnedCommandBuffer buffer = make(queue, CL_COMMAND_BUFFER_MUTABLE_KHR);
     cl_mutable_command_khr command = nullptr;
-    ASSERT_EQ(record(buffer, add, count, &command), CL_SUCCESS);
-    ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
+    OwnedCommandBuffer buffer = make_mutable(queue, add, command);
     OwnedEvent gate = make_user_event(), done;
     ASSERT_EQ(functions().Enqueue(0, nullptr, buffer, 1, gate.in(), done.out()), CL_SUCCESS);
     const cl_uint hundred = 100;
-    const cl_mutable_dispatch_arg_khr argument{1, sizeof hundred, &hundred};
-    DispatchConfig config;
-    config.command = command;
-    config.num_args = 1;
-    config.arg_list = &argument;
-    ASSERT_EQ(update(buffer, config), CL_SUCCESS);
+    ASSERT_EQ(update_argument(buffer, command, {1, sizeof hundred, &hundred}), CL_SUCCESS);
     ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
     buffer.reset();
     ASSERT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
@@ -181,7 +164,7 @@ TEST_F(CommandBuffers, OnAnotherQueueOfTheDevice_ExecuteThere) {
 
 TEST_F(CommandBuffers, WithoutCommands_CompleteInOrder) {
     OwnedCommandBuffer buffer = make(queue);
-    EXPECT_EQ(functions().Barrier(buffer, nullptr, nullptr, 0, nullptr, nullptr, nullptr), CL_SUCCESS);
+    EXPECT_EQ(record_barrier(buffer), CL_SUCCESS);
     ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
     OwnedEvent event;
     ASSERT_EQ(enqueue(buffer, event.out()), CL_SUCCESS);
@@ -281,12 +264,7 @@ TEST_F(CommandBuffers, WithLocalMemory_GetTheSizeOfTheLastUpdate) {
     ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
     EXPECT_EQ(state(buffer), 2u);  // finalized
     EXPECT_EQ(enqueue(buffer), CL_INVALID_OPERATION);
-    const cl_mutable_dispatch_arg_khr argument{1, local * sizeof(cl_uint), nullptr};
-    DispatchConfig config;
-    config.command = command;
-    config.num_args = 1;
-    config.arg_list = &argument;
-    ASSERT_EQ(update(buffer, config), CL_SUCCESS);
+    ASSERT_EQ(update_argument(buffer, command, {1, local * sizeof(cl_uint), nullptr}), CL_SUCCESS);
     EXPECT_EQ(state(buffer), static_cast<cl_uint>(CL_COMMAND_BUFFER_STATE_EXECUTABLE_KHR));
     ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
     std::vector<cl_uint> expected(global);

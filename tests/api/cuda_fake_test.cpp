@@ -126,14 +126,10 @@ TEST_F(FakeCuda, CommandBuffers_AreRecordedAndReplayedBesideTheProcessorsOwn) {
         buffers.push_back(make(queues.back(), CL_COMMAND_BUFFER_SIMULTANEOUS_USE_KHR));
         cl_command_buffer_khr buffer = buffers.back();
         ASSERT_EQ(record(buffer, add), CL_SUCCESS);
-        ASSERT_EQ(functions().Barrier(buffer, nullptr, nullptr, 0, nullptr, nullptr, nullptr), CL_SUCCESS);
+        ASSERT_EQ(record_barrier(buffer), CL_SUCCESS);
         ASSERT_EQ(record(buffer, twice), CL_SUCCESS);
-        ASSERT_EQ(
-            functions().Copy(buffer, nullptr, nullptr, b, a, 0, bytes / 2, bytes / 2, 0, nullptr, nullptr, nullptr),
-            CL_SUCCESS);
-        ASSERT_EQ(functions().Fill(buffer, nullptr, nullptr, b, &seven, sizeof seven, 0, sizeof seven, 0, nullptr,
-                                   nullptr, nullptr),
-                  CL_SUCCESS);
+        ASSERT_EQ(record_copy(buffer, b, a, {0, bytes / 2, bytes / 2}), CL_SUCCESS);
+        ASSERT_EQ(record_fill(buffer, b, seven, sizeof seven), CL_SUCCESS);
         ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
     }
     cl_uint low = 1, high = 1;
@@ -153,18 +149,11 @@ TEST_F(FakeCuda, CommandBuffers_AreRecordedAndReplayedBesideTheProcessorsOwn) {
 
 TEST_F(FakeCuda, ACommandBuffer_ThatIsUpdated_ExecutesTheNewArguments) {
     OwnedKernel add = with("add", a, 5);
-    OwnedCommandBuffer buffer = make(on_gpu, CL_COMMAND_BUFFER_MUTABLE_KHR);
     cl_mutable_command_khr command = nullptr;
-    ASSERT_EQ(record(buffer, add, count, &command), CL_SUCCESS);
-    ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
+    OwnedCommandBuffer buffer = make_mutable(on_gpu, add, command);
     ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
     const cl_uint hundred = 100;
-    const cl_mutable_dispatch_arg_khr argument{1, sizeof hundred, &hundred};
-    DispatchConfig config;
-    config.command = command;
-    config.num_args = 1;
-    config.arg_list = &argument;
-    ASSERT_EQ(update(buffer, config), CL_SUCCESS);
+    ASSERT_EQ(update_argument(buffer, command, {1, sizeof hundred, &hundred}), CL_SUCCESS);
     ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
     EXPECT_EQ(read<cl_uint>(a, count, on_gpu), std::vector<cl_uint>(count, 106));
 }

@@ -4,26 +4,18 @@
 // Run with POCL_DEVICES="cpu discrete discrete" and POCL_DISCRETE0_PARAMETERS / POCL_DISCRETE1_PARAMETERS such as
 // "bandwidth=4G,latency=5us" (add ",peer=0" for staging through host memory); tools/run sets up the rest.
 // Argument: the link's bandwidth in GB/s, to print the share of it that is reached.
-#include <CL/cl.h>
+#include "opencl.h"
+
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <vector>
 
 namespace {
+
+using polder::bench::check;
 
 constexpr size_t bytes = size_t{64} << 20;
 constexpr int turns = 8;
 
-void check(cl_int error, const char* what) {
-    if (error != CL_SUCCESS) {
-        std::fprintf(stderr, "%s: error %d\n", what, error);
-        std::exit(1);
-    }
-}
-
-double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double seconds() { return std::chrono::duration<double>(polder::bench::Clock::now().time_since_epoch()).count(); }
 
 struct Devices {
     cl_context context = nullptr;

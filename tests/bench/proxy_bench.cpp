@@ -2,16 +2,17 @@
 // through Polder, in turns; and a buffer that the processor and that device change in turns, beside one memcpy.
 //
 //   OCL_ICD_VENDORS=FOLDER-OF-polder.icd POCL_DEVICES="cpu proxy" POCL_PROXY0_PARAMETERS="icd=LIBRARY" proxy_bench LIBRARY
+#include "opencl.h"
+
 #include <CL/cl_icd.h>
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <vector>
 
 namespace {
+
+using polder::bench::check;
 
 constexpr const char* text = "kernel void nothing(global int* data, int value) { if (value) data[0] = value; }\n"
                              "kernel void touch(global int* data) { data[get_global_id(0)] += 1; }\n";
@@ -19,16 +20,7 @@ constexpr int rounds = 21;
 constexpr int launches = 2000;
 constexpr size_t ping_pong_bytes = size_t{64} << 20;
 
-double now_us() {
-    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-void check(cl_int code, const char* what) {
-    if (code == CL_SUCCESS)
-        return;
-    std::fprintf(stderr, "%s: error %d\n", what, code);
-    std::exit(1);
-}
+double now_us() { return polder::bench::microseconds_since({}); }
 
 // The functions of a handle's implementation.
 template <class Handle>

@@ -6,11 +6,9 @@
 // of its own with POCL_CPU_MAX_CU_COUNT. Prints the median of launch + clFinish in microseconds, and that figure as a multiple of
 // the lowest one in the rows above.
 #define CL_TARGET_OPENCL_VERSION 300
-#include <CL/cl.h>
+#include "opencl.h"
+
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <sys/wait.h>
 #include <thread>
@@ -19,44 +17,20 @@
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using namespace polder::bench;
 
 constexpr size_t items_of_a_group = 64;
 constexpr size_t group_counts[] = {1, 16, 64, 256, 1024, 4096};
 
-void check(cl_int error, const char* what) {
-    if (error == CL_SUCCESS)
-        return;
-    std::fprintf(stderr, "%s: error %d\n", what, error);
-    std::exit(1);
-}
-
-double microseconds_since(Clock::time_point begin) {
-    return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
-}
-
 // Prints one figure a line. The limit on threads is in the environment.
 void measure(std::chrono::milliseconds duration) {
-    cl_platform_id platform;
-    cl_device_id device;
-    check(clGetPlatformIDs(1, &platform, nullptr), "clGetPlatformIDs");
-    if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_CPU, 1, &device, nullptr) != CL_SUCCESS)
-        check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, nullptr), "clGetDeviceIDs");
-    cl_int error;
-    const cl_context context = clCreateContext(nullptr, 1, &device, nullptr, nullptr, &error);
-    check(error, "clCreateContext");
-    const cl_command_queue queue = clCreateCommandQueueWithProperties(context, device, nullptr, &error);
-    check(error, "clCreateCommandQueueWithProperties");
-    const char* source = "kernel void add(global int* p) { p[get_global_id(0)] += 1; }";
-    const cl_program program = clCreateProgramWithSource(context, 1, &source, nullptr, &error);
-    check(error, "clCreateProgramWithSource");
-    check(clBuildProgram(program, 1, &device, "", nullptr, nullptr), "clBuildProgram");
-    const cl_kernel kernel = clCreateKernel(program, "add", &error);
-    check(error, "clCreateKernel");
+    const OneDevice machine;
+    const cl_command_queue queue = machine.make_queue();
+    const cl_program program = machine.build("kernel void add(global int* p) { p[get_global_id(0)] += 1; }");
+    const cl_kernel kernel = OneDevice::kernel_of(program, "add");
     for (const size_t groups : group_counts) {
         const size_t items = groups * items_of_a_group;
-        const cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, items * sizeof(cl_int), nullptr, &error);
-        check(error, "clCreateBuffer");
+        const cl_mem buffer = machine.buffer(items * sizeof(cl_int));
         check(clSetKernelArg(kernel, 0, sizeof buffer, &buffer), "clSetKernelArg");
         const auto launch = [&] {
             check(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &items, &items_of_a_group, 0, nullptr, nullptr),
@@ -79,7 +53,6 @@ void measure(std::chrono::milliseconds duration) {
     clReleaseKernel(kernel);
     clReleaseProgram(program);
     clReleaseCommandQueue(queue);
-    clReleaseContext(context);
 }
 
 // Runs this program again with a limit on the device's threads.

@@ -4,72 +4,34 @@
 //
 // Every thread has its own queue, kernel and buffer, but in the rows named "shared". Prints nanoseconds per round
 // of each thread, and that figure as a multiple of the one-thread figure. Uses the first CPU device, else the first device.
-// A program of its own that needs only an OpenCL library, so that it can be copied to a machine with more cores.
 #define CL_TARGET_OPENCL_VERSION 300
-#include <CL/cl.h>
+#include "opencl.h"
+
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <thread>
 #include <vector>
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using namespace polder::bench;
 
-void check(cl_int error, const char* what) {
-    if (error == CL_SUCCESS)
-        return;
-    std::fprintf(stderr, "%s: error %d\n", what, error);
-    std::exit(1);
-}
-
-struct Machine {
-    cl_device_id device = nullptr;
-    cl_context context = nullptr;
-    cl_program program = nullptr;
-    cl_command_queue shared_queue = nullptr;
-
-    Machine() {
-        cl_platform_id platform;
-        check(clGetPlatformIDs(1, &platform, nullptr), "clGetPlatformIDs");
-        if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_CPU, 1, &device, nullptr) != CL_SUCCESS)
-            check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, nullptr), "clGetDeviceIDs");
-        cl_int error;
-        context = clCreateContext(nullptr, 1, &device, nullptr, nullptr, &error);
-        check(error, "clCreateContext");
-        const char* source = "kernel void touch(global int* p) { p[get_global_id(0)] += 1; }";
-        program = clCreateProgramWithSource(context, 1, &source, nullptr, &error);
-        check(error, "clCreateProgramWithSource");
-        check(clBuildProgram(program, 1, &device, "", nullptr, nullptr), "clBuildProgram");
-        const cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0};
-        shared_queue = clCreateCommandQueueWithProperties(context, device, properties, &error);
-        check(error, "clCreateCommandQueueWithProperties");
-    }
-    [[nodiscard]] cl_mem buffer() const {
-        cl_int error;
-        const cl_mem result = clCreateBuffer(context, CL_MEM_READ_WRITE, 4096, nullptr, &error);
-        check(error, "clCreateBuffer");
-        return result;
-    }
+struct Machine : OneDevice {
+    cl_program program = build("kernel void touch(global int* p) { p[get_global_id(0)] += 1; }");
+    cl_command_queue shared_queue = make_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+    [[nodiscard]] cl_mem small_buffer() const { return buffer(4096); }
 };
 
 // What one thread has.
 struct Worker {
     const Machine& machine;
-    cl_command_queue queue;
-    cl_kernel kernel;
-    cl_mem buffer;
+    const cl_command_queue queue;
+    const cl_kernel kernel;
+    const cl_mem buffer;
 
-    explicit Worker(const Machine& of) : machine(of) {
-        cl_int error;
-        queue = clCreateCommandQueueWithProperties(machine.context, machine.device, nullptr, &error);
-        check(error, "clCreateCommandQueueWithProperties");
-        kernel = clCreateKernel(machine.program, "touch", &error);
-        check(error, "clCreateKernel");
-        buffer = machine.buffer();
+    explicit Worker(const Machine& of)
+        : machine(of), queue(of.make_queue()), kernel(OneDevice::kernel_of(of.program, "touch")),
+          buffer(of.small_buffer()) {
         use(buffer);
         launch(queue);
         check(clFinish(queue), "clFinish");
@@ -93,7 +55,7 @@ struct Row {
 };
 
 const Row rows[] = {
-    {"create, release", [](Worker& worker) { clReleaseMemObject(worker.machine.buffer()); }},
+    {"create, release", [](Worker& worker) { clReleaseMemObject(worker.machine.small_buffer()); }},
     {"launch, finish",
      [](Worker& worker) {
          worker.launch(worker.queue);
@@ -101,7 +63,7 @@ const Row rows[] = {
      }},
     {"create, first use, finish, release",
      [](Worker& worker) {
-         const cl_mem memory = worker.machine.buffer();
+         const cl_mem memory = worker.machine.small_buffer();
          worker.use(memory);
          worker.launch(worker.queue);
          check(clFinish(worker.queue), "clFinish");

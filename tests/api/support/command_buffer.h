@@ -123,6 +123,10 @@ inline cl_int enqueue_command_buffer(cl_command_buffer_khr buffer, cl_event* eve
     return functions().Enqueue(0, nullptr, buffer, 0, nullptr, event);
 }
 
+struct BufferCopy {
+    size_t from_offset, to_offset, size;
+};
+
 class CommandBuffers : public ContextTest {
 protected:
     void SetUp() override {
@@ -151,6 +155,25 @@ protected:
         return functions().Kernel(buffer, nullptr, properties, kernel, 1, nullptr, &global, nullptr, 0, nullptr,
                                   nullptr, handle);
     }
+    static cl_int record_barrier(cl_command_buffer_khr buffer) {
+        return functions().Barrier(buffer, nullptr, nullptr, 0, nullptr, nullptr, nullptr);
+    }
+    static cl_int record_copy(cl_command_buffer_khr buffer, cl_mem from, cl_mem to, const BufferCopy& copy) {
+        return functions().Copy(buffer, nullptr, nullptr, from, to, copy.from_offset, copy.to_offset, copy.size, 0,
+                                nullptr, nullptr, nullptr);
+    }
+    // Fills the first `size` bytes.
+    static cl_int record_fill(cl_command_buffer_khr buffer, cl_mem to, cl_uint pattern, size_t size) {
+        return functions().Fill(buffer, nullptr, nullptr, to, &pattern, sizeof pattern, 0, size, 0, nullptr, nullptr,
+                                nullptr);
+    }
+    // A finalized command buffer with one launch, which `command` can update.
+    static OwnedCommandBuffer make_mutable(cl_command_queue on, cl_kernel kernel, cl_mutable_command_khr& command) {
+        OwnedCommandBuffer buffer = make_command_buffer(on, CL_COMMAND_BUFFER_MUTABLE_KHR);
+        EXPECT_EQ(record(buffer, kernel, count, &command), CL_SUCCESS);
+        EXPECT_EQ(functions().Finalize(buffer), CL_SUCCESS);
+        return buffer;
+    }
     static cl_int enqueue(cl_command_buffer_khr buffer, cl_event* event = nullptr) {
         return enqueue_command_buffer(buffer, event);
     }
@@ -158,6 +181,14 @@ protected:
         const cl_uint type = 0;
         const void* one = &config;
         return functions().Update(buffer, 1, &type, &one);
+    }
+    static cl_int update_argument(cl_command_buffer_khr buffer, cl_mutable_command_khr command,
+                                  const cl_mutable_dispatch_arg_khr& argument) {
+        DispatchConfig config;
+        config.command = command;
+        config.num_args = 1;
+        config.arg_list = &argument;
+        return update(buffer, config);
     }
     static cl_uint state(cl_command_buffer_khr buffer) {
         cl_uint value = ~0u;

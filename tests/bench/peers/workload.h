@@ -4,38 +4,31 @@
 // Plain C API, one process for each measurement, errors end the process.
 #pragma once
 
-#include <CL/cl.h>
-#include <chrono>
+#include "../opencl.h"
+
 #include <cstddef>
-#include <cstdio>
-#include <cstdlib>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace bench {
 
-inline void check(cl_int status, const char* what) {
-    if (status == CL_SUCCESS)
-        return;
-    std::fprintf(stderr, "%s failed: %d\n", what, status);
-    std::exit(1);
-}
+using polder::bench::check;
+using polder::bench::Clock;
 
-class Session {
+class Session : public polder::bench::OneDevice {
 public:
-    explicit Session(cl_command_queue_properties properties = 0);
+    explicit Session(cl_command_queue_properties properties = 0)
+        : OneDevice(CL_DEVICE_TYPE_ALL), queue(make_queue(properties)) {}
 
-    cl_device_id device = nullptr;
-    cl_context context = nullptr;
-    cl_command_queue queue = nullptr;
+    const cl_command_queue queue;
 
-    [[nodiscard]] cl_mem buffer(size_t bytes) const;
-    [[nodiscard]] cl_program build(const char* source) const;
     [[nodiscard]] cl_kernel kernel(const char* source, const char* name) const {
         return kernel_of(build(source), name);
     }
-    [[nodiscard]] static cl_kernel kernel_of(cl_program program, const char* name);
+    [[nodiscard]] cl_program build(const char* source) const {
+        return OneDevice::build(source, "-cl-fast-relaxed-math");
+    }
     void launch(cl_kernel kernel, size_t items, size_t group) const;
     void launch_2d(cl_kernel kernel, size_t items, size_t group) const;
     void finish() const { check(clFinish(queue), "clFinish"); }
@@ -47,7 +40,6 @@ void set_arguments(cl_kernel kernel, const Arguments&... arguments) {
     (check(clSetKernelArg(kernel, index++, sizeof arguments, &arguments), "clSetKernelArg"), ...);
 }
 
-using Clock = std::chrono::steady_clock;
 inline double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
