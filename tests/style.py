@@ -9,6 +9,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LINES_MAX = 500
+OPENING_FROM = 100  # a longer source says at its beginning what it does
 
 # Lower layers must not include higher ones: api -> runtime -> memory -> driver interface <- devices, base beneath all.
 MAY_NOT_INCLUDE = {
@@ -26,6 +27,8 @@ ONLY_IN = {
     r"(llvm|clang|llvm-c|clang-c)/": ("lib/compiler/", "tests/"),
     r"(cuda|cudaGL|nvrtc)\.h": ("devices/cuda/", "tests/"),
 }
+# The library. Its headers and sources may include each other only in one direction, and never in a circle.
+LAYERED = ("lib/", "devices/", "include/")
 PUBLIC_ONLY = ("apps/", "bindings/", "examples/")  # they include CL/ alone of ours
 OURS = ("base", "bufalloc", "memory", "compiler", "runtime", "api", "devices", "kernel", "polder")
 
@@ -41,6 +44,8 @@ def offences(path, text):
     lines = text.splitlines()
     if len(lines) > LINES_MAX:
         yield f"{path}: {len(lines)} lines, at most {LINES_MAX}: split it by thing"
+    if path.startswith(LAYERED) and not text.startswith(("//", "/*")) and (path.endswith(".h") or len(lines) > OPENING_FROM):
+        yield f"{path}: opens without a comment that says what it is for" + ("" if path.endswith(".h") else " and how it works")
     if path.endswith(".h") and "#pragma once" not in text and "#ifndef" not in text:
         yield f"{path}: a header without #pragma once"
     for folder, layers in MAY_NOT_INCLUDE.items():
@@ -66,8 +71,6 @@ def offences(path, text):
                                     if (comment := re.search(r"//.*", line))])
 
 
-# Folders whose headers and sources may include each other only in one direction, and never in a circle.
-LAYERED = ("lib/", "devices/", "include/")
 
 
 def includes(paths):

@@ -1,6 +1,6 @@
-// Loading: CUDA compiles the PTX of a program once and the machine code is kept on disk; later kernels of the program find the module by its
-// text. Launching: the hidden
-// arguments are appended to the packed ones, and the range is divided into grids within CUDA's limits.
+// Loading: CUDA compiles the PTX of a program once, and the machine code is kept on disk. Later kernels of the program find the module
+// by its text. Launching: the hidden arguments are appended to the packed ones, and the range is divided into grids within
+// CUDA's limits.
 #include <base/code_cache.h>
 
 #include <algorithm>

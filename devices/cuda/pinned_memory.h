@@ -2,8 +2,8 @@
 //
 // StagingPool: pinned chunks through which pageable memory is copied, since the driver's asynchronous copies from pageable
 // memory are neither asynchronous nor fast. Chunks are made when needed, and kept.
-// PinnedRegions: memory of the application or the memory layer that was registered with the driver, once, because
-// registering costs about 0.1 ms for each MiB.
+// PinnedRegions: memory of the application or the memory layer that was registered with the driver. Each region is registered
+// once, because this takes about 0.1 ms for each MiB.
 //
 // Any thread.
 #pragma once

@@ -1,7 +1,7 @@
 // Arena: the memory of a discrete device, and its local memory.
 //
-// The runtime sees the addresses of a *window* that faults when touched; the bytes lie elsewhere, where only the
-// device's own threads look for them. So a host thread that takes a device address for a pointer faults at
+// The runtime uses the addresses of a *window* without access rights. The bytes are in another mapping, which only the
+// device's own threads access. So a host thread that uses a device address as a pointer gets a segmentation fault at
 // once. There are more addresses than memory: pages are committed where regions are reserved or grow, up to the size of the
 // memory. Addresses and local memory are allocated by bufalloc.
 // Any thread may call any function.

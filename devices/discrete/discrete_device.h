@@ -1,6 +1,6 @@
-// A device with a memory of its own: an arena that only its queues' threads touch. Kernels run on the host's
-// processors, on workers of this device; a thread that waits for it sleeps. Copies are real, and take as long
-// as the link's speed and latency say.
+// A device with a memory of its own: an arena that only its queues' threads access. Kernels run on the host's
+// processors, on workers of this device; a thread that waits for the device sleeps. A copy moves the bytes and takes
+// at least as long as on a link with the given bandwidth and latency (host/interconnect.h).
 //
 // Devices of this driver copy directly from each other's memories, unless one of the two has peer=0.
 #pragma once

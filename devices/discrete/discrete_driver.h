@@ -1,5 +1,5 @@
-// A device with a memory of its own on this machine: see discrete_device.h. There is any number of them, as
-// many as POCL_DEVICES names; none is opened unasked.
+// Devices with memories of their own, simulated on this machine: see discrete_device.h. There are as many as POCL_DEVICES
+// names; when the variable is not set, there is none.
 #pragma once
 
 #include <memory>
@@ -9,4 +9,4 @@ namespace polder::discrete {
 
 [[nodiscard]] std::unique_ptr<driver::Driver> make_driver();
 
-} // namespace polder::discrete
+}  // namespace polder::discrete

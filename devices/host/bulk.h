@@ -1,4 +1,4 @@
-// Copies and fills of any size, on as many threads of a pool as it takes to saturate memory.
+// Copies and fills of any size, on as many threads of a pool as the memory's bandwidth needs.
 #pragma once
 
 #include <host/operation.h>

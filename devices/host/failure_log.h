@@ -5,7 +5,7 @@
 // become one, and the operations between them count as failed too. So a failure is never forgotten; only an operation that
 // is older than `runs_max / 2` separate failures may be reported as failed although it succeeded.
 //
-// Lookups take O(log runs), noting O(1) amortized, or O(runs) for a value before the newest one. No lock: the owner's mutex
+// A lookup takes O(log runs); `note` takes O(1) amortized, or O(runs) for a value before the newest one. No lock: the owner's mutex
 // guards it. The queues of all drivers that keep their own statuses use it.
 #pragma once
 

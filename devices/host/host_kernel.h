@@ -1,4 +1,4 @@
-// HostKernel: a loaded work-group function, with what has been learned about its running time.
+// HostKernel: a loaded work-group function, with the time per work-item that earlier launches took.
 //
 // Made by Device::load of host-executed devices. Any thread.
 #pragma once

@@ -6,8 +6,8 @@
 // worker is asked to execute a large one at once.
 //
 // When an operation's waits are not complete, a helping thread drains the queue that it waits for, or sleeps. A worker
-// never sleeps: it parks the queue as a waiter on the other timeline, which resumes it. Waits name earlier submissions
-// only, so both end. Where the system refuses to start any worker, the threads that flush and wait do all of the work.
+// never sleeps: it parks the queue as a waiter on the other timeline, which resumes it. An operation waits only for operations
+// that were submitted before it, so no wait is endless. Where the system refuses to start any worker, the threads that flush and wait do all of the work.
 //
 // Threads: see driver::Queue. The queue must be idle when it is destroyed.
 #pragma once

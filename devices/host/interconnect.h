@@ -1,8 +1,8 @@
 // InterconnectModel: a model of the connection between a separate memory and the rest of the machine.
 //
-// Transfers really happen; the link then says until when they would have taken. Each direction carries one
-// transfer at a time, so that transfers of several queues share its bandwidth, and directions are
-// independent of each other. Any thread.
+// The bytes are really copied. The model returns the time at which the link would have finished, and the copy completes no
+// earlier. Each direction carries one transfer at a time, so that transfers of several queues share its bandwidth; the
+// directions are independent of each other. Any thread.
 #pragma once
 
 #include <base/mutex.h>
@@ -33,4 +33,4 @@ private:
     uint64_t busy_until_ns_[4] POLDER_GUARDED_BY(mutex_) = {};
 };
 
-} // namespace polder::devices
+}  // namespace polder::devices

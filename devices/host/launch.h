@@ -1,4 +1,4 @@
-// Executes one kernel launch: all of its work-groups, on as many threads as pay.
+// Executes one kernel launch: all of its work-groups, on as many threads as make it faster (threads_that_pay).
 #pragma once
 
 #include <host/operation.h>

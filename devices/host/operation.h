@@ -1,8 +1,8 @@
 // Records of submitted operations, as they lie in a queue's OperationLog.
 //
 // Written by the submitting thread, read by the one thread that drains the queue, never destroyed: all of
-// them are trivially destructible. Everything the caller's operation pointed to has been copied behind
-// the record, and device addresses have been turned into addresses to dereference.
+// them are trivially destructible. Everything that the caller's operation pointed to has been copied
+// behind the record, and device addresses have been converted to addresses that the executing thread can dereference.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // OperationLog: the submitted and not yet executed operations of one queue, in order.
 //
-// Records are bump-allocated in chunks that go round between the two ends, so that a queue in steady state
-// allocates nothing. One thread appends at a time, one thread takes at a time, and both may do so at once:
+// Records are appended to chunks. A chunk whose records have all been taken is filled again, so that a queue in steady
+// state allocates no memory. One thread appends at a time, one thread takes at a time, and both may do so at once:
 // the thread that takes must have learned by an acquiring read that the record was appended (the queue's
 // `submitted` counter). Records are aligned to 64 bytes.
 #pragma once

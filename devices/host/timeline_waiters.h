@@ -1,4 +1,4 @@
-// TimelineWaiters: who is notified when a timeline reaches a value.
+// TimelineWaiters: the queues and threads to notify when a timeline reaches a value.
 //
 // Belongs to a queue. Any thread may add a waiter; the thread that advances the timeline calls `notify`, which costs one
 // load while no thread waits for the value.

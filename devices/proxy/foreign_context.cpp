@@ -1,3 +1,5 @@
+// A device is refused when it is older than OpenCL 1.2, lacks a function that the driver calls, has no compiler, or has no 64-bit
+// addresses. Error codes of the implementation become Polder's here; after a fatal one the device is lost.
 #include <base/log.h>
 
 #include <algorithm>
@@ -38,7 +40,7 @@ bool has_functions(const cl_icd_dispatch& cl) {
                      cl.clReleaseEvent);
 }
 
-} // namespace
+}  // namespace
 
 std::string ask_text(const cl_icd_dispatch& cl, cl_device_id device, cl_device_info what) {
     size_t size = 0;
@@ -119,4 +121,4 @@ uint64_t ForeignContext::to_host_ns(uint64_t device_ns, uint64_t end, uint64_t n
     return device_ns + static_cast<uint64_t>(std::min(seen, offset));
 }
 
-} // namespace polder::proxy
+}  // namespace polder::proxy

@@ -1,3 +1,5 @@
+// Loading an ICD: its exported functions are found, and it is asked for its platforms while the variable POCL_DEVICES is hidden from it.
+// Then the devices of each platform are listed. Loaders and Polder itself are recognized by the library that a function is in.
 #include <base/mutex.h>
 
 #include <array>

@@ -1,9 +1,9 @@
 // Icd: another OpenCL implementation, loaded like the OpenCL loader loads it, but beside it: Polder is itself behind the
 // loader, which must not be entered from within. Its functions are those of the dispatch table that every handle begins with.
 //
-// A library is loaded once in a process and stays. It is tried in a child process first (icd_probe.h), so that one
-// that crashes or hangs costs a message. Refused: a library that is no ICD, a loader, and Polder, loaded from whatever
-// path. Errors: device_not_found with the reason as detail. Any thread.
+// A library is loaded once in a process and stays. It is tried in a child process first (icd_probe.h): when it crashes or hangs
+// there, it is not loaded here, and a message says so. Refused: a library that is no ICD, an OpenCL loader, and Polder
+// itself from any path. Errors: device_not_found with the reason as detail. Any thread.
 #pragma once
 
 #include <CL/cl_icd.h>

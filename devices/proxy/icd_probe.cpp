@@ -1,5 +1,5 @@
-// The child writes one byte for each step that it has taken into a pipe. The parent reads there how far the child came, whatever the
-// application does with SIGCHLD.
+// The child writes one byte into a pipe after each step. So the parent knows how far the child came, also when the application
+// handles or ignores SIGCHLD.
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>

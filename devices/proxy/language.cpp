@@ -1,3 +1,5 @@
+// Results of clGetDeviceInfo become a driver::DeviceInfo: the limits, the versions of OpenCL C and SPIR-V, and those extensions and
+// features that work through the proxy, which are in the tables below.
 #include <algorithm>
 #include <bit>
 #include <cstdio>
@@ -152,7 +154,7 @@ driver::DeviceType type_of(cl_device_type type) {
     return type & CL_DEVICE_TYPE_CPU ? driver::DeviceType::cpu : driver::DeviceType::accelerator;
 }
 
-} // namespace
+}  // namespace
 
 driver::DeviceInfo info_of(const ForeignContext& context, const Parameters& parameters, SpaceId space) {
     const Facts facts(context);
@@ -201,4 +203,4 @@ driver::DeviceInfo info_of(const ForeignContext& context, const Parameters& para
     return info;
 }
 
-} // namespace polder::proxy
+}  // namespace polder::proxy

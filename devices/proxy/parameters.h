@@ -1,4 +1,4 @@
-// POCL_PROXY<i>_PARAMETERS: "icd=libpocl.so.2,platform=0,device=0,memory=1G". Pure.
+// POCL_PROXY<i>_PARAMETERS: "icd=libpocl.so.2,platform=0,device=0,memory=1G".
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Loading creates the kernel there and reads its limits. A launch sets the arguments whose bytes differ from those of the launch before,
+// then enqueues. All arguments are set again when a sub-buffer that one of them may be has been released (ProxyMemory::generation).
 #include <algorithm>
 #include <cstring>
 #include <proxy/proxy_kernel.h>
@@ -21,7 +23,7 @@ uint64_t ask_kernel(const ForeignContext& context, cl_kernel kernel, cl_kernel_w
     return code == CL_SUCCESS ? value : 0;
 }
 
-} // namespace
+}  // namespace
 
 Result<std::unique_ptr<driver::LoadedKernel>> ProxyKernel::load(ForeignContext& context, ProxyMemory& memory,
                                                                 ProgramCache& programs,

@@ -1,3 +1,5 @@
+// A map from the first address of each region to its buffer. An address belongs to the last region that begins at or before it; the
+// distance to the beginning is the offset in the buffer.
 #include <algorithm>
 #include <proxy/proxy_memory.h>
 
@@ -8,7 +10,7 @@ namespace {
 constexpr uint64_t first_address = uint64_t{1} << 50;
 constexpr uint64_t address_bytes = uint64_t{1} << 46;
 
-} // namespace
+}  // namespace
 
 Result<std::unique_ptr<ProxyMemory>> ProxyMemory::create(ForeignContext& context, const driver::DeviceInfo& info) {
     POLDER_ASSIGN(queue, context.create_queue(0));

@@ -1,6 +1,6 @@
-// ProxyMemory: another implementation's memory as numbers. Each region is one of its buffers (a handle); the numbers that it
-// returns for it come from a range of the driver's own, where nothing is mapped, so that an address is a region and an
-// offset. A kernel's argument is a sub-buffer from the offset to the region's end, made once for each offset and kept as
+// ProxyMemory: the memory of another implementation's device. Each region is one of its buffers. OpenCL has handles of buffers and no
+// addresses, so this class gives each region a range of numbers as its addresses, where the host has no memory. An address
+// then means a region and an offset. A kernel's argument is a sub-buffer from the offset to the region's end, made once for each offset and kept as
 // long as the region: no command uses a region that is released, but any may use one that is not.
 //
 // A region is written once when it is made, so that an implementation that allocates at first use fails here and not in

@@ -1,3 +1,5 @@
+// A program of one source without headers is built by one call of clBuildProgram; others are compiled source by source and then linked.
+// Sources are text or SPIR-V. Build logs of the implementation become part of the error.
 #include <cstring>
 #include <proxy/proxy_program.h>
 #include <vector>
@@ -136,7 +138,7 @@ Result<cl_program> compile_and_link(ForeignContext& context, const SourceProgram
     return error;
 }
 
-} // namespace
+}  // namespace
 
 Result<std::shared_ptr<ProxyProgram>> ProxyProgram::build(ForeignContext& context, const SourceProgram& source) {
     if (context.is_lost())
@@ -163,4 +165,4 @@ Result<std::shared_ptr<ProxyProgram>> ProgramCache::get(ForeignContext& context,
     return program;
 }
 
-} // namespace polder::proxy
+}  // namespace polder::proxy

@@ -6,9 +6,9 @@
 // waits for the queue executes pending operations; `flush` has the queue's own thread do it.
 //
 // A pushed operation that is not published is a *flight*. A thread that waits for a value waits for its
-// event, then publishes everything up to it: times and failures first, then the counter. Without such a thread, the queue's own looks at the
-// events from time to time; it never waits inside the implementation, where it would hold up the threads that submit. No callback of the
-// implementation is used: they run in its threads, under locks that Polder does not know.
+// event, then publishes everything up to it: times and failures first, then the counter. When no thread waits, the queue's own thread polls
+// the events. That thread never waits inside the implementation, because the threads that submit would then have to wait, too. No callback
+// of the implementation is used: callbacks run in its threads, under locks that Polder does not know.
 //
 // An event costs as much as a launch. So only every eighth launch has one, and the others end with the next event behind them; when
 // there is none and one is needed after all, a marker is enqueued. Once a thread or another queue has waited for a launch without an event,

@@ -1,3 +1,5 @@
+// Clang passes a block's kernel as an argument of __enqueue_kernel_* and of __get_kernel_*_impl. Both passes look at the calls of these
+// functions, and take each argument that is a function for the kernel of a block.
 #include "block_kernels.h"
 
 #include "machine/retarget.h"

@@ -1,3 +1,5 @@
+// One table from names to addresses: printf and device queues (lib/kernel), memory functions, the mathematical functions of the C library
+// that LLVM may call for an intrinsic, and functions of libgcc for half and 128-bit numbers.
 #include "runtime_symbols.h"
 
 #include <cmath>
@@ -98,7 +100,7 @@ Symbols symbols() {
     };
 }
 
-} // namespace
+}  // namespace
 
 void* runtime_symbol(std::string_view name) {
     // Leaked: kernels may be loaded while the process exits.
@@ -107,4 +109,4 @@ void* runtime_symbol(std::string_view name) {
     return found == all->end() ? nullptr : found->second;
 }
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

@@ -1,3 +1,5 @@
+// One pass over all instructions before the built-ins are linked: a call of a built-in function that may be approximate becomes a call of
+// its native form (redirect), and a division becomes a call of _polder_divide_approx (relax).
 #include "approximations.h"
 
 #include <llvm/ADT/StringSwitch.h>

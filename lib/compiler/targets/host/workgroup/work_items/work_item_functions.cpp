@@ -1,3 +1,5 @@
+// Built-in functions are found by their mangled names in one table. The intrinsics that replace them are declarations in the module,
+// made when they are first needed.
 #include "work_item_functions.h"
 
 #include "sub_group_functions.h"
@@ -47,7 +49,7 @@ const llvm::Function* callee_of(const llvm::Instruction& instruction) {
     return call ? call->getCalledFunction() : nullptr;
 }
 
-} // namespace
+}  // namespace
 
 std::optional<WorkItemFunction> work_item_function(const llvm::Function& function) {
     // Overloads with a memory scope differ in their suffix only.
@@ -126,4 +128,4 @@ void forget_any_work_item(llvm::Module& module) {
     intrinsic->eraseFromParent();
 }
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup
