@@ -29,7 +29,7 @@ bool has_failed_wait(const Operation& operation) {
 
 // The lowest address of the calling thread's stack.
 uintptr_t stack_floor() {
-    static thread_local uintptr_t floor = 0;
+    [[gnu::tls_model("initial-exec")]] static constinit thread_local uintptr_t floor = 0;
     if (floor == 0) {
         pthread_attr_t attributes;
         void* lowest = nullptr;

@@ -33,11 +33,11 @@ public:
         return nullptr;
     }
 
-    static thread_local Worker* current;
+    [[gnu::tls_model("initial-exec")]] static constinit thread_local Worker* current;
 };
 
-thread_local Worker* Worker::current = nullptr;
-thread_local WorkerPool* WorkerPool::left_behind_here_ = nullptr;
+constinit thread_local Worker* Worker::current = nullptr;
+constinit thread_local WorkerPool* WorkerPool::left_behind_here_ = nullptr;
 
 WorkerPool::WorkerPool(WorkerPoolOptions options) : options_(std::move(options)) {
     if (!options_.local_memory)

@@ -115,7 +115,7 @@ private:
     void close(ParallelTask& task);
 
     // Pools with queues that the calling thread has left behind, in a list.
-    static thread_local WorkerPool* left_behind_here_;
+    [[gnu::tls_model("initial-exec")]] static constinit thread_local WorkerPool* left_behind_here_;
 
     WorkerPoolOptions options_;
     uint32_t nodes_ = 1;

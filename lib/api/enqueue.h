@@ -18,14 +18,18 @@ public:
     // invalid_command_queue, invalid_event_wait_list, invalid_context.
     static Result<EnqueueCall> check(cl_command_queue handle, cl_uint count, const cl_event* list, cl_event* event) {
         POLDER_ASSIGN(queue, from_handle<runtime::Queue>(handle));
-        POLDER_ASSIGN(events, wait_list(queue->context(), count, list));
-        return EnqueueCall{*queue, std::move(events), event};
+        EnqueueCall call{*queue, event};
+        if (count != 0 || list) [[unlikely]] {
+            POLDER_ASSIGN(events, wait_list(queue->context(), count, list));
+            call.events_ = std::move(events);
+        }
+        return call;
     }
 
     // A call that records its command instead: for the clCommand*KHR entry points, which check the same arguments.
     // `recorded` becomes the operation, or null when the command executes nothing.
     static EnqueueCall recording(runtime::Queue& queue, Ref<const runtime::RecordedOperation>& recorded) {
-        EnqueueCall call{queue, {}, nullptr};
+        EnqueueCall call{queue, nullptr};
         call.recorded_ = &recorded;
         return call;
     }
@@ -51,12 +55,13 @@ public:
             if (const cl_int status = event->status(); status < 0)
                 return fail(static_cast<Status>(status));
         }
+        if (!event_place_)
+            return {};
         return give_event(std::move(event), event_place_);
     }
 
 private:
-    EnqueueCall(runtime::Queue& queue, EventList events, cl_event* event_place)
-        : queue_(&queue), events_(std::move(events)), event_place_(event_place) {}
+    EnqueueCall(runtime::Queue& queue, cl_event* event_place) : queue_(&queue), event_place_(event_place) {}
 
     runtime::Queue* queue_;
     EventList events_;

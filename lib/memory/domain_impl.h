@@ -136,9 +136,10 @@ private:
     void note_growth(const Wanted& wanted, SpaceId space) noexcept;
     void note_uses(std::span<const Use> uses, SpaceId space) noexcept;
 
-    // The memory of one command: reserved without locks, then checked under the locks of the storages, because it may have
-    // been evicted in between. From the second attempt on, the command has the turn of the memory space until it is
-    // submitted, so that no other command evicts there.
+    // The memory of one command, which the runtime has reserved when the command was enqueued. It is checked under the locks of the
+    // storages. When some of it is missing, because it has been evicted since or was never reserved, it is reserved
+    // without locks, then checked again. From the second loss on, the command has the turn of the memory space until it
+    // is submitted, so that no other command evicts there.
     class Provision {
     public:
         Provision(DomainImpl& domain, std::span<const Use> uses, SpaceId space, const driver::Queue* queue)
@@ -149,18 +150,24 @@ private:
         }
         Provision(const Provision&) = delete;
         Provision& operator=(const Provision&) = delete;
-        [[nodiscard]] Result<void> provide();
+        [[nodiscard]] Result<void> provide() {
+            if (losses_ == 0) [[likely]]
+                return {};
+            return reserve_again();
+        }
         // Under the locks.
         [[nodiscard]] bool is_there();
         // It was not there.
-        void note_lost() { was_lost_ = true; }
+        void note_lost() { ++losses_; }
 
     private:
+        [[nodiscard]] Result<void> reserve_again();
+
         DomainImpl& domain_;
         const std::span<const Use> uses_;
         const SpaceId space_;
         const driver::Queue* const queue_;
-        bool was_lost_ = false;
+        uint32_t losses_ = 0;
         bool has_turn_ = false;
     };
     // Calls body() under the locks of `locked` when `uses` have memory in `space`.

@@ -191,8 +191,8 @@ void DomainImpl::note_uses(std::span<const Use> uses, SpaceId space) noexcept {
         impl(*use.storage).note_use(space, use.range, number);
 }
 
-Result<void> DomainImpl::Provision::provide() {
-    if (!was_lost_) [[likely]]
+Result<void> DomainImpl::Provision::reserve_again() {
+    if (losses_ == 1)
         return domain_.reserve(uses_, space_, queue_);
     if (!has_turn_) {
         domain_.space(space_).turns().enter();

@@ -66,7 +66,7 @@ uint64_t items_of(const Size3& size) { return size[0] * size[1] * size[2]; }
 
 Kernel::Kernel(Ref<Program> program, std::vector<KernelOnDevice> on_devices, Ref<KernelArguments> arguments)
     : program_(std::move(program)), on_devices_(std::move(on_devices)), arguments_(std::move(arguments)),
-      last_codes_(on_devices_.size()) {
+      general_codes_(on_devices_.size()), last_codes_(on_devices_.size()) {
     program_->attach_kernel();
 }
 
@@ -130,23 +130,21 @@ Kernel::LastCode& Kernel::last_code(const KernelOnDevice& on) const {
     return last_codes_[static_cast<size_t>(&on - on_devices_.data())];
 }
 
-const LoadedCode* Kernel::known_code(const KernelOnDevice& on) const {
-    const Lock lock(mutex_);
-    return last_code(on).general;
+std::atomic<const LoadedCode*>& Kernel::general_code(const KernelOnDevice& on) const {
+    return general_codes_[static_cast<size_t>(&on - on_devices_.data())];
 }
 
 Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on) const {
-    if (const LoadedCode* const known = known_code(on))
+    if (const LoadedCode* const known = general_code(on).load(std::memory_order_acquire))
         return known;
-    POLDER_ASSIGN(loaded, on.code->kernel(*on.info));  // may compile: without the kernel's lock
-    const Lock lock(mutex_);
-    last_code(on).general = loaded;
+    POLDER_ASSIGN(loaded, on.code->kernel(*on.info));  // may compile
+    general_code(on).store(loaded, std::memory_order_release);
     return loaded;
 }
 
 Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const Size3& global, const Size3& local) const {
     using Ends = compiler::WorkGroups::Ends;
-    const LoadedCode* const general = known_code(on);
+    const LoadedCode* const general = general_code(on).load(std::memory_order_acquire);
     // Most launches end here, without divisions.
     if (!on.info->reqd_work_group_size && !on.code->is_worth_specialising(*on.info, {local, Ends::ragged}, general))
         return general ? general : code(on);

@@ -10,6 +10,8 @@
 #include <runtime/mem_object.h>
 #include <runtime/program.h>
 
+#include <atomic>
+
 namespace polder::runtime {
 
 // The allocations that a kernel may access through pointers in memory, besides its arguments (clSetKernelExecInfo).
@@ -133,13 +135,12 @@ private:
 
     // The code of the last launch on a device, so that a repeated launch need not lock data that the program's kernels share.
     struct LastCode {
-        const LoadedCode* general = nullptr;
-        compiler::WorkGroups groups;  // of `special`
+        compiler::WorkGroups groups;
         const LoadedCode* special = nullptr;
     };
     [[nodiscard]] LastCode& last_code(const KernelOnDevice& on) const POLDER_REQUIRES(mutex_);
     // The code for any launch; null when this kernel has not been launched with it yet.
-    [[nodiscard]] const LoadedCode* known_code(const KernelOnDevice& on) const;
+    [[nodiscard]] std::atomic<const LoadedCode*>& general_code(const KernelOnDevice& on) const;
 
     struct Choice {
         const Device* device = nullptr;
@@ -150,6 +151,8 @@ private:
     Ref<Program> program_;
     const std::vector<KernelOnDevice> on_devices_;
     Ref<KernelArguments> arguments_;
+    // One for each of on_devices_: null at first, then never changed. Read by every launch, without a lock.
+    mutable std::vector<std::atomic<const LoadedCode*>> general_codes_;
     mutable Mutex mutex_;
     mutable std::vector<LastCode> last_codes_ POLDER_GUARDED_BY(mutex_);  // one for each of on_devices_
     // A kernel's other choices are all of one shape.

@@ -54,7 +54,7 @@ class LaunchCommand final : public Command {
 public:
     // `buffers` are those of arguments->pointers, one by one; null where there is none. Behind them are those that the kernel
     // may reach by pointers in memory.
-    LaunchCommand(const LaunchCode& code, const NdRange& range, const KernelArguments& arguments, BufferList buffers)
+    LaunchCommand(const LaunchCode& code, const NdRange& range, const KernelArguments& arguments, BufferList&& buffers)
         : code_(code), range_(range), arguments_(&arguments), buffers_(std::move(buffers)) {}
 
     Result<void> reserve(const Queue& queue) const override;
@@ -68,6 +68,8 @@ private:
         return buffer < arguments_->pointers.size() ? code_.info->arguments[arguments_->pointers[buffer].index].access
                                                     : Access::read_write;
     }
+    // Of the buffers from number `first` on; those before it have memory.
+    [[nodiscard]] Result<void> reserve_from(size_t first, const Queue& queue) const;
     // For POLDER_TRACE.
     void trace(const memory::Execution& execution, driver::Timepoint done, std::span<const memory::Use> uses) const;
     friend class RecordedLaunch;
