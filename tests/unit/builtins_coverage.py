@@ -22,7 +22,7 @@ NOT_OFFERED = [
     ("atomic objects in private memory", r"^atomic_\w+ .*\(volatile atomic_"),
 ]
 # Functions that the work-group pass and the front end put in place.
-LEAVES = {
+REPLACED = {
     "get_local_id", "get_group_id", "get_local_size", "get_enqueued_local_size", "get_num_groups",
     "get_global_offset", "get_global_size", "get_work_dim", "barrier", "printf",
 }
@@ -41,7 +41,7 @@ def declarations(clang, header, version, disabled):
 
 
 def is_offered(name, signature):
-    if name in LEAVES:
+    if name in REPLACED:
         return False
     return not any(re.search(pattern, name + " " + signature) for _, pattern in NOT_OFFERED)
 

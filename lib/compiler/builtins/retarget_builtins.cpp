@@ -240,7 +240,7 @@ void mark_descriptor_loads(llvm::Function& function, const llvm::Value& descript
 }
 
 // A sampler's bits are its value; an image is a pointer to its descriptor.
-void answer_handles(llvm::Module& module) {
+void replace_handles(llvm::Module& module) {
     for (llvm::Function& function : llvm::make_early_inc_range(module)) {
         const bool is_sampler = function.getName().starts_with("_Z14polder_sampler");
         if (!is_sampler && !function.getName().starts_with("_Z12polder_image"))
@@ -259,7 +259,7 @@ void answer_handles(llvm::Module& module) {
     }
 }
 
-void drop_leaves(llvm::Module& module) {
+void drop_work_group_intrinsics(llvm::Module& module) {
     for (llvm::Function& function : module)
         if (polder::compiler::is_work_group_intrinsic(function.getName().str()))
             function.deleteBody();
@@ -291,8 +291,8 @@ int main(int argc, char** argv) {
         if (linker.linkInModule(std::move(ours), llvm::Linker::OverrideFromSrc))
             stop(inputs[i] + ": cannot be linked");
     }
-    drop_leaves(*library);
-    answer_handles(*library);
+    drop_work_group_intrinsics(*library);
+    replace_handles(*library);
     infer_attributes(*library);
 
     std::string problems;
