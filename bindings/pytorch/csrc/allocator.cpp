@@ -79,13 +79,14 @@ public:
         set(stats.reserved_bytes, stat_of(counts.requested));
         stats.num_ooms = counts.out_of_memory;
         stats.num_alloc_retries = counts.retries;
+        stats.num_device_alloc = counts.from_implementation.added;
+        stats.num_device_free = counts.from_implementation.removed;
         cl_memory_statistics_polder polder{};
         if (implementation_statistics(device, &polder)) {
             set(stats.segment, stat_of(polder.regions, polder.regions));
             set(stats.reserved_bytes, stat_of(polder.reserved_bytes, polder.reserved_peak_bytes));
             set(stats.inactive_split_bytes, stat_of(polder.inactive_split_bytes, polder.inactive_split_bytes));
             stats.num_alloc_retries = static_cast<int64_t>(polder.retries);
-            stats.num_device_alloc = static_cast<int64_t>(polder.allocations - polder.hits);
         }
         return stats;
     }

@@ -4,6 +4,7 @@
 
 #include <ATen/core/CachingHostAllocator.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 namespace torch_opencl {
@@ -123,9 +124,8 @@ public:
         c10::StorageImpl* const impl = storage.unsafeGetStorageImpl();
         TORCH_CHECK(impl->resizable(), "opencl: the storage cannot be resized");
         const int index = storage.device().index();
-        const int before = exchange_device(index);
+        const c10::DeviceGuard guard(storage.device());
         c10::DataPtr grown = impl->allocator()->allocate(bytes);
-        exchange_device(before);
         const size_t kept = std::min(bytes, impl->nbytes());
         if (kept > 0)
             copy_on_device(index, grown.get(), impl->data(), kept);

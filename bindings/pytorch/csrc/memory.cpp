@@ -1,26 +1,20 @@
 #include "memory.h"
 
+#include "blocks.h"
+
 #include <algorithm>
 #include <atomic>
 #include <c10/util/Exception.h>
+#include <c10/util/flat_hash_map.h>
 #include <deque>
 #include <map>
 #include <sys/mman.h>
-#include <unordered_map>
 
 namespace torch_opencl {
 namespace {
 
-struct Block {
-    size_t bytes = 0;
-    int device = 0;
-    cl_mem buffer = nullptr;  // null: unified shared memory
-    std::vector<cl_command_queue> users;  // other streams, from recordStream; only where releases have to be deferred
-};
-
 // A released block, and markers of the streams that may use it.
 struct Deferred {
-    uint64_t address = 0;
     Block block;
     std::vector<Event> users;
 };
@@ -33,7 +27,9 @@ struct Pinned {
 
 struct Heap {
     std::mutex mutex;
-    std::map<uint64_t, Block> blocks;
+    std::map<uint64_t, Block> blocks;  // live ones and kept ones
+    ska::flat_hash_map<uint64_t, Block*> by_address;  // the same blocks
+    std::vector<BlockCache> caches = std::vector<BlockCache>(Platform::get().devices().size());
     std::deque<Deferred> deferred;
     std::vector<MemoryCounts> counts = std::vector<MemoryCounts>(Platform::get().devices().size());
     std::vector<size_t> bytes_max = std::vector<size_t>(Platform::get().devices().size(), SIZE_MAX);
@@ -45,7 +41,12 @@ struct Heap {
         if (after == blocks.begin())
             return blocks.end();
         const auto found = std::prev(after);
-        return address - found->first < found->second.bytes ? found : blocks.end();
+        return !found->second.is_kept && address - found->first < found->second.bytes ? found : blocks.end();
+    }
+    // The live block that begins at `address`, or null.
+    Block* at(uint64_t address) {
+        const auto found = by_address.find(address);
+        return found == by_address.end() || found->second->is_kept ? nullptr : found->second;
     }
 };
 
@@ -103,25 +104,56 @@ Made make(const Device& device, size_t bytes) {
     return made;
 }
 
-void release(uint64_t address, const Block& block) {
+void release(const Block& block) {
     if (block.buffer)
         clReleaseMemObject(block.buffer);  // commands keep it
     if (Platform::get().addressing() == Addressing::none)
-        munmap(pointer(address), block.bytes);
+        munmap(pointer(block.address), block.capacity);
     else if (!block.buffer)
-        Platform::get().functions().free(Platform::get().device(block.device).context, pointer(address));
+        Platform::get().functions().free(Platform::get().device(block.device).context, pointer(block.address));
 }
 
-// Releases what commands no longer use. Call it under the heap's lock.
+// Releases what commands no longer use. Call it under the heap's lock, as the next two.
 void collect(Heap& all) {
     while (!all.deferred.empty()) {
         Deferred& first = all.deferred.front();
         if (!std::all_of(first.users.begin(), first.users.end(),
                          [](const Event& event) { return event.is_complete(); }))
             return;
-        release(first.address, first.block);
+        release(first.block);
         all.deferred.pop_front();
     }
+}
+
+// Gives a block back to the implementation, at once or when its commands are complete.
+void give_back(Heap& all, Block& given) {
+    Block block = std::move(given);
+    all.counts[static_cast<size_t>(block.device)].from_implementation.remove(1);
+    all.by_address.erase(block.address);
+    all.blocks.erase(block.address);
+    if (Platform::get().orders_releases())
+        return release(block);
+    for (cl_command_queue queue : queues_of(block.device))
+        block.users.push_back(queue);
+    Deferred deferred{std::move(block), {}};
+    for (cl_command_queue queue : deferred.block.users)
+        deferred.users.push_back(record(queue));
+    all.deferred.push_back(std::move(deferred));
+}
+
+void give_kept_back(Heap& all, int device) {
+    while (Block* const block = all.caches[static_cast<size_t>(device)].take_any())
+        give_back(all, *block);
+}
+
+// What a device's cache may keep: little, because the implementation cannot use it for anything else.
+size_t kept_bytes_max(const Device& device) { return std::min<size_t>(device.memory_bytes / 64, 32 << 20); }
+
+void* count_in(MemoryCounts& counts, Block& block, size_t bytes) {
+    block.bytes = bytes;
+    counts.allocations.add(1);
+    counts.requested.add(static_cast<int64_t>(bytes));
+    return pointer(block.address);
 }
 
 [[noreturn]] void throw_out_of_memory(const Device& device, size_t bytes, cl_int error) {
@@ -136,6 +168,24 @@ bool has_room(const Heap& all, int device, size_t bytes) {
     const auto place = static_cast<size_t>(device);
     const auto used = static_cast<size_t>(all.counts[place].requested.current);
     return bytes <= all.bytes_max[place] && used <= all.bytes_max[place] - bytes;
+}
+
+// The second attempt of an allocation, after everything that is not in use was given back. Call it unlocked.
+Made make_after_giving_back(Heap& all, const Device& device, size_t capacity, const Made& failed) {
+    const bool is_ordered = Platform::get().orders_releases();
+    {
+        const std::lock_guard lock(all.mutex);
+        if (is_ordered && all.caches[static_cast<size_t>(device.index)].bytes() == 0)
+            return failed;
+        ++all.counts[static_cast<size_t>(device.index)].retries;
+        give_kept_back(all, device.index);
+    }
+    if (!is_ordered) {
+        synchronize_device(device.index);
+        const std::lock_guard lock(all.mutex);
+        collect(all);
+    }
+    return make(device, capacity);
 }
 
 std::atomic<uint64_t> host_copy_count{0};
@@ -153,33 +203,39 @@ void* allocate_memory(int index, size_t bytes) {
     const Device& device = Platform::get().device(index);
     TORCH_CHECK(!is_in_bad_fork(), "opencl: devices were used before fork; use the 'spawn' start method");
     Heap& all = heap();
+    MemoryCounts& counts = all.counts[static_cast<size_t>(index)];
+    const size_t capacity = BlockCache::capacity_for(bytes);
     {
         const std::lock_guard lock(all.mutex);
-        if (!all.deferred.empty())
-            collect(all);
         if (!has_room(all, index, bytes)) {
-            ++all.counts[static_cast<size_t>(index)].out_of_memory;
+            ++counts.out_of_memory;
             throw_out_of_memory(device, bytes, CL_OUT_OF_RESOURCES);
         }
+        if (uses_default_stream_alone(index)) {
+            if (Block* const kept = all.caches[static_cast<size_t>(index)].take(capacity))
+                return count_in(counts, *kept, bytes);
+        } else {
+            give_kept_back(all, index);
+        }
+        if (!all.deferred.empty())
+            collect(all);
     }
-    Made made = make(device, bytes);
-    if (!made.address && !Platform::get().orders_releases()) {
-        synchronize_device(index);
-        const std::lock_guard lock(all.mutex);
-        ++all.counts[static_cast<size_t>(index)].retries;
-        collect(all);
-        made = make(device, bytes);
-    }
+    Made made = make(device, capacity);
+    if (!made.address)
+        made = make_after_giving_back(all, device, capacity, made);
     const std::lock_guard lock(all.mutex);
-    MemoryCounts& counts = all.counts[static_cast<size_t>(index)];
     if (!made.address) {
         ++counts.out_of_memory;
         throw_out_of_memory(device, bytes, made.error);
     }
-    counts.allocations.add(1);
-    counts.requested.add(static_cast<int64_t>(bytes));
-    all.blocks.emplace(made.address, Block{bytes, index, made.buffer, {}});
-    return pointer(made.address);
+    Block& block = all.blocks[made.address];
+    block.address = made.address;
+    block.capacity = capacity;
+    block.device = index;
+    block.buffer = made.buffer;
+    counts.from_implementation.add(1);
+    all.by_address[made.address] = &block;
+    return count_in(counts, block, bytes);
 }
 
 void free_memory(void* address) noexcept {
@@ -187,24 +243,21 @@ void free_memory(void* address) noexcept {
         return;
     Heap& all = heap();
     const std::lock_guard lock(all.mutex);
-    const auto found = all.blocks.find(number(address));
-    if (found == all.blocks.end())
+    Block* const block = all.at(number(address));
+    if (!block)
         return;
-    Block block = std::move(found->second);
-    all.blocks.erase(found);
-    MemoryCounts& counts = all.counts[static_cast<size_t>(block.device)];
+    MemoryCounts& counts = all.counts[static_cast<size_t>(block->device)];
     counts.allocations.remove(1);
-    counts.requested.remove(static_cast<int64_t>(block.bytes));
-    if (Platform::get().orders_releases()) {
-        release(number(address), block);
-        return;
-    }
-    Deferred deferred{number(address), std::move(block), {}};
-    for (cl_command_queue queue : queues_of(deferred.block.device))
-        deferred.block.users.push_back(queue);
-    for (cl_command_queue queue : deferred.block.users)
-        deferred.users.push_back(record(queue));
-    all.deferred.push_back(std::move(deferred));
+    counts.requested.remove(static_cast<int64_t>(block->bytes));
+    if (!BlockCache::may_keep(*block) || !uses_default_stream_alone(block->device))
+        return give_back(all, *block);
+    BlockCache& cache = all.caches[static_cast<size_t>(block->device)];
+    const size_t bytes_max = kept_bytes_max(Platform::get().devices()[static_cast<size_t>(block->device)]);
+    // A full cache is emptied, so that it does not fill with sizes that are no longer in use.
+    if (cache.bytes() + block->capacity > bytes_max)
+        give_kept_back(all, block->device);
+    if (!cache.keep(*block, bytes_max))
+        give_back(all, *block);
 }
 
 Place place_of(const void* address) {
@@ -273,6 +326,8 @@ void trim_memory() {
     Heap& all = heap();
     {
         const std::lock_guard lock(all.mutex);
+        for (const Device& device : Platform::get().devices())
+            give_kept_back(all, device.index);
         collect(all);
     }
     const Functions& functions = Platform::get().functions();
@@ -304,7 +359,7 @@ void reset_counts(int device, bool peaks) {
     static_cast<void>(Platform::get().device(device));
     const std::lock_guard lock(heap().mutex);
     MemoryCounts& counts = heap().counts[static_cast<size_t>(device)];
-    for (Counts* each : {&counts.allocations, &counts.requested}) {
+    for (Counts* each : {&counts.allocations, &counts.requested, &counts.from_implementation}) {
         if (peaks)
             each->peak = each->current;
         else
@@ -318,7 +373,7 @@ std::vector<LiveBlock> live_blocks(int device) {
     std::vector<LiveBlock> found;
     const std::lock_guard lock(heap().mutex);
     for (const auto& [address, block] : heap().blocks)
-        if (block.device == device)
+        if (block.device == device && !block.is_kept)
             found.push_back({address, block.bytes});
     return found;
 }

@@ -1,7 +1,8 @@
 // Device memory by its address: allocation, release, and copies. The map from addresses to allocations is what turns an
-// address inside of a tensor into what OpenCL's functions take. No cache of our own: the implementation has one. Any thread.
+// address inside of a tensor into what OpenCL's functions take. Any thread.
 //
-// A release waits for the commands that use the memory. Polder orders that itself, for all queues. Elsewhere the memory is
+// Small released blocks of a device that uses its default stream alone are kept for the next tensors (blocks.h). All other released
+// memory goes back to the implementation, which has a cache of its own. That release waits for the commands that use the memory. Polder orders that itself, for all queues. Elsewhere the memory is
 // kept until markers on all used streams of its device are complete (`Deferred`).
 #pragma once
 
@@ -32,6 +33,7 @@ struct Counts {
 struct MemoryCounts {
     Counts allocations;
     Counts requested;  // bytes
+    Counts from_implementation;  // blocks, those that are kept included
     int64_t out_of_memory = 0;
     int64_t retries = 0;
 };

@@ -25,6 +25,7 @@ struct DeviceStreams {
     std::mutex mutex;
     std::array<StreamState, streams_max> states{};
     std::atomic<unsigned> next{0};
+    std::atomic<bool> has_others{false};  // than the default one
 };
 
 std::atomic<bool> forked{false};
@@ -71,6 +72,8 @@ cl_command_queue queue_at(int index, c10::StreamId id) {
     cl_int error = CL_SUCCESS;
     cl_command_queue queue = clCreateCommandQueueWithProperties(device.context, device.id, properties, &error);
     check(error, "clCreateCommandQueueWithProperties");
+    if (id != 0)
+        all_streams()[static_cast<size_t>(index)]->has_others.store(true);
     state.queue.store(queue, std::memory_order_release);
     return queue;
 }
@@ -138,6 +141,12 @@ std::vector<cl_command_queue> queues_of(int device) {
         if (cl_command_queue queue = state.queue.load(std::memory_order_acquire))
             used.push_back(queue);
     return used;
+}
+
+bool uses_default_stream_alone(int device) {
+    const auto place = static_cast<size_t>(device);
+    return (place >= this_streams.size() || this_streams[place] == 0) &&
+           !all_streams()[place]->has_others.load(std::memory_order_acquire);
 }
 
 bool is_idle(c10::Stream stream) {

@@ -28,6 +28,8 @@ void synchronize_stream(c10::Stream stream);
 void synchronize_device(int device);
 // The streams of a device that were used.
 std::vector<cl_command_queue> queues_of(int device);
+// Whether the device's default stream is the only one that was used, and the calling thread's current one.
+bool uses_default_stream_alone(int device);
 // Whether the calling process is the child of a fork after devices were used.
 bool is_in_bad_fork();
 

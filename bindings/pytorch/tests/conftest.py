@@ -20,3 +20,11 @@ def two_devices():
     if len(DEVICES) < 2:
         pytest.skip("needs two devices")
     return DEVICES[:2]
+
+
+@pytest.fixture(autouse=True)
+def current_device_is_unchanged():
+    """No operation leaves another device current than it found, also when it fails."""
+    before = torch.opencl.current_device()
+    yield
+    assert torch.opencl.current_device() == before

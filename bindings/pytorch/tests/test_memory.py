@@ -1,5 +1,6 @@
 """The allocator: addresses, statistics, limits, copies, pinned memory."""
 import gc
+import os
 import subprocess
 import sys
 
@@ -7,6 +8,12 @@ import pytest
 import torch
 
 MIB = 1 << 20
+
+
+def run_alone(code, **environment):
+    """Runs code in a process of its own."""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, timeout=600)
+    assert run.returncode == 0, run.stderr
 
 
 def test_no_bytes_is_an_empty_handle(device):
@@ -110,6 +117,51 @@ def test_empty_cache_gives_memory_back(device):
     assert torch.opencl.memory_reserved(device) <= held
 
 
+def test_released_memory_is_taken_again_without_a_call_of_opencl(device):
+    run_alone(f"""
+import torch
+def step():
+    a = torch.ones(1000, device="{device}")
+    b = a + 1
+    return (b * a).sum().item()
+assert step() == step() == 2000
+torch.opencl.reset_accumulated_memory_stats("{device}")
+addresses = set()
+for size in range(900, 1000):  # all take blocks of 4096 bytes
+    addresses.add(torch.empty(size, device="{device}").data_ptr())
+    assert step() == 2000
+stats = torch.opencl.memory_stats("{device}")
+assert stats["num_device_alloc"] == stats["num_device_free"] == 0, stats
+assert stats["allocation.all.allocated"] == stats["allocation.all.freed"] >= 300, stats
+assert len(addresses) <= 3  # step() has at most two of them
+torch.opencl.empty_cache()
+assert torch.opencl.memory_stats("{device}")["num_device_free"] >= 2
+assert torch.opencl.memory_allocated("{device}") == 0
+big = [torch.empty(1 << 18, device="{device}") for _ in range(200)]  # together more than what is kept
+del big
+assert torch.opencl.memory_stats("{device}")["num_device_free"] >= 100
+""")
+
+
+def test_released_memory_is_not_taken_by_another_stream_too_early(device):
+    """The memory was used by the default stream alone until it was released, and that stream is not yet done with it."""
+    run_alone(f"""
+import torch
+side = torch.Stream(device="{device}")
+a = torch.ones(700, 700, device="{device}")
+torch.accelerator.synchronize()
+for _ in range(3):
+    for _ in range(10):
+        a = (a @ a) * (1 / 700)
+    x = a[:512, :512] * 3  # waits for the products
+    del x
+    with side:
+        y = torch.full((512, 512), 5.0, device="{device}")
+    torch.accelerator.synchronize()
+    assert y.eq(5).all().item(), y
+""")
+
+
 def test_the_snapshot_lists_live_tensors(device):
     x = torch.ones(1000, device=device)
     index = torch.device(device).index
@@ -186,6 +238,4 @@ assert torch.empty(0, device="opencl:0").sum().item() == 0
 w = torch.nn.functional.layer_norm(x, (5,)).softmax(-1).sort()[0].cumsum(1)[:, -1]
 assert torch.allclose(w.cpu(), torch.ones(2))
 """
-    env = {**__import__("os").environ, "TORCH_OPENCL_ADDRESSES": addresses}
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
-    assert run.returncode == 0, run.stderr
+    run_alone(code, TORCH_OPENCL_ADDRESSES=addresses)

@@ -106,11 +106,12 @@ class device:
         self.before = -1
 
     def __enter__(self):
-        self.before = torch._C._accelerator_maybeExchangeDevice(self.index)
+        # Not torch._C._accelerator_maybeExchangeDevice: in PyTorch 2.11 it returns its argument.
+        self.before = _ops.exchange_device(self.index)
         return self
 
     def __exit__(self, *_):
-        torch._C._accelerator_maybeExchangeDevice(self.before)
+        _ops.exchange_device(self.before)
         return False
 
 

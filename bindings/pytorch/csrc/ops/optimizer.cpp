@@ -131,22 +131,34 @@ void adam_step(c10::ArrayRef<AdamTensors> all, const Adam& adam, const OptionalT
     launch.run({(static_cast<size_t>(longest) + turns - 1) / turns, all.size(), 1});
 }
 
+// What the step of a parameter needs: the parameter, its gradient, and its state.
+size_t bytes_of_step(const Tensor& param, const Adam& adam) { return param.nbytes() * (adam.amsgrad ? 5 : 4); }
+
+// Where memory is evicted, all tensors of a launch must be resident together.
+size_t launch_bytes_max(const Device& device) {
+    return Platform::get().addressing() == Addressing::none ? device.memory_bytes / 4 : SIZE_MAX;
+}
+
 void adam_steps(at::TensorList params, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
                 at::TensorList max_sqs, at::TensorList steps, const Adam& adam, const OptionalTensor& grad_scale,
                 const OptionalTensor& found_inf) {
     std::vector<AdamTensors> waiting;
+    size_t waiting_bytes = 0;
     const auto flush = [&] {
         if (!waiting.empty())
             adam_step(waiting, adam, grad_scale, found_inf);
         waiting.clear();
+        waiting_bytes = 0;
     };
     for (size_t i = 0; i < params.size(); ++i) {
         if (params[i].numel() == 0)
             continue;
-        if (waiting.size() == slots ||
+        const size_t bytes = bytes_of_step(params[i], adam);
+        if (waiting.size() == slots || waiting_bytes + bytes > launch_bytes_max(opencl_device(params[i])) ||
             (!waiting.empty() && (waiting[0].param.device() != params[i].device() ||
                                   waiting[0].param.scalar_type() != params[i].scalar_type())))
             flush();
+        waiting_bytes += bytes;
         waiting.push_back(checked(
             {params[i], grads[i], exp_avgs[i], exp_avg_sqs[i], adam.amsgrad ? max_sqs[i] : Tensor(), steps[i]}));
     }
