@@ -1,8 +1,13 @@
 """Times of training steps against PyTorch's own CPU backend, in turns in one process: steps.py [DEVICE [ROUNDS [TASK…]]].
 
 For each model: milliseconds of a step on the CPU, eager and compiled on the device, the ratios between them, and for the device kernels and
-copies between host and device a step, and peak reserved over peak allocated memory. A figure is the least of the rounds.
+copies between host and device a step, the peak of allocated memory, and peak reserved over it. A figure is the least of the rounds.
+
+STEPS_TIME=processor measures processor time with one thread on either side, which other programs on the machine disturb less. Set
+POCL_MAX_COMPUTE_UNITS=1 with it. Memory that a device takes from the host is reserved as address space, 64 MiB at first, and has
+pages only where it was written: for small models its last figure says little.
 """
+import os
 import pathlib
 import sys
 import time
@@ -19,6 +24,10 @@ SIZES = {
                         models.TASKS["transformer"][2], 16),
     "resnet18-16": (lambda: models.resnet18(16), lambda: models.images(64), models.TASKS["resnet18"][2], 16),
 }
+
+
+IN_PROCESSOR_TIME = os.environ.get("STEPS_TIME") == "processor"
+now = time.process_time if IN_PROCESSOR_TIME else time.perf_counter
 
 
 class Training:
@@ -45,11 +54,11 @@ class Training:
 
     def milliseconds(self, steps):
         self.wait()
-        begin = time.perf_counter()
+        begin = now()
         for _ in range(steps):
             self.step()
         self.wait()
-        return 1e3 * (time.perf_counter() - begin) / steps
+        return 1e3 * (now() - begin) / steps
 
 
 def per_step(count, training):
@@ -59,9 +68,11 @@ def per_step(count, training):
 
 
 def main(device="opencl", rounds="5", *tasks):
+    if IN_PROCESSOR_TIME:
+        torch.set_num_threads(1)
     print(f"{torch.opencl.get_device_name(device)}, {torch.get_num_threads()} threads of the CPU backend")
     print(f"{'':18}{'cpu ms':>9}{'eager ms':>10}{'compiled':>10}{'eager/cpu':>11}{'compiled/cpu':>14}{'compiled/eager':>16}"
-          f"{'kernels':>9}{'compiled':>10}{'copies':>8}{'reserved/allocated':>20}")
+          f"{'kernels':>9}{'compiled':>10}{'copies':>8}{'MiB':>8}{'reserved/allocated':>20}")
     for task in tasks or SIZES:
         trainings = [Training(task, "cpu"), Training(task, device), Training(task, device, compiled=True)]
         for training in trainings:
@@ -71,14 +82,15 @@ def main(device="opencl", rounds="5", *tasks):
         torch.opencl.empty_cache()
         torch.opencl.reset_peak_memory_stats(device)
         trainings[1].milliseconds(2)
-        memory = torch.opencl.max_memory_reserved(device) / torch.opencl.max_memory_allocated(device)
+        allocated = torch.opencl.max_memory_allocated(device)
+        memory = torch.opencl.max_memory_reserved(device) / allocated
         least = [float("inf")] * 3
         for _ in range(int(rounds)):
             for place, training in enumerate(trainings):
                 least[place] = min(least[place], training.milliseconds(5))
         cpu, eager, compiled = least
         print(f"{task:18}{cpu:9.2f}{eager:10.2f}{compiled:10.2f}{eager / cpu:11.2f}{compiled / cpu:14.2f}{compiled / eager:16.2f}"
-              f"{kernels[0]:9}{kernels[1]:10}{copies:8}{memory:20.2f}", flush=True)
+              f"{kernels[0]:9}{kernels[1]:10}{copies:8}{allocated / 2**20:8.1f}{memory:20.2f}", flush=True)
 
 
 if __name__ == "__main__":

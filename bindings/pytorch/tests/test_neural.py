@@ -149,10 +149,21 @@ def test_products_with_a_transposed_factor(device, rows, columns, inner):
     torch.testing.assert_close(got.cpu(), torch.baddbmm(bias, a, b.transpose(1, 2)), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("rows, columns, inner", [(48, 128, 64), (100, 100, 300), (97, 33, 1024), (60, 128, 1100)])
+def test_products_with_a_factor_whose_rows_are_a_power_of_two_apart(device, rows, columns, inner):
+    """On processors columns of it are copied to local memory, unless they are too long."""
+    generator = torch.Generator().manual_seed(rows)
+    a, b = torch.randn(rows, inner, generator=generator), torch.randn(inner, 128, generator=generator)
+    expected = a @ b[:, 3:3 + columns] if columns < 128 else a @ b
+    on_device = b.to(device)[:, 3:3 + columns] if columns < 128 else b.to(device)
+    torch.testing.assert_close((a.to(device) @ on_device).cpu(), expected, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close((a.t().contiguous().to(device).t() @ on_device).cpu(), expected, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("amsgrad", [False, True])
 def test_an_optimizer_of_many_parameters(device, amsgrad):
     """Several parameters are one launch: more than one launch takes, of different sizes and types, one without elements."""
-    sizes = [(3,), (40, 9), (0,), (1,), (17, 65), (5, 5), (100,), (2, 3, 4), (2000,), (64,), (31,)]
+    sizes = [(3,), (40, 9), (0,), (1,), (17, 65), (5, 5), (100,), (2, 3, 4), (2000,), (64,), (512,)]
     generator = torch.Generator().manual_seed(0)
     mine, theirs = [], []
     for place, size in enumerate(sizes):

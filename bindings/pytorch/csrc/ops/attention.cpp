@@ -31,22 +31,36 @@ int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value, cons
 // One row of scores per group: of query q of batch b and head h.
 const char* const kernels = R"(
 #define MASKED(i) (is_causal && (i) > q)
-#define SCORE(i) (LOADX(scores, base + (i)) * scale + (has_bias ? LOADX(bias, b * bias_batch + h * bias_head + q * bias_row + (i) * bias_column) : (T)0))
-#define PARAMETERS long n, long queries, long heads, int is_causal, T scale, int has_bias, long bias_batch, long bias_head, long bias_row, long bias_column
+#if HAS_BIAS
+#define SCORE(i) (LOADX(scores, base + (i)) * scale + LOADX(bias, b * bias_batch + h * bias_head + q * bias_row + (i) * bias_column))
+#else
+#define SCORE(i) (LOADX(scores, base + (i)) * scale)
+#endif
+#define PARAMETERS long n, long queries, long heads, int is_causal, T scale, long bias_batch, long bias_head, long bias_row, long bias_column
 #define PLACE local T shared[ITEMS]; int lane = get_local_id(0); long row = get_group_id(0), base = row * n, q = row % queries, \
     h = row / queries % heads, b = row / queries / heads;
 )";
 const char* const forward_kernel = R"(attend(global X_T* scores, global T* sums, global const X_T* bias, PARAMETERS) {
   PLACE
   T m = -INFINITY;
-  for (long i = lane; i < n; i += ITEMS) if (!MASKED(i)) { T s = SCORE(i); m = MAX_OF(m, s); }
+  // Without branches, so that items are lanes of vectors.
+  for (long i = lane; i < n; i += ITEMS) {
+    T s = SCORE(i);
+    s = MASKED(i) ? (T)-INFINITY : s;
+    STOREX(scores, base + i, s);
+    m = MAX_OF(m, s);
+  }
   REDUCE_MAX(m);
   T sum = 0, from = m == -INFINITY ? (T)0 : m;
-  for (long i = lane; i < n; i += ITEMS) if (!MASKED(i)) sum += exp(SCORE(i) - from);
+  for (long i = lane; i < n; i += ITEMS) {
+    T e = exp(LOADX(scores, base + i) - from);
+    STOREX(scores, base + i, e);
+    sum += e;
+  }
   REDUCE_SUM(sum);
   // A query that may see no key has probabilities of 0.
   T factor = sum > 0 || sum != sum ? 1 / sum : 0;
-  for (long i = lane; i < n; i += ITEMS) STOREX(scores, base + i, MASKED(i) ? (T)0 : exp(SCORE(i) - from) * factor);
+  for (long i = lane; i < n; i += ITEMS) STOREX(scores, base + i, LOADX(scores, base + i) * factor);
   if (lane == 0) sums[row] = from + log(sum);
 }
 )";
@@ -92,17 +106,18 @@ Tensor scores_of(const Attention& attention) {
 void add_parameters(Launch& launch, const Attention& attention) {
     const auto type = attention.query.scalar_type();
     launch.value(attention.key.size(2)).value(attention.query.size(2)).value(attention.query.size(1));
-    launch.value<int32_t>(attention.is_causal)
-        .scalar(scalar_bytes(attention.scale, type))
-        .value<int32_t>(is_there(attention.bias));
+    launch.value<int32_t>(attention.is_causal).scalar(scalar_bytes(attention.scale, type));
     for (int64_t d = 0; d < 4; ++d)
         launch.value<int64_t>(is_there(attention.bias) ? attention.bias->stride(d) : 0);
 }
 
-Kernel& kernel_for(const Tensor& tensor, const char* name, const char* body) {
-    const auto type = tensor.scalar_type();
-    return kernel_of(opencl_device(tensor), std::string(name) + " " + short_name(type), name,
-                     [&] { return row_macros(type) + kernels + row_kernel + body; });
+Kernel& kernel_for(const Attention& attention, const char* name, const char* body) {
+    const auto type = attention.query.scalar_type();
+    const bool has_bias = is_there(attention.bias);
+    const std::string key = std::string(name) + (has_bias ? " biased " : " ") + short_name(type);
+    return kernel_of(opencl_device(attention.query), key, name, [&] {
+        return row_macros(type) + "#define HAS_BIAS " + (has_bias ? "1" : "0") + kernels + row_kernel + body;
+    });
 }
 
 using Forward = std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt, Tensor, Tensor, Tensor>;
@@ -114,7 +129,7 @@ Forward forward(const Tensor& query, const Tensor& key, const Tensor& value, con
     const Tensor scores = scores_of(attention);
     const Tensor sums = at::empty(scores.sizes().slice(0, 3), query.options().dtype(compute_type(query.scalar_type())));
     {
-        Launch launch(opencl_device(query), kernel_for(query, "attend", forward_kernel));
+        Launch launch(opencl_device(query), kernel_for(attention, "attend", forward_kernel));
         launch.written(scores).written(sums);
         launch.read(is_there(attention.bias) ? *attention.bias : scores);
         add_parameters(launch, attention);
@@ -142,7 +157,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor& grad_out, cons
     multiply({grad_out, value.transpose(2, 3), grad_scores});
     const Tensor dense_sums = sums.contiguous();
     {
-        Launch launch(opencl_device(query), kernel_for(query, "attend_grad", backward_kernel));
+        Launch launch(opencl_device(query), kernel_for(attention, "attend_grad", backward_kernel));
         launch.written(probabilities).read(dense_sums);
         launch.read(is_there(attention.bias) ? *attention.bias : probabilities);
         launch.written(grad_scores);

@@ -16,6 +16,10 @@ namespace {
 constexpr int64_t rows = 6;
 constexpr int64_t lanes = 8;  // items of a group; it has two columns for each
 constexpr int64_t packed_bytes_max = 32 << 10;
+// The same for a dense b, which is only copied for better use of caches: by rows of this many bytes' multiples, and for enough rows of a.
+constexpr int64_t dense_packed_bytes_max = 64 << 10;
+constexpr int64_t conflicting_bytes = 512;
+constexpr int64_t dense_packed_rows_min = 8 * rows;
 
 // The kernel's structure of the same name. Strides in elements.
 struct Matrix {
@@ -73,9 +77,16 @@ void multiply(global const AS* restrict a, global const BS* restrict b, global c
 #if PACKED
   long f = min(first, S.n - 1) * S.b.column, s = min(second, S.n - 1) * S.b.column;
   local T* mine = packed + get_local_id(0);
-  for (long k = 0; k < S.k; ++k) {
-    mine[k * 16] = LOADB(b, k * S.b.row + f);
-    mine[k * 16 + 8] = LOADB(b, k * S.b.row + s);
+  if (is_full) {
+    for (long k = 0; k < S.k; ++k) {
+      mine[k * 16] = LOADB(b, k * S.b.row + first * B_COLUMN);
+      mine[k * 16 + 8] = LOADB(b, k * S.b.row + second * B_COLUMN);
+    }
+  } else {
+    for (long k = 0; k < S.k; ++k) {
+      mine[k * 16] = LOADB(b, k * S.b.row + f);
+      mine[k * 16 + 8] = LOADB(b, k * S.b.row + s);
+    }
   }
   long end = min(S.m, (long)(get_group_id(1) + 1) * S.group_rows);
   for (long m = get_group_id(1) * S.group_rows; m < end; m += 6) {
@@ -133,7 +144,10 @@ void multiply(const Product& product) {
     at::Tensor b = with_batch(product.b);
     const bool b_is_apart = b.stride(3) != 1 && b.size(3) > 1 && a.size(2) > rows;
     const int64_t packed_bytes = 2 * lanes * a.size(3) * static_cast<int64_t>(scalar_bytes(0, type).size);
-    const bool is_packed = b_is_apart && b.stride(2) == 1 && packed_bytes <= packed_bytes_max;
+    const bool is_dense_packed = !device.is_gpu && b.stride(3) == 1 && a.size(2) >= dense_packed_rows_min &&
+                                 packed_bytes > conflicting_bytes * lanes && packed_bytes <= dense_packed_bytes_max &&
+                                 b.stride(2) * b.element_size() % conflicting_bytes == 0;
+    const bool is_packed = is_dense_packed || (b_is_apart && b.stride(2) == 1 && packed_bytes <= packed_bytes_max);
     if (b_is_apart && !is_packed)
         b = b.contiguous();
     const at::Tensor c = has_c ? with_batch(product.c.expand(out.sizes())) : to;

@@ -35,12 +35,16 @@ const char* const source_body = R"(
 // The index wraps around once, as in Python. Places outside of the tensor are not touched; reads of them are 0.
 #define AT(i) (INDEX(i) < 0 ? INDEX(i) + size : INDEX(i))
 kernel void indexed(global X_T* self, global const long* index, global X_T* other, T value, long size, long n, long inner) {
-  long g = get_global_id(0), x = g % inner, rest = g / inner;
+#if ALONG_INNER
+  long x = get_global_id(0), second = get_global_id(1), third = get_global_id(2);
+#else
+  long x = 0, second = get_global_id(0), third = get_global_id(1);
+#endif
 #if IN_ORDER
-  long o = rest;
+  long o = second;
   for (long i = 0; i < n; ++i) {
 #else
-  long i = rest % n, o = rest / n;
+  long i = second, o = third;
   {
 #endif
     long at = AT(i), there = (o * size + at) * inner + x, here = (o * n + i) * inner + x;
@@ -75,15 +79,26 @@ void run(const Indexing& call) {
     const auto number = static_cast<size_t>(call.action);
     // Writes to one place happen in the order of the index, too.
     const bool in_order = call.action == Action::add || (call.action == Action::write && call.kind == Index::places);
-    const std::string key =
-        std::string("indexed ") + std::to_string(number) + (call.kind == Index::places ? "p" : "e") + short_name(type);
+    // The dimensions of the launch are those of the tensors, so that no index has to be divided. Work-items that follow each other
+    // differ in the innermost one that has more than one place.
+    const bool along_inner = call.split.inner > 1;
+    const std::string key = std::string("indexed ") + std::to_string(number) +
+                            (call.kind == Index::places ? "p" : "e") + (along_inner ? "i" : "o") + short_name(type);
     Kernel& kernel = kernel_of(device, key, "indexed", [&] {
         return compute_type_macros(type) + access_macros("X", type) + "#define X_T " + storage_name(type) +
                "\n#define INDEX(i) index[" + (call.kind == Index::places ? "i" : "here_of(o, i, n, inner, x)") +
-               "]\n#define IN_ORDER " + (in_order ? "1" : "0") + "\n#define STATEMENT " + statements[number] + ";\n" +
+               "]\n#define IN_ORDER " + (in_order ? "1" : "0") + "\n#define ALONG_INNER " + (along_inner ? "1" : "0") +
+               "\n#define STATEMENT " + statements[number] + ";\n" +
                "inline long here_of(long o, long i, long n, long inner, long x) { return (o * n + i) * inner + x; }\n" +
                source_body;
     });
+    std::array<size_t, 3> global{1, 1, 1};
+    auto dimension = global.begin();
+    if (along_inner)
+        *dimension++ = static_cast<size_t>(call.split.inner);
+    if (!in_order)
+        *dimension++ = static_cast<size_t>(call.n);
+    *dimension = static_cast<size_t>(call.split.outer);
     Launch(device, kernel)
         .written(call.self)
         .read(call.index)
@@ -92,7 +107,7 @@ void run(const Indexing& call) {
         .value(call.size)
         .value(call.n)
         .value(call.split.inner)
-        .run({static_cast<size_t>(in_order ? total / call.n : total), 1, 1});
+        .run(global);
 }
 
 Tensor at_least_1d(const Tensor& tensor) { return tensor.dim() == 0 ? tensor.reshape({1}) : tensor; }

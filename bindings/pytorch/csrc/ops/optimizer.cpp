@@ -19,33 +19,54 @@ struct AdamTensors {
     Tensor param, grad, exp_avg, exp_avg_sq, max_sq, step;
 };
 constexpr size_t slots = 8;
-constexpr size_t turns = 8;  // elements of a work-item, which share the powers of the betas
+constexpr size_t group = 64;  // work-items that share the powers of the betas
+constexpr size_t turns = 8;  // elements of a work-item
 
+const char* const adam_element = R"(
+inline void update(global X_T* param, global X_T* grad, global X_T* exp_avg, global X_T* exp_avg_sq, global X_T* max_sq, long i,
+                   global const float* grad_scale, int maximize, int decoupled, T rate, T root, S lr, S beta1, S beta2, S decay, S eps) {
+  T p = LOADX(param, i), g = LOADX(grad, i), m = LOADX(exp_avg, i), v = LOADX(exp_avg_sq, i);
+#if HAS_SCALE
+  g /= *grad_scale;
+  STOREX(grad, i, g);
+#endif
+  g = maximize ? -g : g;
+  if (decoupled) p -= (T)(lr * decay) * p; else g += (T)decay * p;
+  m += (T)(1 - beta1) * (g - m);
+  v = (T)beta2 * v + (T)(1 - beta2) * g * g;
+  T greatest = v;
+#if AMSGRAD
+  greatest = max((T)LOADX(max_sq, i), v);
+  STOREX(max_sq, i, greatest);
+#endif
+  p -= rate * m / (sqrt(greatest) * root + (T)eps);
+  STOREX(param, i, p);
+  STOREX(exp_avg, i, m);
+  STOREX(exp_avg_sq, i, v);
+}
+)";
 const char* const adam_body = R"(
   if (has_inf && *found_inf == 1.0f) return;
-  S t = *step, correction1 = 1 - pow(beta1, t), correction2 = sqrt(1 - pow(beta2, t));
-  T rate = (T)(lr / correction1), root = (T)(1 / correction2);
-  for (int turn = 0; turn < TURNS; ++turn) {
-    long i = get_global_id(0) + turn * (long)get_global_size(0);
-    if (i >= n) return;
-    T p = LOADX(param, i), g = LOADX(grad, i), m = LOADX(exp_avg, i), v = LOADX(exp_avg_sq, i);
-    if (has_scale) { g /= *grad_scale; STOREX(grad, i, g); }
-    if (maximize) g = -g;
-    if (decoupled) p -= (T)(lr * decay) * p; else g += (T)decay * p;
-    m += (T)(1 - beta1) * (g - m);
-    v = (T)beta2 * v + (T)(1 - beta2) * g * g;
-    T greatest = v;
-    if (amsgrad) { greatest = max((T)LOADX(max_sq, i), v); STOREX(max_sq, i, greatest); }
-    p -= rate * m / (sqrt(greatest) * root + (T)eps);
-    STOREX(param, i, p);
-    STOREX(exp_avg, i, m);
-    STOREX(exp_avg_sq, i, v);
+  if (get_local_id(0) == 0) {
+    S t = *step;
+    shared[0] = (T)(lr / (1 - pow(beta1, t)));
+    shared[1] = (T)(1 / sqrt(1 - pow(beta2, t)));
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  T rate = shared[0], root = shared[1];
+#define UPDATE(i) update(param, grad, exp_avg, exp_avg_sq, max_sq, i, grad_scale, maximize, decoupled, rate, root, lr, beta1, beta2, decay, eps)
+  long first = (long)get_group_id(0) * TURNS * GROUP, mine = first + get_local_id(0);
+  // All but the last group of a parameter have no condition per element: it would cost as much as all the rest.
+  if (first + TURNS * GROUP <= n) {
+    for (int turn = 0; turn < TURNS; ++turn) UPDATE(mine + turn * GROUP);
+  } else {
+    for (int turn = 0; turn < TURNS; ++turn) if (mine + turn * GROUP < n) UPDATE(mine + turn * GROUP);
   }
 }
 )";
 
 // The head of the kernel, with the parameters of each slot.
-std::string adam_kernel() {
+std::string adam_kernel(bool amsgrad, bool has_scale) {
     constexpr const char* names[] = {"global X_T* param",
                                      "global X_T* grad",
                                      "global X_T* exp_avg",
@@ -69,11 +90,14 @@ std::string adam_kernel() {
         }
         choice += "break;\n";
     }
-    return "#define TURNS " + std::to_string(turns) + "\nkernel void adam(" + parameters +
-           "global const float* grad_scale, global const float* found_inf, int has_scale, int has_inf, int amsgrad, "
+    return "#define TURNS " + std::to_string(turns) + "\n#define AMSGRAD " + (amsgrad ? "1" : "0") +
+           "\n#define HAS_SCALE " + (has_scale ? "1" : "0") + "\n#define GROUP " + std::to_string(group) +
+           adam_element + "kernel __attribute__((reqd_work_group_size(" + std::to_string(group) +
+           ", 1, 1))) void adam(" + parameters +
+           "global const float* grad_scale, global const float* found_inf, int has_inf, "
            "int maximize, "
            "int decoupled, S lr, S beta1, S beta2, S decay, S eps) {\n" +
-           locals + "  switch (get_global_id(1)) {\n" + choice + "  }\n" + adam_body;
+           "  local T shared[2];\n" + locals + "  switch (get_global_id(1)) {\n" + choice + "  }\n" + adam_body;
 }
 
 // Whether the kernels may walk over the tensors' memory in order.
@@ -110,8 +134,12 @@ void adam_step(c10::ArrayRef<AdamTensors> all, const Adam& adam, const OptionalT
     const Device& device = opencl_device(all[0].param);
     const auto type = all[0].param.scalar_type();
     const auto scalar_type = device.has_double ? at::kDouble : at::kFloat;
-    Launch launch(device, kernel_of(device, std::string("adam ") + short_name(type), "adam",
-                                    [&] { return source(type, device.has_double, adam_kernel()); }));
+    const bool has_scale = is_there(grad_scale);
+    const std::string key =
+        std::string("adam ") + (adam.amsgrad ? "a" : "") + (has_scale ? "s" : "") + short_name(type);
+    Launch launch(device, kernel_of(device, key, "adam", [&] {
+                      return source(type, device.has_double, adam_kernel(adam.amsgrad, has_scale));
+                  }));
     const auto in_slot = [all](size_t slot) -> const AdamTensors& { return all[slot < all.size() ? slot : 0]; };
     for (const auto member : {&AdamTensors::param, &AdamTensors::grad, &AdamTensors::exp_avg, &AdamTensors::exp_avg_sq,
                               &AdamTensors::max_sq, &AdamTensors::step})
@@ -124,11 +152,12 @@ void adam_step(c10::ArrayRef<AdamTensors> all, const Adam& adam, const OptionalT
         longest = std::max(longest, n);
     }
     launch.address(address_or(grad_scale, all[0].step)).address(address_or(found_inf, all[0].step));
-    launch.value<int32_t>(is_there(grad_scale)).value<int32_t>(is_there(found_inf)).value<int32_t>(adam.amsgrad);
+    launch.value<int32_t>(is_there(found_inf));
     launch.value<int32_t>(adam.maximize).value<int32_t>(adam.is_decoupled);
     for (const double value : {adam.lr, adam.beta1, adam.beta2, adam.weight_decay, adam.eps})
         launch.scalar(scalar_bytes(value, scalar_type));
-    launch.run({(static_cast<size_t>(longest) + turns - 1) / turns, all.size(), 1});
+    const size_t groups = (static_cast<size_t>(longest) + group * turns - 1) / (group * turns);
+    launch.run({groups * group, all.size(), 1}, {group, 1, 1});
 }
 
 // What the step of a parameter needs: the parameter, its gradient, and its state.

@@ -12,7 +12,11 @@ using at::Tensor;
 
 enum class Kind { plain, logarithm };
 
+// What the second loop leaves in `out` for the third one: the exponentials, where `out` has the precision of T.
+bool keeps_exponentials(c10::ScalarType type, Kind kind) { return kind == Kind::plain && compute_type(type) == type; }
+
 std::string forward_source(c10::ScalarType type, Kind kind) {
+    const bool keeps = keeps_exponentials(type, kind);
     return row_macros(type) + row_kernel + R"(softmax(global const X_T* in, global X_T* out, long n) {
   local T shared[ITEMS];
   int lane = get_local_id(0);
@@ -21,11 +25,15 @@ std::string forward_source(c10::ScalarType type, Kind kind) {
   for (long i = lane; i < n; i += ITEMS) { T x = LOADX(in, base + i); m = MAX_OF(m, x); }
   REDUCE_MAX(m);
   T sum = 0;
-  for (long i = lane; i < n; i += ITEMS) sum += exp(LOADX(in, base + i) - m);
+  for (long i = lane; i < n; i += ITEMS) { T e = exp(LOADX(in, base + i) - m); sum += e; )" +
+           (keeps ? "STOREX(out, base + i, e); " : "") + R"(}
   REDUCE_SUM(sum);
   T shift = m + log(sum), scale = 1 / sum;
   for (long i = lane; i < n; i += ITEMS) STOREX(out, base + i, )" +
-           (kind == Kind::plain ? "exp(LOADX(in, base + i) - m) * scale" : "LOADX(in, base + i) - shift") + ");\n}\n";
+           (keeps                 ? "LOADX(out, base + i) * scale"
+            : kind == Kind::plain ? "exp(LOADX(in, base + i) - m) * scale"
+                                  : "LOADX(in, base + i) - shift") +
+           ");\n}\n";
 }
 
 std::string backward_source(c10::ScalarType type, Kind kind) {
