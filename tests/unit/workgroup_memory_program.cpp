@@ -34,6 +34,11 @@ public:
         const uint32_t count = depth == 0 ? 3 + pick(4) : 1 + pick(2);
         for (uint32_t i = 0; i < count; ++i)
             result.push_back(std::make_shared<MemoryStatement>(statement(depth, is_uniform, in_loop)));
+        // The last statements of a kernel: a wrong cut (cuts.cpp) changes results only where no barrier follows.
+        if (depth == 0 && pick(4) == 0) {
+            result.push_back(std::make_shared<MemoryStatement>(exchange()));
+            result.push_back(std::make_shared<MemoryStatement>(switch_under_guard()));
+        }
         return result;
     }
 
@@ -292,7 +297,7 @@ bool minimise_block(const MemoryBlock& block, const std::function<bool()>& still
     return changed;
 }
 
-} // namespace
+}  // namespace
 
 MemoryProgram::MemoryProgram(uint32_t seed) : block_(Maker(seed).block(0, true, false)) {}
 MemoryProgram::~MemoryProgram() = default;
@@ -359,4 +364,4 @@ void MemoryProgram::minimise(const std::function<bool()>& still_fails) {
     }
 }
 
-} // namespace polder::compiler::workgroup::test
+}  // namespace polder::compiler::workgroup::test

@@ -4,6 +4,8 @@
 
 #include "workgroup_memory_accesses.h"
 
+#include <algorithm>
+
 namespace polder::compiler::workgroup::test {
 
 class WrapMaker : public AccessMaker {
@@ -191,39 +193,37 @@ protected:
         }
     }
 
-    // What is the same for all work-items while they are in a loop, and differs after it, because they leave it at different times.
+    // What is the same for all work-items while they are in a loop, and differs after it, because they leave it at different times. A
+    // loop that may have no round begins with a branch, and the variable differs where that branch's ways meet. A loop that has at least
+    // one round has no such branch.
     MemoryStatement count_rounds() {
         const Number rounds = masked(whole(int_, 1), 7);
         const int64_t add = pick(30);
         const uint32_t u = pick(2);
+        const int64_t rounds_min = pick(2);
         const std::string r = "r" + number(static_cast<int64_t>(names_++)), name = "u" + number(u);
-        return on_each("for (int " + r + " = " + rounds.text + "; " + r + " > 0; --" + r + ") " + name + " = (" + name +
-                           " * 5 + " + number(add) + ") & 31;",
-                       [=](World& w, MemoryItem& m) {
-                           for (int64_t i = rounds.value(w, m); i > 0; --i)
-                               m.u[u] = (m.u[u] * 5 + add) & 31;
-                       });
+        const std::string begin = "int " + r + " = " + rounds.text + ";",
+                          step = name + " = (" + name + " * 5 + " + number(add) + ") & 31;";
+        const std::string text = rounds_min == 0 ? "for (" + begin + " " + r + " > 0; --" + r + ") " + step
+                                                 : "{ " + begin + " do " + step + " while (--" + r + " > 0); }";
+        return on_each(text, [=](World& w, MemoryItem& m) {
+            for (int64_t i = std::max(rounds.value(w, m), rounds_min); i > 0; --i)
+                m.u[u] = (m.u[u] * 5 + add) & 31;
+        });
     }
 
-    // All work-items that get there take the same case, and the switch has all cases.
+    // All work-items that get there take the same case, and the switch has all cases. The other work-items may get to another such switch.
     MemoryStatement switch_under_guard() {
         const uint64_t but = pick(3);
-        const int64_t away = pick(4);
-        const Number e = whole(int_, 1);
-        return on_each("if (get_local_id(0) % 3 != " + number(static_cast<int64_t>(but)) + ") { switch ((n + " +
-                           number(away) + ") & 3) { case 0: " + own(0) + " = " + e.text +
-                           "; break; case 1: v0 = ints[" + e.text + " & 1023] & 2047; break; case 2: " + own(1) +
-                           " = n; break; case 3: v1 ^= 5; break; } }",
+        const AllCases first = all_cases(), second = all_cases();
+        const bool has_second = pick(2);
+        return on_each("if (get_local_id(0) % 3 != " + number(static_cast<int64_t>(but)) + ") { " + first.text + " }" +
+                           (has_second ? " else { " + second.text + " }" : ""),
                        [=](World& w, MemoryItem& m) {
-                           if (m.local[0] % 3 == but)
-                               return;
-                           int32_t* mine = &w.buffers.out[w.place(m) * 4];
-                           switch ((w.n + away) & 3) {
-                           case 0: mine[0] = static_cast<int32_t>(e.value(w, m)); break;
-                           case 1: m.v[0] = w.buffers.ints[static_cast<size_t>(e.value(w, m) & 1023)] & 2047; break;
-                           case 2: mine[1] = w.n; break;
-                           default: m.v[1] ^= 5; break;
-                           }
+                           if (m.local[0] % 3 != but)
+                               first.run(w, m);
+                           else if (has_second)
+                               second.run(w, m);
                        });
     }
 
@@ -231,6 +231,27 @@ private:
     int64_t far_end() { return int64_t{1} << (pick(2) ? 31 : 32); }
     // Of the launches that a test makes.
     int64_t far_n() { return pick(2) ? 3 : 22; }
+
+    struct AllCases {
+        std::string text;
+        std::function<void(World&, MemoryItem&)> run;
+    };
+    AllCases all_cases() {
+        const int64_t away = pick(4), change = 1 + pick(20);
+        const Number e = whole(int_, 1);
+        return {"switch ((n + " + number(away) + ") & 3) { case 0: " + own(0) + " = " + e.text +
+                    "; break; case 1: v0 = ints[" + e.text + " & 1023] & 2047; break; case 2: " + own(1) +
+                    " = n; break; case 3: v1 ^= " + number(change) + "; break; }",
+                [=](World& w, MemoryItem& m) {
+                    int32_t* mine = &w.buffers.out[w.place(m) * 4];
+                    switch ((w.n + away) & 3) {
+                    case 0: mine[0] = static_cast<int32_t>(e.value(w, m)); break;
+                    case 1: m.v[0] = w.buffers.ints[static_cast<size_t>(e.value(w, m) & 1023)] & 2047; break;
+                    case 2: mine[1] = w.n; break;
+                    default: m.v[1] ^= change; break;
+                    }
+                }};
+    }
 
     // Loads one element of a buffer.
     struct Element {
