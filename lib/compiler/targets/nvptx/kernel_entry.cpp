@@ -164,7 +164,7 @@ private:
         for (const llvm::Attribute::AttrKind kind :
              {llvm::Attribute::ReadOnly, llvm::Attribute::NoAlias, llvm::Attribute::NoUndef})
             entry_->addParamAttr(0, kind);
-        // Without it, LLVM copies the parameter into each thread's memory where a function gets a pointer into it.
+        // Without it, LLVM may copy the parameter into each thread's memory where a function gets a pointer into it.
         if (has_image(info_))
             entry_->addParamAttr(0, llvm::Attribute::get(context(), "nvvm.grid_constant"));
         if (info_.reqd_work_group_size)
