@@ -3,6 +3,12 @@ import pytest
 import torch
 import torch_opencl  # noqa: F401, where autoloading is off
 
+def platform_has_statistics():
+    """Whether OpenCL is Polder: it alone counts the regions that memory comes from."""
+    torch.ones(1, device="opencl")
+    return torch.opencl.memory_stats(0)["segment.all.current"] > 0
+
+
 DEVICES = [f"opencl:{index}" for index in range(torch.opencl.device_count())]
 
 
