@@ -190,7 +190,7 @@ private:
     struct EvictionRequest {
         SpaceId space;
         uint64_t bytes = 0;  // at least, if possible
-        std::span<const Use> keep;     // what the asking command uses
+        std::span<const Use> keep;  // what the asking command uses
         std::span<const Use> guarded;  // the caller has the allocation guards of these storages
         WriteBack write_back = WriteBack::allowed;
     };
