@@ -35,7 +35,7 @@ void add_waits_to_overwrite(const Residency& residency, const Rows& rows, SpaceI
 Result<void> DomainImpl::copy_part(Sequence& sequence, const Execution& execution, const CopyPart& part, Moved& moved) {
     POLDER_TRY(own(part.storage, part.rect.span(), part.move.from.space));
     Residency& residency = part.storage.residency();
-    const Rows rows = rows_of(part.rect);
+    const Rows rows = read_ranges_of(part.rect);
     // A part may end within a range that the command has prepared: rows that touch are one range.
     residency.prepare(rows.view(), 1);
     const SpaceId source = part.move.from.space;
@@ -73,10 +73,10 @@ Result<driver::Timepoint> DomainImpl::read(const Execution& execution, Storage& 
     Sequence sequence{execution};
     const StorageGuard guard{from};
     StorageImpl& storage = impl(from);
-    const Rows rows = rows_of(rect);
-    const Prepared prepared{storage.residency(), rows, 1};
+    const Rows ranges = read_ranges_of(rect);
+    const Prepared prepared{storage.residency(), ranges, 1};
     const SourceChoice choice{mover_.topology(), host_space, execution.space};
-    count_needed(storage.residency(), rows, choice, HostPlaces::alike);
+    count_needed(storage.residency(), rows_of(rect), choice, HostPlaces::alike);
     const RectParts parts = split_by_source(storage.residency(), storage.replicas(), rect, choice);
     for (const RectPart& part : parts) {
         const StorageRect part_rect = part_of(rect, part);
@@ -145,9 +145,9 @@ Result<driver::Timepoint> DomainImpl::copy_there(Copying& copying, const Storage
     const SpaceId space = copying.execution.space;
     Residency& residency = copying.target.residency();
     const Rows rows = rows_of(to_rect);
-    const Rows from_rows = rows_of(from_rect);
+    const Rows from_ranges = read_ranges_of(from_rect);
     // Both until the last commit: the two may be ranges of one storage.
-    const Prepared from_prepared{copying.source.residency(), from_rows, 1};
+    const Prepared from_prepared{copying.source.residency(), from_ranges, 1};
     // A part is written on the command's queue or a hidden one, the whole is complete on the command's.
     const Prepared prepared{residency, rows, 3};
     POLDER_TRY(copy_rect(copying, from_rect, to_rect));
@@ -265,9 +265,9 @@ Result<driver::Timepoint> DomainImpl::copy_chunk(Copying& copying, const Storage
     const ByteRange written_before = bytes_before(to_rect, chunk);
     source.prepare({&read_before, 1}, 1);
     target.prepare({&written_before, 1}, 1);
-    const Rows from_rows = rows_of(part_of(from_rect, chunk));
+    const Rows from_ranges = read_ranges_of(part_of(from_rect, chunk));
     const Rows rows = rows_of(part_of(to_rect, chunk));
-    const Prepared from_prepared{source, from_rows, 1};
+    const Prepared from_prepared{source, from_ranges, 1};
     const Prepared prepared{target, rows, 4};
     POLDER_TRY(copy_rect(copying, part_of(from_rect, chunk), part_of(to_rect, chunk)));
     // Also what the source has never been given.

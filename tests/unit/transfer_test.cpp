@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <storage_impl.h>
 #include <thread>
 
 namespace polder::memory {
@@ -228,6 +229,25 @@ TEST_F(Transfer, MapOfARectangleIsOneTransferOfItsRows) {
     world.world.run();
     EXPECT_EQ(world.world.operations_executed(), 3u);  // write, transfer, marker
     EXPECT_EQ(storage->map_address()[32 + 64], pattern(size, 5)[32 + 64]);
+}
+
+// Rectangles of many rows cost later commands nothing: what was read is one range, and rows that were written are one piece with
+// their surroundings when the write is complete.
+TEST_F(Transfer, ManyRowsDoNotStayApart) {
+    const auto from = world.storage(size);
+    const auto to = world.storage(size);
+    write(*from, 1, whole, pattern(size, 5));
+    write(*to, 1, whole, pattern(size, 6));
+    world.world.run();
+    const StorageRect rows{0, {8, 24, 1}, {32, 0}};
+    ASSERT_TRUE(world.domain->copy(world.on(1), *from, rows, *to, rows));
+    const auto pieces = [](Storage& storage) { return static_cast<StorageImpl&>(storage).residency().pieces(); };
+    EXPECT_LE(pieces(*from), 2u);
+    EXPECT_EQ(pieces(*to), 48u);
+    world.world.run();
+    world.kernel(world.on(1), {{to.get(), whole, Access::read_write}, {from.get(), whole, Access::read}});
+    EXPECT_EQ(pieces(*to), 1u);
+    EXPECT_EQ(pieces(*from), 1u);
 }
 
 TEST_F(Transfer, MapThatInvalidatesMovesNothing) {

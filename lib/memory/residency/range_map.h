@@ -10,8 +10,8 @@
 //   apply    changes the states of prepared ranges; noexcept, keeps the pieces apart
 //   merge    joins equal neighbours; noexcept
 //
-// `State` offers `bool absorb(const State& next)`: true when the two are equal for every purpose; this state then
-// describes both pieces. Not thread-safe; the owner of the storage's lock calls it.
+// `State` offers `bool absorb(State& next)`: true when the two are equal for every purpose; this state then describes both
+// pieces. It may forget what no longer matters in either. Not thread-safe; the owner of the storage's lock calls it.
 #pragma once
 
 #include <algorithm>

@@ -22,9 +22,13 @@ struct RangeState {
     SpaceSet holders;
     Touches touches;
 
-    // Equal holders and touches make two neighbours one. Versions are only ever compared within one byte, so that
+    // Equal holders and touches in flight make two neighbours one. Versions are only ever compared within one byte, so that
     // the higher one may replace both; but "never written" stays apart.
-    bool absorb(const RangeState& next) {
+    bool absorb(RangeState& next) {
+        if (!(touches == next.touches)) {
+            settle();
+            next.settle();
+        }
         if (!(holders == next.holders) || (version.value == 0) != (next.version.value == 0) ||
             !(touches == next.touches))
             return false;

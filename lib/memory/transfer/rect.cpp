@@ -17,6 +17,15 @@ Rows rows_of(const StorageRect& rect) {
     return rows;
 }
 
+Rows read_ranges_of(const StorageRect& rect) {
+    constexpr uint64_t rows_max = 16;
+    if (rect.shape.rows * rect.shape.slices <= rows_max)
+        return rows_of(rect);
+    Rows span;
+    span.push_back(rect.span());
+    return span;
+}
+
 SpaceId SourceChoice::operator()(SpaceSet holders) const {
     if (holders.contains(to))
         return to;

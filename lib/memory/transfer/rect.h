@@ -17,6 +17,10 @@ using Rows = SmallVector<ByteRange, 2>;
 // The rows of `rect`, sorted and disjoint; rows that continue each other are one.
 [[nodiscard]] Rows rows_of(const StorageRect& rect);
 
+// What a command that reads `rect` notes as read: its rows or, of many, all from the first to the last. Bytes between them only make
+// transfers and evictions wait for more than they must, while each row would be a piece of its own.
+[[nodiscard]] Rows read_ranges_of(const StorageRect& rect);
+
 // Where row `y` of slice `z` begins.
 [[nodiscard]] inline uint64_t row_offset(const driver::RectLayout& layout, uint64_t y, uint64_t z) {
     return y * layout.row_pitch + z * layout.slice_pitch;
@@ -30,7 +34,7 @@ struct RectPart {
     SpaceId source;
     DeviceAddress base;  // of the replica
     uint64_t x = 0, y = 0, z = 0;  // of its first byte within the rectangle
-    driver::RectShape shape;       // one row or a piece of one, whole rows of one slice, or whole slices
+    driver::RectShape shape;  // one row or a piece of one, whole rows of one slice, or whole slices
 };
 using RectParts = SmallVector<RectPart, 2>;
 
@@ -71,7 +75,7 @@ void for_each_chunk(const driver::RectShape& shape, uint64_t bytes, F&& f) {
 // From which of several holders to copy.
 struct SourceChoice {
     const Topology& topology;
-    SpaceId to;         // where the bytes go
+    SpaceId to;  // where the bytes go
     SpaceId preferred;  // if it holds them and `to` does not
 
     [[nodiscard]] SpaceId operator()(SpaceSet holders) const;
@@ -81,4 +85,4 @@ struct SourceChoice {
 [[nodiscard]] RectParts split_by_source(const Residency& residency, const Replicas& replicas, const StorageRect& rect,
                                         const SourceChoice& choice);
 
-} // namespace polder::memory
+}  // namespace polder::memory

@@ -1,3 +1,4 @@
+// The steps of one generation in order (Generation::run), and which version of PTX a kernel needs.
 #include "code_generator.h"
 
 #include "analyses.h"
