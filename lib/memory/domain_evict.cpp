@@ -77,7 +77,7 @@ bool is_kept(const StorageImpl& storage, ByteRange range, std::span<const Use> k
 }
 
 bool can_move(const StorageImpl& storage, const Replica& replica) {
-    if (storage.is_pinned(replica.space) || (replica.space.is_host() && storage.is_mapped()))
+    if (storage.is_pinned(replica.space) || storage.is_released() || (replica.space.is_host() && storage.is_mapped()))
         return false;
     return replica.block || (replica.space.is_host() && storage.stretch());
 }
@@ -171,6 +171,8 @@ uint64_t DomainImpl::evict_replica(const Victim& victim, WriteBack write_back, E
         if (!target)
             return 0;
         const StorageGuard guard{storage};
+        if (storage.is_released())
+            return 0;
         only = only_in(storage, victim.range, victim.space);
         const bool has_room =
             std::ranges::all_of(only, [&](ByteRange range) { return storage.find(*target, range).has_value(); });

@@ -185,6 +185,7 @@ void StorageImpl::wait_for_application_memory() noexcept {
     const auto next_transfer = [&] {
         driver::Timepoint next;
         const StorageGuard guard{*this};
+        is_released_ = true;
         residency_.visit({0, size().value}, [&](ByteRange, const RangeState& state) {
             for (const Touch& touch : state.touches.view())
                 if (touch.space == map_place_ && (static_cast<uint8_t>(touch.kind) & any_hidden) != 0 &&

@@ -91,6 +91,8 @@ public:
     [[nodiscard]] bool has_all(SpaceId space) const {
         return (whole_spaces_.load(std::memory_order_acquire) >> space.value) & 1;
     }
+    // Nothing of it is evicted any more: the bytes would go to memory that the application may free. With the lock.
+    [[nodiscard]] bool is_released() const { return is_released_; }
     // Notes that a command uses `range`, which has memory in `space`, when memory is short there.
     void note_use(SpaceId space, ByteRange range, uint64_t number) noexcept {
         replicas_.note_use(space, range, number);
@@ -204,6 +206,7 @@ private:
     std::atomic<std::byte*> map_address_{nullptr};
     SpaceId map_place_ = host_space;
     bool is_application_memory_ = false;  // what is at map_address_
+    bool is_released_ = false;  // the application may free that memory soon
     CompletionCallback destroyed_;
 };
 

@@ -139,6 +139,11 @@ TEST_F(Spirv, DeclarationsOfAliasing_AreAccepted) {
     EXPECT_EQ(run_one(program, "twice", 21, 1), std::vector<cl_uint>{42});
 }
 
+TEST_F(Spirv, BuiltInVariablesMayBeConstants) {
+    OwnedProgram program = build_il(module_file("constant_built_in"));
+    EXPECT_EQ(run_one(program, "number", 0, 3, 3), (std::vector<cl_uint>{5, 6, 7}));
+}
+
 TEST_F(Spirv, QueriesAnswerWithTheModuleAndTheVersions) {
     const std::string module = module_file("constants");
     OwnedProgram program = from_il(module);

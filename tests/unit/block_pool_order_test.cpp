@@ -78,6 +78,26 @@ TEST(BlockPool, RequestsThatWaitAreServedInTheOrderInWhichTheyCame) {
     EXPECT_EQ(queue.waited, (std::vector<uint64_t>{1, 2, 3, 4}));
 }
 
+// The first request must not take the pending block in the middle, though it fits there.
+TEST(BlockPool, GroupOfRequestsFindsRoomInPendingMemory) {
+    const Fixture fixture{{.capacity = 40 * MiB, .region = 40 * MiB}};
+    FakeQueue queue;
+    std::vector<Block> blocks;
+    for (const uint64_t size : {12, 16, 12})
+        blocks.push_back(fixture.take(size * MiB));
+    for (uint64_t i = 0; i < blocks.size(); ++i) {
+        const driver::Timepoint after[] = {queue.at(1 + i)};
+        fixture.pool->free(blocks[i], after);
+    }
+    const LeaseRequest pair[] = {{ByteCount{16 * MiB}, aligned}, {ByteCount{24 * MiB}, aligned}};
+    Lease leases[2];
+    ASSERT_TRUE(fixture.pool->lease(pair, {LeaseTerms::Consumer::device, nullptr, WhenFull::wait_for_turn}, leases));
+    EXPECT_TRUE(queue.waited.empty());
+    for (const Lease& leased : leases)
+        EXPECT_FALSE(leased.after.empty());
+    EXPECT_TRUE(fixture.pool->validate());
+}
+
 TEST(BlockPool, GroupOfRequestsGetsAllOrNothing) {
     const Fixture fixture{{.capacity = 64 * MiB, .region = 64 * MiB}};
     const LeaseRequest too_much[] = {{ByteCount{40 * MiB}, aligned}, {ByteCount{40 * MiB}, aligned}};

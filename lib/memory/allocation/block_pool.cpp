@@ -103,10 +103,32 @@ bool BlockPool::lease_quickly(std::span<const LeaseRequest> requests, const Leas
 
 Result<void> BlockPool::lease_by_ladder(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
                                         std::span<Lease> leases) {
-    return lease_in_turn(
+    Result<void> result = lease_in_turn(
         turns_, terms.when_full, leases,
         [&](size_t index, Lease& leased) { return climb(full(requests[index], terms), leased); },
         [&](const Lease& gained) { free(gained.block, gained.after.view()); });
+    if (!result && requests.size() > 1 && lease_anew(requests, terms, leases))
+        return {};
+    return result;
+}
+
+// The first blocks of a group may have got pending blocks whose neighbours the others need: all memory that is pending becomes one with
+// its neighbours first.
+bool BlockPool::lease_anew(std::span<const LeaseRequest> requests, const LeaseTerms& terms, std::span<Lease> leases) {
+    if (terms.consumer == LeaseTerms::Consumer::host)
+        return false;
+    Lock lock(mutex_);
+    for (uint32_t index = 0; index < regions_.size(); ++index)
+        if (regions_[index])
+            merge_pending(index);
+    size_t done = 0;
+    while (done < requests.size() && try_pool(full(requests[done], terms), Search::thorough, leases[done]))
+        ++done;
+    if (done == requests.size())
+        return true;
+    for (Lease& leased : leases.first(done))
+        give_up(leased.block, std::move(leased.after));
+    return false;
 }
 
 Result<void> BlockPool::climb(const Request& request, Lease& leased) {
@@ -262,23 +284,28 @@ bool BlockPool::merge_pending(const Request& request, Lease& leased) {
         if (!region || region->pending_bytes == 0 ||
             region->pending_bytes + region->allocator.free_bytes().value < request.size.value)
             continue;
-        pending_.take_all([&](const Block& block) { return block.region == index; },
-                          [&](const PendingBlocks::Entry& entry) POLDER_NO_THREAD_SAFETY_ANALYSIS {
-                              const ByteRange range = entry.block.place.range();
-                              region->unready.reserve(region->unready.size() + 1 + entry.afterwards.size());
-                              region->unready.push_back({range, entry.until});
-                              for (const driver::Timepoint& point : entry.afterwards)
-                                  region->unready.push_back({range, point});
-                              region->free(entry.block.place);
-                              region->pending_bytes -= range.size();
-                              deferred_bytes_ -= range.size();
-                              if (discards_)
-                                  cached_bytes_ += range.size();
-                          });
+        merge_pending(index);
         if (try_region(index, request, Search::thorough, leased))
             return true;
     }
     return false;
+}
+
+void BlockPool::merge_pending(uint32_t index) {
+    Region& region = *regions_[index];
+    pending_.take_all([&](const Block& block) { return block.region == index; },
+                      [&](const PendingBlocks::Entry& entry) POLDER_NO_THREAD_SAFETY_ANALYSIS {
+                          const ByteRange range = entry.block.place.range();
+                          region.unready.reserve(region.unready.size() + 1 + entry.afterwards.size());
+                          region.unready.push_back({range, entry.until});
+                          for (const driver::Timepoint& point : entry.afterwards)
+                              region.unready.push_back({range, point});
+                          region.free(entry.block.place);
+                          region.pending_bytes -= range.size();
+                          deferred_bytes_ -= range.size();
+                          if (discards_)
+                              cached_bytes_ += range.size();
+                      });
 }
 
 bool BlockPool::charge(ByteCount bytes) {

@@ -167,7 +167,9 @@ private:
     void add_variable(const Instruction& instruction) {
         const Type& pointer = types().get(instruction.type);
         if (const auto builtin = translation_.annotations().decoration(instruction.result, spv::DecorationBuiltIn)) {
-            if (!types().has(pointer.element) || pointer.storage != spv::StorageClassInput)
+            // Translators of SPIR-V 1.0 made them constants.
+            if (!types().has(pointer.element) ||
+                (pointer.storage != spv::StorageClassInput && pointer.storage != spv::StorageClassUniformConstant))
                 return refuse(instruction, "a built-in variable is of storage class Input");
             translation_.note_type(instruction);
             translation_.define_builtin_variable(instruction.result, static_cast<spv::BuiltIn>(builtin->operand(0)));

@@ -54,7 +54,7 @@ public:
     // Fails when a placeholder was not replaced by its value.
     void finish_stand_ins(const Instruction& last);
 
-    // Variables of storage class Input are not in memory: reading them calls a function.
+    // Built-in variables are not in memory: reading them calls a function.
     void define_builtin_variable(uint32_t id, spv::BuiltIn builtin) { builtin_variables_[id] = builtin; }
     [[nodiscard]] std::optional<spv::BuiltIn> builtin_variable(uint32_t id) const;
 

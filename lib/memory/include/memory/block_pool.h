@@ -105,6 +105,8 @@ private:
                                      std::span<Lease> leases);
     [[nodiscard]] Result<void> lease_by_ladder(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
                                                std::span<Lease> leases);
+    [[nodiscard]] bool lease_anew(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
+                                  std::span<Lease> leases);
     // Having the turn.
     [[nodiscard]] Result<void> climb(const Request& request, Lease& leased);
 
@@ -116,6 +118,7 @@ private:
     [[nodiscard]] bool reuse_of_queue(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool reuse_of_any_queue(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool merge_pending(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
+    void merge_pending(uint32_t region) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool within_limit(ByteCount size) const POLDER_REQUIRES(mutex_);
     void count_live(uint64_t bytes) POLDER_REQUIRES(mutex_);
     void reuse(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);

@@ -48,8 +48,8 @@ public:
     [[nodiscard]] virtual bool is_idle(ByteRange range) noexcept = 0;
     // Returns when the work that was submitted before this call is complete.
     virtual void wait_until_idle() = 0;
-    // Returns when no transfer of the library's own reads or writes the application's memory (CL_MEM_USE_HOST_PTR): an eviction may
-    // have begun one after the last command. Allocates nothing.
+    // Of a buffer in the application's memory (CL_MEM_USE_HOST_PTR) that the application releases: no eviction begins to write there
+    // any more. Returns when those that have begun, after the last command perhaps, are complete. Allocates nothing.
     virtual void wait_for_application_memory() noexcept = 0;
     // A number for messages and traces, given to a storage when it is first mentioned in one.
     [[nodiscard]] virtual uint64_t number() const = 0;
