@@ -186,6 +186,7 @@ uint64_t DomainImpl::evict_replica(const Victim& victim, WriteBack write_back, E
         }
         return drop_replicas(victim, evicted);
     }
+    evicted.is_busy = true;
     return 0;
 }
 
@@ -235,7 +236,7 @@ std::optional<SpaceId> DomainImpl::place_for(StorageImpl& storage, ByteRange ran
     const auto has_room = [&](SpaceId space) {
         if (has_memory(storage, range, space))
             return true;
-        return space != application_space && mover_.space(space) && provide_at_once(storage, range, space);
+        return space != application_space && mover_.space(space) && provide_at_once(storage, range, space, evicted);
     };
     if (storage.map_place() != from && has_room(storage.map_place()))
         return storage.map_place();
@@ -259,9 +260,11 @@ std::optional<SpaceId> DomainImpl::place_for(StorageImpl& storage, ByteRange ran
     return std::nullopt;
 }
 
-bool DomainImpl::provide_at_once(StorageImpl& storage, ByteRange range, SpaceId space) {
-    if (!storage.try_begin_allocating(space))
+bool DomainImpl::provide_at_once(StorageImpl& storage, ByteRange range, SpaceId space, Evicted& evicted) {
+    if (!storage.try_begin_allocating(space)) {
+        evicted.is_busy = true;
         return false;
+    }
     const ScopeExit end{[&]() noexcept { storage.end_allocating(space); }};
     const Use use{&storage, range};
     const LeaseTerms terms{LeaseTerms::Consumer::device, nullptr, WhenFull::wait_for_turn};

@@ -209,7 +209,7 @@ private:
     // A memory other than `from` in which memory for `range` was reserved; nothing when there is no room anywhere.
     [[nodiscard]] std::optional<SpaceId> place_for(StorageImpl& storage, ByteRange range, SpaceId from,
                                                    Evicted& evicted);
-    [[nodiscard]] bool provide_at_once(StorageImpl& storage, ByteRange range, SpaceId space);
+    [[nodiscard]] bool provide_at_once(StorageImpl& storage, ByteRange range, SpaceId space, Evicted& evicted);
 
     // --- memory that the host and a device share; storage_link.cpp ---
     void link_if_possible(StorageImpl& storage, SpaceId space);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace polder::test {
@@ -358,8 +359,12 @@ TEST_F(Flow, ACommandOfSeveralPartsStartsWithItsFirstOne) {
     open = true;
     ASSERT_EQ(clWaitForEvents(1, read_done.in()), CL_SUCCESS);
     EXPECT_EQ(values[count - 1], 9);
-    EXPECT_LE(profiling_ns(read_done, CL_PROFILING_COMMAND_START),
-              profiling_ns(after_first_part, CL_PROFILING_COMMAND_QUEUED));
+    // Another implementation's clock is the host's only roughly.
+    const char* const drivers = std::getenv("POCL_DEVICES");
+    if (!drivers || std::string_view(drivers).find("proxy") == std::string_view::npos) {
+        EXPECT_LE(profiling_ns(read_done, CL_PROFILING_COMMAND_START),
+                  profiling_ns(after_first_part, CL_PROFILING_COMMAND_QUEUED));
+    }
     EXPECT_GE(profiling_ns(read_done, CL_PROFILING_COMMAND_END),
               profiling_ns(after_first_part, CL_PROFILING_COMMAND_END));
 }
