@@ -77,7 +77,7 @@ bool is_kept(const StorageImpl& storage, ByteRange range, std::span<const Use> k
 }
 
 bool can_move(const StorageImpl& storage, const Replica& replica) {
-    if (storage.is_pinned(replica.space) || storage.is_released() || (replica.space.is_host() && storage.is_mapped()))
+    if (storage.is_pinned(replica.space) || (replica.space.is_host() && storage.is_mapped()))
         return false;
     return replica.block || (replica.space.is_host() && storage.stretch());
 }

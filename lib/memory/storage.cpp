@@ -85,7 +85,6 @@ void collect_or_wait(const Residency& residency, WaitList& waits, Collect&& coll
 void StorageImpl::add_application_memory(std::byte* memory) {
     const bool in_place = block_alignment.divides(DeviceAddress::of(memory).value);
     map_place_ = in_place ? host_space : application_space;
-    is_application_memory_ = true;
     add_replica({map_place_, 0, {0, size().value}, DeviceAddress::of(memory), std::nullopt});
     write_initially(map_place_);
 }
@@ -179,23 +178,49 @@ void StorageImpl::wait_until_idle() {
         point.queue->wait(point.value);
 }
 
-void StorageImpl::wait_for_application_memory() noexcept {
-    if (!is_application_memory_)
+// One that is in flight; nothing when all are complete. With the lock.
+driver::Timepoint StorageImpl::transfer_at_map_place() const {
+    driver::Timepoint next;
+    residency_.visit({0, size().value}, [&](ByteRange, const RangeState& state) {
+        for (const Touch& touch : state.touches.view())
+            if (touch.space == map_place_ && (static_cast<uint8_t>(touch.kind) & any_hidden) != 0 &&
+                !touch.when().is_complete())
+                next = touch.when();
+    });
+    return next;
+}
+
+// Commands in flight may keep the storage, and finished ones that their queue has not forgotten yet. Where other memories hold all bytes, the
+// application's is no replica any more, and what is evicted later goes to memory of the library.
+void StorageImpl::leave_map_place() noexcept {
+    const ByteRange all{0, size().value};
+    bool is_needed = false;
+    residency_.visit(all, [&](ByteRange, const RangeState& state) {
+        is_needed = is_needed || state.holders == SpaceSet{map_place_};
+    });
+    const Replica* const replica = replicas_.find(map_place_, all);
+    if (is_needed || !replica || replica->block)
         return;
-    const auto next_transfer = [&] {
-        driver::Timepoint next;
+    residency_.drop(all, map_place_);
+    residency_.merge({&all, 1});
+    replicas_.erase(map_place_, 0);
+    note_spaces();
+    is_released_ = false;
+}
+
+void StorageImpl::remove_handle() noexcept {
+    if (handles_.fetch_sub(1, std::memory_order_acq_rel) != 1)
+        return;
+    driver::Timepoint next;
+    do {
+        if (next.queue)
+            next.queue->wait(next.value);
         const StorageGuard guard{*this};
         is_released_ = true;
-        residency_.visit({0, size().value}, [&](ByteRange, const RangeState& state) {
-            for (const Touch& touch : state.touches.view())
-                if (touch.space == map_place_ && (static_cast<uint8_t>(touch.kind) & any_hidden) != 0 &&
-                    !touch.when().is_complete())
-                    next = touch.when();
-        });
-        return next;
-    };
-    for (driver::Timepoint next; (next = next_transfer()).queue;)
-        next.queue->wait(next.value);
+        next = transfer_at_map_place();
+        if (!next.queue)
+            leave_map_place();
+    } while (next.queue);
 }
 
 bool StorageImpl::validate() const {

@@ -48,7 +48,8 @@ public:
     [[nodiscard]] bool run_when_idle(ByteRange range, CompletionCallback callback) noexcept override;
     [[nodiscard]] bool is_idle(ByteRange range) noexcept override;
     void wait_until_idle() override;
-    void wait_for_application_memory() noexcept override;
+    void add_handle() noexcept override { handles_.fetch_add(1, std::memory_order_relaxed); }
+    void remove_handle() noexcept override;
     [[nodiscard]] bool validate() const override;
 
     [[nodiscard]] uint64_t number() const override;
@@ -91,7 +92,7 @@ public:
     [[nodiscard]] bool has_all(SpaceId space) const {
         return (whole_spaces_.load(std::memory_order_acquire) >> space.value) & 1;
     }
-    // Nothing of it is evicted any more: the bytes would go to memory that the application may free. With the lock.
+    // Nothing is written back to where maps are: the application may free that memory. With the lock.
     [[nodiscard]] bool is_released() const { return is_released_; }
     // Notes that a command uses `range`, which has memory in `space`, when memory is short there.
     void note_use(SpaceId space, ByteRange range, uint64_t number) noexcept {
@@ -175,6 +176,8 @@ private:
                                            : evicted_spaces_.fetch_and(~bit, std::memory_order_relaxed);
         return (before & bit) != 0;
     }
+    [[nodiscard]] driver::Timepoint transfer_at_map_place() const;
+    void leave_map_place() noexcept;
     void note_spaces() noexcept;
     void give_back(const Replica& replica) noexcept;
     void give_back_stretch() noexcept;
@@ -205,8 +208,8 @@ private:
     Residents::Link resident_link_;
     std::atomic<std::byte*> map_address_{nullptr};
     SpaceId map_place_ = host_space;
-    bool is_application_memory_ = false;  // what is at map_address_
-    bool is_released_ = false;  // the application may free that memory soon
+    std::atomic<uint32_t> handles_{0};
+    bool is_released_ = false;
     CompletionCallback destroyed_;
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -199,6 +200,37 @@ TEST_F(Oversubscription, ReleasedMemoryOfTheApplicationIsItsOwn) {
         finish();
         EXPECT_EQ(std::ranges::count(own, -7), static_cast<ptrdiff_t>(own.size())) << shift;
     }
+}
+
+// Likewise while another thread's commands need the device's memory all the time.
+TEST_F(Oversubscription, ReleasedMemoryIsTheApplicationsWhileAnotherThreadEvicts) {
+    std::atomic<bool> done{false};
+    std::thread other([&] {
+        std::vector<OwnedMem> others;
+        for (size_t i = 0; i <= memory_bytes / bytes; ++i)
+            others.push_back(make_buffer(bytes));
+        for (size_t i = 0; !done; ++i) {
+            run(1, "number", mem(others[i % others.size()]), 0);
+            if (i % 8 == 7) {
+                EXPECT_EQ(clFinish(queues_[1]), CL_SUCCESS);
+            }
+        }
+    });
+    const OwnedQueue queue = make_queue(devices[1]);
+    std::vector<cl_int> own(items);
+    for (int round = 0; round < 60; ++round) {
+        {
+            const OwnedMem buffer = make_buffer(bytes, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, own.data());
+            EXPECT_EQ(try_run(queue, "number", items, nullptr, mem(buffer), cl_int{1}), CL_SUCCESS);
+            EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+            std::this_thread::sleep_for(std::chrono::microseconds(100 * (round % 16)));
+        }
+        std::ranges::fill(own, -7);
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        EXPECT_EQ(std::ranges::count(own, -7), static_cast<ptrdiff_t>(own.size())) << round;
+    }
+    done = true;
+    other.join();
 }
 
 // What a command uses may stand in the middle of the memory, so that nothing else that it needs fits beside it.

@@ -48,9 +48,11 @@ public:
     [[nodiscard]] virtual bool is_idle(ByteRange range) noexcept = 0;
     // Returns when the work that was submitted before this call is complete.
     virtual void wait_until_idle() = 0;
-    // Of a buffer in the application's memory (CL_MEM_USE_HOST_PTR) that the application releases: no eviction begins to write there
-    // any more. Returns when those that have begun, after the last command perhaps, are complete. Allocates nothing.
-    virtual void wait_for_application_memory() noexcept = 0;
+    // Of a buffer in the application's memory (CL_MEM_USE_HOST_PTR), and for each part of it: the application has a handle. When it has
+    // released the last one, it may free the memory as soon as its commands are complete: no transfer of the library's own reads or
+    // writes there any more when `remove_handle` returns, and none begins later. Allocates nothing.
+    virtual void add_handle() noexcept = 0;
+    virtual void remove_handle() noexcept = 0;
     // A number for messages and traces, given to a storage when it is first mentioned in one.
     [[nodiscard]] virtual uint64_t number() const = 0;
     // Checks every invariant of the residency; for tests.

@@ -124,9 +124,20 @@ private:
     MemObject(Ref<Context> context, Ref<MemObject> parent, Ref<memory::Storage> storage, cl_mem_flags flags,
               ByteRange range, void* host_pointer, std::vector<cl_mem_properties> properties);
 
-    // The application may free its own memory now.
+    [[nodiscard]] bool is_in_application_memory() const {
+        return ((parent_ ? parent_->flags_ : flags_) & CL_MEM_USE_HOST_PTR) != 0 && !is_view_;
+    }
+    void on_exposed() override {
+        if (is_in_application_memory()) [[unlikely]]
+            storage_->add_handle();
+    }
+    void retain_for_handle() override {
+        on_exposed();
+        retain();
+    }
     void release_for_handle() override {
-        storage_->wait_for_application_memory();
+        if (is_in_application_memory()) [[unlikely]]
+            storage_->remove_handle();
         release();
     }
 
