@@ -247,7 +247,7 @@ TEST_F(FakeCuda, AnImage_IsAnArgumentOnTheGpuAndOnTheProcessor) {
     OwnedKernel kernel = make_kernel(made, "invert");
     const OwnedQueue on_cpu = make_queue(devices[0]);
     // There and back: twice inverted.
-    for (cl_command_queue queue : {static_cast<cl_command_queue>(on_gpu), static_cast<cl_command_queue>(on_cpu)}) {
+    for (cl_command_queue each : {static_cast<cl_command_queue>(on_gpu), static_cast<cl_command_queue>(on_cpu)}) {
         cl_uint index = 0;
         const auto set = [&](auto handle) {
             EXPECT_EQ(clSetKernelArg(kernel, index++, sizeof handle, &handle), CL_SUCCESS);
@@ -256,17 +256,17 @@ TEST_F(FakeCuda, AnImage_IsAnArgumentOnTheGpuAndOnTheProcessor) {
         set(static_cast<cl_sampler>(sampler));
         set(static_cast<cl_mem>(to));
         set(static_cast<cl_mem>(seen));
-        ASSERT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &width, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
+        ASSERT_EQ(clEnqueueNDRangeKernel(each, kernel, 1, nullptr, &width, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
         const size_t origin[3] = {}, region[3] = {width, height, 1};
         std::vector<cl_uint> found(pixels.size());
-        ASSERT_EQ(clEnqueueReadImage(queue, to, CL_TRUE, origin, region, 0, 0, found.data(), 0, nullptr, nullptr),
+        ASSERT_EQ(clEnqueueReadImage(each, to, CL_TRUE, origin, region, 0, 0, found.data(), 0, nullptr, nullptr),
                   CL_SUCCESS);
         for (cl_uint& pixel : pixels)
             pixel = ~pixel;
         EXPECT_EQ(found, pixels);
         std::swap(from, to);
         // What the tests' kernel saw.
-        if (queue == on_gpu && of_library<fake_cuda::RegisterKernel>("fake_cuda_register_kernel")) {
+        if (each == on_gpu && of_library<fake_cuda::RegisterKernel>("fake_cuda_register_kernel")) {
             const std::vector<cl_uint> expected{
                 width,      height, 1, CL_RGBA, CL_UNSIGNED_INT8, static_cast<cl_uint>(ImageKind::rgba_uint8),
                 0x04 | 0x10};  // CLK_ADDRESS_CLAMP, CLK_FILTER_NEAREST

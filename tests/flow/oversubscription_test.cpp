@@ -216,13 +216,13 @@ TEST_F(Oversubscription, ReleasedMemoryIsTheApplicationsWhileAnotherThreadEvicts
             }
         }
     });
-    const OwnedQueue queue = make_queue(devices[1]);
+    const OwnedQueue mine = make_queue(devices[1]);
     std::vector<cl_int> own(items);
     for (int round = 0; round < 60; ++round) {
         {
             const OwnedMem buffer = make_buffer(bytes, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, own.data());
-            EXPECT_EQ(try_run(queue, "number", items, nullptr, mem(buffer), cl_int{1}), CL_SUCCESS);
-            EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+            EXPECT_EQ(try_run(mine, "number", items, nullptr, mem(buffer), cl_int{1}), CL_SUCCESS);
+            EXPECT_EQ(clFinish(mine), CL_SUCCESS);
             std::this_thread::sleep_for(std::chrono::microseconds(100 * (round % 16)));
         }
         std::ranges::fill(own, -7);
