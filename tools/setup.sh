@@ -21,7 +21,7 @@ packages_to_test=(cmake "libclang-rt-$llvm-dev" libgtest-dev libgmock-dev libben
 # The programs that tests/apps runs. Without them those tests are skipped.
 packages_of_apps=(clinfo clpeak clblast-tests libviennacl-dev libvkfft-dev libopencv-imgproc-dev piglit hashcat
     python3-gpyfft python3-numpy python3-pyopencl ffmpeg darktable)
-python_packages_of_apps=(openmm==8.6.1 pyFAI==2026.9.0 silx==3.1.3 pyopencl==2026.1.4 pytest)
+python_packages_of_apps=(openmm==8.6.1 pyFAI==2026.9.0 silx==3.1.3 pyopencl==2026.1.4 mako pytest)
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
 fail() {

@@ -159,8 +159,8 @@ bool are_zeros(const Arguments& p) { return p.a == 0 && p.b == 0; }
 bool has_open_sign(const Arguments& p) { return is_nan(p.a) || lgamma_sign(p) == 0; }
 bool has_open_exponent(const Arguments& p) { return !is_finite(p.a); }
 
-// half_sin, half_cos and half_tan are for arguments up to 2^16.
-bool is_beyond_half(const Arguments& p) { return is_finite(p.a) && fabsq(p.a) > 65536; }
+// half_sin, half_cos and half_tan are for arguments up to 2^16; which zero they return for -0 is not specified.
+bool is_beyond_half(const Arguments& p) { return p.a == 0 || (is_finite(p.a) && fabsq(p.a) > 65536); }
 
 // What native_* should be good for.
 bool is_immoderate(const Arguments& p) {
