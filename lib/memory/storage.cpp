@@ -191,7 +191,8 @@ driver::Timepoint StorageImpl::transfer_at_map_place() const {
 }
 
 // Commands in flight may keep the storage, and finished ones that their queue has not forgotten yet. Where other memories hold all bytes, the
-// application's is no replica any more, and what is evicted later goes to memory of the library.
+// application's is no replica any more, and what is evicted later goes to memory of the library. Memory that is shared with a device stays
+// the application's.
 void StorageImpl::leave_map_place() noexcept {
     const ByteRange all{0, size().value};
     bool is_needed = false;
@@ -199,7 +200,7 @@ void StorageImpl::leave_map_place() noexcept {
         is_needed = is_needed || state.holders == SpaceSet{map_place_};
     });
     const Replica* const replica = replicas_.find(map_place_, all);
-    if (is_needed || !replica || replica->block)
+    if (linked_ || is_needed || !replica || replica->block)
         return;
     residency_.drop(all, map_place_);
     residency_.merge({&all, 1});

@@ -193,6 +193,22 @@ TEST_F(LinkedMemory, TheApplicationsPointerIsUsedWhenItIsSuitable) {
     world.world.run();
 }
 
+// Commands in flight may need the storage when the application has released all handles.
+TEST_F(LinkedMemory, TheApplicationsPointerStaysLinkedWhenItsHandleIsReleased) {
+    alignas(128) std::byte memory[size];
+    std::copy(source.begin(), source.end(), memory);
+    {
+        const auto storage = world.storage(size, {.application_memory = memory});
+        storage->add_handle();
+        use(*storage, shared, Access::read_write);
+        storage->remove_handle();
+        use(*storage, shared, Access::read_write);
+        EXPECT_TRUE(storage->validate());
+        EXPECT_TRUE(is_linked(*storage));
+    }
+    world.world.run();
+}
+
 TEST_F(LinkedMemory, PartsThatTheHostUsedFirstBecomeOneBlock) {
     MemoryWorld small{
         {.unified = SpaceSet{shared}, .domain = {.whole_up_to = ByteCount{0}, .whole_on_host_up_to = ByteCount{0}}}};

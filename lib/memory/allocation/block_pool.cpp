@@ -91,8 +91,13 @@ bool BlockPool::lease_quickly(std::span<const LeaseRequest> requests, const Leas
                               std::span<Lease> leases) {
     NotingLock lock(mutex_, front_);
     drain_at_most(drained_at_most);
+    return try_all(requests, terms, Search::quick, leases);
+}
+
+bool BlockPool::try_all(std::span<const LeaseRequest> requests, const LeaseTerms& terms, Search search,
+                        std::span<Lease> leases) {
     size_t done = 0;
-    while (done < requests.size() && try_pool(full(requests[done], terms), Search::quick, leases[done]))
+    while (done < requests.size() && try_pool(full(requests[done], terms), search, leases[done]))
         ++done;
     if (done == requests.size()) [[likely]]
         return true;
@@ -121,14 +126,7 @@ bool BlockPool::lease_anew(std::span<const LeaseRequest> requests, const LeaseTe
     for (uint32_t index = 0; index < regions_.size(); ++index)
         if (regions_[index])
             merge_pending(index);
-    size_t done = 0;
-    while (done < requests.size() && try_pool(full(requests[done], terms), Search::thorough, leases[done]))
-        ++done;
-    if (done == requests.size())
-        return true;
-    for (Lease& leased : leases.first(done))
-        give_up(leased.block, std::move(leased.after));
-    return false;
+    return try_all(requests, terms, Search::thorough, leases);
 }
 
 Result<void> BlockPool::climb(const Request& request, Lease& leased) {

@@ -107,6 +107,9 @@ private:
                                                std::span<Lease> leases);
     [[nodiscard]] bool lease_anew(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
                                   std::span<Lease> leases);
+    // All or none of them.
+    [[nodiscard]] bool try_all(std::span<const LeaseRequest> requests, const LeaseTerms& terms, Search search,
+                               std::span<Lease> leases) POLDER_REQUIRES(mutex_);
     // Having the turn.
     [[nodiscard]] Result<void> climb(const Request& request, Lease& leased);
 
