@@ -11,6 +11,7 @@ namespace {
 
 struct BufferProperties {
     CommandBuffer::Mutability mutability = CommandBuffer::Mutability::fixed;
+    bool needs_device_side_sync = false;
     std::vector<cl_properties> list;  // with its terminating zero, or empty
 };
 
@@ -29,32 +30,42 @@ Result<BufferProperties> check_properties(const Property* given) {
             if (properties.list[i] == given[0])
                 return fail(Status::invalid_value);
         // CL_INVALID_VALUE: a flag is unknown.
-        constexpr cl_properties known_flags = CL_COMMAND_BUFFER_SIMULTANEOUS_USE_KHR | CL_COMMAND_BUFFER_MUTABLE_KHR;
+        constexpr cl_properties known_flags =
+            CL_COMMAND_BUFFER_SIMULTANEOUS_USE_KHR | CL_COMMAND_BUFFER_MUTABLE_KHR | flag_device_side_sync;
         if (given[1] & ~(is_flags ? known_flags : assert_no_additional_work_groups))
             return fail(Status::invalid_value);
         if (is_flags && (given[1] & CL_COMMAND_BUFFER_MUTABLE_KHR))
             properties.mutability = CommandBuffer::Mutability::updatable;
+        properties.needs_device_side_sync |= is_flags && (given[1] & flag_device_side_sync);
         properties.list.insert(properties.list.end(), {given[0], given[1]});
     }
     properties.list.push_back(0);
     return properties;
 }
 
-// The queue that the buffer executes on: its own, or the one that the application names.
-Result<Queue*> queue_to_execute_on(const CommandBuffer& buffer, cl_uint num_queues, cl_command_queue* queues) {
+// The queues that the buffer executes on: its own, or those that the application names.
+Result<std::vector<Queue*>> queues_to_execute_on(const CommandBuffer& buffer, cl_uint num_queues,
+                                                 const cl_command_queue* queues) {
     // CL_INVALID_VALUE: queues and num_queues do not agree, or num_queues is not the number at creation.
-    if ((num_queues == 0) != (queues == nullptr) || num_queues > 1)
+    if ((num_queues == 0) != (queues == nullptr) || (queues && num_queues != buffer.queues().size()))
         return fail(Status::invalid_value);
-    if (!queues)
-        return &buffer.queue();
-    POLDER_ASSIGN(queue, from_handle<Queue>(queues[0]));
-    // CL_INVALID_DEVICE: the queue is of another device than the one at creation.
-    if (&queue->device() != &buffer.queue().device())
-        return fail(Status::invalid_device);
-    // CL_INVALID_CONTEXT: the queue is of another context than the one at creation.
-    if (&queue->context() != &buffer.context())
-        return fail(Status::invalid_context);
-    return queue;
+    std::vector<Queue*> result;
+    for (size_t i = 0; i < buffer.queues().size(); ++i) {
+        Queue& own = *buffer.queues()[i];
+        if (!queues) {
+            result.push_back(&own);
+            continue;
+        }
+        POLDER_ASSIGN(queue, from_handle<Queue>(queues[i]));
+        // CL_INVALID_DEVICE: the queue is of another device than the one at creation.
+        if (&queue->device() != &own.device())
+            return fail(Status::invalid_device);
+        // CL_INVALID_CONTEXT: the queue is of another context than the one at creation.
+        if (&queue->context() != &buffer.context())
+            return fail(Status::invalid_context);
+        result.push_back(queue);
+    }
+    return result;
 }
 
 cl_command_buffer_state_khr state_of(const CommandBuffer& buffer) {
@@ -67,16 +78,36 @@ cl_command_buffer_state_khr state_of(const CommandBuffer& buffer) {
 
 }  // namespace
 
+bool can_sync(const runtime::Device& one, const runtime::Device& other) {
+    return one.driver_name() == other.driver_name();
+}
+
+Result<std::vector<Ref<Queue>>> queues_of(cl_uint count, const cl_command_queue* queues) {
+    std::vector<Ref<Queue>> list;
+    for (cl_uint i = 0; i < count; ++i) {
+        POLDER_ASSIGN(queue, from_handle<Queue>(queues[i]));
+        list.push_back(Ref<Queue>::share(queue));
+        // CL_INVALID_CONTEXT: the queues are not all of one context.
+        if (&queue->context() != &list.front()->context())
+            return fail(Status::invalid_context);
+    }
+    return list;
+}
+
 cl_command_buffer_khr CL_API_CALL clCreateCommandBufferKHR(cl_uint num_queues, const cl_command_queue* queues,
                                                            const Property* properties, cl_int* errcode_ret) {
     return create<cl_command_buffer_khr>(errcode_ret, [&]() -> Result<cl_command_buffer_khr> {
-        // CL_INVALID_VALUE: num_queues is not 1, or queues is null.
-        if (num_queues != 1 || !queues)
+        // CL_INVALID_VALUE: num_queues is 0, or queues is null.
+        if (num_queues == 0 || !queues)
             return fail(Status::invalid_value);
-        POLDER_ASSIGN(queue, from_handle<Queue>(queues[0]));
+        POLDER_ASSIGN(list, queues_of(num_queues, queues));
         POLDER_ASSIGN(checked, check_properties(properties));
+        // CL_INCOMPATIBLE_COMMAND_QUEUE_KHR: CL_COMMAND_BUFFER_DEVICE_SIDE_SYNC_KHR, and the devices cannot.
+        for (const Ref<Queue>& queue : list)
+            if (checked.needs_device_side_sync && !can_sync(queue->device(), list.front()->device()))
+                return fail(runtime::incompatible_command_queue);
         return expose<cl_command_buffer_khr>(
-            make_ref<CommandBuffer>(Ref<Queue>::share(queue), checked.mutability, std::move(checked.list)));
+            make_ref<CommandBuffer>(std::move(list), checked.mutability, std::move(checked.list)));
     });
 }
 
@@ -102,10 +133,11 @@ cl_int CL_API_CALL clEnqueueCommandBufferKHR(cl_uint num_queues, cl_command_queu
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(buffer, from_handle<CommandBuffer>(command_buffer));
         // CL_INVALID_OPERATION: the command buffer is not executable.
-        POLDER_ASSIGN(recording, buffer->recording());
-        POLDER_ASSIGN(queue, queue_to_execute_on(*buffer, num_queues, queues));
-        POLDER_ASSIGN(call, EnqueueCall::check(handle_of<cl_command_queue>(queue), num_events, list, event));
-        return call.enqueue(CL_COMMAND_COMMAND_BUFFER_KHR, runtime::ReplayCommand{std::move(recording)});
+        POLDER_ASSIGN(schedule, buffer->schedule());
+        POLDER_ASSIGN(on, queues_to_execute_on(*buffer, num_queues, queues));
+        POLDER_ASSIGN(call, EnqueueCall::check(handle_of<cl_command_queue>(on.front()), num_events, list, event));
+        return call.enqueue_by(CL_COMMAND_COMMAND_BUFFER_KHR,
+                               [&](const runtime::EnqueueRequest& request) { return schedule->enqueue(on, request); });
     });
 }
 
@@ -115,8 +147,13 @@ cl_int CL_API_CALL clGetCommandBufferInfoKHR(cl_command_buffer_khr command_buffe
         POLDER_ASSIGN(buffer, from_handle<CommandBuffer>(command_buffer));
         const Info info{value_size, value, value_size_ret};
         switch (name) {
-        case CL_COMMAND_BUFFER_NUM_QUEUES_KHR: return info.value<cl_uint>(1);
-        case CL_COMMAND_BUFFER_QUEUES_KHR: return info.value(handle_of<cl_command_queue>(&buffer->queue()));
+        case CL_COMMAND_BUFFER_NUM_QUEUES_KHR: return info.value(static_cast<cl_uint>(buffer->queues().size()));
+        case CL_COMMAND_BUFFER_QUEUES_KHR: {
+            std::vector<cl_command_queue> handles;
+            for (const Ref<Queue>& queue : buffer->queues())
+                handles.push_back(handle_of<cl_command_queue>(queue.get()));
+            return info.array(handles);
+        }
         case CL_COMMAND_BUFFER_REFERENCE_COUNT_KHR: return info.value<cl_uint>(buffer->api_references());
         case CL_COMMAND_BUFFER_STATE_KHR: return info.value(state_of(*buffer));
         case CL_COMMAND_BUFFER_PROPERTIES_ARRAY_KHR: return info.array(buffer->properties());

@@ -1,4 +1,4 @@
-// cl_khr_command_buffer 0.9.8 and cl_khr_command_buffer_mutable_dispatch 0.9.5.
+// cl_khr_command_buffer 0.9.8, cl_khr_command_buffer_mutable_dispatch 0.9.5 and cl_khr_command_buffer_multi_device 0.9.2.
 //
 // The functions are found by name alone (clGetExtensionFunctionAddressForPlatform). They stand in a namespace, because
 // older headers of Khronos declare some of them with other parameters. For the same reason what those headers lack, or have
@@ -31,14 +31,16 @@
     X(clCommandSVMMemcpyKHR)                                                                                           \
     X(clCommandSVMMemFillKHR)                                                                                          \
     X(clUpdateMutableCommandsKHR)                                                                                      \
-    X(clGetMutableCommandInfoKHR)
+    X(clGetMutableCommandInfoKHR)                                                                                      \
+    X(clRemapCommandBufferKHR)
 
 namespace polder::api::command_buffer {
 
 using Property = cl_properties;
 
-constexpr cl_bitfield capabilities =
-    CL_COMMAND_BUFFER_CAPABILITY_KERNEL_PRINTF_KHR | CL_COMMAND_BUFFER_CAPABILITY_SIMULTANEOUS_USE_KHR;
+constexpr cl_bitfield capability_multiple_queue = 1 << 4;  // CL_COMMAND_BUFFER_CAPABILITY_MULTIPLE_QUEUE_KHR
+constexpr cl_bitfield capabilities = CL_COMMAND_BUFFER_CAPABILITY_KERNEL_PRINTF_KHR |
+                                     CL_COMMAND_BUFFER_CAPABILITY_SIMULTANEOUS_USE_KHR | capability_multiple_queue;
 constexpr cl_command_queue_properties queue_properties =
     CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE;
 constexpr cl_bitfield mutable_fields = CL_MUTABLE_DISPATCH_GLOBAL_OFFSET_KHR | CL_MUTABLE_DISPATCH_GLOBAL_SIZE_KHR |
@@ -46,6 +48,12 @@ constexpr cl_bitfield mutable_fields = CL_MUTABLE_DISPATCH_GLOBAL_OFFSET_KHR | C
                                        CL_MUTABLE_DISPATCH_EXEC_INFO_KHR;
 
 // Values that older headers lack.
+constexpr cl_platform_info platform_capabilities_info = 0x0908;  // CL_PLATFORM_COMMAND_BUFFER_CAPABILITIES_KHR
+// CL_COMMAND_BUFFER_PLATFORM_UNIVERSAL_SYNC_KHR, _REMAP_QUEUES_KHR and _AUTOMATIC_REMAP_KHR.
+constexpr cl_bitfield platform_capabilities = 7;
+constexpr cl_device_info device_num_sync_devices = 0x12AB;
+constexpr cl_device_info device_sync_devices = 0x12AC;
+constexpr cl_bitfield flag_device_side_sync = 1 << 2;  // CL_COMMAND_BUFFER_DEVICE_SIDE_SYNC_KHR
 constexpr cl_device_info device_supported_queue_properties = 0x129A;
 constexpr cl_command_buffer_info_khr context_info = 0x1299;
 constexpr cl_command_buffer_state_khr state_finalized = 2;
@@ -69,6 +77,9 @@ struct DispatchConfig {
     const size_t* global_work_size;
     const size_t* local_work_size;
 };
+
+// Whether commands of two devices wait for each other without the host: both belong to one driver.
+bool can_sync(const runtime::Device& one, const runtime::Device& other);
 
 cl_command_buffer_khr CL_API_CALL clCreateCommandBufferKHR(cl_uint num_queues, const cl_command_queue* queues,
                                                            const Property* properties, cl_int* errcode_ret);
@@ -142,5 +153,13 @@ cl_int CL_API_CALL clUpdateMutableCommandsKHR(cl_command_buffer_khr command_buff
                                               const cl_uint* config_types, const void** configs);
 cl_int CL_API_CALL clGetMutableCommandInfoKHR(cl_mutable_command_khr command, cl_mutable_command_info_khr name,
                                               size_t value_size, void* value, size_t* value_size_ret);
+
+cl_command_buffer_khr CL_API_CALL clRemapCommandBufferKHR(cl_command_buffer_khr command_buffer, cl_bool automatic,
+                                                          cl_uint num_queues, const cl_command_queue* queues,
+                                                          cl_uint num_handles, const cl_mutable_command_khr* handles,
+                                                          cl_mutable_command_khr* handles_ret, cl_int* errcode_ret);
+
+// The queues of a list that command buffers take. `count` is not 0, `queues` is not null. invalid_command_queue, invalid_context.
+Result<std::vector<Ref<runtime::Queue>>> queues_of(cl_uint count, const cl_command_queue* queues);
 
 }  // namespace polder::api::command_buffer

@@ -10,6 +10,7 @@ using namespace polder::api;
 using runtime::CommandBuffer;
 using runtime::DispatchState;
 using runtime::Kernel;
+using runtime::RecordedCommand;
 using runtime::RecordedOperation;
 
 namespace polder::api::command_buffer {
@@ -24,11 +25,41 @@ struct RecordArguments {
     cl_sync_point_khr* sync_point;
 };
 
-Result<CommandBuffer*> check(const RecordArguments& given) {
-    POLDER_ASSIGN(buffer, from_handle<CommandBuffer>(given.command_buffer));
-    // CL_INVALID_COMMAND_QUEUE: command_queue is not null, which needs cl_khr_command_buffer_multi_device.
-    if (given.queue)
+// Where a command is recorded.
+struct Place {
+    CommandBuffer& buffer;
+    RecordedCommand command;  // without its operation
+
+    [[nodiscard]] runtime::Queue& queue() const { return *buffer.queues()[command.queue]; }
+    [[nodiscard]] Result<void> append(Ref<const RecordedOperation> operation, bool is_complete = true,
+                                      Ref<const runtime::Dispatch> dispatch = nullptr) {
+        command.operation = std::move(operation);
+        return buffer.append({std::move(command), is_complete, std::move(dispatch)});
+    }
+};
+
+// The number of the queue among those of the buffer.
+Result<uint32_t> number_of_queue(const CommandBuffer& buffer, cl_command_queue handle) {
+    if (!handle) {
+        // CL_INVALID_COMMAND_QUEUE: command_queue is null, and the buffer has several queues.
+        if (buffer.queues().size() > 1)
+            return fail(Status::invalid_command_queue);
+        return 0;
+    }
+    POLDER_ASSIGN(queue, from_handle<runtime::Queue>(handle));
+    // CL_INVALID_CONTEXT: command_queue and command buffer are of different contexts.
+    if (&queue->context() != &buffer.context())
+        return fail(Status::invalid_context);
+    const auto found = std::ranges::find(buffer.queues(), queue, &Ref<runtime::Queue>::get);
+    // CL_INVALID_COMMAND_QUEUE: the buffer was created without command_queue.
+    if (found == buffer.queues().end())
         return fail(Status::invalid_command_queue);
+    return static_cast<uint32_t>(found - buffer.queues().begin());
+}
+
+Result<Place> check(const RecordArguments& given) {
+    POLDER_ASSIGN(buffer, from_handle<CommandBuffer>(given.command_buffer));
+    POLDER_ASSIGN(queue, number_of_queue(*buffer, given.queue));
     // CL_INVALID_OPERATION: the command buffer is finalized.
     if (buffer->state() != CommandBuffer::State::recording)
         return fail(Status::invalid_operation);
@@ -37,10 +68,13 @@ Result<CommandBuffer*> check(const RecordArguments& given) {
     if ((given.num_sync_points == 0) != (given.sync_points == nullptr))
         return fail(runtime::invalid_sync_point_wait_list);
     const uint32_t recorded = buffer->size();
-    if (std::any_of(given.sync_points, given.sync_points + given.num_sync_points,
-                    [&](cl_sync_point_khr point) { return point >= recorded; }))
+    const std::span<const cl_sync_point_khr> points{given.sync_points, given.num_sync_points};
+    if (std::ranges::any_of(points, [&](cl_sync_point_khr point) { return point >= recorded; }))
         return fail(runtime::invalid_sync_point_wait_list);
-    return buffer;
+    Place place{*buffer, {nullptr, queue}};
+    if (buffer->queues().size() > 1)
+        place.command.waits_for.assign(points.begin(), points.end());
+    return place;
 }
 
 void give_sync_point(const CommandBuffer& buffer, cl_sync_point_khr* place) {
@@ -48,21 +82,24 @@ void give_sync_point(const CommandBuffer& buffer, cl_sync_point_khr* place) {
         *place = buffer.size() - 1;
 }
 
+enum class FixedKind : uint8_t { barrier, other };
+
 // A command without properties that cannot be updated. `enqueue(call)` checks it and makes its operation.
 template <class Enqueue>
 cl_int record_fixed(const RecordArguments& given, const Property* properties,
-                    const cl_mutable_command_khr* mutable_handle, Enqueue enqueue,
+                    const cl_mutable_command_khr* mutable_handle, Enqueue enqueue, FixedKind kind = FixedKind::other,
                     const char* function = __builtin_FUNCTION()) {
     return entry(
         [&]() -> Result<void> {
-            POLDER_ASSIGN(buffer, check(given));
+            POLDER_ASSIGN(place, check(given));
             // CL_INVALID_VALUE: properties are not empty, or mutable_handle is not null.
             if ((properties && *properties != 0) || mutable_handle)
                 return fail(Status::invalid_value);
             Ref<const RecordedOperation> operation;
-            POLDER_TRY(enqueue(EnqueueCall::recording(buffer->queue(), operation)));
-            POLDER_TRY(buffer->append(std::move(operation)));
-            give_sync_point(*buffer, given.sync_point);
+            POLDER_TRY(enqueue(EnqueueCall::recording(place.queue(), operation)));
+            place.command.waits_for_all = kind == FixedKind::barrier && given.num_sync_points == 0;
+            POLDER_TRY(place.append(std::move(operation)));
+            give_sync_point(place.buffer, given.sync_point);
             return {};
         },
         function);
@@ -132,33 +169,34 @@ bool waits_for_arguments(const CommandBuffer& buffer, const Kernel& kernel, cons
 
 Result<void> record_kernel(const RecordArguments& given, const Property* properties, cl_kernel kernel_handle,
                            const SizeArrays& sizes, cl_mutable_command_khr* mutable_handle) {
-    POLDER_ASSIGN(buffer, check(given));
+    POLDER_ASSIGN(place, check(given));
+    CommandBuffer& buffer = place.buffer;
     POLDER_ASSIGN(checked, check_properties(properties));
     POLDER_ASSIGN(kernel, from_handle<Kernel>(kernel_handle));
     // CL_INVALID_CONTEXT: kernel and command buffer are of different contexts.
-    if (&kernel->context() != &buffer->context())
+    if (&kernel->context() != &buffer.context())
         return fail(Status::invalid_context);
     // CL_INVALID_VALUE: the number of work-groups must not grow, and there is no local size to count them by.
     if (!sizes.local && (asserts_no_additional_groups(checked.list, mutable_dispatch_asserts) ||
-                         asserts_no_additional_groups(buffer->properties(), mutable_dispatch_asserts_of_buffer)))
+                         asserts_no_additional_groups(buffer.properties(), mutable_dispatch_asserts_of_buffer)))
         return fail(Status::invalid_value);
-    if (waits_for_arguments(*buffer, *kernel, checked, mutable_handle)) {
+    const bool is_complete = !waits_for_arguments(buffer, *kernel, checked, mutable_handle);
+    Ref<const RecordedOperation> operation;
+    if (is_complete) {
+        POLDER_TRY(enqueue_launch(EnqueueCall::recording(place.queue(), operation), *kernel, CL_COMMAND_NDRANGE_KERNEL,
+                                  sizes));
+    } else if (sizes.work_dim < 1 || sizes.work_dim > 3) {
         // CL_INVALID_WORK_DIMENSION: work_dim is not 1, 2 or 3.
-        if (sizes.work_dim < 1 || sizes.work_dim > 3)
-            return fail(Status::invalid_work_dimension);
-        POLDER_TRY(buffer->append_incomplete());
-    } else {
-        Ref<const RecordedOperation> operation;
-        POLDER_TRY(enqueue_launch(EnqueueCall::recording(buffer->queue(), operation), *kernel,
-                                  CL_COMMAND_NDRANGE_KERNEL, sizes));
-        POLDER_TRY(buffer->append(std::move(operation)));
+        return fail(Status::invalid_work_dimension);
     }
+    POLDER_TRY(place.append(std::move(operation), is_complete, make_ref<runtime::Dispatch>(state_of(*kernel, sizes))));
     if (mutable_handle) {
-        POLDER_ASSIGN(handle, buffer->expose_last(Ref<Kernel>::share(kernel), checked.updatable_fields,
-                                                  std::move(checked.list), state_of(*kernel, sizes)));
+        POLDER_ASSIGN(handle,
+                      buffer.expose_command(buffer.size() - 1, {Ref<Kernel>::share(kernel), checked.updatable_fields,
+                                                                std::move(checked.list)}));
         *mutable_handle = static_cast<cl_mutable_command_khr>(handle);
     }
-    give_sync_point(*buffer, given.sync_point);
+    give_sync_point(buffer, given.sync_point);
     return {};
 }
 
@@ -168,9 +206,10 @@ cl_int CL_API_CALL clCommandBarrierWithWaitListKHR(cl_command_buffer_khr command
                                                    const Property* properties, cl_uint num_sync_points,
                                                    const cl_sync_point_khr* sync_points, cl_sync_point_khr* sync_point,
                                                    cl_mutable_command_khr* mutable_handle) {
-    return record_fixed({command_buffer, queue, num_sync_points, sync_points, sync_point}, properties, mutable_handle,
-                        // Commands execute in the order of recording, so a barrier executes nothing.
-                        [](const EnqueueCall&) { return Result<void>{}; });
+    return record_fixed(
+        {command_buffer, queue, num_sync_points, sync_points, sync_point}, properties, mutable_handle,
+        // The commands of a queue execute in the order of recording, so a barrier executes nothing.
+        [](const EnqueueCall&) { return Result<void>{}; }, FixedKind::barrier);
 }
 
 cl_int CL_API_CALL clCommandCopyBufferKHR(cl_command_buffer_khr command_buffer, cl_command_queue queue,

@@ -32,7 +32,7 @@ Result<void> check_fields(const MutableCommand& command, const DispatchConfig& c
     changed |= config.num_args || config.num_svm_args ? CL_MUTABLE_DISPATCH_ARGUMENTS_KHR : 0;
     changed |= config.num_exec_infos ? CL_MUTABLE_DISPATCH_EXEC_INFO_KHR : 0;
     // CL_INVALID_OPERATION: a field was not made updatable when the command was recorded.
-    if (changed & ~command.updatable_fields())
+    if (changed & ~command.description().updatable_fields)
         return fail(Status::invalid_operation);
     // CL_INVALID_OPERATION: work_dim is not 0, and not that of the recorded command.
     if (config.work_dim != 0 && config.work_dim != command.state().work_dim)
@@ -103,7 +103,7 @@ Result<void> apply(CommandBuffer& buffer, const DispatchConfig& config, std::vec
         return {};
     const DispatchState& state = update.state;
     return enqueue_launch(
-        EnqueueCall::recording(buffer.queue(), update.operation), *state.kernel, CL_COMMAND_NDRANGE_KERNEL,
+        EnqueueCall::recording(command->queue(), update.operation), *state.kernel, CL_COMMAND_NDRANGE_KERNEL,
         {state.work_dim, state.offset.data(), state.global.data(), state.local ? state.local->data() : nullptr});
 }
 
@@ -114,12 +114,11 @@ Result<void> info_of(const MutableCommand& command, cl_mutable_command_info_khr 
         return info.array(values);
     };
     switch (name) {
-    case CL_MUTABLE_COMMAND_COMMAND_QUEUE_KHR:
-        return info.value(handle_of<cl_command_queue>(&command.buffer().queue()));
+    case CL_MUTABLE_COMMAND_COMMAND_QUEUE_KHR: return info.value(handle_of<cl_command_queue>(&command.queue()));
     case CL_MUTABLE_COMMAND_COMMAND_BUFFER_KHR: return info.value(handle_of<cl_command_buffer_khr>(&command.buffer()));
     case CL_MUTABLE_COMMAND_COMMAND_TYPE_KHR: return info.value<cl_command_type>(CL_COMMAND_NDRANGE_KERNEL);
-    case mutable_command_properties: return info.array(command.properties());
-    case CL_MUTABLE_DISPATCH_KERNEL_KHR: return info.value(handle_of<cl_kernel>(&command.recorded_kernel()));
+    case mutable_command_properties: return info.array(command.description().properties);
+    case CL_MUTABLE_DISPATCH_KERNEL_KHR: return info.value(handle_of<cl_kernel>(command.description().recorded.get()));
     case CL_MUTABLE_DISPATCH_DIMENSIONS_KHR: return info.value<cl_uint>(state.work_dim);
     case CL_MUTABLE_DISPATCH_GLOBAL_WORK_OFFSET_KHR: return dimensions(state.offset);
     case CL_MUTABLE_DISPATCH_GLOBAL_WORK_SIZE_KHR: return dimensions(state.global);

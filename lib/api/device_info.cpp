@@ -218,6 +218,14 @@ std::string device_identity(const Device& device) {
     return device.driver_name() + "/" + std::to_string(index) + "/" + device.info().name;
 }
 
+std::vector<cl_device_id> sync_devices(const Device& device) {
+    std::vector<cl_device_id> handles;
+    for (const Ref<Device>& other : runtime::Platform::get().devices())
+        if (command_buffer::can_sync(device, *other))
+            handles.push_back(handle_of<cl_device_id>(other.get()));
+    return handles;
+}
+
 cl_uint api_references(const Device& device) {
     // Root devices are not counted.
     return device.parent() ? device.api_references() : 1;
@@ -267,6 +275,8 @@ const Query identity_queries[] = {
     POLDER_VALUE(CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR, cl_bitfield, command_buffer::capabilities)
     POLDER_VALUE(command_buffer::device_supported_queue_properties, cl_command_queue_properties, command_buffer::queue_properties)
     POLDER_VALUE(CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES_KHR, cl_command_queue_properties, 0)
+    {command_buffer::device_num_sync_devices, [](const Device& device, const Info& info) { return info.value(static_cast<cl_uint>(sync_devices(device).size())); }},
+    {command_buffer::device_sync_devices, [](const Device& device, const Info& info) { return info.array(sync_devices(device)); }},
     POLDER_VALUE(CL_DEVICE_MUTABLE_DISPATCH_CAPABILITIES_KHR, cl_bitfield, command_buffer::mutable_fields)
     POLDER_VALUE(CL_DEVICE_LUID_VALID_KHR, cl_bool, CL_FALSE)
     {CL_DEVICE_LUID_KHR, [](const Device&, const Info& info) { return info.value(std::array<cl_uchar, CL_LUID_SIZE_KHR>{}); }},

@@ -60,6 +60,16 @@ public:
         return give_event(std::move(event), event_place_);
     }
 
+    // Enqueues by `make(request)`, which returns the event, and gives it to the application.
+    template <class Make>
+    [[nodiscard]] Result<void> enqueue_by(cl_command_type type, Make&& make) const {
+        using Want = runtime::EnqueueRequest::WantEvent;
+        POLDER_ASSIGN(event, make(runtime::EnqueueRequest{type, events_.view(), event_place_ ? Want::yes : Want::no}));
+        if (!event_place_)
+            return {};
+        return give_event(std::move(event), event_place_);
+    }
+
 private:
     EnqueueCall(runtime::Queue& queue, cl_event* event_place) : queue_(&queue), event_place_(event_place) {}
 

@@ -24,7 +24,8 @@ cl_int polled_status(Event& event) {
 Result<void> get_event_info(cl_event handle, cl_event_info name, const Info& info) {
     POLDER_ASSIGN(event, from_handle<Event>(handle));
     switch (name) {
-    case CL_EVENT_COMMAND_QUEUE: return info.value(handle_of<cl_command_queue>(event->queue()));
+    case CL_EVENT_COMMAND_QUEUE:
+        return info.value(handle_of<cl_command_queue>(event->has_several_queues() ? nullptr : event->queue()));
     case CL_EVENT_CONTEXT: return info.value(handle_of<cl_context>(&event->context()));
     case CL_EVENT_COMMAND_TYPE: return info.value<cl_command_type>(event->type());
     case CL_EVENT_COMMAND_EXECUTION_STATUS: return info.value<cl_int>(polled_status(*event));
@@ -41,7 +42,9 @@ Result<void> get_profiling_info(cl_event handle, cl_profiling_info name, const I
     if (!times || event->status() != CL_COMPLETE)
         return fail(Status::profiling_info_not_available);
     const uint64_t end_ns = std::max(times->operation.end_ns.load(), times->submit_ns);
-    const uint64_t start_ns = std::clamp(times->operation.start_ns.load(), times->submit_ns, end_ns);
+    // Of commands on several queues only the end is known.
+    const uint64_t first_ns = event->has_several_queues() ? 0 : times->operation.start_ns.load();
+    const uint64_t start_ns = std::clamp(first_ns, times->submit_ns, end_ns);
     switch (name) {
     case CL_PROFILING_COMMAND_QUEUED: return info.value<cl_ulong>(times->queued_ns);
     case CL_PROFILING_COMMAND_SUBMIT: return info.value<cl_ulong>(times->submit_ns);

@@ -1,4 +1,5 @@
 // The platform: OpenCL 3.1, section 4.1.
+#include "command_buffer.h"
 #include "entry.h"
 #include "external_memory.h"
 
@@ -24,6 +25,7 @@ Result<void> answer_platform(cl_platform_info name, const Info& info) {
     case CL_PLATFORM_ICD_SUFFIX_KHR: return info.string("POLDER");
     case CL_PLATFORM_SEMAPHORE_TYPES_KHR: return info.value<cl_semaphore_type_khr>(CL_SEMAPHORE_TYPE_BINARY_KHR);
     case CL_PLATFORM_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR: return info.array(external_memory_types());
+    case command_buffer::platform_capabilities_info: return info.value(command_buffer::platform_capabilities);
     // Device and host share a clock that counts nanoseconds.
     case CL_PLATFORM_HOST_TIMER_RESOLUTION: return info.value<cl_ulong>(1);
     // CL_INVALID_VALUE: param_name is unknown.

@@ -25,6 +25,7 @@ constexpr Extension extension_table[] = {
     {"cl_khr_async_work_group_copy_fence", v1, both, "Orders asynchronous copies of a work-group."},
     {"cl_khr_byte_addressable_store", v1, both, "Stores of types smaller than 32 bits through pointers."},
     {"cl_khr_command_buffer", CL_MAKE_VERSION(0, 9, 8), both, "Commands recorded once and enqueued many times."},
+    {"cl_khr_command_buffer_multi_device", CL_MAKE_VERSION(0, 9, 2), both, "A command buffer on several queues and devices."},
     {"cl_khr_command_buffer_mutable_dispatch", CL_MAKE_VERSION(0, 9, 5), both, "Their kernels' arguments and sizes can change."},
     {"cl_khr_create_command_queue", v1, both, "clCreateCommandQueueWithPropertiesKHR for OpenCL 1.x hosts."},
     {"cl_khr_depth_images", v1, own_compiler, "2D images and arrays of depth values."},
@@ -116,6 +117,7 @@ constexpr Feature feature_table[] = {
 // Extensions that Polder implements without the device's compiler, and without addresses in kernels.
 constexpr std::string_view host_extensions[] = {"cl_ext_immutable_memory_objects",
                                                 "cl_khr_command_buffer",
+                                                "cl_khr_command_buffer_multi_device",
                                                 "cl_khr_command_buffer_mutable_dispatch",
                                                 "cl_khr_create_command_queue",
                                                 "cl_khr_device_uuid",

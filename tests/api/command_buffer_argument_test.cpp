@@ -39,7 +39,8 @@ TEST_F(CommandBuffers, ReportEveryBadArgument) {
                         nullptr, nullptr);
     };
     const cl_sync_point_khr point = 0;
-    EXPECT_EQ(kernel(queue, nullptr, add, 1, 0, nullptr), CL_INVALID_COMMAND_QUEUE);
+    OwnedQueue another = make_queue(devices[0]);
+    EXPECT_EQ(kernel(another, nullptr, add, 1, 0, nullptr), CL_INVALID_COMMAND_QUEUE);
     EXPECT_EQ(kernel(nullptr, unknown, add, 1, 0, nullptr), CL_INVALID_VALUE);
     EXPECT_EQ(kernel(nullptr, nullptr, nullptr, 1, 0, nullptr), CL_INVALID_KERNEL);
     EXPECT_EQ(kernel(nullptr, nullptr, bare, 1, 0, nullptr), CL_INVALID_KERNEL_ARGS);
@@ -48,6 +49,7 @@ TEST_F(CommandBuffers, ReportEveryBadArgument) {
     EXPECT_EQ(kernel(nullptr, nullptr, add, 1, 0, &point), CL_INVALID_SYNC_POINT_WAIT_LIST_KHR);
     EXPECT_EQ(kernel(nullptr, nullptr, add, 1, 1, &point), CL_INVALID_SYNC_POINT_WAIT_LIST_KHR);  // nothing is recorded
     EXPECT_EQ(kernel(nullptr, nullptr, add, 1, 0, nullptr), CL_SUCCESS);
+    EXPECT_EQ(kernel(queue, nullptr, add, 1, 0, nullptr), CL_SUCCESS);
     EXPECT_EQ(kernel(nullptr, nullptr, add, 1, 1, &point), CL_SUCCESS);
 
     cl_mutable_command_khr handle = nullptr;

@@ -142,6 +142,7 @@ TEST_F(CommandBufferImages, ReportEveryBadArgument) {
                  empty[3] = {0, 1, 1};
     cl_mutable_command_khr handle = nullptr;
 
+    const OwnedQueue another = make_queue(devices[0]);
     struct Common {
         cl_command_buffer_khr buffer;
         cl_command_queue queue = nullptr;
@@ -150,7 +151,7 @@ TEST_F(CommandBufferImages, ReportEveryBadArgument) {
         cl_int error = CL_SUCCESS;
     };
     const Common commons[] = {{nullptr, nullptr, 0, nullptr, CL_INVALID_COMMAND_BUFFER_KHR},
-                              {buffer, queue, 0, nullptr, CL_INVALID_COMMAND_QUEUE},
+                              {buffer, another, 0, nullptr, CL_INVALID_COMMAND_QUEUE},
                               {buffer, nullptr, 1, nullptr, CL_INVALID_SYNC_POINT_WAIT_LIST_KHR},
                               {buffer, nullptr, 0, &handle, CL_INVALID_VALUE}};
     for (const Common& c : commons) {

@@ -75,6 +75,7 @@ public:
             uses.push_back({&to_.object->storage(), to_.rect.span(),
                             is_contiguous(to_.rect) ? Access::overwrite : Access::read_write});
     }
+    bool needs_svm() const override { return !from_.object || !to_.object; }
     Timepoint submit(const Execution& execution, Waits waits, Addresses addresses) const override {
         const DeviceAddress from = from_.object ? addresses.front() : from_.host;
         const DeviceAddress to = to_.object ? addresses.back() : to_.host;
@@ -110,6 +111,7 @@ public:
     RecordedHostFill(DeviceAddress to, ByteCount size, const FillPattern& pattern)
         : to_(to), size_(size), pattern_(pattern) {}
     void add_uses(std::vector<memory::Use>&) const override {}
+    bool needs_svm() const override { return true; }
     Timepoint submit(const Execution& execution, Waits waits, Addresses) const override {
         return execution.queue.fill({to_, size_.value, pattern_.bytes()}, {waits, execution.times});
     }

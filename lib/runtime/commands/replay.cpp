@@ -1,5 +1,5 @@
-// Recording: what a command buffer executes, and how an enqueue submits it.
-#include <runtime/command_buffer.h>
+// Recording: the operations that one queue executes as one, and how an enqueue submits them.
+#include <runtime/recording.h>
 
 #include <map>
 #include <utility>

@@ -15,7 +15,7 @@ CommandBuffer::State CommandBuffer::state() const {
     Lock lock(mutex_);
     if (!is_finalized_)
         return State::recording;
-    return recording_ ? State::executable : State::finalized;
+    return schedule_ ? State::executable : State::finalized;
 }
 
 uint32_t CommandBuffer::size() const {
@@ -23,7 +23,12 @@ uint32_t CommandBuffer::size() const {
     return static_cast<uint32_t>(slots_.size());
 }
 
-Result<void> CommandBuffer::append_slot(Slot slot) {
+std::vector<CommandBuffer::Slot> CommandBuffer::slots() const {
+    Lock lock(mutex_);
+    return slots_;
+}
+
+Result<void> CommandBuffer::append(Slot slot) {
     Lock lock(mutex_);
     if (is_finalized_)
         return fail(Status::invalid_operation);
@@ -33,17 +38,11 @@ Result<void> CommandBuffer::append_slot(Slot slot) {
     return {};
 }
 
-Result<void> CommandBuffer::append(Ref<const RecordedOperation> operation) {
-    return append_slot({std::move(operation), true});
-}
-
-Result<void> CommandBuffer::append_incomplete() { return append_slot({nullptr, false}); }
-
-Result<void*> CommandBuffer::expose_last(Ref<Kernel> recorded, cl_bitfield updatable_fields,
-                                         std::vector<cl_properties> properties, DispatchState state) {
+Result<void*> CommandBuffer::expose_command(uint32_t index, MutableCommand::Description description) {
     Lock lock(mutex_);
-    auto command = make_ref<MutableCommand>(*this, static_cast<uint32_t>(slots_.size() - 1), std::move(recorded),
-                                            updatable_fields, std::move(properties), std::move(state));
+    const Slot& slot = slots_[index];
+    auto command =
+        make_ref<MutableCommand>(*this, *queues_[slot.command.queue], index, std::move(description), slot.dispatch);
     mutable_commands_.push_back(command);
     void* const handle = command->expose(MutableCommand::kind);
     if (!handle) {
@@ -54,21 +53,21 @@ Result<void*> CommandBuffer::expose_last(Ref<Kernel> recorded, cl_bitfield updat
     return handle;
 }
 
-Ref<const Recording> CommandBuffer::make_recording(const std::vector<Slot>& slots) {
+Ref<const Schedule> CommandBuffer::make_schedule(const std::vector<Slot>& slots) const {
     if (std::ranges::any_of(slots, [](const Slot& slot) { return !slot.is_complete; }))
         return nullptr;
-    std::vector<Ref<const RecordedOperation>> operations;
-    operations.reserve(slots.size());
+    std::vector<RecordedCommand> commands;
+    commands.reserve(slots.size());
     for (const Slot& slot : slots)
-        operations.push_back(slot.operation);
-    return make_ref<Recording>(std::move(operations));
+        commands.push_back(slot.command);
+    return make_ref<Schedule>(commands, queues_.size());
 }
 
 Result<void> CommandBuffer::finalize() {
     Lock lock(mutex_);
     if (is_finalized_)
         return fail(Status::invalid_operation);
-    recording_ = make_recording(slots_);
+    schedule_ = make_schedule(slots_);
     is_finalized_ = true;
     return {};
 }
@@ -76,21 +75,25 @@ Result<void> CommandBuffer::finalize() {
 void CommandBuffer::update(std::vector<Update> updates) {
     Lock lock(mutex_);
     std::vector<Slot> slots = slots_;
-    for (const Update& update : updates)
-        slots[update.command->index()] = {update.operation, update.is_complete};
-    Ref<const Recording> recording = make_recording(slots);
+    for (Update& update : updates) {
+        Slot& slot = slots[update.command->index()];
+        slot.command.operation = update.operation;
+        slot.is_complete = update.is_complete;
+        slot.dispatch = make_ref<Dispatch>(std::move(update.state));
+    }
+    Ref<const Schedule> schedule = make_schedule(slots);
     // Nothing fails from here on.
     slots_.swap(slots);
-    std::swap(recording_, recording);
-    for (Update& update : updates)
-        update.command->state_ = std::move(update.state);
+    std::swap(schedule_, schedule);
+    for (const Update& update : updates)
+        update.command->dispatch_ = slots_[update.command->index()].dispatch;
 }
 
-Result<Ref<const Recording>> CommandBuffer::recording() const {
+Result<Ref<const Schedule>> CommandBuffer::schedule() const {
     Lock lock(mutex_);
-    if (!recording_)
+    if (!schedule_)
         return fail(Status::invalid_operation);
-    return recording_;
+    return schedule_;
 }
 
 }  // namespace polder::runtime

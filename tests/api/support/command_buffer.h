@@ -1,4 +1,4 @@
-// The functions of cl_khr_command_buffer 0.9.8 and cl_khr_command_buffer_mutable_dispatch 0.9.5, found by name. Older headers
+// The functions of cl_khr_command_buffer 0.9.8 and of the extensions on top of it, found by name. Older headers
 // of Khronos declare some with other parameters, so the tests have types of their own.
 #pragma once
 
@@ -87,6 +87,9 @@ struct CommandBufferFunctions {
     UpdateFunction Update = extension_function<UpdateFunction>("clUpdateMutableCommandsKHR");
     using CommandInfoFunction = Function<cl_mutable_command_khr, cl_uint, size_t, void*, size_t*>;
     CommandInfoFunction CommandInfo = extension_function<CommandInfoFunction>("clGetMutableCommandInfoKHR");
+    cl_command_buffer_khr(CL_API_CALL* Remap)(Buffer, cl_bool, cl_uint, const Queue*, cl_uint,
+                                              const cl_mutable_command_khr*, Handle,
+                                              cl_int*) = extension_function<decltype(Remap)>("clRemapCommandBufferKHR");
 };
 
 inline const CommandBufferFunctions& functions() {

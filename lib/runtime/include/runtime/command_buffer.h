@@ -1,61 +1,21 @@
-// CommandBuffer: commands that are recorded once and enqueued any number of times (cl_khr_command_buffer).
+// CommandBuffer: commands that are recorded once and enqueued any number of times (cl_khr_command_buffer), on one queue or several
+// (cl_khr_command_buffer_multi_device).
 //
-// Finalizing makes a Recording: the operations in the order in which they were recorded, and the list of all byte ranges that
-// they use. An enqueue (ReplayCommand) plans memory for that list at once, as if the whole buffer were one kernel, and submits the
-// operations to one driver queue. They execute in order, which satisfies every sync point: a command can only wait for
-// commands that were recorded before it.
-//
-// A recording is immutable. An update makes a new one, so enqueues that have to wait still execute what was recorded when
-// they were enqueued. Any thread may call any function; several threads must not record into one
-// buffer at the same time.
+// Finalizing makes a Schedule (schedule.h), which an enqueue executes. A schedule is immutable. An update makes a new one, so
+// enqueues that have to wait still execute what was recorded when they were enqueued. Any thread may call any
+// function; several threads must not record into one buffer at the same time.
 #pragma once
 
 #include <base/mutex.h>
-#include <runtime/command.h>
 #include <runtime/command_buffer_status.h>
 #include <runtime/kernel.h>
 #include <runtime/queue.h>
-#include <runtime/recorded_operation.h>
+#include <runtime/schedule.h>
 
 #include <optional>
 #include <vector>
 
 namespace polder::runtime {
-
-class Recording final : public RefCounted {
-public:
-    explicit Recording(std::vector<Ref<const RecordedOperation>> operations);
-
-    // Memory for everything, or else for each operation by itself: then the replay is planned operation by operation.
-    [[nodiscard]] Result<void> reserve(const Queue& queue) const;
-    [[nodiscard]] Result<driver::Timepoint> replay(Queue& queue, const memory::Execution& execution) const;
-
-private:
-    // The addresses of one operation's uses are those of uses_[places_[first_place + i]].
-    struct Step {
-        Ref<const RecordedOperation> operation;
-        uint32_t first_place;
-        uint32_t place_count;
-    };
-    [[nodiscard]] driver::Timepoint submit_all(const memory::Execution& execution, driver::Waits waits,
-                                               std::span<const DeviceAddress> addresses) const;
-    [[nodiscard]] Result<driver::Timepoint> replay_one_by_one(Queue& queue, const memory::Execution& execution) const;
-    [[nodiscard]] std::vector<memory::Use> uses_of(const Step& step) const;
-
-    std::vector<Step> steps_;
-    std::vector<memory::Use> uses_;  // each byte range of a storage once, with what all operations do to it
-    std::vector<uint32_t> places_;
-};
-
-class ReplayCommand final : public Command {
-public:
-    explicit ReplayCommand(Ref<const Recording> recording) : recording_(std::move(recording)) {}
-    Result<void> reserve(const Queue& queue) const override { return recording_->reserve(queue); }
-    Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
-
-private:
-    Ref<const Recording> recording_;
-};
 
 class CommandBuffer;
 
@@ -68,6 +28,16 @@ struct DispatchState {
     std::optional<Size3> local;
 };
 
+// Immutable, because a buffer, its mutable command and its remapped copies share it.
+class Dispatch final : public RefCounted {
+public:
+    explicit Dispatch(DispatchState state) : state_(std::move(state)) {}
+    [[nodiscard]] const DispatchState& state() const { return state_; }
+
+private:
+    const DispatchState state_;
+};
+
 // A kernel command that clUpdateMutableCommandsKHR can change (cl_khr_command_buffer_mutable_dispatch). Lives as long as
 // its command buffer.
 class MutableCommand final : public Object {
@@ -75,29 +45,33 @@ public:
     static constexpr Kind kind = Kind::mutable_command;
     static constexpr Status invalid = invalid_mutable_command;
 
-    MutableCommand(CommandBuffer& buffer, uint32_t index, Ref<Kernel> recorded, cl_bitfield updatable_fields,
-                   std::vector<cl_properties> properties, DispatchState state)
-        : buffer_(buffer), index_(index), recorded_(std::move(recorded)), updatable_fields_(updatable_fields),
-          properties_(std::move(properties)), state_(std::move(state)) {}
+    // What stays when the command is remapped to another queue.
+    struct Description {
+        Ref<Kernel> recorded;  // the application's kernel
+        cl_bitfield updatable_fields = 0;
+        std::vector<cl_properties> properties;
+    };
+    MutableCommand(CommandBuffer& buffer, Queue& queue, uint32_t index, Description description,
+                   Ref<const Dispatch> dispatch)
+        : buffer_(buffer), queue_(queue), index_(index), description_(std::move(description)),
+          dispatch_(std::move(dispatch)) {}
 
     [[nodiscard]] CommandBuffer& buffer() const { return buffer_; }
+    // The queue that it was recorded to.
+    [[nodiscard]] Queue& queue() const { return queue_; }
     // Of its operation in the buffer.
     [[nodiscard]] uint32_t index() const { return index_; }
-    // The application's kernel.
-    [[nodiscard]] Kernel& recorded_kernel() const { return *recorded_; }
-    [[nodiscard]] cl_bitfield updatable_fields() const { return updatable_fields_; }
-    [[nodiscard]] const std::vector<cl_properties>& properties() const { return properties_; }
+    [[nodiscard]] const Description& description() const { return description_; }
     // Only CommandBuffer::update changes it. Threads must not update and query one command at the same time.
-    [[nodiscard]] const DispatchState& state() const { return state_; }
+    [[nodiscard]] const DispatchState& state() const { return dispatch_->state(); }
 
 private:
     friend class CommandBuffer;
     CommandBuffer& buffer_;
+    Queue& queue_;  // which the buffer keeps
     const uint32_t index_;
-    const Ref<Kernel> recorded_;
-    const cl_bitfield updatable_fields_;
-    const std::vector<cl_properties> properties_;
-    DispatchState state_;
+    const Description description_;
+    Ref<const Dispatch> dispatch_;
 };
 
 class CommandBuffer final : public Object {
@@ -108,26 +82,29 @@ public:
     enum class State : uint8_t { recording, finalized, executable };  // finalized: some command lacks arguments
     enum class Mutability : uint8_t { fixed, updatable };
 
-    CommandBuffer(Ref<Queue> queue, Mutability mutability, std::vector<cl_properties> properties)
-        : queue_(std::move(queue)), mutability_(mutability), properties_(std::move(properties)) {}
+    // `queues`: at least one, all of one context.
+    CommandBuffer(std::vector<Ref<Queue>> queues, Mutability mutability, std::vector<cl_properties> properties)
+        : queues_(std::move(queues)), mutability_(mutability), properties_(std::move(properties)) {}
     ~CommandBuffer() override;
 
-    [[nodiscard]] Queue& queue() const { return *queue_; }
-    [[nodiscard]] Context& context() const { return queue_->context(); }
+    [[nodiscard]] const std::vector<Ref<Queue>>& queues() const { return queues_; }
+    [[nodiscard]] Context& context() const { return queues_.front()->context(); }
     [[nodiscard]] Mutability mutability() const { return mutability_; }
     [[nodiscard]] const std::vector<cl_properties>& properties() const { return properties_; }
     [[nodiscard]] State state() const POLDER_EXCLUDES(mutex_);
 
+    struct Slot {
+        RecordedCommand command;
+        bool is_complete = true;  // false: an update has to set arguments first
+        Ref<const Dispatch> dispatch;  // of a kernel
+    };
     // How many commands were recorded; command i is sync point i.
     [[nodiscard]] uint32_t size() const POLDER_EXCLUDES(mutex_);
-    // Records the next command. Null: it executes nothing (a barrier, or a launch without work-items).
-    // out_of_resources after 2^32 - 1 commands; invalid_operation when the buffer is finalized.
-    [[nodiscard]] Result<void> append(Ref<const RecordedOperation> operation) POLDER_EXCLUDES(mutex_);
-    // Records a kernel command whose arguments are not all set; an update has to set them.
-    [[nodiscard]] Result<void> append_incomplete() POLDER_EXCLUDES(mutex_);
-    // Makes the command recorded last updatable. The buffer keeps the command, whose handle has one reference.
-    [[nodiscard]] Result<void*> expose_last(Ref<Kernel> recorded, cl_bitfield updatable_fields,
-                                            std::vector<cl_properties> properties, DispatchState state)
+    [[nodiscard]] std::vector<Slot> slots() const POLDER_EXCLUDES(mutex_);
+    // Records the next command. out_of_resources after 2^32 - 1 commands; invalid_operation when the buffer is finalized.
+    [[nodiscard]] Result<void> append(Slot slot) POLDER_EXCLUDES(mutex_);
+    // Makes a recorded kernel updatable. The buffer keeps the command, whose handle has one reference.
+    [[nodiscard]] Result<void*> expose_command(uint32_t index, MutableCommand::Description description)
         POLDER_EXCLUDES(mutex_);
 
     // invalid_operation when it is finalized already.
@@ -143,24 +120,19 @@ public:
     void update(std::vector<Update> updates) POLDER_EXCLUDES(mutex_);
 
     // What an enqueue executes. invalid_operation unless the buffer is executable.
-    [[nodiscard]] Result<Ref<const Recording>> recording() const POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] Result<Ref<const Schedule>> schedule() const POLDER_EXCLUDES(mutex_);
 
 private:
-    struct Slot {
-        Ref<const RecordedOperation> operation;
-        bool is_complete = true;
-    };
-    [[nodiscard]] Result<void> append_slot(Slot slot) POLDER_EXCLUDES(mutex_);
-    [[nodiscard]] static Ref<const Recording> make_recording(const std::vector<Slot>& slots);
+    [[nodiscard]] Ref<const Schedule> make_schedule(const std::vector<Slot>& slots) const;
 
-    const Ref<Queue> queue_;
+    const std::vector<Ref<Queue>> queues_;
     const Mutability mutability_;
     const std::vector<cl_properties> properties_;
     mutable Mutex mutex_;
     bool is_finalized_ POLDER_GUARDED_BY(mutex_) = false;
     std::vector<Slot> slots_ POLDER_GUARDED_BY(mutex_);
     std::vector<Ref<MutableCommand>> mutable_commands_ POLDER_GUARDED_BY(mutex_);
-    Ref<const Recording> recording_ POLDER_GUARDED_BY(mutex_);  // null while commands lack arguments
+    Ref<const Schedule> schedule_ POLDER_GUARDED_BY(mutex_);  // null while commands lack arguments
 };
 
 }  // namespace polder::runtime

@@ -75,6 +75,10 @@ public:
     [[nodiscard]] Queue* queue() const { return queue_.get(); }
     [[nodiscard]] cl_command_type type() const { return type_; }
     [[nodiscard]] bool is_user() const { return type_ == CL_COMMAND_USER; }
+    // The event of a command buffer that executes on several queues: the last of its commands has `queue()`. Noted before
+    // other threads see the event.
+    void note_several_queues() { has_several_queues_ = true; }
+    [[nodiscard]] bool has_several_queues() const { return has_several_queues_; }
 
     // CL_QUEUED, CL_SUBMITTED, CL_RUNNING, CL_COMPLETE or a negative error. Of a user event,
     // CL_SUBMITTED until it is set.
@@ -125,6 +129,7 @@ private:
     Ref<Context> context_;
     Ref<Queue> queue_;
     const cl_command_type type_;
+    bool has_several_queues_ = false;
     std::atomic<State> state_{State::pending};
     driver::Timepoint timepoint_;
     cl_int error_ = CL_SUCCESS;

@@ -17,6 +17,8 @@ class RecordedOperation : public RefCounted {
 public:
     // Appends the byte ranges that the operation uses.
     virtual void add_uses(std::vector<memory::Use>& uses) const = 0;
+    // Whether it only works on devices that compute in host memory.
+    [[nodiscard]] virtual bool needs_svm() const { return false; }
     // Submits the operation once, with `waits`. `addresses[i]` is the address of its i-th use in the device's memory.
     [[nodiscard]] virtual driver::Timepoint submit(const memory::Execution& execution, driver::Waits waits,
                                                    std::span<const DeviceAddress> addresses) const = 0;
