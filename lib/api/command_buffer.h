@@ -39,6 +39,7 @@ namespace polder::api::command_buffer {
 using Property = cl_properties;
 
 constexpr cl_bitfield capability_multiple_queue = 1 << 4;  // CL_COMMAND_BUFFER_CAPABILITY_MULTIPLE_QUEUE_KHR
+// Of every device.
 constexpr cl_bitfield capabilities = CL_COMMAND_BUFFER_CAPABILITY_KERNEL_PRINTF_KHR |
                                      CL_COMMAND_BUFFER_CAPABILITY_SIMULTANEOUS_USE_KHR | capability_multiple_queue;
 constexpr cl_command_queue_properties queue_properties =

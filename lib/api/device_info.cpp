@@ -272,7 +272,8 @@ const Query identity_queries[] = {
     POLDER_ARRAY(spirv_capabilities, of_spirv(device, compiler::spirv_capabilities(device.target())))
     {CL_DEVICE_UUID_KHR, [](const Device& device, const Info& info) { return info.value(uuid_of(device_identity(device))); }},
     {CL_DRIVER_UUID_KHR, [](const Device& device, const Info& info) { return info.value(uuid_of(driver_version(device))); }},
-    POLDER_VALUE(CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR, cl_bitfield, command_buffer::capabilities)
+    POLDER_VALUE(CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR, cl_bitfield, command_buffer::capabilities |
+        (has_device_queues(device) ? CL_COMMAND_BUFFER_CAPABILITY_DEVICE_SIDE_ENQUEUE_KHR : 0))
     POLDER_VALUE(command_buffer::device_supported_queue_properties, cl_command_queue_properties, command_buffer::queue_properties)
     POLDER_VALUE(CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES_KHR, cl_command_queue_properties, 0)
     {command_buffer::device_num_sync_devices, [](const Device& device, const Info& info) { return info.value(static_cast<cl_uint>(sync_devices(device).size())); }},

@@ -1,4 +1,5 @@
 // Queues on the device: kernels that enqueue blocks, with events and local memory, on every device that has such queues.
+#include "support/command_buffer.h"
 #include "support/device_queues.h"
 
 #include <array>
@@ -19,6 +20,54 @@ kernel void test(queue_t queue, global int* out, int n) {
             for (size_t i = 0; i < count; ++i)
                 expected[i] = static_cast<cl_int>(count - i);
             EXPECT_EQ(launch(1), expected);
+        });
+}
+
+// Also at each enqueue of a command buffer, before its next command.
+TEST_F(DeviceQueues, Blocks_AreExecutedByCommandBuffers) {
+    run(R"(
+kernel void test(queue_t queue, global int* out, int n) {
+    enqueue_kernel(queue, CLK_ENQUEUE_FLAGS_WAIT_KERNEL, ndrange_1D(n), ^{ out[get_global_id(0)] += 1; });
+}
+kernel void twice(global int* out) { out[get_global_id(0)] *= 2; }
+)",
+        [&] {
+            cl_bitfield capabilities = 0;
+            ASSERT_EQ(clGetDeviceInfo(device, CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR, sizeof capabilities,
+                                      &capabilities, nullptr),
+                      CL_SUCCESS);
+            EXPECT_TRUE(capabilities & CL_COMMAND_BUFFER_CAPABILITY_DEVICE_SIDE_ENQUEUE_KHR);
+            write(result, std::vector<cl_int>(count, 0));
+            const OwnedKernel first = test_kernel(), second = make_kernel(program, "twice");
+            ASSERT_EQ(clSetKernelArg(second, 0, sizeof(cl_mem), result.in()), CL_SUCCESS);
+            const OwnedCommandBuffer buffer = make_command_buffer(queue);
+            const size_t one = 1;
+            for (const auto& [kernel, items] : {std::pair{cl_kernel{first}, &one}, {cl_kernel{second}, &count}})
+                ASSERT_EQ(functions().Kernel(buffer, nullptr, nullptr, kernel, 1, nullptr, items, nullptr, 0, nullptr,
+                                             nullptr, nullptr),
+                          CL_SUCCESS);
+            ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
+            for (const cl_int expected : {2, 6, 14}) {
+                ASSERT_EQ(enqueue_command_buffer(buffer), CL_SUCCESS);
+                EXPECT_EQ(read<cl_int>(result, count), std::vector<cl_int>(count, expected));
+            }
+        });
+}
+
+TEST_F(DeviceQueues, PreferredSize_HoldsABlockOfEachOf65536WorkItems) {
+    ASSERT_EQ(clGetDeviceInfo(devices.front(), CL_DEVICE_QUEUE_ON_DEVICE_PREFERRED_SIZE, sizeof(cl_uint), &queue_bytes,
+                              nullptr),
+              CL_SUCCESS);
+    run(R"(
+kernel void test(queue_t queue, global int* out, int n) {
+    const int error = enqueue_kernel(queue, CLK_ENQUEUE_FLAGS_WAIT_KERNEL, ndrange_1D(1), ^{ atomic_inc(out); });
+    if (error != CLK_SUCCESS)
+        atomic_inc(out + 1);
+})",
+        [&] {
+            const std::vector<cl_int> result_of_65536 = launch(65536);
+            EXPECT_EQ(result_of_65536[0], 65536);
+            EXPECT_EQ(result_of_65536[1], 0);
         });
 }
 

@@ -54,12 +54,16 @@ protected:
         EXPECT_EQ(clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE_DEFAULT, sizeof found, &found, nullptr), CL_SUCCESS);
         return found;
     }
-    cl_int enqueue(size_t items, cl_event* event = nullptr) {
-        const OwnedKernel kernel = make_kernel(program, "test");
+    OwnedKernel test_kernel() {
+        OwnedKernel kernel = make_kernel(program, "test");
         const cl_int n = static_cast<cl_int>(count);
         EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_command_queue), device_queue.in()), CL_SUCCESS);
         EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(cl_mem), result.in()), CL_SUCCESS);
         EXPECT_EQ(clSetKernelArg(kernel, 2, sizeof n, &n), CL_SUCCESS);
+        return kernel;
+    }
+    cl_int enqueue(size_t items, cl_event* event = nullptr) {
+        const OwnedKernel kernel = test_kernel();
         return clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &items, nullptr, 0, nullptr, event);
     }
     // What the kernel leaves in a buffer of zeros.
@@ -75,10 +79,10 @@ protected:
         EXPECT_EQ(
             clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizes.size() * sizeof(size_t), sizes.data(), nullptr),
             CL_SUCCESS);
-        std::vector<std::vector<unsigned char>> bytes;
+        std::vector<std::vector<unsigned char>> binaries;
         std::vector<unsigned char*> places;
         for (const size_t size : sizes)
-            places.push_back(bytes.emplace_back(size).data());
+            places.push_back(binaries.emplace_back(size).data());
         EXPECT_EQ(
             clGetProgramInfo(program, CL_PROGRAM_BINARIES, places.size() * sizeof places[0], places.data(), nullptr),
             CL_SUCCESS);

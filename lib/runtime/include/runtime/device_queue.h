@@ -15,7 +15,8 @@ public:
     static constexpr Kind kind = Kind::device_queue;
     static constexpr Status invalid = Status::invalid_command_queue;
 
-    static constexpr uint32_t preferred_bytes = uint32_t{1} << 20;
+    // Enough for a block of each work-item of a kernel of 100,000. Memory is only taken for blocks that are enqueued.
+    static constexpr uint32_t preferred_bytes = uint32_t{16} << 20;
     static constexpr uint32_t bytes_max = uint32_t{64} << 20;
     // CL_DEVICE_MAX_ON_DEVICE_QUEUES. More can be made; but programs pass as many to one kernel, whose arguments have room for 512.
     static constexpr uint32_t count_max = 256;
