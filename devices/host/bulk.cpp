@@ -53,12 +53,16 @@ void copy_bytes(const Bytes& bytes, WorkerPool& pool, Workspace& workspace) {
 }
 
 void copy_rows(const CopyRecord& copy, UnitRange rows) {
+    uint64_t y = rows.begin % copy.shape.rows;
+    uint64_t z = rows.begin / copy.shape.rows;
     for (uint64_t i = rows.begin; i < rows.end; ++i) {
-        const uint64_t y = i % copy.shape.rows;
-        const uint64_t z = i / copy.shape.rows;
         cached_copy(copy.to + y * copy.to_layout.row_pitch + z * copy.to_layout.slice_pitch,
                     copy.from + y * copy.from_layout.row_pitch + z * copy.from_layout.slice_pitch,
                     copy.shape.row_bytes);
+        if (++y == copy.shape.rows) {
+            y = 0;
+            ++z;
+        }
     }
 }
 

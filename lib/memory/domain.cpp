@@ -153,7 +153,7 @@ Result<Moved> DomainImpl::transfer(StorageImpl& storage, const StorageRect& rect
 
 Result<void> DomainImpl::make_resident(StorageImpl& storage, const StorageRect& rect, SpaceId target) {
     const SourceChoice choice{mover_.topology(), target, target};
-    count_needed(storage.residency(), rows_of(rect), choice, HostPlaces::apart);
+    count_needed(storage.residency(), rect, choice, HostPlaces::apart);
     const RectParts parts = split_by_source(storage.residency(), storage.replicas(), rect, choice);
     for (const RectPart& part : parts)
         if (part.source != target)
@@ -161,15 +161,20 @@ Result<void> DomainImpl::make_resident(StorageImpl& storage, const StorageRect& 
     return {};
 }
 
-void DomainImpl::count_needed(const Residency& residency, const Rows& rows, const SourceChoice& choice,
+void DomainImpl::count_needed(const Residency& residency, const StorageRect& rect, const SourceChoice& choice,
                               HostPlaces places) noexcept {
-    for (const ByteRange& row : rows)
+    const auto count = [&](SpaceId source, uint64_t bytes) {
+        if (source == choice.to)
+            return;
+        if (places == HostPlaces::apart || mover_.topology().route(source, choice.to) != Route::within)
+            ledger_.add_needed(source, choice.to, ByteCount{bytes});
+    };
+    if (const std::optional<SpaceId> source = only_source(residency, rect, choice))
+        return count(*source, bytes_of(rect.shape));
+    for (const ByteRange& row : rows_of(rect))
         residency.visit(row, [&](ByteRange range, const RangeState& state) {
-            if (state.holders.empty() || state.holders.contains(choice.to))
-                return;
-            const SpaceId source = choice(state.holders);
-            if (places == HostPlaces::apart || mover_.topology().route(source, choice.to) != Route::within)
-                ledger_.add_needed(source, choice.to, ByteCount{range.size()});
+            if (!state.holders.empty())
+                count(choice(state.holders), range.size());
         });
 }
 

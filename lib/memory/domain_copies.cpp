@@ -76,7 +76,7 @@ Result<driver::Timepoint> DomainImpl::read(const Execution& execution, Storage& 
     const Rows ranges = read_ranges_of(rect);
     const Prepared prepared{storage.residency(), ranges, 1};
     const SourceChoice choice{mover_.topology(), host_space, execution.space};
-    count_needed(storage.residency(), rows_of(rect), choice, HostPlaces::alike);
+    count_needed(storage.residency(), rect, choice, HostPlaces::alike);
     const RectParts parts = split_by_source(storage.residency(), storage.replicas(), rect, choice);
     for (const RectPart& part : parts) {
         const StorageRect part_rect = part_of(rect, part);
@@ -103,7 +103,7 @@ Result<driver::Timepoint> DomainImpl::write_there(const Execution& execution, St
                                                   driver::RectLayout from_layout) {
     POLDER_TRY(own(storage, rect.span(), execution.space));
     Residency& residency = storage.residency();
-    const Rows rows = rows_of(rect);
+    const Rows rows = written_ranges_of(rect, residency, execution.space);
     const Prepared prepared{residency, rows, 1};
     WaitList waits{&execution.queue};
     waits.require(execution.waits);
@@ -119,8 +119,7 @@ Result<driver::Timepoint> DomainImpl::write_there(const Execution& execution, St
     ledger_.add_moved(host_space, execution.space, bytes);
     if (trace::enabled()) [[unlikely]]
         trace_transfer(storage, rect, host_space, execution.space, moved.written, Transferring::writing);
-    for (const ByteRange& row : rows)
-        ledger_.add_needed(host_space, execution.space, ByteCount{row.size()});
+    ledger_.add_needed(host_space, execution.space, bytes);
     POLDER_LOG(memory, "storage %llu: write of %llu bytes on space %u, version %llu",
                static_cast<unsigned long long>(storage.number()), static_cast<unsigned long long>(bytes.value),
                execution.space.value, static_cast<unsigned long long>(version.value));
@@ -144,7 +143,7 @@ Result<driver::Timepoint> DomainImpl::copy_there(Copying& copying, const Storage
                                                  const StorageRect& to_rect) {
     const SpaceId space = copying.execution.space;
     Residency& residency = copying.target.residency();
-    const Rows rows = rows_of(to_rect);
+    const Rows rows = written_ranges_of(to_rect, residency, space);
     const Rows from_ranges = read_ranges_of(from_rect);
     // Both until the last commit: the two may be ranges of one storage.
     const Prepared from_prepared{copying.source.residency(), from_ranges, 1};
@@ -169,22 +168,21 @@ Result<void> DomainImpl::copy_rect(Copying& copying, const StorageRect& from_rec
     StorageImpl& source = copying.source;
     POLDER_TRY(own(copying.target, to_rect.span(), execution.space));
     Residency& target = copying.target.residency();
-    const Rows to_rows = rows_of(to_rect);
-    const Rows from_rows = rows_of(from_rect);
+    const Rows to_rows = written_ranges_of(to_rect, target, execution.space);
     WaitList before_write{&execution.queue};
     add_waits_to_overwrite(target, to_rows, execution.space, before_write);
     copying.sequence.wait_for(before_write.view());
     copying.version = std::max(copying.version, next_version(target, to_rows.view()));
     const DeviceAddress to_base = copying.target.base(execution.space, to_rect.span());
     const SourceChoice choice{mover_.topology(), execution.space, execution.space};
-    count_needed(source.residency(), from_rows, choice, HostPlaces::alike);
+    count_needed(source.residency(), from_rect, choice, HostPlaces::alike);
     const RectParts parts = split_by_source(source.residency(), source.replicas(), from_rect, choice);
     for (const RectPart& part : parts) {
         const StorageRect part_from = part_of(from_rect, part);
         const StorageRect part_to = part_of(to_rect, part);
         const Move move{place_of(part.source, part.base, part_from), place_of(execution.space, to_base, part_to),
                         part.shape};
-        const Rows written = rows_of(part_to);
+        const Rows written = to_rows.size() == 1 ? rows_of(StorageRect::of(part_to.span())) : rows_of(part_to);
         target.prepare(written.view(), 3);
         Moved moved;
         const ScopeExit commit{[&]() noexcept {
@@ -247,10 +245,7 @@ namespace {
 
 // Of a rectangle that is one range of bytes, those before `chunk`; otherwise nothing.
 ByteRange bytes_before(const StorageRect& rect, const Chunk& chunk) {
-    const driver::RectShape& shape = rect.shape;
-    const bool is_one_range = (shape.rows == 1 || rect.layout.row_pitch == shape.row_bytes) &&
-                              (shape.slices == 1 || rect.layout.slice_pitch == shape.row_bytes * shape.rows);
-    return {rect.offset, is_one_range ? part_of(rect, chunk).offset : rect.offset};
+    return {rect.offset, is_one_range(rect) ? part_of(rect, chunk).offset : rect.offset};
 }
 
 }  // namespace

@@ -252,10 +252,10 @@ private:
     [[nodiscard]] bool is_long(ByteRange range, SpaceId from, SpaceId to) const;
     // Whether bytes of `range` come to `target` by a long transfer.
     [[nodiscard]] bool has_long_transfer(StorageImpl& storage, ByteRange range, SpaceId target) const;
-    // Adds to the ledger the bytes of `rows` that a perfect plan would copy. `alike`: for commands that copy, which read host memory
+    // Adds to the ledger the bytes of `rect` that a perfect plan would copy. `alike`: for commands that copy, which read host memory
     // and application memory in place; `apart`: for replicas, which are copied from one to the other.
     enum class HostPlaces : uint8_t { alike, apart };
-    void count_needed(const Residency& residency, const Rows& rows, const SourceChoice& choice,
+    void count_needed(const Residency& residency, const StorageRect& rect, const SourceChoice& choice,
                       HostPlaces places) noexcept;
 
     // --- commands that copy; domain_copies.cpp ---

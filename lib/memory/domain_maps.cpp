@@ -42,13 +42,14 @@ Result<driver::Timepoint> DomainImpl::map_there(Sequence& sequence, StorageImpl&
                                                 MapAccess access) {
     Residency& residency = storage.residency();
     const SpaceId place = storage.map_place();
-    const Rows rows = rows_of(rect);
+    const bool is_read = reads(access_of(access));
+    const Rows rows = is_read ? read_ranges_of(rect) : written_ranges_of(rect, residency, place);
     POLDER_LOG(memory, "storage %llu: map of %llu bytes for %s", static_cast<unsigned long long>(storage.number()),
                static_cast<unsigned long long>(bytes_of(rect.shape)), name_of(access));
     if (trace::enabled()) [[unlikely]]
         storage.record_event(trace::Kind::map, ByteRange::at(rect.offset, ByteCount{bytes_of(rect.shape)}), place);
     const Prepared prepared{residency, rows, 3};
-    if (reads(access_of(access)))
+    if (is_read)
         POLDER_TRY(make_resident(storage, rect, place));
     POLDER_TRY(own(storage, rect.span(), place));
     for (const ByteRange& row : rows)
@@ -57,7 +58,7 @@ Result<driver::Timepoint> DomainImpl::map_there(Sequence& sequence, StorageImpl&
     const driver::Timepoint done = sequence.finish();
     // What the map leaves undefined is new already: an eviction before the unmap would write the old bytes over those that the
     // application has written by then.
-    if (!reads(access_of(access)))
+    if (!is_read)
         residency.commit_write(rows.view(), place, version, done);
     else
         residency.commit_read(rows.view(), place, TouchKind::user_read, done);
@@ -73,7 +74,7 @@ Result<driver::Timepoint> DomainImpl::unmap(const Execution& execution, Storage&
     Sequence sequence{execution};
     if (!writes(access_of(access)))
         return sequence.finish();
-    const Rows rows = rows_of(rect);
+    const Rows rows = written_ranges_of(rect, residency, place);
     const Prepared prepared{residency, rows, 1};
     for (const ByteRange& row : rows)
         residency.user_waits(row, place, Access::overwrite, sequence.before());

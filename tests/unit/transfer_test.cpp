@@ -231,9 +231,10 @@ TEST_F(Transfer, MapOfARectangleIsOneTransferOfItsRows) {
     EXPECT_EQ(storage->map_address()[32 + 64], pattern(size, 5)[32 + 64]);
 }
 
-// Rectangles of many rows cost later commands nothing: what was read is one range, and rows that were written are one piece with
-// their surroundings when the write is complete.
-TEST_F(Transfer, ManyRowsDoNotStayApart) {
+size_t pieces(Storage& storage) { return static_cast<StorageImpl&>(storage).residency().pieces(); }
+
+// Rectangles of many rows: one range for what is read, and for what is written where the device holds the bytes between the rows.
+TEST_F(Transfer, ManyRowsAreOneRangeWhereOneDeviceHoldsAll) {
     const auto from = world.storage(size);
     const auto to = world.storage(size);
     write(*from, 1, whole, pattern(size, 5));
@@ -241,13 +242,68 @@ TEST_F(Transfer, ManyRowsDoNotStayApart) {
     world.world.run();
     const StorageRect rows{0, {8, 24, 1}, {32, 0}};
     ASSERT_TRUE(world.domain->copy(world.on(1), *from, rows, *to, rows));
-    const auto pieces = [](Storage& storage) { return static_cast<StorageImpl&>(storage).residency().pieces(); };
     EXPECT_LE(pieces(*from), 2u);
-    EXPECT_EQ(pieces(*to), 48u);
+    EXPECT_LE(pieces(*to), 2u);
+    const std::vector<std::byte> source = pattern(24 * 8, 7);
+    ASSERT_TRUE(world.domain->write(world.on(1), *to, rows, source.data(), {8, 24 * 8}));
+    EXPECT_LE(pieces(*to), 2u);
     world.world.run();
     world.kernel(world.on(1), {{to.get(), whole, Access::read_write}, {from.get(), whole, Access::read}});
     EXPECT_EQ(pieces(*to), 1u);
     EXPECT_EQ(pieces(*from), 1u);
+}
+
+// Bytes between the rows that other devices hold as well stay theirs: only the rows move afterwards.
+TEST_F(Transfer, ManyRowsStayApartWhereOthersHoldTheBytesBetween) {
+    const auto storage = world.storage(size);
+    std::vector<std::byte> expected = pattern(size, 5);
+    driver::Timepoint done = write(*storage, 1, whole, expected);
+    done = world.kernel(world.on(2, {&done, 1}), {{storage.get(), whole, Access::read}});
+    world.moved();
+    const StorageRect rows{0, {8, 24, 1}, {32, 0}};
+    const std::vector<std::byte> source = pattern(24 * 8, 7);
+    done = *world.domain->write(world.on(1, {&done, 1}), *storage, rows, source.data(), {8, 24 * 8});
+    EXPECT_EQ(pieces(*storage), 48u);
+    EXPECT_EQ(world.moved(), source.size());
+    for (ptrdiff_t y = 0; y < 24; ++y)
+        std::copy_n(source.begin() + 8 * y, 8, expected.begin() + 32 * y);
+    std::vector<std::byte> seen;
+    world.kernel(world.on(2, {&done, 1}), {{storage.get(), whole, Access::read}},
+                 [&](const auto& bytes) { seen.assign(bytes[0], bytes[0] + size); });
+    EXPECT_EQ(world.moved(), source.size());
+    world.world.run();
+    EXPECT_EQ(seen, expected);
+}
+
+// Small gaps that were never written are taken with the rows; the other device's bytes are not.
+TEST_F(Transfer, ManyRowsTakeSmallGapsThatWereNeverWritten) {
+    const auto storage = world.storage(size);
+    const std::vector<std::byte> left = pattern(24 * 8, 7), right = pattern(24 * 8, 9);
+    const StorageRect left_rows{0, {8, 24, 1}, {32, 0}}, right_rows{16, {8, 24, 1}, {32, 0}};
+    driver::Timepoint done = *world.domain->write(world.on(1), *storage, left_rows, left.data(), {8, 24 * 8});
+    EXPECT_LE(pieces(*storage), 2u);
+    done = *world.domain->write(world.on(2, {&done, 1}), *storage, right_rows, right.data(), {8, 24 * 8});
+    EXPECT_GE(pieces(*storage), 48u);
+    std::vector<std::byte> seen;
+    world.kernel(world.on(1, {&done, 1}), {{storage.get(), whole, Access::read}},
+                 [&](const auto& bytes) { seen.assign(bytes[0], bytes[0] + size); });
+    world.world.run();
+    for (size_t y = 0; y < 24; ++y) {
+        EXPECT_TRUE(std::equal(&left[8 * y], &left[8 * y] + 8, &seen[32 * y])) << y;
+        EXPECT_TRUE(std::equal(&right[8 * y], &right[8 * y] + 8, &seen[32 * y + 16])) << y;
+    }
+}
+
+// Large gaps that were never written are not taken: they would be moved with the rows.
+TEST_F(Transfer, ManyRowsLeaveLargeGapsAlone) {
+    constexpr uint64_t pitch = 8192;
+    const auto storage = world.storage(20 * pitch);
+    const std::vector<std::byte> source = pattern(20 * 8, 7);
+    const StorageRect rows{0, {8, 20, 1}, {pitch, 0}};
+    const driver::Timepoint done = *world.domain->write(world.on(1), *storage, rows, source.data(), {8, 20 * 8});
+    world.moved();
+    world.kernel(world.on(2, {&done, 1}), {{storage.get(), {0, 20 * pitch}, Access::read}});
+    EXPECT_EQ(world.moved(), source.size());
 }
 
 TEST_F(Transfer, MapThatInvalidatesMovesNothing) {

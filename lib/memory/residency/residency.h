@@ -131,6 +131,10 @@ public:
     void begin_in(ByteRange range, SpaceId space, driver::Waits after);
     // The bytes of `range` have moved within `space`, by an operation that is complete at `done`.
     void commit_moved(ByteRange range, SpaceId space, driver::Timepoint done) noexcept;
+    // Who holds bytes that were written in `space`.
+    [[nodiscard]] SpaceSet holders_after(SpaceId space) const {
+        return linked_.contains(space) ? linked_ : SpaceSet{space};
+    }
     // False when merge has nothing to do.
     [[nodiscard]] bool is_split() const { return map_.is_split(); }
     // Merges equal neighbours around `ranges`, after the last commit of a command.
@@ -146,10 +150,6 @@ public:
     [[nodiscard]] bool validate() const;
 
 private:
-    // Who holds bytes that were written in `space`.
-    [[nodiscard]] SpaceSet holders_after(SpaceId space) const {
-        return linked_.contains(space) ? linked_ : SpaceSet{space};
-    }
     // A command that uses a whole storage of one piece is the common case, and is decided inline.
     [[nodiscard]] RangeState* only(std::span<const ByteRange> ranges) {
         return ranges.size() == 1 ? map_.only(ranges.front()) : nullptr;

@@ -3,7 +3,34 @@
 
 namespace polder::memory {
 
+namespace {
+
+// More rows than these are noted as one range where that is possible: each row would be two pieces of the residency.
+constexpr uint64_t few_rows = 16;
+// Bytes between rows that were never written are noted as written up to this many: to move them once costs less than to keep the
+// rows apart.
+constexpr uint64_t small_gap_bytes = 4096;
+
+bool has_few_rows(const StorageRect& rect) { return rect.shape.rows * rect.shape.slices <= few_rows; }
+
+bool has_small_gaps(const StorageRect& rect) {
+    const driver::RectShape& shape = rect.shape;
+    const uint64_t slice_bytes = row_offset(rect.layout, shape.rows - 1, 0) + shape.row_bytes;
+    return (shape.rows == 1 || rect.layout.row_pitch - shape.row_bytes <= small_gap_bytes) &&
+           (shape.slices == 1 || rect.layout.slice_pitch - slice_bytes <= small_gap_bytes);
+}
+
+Rows span_of(const StorageRect& rect) {
+    Rows span;
+    span.push_back(rect.span());
+    return span;
+}
+
+}  // namespace
+
 Rows rows_of(const StorageRect& rect) {
+    if (is_one_range(rect))
+        return span_of(rect);
     Rows rows;
     for (uint64_t z = 0; z < rect.shape.slices; ++z) {
         for (uint64_t y = 0; y < rect.shape.rows; ++y) {
@@ -17,13 +44,18 @@ Rows rows_of(const StorageRect& rect) {
     return rows;
 }
 
-Rows read_ranges_of(const StorageRect& rect) {
-    constexpr uint64_t rows_max = 16;
-    if (rect.shape.rows * rect.shape.slices <= rows_max)
+Rows read_ranges_of(const StorageRect& rect) { return has_few_rows(rect) ? rows_of(rect) : span_of(rect); }
+
+Rows written_ranges_of(const StorageRect& rect, const Residency& residency, SpaceId space) {
+    if (is_one_range(rect) || has_few_rows(rect))
         return rows_of(rect);
-    Rows span;
-    span.push_back(rect.span());
-    return span;
+    const SpaceSet written = residency.holders_after(space);
+    const bool takes_unwritten = has_small_gaps(rect);
+    bool changes_nothing_else = true;
+    residency.visit(rect.span(), [&](ByteRange, const RangeState& state) {
+        changes_nothing_else &= state.holders == written || (takes_unwritten && state.holders.empty());
+    });
+    return changes_nothing_else ? span_of(rect) : rows_of(rect);
 }
 
 SpaceId SourceChoice::operator()(SpaceSet holders) const {
@@ -97,10 +129,31 @@ void join_slices(RectParts& parts, const StorageRect& rect) {
 
 }  // namespace
 
+std::optional<SpaceId> only_source(const Residency& residency, const StorageRect& rect, const SourceChoice& choice) {
+    std::optional<SpaceId> source;
+    bool is_only = true;
+    residency.visit(rect.span(), [&](ByteRange, const RangeState& state) {
+        if (!is_only)
+            return;
+        is_only = !state.holders.empty();
+        if (!is_only)
+            return;
+        const SpaceId from = choice(state.holders);
+        is_only = !source || *source == from;
+        source = from;
+    });
+    return is_only ? source : std::nullopt;
+}
+
 RectParts split_by_source(const Residency& residency, const Replicas& replicas, const StorageRect& rect,
                           const SourceChoice& choice) {
-    const Held held{residency, replicas};
     RectParts parts;
+    if (const std::optional<SpaceId> source = only_source(residency, rect, choice))
+        if (const Replica* const replica = replicas.find(*source, rect.span())) {
+            parts.push_back({*source, replica->base, 0, 0, 0, rect.shape});
+            return parts;
+        }
+    const Held held{residency, replicas};
     for (uint64_t z = 0; z < rect.shape.slices; ++z) {
         for (uint64_t y = 0; y < rect.shape.rows; ++y) {
             append_row(parts, held, rect, y, z, choice);

@@ -9,10 +9,18 @@
 #include <memory/domain.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace polder::memory {
 
 using Rows = SmallVector<ByteRange, 2>;
+
+// Whether its bytes are one range.
+[[nodiscard]] inline bool is_one_range(const StorageRect& rect) {
+    const driver::RectShape& shape = rect.shape;
+    return (shape.rows == 1 || rect.layout.row_pitch == shape.row_bytes) &&
+           (shape.slices == 1 || rect.layout.slice_pitch == shape.row_bytes * shape.rows);
+}
 
 // The rows of `rect`, sorted and disjoint; rows that continue each other are one.
 [[nodiscard]] Rows rows_of(const StorageRect& rect);
@@ -20,6 +28,11 @@ using Rows = SmallVector<ByteRange, 2>;
 // What a command that reads `rect` notes as read: its rows or, of many, all from the first to the last. Bytes between them only make
 // transfers and evictions wait for more than they must, while each row would be a piece of its own.
 [[nodiscard]] Rows read_ranges_of(const StorageRect& rect);
+
+// What a command that overwrites `rect` in `space` notes as written: its rows or, of many, all from the first to the last. The latter
+// only where it makes no byte between the rows stale: each of them is held as if it had been written in `space`, or was never
+// written and lies between rows that are close to each other. Its content is undefined, so that any holder is right.
+[[nodiscard]] Rows written_ranges_of(const StorageRect& rect, const Residency& residency, SpaceId space);
 
 // Where row `y` of slice `z` begins.
 [[nodiscard]] inline uint64_t row_offset(const driver::RectLayout& layout, uint64_t y, uint64_t z) {
@@ -80,6 +93,10 @@ struct SourceChoice {
 
     [[nodiscard]] SpaceId operator()(SpaceSet holders) const;
 };
+
+// The one source of all bytes from the first row to the last; nothing when there are several, or bytes that were never written.
+[[nodiscard]] std::optional<SpaceId> only_source(const Residency& residency, const StorageRect& rect,
+                                                 const SourceChoice& choice);
 
 // Splits `rect` by source. Rows with one source stay together; bytes never written are left out.
 [[nodiscard]] RectParts split_by_source(const Residency& residency, const Replicas& replicas, const StorageRect& rect,

@@ -7,6 +7,7 @@
 // executed: what a command reads is what was written before it.
 #pragma once
 
+#include "choices.h"
 #include "memory_world.h"
 #include "storage_impl.h"
 #include "transfer/rect.h"
@@ -16,24 +17,6 @@
 #include <optional>
 
 namespace polder::test {
-
-// Where the run's decisions come from: a random generator or a fuzzer's input.
-class Choices {
-public:
-    virtual ~Choices() = default;
-    // At random below `limit`, which is not zero.
-    virtual uint64_t below(uint64_t limit) = 0;
-    bool one_in(uint64_t times) { return below(times) == 0; }
-};
-
-class RandomChoices final : public Choices {
-public:
-    explicit RandomChoices(uint64_t seed) : random_(seed) {}
-    uint64_t below(uint64_t limit) override { return random_() % limit; }
-
-private:
-    std::mt19937_64 random_;
-};
 
 // Whether the devices have room for everything. Where they have not, what is held where, and what moves, is the
 // eviction's choice, so that contents and invariants alone are checked.
@@ -102,11 +85,16 @@ private:
         return {begin, begin + 1 + choices_.below(within.end - begin)};
     }
     [[nodiscard]] static ByteRange whole(const Model& model) { return {0, model.bytes.size()}; }
+    // A command on at least so many notes more than the rows where it can.
+    static constexpr uint64_t many_rows = 17;
     [[nodiscard]] memory::StorageRect any_rect(uint64_t size) {
         if (choices_.one_in(2))
             return memory::StorageRect::of(any_range({0, size}));
         memory::StorageRect rect;
-        rect.shape = {1 + choices_.below(6), 1 + choices_.below(4), 1 + choices_.below(3)};
+        if (choices_.one_in(4))
+            rect.shape = {1 + choices_.below(2), many_rows + choices_.below(4), 1};
+        else
+            rect.shape = {1 + choices_.below(6), 1 + choices_.below(4), 1 + choices_.below(3)};
         rect.layout.row_pitch = rect.shape.row_bytes + choices_.below(4);
         rect.layout.slice_pitch = rect.layout.row_pitch * rect.shape.rows + choices_.below(4);
         const uint64_t extent =
@@ -383,6 +371,8 @@ private:
         if (access != MapAccess::write_invalidate)
             for (const ByteRange& row : memory::rows_of(rect))
                 make_resident(model, row, place);
+        else
+            become_rows(model, rect, place);
         const auto pin = world_.domain->reserve_map(*model.storage, rect.span());
         ASSERT_TRUE(pin);
         const auto waits = waits_for(touches);
@@ -459,7 +449,14 @@ private:
                     return true;
         return false;
     }
+    // Many rows take what lies between them along, unless that makes it stale elsewhere.
     static void become_rows(Model& model, const memory::StorageRect& rect, SpaceId space) {
+        const ByteRange span = rect.span();
+        const auto is_taken = [&](const Byte& byte) { return byte.holders == SpaceSet{space} || byte.holders.empty(); };
+        if (rect.shape.rows >= many_rows &&
+            std::all_of(model.bytes.begin() + static_cast<ptrdiff_t>(span.begin),
+                        model.bytes.begin() + static_cast<ptrdiff_t>(span.end), is_taken))
+            return become(model, span, space);
         for_rows(rect, [&](uint64_t, uint64_t, ByteRange row) { become(model, row, space); });
     }
 
