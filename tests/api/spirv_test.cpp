@@ -4,14 +4,43 @@
 
 #include <CL/cl_ext.h>
 #include <cstring>
+#include <initializer_list>
 
 namespace polder::test {
 namespace {
 
 std::string module_file(const std::string& name) { return file(std::string(POLDER_TEST_MODULES "/") + name + ".spv"); }
 
+std::vector<cl_uint> made_up_input() {
+    std::vector<cl_uint> input(1024);
+    cl_uint state = 12345;
+    for (cl_uint& word : input)
+        word = state = state * 1664525u + 1013904223u;
+    return input;
+}
+
 class Spirv : public ContextTest {
 protected:
+    // The kernels compute the same from the source and from each of the modules.
+    void expect_same_bits(const char* source_file, std::initializer_list<const char*> modules,
+                          std::initializer_list<const char*> kernels) {
+        const std::vector<cl_uint> input = made_up_input();
+        OwnedProgram source = build(file(source_file), "-cl-std=CL3.0");
+        for (const char* module : modules) {
+            OwnedProgram program = build_il(module_file(module));
+            for (const char* kernel : kernels) {
+                const std::vector<cl_uint> expected = run(source, kernel, input);
+                const std::vector<cl_uint> found = run(program, kernel, input);
+                size_t differences = 0;
+                for (size_t i = 0; i < expected.size() && differences < 4; ++i)
+                    if (expected[i] != found[i]) {
+                        ++differences;
+                        ADD_FAILURE() << module << ", " << kernel << ": work-item " << i / 64 << ", word " << i % 64
+                                      << ": " << std::hex << found[i] << " instead of " << expected[i];
+                    }
+            }
+        }
+    }
     OwnedProgram from_il(const std::string& bytes) {
         cl_int error = CL_INVALID_VALUE;
         cl_program made = clCreateProgramWithIL(context, bytes.data(), bytes.size(), &error);
@@ -63,33 +92,14 @@ protected:
     }
 };
 
-std::vector<cl_uint> made_up_input() {
-    std::vector<cl_uint> input(1024);
-    cl_uint state = 12345;
-    for (cl_uint& word : input)
-        word = state = state * 1664525u + 1013904223u;
-    return input;
+TEST_F(Spirv, KernelsComputeTheSameBitsFromSourceAndFromClangsModules) {
+    expect_same_bits(POLDER_TEST_KERNELS, {"kernels-1.0-O0", "kernels-1.4-O2", "kernels-1.6-O2"},
+                     {"integers", "integer_functions", "floats", "math", "conversions", "vectors", "structures",
+                      "control", "work_items", "local_memory", "atomics", "collectives", "halves"});
 }
 
-TEST_F(Spirv, KernelsComputeTheSameBitsFromSourceAndFromClangsModules) {
-    const std::vector<cl_uint> input = made_up_input();
-    OwnedProgram source = build(file(POLDER_TEST_KERNELS), "-cl-std=CL3.0");
-    for (const char* module : {"kernels-1.0-O0", "kernels-1.4-O2", "kernels-1.6-O2"}) {
-        OwnedProgram program = build_il(module_file(module));
-        for (const char* kernel :
-             {"integers", "integer_functions", "floats", "math", "conversions", "vectors", "structures", "control",
-              "work_items", "local_memory", "atomics", "collectives", "halves"}) {
-            const std::vector<cl_uint> expected = run(source, kernel, input);
-            const std::vector<cl_uint> found = run(program, kernel, input);
-            size_t differences = 0;
-            for (size_t i = 0; i < expected.size() && differences < 4; ++i)
-                if (expected[i] != found[i]) {
-                    ++differences;
-                    ADD_FAILURE() << module << ", " << kernel << ": work-item " << i / 64 << ", word " << i % 64 << ": "
-                                  << std::hex << found[i] << " instead of " << expected[i];
-                }
-        }
-    }
+TEST_F(Spirv, IntelsSubGroupInstructions_ComputeTheSameBitsAsTheFunctions) {
+    expect_same_bits(POLDER_TEST_SUB_GROUPS, {"sub_groups-1.0-O0", "sub_groups-1.4-O2"}, {"shuffles", "blocks"});
 }
 
 TEST_F(Spirv, SpecializationConstantsHaveTheirValuesUntilTheApplicationSetsOthers) {

@@ -73,6 +73,7 @@ bool emit_memory(Body& body, const Instruction& instruction);
 bool emit_atomic(Body& body, const Instruction& instruction);
 bool emit_control(Body& body, const Instruction& instruction);
 bool emit_group(Body& body, const Instruction& instruction);
+bool emit_intel_sub_group(Body& body, const Instruction& instruction);
 bool emit_extended(Body& body, const Instruction& instruction);
 bool emit_pipe(Body& body, const Instruction& instruction);
 
