@@ -77,6 +77,16 @@ def test_a_convolution_that_is_a_product_and_one_in_parts(device):
     assert_same(lambda x, w: F.conv2d(x, w, padding=2), device, randn(3, 8, 200, 200), randn(2, 8, 5, 5), tolerance=5e-3)
 
 
+@pytest.mark.parametrize("kernel,stride,padding,size", [(3, 1, 1, 1), (1, 1, 0, 1), (1, 1, 0, 3), (1, 1, 0, 4), (1, 2, 0, 3), (2, 2, 0, 2), (5, 3, 4, 3)])
+def test_convolutions_of_small_images_are_one_product(kernel, stride, padding, size, device):
+    """Columns of a tile belong to several images."""
+    x, weight, bias = randn(17, 6, size, size), randn(20, 6, kernel, kernel), randn(20)
+    assert_same(lambda x, w, b: F.conv2d(x, w, b, stride, padding), device, x, weight, bias)
+    before = torch.opencl.kernel_launches()
+    F.conv2d(x.to(device), weight.to(device), bias.to(device), stride, padding)
+    assert torch.opencl.kernel_launches() - before <= 2
+
+
 @pytest.mark.parametrize("optimizer,options", [
     (torch.optim.SGD, dict(lr=0.1)), (torch.optim.SGD, dict(lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01)),
     (torch.optim.SGD, dict(lr=0.1, momentum=0.9, dampening=0.1, maximize=True)),
@@ -158,6 +168,26 @@ def test_products_with_a_factor_whose_rows_are_a_power_of_two_apart(device, rows
     on_device = b.to(device)[:, 3:3 + columns] if columns < 128 else b.to(device)
     torch.testing.assert_close((a.to(device) @ on_device).cpu(), expected, rtol=1e-4, atol=1e-4)
     torch.testing.assert_close((a.t().contiguous().to(device).t() @ on_device).cpu(), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.int64])
+@pytest.mark.parametrize("rows, columns, inner", [(13, 5, 300), (97, 17, 257), (110, 130, 513), (400, 150, 300), (14, 500, 200)])
+def test_products_by_blocks(device, rows, columns, inner, dtype):
+    """On processors deep products go by blocks of 256 (128) in each direction of either factor; sums of blocks wait in between."""
+    generator = torch.Generator().manual_seed(rows)
+    a, b, c = (torch.randint(-4, 5, size, generator=generator) for size in ((2, rows, inner), (2, inner, columns), (rows, columns)))
+    expected = (2 * c + 3 * (a @ b)).double()
+    a, b, c = ((part / 4 if dtype == torch.float16 else part).to(dtype) for part in (a, b, c))
+    divisor = 16 if dtype == torch.float16 else 1
+    for a_order in (a, a.mT.contiguous().mT):
+        for b_order in (b, b.mT.contiguous().mT):
+            got = torch.baddbmm(c.to(device), a_order.to(device), b_order.to(device), beta=2 * 4 / divisor if divisor > 1 else 2, alpha=3)
+            torch.testing.assert_close(got.cpu().double() * divisor, expected, rtol=2e-3 if divisor > 1 else 1e-12, atol=1 if divisor > 1 else 0)
+
+
+def test_erf_is_exact_to_four_units(device):
+    x = torch.cat([torch.linspace(-6, 6, 100001), torch.tensor([float("nan"), float("inf"), -float("inf"), -0.0, 1e-30])])
+    torch.testing.assert_close(torch.erf(x.to(device)).cpu().double(), torch.erf(x.double()), rtol=4e-7, atol=0, equal_nan=True)
 
 
 @pytest.mark.parametrize("amsgrad", [False, True])

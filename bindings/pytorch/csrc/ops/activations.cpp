@@ -112,13 +112,13 @@ Tensor& gelu_out(const Tensor& a, c10::string_view approximate, Tensor& out) {
         static const std::string expression = std::string("(T)0.5 * a * (1 + ") + gelu_tanh_inner + ")";
         return apply(out, {a}, expression.c_str());
     }
-    return apply(out, {a}, "(T)0.5 * a * (1 + erf(a * (T)0.7071067811865476))");
+    return apply(out, {a}, "(T)0.5 * a * (1 + t_erf(a * (T)0.7071067811865476))");
 }
 Tensor& gelu_backward_out(const Tensor& grad, const Tensor& a, c10::string_view approximate, Tensor& out) {
     if (approximate == "tanh")
         return apply(out, {grad, a}, "a * t_gelu_tanh_grad(b)");
     return apply(out, {grad, a},
-                 "a * ((T)0.5 * (1 + erf(b * (T)0.7071067811865476)) + b * exp(-b * b / 2) * (T)0.3989422804014327)");
+                 "a * ((T)0.5 * (1 + t_erf(b * (T)0.7071067811865476)) + b * exp(-b * b / 2) * (T)0.3989422804014327)");
 }
 Tensor hardswish(const Tensor& a) {
     Tensor out = at::empty_like(a);

@@ -1,5 +1,6 @@
 // Convolutions of two dimensions (PyTorch makes those of one dimension into these) as products of matrices: the places under the
-// kernel become the columns (or rows) of a matrix, a few images at a time so that the matrix stays below a bound.
+// kernel become the columns of a matrix [taps][images * places], a few images at a time so that the matrix stays below a bound. One
+// product is over all places of these images, so that small images fill tiles too.
 #include "fallback.h"
 #include "gemm.h"
 #include "pointwise.h"
@@ -16,69 +17,99 @@ using at::Tensor;
 
 constexpr int64_t unfolded_bytes_max = 64 << 20;
 
-// The kernels' structure of the same name. c, h, w: of the larger image; oh, ow: of the smaller.
+// n / d for n < 2^31 as a product (Granlund and Montgomery, "Division by invariant integers using multiplication", 1994): processors have
+// no division of vectors.
+struct Divisor {
+    explicit Divisor(int64_t by) : d(static_cast<uint32_t>(by)) {
+        while ((uint64_t{1} << shift) < d)
+            ++shift;
+        magic = static_cast<uint32_t>((uint64_t{1} << 32) * ((uint64_t{1} << shift) - d) / d + 1);
+    }
+    uint32_t d, magic = 0, shift = 0;
+};
+
+// h, w: of the larger image, c its channels; oh, ow: of the smaller. A tap is a channel and a place in the kernel.
 struct Window {
     int64_t c, h, w, kh, kw, oh, ow, sh, sw, ph, pw, dh, dw;
     [[nodiscard]] int64_t taps() const { return c * kh * kw; }
     [[nodiscard]] int64_t places() const { return oh * ow; }
 };
 
+// The kernels' structure of the same name.
+struct Sizes {
+    explicit Sizes(const Window& window)
+        : w(window.w), pixels(window.h * window.w), ow(window.ow), places(window.places()),
+          h(static_cast<int32_t>(window.h)), oh(static_cast<int32_t>(window.oh)) {}
+    Divisor w, pixels, ow, places;
+    int32_t h, oh;
+};
+
 const char* const window_kernels = R"(
-typedef struct { long c, h, w, kh, kw, oh, ow, sh, sw, ph, pw, dh, dw; } Window;
-// columns[n][tap][place], a tap being a channel and a place in the kernel. Places outside of the image are 0.
-kernel void unfold_columns(global const X_T* image, global X_T* columns, long image_stride, Window W) {
-  long x = get_global_id(0), rest = get_global_id(1), y = rest % W.oh, tap = rest / W.oh, n = get_global_id(2);
-  long k = tap % (W.kh * W.kw), c = tap / (W.kh * W.kw);
-  long row = y * W.sh - W.ph + k / W.kw * W.dh, column = x * W.sw - W.pw + k % W.kw * W.dw;
-  int inside = row >= 0 && row < W.h && column >= 0 && column < W.w;
-  T v = inside ? LOADX(image, n * image_stride + (c * W.h + row) * W.w + column) : (T)0;
-  STOREX(columns, ((n * W.c * W.kh * W.kw + tap) * W.oh + y) * W.ow + x, v);
-}
-// rows[n][place][tap]
-kernel void unfold_rows(global const X_T* image, global X_T* rows, long image_stride, Window W) {
-  long tap = get_global_id(0), place = get_global_id(1), n = get_global_id(2);
-  long k = tap % (W.kh * W.kw), c = tap / (W.kh * W.kw);
-  long row = place / W.ow * W.sh - W.ph + k / W.kw * W.dh, column = place % W.ow * W.sw - W.pw + k % W.kw * W.dw;
-  int inside = row >= 0 && row < W.h && column >= 0 && column < W.w;
-  T v = inside ? LOADX(image, n * image_stride + (c * W.h + row) * W.w + column) : (T)0;
-  STOREX(rows, (n * W.oh * W.ow + place) * W.c * W.kh * W.kw + tap, v);
+typedef struct { uint d, magic, shift; } Divisor;
+typedef struct { Divisor w, pixels, ow, places; int h, oh; } Sizes;
+#define DIVIDED(n_, by_) ((mul_hi(n_, by_.magic) + (n_)) >> by_.shift)
+// columns[tap][place]. Places outside of the image are 0.
+kernel void unfold(global const X_T* image, global X_T* columns, long image_stride, Sizes S) {
+  uint place = get_global_id(0), tap = get_global_id(1);
+  long c = tap / (KH * KW);
+  int k = tap % (KH * KW), first_row = k / KW * DH - PH, first_column = k % KW * DW - PW;
+  uint n = DIVIDED(place, S.places), p = place - n * S.places.d, y = DIVIDED(p, S.ow), x = p - y * S.ow.d;
+  int row = (int)y * SH + first_row, column = (int)x * SW + first_column, w = S.w.d;
+  int inside = row >= 0 && row < S.h && column >= 0 && column < w;
+  // Without a branch, so that items are lanes of vectors.
+  uint at = n * (uint)image_stride + (uint)(clamp(row, 0, S.h - 1) * w + clamp(column, 0, w - 1));
+  image += c * S.pixels.d;
+  T v = LOADX(image, at);
+  STOREX(columns, tap * (long)get_global_size(0) + place, inside ? v : (T)0);
 }
 // The sum of all taps that lie on a pixel.
-kernel void fold_columns(global const X_T* columns, global X_T* image, long image_stride, Window W) {
-  long x = get_global_id(0), rest = get_global_id(1), y = rest % W.h, c = rest / W.h, n = get_global_id(2);
+kernel void fold(global const X_T* columns, global X_T* image, long image_stride, long places, Sizes S) {
+  uint pixel = get_global_id(0);
+  long c = get_global_id(1);
+  uint n = DIVIDED(pixel, S.pixels), p = pixel - n * S.pixels.d, y = DIVIDED(p, S.w), x = p - y * S.w.d;
+  columns += c * KH * KW * places;
   T sum = 0;
-  for (long i = 0; i < W.kh; ++i) {
-    long row = y + W.ph - i * W.dh;
-    if (row < 0 || row % W.sh != 0 || row / W.sh >= W.oh) continue;
-    for (long j = 0; j < W.kw; ++j) {
-      long column = x + W.pw - j * W.dw;
-      if (column >= 0 && column % W.sw == 0 && column / W.sw < W.ow)
-        sum += LOADX(columns, ((n * W.c * W.kh * W.kw + (c * W.kh + i) * W.kw + j) * W.oh + row / W.sh) * W.ow + column / W.sw);
+  for (int i = 0; i < KH; ++i) {
+    int row = (int)y + PH - i * DH, oy = row / SH, fits = row >= 0 && row % SH == 0 && oy < S.oh;
+    uint begin = n * S.places.d + (uint)clamp(oy, 0, S.oh - 1) * S.ow.d;
+    for (int j = 0; j < KW; ++j) {
+      int column = (int)x + PW - j * DW, ox = column / SW, ow = S.ow.d;
+      T v = LOADX(columns, (i * KW + j) * places + begin + (uint)clamp(ox, 0, ow - 1));
+      sum += fits && column >= 0 && column % SW == 0 && ox < ow ? v : (T)0;
     }
   }
-  STOREX(image, n * image_stride + (c * W.h + y) * W.w + x, sum);
+  STOREX(image, n * image_stride + c * S.pixels.d + p, sum);
 }
 )";
 
-void run_window(const char* name, const Tensor& from, const Tensor& to, int64_t image_stride, const Window& window,
-                int64_t images) {
-    const Device& device = opencl_device(from);
-    const auto type = from.scalar_type();
-    check_supported(type, device.index, "a convolution");
-    Kernel& kernel = kernel_of(device, std::string(name) + " " + short_name(type), name, [&] {
+Kernel& window_kernel(const Tensor& tensor, const char* name, const Window& w) {
+    const auto type = tensor.scalar_type();
+    check_supported(type, opencl_device(tensor).index, "a convolution");
+    std::string constants;
+    const auto define = [&constants](const char* constant, int64_t value) {
+        constants += std::string("#define ") + constant + " " + std::to_string(value) + "\n";
+    };
+    define("KH", w.kh), define("KW", w.kw), define("SH", w.sh), define("SW", w.sw), define("PH", w.ph);
+    define("PW", w.pw), define("DH", w.dh), define("DW", w.dw);
+    return kernel_of(opencl_device(tensor), name + (" " + constants) + short_name(type), name, [&] {
         return compute_type_macros(type) + access_macros("X", type) + "#define X_T " + storage_name(type) + "\n" +
-               window_kernels;
+               constants + window_kernels;
     });
-    Launch launch(device, kernel);
-    launch.read(from).written(to).value(image_stride).value(window);
-    const auto n = static_cast<size_t>(images);
-    const std::string which = name;
-    if (which == "unfold_rows")
-        launch.run({static_cast<size_t>(window.taps()), static_cast<size_t>(window.places()), n});
-    else if (which == "unfold_columns")
-        launch.run({static_cast<size_t>(window.ow), static_cast<size_t>(window.taps() * window.oh), n});
-    else
-        launch.run({static_cast<size_t>(window.w), static_cast<size_t>(window.c * window.h), n});
+}
+
+// The places of image [N, C, H, W] as columns [taps, N * places].
+Tensor unfolded(const Tensor& image, const Window& window) {
+    const Tensor columns = at::empty({window.taps(), image.size(0) * window.places()}, image.options());
+    Launch launch(opencl_device(image), window_kernel(image, "unfold", window));
+    launch.read(image).written(columns).value(image.stride(0)).value(Sizes(window));
+    launch.run({static_cast<size_t>(columns.size(1)), static_cast<size_t>(columns.size(0)), 1});
+    return columns;
+}
+
+void fold(const Tensor& columns, const Tensor& image, const Window& window) {
+    Launch launch(opencl_device(image), window_kernel(image, "fold", window));
+    launch.read(columns).written(image).value(image.stride(0)).value(columns.size(1)).value(Sizes(window));
+    launch.run({static_cast<size_t>(image.size(0) * window.h * window.w), static_cast<size_t>(window.c), 1});
 }
 
 struct Parameters {
@@ -95,9 +126,12 @@ Window window_of(const Tensor& image, const Tensor& weight, const Tensor& small,
 // A kernel of one place with stride 1 needs no unfolding.
 bool is_plain(const Window& w) { return w.kh == 1 && w.kw == 1 && w.sh == 1 && w.sw == 1 && w.ph == 0 && w.pw == 0; }
 
+// Offsets in these images are numbers of 31 bits.
 int64_t images_at_once(const Window& window, const Tensor& image) {
     const int64_t bytes = window.taps() * window.places() * static_cast<int64_t>(image.element_size());
-    return std::clamp<int64_t>(unfolded_bytes_max / std::max<int64_t>(1, bytes), 1, image.size(0));
+    const int64_t of_offsets = (int64_t{1} << 31) / std::max<int64_t>(1, image.stride(0)) - 1;
+    const int64_t images = std::min(unfolded_bytes_max / std::max<int64_t>(1, bytes), of_offsets);
+    return std::clamp<int64_t>(images, 1, image.size(0));
 }
 
 // Calls work(image part, small part, weight part) for each part of the batch and each group.
@@ -113,33 +147,34 @@ void for_each_part(const Tensor& image, const Tensor& weight, const Tensor& smal
     }
 }
 
-// A part of an image [n, c, h, w] as matrices [n, c, h * w].
+// A part of images [n, c, h, w] as matrices [n, c, h * w].
 Tensor as_matrices(const Tensor& part) {
     return part.as_strided({part.size(0), part.size(1), part.size(2) * part.size(3)},
                            {part.stride(0), part.stride(1), 1});
 }
+// The same as one matrix [c, n * h * w].
+Tensor as_matrix_of_places(const Tensor& part) { return as_matrices(part).transpose(0, 1).reshape({part.size(1), -1}); }
 Tensor as_matrix(const Tensor& weight) { return weight.reshape({weight.size(0), -1}); }
+
+// Whether one product per image fills its tiles.
+bool has_many_places(const Window& window) { return window.places() % 16 == 0 || window.places() >= 128; }
 
 void forward(const Tensor& image, const Tensor& weight, const Tensor& bias, const Tensor& out, const Parameters& p) {
     const Window window = window_of(image, weight, out, p);
     const int64_t outputs = weight.size(0) / p.groups;
     int64_t first_output = 0;
     for_each_part(image, weight, out, p, window, [&](const Tensor& in, const Tensor& part, const Tensor& w) {
-        Tensor columns;
-        if (is_plain(window)) {
-            columns = as_matrices(in);
-        } else {
-            columns = at::empty({in.size(0), window.taps(), window.places()}, in.options());
-            run_window("unfold_columns", in, columns, in.stride(0), window, in.size(0));
-        }
-        Product product{as_matrix(w).unsqueeze(0), columns, as_matrices(part)};
         Tensor added;
-        if (bias.defined()) {
-            product.c = bias.narrow(0, first_output, outputs).reshape({1, outputs, 1});
-            product.beta = 1;
-        }
-        multiply(product);
+        if (bias.defined())
+            added = bias.narrow(0, first_output, outputs).reshape({outputs, 1});
         first_output = (first_output + outputs) % weight.size(0);
+        const c10::Scalar beta = bias.defined() ? 1 : 0;
+        if (is_plain(window) && has_many_places(window)) {
+            multiply({as_matrix(w).unsqueeze(0), as_matrices(in), as_matrices(part), added, 1, beta});
+            return;
+        }
+        const Tensor first = as_matrices(part.narrow(0, 0, 1)).squeeze(0);
+        multiply({as_matrix(w), unfolded(in, window), first, added, 1, beta, window.places(), part.stride(0)});
     });
 }
 
@@ -147,14 +182,14 @@ void forward(const Tensor& image, const Tensor& weight, const Tensor& bias, cons
 void backward_image(const Tensor& small, const Tensor& weight, const Tensor& image, const Parameters& p) {
     const Window window = window_of(image, weight, small, p);
     for_each_part(image, weight, small, p, window, [&](const Tensor& to, const Tensor& from, const Tensor& w) {
-        const Tensor transposed = as_matrix(w).t().unsqueeze(0);
-        if (is_plain(window)) {
-            multiply({transposed, as_matrices(from), as_matrices(to)});
+        const Tensor transposed = as_matrix(w).t();
+        if (is_plain(window) && has_many_places(window)) {
+            multiply({transposed.unsqueeze(0), as_matrices(from), as_matrices(to)});
             return;
         }
-        const Tensor columns = at::empty({to.size(0), window.taps(), window.places()}, to.options());
-        multiply({transposed, as_matrices(from), columns});
-        run_window("fold_columns", columns, to, to.stride(0), window, to.size(0));
+        const Tensor columns = at::empty({window.taps(), to.size(0) * window.places()}, to.options());
+        multiply({transposed, as_matrix_of_places(from), columns});
+        fold(columns, to, window);
     });
 }
 
@@ -162,12 +197,9 @@ void backward_weight(const Tensor& small, const Tensor& image, const Tensor& gra
     const Window window = window_of(image, grad_weight, small, p);
     int64_t parts_done = 0;
     for_each_part(image, grad_weight, small, p, window, [&](const Tensor& in, const Tensor& from, const Tensor& to) {
-        const Tensor rows = at::empty({in.size(0) * window.places(), window.taps()}, in.options());
-        run_window("unfold_rows", in, rows, in.stride(0), window, in.size(0));
-        const Tensor left = as_matrices(from).transpose(0, 1).reshape({from.size(1), rows.size(0)});
         const Tensor out = to.view({to.size(0), window.taps()});
         const bool is_first = parts_done++ < p.groups;
-        multiply({left, rows, out, out, 1, is_first ? 0 : 1});
+        multiply({as_matrix_of_places(from), unfolded(in, window).t(), out, out, 1, is_first ? 0 : 1});
     });
 }
 

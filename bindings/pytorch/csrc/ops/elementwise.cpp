@@ -55,7 +55,7 @@ Tensor& compare(const Tensor& a, const Tensor& b, Tensor& out, const char* expre
     X(atanh, real, "atanh(a)")                                                                                         \
     X(cos, real, "cos(a)")                                                                                             \
     X(cosh, real, "cosh(a)")                                                                                           \
-    X(erf, real, "erf(a)")                                                                                             \
+    X(erf, real, "t_erf(a)")                                                                                           \
     X(erfc, real, "erfc(a)")                                                                                           \
     X(erfinv, real, "t_erfinv(a)")                                                                                     \
     X(exp, real, "exp(a)")                                                                                             \

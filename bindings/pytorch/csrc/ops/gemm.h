@@ -17,6 +17,10 @@ struct Product {
     at::Tensor c = {};
     c10::Scalar alpha = 1;
     c10::Scalar beta = 0;
+    // When not 0: column n of the result is column n % split of the matrix that lies n / split * split_stride elements after out, whose
+    // size is [M, split]. So a product over the places of several images has their order as its result.
+    int64_t split = 0;
+    int64_t split_stride = 0;
 };
 void multiply(const Product& product);
 

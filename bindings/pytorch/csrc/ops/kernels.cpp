@@ -37,6 +37,18 @@ constexpr Helper helpers[] = {
     {"t_gelu_tanh_grad", "inline T t_gelu_tanh_grad(T a) {\n  T k = (T)0.7978845608028654, c = (T)0.044715;\n  T t = "
                          "tanh(k * (a + c * a * a * a));\n"
                          "  return (T)0.5 * (1 + t) + (T)0.5 * a * (1 - t * t) * k * (1 + 3 * c * a * a);\n}\n"},
+    // x P(x^2) / Q(x^2), fitted by least squares with weights that even out the relative error: at most 3.5e-7 in float. Without a branch,
+    // so that items are lanes of vectors.
+    {"t_erf",
+     "inline float t_erf_float(float x) {\n  float c = x > 3.84f ? 3.84f : x < -3.84f ? -3.84f : x, t = c * c;\n"
+     "  float p = 2.11674615e-06f, q = 3.88266635e-05f;\n"
+     "  p = fma(p, t, 0.000285825779f); q = fma(q, t, 0.00114332105f);\n"
+     "  p = fma(p, t, 0.00366178784f); q = fma(q, t, 0.0147605743f);\n"
+     "  p = fma(p, t, 0.0524445884f); q = fma(q, t, 0.112998024f);\n"
+     "  p = fma(p, t, 0.187560067f); q = fma(q, t, 0.49955368f);\n"
+     "  p = fma(p, t, 1.12837911f); q = fma(q, t, 1.0f);\n"
+     "  float v = c * p / q;\n  return fabs(c) == 3.84f ? copysign(1.0f, x) : v;\n}\n"
+     "inline T t_erf(T a) { return sizeof(T) == 4 ? (T)t_erf_float((float)a) : erf(a); }\n"},
     {"t_erfinv",
      "inline T t_erfinv(T y) {\n  if (fabs(y) > 1) return NAN;\n  if (fabs(y) == 1) return copysign((T)INFINITY, y);\n"
      // Giles, "Approximating the erfinv function" (2010), then two steps of Newton's method.

@@ -72,19 +72,22 @@ inline void t_add_half(volatile global half* p, float v) {
 }
 
 
-def _erfinv():
-    return f"#define T float\n{torch.ops.opencl.helper_functions('t_erfinv')}#undef T"
+# Functions of the eager kernels.
+_EAGER = ("t_erf", "t_erfinv")
 
 
 def functions_for(body):
     """The source of the functions that `body` calls, and of those that they call."""
-    wanted, texts = [body], {}
+    wanted, texts, eager = [body], {}, set()
     while wanted:
         for name in re.findall(r"\bt_\w+", wanted.pop()):
-            if name not in texts:
-                texts[name] = _erfinv() if name == "t_erfinv" else _FUNCTIONS[name].strip()
-                wanted.append(texts[name] if name != "t_erfinv" else "")
-    order = [*_FUNCTIONS, "t_erfinv"]
-    names = sorted(texts, key=order.index)
+            if name in _EAGER:
+                eager.add(name)
+            elif name not in texts:
+                texts[name] = _FUNCTIONS[name].strip()
+                wanted.append(texts[name])
     # Conversions of half are called by functions that stand anywhere.
-    return "".join(texts[name] + "\n" for name in names)
+    own = "".join(texts[name] + "\n" for name in _FUNCTIONS if name in texts)
+    if not eager:
+        return own
+    return f"{own}#define T float\n{torch.ops.opencl.helper_functions(' '.join(sorted(eager)))}#undef T\n"

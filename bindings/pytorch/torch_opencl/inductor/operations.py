@@ -196,6 +196,10 @@ class Operations(OpOverrides):
         return made
 
     @staticmethod
+    def erf(x):
+        return f"erf({x})" if x.dtype == torch.float64 else f"t_erf({x})"
+
+    @staticmethod
     def erfinv(x):
         return f"t_erfinv((float){x})"
 
@@ -210,7 +214,7 @@ def _function(name):
 
 # The same names, arguments and results as OpenCL C's functions.
 for _name in ("exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
-              "erf erfc lgamma floor ceil trunc atan2 copysign hypot nextafter ldexp fma").split():
+              "erfc lgamma floor ceil trunc atan2 copysign hypot nextafter ldexp fma").split():
     setattr(Operations, _name, _function(_name))
 for _name in pointwise_overrides_data:
     if Operations._is_unimplemented(_name):

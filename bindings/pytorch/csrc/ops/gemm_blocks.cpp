@@ -1,0 +1,156 @@
+// Products by blocks, for processors (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008). A group copies
+// a few panels of b's columns, 256 deep, to local memory, and where a is transposed or stored in less precision, blocks of 96 rows
+// of a as well. So each order of the factors costs almost the same, and columns whose distance is a power of two do not drive
+// each other out of the cache. Where k is deeper, the sums wait in local memory in between.
+#include "gemm_source.h"
+#include "pointwise.h"
+
+#include <algorithm>
+
+namespace torch_opencl {
+namespace {
+
+constexpr int64_t block_tiles = 16;
+constexpr int64_t block_rows = block_tiles * tile_rows;
+constexpr int64_t packed_tile_rows = 8;
+constexpr int64_t group_rows_max = 4 * block_rows;
+
+const char* const kernel_text = R"(
+#define TILES 16
+#define ROWS (6 * TILES)
+// A tile of a packed block has 8 elements for each k, so that items copy vectors.
+#if A_IS_PACKED
+#define A_AT(r) tile_a[k * 8 + r]
+#define DECLARE_A(r)
+#else
+#define A_AT(r) LOADA(a##r, k * A_COLUMN)
+#define DECLARE_A(r) global const AS* restrict a##r = a + min(m + r, S.m - 1) * S.a.row + from * A_COLUMN;
+#endif
+#define DECLARE(r) T x##r = 0, y##r = 0; DECLARE_A(r)
+#define RESUME(r) x##r = waiting[r * group_panels * 16]; y##r = waiting[r * group_panels * 16 + 8];
+#define WAIT(r) waiting[r * group_panels * 16] = x##r; waiting[r * group_panels * 16 + 8] = y##r;
+kernel __attribute__((reqd_work_group_size(8, 1, 1)))
+void multiply_blocks(FACTORS, long group_panels, local T* a_block, local T* b_block, local T* tiles) {
+  MOVE_TO_BATCH(get_group_id(2) / S.panels)
+  long lane = get_local_id(0), begin_n = get_group_id(2) % S.panels * group_panels * 16;
+  long panels = min(group_panels, (S.n - begin_n + 15) / 16);
+  long begin = get_group_id(1) * S.group_rows, end = min(S.m, begin + S.group_rows);
+  for (long from = 0; from < S.k; from += DEPTH) {
+    long depth = min((long)DEPTH, S.k - from);
+    for (long panel = 0; panel < panels; ++panel) {
+      PANEL(begin_n + panel * 16)
+      local T* mine = b_block + panel * DEPTH * 16 + lane;
+      if (is_full) {
+        for (long k = 0; k < depth; ++k) {
+          mine[k * 16] = LOADB(b, (from + k) * S.b.row + first * B_COLUMN);
+          mine[k * 16 + 8] = LOADB(b, (from + k) * S.b.row + second * B_COLUMN);
+        }
+      } else {
+        for (long k = 0; k < depth; ++k) {
+          mine[k * 16] = LOADB(b, (from + k) * S.b.row + f);
+          mine[k * 16 + 8] = LOADB(b, (from + k) * S.b.row + s);
+        }
+      }
+    }
+    for (long block = begin; block < end; block += ROWS) {
+      long block_end = min(end, block + ROWS);
+#if A_IS_PACKED
+      barrier(CLK_LOCAL_MEM_FENCE);
+      if (block + ROWS + 2 <= S.m) {
+        for (long k = 0; k < depth; ++k)
+          for (long tile = 0; tile < TILES; ++tile)
+            a_block[(tile * DEPTH + k) * 8 + lane] = LOADA(a, (block + tile * 6 + lane) * A_ROW + (from + k) * A_COLUMN);
+      } else {
+        for (long tile = 0; tile < TILES && block + tile * 6 < S.m; ++tile) {
+          long row = min(block + tile * 6 + lane, S.m - 1) * A_ROW;
+          for (long k = 0; k < depth; ++k) a_block[(tile * DEPTH + k) * 8 + lane] = LOADA(a, row + (from + k) * A_COLUMN);
+        }
+      }
+      barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+      for (long panel = 0; panel < panels; ++panel) {
+        PANEL(begin_n + panel * 16)
+        const local T* mine = b_block + panel * DEPTH * 16 + lane;
+        for (long m = block; m < block_end; m += 6) {
+          local T* waiting = tiles + (m - begin) * group_panels * 16 + panel * 16 + lane;
+#if A_IS_PACKED
+          const local T* tile_a = a_block + (m - block) / 6 * DEPTH * 8;
+#endif
+          FOR_ROWS(DECLARE)
+          if (from > 0) { FOR_ROWS(RESUME) }
+          for (long k = 0; k < depth; ++k) {
+            T p = mine[k * 16], q = mine[k * 16 + 8];
+            FOR_ROWS(STEP)
+          }
+          if (from + DEPTH < S.k) { FOR_ROWS(WAIT) } else { FINISH_ROWS }
+        }
+      }
+    }
+  }
+}
+)";
+
+int64_t rounded_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+
+// Whether neighbouring rows, and not neighbouring columns, are neighbours in memory.
+bool has_dense_rows(const at::Tensor& matrix) { return matrix.stride(2) == 1 && matrix.stride(3) != 1; }
+
+// The narrower one of the factors should be b, which is copied once for many rows. With b transposed this saves the slower copy of the
+// wider one; with a transposed, a's blocks are copied again for each group of panels.
+bool prefers_transposed(const Factors& factors) {
+    const bool gains = has_dense_rows(factors.b) || has_dense_rows(factors.a);
+    return gains && factors.product.split == 0 && factors.a.size(2) < factors.b.size(3);
+}
+
+Factors transposed(const Factors& factors) {
+    const auto turned = [](const at::Tensor& matrix) { return matrix.transpose(2, 3); };
+    return {factors.device,    factors.product,     turned(factors.b), turned(factors.a),
+            turned(factors.c), turned(factors.out), factors.has_c,     factors.type};
+}
+
+}  // namespace
+
+bool suits_blocks(const Factors& factors) {
+    // Shallow products of a transposed a read the lines of its columns for several tiles before they leave the cache.
+    const int64_t depth_min = has_dense_rows(factors.a) ? 192 : 64;
+    return !factors.device.is_gpu && factors.a.size(2) >= 2 * tile_rows && factors.a.size(3) >= depth_min;
+}
+
+void multiply_blocks(const Factors& given) {
+    const Factors factors = prefers_transposed(given) ? transposed(given) : given;
+    const auto size = static_cast<int64_t>(scalar_bytes(0, factors.type).size);
+    const int64_t depth = size > 4 ? 128 : 256;
+    const bool a_is_transposed = has_dense_rows(factors.a);
+    const bool a_is_packed = a_is_transposed || compute_type(factors.type) != factors.type;
+    const bool a_is_dense = factors.a.stride(3) == 1, b_is_dense = factors.b.stride(3) == 1;
+    Shape shape = shape_of(factors);
+    const int64_t all_panels = (shape.n + tile_columns - 1) / tile_columns;
+    // More panels for each copy of a.
+    const int64_t group_panels = std::min<int64_t>(a_is_packed ? 8 : 4, all_panels);
+    shape.panels = (all_panels + group_panels - 1) / group_panels;
+    // Enough groups for all compute units; else as many rows as there are for each copy of a panel.
+    const int64_t products = shape.panels * factors.out.size(0) * factors.out.size(1);
+    const int64_t parts = std::max<int64_t>(1, 4 * int64_t{factors.device.compute_units} / products);
+    shape.group_rows = std::min(group_rows_max, rounded_up((shape.m + parts - 1) / parts, tile_rows));
+    const std::string key = "multiply_blocks " + product_key(factors, b_is_dense) + (a_is_packed ? "p" : "") +
+                            (a_is_transposed ? "t" : "") + (a_is_dense ? "a" : "");
+    Kernel& kernel = kernel_of(factors.device, key, "multiply_blocks", [&] {
+        return product_macros(factors, b_is_dense) + "#define DEPTH " + std::to_string(depth) +
+               "\n#define A_IS_PACKED " + (a_is_packed ? "1" : "0") + "\n#define A_ROW " +
+               (a_is_transposed ? "1" : "S.a.row") + "\n#define A_COLUMN " + (a_is_dense ? "1" : "S.a.column") +
+               kernel_text;
+    });
+    const auto local_bytes = [size](int64_t elements) { return static_cast<size_t>(elements * size); };
+    Launch launch(factors.device, kernel);
+    add_factors(launch, factors, shape);
+    launch.value(group_panels);
+    launch.local(local_bytes(a_is_packed ? block_tiles * packed_tile_rows * depth : 1));
+    launch.local(local_bytes(group_panels * tile_columns * depth));
+    launch.local(local_bytes(shape.k > depth ? shape.group_rows * group_panels * tile_columns : 1));
+    launch.run({static_cast<size_t>(tile_lanes),
+                static_cast<size_t>((shape.m + shape.group_rows - 1) / shape.group_rows),
+                static_cast<size_t>(products)},
+               {static_cast<size_t>(tile_lanes), 1, 1});
+}
+
+}  // namespace torch_opencl

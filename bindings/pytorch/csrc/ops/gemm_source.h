@@ -1,0 +1,49 @@
+// What the two kernels of matrix products share: their parameters, and the macros of a tile of 6 rows and 16 columns, of which each of 8
+// work-items computes two columns in registers. On a processor with lanes of vectors each step of k is two vector loads of b, six
+// loads of one element of a for all lanes, and twelve fused multiply-adds (the register block of BLIS for AVX2: Van Zee and
+// van de Geijn, "BLIS", 2015). gemm.cpp walks over all of k for a tile; gemm_blocks.cpp goes by blocks that fit the caches.
+#pragma once
+
+#include "gemm.h"
+
+#include <string>
+
+namespace torch_opencl {
+
+constexpr int64_t tile_rows = 6;
+constexpr int64_t tile_lanes = 8;  // items of a group
+constexpr int64_t tile_columns = 2 * tile_lanes;
+
+// The kernels' structures of the same names. Strides in elements. Column n of the result is at
+// n / split * out_high + n % split * out.column.
+struct Matrix {
+    int64_t row, column, outer, inner;
+};
+struct Shape {
+    int64_t m, n, k, panels, inner_count, group_rows;
+    Matrix a, b, c, out;
+    int64_t split, out_high;
+};
+
+// A product whose matrices have two batch dimensions.
+struct Factors {
+    const Device& device;
+    const Product& product;
+    at::Tensor a, b, c, out;
+    bool has_c;
+    c10::ScalarType type;
+};
+
+// The shape without panels and group_rows, which the caller sets.
+Shape shape_of(const Factors& factors);
+// Types, accessors and macros for a kernel whose b has neighbouring columns (b_is_dense), and the variant's name for its key.
+std::string product_macros(const Factors& factors, bool b_is_dense);
+std::string product_key(const Factors& factors, bool b_is_dense);
+// The arguments that both kernels begin with.
+void add_factors(Launch& launch, const Factors& factors, const Shape& shape);
+
+// Whether the kernel by blocks is the faster one.
+bool suits_blocks(const Factors& factors);
+void multiply_blocks(const Factors& factors);
+
+}  // namespace torch_opencl
