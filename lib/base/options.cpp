@@ -84,6 +84,10 @@ constexpr Option table[] = {
      "How the work-items of a work-group run: `auto` or `loopvec` makes neighbouring work-items the lanes of vectors "
      "where "
      "that pays, `loops` runs one after the other. Other values mean `auto`."},
+    {"POLDER_CPU_TARGET", Kind::text, &Values::cpu_target, "", "the processor of this machine",
+     "The processor whose instructions kernels on the `cpu` and `discrete` devices use, by LLVM's name, such as "
+     "`x86-64-v2` (vectors of 128 bits) or `haswell` (256 bits). Instructions that this machine lacks are not used. An "
+     "unknown name is reported and ignored."},
     {"POCL_STARTUP_DELAY", Kind::number, &Values::startup_delay_s, "0", "0",
      "Seconds to wait when the platform is first asked for, for attaching a debugger or tracer."},
     {"POCL_SIGUSR2_HANDLER", Kind::flag, &Values::sigusr2_handler, "0", "0",
@@ -268,6 +272,7 @@ const std::optional<std::string>& driver_version_override() { return current().d
 std::optional<uint32_t> cpu_vendor_id_override() { return current().cpu_vendor_id_override; }
 bool leave_compiler_temp_files() { return current().leave_compiler_temp_files; }
 const std::string& bitcode_finalizer() { return current().bitcode_finalizer; }
+const std::string& cpu_target() { return current().cpu_target; }
 bool use_lanes() { return current().work_group_method != "loops"; }
 uint32_t startup_delay_s() { return current().startup_delay_s; }
 bool sigusr2_handler() { return current().sigusr2_handler; }

@@ -31,6 +31,7 @@ struct Values {
     bool leave_compiler_temp_files = false;
     std::string bitcode_finalizer;
     std::string work_group_method;
+    std::string cpu_target;
     uint32_t startup_delay_s = 0;
     bool sigusr2_handler = false;
     bool offline_compile = false;

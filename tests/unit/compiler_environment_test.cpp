@@ -122,6 +122,43 @@ TEST_F(CompilerEnvironment, TheWorkGroupMethodDecidesWhetherWorkItemsAreLanes) {
     EXPECT_EQ(with("nonsense"), "lanes 5");
 }
 
+#if defined(__x86_64__)
+
+// How many work-items are lanes of one vector, and what the kernel computes: "8 5".
+std::string lanes_of_code() {
+    const std::string result = build_and_run();
+    const auto executable = Executable::open(build(source).module, target());
+    const auto code = (*executable)->code("k", std::nullopt);
+    return std::to_string(std::get<driver::HostCode>(**code).preferred_multiple) + " " + result;
+}
+
+// One cache for all: code for one processor is never taken for another.
+TEST_F(CompilerEnvironment, TheChosenProcessorDecidesHowWideVectorsAre) {
+    const auto with = [](const char* processor) {
+        return in_child({{"POLDER_CPU_TARGET", processor}, {"POCL_CACHE_DIR", folder().string()}}, lanes_of_code);
+    };
+    const std::string own = with("");
+    EXPECT_EQ(with("x86-64-v2"), "4 5");
+    EXPECT_EQ(with(""), own);
+    if (__builtin_cpu_supports("avx2"))
+        EXPECT_EQ(with("haswell"), "8 5");
+    // Nothing that this machine lacks is used.
+    EXPECT_EQ(with("diamondrapids").substr(0, own.size()), own);
+}
+
+TEST_F(CompilerEnvironment, AnUnknownProcessorIsReportedAndIgnored) {
+    const std::string own = in_child({{"POCL_KERNEL_CACHE", "0"}}, lanes_of_code);
+    const std::string answer = in_child({{"POLDER_CPU_TARGET", "abacus"}, {"POCL_KERNEL_CACHE", "0"}}, [] {
+        ::testing::internal::CaptureStderr();
+        const std::string lanes = lanes_of_code();
+        return lanes + "\n" + ::testing::internal::GetCapturedStderr();
+    });
+    EXPECT_EQ(answer, own + "\npolder: warning: POLDER_CPU_TARGET=\"abacus\" is not a processor that LLVM knows; it is "
+                            "ignored\n");
+}
+
+#endif
+
 TEST_F(CompilerEnvironment, DamagedBuiltIns_AreNamed) {
     const fs::path archive = folder() / "polder-builtins.bca";
     const auto answer = [&] {

@@ -1,21 +1,55 @@
+// Asks LLVM for the processor's name and features. With POLDER_CPU_TARGET the features are those that both this machine and the
+// named processor have, so that the code runs here.
 #include "host.h"
 
 #include "llvm_compat.h"
+
+#include <base/log.h>
+#include <base/options.h>
 
 #include <algorithm>
 #include <llvm/ADT/StringMap.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/TargetParser/Host.h>
+#include <llvm/TargetParser/X86TargetParser.h>
 #include <string_view>
 #include <vector>
 
 namespace polder::compiler {
 namespace {
 
-std::string host_features() {
+// POLDER_CPU_TARGET, when it is a processor that LLVM knows; else empty.
+std::string chosen_processor() {
+    const std::string& chosen = options::cpu_target();
+#if defined(__x86_64__)
+    if (chosen.empty() || llvm::X86::parseArchX86(chosen, true) != llvm::X86::CK_None)
+        return chosen;
+#else
+    if (chosen.empty())
+        return {};
+#endif
+    POLDER_LOG(warning, "POLDER_CPU_TARGET=\"%s\" is not a processor that LLVM knows; it is ignored", chosen.c_str());
+    return {};
+}
+
+// What this machine has, less what `processor` lacks; an empty name lacks nothing.
+std::string host_features([[maybe_unused]] const std::string& processor) {
+    llvm::StringMap<bool> chosen;
+#if defined(__x86_64__)
+    llvm::SmallVector<llvm::StringRef, 64> names;
+    if (!processor.empty())
+        llvm::X86::getFeaturesForCPU(processor, names);
+    for (const llvm::StringRef name : names)
+        llvm::X86::updateImpliedFeatures(name, true, chosen);  // the names are only those that no other implies
+    for (const llvm::StringRef name : names)
+        chosen[name] = true;
+    chosen["64bit"] = true;  // no name implies it
+#endif
     std::vector<std::string> features;
-    for (const auto& feature : llvm::sys::getHostCPUFeatures())
-        features.push_back((feature.second ? "+" : "-") + feature.first().str());
+    for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
+        const bool is_used = feature.second && (processor.empty() || chosen.lookup(feature.first()));
+        features.push_back((is_used ? "+" : "-") + feature.first().str());
+    }
     std::sort(features.begin(), features.end());
     std::string joined;
     for (const std::string& feature : features)
@@ -38,14 +72,15 @@ Host detect() {
     llvm::InitializeNativeTargetAsmPrinter();
     Host host;
     host.triple = llvm::Triple(llvm::sys::getProcessTriple());
-    host.cpu = llvm::sys::getHostCPUName().str();
-    host.features = host_features();
+    const std::string chosen = chosen_processor();
+    host.cpu = chosen.empty() ? llvm::sys::getHostCPUName().str() : chosen;
+    host.features = host_features(chosen);
     host.preferred_vector_bits = host.features.find("+avx512vl") != std::string::npos ? "512" : "256";
     host.data_layout = make_target_machine(host)->createDataLayout().getStringRepresentation();
     return host;
 }
 
-} // namespace
+}  // namespace
 
 const Host& host() {
     static const Host* const instance = new Host(detect());
@@ -65,4 +100,4 @@ void retarget_to_host(llvm::Module& module, const AddressSpaceNumbers& numbers) 
     module.setDataLayout(host().data_layout);
 }
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

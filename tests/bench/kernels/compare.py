@@ -15,10 +15,10 @@ from implementation import Implementation, geometric_mean
 
 
 class Runner(Implementation):
-    """An implementation without a kernel cache."""
+    """An implementation without a kernel cache. `settings` are further environment variables."""
 
-    def __init__(self, icd, scratch, name):
-        super().__init__(icd, pathlib.Path(scratch, name), {"POCL_KERNEL_CACHE": "0"})
+    def __init__(self, icd, scratch, name, settings=None):
+        super().__init__(icd, pathlib.Path(scratch, name), {"POCL_KERNEL_CACHE": "0"} | (settings or {}))
         self.results = str(self.directory / "results")
 
     def run(self, runner, description):
@@ -51,6 +51,11 @@ def agree(left, right):
     return True
 
 
+def descriptions(directories):
+    """The launch files below directories."""
+    return sorted(found for where in directories for found in pathlib.Path(where).glob("**/*.launch"))
+
+
 def main():
     parser = argparse.ArgumentParser(prog="tools/bench --kernels")
     parser.add_argument("runner")
@@ -63,7 +68,7 @@ def main():
     print(f"{'ms':32} {'polder':>9} {'peer':>9} {'ratio':>7} {'build + first':>20} {'ratio':>7}")
     with tempfile.TemporaryDirectory() as scratch:
         both = [Runner(arguments.polder_icd, scratch, "polder"), Runner(arguments.peer_icd, scratch, "peer")]
-        for description in sorted(d for where in arguments.directories for d in pathlib.Path(where).glob("**/*.launch")):
+        for description in descriptions(arguments.directories):
             turns = [[one.run(arguments.runner, description) for one in both] for _ in range(arguments.rounds)]
             if any(None in turn for turn in turns):
                 print(f"{description.stem:32} failed")
