@@ -53,10 +53,7 @@ DomainImpl::DomainImpl(std::span<Space* const> spaces, const DomainOptions& opti
       space_table_(table_of(spaces)), mover_(spaces), ledger_(ids_of(spaces)) {}
 
 ByteCount DomainImpl::promised() const {
-    int64_t sum = 0;
-    for (const PromisedBytes& part : promised_)
-        sum += part.bytes.load(std::memory_order_relaxed);
-    return ByteCount{static_cast<uint64_t>(std::max<int64_t>(sum, 0))};
+    return ByteCount{static_cast<uint64_t>(std::max<int64_t>(promised_.sum(), 0))};
 }
 
 Result<DeviceAddress> DomainImpl::pin(Storage& storage, SpaceId space, Contents contents) {

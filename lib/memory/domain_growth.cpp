@@ -9,6 +9,7 @@
 #include "domain_impl.h"
 
 #include <base/log.h>
+#include <base/scope_exit.h>
 
 #include <algorithm>
 #include <utility>
@@ -170,6 +171,9 @@ Result<void> DomainImpl::add_memory(std::span<const Use> uses, SpaceId space, co
     WantedList parts;
     for (const Use& use : uses)
         want(use, space, blocks, parts);
+    CountByThread& unlisted = this->space(space).unlisted();
+    unlisted.add(1);
+    const ScopeExit listed{[&]() noexcept { unlisted.add(-1); }};
     ChargedParts charged{this->space(space)};
     for (const Wanted& wanted : parts)
         POLDER_TRY(charged.charge(wanted));

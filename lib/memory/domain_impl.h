@@ -8,12 +8,12 @@
 
 #include "ledger_impl.h"
 #include "residency/planner.h"
+#include "space/count_by_thread.h"
 #include "storage_impl.h"
 #include "transfer/rect.h"
 #include "transfer/transfer.h"
 
 #include <base/mutex.h>
-#include <base/thread_number.h>
 #include <memory/domain.h>
 
 #include <algorithm>
@@ -76,14 +76,7 @@ public:
     [[nodiscard]] const std::shared_ptr<const SpaceTable>& space_table() const { return space_table_; }
     [[nodiscard]] ByteCount promised() const override;
     // Counts the size of a storage, or takes it back.
-    void promise(int64_t bytes) noexcept {
-        const uint32_t thread = thread_number();
-        std::atomic<int64_t>& mine = promised_[std::min(thread, own_parts + thread % own_parts)].bytes;
-        if (thread < own_parts) [[likely]]  // no other thread writes this part
-            mine.store(mine.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
-        else
-            mine.fetch_add(bytes, std::memory_order_relaxed);
-    }
+    void promise(int64_t bytes) noexcept { promised_.add(bytes); }
     // Records a copy, which ends at `done`: Polder's, or a command of the application that reads or writes the storage.
     enum class Transferring : uint8_t {
         hidden = 0,
@@ -322,13 +315,7 @@ private:
     Mover mover_;
     LedgerImpl ledger_;
     std::atomic<uint64_t> announced_{0};
-    // A part for each of the first threads, so that creating storages takes no atomic operation there. Numbers of threads are not
-    // used again, so the later threads, which may be all that run, share as many parts.
-    static constexpr uint32_t own_parts = 16;
-    struct alignas(64) PromisedBytes {
-        std::atomic<int64_t> bytes{0};
-    };
-    std::array<PromisedBytes, 2 * own_parts> promised_;
+    CountByThread promised_;
     // Devices' memories that storages have been given, as SpaceSet::bits. Written under the mutex.
     std::atomic<uint64_t> spaces_used_{0};
     Mutex staging_mutex_;

@@ -11,6 +11,7 @@
 #include <base/log.h>
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -60,6 +61,17 @@ uint64_t most_bytes(const SpaceImpl& memory) { return std::min(memory.total_byte
 void wait_for_stretches(SpaceImpl& memory) {
     for (memory.sparse().drain(); const auto pending = memory.sparse().oldest(); memory.sparse().drain())
         pending->queue->wait(pending->value);
+}
+
+// How often a command waits for threads that are just giving memory to a storage, or taking it away: about a second.
+constexpr int busy_max = 10'000;
+
+// They take microseconds unless they do not run.
+void let_others_run(int waited) {
+    if (waited < 64)
+        std::this_thread::yield();
+    else
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
 }
 
 }  // namespace
@@ -139,7 +151,6 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
     // Freed memory counts against a limit until its commands are complete, so only waiting shows whether there is room.
     if (space.is_host())
         next.when_full = WhenFull::wait;
-    constexpr int busy_max = 10'000;
     Evicted evicted;
     if (compact(uses, space, evicted))
         added = add_memory(uses, space, next);
@@ -156,7 +167,7 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
             added = add_memory(uses, space, terms);
             continue;
         }
-        evicted.is_busy = false;
+        evicted.is_busy = memory.unlisted().sum() != 0;  // before the search
         uint64_t freed = evict({space, free < needed ? needed - free : 1, uses, uses}, evicted);
         if (freed == 0 && (!evicted.is_busy || ++busy > busy_max)) {
             // What the command has there already may stand where no room is left beside it.
@@ -167,7 +178,7 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
                 break;
         }
         if (freed == 0)
-            std::this_thread::yield();
+            let_others_run(busy);
         wait_for_stretches(memory);
         added = add_memory(uses, space, next);
     }

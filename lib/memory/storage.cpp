@@ -258,14 +258,30 @@ void StorageImpl::operator delete(StorageImpl* storage, std::destroying_delete_t
     if (trace::enabled()) [[unlikely]]
         storage->record_event(trace::Kind::storage_destroy, {});
     storage->domain_.promise(-static_cast<int64_t>(storage->size().value));
-    if (storage->resident_link_.is_listed)
-        Residents::remove(*storage);
-    if (storage->try_to_end()) [[likely]] {
+    if (storage->end_unlisted()) [[likely]] {
         storage->destroy();
         return;
     }
     storage->spaces_ = storage->domain_.space_table();
     retry_until_done(*storage);
+}
+
+// As try_to_end. Eviction does not find the storage any more.
+bool StorageImpl::end_unlisted() noexcept {
+    if (!resident_link_.is_listed)
+        return try_to_end();
+    SpaceSet unlisted;
+    unlisted.bits = replica_spaces_.load(std::memory_order_relaxed);
+    unlisted.erase(application_space);
+    const auto count = [&](int64_t change) {
+        for (SpaceSet rest = unlisted; !rest.empty(); rest.erase(rest.first()))
+            space(rest.first()).unlisted().add(change);
+    };
+    count(1);
+    Residents::remove(*this);
+    const bool ended = try_to_end();
+    count(-1);
+    return ended;
 }
 
 void StorageImpl::destroy() noexcept {

@@ -183,6 +183,7 @@ private:
     void give_back_stretch() noexcept;
 
     // --- its end ---
+    [[nodiscard]] bool end_unlisted() noexcept;
     // Gives back all memory. False when the host has no memory for a list; then some memory may still be there.
     [[nodiscard]] bool try_to_end() noexcept;
     [[nodiscard]] bool try_again() noexcept override;

@@ -3,6 +3,7 @@
 
 #include "allocation/host_pins.h"
 #include "allocation/sparse.h"
+#include "count_by_thread.h"
 #include "hidden_queue.h"
 #include "shortage.h"
 
@@ -40,6 +41,10 @@ public:
     // The state of eviction when the memory is full.
     [[nodiscard]] Shortage& shortage() { return shortage_; }
 
+    // Storages whose memory here cannot be evicted for a moment because a search does not find it: a thread has leased it and not yet given
+    // it to the storage, or the storage is being destroyed.
+    [[nodiscard]] CountByThread& unlisted() { return unlisted_; }
+
     [[nodiscard]] HiddenQueues& transfers_in() { return in_; }
     [[nodiscard]] HiddenQueues& transfers_out() { return out_; }
 
@@ -51,6 +56,7 @@ private:
     SparseMemory sparse_{*pool_};
     Turns turns_;
     Shortage shortage_{*this};
+    CountByThread unlisted_;
     HiddenQueues in_;
     HiddenQueues out_;
 };
