@@ -247,6 +247,17 @@ TEST_F(SubDevices, ByCountsGivesTheCounts) {
         EXPECT_EQ(clReleaseDevice(device), CL_SUCCESS);
 }
 
+// SYCL's OpenCL adapter ends the counts and leaves out the zero that ends the properties.
+TEST_F(SubDevices, NothingIsReadBehindTheEndOfTheCounts) {
+    ASSERT_EQ(partition({CL_DEVICE_PARTITION_BY_COUNTS, 1, 1, CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0x7777}, 2),
+              CL_SUCCESS);
+    for (const cl_device_id device : made) {
+        EXPECT_EQ(device_list<cl_device_partition_property>(device, CL_DEVICE_PARTITION_TYPE),
+                  (std::vector<cl_device_partition_property>{CL_DEVICE_PARTITION_BY_COUNTS, 1, 1, 0, 0}));
+        EXPECT_EQ(clReleaseDevice(device), CL_SUCCESS);
+    }
+}
+
 TEST_F(SubDevices, KernelsRunOnThem) {
     ASSERT_EQ(partition({CL_DEVICE_PARTITION_BY_COUNTS, 1, 0, 0}, 1), CL_SUCCESS);
     cl_int error = CL_SUCCESS;

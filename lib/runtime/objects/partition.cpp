@@ -70,14 +70,18 @@ Result<SubDevicePlan> plan_by_counts(const Device& device, const cl_device_parti
         groups.push_back(consecutive(used, static_cast<uint64_t>(*count)));
         used += static_cast<uint32_t>(*count);
     }
-    if (groups.empty() || count[1] != 0)
+    // CL_INVALID_VALUE: an empty list. The end of the counts is where reading ends: SYCL's OpenCL adapter writes no second zero for the
+    // end of the properties, and what follows need not be the application's memory.
+    if (groups.empty())
         return fail(Status::invalid_value);
     if (!can_be_partitioned(device))
         return fail(Status::device_partition_failed);
     // More sub-devices than the device can be divided into.
     if (groups.size() > device.info().max_sub_devices)
         return fail(Status::invalid_device_partition_count);
-    return SubDevicePlan{std::move(groups), PartitionList(properties, count + 2)};
+    PartitionList partition(properties, count + 1);
+    partition.push_back(0);
+    return SubDevicePlan{std::move(groups), std::move(partition)};
 }
 
 Result<SubDevicePlan> plan_by_affinity(const Device& device, const cl_device_partition_property* properties) {
@@ -117,7 +121,7 @@ Result<DriverSlot*> sub_device_slot(driver::Device& parent, const std::vector<ui
     return slot;
 }
 
-} // namespace
+}  // namespace
 
 Result<SubDevicePlan> plan_sub_devices(const Device& device, const cl_device_partition_property* properties) {
     if (!properties)
@@ -159,4 +163,4 @@ cl_device_affinity_domain affinity_domains(const Device& device) {
     return divides ? domains | CL_DEVICE_AFFINITY_DOMAIN_NEXT_PARTITIONABLE : domains;
 }
 
-} // namespace polder::runtime
+}  // namespace polder::runtime
