@@ -20,8 +20,10 @@ packages_to_test=(cmake "libclang-rt-$llvm-dev" libgtest-dev libgmock-dev libben
 
 # The programs that tests/apps runs. Without them those tests are skipped.
 packages_of_apps=(clinfo clpeak clblast-tests libviennacl-dev libvkfft-dev libopencv-imgproc-dev piglit hashcat
-    python3-gpyfft python3-numpy python3-pyopencl ffmpeg darktable)
-python_packages_of_apps=(openmm==8.6.1 pyFAI==2026.9.0 silx==3.1.3 pyopencl==2026.1.4 mako pytest)
+    python3-gpyfft python3-numpy python3-pyopencl ffmpeg darktable gegl)
+python_packages_of_apps=(openmm==8.6.1 pyFAI==2026.9.0 silx==3.1.3 pyopencl==2026.1.4 tinygrad==0.14.0 mako pytest)
+# With libraries of their own beside Python's, for which pip needs a whole prefix: SYCL for Python, and NumPy's functions in SYCL.
+sycl_packages_of_apps=(dpctl==0.22.1 dpnp==0.20.0 scipy pytest)
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
 fail() {
@@ -94,19 +96,31 @@ find_ptxas() {
     done
 }
 
+# install_python DIRECTORY --target|--prefix PACKAGE…: into DIRECTORY beside the builds, unless it is there; all of them or none.
+install_python() {
+    local own=$1 where=$2
+    shift 2
+    [[ ! -d $own ]] || return 0
+    say "installing $* into $own"
+    rm -rf "$own.part"
+    if python3 -m pip install -q "$where" "$own.part" "$@" >&2; then
+        mv "$own.part" "$own"
+    else
+        say "no $*; going on without them"
+    fi
+}
+
 # The Python programs among tests/apps that Debian does not have, or has old: with CI=true they are installed beside the builds. Without
 # them those tests are skipped.
 find_python_apps() {
-    local own=$source_dir/build-python-apps
-    if [[ ${CI-} == true && ! -d $own ]]; then
-        say "installing ${python_packages_of_apps[*]} into $own"
-        if python3 -m pip install -q --target "$own.part" "${python_packages_of_apps[@]}" >&2; then
-            mv "$own.part" "$own"
-        else
-            say "no Python programs; going on without them"
-        fi
+    local own=$source_dir/build-python-apps sycl=$source_dir/build-sycl-apps modules
+    if [[ ${CI-} == true ]]; then
+        install_python "$own" --target "${python_packages_of_apps[@]}"
+        install_python "$sycl" --prefix "${sycl_packages_of_apps[@]}"
     fi
     [[ ! -d $own ]] || export POLDER_PYTHON_APPS=$own
+    modules=$(find "$sycl" -type d -path '*-packages/dpctl' 2>/dev/null | head -n 1)
+    [[ -z $modules ]] || export POLDER_SYCL_APPS=${modules%/dpctl}
 }
 
 # build_in DIRECTORY [TARGET…]: everything, or the targets alone.

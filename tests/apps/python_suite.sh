@@ -4,9 +4,13 @@ source "$(dirname "$0")/app.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 module=$1 least=$2
 shift 2
-export PYTHONPATH=${POLDER_PYTHON_APPS-}:$here PYOPENCL_NO_CACHE=1
+case $module in
+dp*) apps=${POLDER_SYCL_APPS-} ;;
+*) apps=${POLDER_PYTHON_APPS-} ;;
+esac
+export PYTHONPATH=$apps:$here PYOPENCL_NO_CACHE=1
 python3 -c "import pytest, scipy, $module" 2>/dev/null || {
-    [[ -n ${POLDER_PYTHON_APPS-} ]] && fail "$module is not in $POLDER_PYTHON_APPS"
+    [[ -n $apps ]] && fail "$module is not in $apps"
     echo "skipped: $module is not installed (PyPI; tools/setup.sh)"
     exit 77
 }
