@@ -159,7 +159,7 @@ Result<void> DomainImpl::make_resident(StorageImpl& storage, const StorageRect& 
 }
 
 void DomainImpl::count_needed(const Residency& residency, const StorageRect& rect, const SourceChoice& choice,
-                              HostPlaces places) noexcept {
+                              HostPlaces places) {
     const auto count = [&](SpaceId source, uint64_t bytes) {
         if (source == choice.to)
             return;

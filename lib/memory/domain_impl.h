@@ -249,7 +249,7 @@ private:
     // and application memory in place; `apart`: for replicas, which are copied from one to the other.
     enum class HostPlaces : uint8_t { alike, apart };
     void count_needed(const Residency& residency, const StorageRect& rect, const SourceChoice& choice,
-                      HostPlaces places) noexcept;
+                      HostPlaces places);
 
     // --- commands that copy; domain_copies.cpp ---
     struct CopyPart {
