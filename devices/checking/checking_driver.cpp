@@ -116,24 +116,46 @@ public:
             });
     }
 
-    [[nodiscard]] bool reaches(SpaceId space) const override { return device_->peer_copy()->reaches(space); }
+    [[nodiscard]] std::optional<driver::PeerLink> link(SpaceId space) const override {
+        const std::optional<driver::PeerLink> link = device_->peer_copy()->link(space);
+        must(!link || link->hops != 0, "a link without hops");
+        must(!link || space != info().space, "a link from a device to itself");
+        return link;
+    }
     [[nodiscard]] driver::Timepoint copy(driver::Queue& queue, SpaceId from_space,
                                          const driver::CopyOperation& operation,
                                          const driver::Submission& submission) override {
+        check_peer_copy(from_space, operation);
+        return static_cast<CheckedQueue&>(queue).pass_on(
+            submission, [&](driver::Queue& inner, const driver::Submission& unwrapped) {
+                return device_->peer_copy()->copy(inner, from_space, operation, unwrapped);
+            });
+    }
+    [[nodiscard]] driver::Timepoint copy_all(driver::Queue& queue, SpaceId from_space,
+                                             std::span<const driver::CopyOperation> operations,
+                                             const driver::Submission& submission) override {
+        must(!operations.empty(), "a list of no peer copies");
+        for (const driver::CopyOperation& operation : operations)
+            check_peer_copy(from_space, operation);
+        return static_cast<CheckedQueue&>(queue).pass_on(
+            submission,
+            [&](driver::Queue& inner, const driver::Submission& unwrapped) {
+                return device_->peer_copy()->copy_all(inner, from_space, operations, unwrapped);
+            },
+            operations.size());
+    }
+
+private:
+    void check_peer_copy(SpaceId from_space, const driver::CopyOperation& operation) const {
         using Place = driver::CopyOperation::Place;
         check_rows(operation);
         must(operation.from.place == Place::device && operation.to.place == Place::device,
              "a peer copy from or to host memory");
         must(memory_->contains(operation.to.address, bytes_of(operation.shape, operation.to.layout)),
              "a peer copy leaves the memory that was reserved");
-        must(reaches(from_space), "a peer copy from a memory that is out of reach");
-        return static_cast<CheckedQueue&>(queue).pass_on(
-            submission, [&](driver::Queue& inner, const driver::Submission& unwrapped) {
-                return device_->peer_copy()->copy(inner, from_space, operation, unwrapped);
-            });
+        must(link(from_space).has_value(), "a peer copy from a memory that is out of reach");
     }
 
-private:
     const std::unique_ptr<driver::Device> device_;
     std::shared_ptr<CheckedMemory> memory_;
 };

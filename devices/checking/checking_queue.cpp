@@ -227,4 +227,11 @@ void CheckedQueue::wait(uint64_t value) {
     must(queue_->completed() >= value, "a driver's wait returned too early");
 }
 
+bool CheckedQueue::notify(driver::FenceWaiter& waiter) {
+    must(waiter.reached != nullptr, "a waiter without a function");
+    must(waiter.value <= submitted_.load(), "a wait for an operation that was not submitted");
+    follow();
+    return queue_->fence()->notify(waiter);
+}
+
 }  // namespace polder::devices

@@ -61,7 +61,7 @@ private:
     std::map<uint64_t, uint64_t> committed_ POLDER_GUARDED_BY(mutex_);  // likewise; neighbours are one
 };
 
-class CheckedQueue final : public driver::Queue {
+class CheckedQueue final : public driver::Queue, private driver::Fence {
 public:
     CheckedQueue(std::unique_ptr<driver::Queue> queue, const driver::DeviceInfo& info,
                  std::shared_ptr<const CheckedMemory> memory);
@@ -78,13 +78,15 @@ public:
     }
     void wait(uint64_t value) override;
     [[nodiscard]] Status status(uint64_t value) const override { return queue_->status(value); }
+    [[nodiscard]] driver::Fence* fence() override { return queue_->fence() ? this : nullptr; }
 
     [[nodiscard]] uint64_t submitted() const { return submitted_.load(); }
     // Checks the submission, has `submit(queue, submission)` make it on the queue behind this one, checks the result.
     template <class Submit>
-    driver::Timepoint pass_on(const driver::Submission& submission, Submit&& submit);
+    driver::Timepoint pass_on(const driver::Submission& submission, Submit&& submit, uint64_t operations_max = 1);
 
 private:
+    [[nodiscard]] bool notify(driver::FenceWaiter& waiter) override;
     struct WatchedCall;
     // In the child of a fork, the queue may have another counter than before.
     void follow() {
@@ -102,16 +104,18 @@ private:
 };
 
 template <class Submit>
-driver::Timepoint CheckedQueue::pass_on(const driver::Submission& submission, Submit&& submit) {
+driver::Timepoint CheckedQueue::pass_on(const driver::Submission& submission, Submit&& submit,
+                                        uint64_t operations_max) {
     must(!is_submitting_.exchange(true), "two threads submit to one queue at once");
     const ScopeExit no_longer{[&]() noexcept { is_submitting_.store(false); }};  // also when the driver throws
     follow();
     const std::vector<driver::Timepoint> waits = unwrapped(submission.waits);
-    const uint64_t expected = submitted_.load() + 1;
+    const uint64_t before = submitted_.load();
     const driver::Timepoint point = submit(*queue_, driver::Submission{waits, submission.times});
-    must(point.queue == queue_.get() && point.value == expected, "a driver's timepoints do not count up by one");
-    submitted_.store(expected);
-    return {this, expected};
+    must(point.queue == queue_.get() && point.value > before && point.value - before <= operations_max,
+         "a driver's timepoints do not count up by one");
+    submitted_.store(point.value);
+    return {this, point.value};
 }
 
 }  // namespace polder::devices

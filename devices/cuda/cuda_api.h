@@ -54,6 +54,7 @@ enum FunctionAttribute : int {
     function_registers = 4,
     function_max_dynamic_shared_bytes = 8,
 };
+enum PeerAttribute : int { peer_performance_rank = 1, peer_native_atomics = 3 };
 enum JitOption : int { jit_error_log_buffer = 5, jit_error_log_buffer_bytes = 6 };
 enum JitInput : int { jit_input_ptx = 1 };
 
@@ -111,6 +112,7 @@ struct Copy3D {
     X(device_attribute, "cuDeviceGetAttribute", (int*, Attribute, Device))                                             \
     X(device_total_memory, "cuDeviceTotalMem_v2", (size_t*, Device))                                                   \
     X(device_can_access_peer, "cuDeviceCanAccessPeer", (int*, Device, Device))                                         \
+    X(peer_attribute, "cuDeviceGetP2PAttribute", (int*, PeerAttribute, Device, Device))                                \
     X(primary_context_retain, "cuDevicePrimaryCtxRetain", (Context*, Device))                                          \
     X(primary_context_release, "cuDevicePrimaryCtxRelease_v2", (Device))                                               \
     X(context_set_current, "cuCtxSetCurrent", (Context))                                                               \

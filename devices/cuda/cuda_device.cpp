@@ -41,6 +41,42 @@ driver::DeviceInfo info_of(const CudaContext& context, SpaceId space) {
     return info;
 }
 
+// In one direction: of all NVLinks of a GPU, and of a PCI Express slot with 16 lanes, by generation (NVIDIA's data sheets of V100, A100,
+// H100 and B200). CUDA does not report bandwidths; these are used only to compare links.
+struct LinkSpeeds {
+    int compute_major;
+    uint64_t nvlink_bytes_per_second;
+    uint64_t pcie_bytes_per_second;
+};
+constexpr uint64_t giga = 1'000'000'000;
+constexpr LinkSpeeds link_speeds[] = {
+    {10, 900 * giga, 64 * giga}, {9, 450 * giga, 64 * giga}, {8, 300 * giga, 32 * giga}, {7, 150 * giga, 16 * giga}};
+
+LinkSpeeds speeds_of(const CudaContext& gpu) {
+    for (const LinkSpeeds& speeds : link_speeds)
+        if (gpu.facts.compute_major >= speeds.compute_major)
+            return speeds;
+    return {0, 0, 0};
+}
+
+// CUDA ranks the links of a machine: 0 is the best one. Only NVLink has atomic operations.
+std::optional<driver::PeerLink> link_between(const CudaContext& reader, const CudaContext& other) {
+    const CudaApi& api = reader.api;
+    int can = 0;
+    if (api.device_can_access_peer(&can, reader.device, other.device) != code_success || !can)
+        return std::nullopt;
+    const auto ask = [&](PeerAttribute attribute) {
+        int value = 0;
+        return api.peer_attribute(&value, attribute, reader.device, other.device) == code_success ? value : 0;
+    };
+    const LinkSpeeds one = speeds_of(reader);
+    const LinkSpeeds two = speeds_of(other);
+    const bool is_nvlink = ask(peer_native_atomics) != 0;
+    return driver::PeerLink{static_cast<uint32_t>(1 + std::max(0, ask(peer_performance_rank))),
+                            is_nvlink ? std::min(one.nvlink_bytes_per_second, two.nvlink_bytes_per_second)
+                                      : std::min(one.pcie_bytes_per_second, two.pcie_bytes_per_second)};
+}
+
 }  // namespace
 
 // --- peers ---
@@ -49,9 +85,7 @@ void Peers::add(CudaDevice& device) {
     Lock lock(mutex_);
     for (CudaDevice* const other : devices_) {
         const auto connect = [](CudaDevice& from, CudaDevice& to) {
-            int can = 0;
-            const CudaApi& api = from.context_->api;
-            if (api.device_can_access_peer(&can, from.context_->device, to.context_->device) == code_success && can)
+            if (link_between(*from.context_, *to.context_))
                 to.memory_->grant_to(from.context_->device);
         };
         connect(device, *other);
@@ -65,17 +99,12 @@ void Peers::remove(CudaDevice& device) {
     std::erase(devices_, &device);
 }
 
-bool Peers::reaches(const CudaDevice& device, SpaceId space) const {
+std::optional<driver::PeerLink> Peers::link(const CudaDevice& device, SpaceId space) const {
     Lock lock(mutex_);
-    for (const CudaDevice* const other : devices_) {
-        if (other == &device || other->info_.space != space)
-            continue;
-        int can = 0;
-        return device.context_->api.device_can_access_peer(&can, device.context_->device, other->context_->device) ==
-                   code_success &&
-               can;
-    }
-    return false;
+    for (const CudaDevice* const other : devices_)
+        if (other != &device && other->info_.space == space)
+            return link_between(*device.context_, *other->context_);
+    return std::nullopt;
 }
 
 // --- the device ---
@@ -117,6 +146,11 @@ uint64_t CudaDevice::now_ns() const { return devices::now_ns(); }
 driver::Timepoint CudaDevice::copy(driver::Queue& queue, SpaceId, const driver::CopyOperation& operation,
                                    const driver::Submission& submission) {
     return queue.copy(operation, submission);
+}
+
+driver::Timepoint CudaDevice::copy_all(driver::Queue& queue, SpaceId, std::span<const driver::CopyOperation> operations,
+                                       const driver::Submission& submission) {
+    return static_cast<CudaQueue&>(queue).copy_all(operations, submission);
 }
 
 }  // namespace polder::cuda

@@ -22,7 +22,7 @@ public:
     // Gives `device` and those before it access to each other's memory, where the hardware allows it.
     void add(CudaDevice& device);
     void remove(CudaDevice& device);
-    [[nodiscard]] bool reaches(const CudaDevice& device, SpaceId space) const;
+    [[nodiscard]] std::optional<driver::PeerLink> link(const CudaDevice& device, SpaceId space) const;
 
 private:
     mutable Mutex mutex_;
@@ -49,10 +49,15 @@ public:
     [[nodiscard]] uint64_t now_ns() const override;
 
     [[nodiscard]] driver::PeerCopy* peer_copy() override { return this; }
-    [[nodiscard]] bool reaches(SpaceId space) const override { return peers_->reaches(*this, space); }
+    [[nodiscard]] std::optional<driver::PeerLink> link(SpaceId space) const override {
+        return peers_->link(*this, space);
+    }
     [[nodiscard]] driver::Timepoint copy(driver::Queue& queue, SpaceId from_space,
                                          const driver::CopyOperation& operation,
                                          const driver::Submission& submission) override;
+    [[nodiscard]] driver::Timepoint copy_all(driver::Queue& queue, SpaceId from_space,
+                                             std::span<const driver::CopyOperation> operations,
+                                             const driver::Submission& submission) override;
 
     [[nodiscard]] driver::HostRegions* host_regions() override { return this; }
     [[nodiscard]] Result<void> add(std::span<std::byte> region) override { return regions_.add(region); }

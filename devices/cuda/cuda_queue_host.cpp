@@ -8,7 +8,6 @@
 #include <cuda/parallel_copy.h>
 #include <host/clock.h>
 #include <host/parker.h>
-#include <host/service_thread.h>
 #include <sched.h>
 
 namespace polder::cuda {
@@ -91,45 +90,12 @@ void CudaQueue::wait_for_event(Event event) {
     }
 }
 
-// --- pending operations ---
-
-// Executes the oldest pending operation; the mutex is released meanwhile.
-void CudaQueue::pump_one() {
-    Operation operation = std::move(pending_.front());
-    pending_.pop_front();
-    is_pumping_ = true;
-    mutex_.unlock();
-    execute_pending(operation);
-    mutex_.lock();
-    is_pumping_ = false;
-    if (context_.is_lost())
-        abandon();
-    changed_.notify_all();
-}
-
-void CudaQueue::execute_pending(Operation& operation) {
-    const bool is_for_host = needs_host(operation);
-    for (const driver::Timepoint wait : operation.waits)
-        if (!wait.is_complete() && (is_for_host || !order_after(wait, operation))) {
-            wait.queue->flush();
-            wait.queue->wait(wait.value);
-        }
-    operation.has_failed_wait |= std::ranges::any_of(
-        operation.waits, [](driver::Timepoint wait) { return wait.queue->status(wait.value) != Status::success; });
-    if (is_for_host)
-        for (const Event event : operation.events)
-            wait_for_event(event);
-    if (is_for_host && !context_.is_lost())
-        return execute_on_host(operation);
-    Lock lock(mutex_);
-    if (context_.is_lost())
-        return abandon();
-    const CudaContext::Current current(context_);
-    push(operation);
-}
+// --- operations that need the host ---
 
 void CudaQueue::execute_on_host(Operation& operation) {
     using Place = driver::CopyOperation::Place;
+    for (const Event event : operation.events)
+        wait_for_event(event);
     auto* const copy = std::get_if<driver::CopyOperation>(&operation.work);
     const bool is_copy_in = copy && copy->from.place == Place::host && copy->to.place == Place::device;
     {
@@ -154,7 +120,7 @@ void CudaQueue::execute_on_host(Operation& operation) {
     bool may = false;
     {
         Lock lock(mutex_);
-        may = may_execute(operation);
+        may = check_waits(operation);
     }
     Code code = code_success;
     if (!may) {
@@ -168,13 +134,7 @@ void CudaQueue::execute_on_host(Operation& operation) {
     } else if (copy->from.place == Place::device) {
         code = copy_out_staged(*copy);
     } else {
-        for_each_piece(*copy, std::numeric_limits<uint64_t>::max(), 0, [&](const CopyPiece& piece) {
-            for (uint64_t y = 0; y < piece.rows; ++y)
-                parallel_copy(copy->to.address.host() + piece.to_offset + y * copy->to.layout.row_pitch,
-                              copy->from.address.host() + piece.from_offset + y * copy->from.layout.row_pitch,
-                              piece.row_bytes);
-            return 0;
-        });
+        devices::for_each_host_row(*copy, parallel_copy);
     }
     Lock lock(mutex_);
     note(operation.value, code, "a command of the queue");
@@ -182,14 +142,15 @@ void CudaQueue::execute_on_host(Operation& operation) {
         return abandon();
     if (is_copy_in) {
         // On its way: the GPU publishes it.
-        Operation rest{.value = operation.value, .work = MarkerWork{}};
+        Operation rest;
+        rest.value = operation.value;
         rest.times = operation.times;
         return push(rest);
     }
     if (operation.times)
         operation.times->end(devices::now_ns());
     pushed_ = written_ = operation.value;
-    word_->store(operation.value, std::memory_order_release);
+    publish(operation.value);
 }
 
 // --- staged copies ---
@@ -320,24 +281,12 @@ Code CudaQueue::execute_printing(LaunchWork& launch) {
 
 // --- the queue's thread ---
 
-bool CudaQueue::start_thread() {
-    if (!has_thread_)
-        has_thread_ = devices::start_service_thread(
-            thread_, "polder-cuda",
-            [](void* queue) -> void* {
-                static_cast<CudaQueue*>(queue)->work();
-                return nullptr;
-            },
-            this);
-    return has_thread_;
-}
-
 void CudaQueue::work() {
     Lock lock(mutex_);
     while (!stopping_) {
-        if (!pending_.empty() && !is_pumping_ && pending_.front().value <= wanted_) {
+        if (has_pending_work()) {
             pump_one();
-            if (pending_.empty() || pending_.front().value > wanted_)
+            if (!has_pending_work())
                 write_counter();
         } else if (!flights_.empty() && flights_.front().value <= wanted_) {
             const uint64_t value = flights_.front().value;
@@ -345,7 +294,9 @@ void CudaQueue::work() {
             poll(value);
             mutex_.lock();
         } else {
-            changed_.wait(mutex_);
+            thread_sleeps_ = true;
+            wake_.wait(mutex_);
+            thread_sleeps_ = false;
         }
     }
 }

@@ -52,8 +52,8 @@ bool CudaQueue::needs_host(const Operation& operation) const {
     return copy && ((copy->from.place == Place::host && copy->to.place == Place::host) || is_pageable(*copy));
 }
 
-// The CUDA context is current.
 void CudaQueue::push(Operation& operation) {
+    const CudaContext::Current current(context_);
     Flight flight{operation.value, nullptr, nullptr, operation.times};
     Code code = code_success;
     for (const Event event : operation.events)
@@ -62,7 +62,7 @@ void CudaQueue::push(Operation& operation) {
     const bool is_flight = operation.times || !flights_.empty();
     if (is_flight)
         begin_flight(flight);
-    if (code == code_success && may_execute(operation))
+    if (code == code_success && check_waits(operation))
         code = push_work(operation);
     pushed_ = operation.value;
     if (const auto* const copy = std::get_if<driver::CopyOperation>(&operation.work))
@@ -80,9 +80,13 @@ Code CudaQueue::push_work(Operation& operation) {
         return launch->kernel->launch(stream_, launch->parameter, launch->dynamic_bytes);
     if (const auto* const copy = std::get_if<driver::CopyOperation>(&operation.work))
         return push_copy(*copy);
-    if (const auto* const fill = std::get_if<FillWork>(&operation.work))
+    if (const auto* const fill = std::get_if<devices::FillWork>(&operation.work))
         return push_fill(*fill);
-    return code_success;
+    Code code = code_success;
+    if (const auto* const copies = std::get_if<PeerCopies>(&operation.work))
+        for (size_t i = 0; i < copies->size() && code == code_success; ++i)
+            code = push_copy((*copies)[i]);
+    return code;
 }
 
 Code CudaQueue::push_copy(const driver::CopyOperation& copy) {
@@ -116,20 +120,21 @@ Code CudaQueue::push_copy(const driver::CopyOperation& copy) {
 }
 
 // CUDA fills with 1, 2 or 4 bytes. A longer pattern is written once, then doubled by copies.
-Code CudaQueue::push_fill(const FillWork& fill) {
+Code CudaQueue::push_fill(const devices::FillWork& fill) {
     const CudaApi& api = context_.api;
+    const DevicePointer to = fill.to.value;
     const size_t period = period_of(fill.pattern);
     if (period == 1)
-        return api.fill_8(fill.to, std::to_integer<unsigned char>(fill.pattern[0]), fill.size, stream_);
+        return api.fill_8(to, std::to_integer<unsigned char>(fill.pattern[0]), fill.size, stream_);
     if (period == 2)
-        return api.fill_16(fill.to, word_at<unsigned short>(fill.pattern, 0), fill.size / 2, stream_);
+        return api.fill_16(to, word_at<unsigned short>(fill.pattern, 0), fill.size / 2, stream_);
     if (period == 4)
-        return api.fill_32(fill.to, word_at<unsigned>(fill.pattern, 0), fill.size / 4, stream_);
+        return api.fill_32(to, word_at<unsigned>(fill.pattern, 0), fill.size / 4, stream_);
     Code code = code_success;
     for (size_t offset = 0; offset < period && code == code_success; offset += 4)
-        code = api.fill_32(fill.to + offset, word_at<unsigned>(fill.pattern, offset), 1, stream_);
+        code = api.fill_32(to + offset, word_at<unsigned>(fill.pattern, offset), 1, stream_);
     for (uint64_t filled = period; filled < fill.size && code == code_success; filled *= 2)
-        code = api.copy_within(fill.to + filled, fill.to, std::min(filled, fill.size - filled), stream_);
+        code = api.copy_within(to + filled, to, std::min(filled, fill.size - filled), stream_);
     return code;
 }
 
@@ -194,7 +199,7 @@ void CudaQueue::retire() {
             read_times(flight);
         flights_.pop_front();
         written_ = std::max(written_, flight.value);
-        word_->store(flight.value, std::memory_order_release);
+        publish(flight.value);
         for (const Event event : {flight.start, flight.end})
             if (event && event != reference_)
                 events_.push_back(event);

@@ -16,15 +16,27 @@ devices::WorkerPoolOptions pool_options(const std::vector<int>& processors, Aren
 
 } // namespace
 
-void Peers::add(SpaceId space, std::weak_ptr<Arena> arena) {
+void Peers::add(SpaceId space, std::weak_ptr<Arena> arena, devices::LinkSpeed speed) {
     Lock lock(mutex_);
-    arenas_[space] = std::move(arena);
+    peers_[space] = {std::move(arena), speed};
 }
 
 std::shared_ptr<Arena> Peers::find(SpaceId space) const {
     Lock lock(mutex_);
-    const auto found = arenas_.find(space);
-    return found == arenas_.end() ? nullptr : found->second.lock();
+    const auto found = peers_.find(space);
+    return found == peers_.end() ? nullptr : found->second.arena.lock();
+}
+
+std::optional<driver::PeerLink> Peers::link(SpaceId reader, SpaceId other) const {
+    Lock lock(mutex_);
+    const auto here = peers_.find(reader);
+    const auto there = peers_.find(other);
+    if (reader == other || here == peers_.end() || there == peers_.end() || there->second.arena.expired())
+        return std::nullopt;
+    // 0 is the fastest: not limited.
+    const uint64_t one = here->second.speed.bytes_per_second;
+    const uint64_t two = there->second.speed.bytes_per_second;
+    return driver::PeerLink{1, one == 0 || two == 0 ? std::max(one, two) : std::min(one, two)};
 }
 
 DiscreteDevice::DiscreteDevice(driver::DeviceInfo info, SharedMemory shared, std::vector<int> processors)
@@ -59,8 +71,8 @@ DeviceAddress DiscreteDevice::kernel_address(DeviceAddress address) const {
     return DeviceAddress{shared_.arena->window().resolve(address.value)};
 }
 
-bool DiscreteDevice::reaches(SpaceId space) const {
-    return shared_.peers && space != info().space && shared_.peers->find(space) != nullptr;
+std::optional<driver::PeerLink> DiscreteDevice::link(SpaceId space) const {
+    return shared_.peers ? shared_.peers->link(info().space, space) : std::nullopt;
 }
 
 driver::Timepoint DiscreteDevice::copy(driver::Queue& queue, SpaceId from_space, const driver::CopyOperation& operation,

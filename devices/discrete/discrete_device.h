@@ -21,12 +21,18 @@ namespace polder::discrete {
 // The arenas that devices may copy from, by memory space. Shared by the devices of a driver.
 class Peers {
 public:
-    void add(SpaceId space, std::weak_ptr<Arena> arena);
+    void add(SpaceId space, std::weak_ptr<Arena> arena, devices::LinkSpeed speed);
     [[nodiscard]] std::shared_ptr<Arena> find(SpaceId space) const;
+    // A copy is as fast as the slower one of the two devices' links.
+    [[nodiscard]] std::optional<driver::PeerLink> link(SpaceId reader, SpaceId other) const;
 
 private:
+    struct Peer {
+        std::weak_ptr<Arena> arena;
+        devices::LinkSpeed speed;
+    };
     mutable Mutex mutex_;
-    std::map<SpaceId, std::weak_ptr<Arena>> arenas_ POLDER_GUARDED_BY(mutex_);
+    std::map<SpaceId, Peer> peers_ POLDER_GUARDED_BY(mutex_);
 };
 
 // What a device shares with its sub-devices.
@@ -73,7 +79,7 @@ public:
     [[nodiscard]] driver::Timepoint unmap(driver::Queue& queue, driver::Memory range,
                                           const driver::Submission& submission) override;
 
-    [[nodiscard]] bool reaches(SpaceId space) const override;
+    [[nodiscard]] std::optional<driver::PeerLink> link(SpaceId space) const override;
     [[nodiscard]] driver::Timepoint copy(driver::Queue& queue, SpaceId from_space,
                                          const driver::CopyOperation& operation,
                                          const driver::Submission& submission) override;

@@ -47,7 +47,7 @@ class DiscreteDriver final : public driver::Driver {
         // A peer reads the device's own memory, not the host's that it may use instead.
         if (parameters.peer == Parameters::Peer::direct && parameters.unified == Parameters::Unified::no) {
             shared.peers = peers_;
-            peers_->add(space, arena);
+            peers_->add(space, arena, parameters.link);
         }
         std::vector<int> processors = devices::usable_processors();
         driver::DeviceInfo info =

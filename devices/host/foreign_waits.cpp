@@ -15,7 +15,7 @@ namespace {
 // One thread each: a wait may only end after the end of another has been reported.
 struct Sleeper {
     driver::Timepoint timepoint;
-    TimelineWaiter* waiter = nullptr;
+    driver::FenceWaiter* waiter = nullptr;
     Parker parker;
     Sleeper* next_idle = nullptr;
 };
@@ -68,7 +68,7 @@ void* sleeper_main(void* argument) {
     auto& me = *static_cast<Sleeper*>(argument);
     for (;;) {
         me.timepoint.queue->wait(me.timepoint.value);
-        TimelineWaiter* const waiter = me.waiter;
+        driver::FenceWaiter* const waiter = me.waiter;
         waiter->reached(*waiter);
         sleepers().put_idle(me);
         me.parker.park(0);
@@ -93,7 +93,7 @@ bool start_thread(Sleeper& sleeper) {
 
 }  // namespace
 
-bool wait_elsewhere(driver::Timepoint timepoint, TimelineWaiter& waiter) {
+bool wait_elsewhere(driver::Timepoint timepoint, driver::FenceWaiter& waiter) {
     if (timepoint.is_complete())
         return false;
     if (Sleeper* const idle = sleepers().take_idle()) {

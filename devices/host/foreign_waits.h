@@ -9,6 +9,6 @@ namespace polder::devices {
 
 // Notifies `waiter` once `timepoint` is complete, from another thread; false, without a notification, when it already
 // is. When no thread can be started, sleeps itself and returns false.
-[[nodiscard]] bool wait_elsewhere(driver::Timepoint timepoint, TimelineWaiter& waiter);
+[[nodiscard]] bool wait_elsewhere(driver::Timepoint timepoint, driver::FenceWaiter& waiter);
 
 } // namespace polder::devices

@@ -8,7 +8,7 @@ namespace polder::devices {
 HostQueue::HostQueue(WorkerPool& pool, const Options& options)
     : pool_(pool), options_(options), workspace_(pool.local_memory()) {
     resumption_.queue = this;
-    resumption_.reached = [](TimelineWaiter& waiter) {
+    resumption_.reached = [](driver::FenceWaiter& waiter) {
         HostQueue& queue = *static_cast<Resumption&>(waiter).queue;
         // Only workers park queues, so there is one.
         static_cast<void>(queue.pool_.schedule(queue, QueueState::parked));
@@ -77,7 +77,7 @@ void HostQueue::wait(uint64_t value) {
 }
 
 namespace {
-struct SleepingThread : TimelineWaiter {
+struct SleepingThread : driver::FenceWaiter {
     Parker parker;
 };
 }  // namespace
@@ -90,7 +90,7 @@ void HostQueue::sleep_until(uint64_t value) {
     }
     SleepingThread thread;
     thread.value = value;
-    thread.reached = [](TimelineWaiter& waiter) { static_cast<SleepingThread&>(waiter).parker.wake(); };
+    thread.reached = [](driver::FenceWaiter& waiter) { static_cast<SleepingThread&>(waiter).parker.wake(); };
     if (!add_waiter(thread))
         return;
     const BlockingSection section;

@@ -39,7 +39,7 @@ struct AddressWindow {
     }
 };
 
-class HostQueue final : public driver::Queue, private PooledQueue {
+class HostQueue final : public driver::Queue, private driver::Fence, private PooledQueue {
 public:
     struct Options {
         AddressWindow window;
@@ -62,9 +62,10 @@ public:
     void flush() override;
     void wait(uint64_t value) override;
     [[nodiscard]] Status status(uint64_t value) const override;
+    [[nodiscard]] driver::Fence* fence() override { return this; }
 
     // Notifies `waiter` when the timeline reaches its value; false, and no notification, when it already has.
-    [[nodiscard]] bool add_waiter(TimelineWaiter& waiter) { return waiters_.add(waiter, completed_); }
+    [[nodiscard]] bool add_waiter(driver::FenceWaiter& waiter) { return waiters_.add(waiter, completed_); }
     // Makes sure that operations up to `value` are executed without further calls: by a worker, or, when there is none
     // and the system refuses to start one, by the calling thread.
     // `depth`: how many queues the calling thread drains within each other.
@@ -78,6 +79,10 @@ private:
     [[nodiscard]] bool become_scheduled(QueueState from) override { return claim_.become_scheduled(from); }
     [[nodiscard]] bool claim_scheduled() override { return claim_.claim_scheduled(); }
     void run_claimed() override;
+    [[nodiscard]] bool notify(driver::FenceWaiter& waiter) override {
+        promise(waiter.value, 0);
+        return add_waiter(waiter);
+    }
 
     template <class Record>
     Record& begin_record(OperationKind kind, const driver::Submission& submission, size_t extra_bytes);
@@ -112,7 +117,7 @@ private:
     Operation* current_ = nullptr;  // taken from the log, waiting for its waits
     uint64_t executed_ = 0;
     Workspace workspace_;  // of helping threads
-    struct Resumption : TimelineWaiter {
+    struct Resumption : driver::FenceWaiter {
         HostQueue* queue = nullptr;
     } resumption_;
 

@@ -88,9 +88,11 @@ HostQueue::Wait HostQueue::wait_as_worker(driver::Timepoint timepoint, uint32_t 
         timepoint.queue->flush();
     }
     resumption_.value = timepoint.value;
+    driver::Fence* const fence = other ? nullptr : timepoint.queue->fence();
     // From the moment when another thread may resume the queue, this thread must not use it.
     claim_.park();
-    if (other ? other->add_waiter(resumption_) : wait_elsewhere(timepoint, resumption_))
+    const bool is_fenced = other ? other->add_waiter(resumption_) : fence && fence->notify(resumption_);
+    if (is_fenced || (!other && wait_elsewhere(timepoint, resumption_)))
         return Wait::parked;
     claim_.unpark();
     return Wait::over;

@@ -3,7 +3,7 @@
 
 namespace polder::devices {
 
-bool TimelineWaiters::add(TimelineWaiter& waiter, const std::atomic<uint64_t>& completed) {
+bool TimelineWaiters::add(driver::FenceWaiter& waiter, const std::atomic<uint64_t>& completed) {
     Lock lock(mutex_);
     const uint64_t lowest = lowest_awaited_.load(std::memory_order_relaxed);
     lowest_awaited_.store(std::min(lowest, waiter.value));
@@ -18,12 +18,12 @@ bool TimelineWaiters::add(TimelineWaiter& waiter, const std::atomic<uint64_t>& c
 }
 
 void TimelineWaiters::notify_reached(uint64_t value) {
-    TimelineWaiter* reached = nullptr;
+    driver::FenceWaiter* reached = nullptr;
     {
         Lock lock(mutex_);
         uint64_t lowest = nobody;
-        for (TimelineWaiter** link = &first_; *link;) {
-            TimelineWaiter* const waiter = *link;
+        for (driver::FenceWaiter** link = &first_; *link;) {
+            driver::FenceWaiter* const waiter = *link;
             if (waiter->value <= value) {
                 *link = waiter->next;
                 waiter->next = reached;
@@ -37,7 +37,7 @@ void TimelineWaiters::notify_reached(uint64_t value) {
     }
     // Unlocked: a notified queue may add a waiter here at once.
     while (reached) {
-        TimelineWaiter* const next = reached->next;
+        driver::FenceWaiter* const next = reached->next;
         reached->reached(*reached);
         reached = next;
     }

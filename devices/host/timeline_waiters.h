@@ -9,20 +9,14 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
+#include <polder/driver.h>
 
 namespace polder::devices {
-
-// Notified once, by any thread; it may be destroyed from then on. Its owner keeps it alive until then.
-struct TimelineWaiter {
-    uint64_t value = 0;
-    void (*reached)(TimelineWaiter& waiter) = nullptr;
-    TimelineWaiter* next = nullptr;
-};
 
 class TimelineWaiters {
 public:
     // False when `completed` has reached the waiter's value already; it is not notified then.
-    [[nodiscard]] bool add(TimelineWaiter& waiter, const std::atomic<uint64_t>& completed);
+    [[nodiscard]] bool add(driver::FenceWaiter& waiter, const std::atomic<uint64_t>& completed);
     // `completed` has been set to `value` (sequentially consistent) before.
     void notify(uint64_t value) {
         if (value >= lowest_awaited_.load()) [[unlikely]]
@@ -35,7 +29,7 @@ private:
     static constexpr uint64_t nobody = std::numeric_limits<uint64_t>::max();
     std::atomic<uint64_t> lowest_awaited_{nobody};
     Mutex mutex_;
-    TimelineWaiter* first_ POLDER_GUARDED_BY(mutex_) = nullptr;
+    driver::FenceWaiter* first_ POLDER_GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace polder::devices

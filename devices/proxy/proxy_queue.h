@@ -1,9 +1,6 @@
 // ProxyQueue: a driver::Queue on an in-order queue of another OpenCL implementation.
 //
-// An operation is *pushed*, that is, enqueued there, by the submitting thread when the implementation can do all of it:
-// its waits are then events of queues of the same context. What needs the host stays *pending*, and so does everything
-// after it: operations that wait for another driver's queue or another device's, and host operations. A thread that
-// waits for the queue executes pending operations; `flush` has the queue's own thread do it.
+// What foreign/foreign_queue.h calls pushed is enqueued there; waits are then events of queues of the same context.
 //
 // A pushed operation that is not published is a *flight*. A thread that waits for a value waits for its
 // event, then publishes everything up to it: times and failures first, then the counter. When no thread waits, the queue's own thread polls
@@ -17,34 +14,23 @@
 // Threads: see driver::Queue. The mutex is not held while the host waits for anything.
 #pragma once
 
-#include <base/fork.h>
-#include <base/mutex.h>
-
 #include <deque>
-#include <host/failure_log.h>
-#include <limits>
+#include <foreign/foreign_queue.h>
 #include <optional>
 #include <proxy/proxy_operation.h>
-#include <pthread.h>
+#include <vector>
 
 namespace polder::proxy {
 
-class ProxyQueue final : public driver::Queue, private ForkParticipant {
+class ProxyQueue final : public devices::ForeignQueue<Operation> {
 public:
     [[nodiscard]] static Result<std::unique_ptr<driver::Queue>> create(ForeignContext& context, ProxyMemory& memory);
-    ProxyQueue(const ProxyQueue&) = delete;
-    ProxyQueue& operator=(const ProxyQueue&) = delete;
     ~ProxyQueue() override;
 
-    driver::Timepoint copy(const driver::CopyOperation& operation, const driver::Submission& submission) override;
-    driver::Timepoint fill(const driver::FillOperation& operation, const driver::Submission& submission) override;
-    driver::Timepoint launch(const driver::LaunchOperation& operation, const driver::Submission& submission) override;
-    driver::Timepoint call(const driver::HostOperation& operation, const driver::Submission& submission) override;
-    driver::Timepoint marker(const driver::Submission& submission) override;
-
-    void flush() override;
+    driver::Timepoint launch(const driver::LaunchOperation& operation, const driver::Submission& submission) override {
+        return submit_work(ProxyKernel::work_of(operation), submission);
+    }
     void wait(uint64_t value) override;
-    [[nodiscard]] Status status(uint64_t value) const override;
 
 private:
     // A pushed operation that has not been published. Its values are those behind `completed()`, without gaps.
@@ -56,8 +42,8 @@ private:
         Status status;  // as known so far
         driver::OperationTimes* times;
         uint64_t pushed_ns;  // when `times` are asked for
-        std::vector<driver::Timepoint> after;  // published before it; when one has failed, it has, too
-        std::vector<uint64_t> own_waits;  // likewise
+        SmallVector<driver::Timepoint, 2> after;  // published before it; when one has failed, it has, too
+        SmallVector<uint64_t, 4> own_waits;  // likewise
         bool has_failed_wait = false;
         std::vector<std::byte> kept;  // host memory that its commands read
     };
@@ -72,17 +58,21 @@ private:
     };
 
     ProxyQueue(ForeignContext& context, ProxyMemory& memory, cl_command_queue handle)
-        : context_(context), memory_(memory), handle_(handle) {}
+        : ForeignQueue("polder-proxy"), context_(context), memory_(memory), handle_(handle) {}
 
-    void lock_for_fork() override POLDER_NO_THREAD_SAFETY_ANALYSIS;
-    void unlock_after_fork() override POLDER_NO_THREAD_SAFETY_ANALYSIS { mutex_.unlock(); }
-    [[nodiscard]] bool is_quiet() const override POLDER_NO_THREAD_SAFETY_ANALYSIS;
-    void forget_threads() override POLDER_NO_THREAD_SAFETY_ANALYSIS;
+    [[nodiscard]] bool is_quiet() const override POLDER_NO_THREAD_SAFETY_ANALYSIS {
+        return ForeignQueue::is_quiet() && flights_.empty();
+    }
+    [[nodiscard]] bool is_lost() const override { return context_.is_lost(); }
+    void lose_in_child() override { context_.lose_in_child(); }
+    [[nodiscard]] bool needs_host(const Operation& operation) const override;
+    [[nodiscard]] bool order_after(driver::Timepoint wait, Operation& operation) override;
+    void flush_pushed() override POLDER_REQUIRES(mutex_) { flush_commands(); }
+    // The implementation publishes nothing by itself.
+    [[nodiscard]] bool needs_thread() const override POLDER_REQUIRES(mutex_) { return !flights_.empty(); }
+    void forget_pushed(Where where) override POLDER_REQUIRES(mutex_);
+    void release_events(Operation& operation) override;
 
-    driver::Timepoint submit(Operation&& operation, const driver::Submission& submission);
-    [[nodiscard]] static bool needs_host(const Operation& operation);
-    // Makes the implementation wait for `wait`; false when the host must.
-    [[nodiscard]] bool order_after(driver::Timepoint wait, Operation& operation);
     // For other queues of the context: an event after which the operation has executed, with a reference for the caller;
     // null when it has been published already, nothing when it is pending.
     [[nodiscard]] std::optional<cl_event> event_after(uint64_t value);
@@ -92,15 +82,13 @@ private:
     // Likewise, for the flight number `index`, without a reference.
     [[nodiscard]] cl_event event_behind(size_t index) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool needs_event(const Operation& operation) POLDER_REQUIRES(mutex_);
-    // False when something that it waits for is known to have failed.
-    [[nodiscard]] bool may_execute(const Operation& operation) const POLDER_REQUIRES(mutex_);
     void flush_commands() POLDER_REQUIRES(mutex_);
 
     // Pushing.
-    void push(Operation& operation) POLDER_REQUIRES(mutex_);
+    void push(Operation& operation) override POLDER_REQUIRES(mutex_);
     void start_profiling() POLDER_REQUIRES(mutex_);
     void push_work(Operation& operation, Pushed& pushed) POLDER_REQUIRES(mutex_);
-    void push_fill(FillWork& fill, const EventList& waits, Pushed& pushed) POLDER_REQUIRES(mutex_);
+    void push_fill(devices::FillWork& fill, const EventList& waits, Pushed& pushed) POLDER_REQUIRES(mutex_);
     void add_event(Pushed& pushed, cl_event event);
     void push_copy(const driver::CopyOperation& copy, const EventList& waits, Pushed& pushed) POLDER_REQUIRES(mutex_);
     [[nodiscard]] cl_int push_row(const driver::CopyOperation& copy, uint64_t from_offset, uint64_t to_offset,
@@ -110,7 +98,7 @@ private:
     [[nodiscard]] bool goes_row_by_row(const driver::CopyOperation& copy) const;
 
     // Publishing. No lock is held by the caller.
-    void publish(uint64_t value);
+    void publish_up_to(uint64_t value);
     [[nodiscard]] std::optional<driver::Timepoint> publish_next(uint64_t value);
     // CL_COMPLETE, an error, or the state of the oldest flight, which goes on.
     [[nodiscard]] cl_int state_of_oldest() POLDER_REQUIRES(mutex_);
@@ -131,49 +119,28 @@ private:
     [[nodiscard]] bool publish_oldest() POLDER_REQUIRES(mutex_);
 
     // With the host's help.
-    void pump_one() POLDER_REQUIRES(mutex_);
-    void execute_pending(Operation& operation);
-    void execute_on_host(Operation& operation);
-    [[nodiscard]] bool start_thread() POLDER_REQUIRES(mutex_);
-    void work();
+    void execute_on_host(Operation& operation) override;
+    void work() override;
 
     // Failures.
     // What a code of the implementation means; reported unless it is success.
     [[nodiscard]] Status report(cl_int code, const char* what);
-    // Of an operation that was pushed or executed.
-    [[nodiscard]] bool has_failed(uint64_t value) const POLDER_REQUIRES(mutex_);
+    [[nodiscard]] bool has_failed(uint64_t value) const override POLDER_REQUIRES(mutex_);
     void release(cl_event event);
-    void abandon() POLDER_REQUIRES(mutex_);
 
     ForeignContext& context_;
     ProxyMemory& memory_;
 
-    mutable Mutex mutex_;
     cl_command_queue handle_ POLDER_GUARDED_BY(mutex_);
     // What `handle_` was until the first operation with times; it may still execute.
     cl_command_queue unprofiled_ POLDER_GUARDED_BY(mutex_) = nullptr;
     bool is_profiled_ POLDER_GUARDED_BY(mutex_) = false;
-    ConditionVariable changed_;  // for the threads that wait
-    ConditionVariable wake_;  // for the queue's thread
-    bool thread_sleeps_ POLDER_GUARDED_BY(mutex_) = false;  // until it is woken
-    uint64_t submitted_ POLDER_GUARDED_BY(mutex_) = 0;
-    uint64_t pushed_ POLDER_GUARDED_BY(mutex_) = 0;
     bool is_flushed_ POLDER_GUARDED_BY(mutex_) = true;  // clFlush was called for everything pushed
     uint64_t finished_ POLDER_GUARDED_BY(mutex_) = 0;  // everything up to here has executed
     uint32_t launches_without_event_ POLDER_GUARDED_BY(mutex_) = 0;  // since the last one with an event
     uint32_t launches_with_event_ POLDER_GUARDED_BY(mutex_) = 0;  // so many to come have one each
-    uint64_t wanted_ POLDER_GUARDED_BY(mutex_) = 0;  // flushed: the queue's thread works up to here
-    std::deque<Operation> pending_ POLDER_GUARDED_BY(mutex_);
-    bool is_pumping_ POLDER_GUARDED_BY(mutex_) = false;
     std::deque<Flight> flights_ POLDER_GUARDED_BY(mutex_);
     uint64_t last_end_ns_ POLDER_GUARDED_BY(mutex_) = 0;
-    devices::FailureLog failures_ POLDER_GUARDED_BY(mutex_);  // of published operations
-    std::atomic<uint64_t> lost_from_{std::numeric_limits<uint64_t>::max()};
-
-    uint64_t completed_at_fork_ = 0;
-    bool has_thread_ POLDER_GUARDED_BY(mutex_) = false;
-    bool stopping_ POLDER_GUARDED_BY(mutex_) = false;
-    pthread_t thread_{};
     ForkMembership fork_membership_{*this};
 };
 

@@ -1,51 +1,15 @@
-// The half of ProxyQueue that needs the host: pending operations, and the queue's thread.
+// What of ProxyQueue needs the host: operations that it executes itself, and the queue's thread.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <host/clock.h>
-#include <host/service_thread.h>
 #include <proxy/proxy_queue.h>
 
 namespace polder::proxy {
 
-// --- pending operations ---
-
-// Executes the oldest pending operation; the mutex is released meanwhile.
-void ProxyQueue::pump_one() {
-    Operation operation = std::move(pending_.front());
-    pending_.pop_front();
-    is_pumping_ = true;
-    mutex_.unlock();
-    execute_pending(operation);
-    mutex_.lock();
-    is_pumping_ = false;
-    if (context_.is_lost())
-        abandon();
-    changed_.notify_all();
-}
-
-void ProxyQueue::execute_pending(Operation& operation) {
-    const bool is_for_host = needs_host(operation);
-    for (const driver::Timepoint wait : operation.waits)
-        if (!wait.is_complete() && (is_for_host || !order_after(wait, operation))) {
-            wait.queue->flush();
-            wait.queue->wait(wait.value);
-        }
-    for (const driver::Timepoint wait : operation.waits)
-        operation.has_failed_wait |= wait.queue->status(wait.value) != Status::success;
-    if (is_for_host && !context_.is_lost())
-        return execute_on_host(operation);
-    const Lock lock(mutex_);
-    if (context_.is_lost())
-        return abandon();
-    push(operation);
-    if (operation.value <= wanted_)
-        flush_commands();
-}
-
 void ProxyQueue::execute_on_host(Operation& operation) {
-    for (size_t i = 0; i < operation.events.size(); ++i)
-        wait_for(operation.events[i]);
+    for (const cl_event event : operation.events)
+        wait_for(event);
     // What it waited for is seen to be complete before it is.
     for (const driver::Timepoint after : operation.after) {
         after.queue->wait(after.value);
@@ -68,12 +32,7 @@ void ProxyQueue::execute_on_host(Operation& operation) {
     } else if (auto* const host = std::get_if<driver::HostOperation>(&operation.work)) {
         host->function(host->data);
     } else if (const auto* const copy = std::get_if<driver::CopyOperation>(&operation.work)) {
-        for (uint64_t z = 0; z < copy->shape.slices; ++z)
-            for (uint64_t y = 0; y < copy->shape.rows; ++y)
-                std::memcpy(copy->to.address.host() + z * copy->to.layout.slice_pitch + y * copy->to.layout.row_pitch,
-                            copy->from.address.host() + z * copy->from.layout.slice_pitch +
-                                y * copy->from.layout.row_pitch,
-                            copy->shape.row_bytes);
+        devices::for_each_host_row(*copy, std::memcpy);
     }
     const Lock lock(mutex_);
     if (context_.is_lost())
@@ -84,22 +43,10 @@ void ProxyQueue::execute_on_host(Operation& operation) {
     if (operation.times)
         operation.times->end(last_end_ns_);
     pushed_ = operation.value;
-    completed_.store(operation.value, std::memory_order_release);
+    publish(operation.value);
 }
 
 // --- the queue's thread ---
-
-bool ProxyQueue::start_thread() {
-    if (!has_thread_)
-        has_thread_ = devices::start_service_thread(
-            thread_, "polder-proxy",
-            [](void* queue) -> void* {
-                static_cast<ProxyQueue*>(queue)->work();
-                return nullptr;
-            },
-            this);
-    return has_thread_;
-}
 
 // A thread that waits for the queue publishes what it waited for; this one does it only when there is none, so it gives others
 // time first. It sleeps when there was nothing to do for a while: waking it costs the thread that flushes more than these pauses.
@@ -110,7 +57,7 @@ void ProxyQueue::work() {
     int idle_pauses = 0;
     const Lock lock(mutex_);
     while (!stopping_) {
-        if (!pending_.empty() && !is_pumping_ && pending_.front().value <= wanted_) {
+        if (has_pending_work()) {
             pump_one();
             idle_pauses = 0;
             continue;

@@ -30,8 +30,7 @@ void ProxyQueue::push(Operation& operation) {
     const Ends ends = pushed.last          ? Ends::with_its_event
                       : pushed.is_enqueued ? Ends::before_the_next_event
                                            : Ends::with_the_one_before;
-    for (size_t i = 0; i < operation.events.size(); ++i)
-        release(operation.events[i]);
+    release_events(operation);
     pushed_ = operation.value;
     is_flushed_ = false;
     flights_.push_back({operation.value, pushed.first, pushed.last, ends, status, operation.times, pushed_ns,
@@ -80,7 +79,7 @@ void ProxyQueue::push_work(Operation& operation, Pushed& pushed) {
     } else if (const auto* const copy = std::get_if<driver::CopyOperation>(&operation.work)) {
         pushed.what = "a copy";
         push_copy(*copy, waits, pushed);
-    } else if (auto* const fill = std::get_if<FillWork>(&operation.work)) {
+    } else if (auto* const fill = std::get_if<devices::FillWork>(&operation.work)) {
         pushed.what = "a fill";
         push_fill(*fill, waits, pushed);
     } else if (waits.size() != 0 || operation.times) {
@@ -93,7 +92,7 @@ void ProxyQueue::push_work(Operation& operation, Pushed& pushed) {
 
 // OpenCL wants the offset to be a multiple of the pattern's size. Where it is not, the pattern is written once, then
 // doubled by copies.
-void ProxyQueue::push_fill(FillWork& fill, const EventList& waits, Pushed& pushed) {
+void ProxyQueue::push_fill(devices::FillWork& fill, const EventList& waits, Pushed& pushed) {
     const cl_icd_dispatch& cl = context_.cl;
     const ProxyMemory::Place to = memory_.resolve(fill.to);
     const uint64_t pattern_bytes = fill.pattern.size();
@@ -201,7 +200,7 @@ void ProxyQueue::push_copy(const driver::CopyOperation& copy, const EventList& w
 
 // Publishes everything up to `value`, whose event is complete. What an operation waited for is published before it: the
 // list of what is still to do is kept here instead of in calls of calls.
-void ProxyQueue::publish(uint64_t value) {
+void ProxyQueue::publish_up_to(uint64_t value) {
     std::vector<driver::Timepoint> to_do{{this, value}};
     while (!to_do.empty()) {
         const driver::Timepoint point = to_do.back();
@@ -238,7 +237,7 @@ std::optional<driver::Timepoint> ProxyQueue::publish_next(uint64_t value) {
             if (!flights_.empty() && flights_.front().value == of && !flights_.front().after.empty() &&
                 flights_.front().after.back() == before) {
                 flights_.front().has_failed_wait |= has_failed;
-                flights_.front().after.pop_back();
+                flights_.front().after.resize_down(flights_.front().after.size() - 1);
             }
             return std::nullopt;
         }
@@ -287,7 +286,7 @@ void ProxyQueue::retire(const Flight& flight, cl_int code) {
         read_times(flight);
     release(flight.first);
     release(flight.last);
-    completed_.store(flight.value, std::memory_order_release);
+    publish(flight.value);
     changed_.notify_all();
 }
 
@@ -322,7 +321,7 @@ bool ProxyQueue::publish_oldest() {
     // What it waited for is complete as well, and is published before it.
     const uint64_t value = flights_.front().value;
     mutex_.unlock();
-    publish(value);
+    publish_up_to(value);
     mutex_.lock();
     return true;
 }

@@ -2,7 +2,7 @@
 //
 // Three classes, eighteen pure virtual functions: a Driver opens Devices; a Device describes itself,
 // reserves memory regions and creates Queues; a Queue executes operations in order on a timeline.
-// Optional abilities are objects behind pointers that are null by default (PeerCopy, ...).
+// Optional abilities are objects behind pointers that are null by default (PeerCopy, Fence, ...).
 //
 // Contract
 // - Drivers get valid input: ranges are inside memory that they reserved, sizes are not zero. They
@@ -149,6 +149,25 @@ struct HostOperation {
     void* data = nullptr;
 };
 
+// Waits for one value of a timeline without a thread. Its owner keeps it until `reached` was called.
+struct FenceWaiter {
+    uint64_t value = 0;
+    // Called once. It must not wait for anything, and may submit to queues.
+    void (*reached)(FenceWaiter& waiter) = nullptr;
+    FenceWaiter* next = nullptr;  // the fence's, until the call
+};
+
+// Optional, of a queue: a timeline that calls those who wait for it, so that a queue of another driver goes on without a thread that
+// waits in between. (The fences that Linux's graphics drivers share, dma_fence, work like this.)
+class Fence {
+public:
+    virtual ~Fence() = default;
+    // Flushes, and has the thread that completes the operation call `waiter.reached` when the timeline has reached the waiter's value,
+    // also when operations fail. False, and no call, when it has reached it already, or when the queue cannot promise the call: then
+    // the caller waits as for a queue without a fence. The call may come before this function returns.
+    [[nodiscard]] virtual bool notify(FenceWaiter& waiter) = 0;
+};
+
 class Queue {
 public:
     virtual ~Queue() = default;
@@ -179,6 +198,8 @@ public:
         return Status::success;
     }
 
+    [[nodiscard]] virtual Fence* fence() { return nullptr; }
+
     // The word that `completed` reads, for a queue that wraps this one.
     [[nodiscard]] const std::atomic<uint64_t>& counter() const { return *counter_; }
 
@@ -196,15 +217,41 @@ private:
 
 inline bool Timepoint::is_complete() const { return queue == nullptr || queue->completed() >= value; }
 
+// How a device reaches another one's memory. Copies come from the nearest memory: over the fewest hops, then with the most bytes
+// per second.
+struct PeerLink {
+    uint32_t hops = 1;
+    uint64_t bytes_per_second = 0;  // in one direction, nominal; 0: not known
+
+    [[nodiscard]] bool is_nearer_than(const PeerLink& other) const {
+        return hops != other.hops ? hops < other.hops : bytes_per_second > other.bytes_per_second;
+    }
+};
+
 // Optional: copies directly from another device's memory to this one's.
 class PeerCopy {
 public:
     virtual ~PeerCopy() = default;
-    // True when memory of `space` can be read by this device.
-    [[nodiscard]] virtual bool reaches(SpaceId space) const = 0;
+    // Nothing when this device cannot read memory of `space`. It never changes.
+    [[nodiscard]] virtual std::optional<PeerLink> link(SpaceId space) const = 0;
     // Copies on `queue` (one of this device's), from memory of `from_space`. Both ends have the place `device`.
     [[nodiscard]] virtual Timepoint copy(Queue& queue, SpaceId from_space, const CopyOperation& operation,
                                          const Submission& submission) = 0;
+    // Copies all of `operations`, at least one, whose targets do not overlap, and returns the timepoint at which they are complete. Each
+    // may be an operation of its own on the timeline, which fails when one before it has failed. The list is copied by the call. When
+    // it throws, nothing of it is in flight.
+    [[nodiscard]] virtual Timepoint copy_all(Queue& queue, SpaceId from_space,
+                                             std::span<const CopyOperation> operations, const Submission& submission) {
+        Timepoint last = copy(queue, from_space, operations.front(), submission);
+        try {
+            for (const CopyOperation& operation : operations.subspan(1))
+                last = copy(queue, from_space, operation, {Waits{&last, 1}, submission.times});
+        } catch (...) {
+            queue.wait(last.value);
+            throw;
+        }
+        return last;
+    }
 };
 
 // Optional: host memory that the device reads and writes directly, so that copies from and to it need no staging. Pinning

@@ -230,6 +230,14 @@ private:
     // prepared for two touches more. `slots` are for staging, or null. Writing waits for `after` as well.
     [[nodiscard]] Result<Moved> transfer(StorageImpl& storage, const StorageRect& rect, const Source& from, SpaceId to,
                                          StagingSlots* slots = nullptr, driver::Timepoint after = {});
+    struct TransferPart {
+        StorageImpl* storage;
+        ByteRange range;
+        Source from;
+    };
+    // All of `parts`, which share no bytes. Those that a peer has are copied as one operation for each peer. Likewise.
+    [[nodiscard]] Result<void> transfer_all(std::span<const TransferPart> parts, SpaceId to);
+    [[nodiscard]] Result<void> transfer_from_peer(std::span<const TransferPart> parts, SpaceId to);
     // Makes `target` a holder of what is stale of `rect` there. Likewise.
     [[nodiscard]] Result<void> make_resident(StorageImpl& storage, const StorageRect& rect, SpaceId target);
     // A staged transfer of more than one chunk.

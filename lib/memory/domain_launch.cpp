@@ -155,15 +155,14 @@ Result<void> DomainImpl::prepare_by_plan(LaunchPlan& launch) {
         ledger_.add_needed(needed.from, target, ByteCount{needed.bytes});
     for (const PlannedVersion& version : made.versions)
         launch.next[version.use] = version.next;
+    SmallVector<TransferPart, 4> parts;
     for (const PlannedTransfer& transfer : made.transfers) {
         StorageImpl& storage = impl(*launch.uses[transfer.use].storage);
-        SmallVector<Replica, 1> sources;
-        storage.replicas().visit(transfer.from, transfer.range,
-                                 [&](const Replica& known) { sources.push_back(known); });
-        for (const Replica& from : sources)
-            POLDER_TRY(this->transfer(storage, StorageRect::of(from.range.intersect(transfer.range)),
-                                      {from.space, from.base}, target));
+        storage.replicas().visit(transfer.from, transfer.range, [&](const Replica& known) {
+            parts.push_back({&storage, known.range.intersect(transfer.range), {known.space, known.base}});
+        });
     }
+    POLDER_TRY(transfer_all(parts.view(), target));
     POLDER_TRY(own(launch.uses, target));
     launch.wait_for_events();
     for (const Use& use : launch.uses)

@@ -1,9 +1,8 @@
 // The checking driver in the conformance suite, in front of other drivers, where nothing violates the contract; and what
 // it does when something does.
 #include "conformance.h"
+#include "driver_named.h"
 #include "kernels.h"
-
-#include <devices/drivers.h>
 
 #include <array>
 #include <checking/checking_driver.h>
@@ -12,10 +11,7 @@ namespace polder::conformance {
 namespace {
 
 std::unique_ptr<driver::Driver> make(std::string_view name) {
-    for (const devices::DriverEntry& entry : devices::all_drivers())
-        if (entry.name == name)
-            return devices::make_checking_driver(entry.make());
-    return nullptr;
+    return devices::make_checking_driver(driver_named(name));
 }
 std::unique_ptr<driver::Driver> make_cpu() { return make("cpu"); }
 std::unique_ptr<driver::Driver> make_discrete() { return make("discrete"); }
@@ -105,10 +101,9 @@ TEST_F(CheckingDriverDeathTest, AQueueThatIsDestroyedWhileItHasWork) {
 
 }  // namespace
 
-INSTANTIATE_TEST_SUITE_P(Checked, DriverConformance,
-                         testing::Values(DriverUnderTest{"cpu", make_cpu, ""},
-                                         DriverUnderTest{"discrete", make_discrete, "memory=128M"},
-                                         DriverUnderTest{"mapped", make_discrete, "memory=64M,unified=mapped"}),
-                         testing::PrintToStringParamName());
+POLDER_DRIVER_CONFORMANCE(Checked,
+                          testing::Values(DriverUnderTest{"cpu", make_cpu, ""},
+                                          DriverUnderTest{"discrete", make_discrete, "memory=128M"},
+                                          DriverUnderTest{"mapped", make_discrete, "memory=64M,unified=mapped"}));
 
 }  // namespace polder::conformance

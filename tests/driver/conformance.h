@@ -1,5 +1,5 @@
 // The conformance suite of the driver interface: what every driver must do, asked through include/polder/driver.h
-// alone. A driver joins with one small file that instantiates DriverConformance with a DriverUnderTest.
+// alone. A driver joins with one small file: POLDER_DRIVER_CONFORMANCE with a DriverUnderTest.
 #pragma once
 
 #include <cstring>
@@ -23,6 +23,8 @@ struct DriverUnderTest {
     // Makes code of the device's format; null for devices that execute host functions.
     enum class Prints : uint8_t { no, yes };
     driver::KernelCode (*code_of)(const driver::HostCode& code, Prints prints) = nullptr;
+    // True when others take memory of the device, too; null: never.
+    bool (*shares_memory)() = nullptr;
 };
 using Prints = DriverUnderTest::Prints;
 
@@ -104,6 +106,17 @@ protected:
         return std::move(*kernel);
     }
 
+    // What is available is known exactly only where no other program takes memory of the device.
+    void expect_available(uint64_t bytes) {
+        constexpr uint64_t of_others = uint64_t{256} << 20;
+        const uint64_t available = device_->available_memory().value;
+        if (GetParam().shares_memory && GetParam().shares_memory())
+            EXPECT_TRUE(available + of_others >= bytes && bytes + of_others >= available)
+                << available << " bytes instead of about " << bytes;
+        else
+            EXPECT_EQ(available, bytes);
+    }
+
     static Timepoint upload(driver::Queue& queue, DeviceAddress to, const void* from, uint64_t size,
                             driver::Waits waits = {}) {
         return queue.copy({host_end(from), device_end(to), {size, 1, 1}}, {waits});
@@ -119,6 +132,13 @@ private:
     std::unique_ptr<driver::Device> device_;
     uint32_t next_index_ = 0;
 };
+
+// What holds for every driver, also for one that does nothing and for one that fails at everything.
+class EveryDriver : public DriverConformance {};
+
+#define POLDER_DRIVER_CONFORMANCE(Name, ...)                                                                           \
+    INSTANTIATE_TEST_SUITE_P(Name, DriverConformance, __VA_ARGS__, testing::PrintToStringParamName());                 \
+    INSTANTIATE_TEST_SUITE_P(Name, EveryDriver, __VA_ARGS__, testing::PrintToStringParamName())
 
 // Host functions for Queue::call.
 struct AppendNumber {

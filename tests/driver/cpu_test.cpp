@@ -1,14 +1,13 @@
 // The CPU driver in the conformance suite: with all processors, and with one.
 #include "conformance.h"
-
-#include <devices/drivers.h>
+#include "driver_named.h"
 
 #include <sched.h>
 
 namespace polder::conformance {
 namespace {
 
-std::unique_ptr<driver::Driver> make() { return devices::all_drivers()[0].make(); }
+std::unique_ptr<driver::Driver> make() { return driver_named("cpu"); }
 
 // Opens devices while the calling thread may use one processor only.
 class OnOneProcessor final : public driver::Driver {
@@ -36,9 +35,7 @@ std::unique_ptr<driver::Driver> make_on_one_processor() { return std::make_uniqu
 
 } // namespace
 
-INSTANTIATE_TEST_SUITE_P(Cpu, DriverConformance,
-                         testing::Values(DriverUnderTest{"cpu", make, ""},
-                                         DriverUnderTest{"one_processor", make_on_one_processor, ""}),
-                         testing::PrintToStringParamName());
+POLDER_DRIVER_CONFORMANCE(Cpu, testing::Values(DriverUnderTest{"cpu", make, ""},
+                                               DriverUnderTest{"one_processor", make_on_one_processor, ""}));
 
 } // namespace polder::conformance

@@ -2,17 +2,22 @@
 // copies (the fake refuses that), errors and losses are reported, peers, pinned regions, forks, streams in order.
 #include "../unit/support/stub_queue.h"
 #include "conformance.h"
+#include "driver_named.h"
+#include "fenced_queue.h"
 #include "kernels.h"
 
 #include <base/code_cache.h>
-#include <devices/drivers.h>
 
 #include <array>
 #include <cstdlib>
 #include <fake_kernels.h>
+#include <filesystem>
+#include <fstream>
+#include <functional>
 #include <malloc.h>
 #include <map>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace polder::conformance {
@@ -21,9 +26,7 @@ namespace {
 class CudaDriver : public testing::Test {
 protected:
     void SetUp() override {
-        for (const devices::DriverEntry& entry : devices::all_drivers())
-            if (entry.name == "cuda")
-                driver_ = entry.make();
+        driver_ = driver_named("cuda");
         fail_next_ = fake_cuda::find<fake_cuda::FailNext>("fake_cuda_fail_next");
         calls_ = fake_cuda::find<fake_cuda::CountCalls>("fake_cuda_calls");
         ASSERT_NE(fail_next_, nullptr) << "this is not the fake libcuda";
@@ -209,6 +212,124 @@ TEST_F(CudaDriver, ARegionThatIsPinnedNeedsNoStaging) {
     EXPECT_FALSE(regions->add({memory.data(), 0}).has_value() && regions->add({memory.data(), 0}).has_value());
 }
 
+// 256 MiB of pageable memory, in chunks of 4 MiB.
+class CudaStaging : public CudaDriver {
+protected:
+    static constexpr uint64_t size = uint64_t{256} << 20;
+    static constexpr uint64_t chunks = 64;
+    static constexpr uint64_t chunks_ahead = 4;
+
+    void SetUp() override {
+        CudaDriver::SetUp();
+        hold_ = fake_cuda::find<fake_cuda::HoldStreams>("fake_cuda_hold_streams");
+        bytes_ = fake_cuda::find<fake_cuda::CountBytes>("fake_cuda_bytes");
+        memory_.resize(size);
+        for (uint64_t i = 0; i < size; i += 4096)
+            std::memcpy(memory_.data() + i, &i, sizeof i);
+    }
+    // While the GPU executes nothing, as many chunks of a copy get on their way as there may be at once.
+    void expect_chunks_ahead(const char* function, const std::function<void()>& copy) {
+        const uint64_t calls_before = calls_(function);
+        const uint64_t bytes_before = bytes_(function);
+        hold_(true);
+        std::thread copying(copy);
+        while (calls_(function) - calls_before < chunks_ahead)
+            std::this_thread::yield();
+        // The copy waits for the GPU now.
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        EXPECT_EQ(calls_(function) - calls_before, chunks_ahead);
+        hold_(false);
+        copying.join();
+        EXPECT_EQ(calls_(function) - calls_before, chunks);
+        EXPECT_EQ(bytes_(function) - bytes_before, size);
+    }
+
+    fake_cuda::HoldStreams hold_ = nullptr;
+    fake_cuda::CountBytes bytes_ = nullptr;
+    Bytes memory_;
+};
+
+TEST_F(CudaStaging, PageableCopiesArePipelinedThroughPinnedChunks) {
+    const auto queue = make_queue();
+    const DeviceBytes there(*device_, size);
+    const uint64_t pinned_before = bytes_("cuMemHostAlloc");
+    expect_chunks_ahead("cuMemcpyHtoDAsync_v2", [&] { queue->wait(upload(*queue, there.at(), memory_).value); });
+    Bytes out(size);
+    expect_chunks_ahead("cuMemcpyDtoHAsync_v2", [&] { queue->wait(download(*queue, out, there.at()).value); });
+    // Few chunks for both, whatever the size of the copy.
+    EXPECT_LE(bytes_("cuMemHostAlloc") - pinned_before, 2 * chunks_ahead * (uint64_t{4} << 20));
+    EXPECT_EQ(std::memcmp(out.data(), memory_.data(), size), 0);
+}
+
+TEST_F(CudaDriver, ALinkIsAsFarAsCudaRanksItAndAsFastAsItsKind) {
+    const auto peer = std::move(*driver_->open(1, SpaceId{2}, ""));
+    const auto link = device_->peer_copy()->link(SpaceId{2});
+    ASSERT_TRUE(link.has_value());
+    EXPECT_EQ(link->hops, 1u);
+    EXPECT_EQ(link->bytes_per_second, 450'000'000'000u);
+}
+
+TEST_F(CudaDriver, AListOfPeerCopiesIsOneOperation) {
+    const auto peer = std::move(*driver_->open(1, SpaceId{2}, ""));
+    const DeviceBytes from(*peer, 4096);
+    const DeviceBytes to(*device_, 4096);
+    const auto queue = make_queue();
+    std::vector<CopyOperation> list;
+    for (uint64_t i = 0; i < 16; ++i)
+        list.push_back({device_end(from.at(256 * i)), device_end(to.at(256 * i)), {256, 1, 1}});
+    const uint64_t before = calls_("cuMemcpyDtoDAsync_v2");
+    const Timepoint copied = device_->peer_copy()->copy_all(*queue, SpaceId{2}, list, {});
+    EXPECT_EQ(copied.value, 1u);
+    queue->wait(copied.value);
+    EXPECT_EQ(calls_("cuMemcpyDtoDAsync_v2") - before, 16u);
+}
+
+// --- waits for other drivers' queues ---
+
+TEST_F(CudaDriver, BehindAFenceNoThreadWaits) {
+    const auto threads_of_the_driver = [] {
+        uint32_t count = 0;
+        for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+            std::string name;
+            std::ifstream(thread.path() / "comm") >> name;
+            count += name == "polder-cuda";
+        }
+        return count;
+    };
+    FencedQueue other{FencedQueue::Fences::call};
+    const auto queue = make_queue();
+    const DeviceBytes memory(*device_, 64);
+    const std::byte pattern{7};
+    Timepoint last;
+    for (uint64_t i = 1; i <= 10; ++i) {
+        const std::array waits{Timepoint{&other, i}};
+        last = queue->fill({memory.at(), 64, {&pattern, 1}}, {waits});
+    }
+    queue->flush();
+    for (uint64_t i = 1; i <= 10; ++i) {
+        other.reach(i);
+        while (queue->completed() < i)
+            std::this_thread::yield();
+    }
+    EXPECT_TRUE(last.is_complete());
+    EXPECT_EQ(other.notified(), 10u);
+    EXPECT_EQ(other.waiting_threads(), 0u);
+    EXPECT_EQ(threads_of_the_driver(), 0u);
+}
+
+TEST_F(CudaDriver, WithoutAFenceAThreadWaits) {
+    FencedQueue other{FencedQueue::Fences::refuse};
+    const auto queue = make_queue();
+    const std::array waits{Timepoint{&other, 1}};
+    const Timepoint point = queue->marker({waits});
+    queue->flush();
+    while (other.waiting_threads() == 0)
+        std::this_thread::yield();
+    other.reach(1);
+    while (!point.is_complete())
+        std::this_thread::yield();
+}
+
 TEST_F(CudaDriver, WaitsBetweenItsQueuesAreEvents) {
     const auto first = make_queue();
     const auto second = make_queue();
@@ -344,10 +465,7 @@ TEST(CudaLibrary, WithoutItThereAreNoDevices) {
         EXPECT_EQ(std::system(command.c_str()), 0);
         return;
     }
-    for (const devices::DriverEntry& entry : devices::all_drivers())
-        if (entry.name == "cuda") {
-            EXPECT_EQ(entry.make()->count(), 0u);
-        }
+    EXPECT_EQ(driver_named("cuda")->count(), 0u);
 }
 
 }  // namespace

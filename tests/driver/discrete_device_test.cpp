@@ -1,5 +1,6 @@
 // What the discrete driver promises beyond the interface.
-#include <devices/drivers.h>
+
+#include "driver_named.h"
 
 #include <cstdlib>
 #include <discrete/parameters.h>
@@ -10,12 +11,7 @@
 namespace polder::discrete {
 namespace {
 
-std::unique_ptr<driver::Driver> make() {
-    for (const devices::DriverEntry& entry : devices::all_drivers())
-        if (entry.name == "discrete")
-            return entry.make();
-    return nullptr;
-}
+std::unique_ptr<driver::Driver> make() { return conformance::driver_named("discrete"); }
 
 TEST(DiscreteDevice, OpensOnlyWhenItIsNamed) { EXPECT_EQ(make()->count(), 0u); }
 
@@ -32,8 +28,8 @@ TEST(DiscreteDevice, PeersAreOffWhenAsked) {
     const auto social = *driver->open(1, SpaceId{2}, "memory=1M");
     EXPECT_EQ(alone->peer_copy(), nullptr);
     ASSERT_NE(social->peer_copy(), nullptr);
-    EXPECT_FALSE(social->peer_copy()->reaches(SpaceId{1}));
-    EXPECT_FALSE(social->peer_copy()->reaches(host_space));
+    EXPECT_FALSE(social->peer_copy()->link(SpaceId{1}));
+    EXPECT_FALSE(social->peer_copy()->link(host_space));
 }
 
 TEST(DiscreteDevice, AllOfItsMemoryCanBeReserved) {

@@ -5,8 +5,6 @@
 
 namespace polder::conformance {
 
-INSTANTIATE_TEST_SUITE_P(Example, DriverConformance,
-                         testing::Values(DriverUnderTest{"example", example::make_driver, ""}),
-                         testing::PrintToStringParamName());
+POLDER_DRIVER_CONFORMANCE(Example, testing::Values(DriverUnderTest{"example", example::make_driver, ""}));
 
 } // namespace polder::conformance

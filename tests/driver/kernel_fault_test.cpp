@@ -1,9 +1,8 @@
 // The message of a kernel that faults. With POCL_DEBUG set, a line names the kernel and the work-group; without it, no handler
 // is installed. tests/driver/meson.build runs this program both ways.
 #include "conformance.h"
+#include "driver_named.h"
 #include "kernels.h"
-
-#include <devices/drivers.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -33,7 +32,7 @@ void recurse_without_end(const std::byte*, const LaunchContext*, const uint64_t*
 }
 
 void run(WorkGroupFunction function, uint64_t groups) {
-    const auto driver = devices::all_drivers()[0].make();
+    const auto driver = driver_named("cpu");
     const auto device = *driver->open(0, host_space, "");
     const auto queue = *device->create_queue(driver::QueueRole::compute);
     const auto kernel = *device->load(driver::HostCode{.function = function, .name = "faulty"});

@@ -2,9 +2,8 @@
 // that flush and wait, those of other devices among them.
 #include "../support/refused_threads.h"
 #include "conformance.h"
+#include "driver_named.h"
 #include "kernels.h"
-
-#include <devices/drivers.h>
 
 #include <array>
 #include <thread>
@@ -15,26 +14,19 @@ namespace {
 
 using test::refuse_threads;
 
-std::unique_ptr<driver::Driver> make(std::string_view name) {
-    for (const devices::DriverEntry& entry : devices::all_drivers())
-        if (entry.name == name)
-            return entry.make();
-    return nullptr;
-}
-
 class NoThreads : public testing::Test {
 protected:
     void SetUp() override {
         // A hang ends the test with SIGALRM.
         alarm(30);
-        cpu_driver_ = make("cpu");
+        cpu_driver_ = driver_named("cpu");
         cpu_ = *cpu_driver_->open(0, host_space, "");
         refuse_threads.store(true);
     }
     // With its one worker, which it starts when it is opened.
     void open_discrete() {
         refuse_threads.store(false);
-        discrete_driver_ = make("discrete");
+        discrete_driver_ = driver_named("discrete");
         discrete_ = *discrete_driver_->open(0, SpaceId{1}, "memory=1M");
         refuse_threads.store(true);
     }

@@ -1,7 +1,7 @@
 // The memory layer over the CUDA driver and its fake library: with pinned host memory, transfers take no staging memory of the driver.
 #include "conformance.h"
+#include "driver_named.h"
 
-#include <devices/drivers.h>
 #include <memory/domain.h>
 #include <memory/space.h>
 #include <memory/storage.h>
@@ -18,9 +18,7 @@ constexpr SpaceId cuda{1};
 class PinnedTransfers : public testing::Test {
 protected:
     void SetUp() override {
-        for (const devices::DriverEntry& entry : devices::all_drivers())
-            if (entry.name == "cuda")
-                driver_ = entry.make();
+        driver_ = driver_named("cuda");
         calls_ = fake_cuda::find<fake_cuda::CountCalls>("fake_cuda_calls");
         ASSERT_NE(calls_, nullptr) << "this is not the fake libcuda";
         auto opened = driver_->open(0, cuda, "");

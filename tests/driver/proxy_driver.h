@@ -2,9 +2,8 @@
 #pragma once
 
 #include "conformance.h"
+#include "driver_named.h"
 #include "kernels.h"
-
-#include <devices/drivers.h>
 
 #include <fake_code.h>
 #include <string>
@@ -15,9 +14,7 @@ namespace polder::conformance {
 class ProxyDriver : public testing::Test {
 protected:
     void SetUp() override {
-        for (const devices::DriverEntry& entry : devices::all_drivers())
-            if (entry.name == "proxy")
-                driver_ = entry.make();
+        driver_ = driver_named("proxy");
         ASSERT_NE(driver_, nullptr);
     }
     void TearDown() override {

@@ -1,8 +1,7 @@
 // The proxy driver in the conformance suite, over Debian's PoCL or the library that PROXY_TEST_ICD names.
 #include "conformance.h"
+#include "driver_named.h"
 #include "proxy_kernels.h"
-
-#include <devices/drivers.h>
 
 #include <cstdlib>
 #include <dlfcn.h>
@@ -10,12 +9,7 @@
 namespace polder::conformance {
 namespace {
 
-std::unique_ptr<driver::Driver> make() {
-    for (const devices::DriverEntry& entry : devices::all_drivers())
-        if (entry.name == "proxy")
-            return entry.make();
-    return nullptr;
-}
+std::unique_ptr<driver::Driver> make() { return driver_named("proxy"); }
 
 driver::KernelCode code_of(const driver::HostCode& code, Prints prints) {
     return source_of(code, prints == Prints::yes);
@@ -33,6 +27,7 @@ std::vector<DriverUnderTest> subjects() {
 } // namespace
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DriverConformance);
-INSTANTIATE_TEST_SUITE_P(Proxy, DriverConformance, testing::ValuesIn(subjects()), testing::PrintToStringParamName());
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EveryDriver);
+POLDER_DRIVER_CONFORMANCE(Proxy, testing::ValuesIn(subjects()));
 
 } // namespace polder::conformance

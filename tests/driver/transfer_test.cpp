@@ -1,4 +1,5 @@
 // Copies, fills and memory.
+#include "boxes.h"
 #include "conformance.h"
 
 #include <array>
@@ -29,20 +30,6 @@ TEST_P(DriverConformance, CopiesWithinTheDeviceAndWithinTheHost) {
     static_cast<void>(queue->copy({device_end(memory.at()), device_end(memory.at(size)), {size, 1, 1}}, {}));
     wait(download(*queue, out.data(), memory.at(size), size));
     EXPECT_EQ(in, out);
-}
-
-// Copies a box of rows into a larger one and compares with doing it row by row.
-struct BoxCase {
-    driver::RectShape shape;
-    driver::RectLayout from;
-    driver::RectLayout to;
-};
-
-void copy_box(const BoxCase& box, const Bytes& from, Bytes& to) {
-    for (uint64_t z = 0; z < box.shape.slices; ++z)
-        for (uint64_t y = 0; y < box.shape.rows; ++y)
-            std::memcpy(to.data() + z * box.to.slice_pitch + y * box.to.row_pitch,
-                        from.data() + z * box.from.slice_pitch + y * box.from.row_pitch, box.shape.row_bytes);
 }
 
 TEST_P(DriverConformance, RectCopiesMoveTheirRowsAndNothingElse) {
@@ -165,7 +152,7 @@ TEST_P(DriverConformance, MemoryIsReservedAndComesBack) {
                 second->address.value + second->size <= first->address.value);
     device().release_memory(*first);
     device().release_memory(*second);
-    EXPECT_EQ(device().available_memory().value, before);
+    expect_available(before);
 }
 
 TEST_P(DriverConformance, AddressesAreAlignedAsTheDeviceSays) {
@@ -173,53 +160,6 @@ TEST_P(DriverConformance, AddressesAreAlignedAsTheDeviceSays) {
     const DeviceBytes second(device(), 1);
     EXPECT_EQ(first.at().value % device().info().base_address_alignment, 0u);
     EXPECT_EQ(second.at().value % device().info().base_address_alignment, 0u);
-}
-
-TEST_P(DriverConformance, PeersCopyDirectly) {
-    const auto other = open(2);
-    ASSERT_NE(other, nullptr);
-    driver::PeerCopy* const peer = device().peer_copy();
-    if (!peer)
-        GTEST_SKIP() << "has no peers";
-    ASSERT_TRUE(peer->reaches(other->info().space));
-    constexpr uint64_t size = 3'000'000;
-    const Bytes in = random_bytes(size, 8);
-    Bytes out(size);
-    const DeviceBytes source(*other, size);
-    const DeviceBytes target(device(), size);
-    const auto other_queue = make_queue(*other);
-    const auto queue = make_queue();
-    const std::array written{upload(*other_queue, source.at(), in.data(), size)};
-    static_cast<void>(peer->copy(*queue, other->info().space,
-                                 {device_end(source.at()), device_end(target.at()), {size, 1, 1}},
-                                 driver::Submission{written}));
-    wait(download(*queue, out.data(), target.at(), size));
-    EXPECT_EQ(in, out);
-}
-
-TEST_P(DriverConformance, PeersCopyRowsAndNothingElse) {
-    const auto other = open(2);
-    ASSERT_NE(other, nullptr);
-    driver::PeerCopy* const peer = device().peer_copy();
-    if (!peer)
-        GTEST_SKIP() << "has no peers";
-    const BoxCase box{{30, 20, 10}, {50, 1200}, {64, 2000}};
-    const Bytes in = random_bytes(box.from.slice_pitch * box.shape.slices, 9);
-    Bytes expected = random_bytes(box.to.slice_pitch * box.shape.slices, 10);
-    Bytes out(expected.size());
-    const DeviceBytes source(*other, in.size());
-    const DeviceBytes target(device(), expected.size());
-    const auto other_queue = make_queue(*other);
-    const auto queue = make_queue();
-    const std::array written{upload(*other_queue, source.at(), in.data(), in.size()),
-                             upload(*queue, target.at(), expected.data(), expected.size())};
-    const CopyOperation copy{{CopyOperation::Place::device, source.at(), box.from},
-                             {CopyOperation::Place::device, target.at(), box.to},
-                             box.shape};
-    static_cast<void>(peer->copy(*queue, other->info().space, copy, driver::Submission{written}));
-    wait(download(*queue, out.data(), target.at(), out.size()));
-    copy_box(box, in, expected);
-    EXPECT_EQ(expected, out);
 }
 
 TEST_P(DriverConformance, TwoDevicesOfADriverWaitForEachOther) {

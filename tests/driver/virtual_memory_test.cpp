@@ -38,10 +38,10 @@ TEST_P(DriverConformance, MemoryIsCommittedPartByPartAndKeepsItsBytes) {
     {
         const Pages pages{*memory};
         EXPECT_TRUE(memory->page().divides(pages.part(0, 1).address.value));
-        EXPECT_EQ(device().available_memory(), ByteCount{before}) << "addresses alone cost no memory";
+        expect_available(before);  // addresses alone cost no memory
         const auto queue = make_queue();
         ASSERT_TRUE(memory->commit(pages.part(0, 2)));
-        EXPECT_EQ(device().available_memory(), ByteCount{before - 2 * memory->page().value});
+        expect_available(before - 2 * memory->page().value);
         const Bytes in = random_bytes(2 * memory->page().value, 1);
         wait(upload(*queue, pages.part(0, 2).address, in.data(), in.size()));
         ASSERT_TRUE(memory->commit(pages.part(2, 5)));
@@ -55,15 +55,15 @@ TEST_P(DriverConformance, MemoryIsCommittedPartByPartAndKeepsItsBytes) {
         // Parts of what was committed, in other pieces.
         memory->decommit(pages.part(4, 3));
         memory->decommit(pages.part(0, 1));
-        EXPECT_EQ(device().available_memory(), ByteCount{before - 3 * memory->page().value});
+        expect_available(before - 3 * memory->page().value);
         ASSERT_TRUE(memory->commit(pages.part(4, 1)));
         Bytes kept(memory->page().value);
         wait(download(*queue, kept.data(), pages.part(1, 1).address, kept.size()));
         EXPECT_TRUE(std::equal(kept.begin(), kept.end(), more.begin()));
         memory->decommit(pages.part(1, 4));
-        EXPECT_EQ(device().available_memory(), ByteCount{before});
+        expect_available(before);
     }
-    EXPECT_EQ(device().available_memory(), ByteCount{before});
+    expect_available(before);
 }
 
 TEST_P(DriverConformance, ACommitThatFailsChangesNothing) {
@@ -77,7 +77,7 @@ TEST_P(DriverConformance, ACommitThatFailsChangesNothing) {
     const Result<void> committed = memory->commit({*base, size});
     ASSERT_FALSE(committed.has_value());
     EXPECT_EQ(committed.error().status(), Status::mem_object_allocation_failure);
-    EXPECT_EQ(device().available_memory(), ByteCount{before});
+    expect_available(before);
     const driver::Memory first{*base, memory->page().value};
     ASSERT_TRUE(memory->commit(first));
     memory->decommit(first);

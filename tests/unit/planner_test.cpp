@@ -6,7 +6,7 @@
 namespace polder::memory {
 namespace {
 
-constexpr SpaceId host{0}, a{1}, b{2};
+constexpr SpaceId host{0}, a{1}, b{2}, c{3}, d{4};
 
 class Planner : public ::testing::Test {
 protected:
@@ -61,6 +61,34 @@ TEST_F(Planner, HostIsPreferredToStagingAndAPeerToTheHost) {
     EXPECT_EQ(planned({{&residency, {0, 100}, Access::read}}, b).transfers[0].from, host);
     topology.add_peer(b, a);
     EXPECT_EQ(planned({{&residency, {0, 100}, Access::read}}, b).transfers[0].from, a);
+}
+
+TEST_F(Planner, OfSeveralPeersTheNearestIsTheSource) {
+    write({0, 100}, a);
+    for (const SpaceId space : {host, b, c})
+        make_resident({0, 100}, a, space);
+    const auto source = [&] { return planned({{&residency, {0, 100}, Access::read}}, d).transfers[0].from; };
+    topology.add_peer(d, a, {.hops = 2, .bytes_per_second = 400});
+    EXPECT_EQ(source(), a);
+    topology.add_peer(d, b, {.hops = 1, .bytes_per_second = 100});
+    EXPECT_EQ(source(), b);
+    topology.add_peer(d, c, {.hops = 1, .bytes_per_second = 200});
+    EXPECT_EQ(source(), c);
+    // c has only a part of it: the rest comes from the next one.
+    write({50, 100}, a);
+    make_resident({50, 100}, a, b);
+    const Plan parts = planned({{&residency, {0, 100}, Access::read}}, d);
+    ASSERT_EQ(parts.transfers.size(), 2u);
+    EXPECT_EQ(parts.transfers[0].from, c);
+    EXPECT_EQ(parts.transfers[1].from, b);
+}
+
+TEST_F(Planner, OfPeersThatAreEquallyNearTheFirstIsTheSource) {
+    write({0, 100}, b);
+    make_resident({0, 100}, b, a);
+    topology.add_peer(d, a);
+    topology.add_peer(d, b);
+    EXPECT_EQ(planned({{&residency, {0, 100}, Access::read}}, d).transfers[0].from, a);
 }
 
 TEST_F(Planner, OverlappingUsesOfOneStorageMoveBytesOnce) {

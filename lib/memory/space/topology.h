@@ -4,7 +4,10 @@
 
 #include <memory/space.h>
 
+#include <algorithm>
+#include <polder/driver.h>
 #include <polder/types.h>
+#include <vector>
 
 namespace polder::memory {
 
@@ -22,7 +25,13 @@ enum class Route : uint8_t {
 class Topology {
 public:
     // `reader`'s device can read the memory of `other`.
-    void add_peer(SpaceId reader, SpaceId other) { peers_[reader.value].insert(other); }
+    void add_peer(SpaceId reader, SpaceId other, driver::PeerLink link = {}) {
+        peers_[reader.value].insert(other);
+        std::vector<Peer>& nearest = nearest_[reader.value];
+        const auto farther =
+            std::ranges::find_if(nearest, [&link](const Peer& known) { return link.is_nearer_than(known.link); });
+        nearest.insert(farther, {other, link});
+    }
 
     [[nodiscard]] Route route(SpaceId from, SpaceId to) const {
         if (from == to || (is_host_memory(from) && is_host_memory(to)))
@@ -45,7 +54,8 @@ public:
         return false;
     }
 
-    // The holder to copy from. Staging crosses two links, everything else one; a peer spares the host's memory.
+    // The holder to copy from. Staging crosses two links, everything else one; a peer spares the host's memory. Of several peers, the
+    // nearest one, and of equally near ones the one that was added first.
     [[nodiscard]] SpaceId best_source(SpaceSet holders, SpaceId to) const {
         if (holders.count() == 1) [[likely]]
             return holders.first();
@@ -53,10 +63,9 @@ public:
             return to;
         if (is_host_memory(to) && holders.contains(other_host_place(to)))
             return other_host_place(to);
-        SpaceSet peers;
-        peers.bits = holders.bits & peers_[to.value].bits;
-        if (!peers.empty())
-            return peers.first();
+        for (const Peer& peer : nearest_[to.value])
+            if (holders.contains(peer.space))
+                return peer.space;
         if (holders.contains(host_space))
             return host_space;
         if (holders.contains(application_space))
@@ -68,7 +77,12 @@ private:
     [[nodiscard]] static constexpr SpaceId other_host_place(SpaceId place) {
         return place.is_host() ? application_space : host_space;
     }
+    struct Peer {
+        SpaceId space;
+        driver::PeerLink link;
+    };
     SpaceSet peers_[SpaceId::max_spaces];
+    std::vector<Peer> nearest_[SpaceId::max_spaces];  // of each reader, the nearest one first
 };
 
 }  // namespace polder::memory

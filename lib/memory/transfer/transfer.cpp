@@ -7,6 +7,7 @@
 #include <base/log.h>
 
 #include <polder/driver.h>
+#include <vector>
 
 namespace polder::memory {
 namespace {
@@ -45,8 +46,9 @@ Mover::Mover(std::span<Space* const> spaces) {
         if (!peer_copy)
             continue;
         for (const SpaceImpl* other : spaces_)
-            if (other && other->device() && other != reader && peer_copy->reaches(other->id()))
-                topology_.add_peer(reader->id(), other->id());
+            if (other && other->device() && other != reader)
+                if (const auto link = peer_copy->link(other->id()))
+                    topology_.add_peer(reader->id(), other->id(), *link);
     }
 }
 
@@ -80,6 +82,20 @@ Result<void> Mover::hidden(const Move& move, const WaitList& before_read, const 
     moved.read = moved.written = direct(route, lease.queue(), move, {all.view()});
     lease.submitted(moved.written);
     return {};
+}
+
+Result<driver::Timepoint> Mover::hidden_peer_copies(std::span<const Move> moves, driver::Waits before) {
+    const SpaceId from = moves.front().from.space;
+    const SpaceId to = moves.front().to.space;
+    std::vector<driver::CopyOperation> operations;
+    operations.reserve(moves.size());
+    for (const Move& move : moves)
+        operations.push_back(operation_of(move));
+    POLDER_ASSIGN(lease, space(to)->transfers_in().lease(before));
+    const driver::Timepoint done =
+        space(to)->device()->peer_copy()->copy_all(lease.queue(), from, operations, {before});
+    lease.submitted(done);
+    return done;
 }
 
 Result<void> Mover::on_queue(driver::Queue& queue, const Move& move, driver::Waits before_read,

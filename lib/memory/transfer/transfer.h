@@ -57,6 +57,8 @@ public:
     // for staging; null: the move takes some of its own.
     [[nodiscard]] Result<void> hidden(const Move& move, const WaitList& before_read, const WaitList& before_write,
                                       StagingSlots* slots, Moved& moved);
+    // Several moves from one memory to one other, by peer copies: one submission. The lists are for all of them.
+    [[nodiscard]] Result<driver::Timepoint> hidden_peer_copies(std::span<const Move> moves, driver::Waits before);
 
     // Moves for a command of the user, on the queue of a device in `queue_space`. That is possible unless another
     // device's memory is read into host memory: only that device can do it.

@@ -35,6 +35,15 @@ EXPORT uint64_t fake_cuda_calls(const char* function) {
     return state().calls[function];
 }
 
+EXPORT uint64_t fake_cuda_bytes(const char* function) {
+    const std::lock_guard lock(state().mutex);
+    return state().bytes[function];
+}
+EXPORT void fake_cuda_hold_streams(bool held) {
+    state().is_held.store(held);
+    state().is_held.notify_all();
+}
+
 // --- devices and contexts ---
 
 EXPORT Code cuInit(unsigned) {
@@ -91,6 +100,17 @@ EXPORT Code cuDeviceTotalMem_v2(size_t* bytes, Device device) {
 EXPORT Code cuDeviceCanAccessPeer(int* can, Device device, Device peer) {
     *can = device != peer;
     return code_success;
+}
+// GPUs 0 and 1 have an NVLink, and so have 2 and 3; all others are farther from each other.
+EXPORT Code cuDeviceGetP2PAttribute(int* value, PeerAttribute attribute, Device device, Device peer) {
+    if (device == peer)
+        return invalid_value;
+    const bool has_nvlink = device / 2 == peer / 2;
+    switch (static_cast<int>(attribute)) {
+    case peer_performance_rank: *value = has_nvlink ? 0 : 1; return code_success;
+    case peer_native_atomics: *value = has_nvlink; return code_success;
+    default: return invalid_value;
+    }
 }
 EXPORT Code cuDevicePrimaryCtxRetain(Context* context, Device device) {
     ENTER("cuDevicePrimaryCtxRetain");
@@ -311,6 +331,7 @@ EXPORT Code cuMemSetAccess(DevicePointer address, size_t size, const AccessDescr
 EXPORT Code cuMemHostAlloc(void** memory, size_t size, unsigned) {
     ENTER("cuMemHostAlloc");
     NEEDS_CONTEXT();
+    count_bytes("cuMemHostAlloc", size);
     *memory = ::operator new(size, std::align_val_t{4096});
     std::memset(*memory, 0xab, size);
     const std::lock_guard lock(state().mutex);
@@ -348,6 +369,7 @@ EXPORT Code cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, size_t size
     NEEDS_CONTEXT();
     if (!state().is_pinned(from, size))
         return invalid_value;
+    count_bytes("cuMemcpyHtoDAsync_v2", size);
     stream->push([to, from, size] { std::memcpy(pointer(to), from, size); });
     return code_success;
 }
@@ -356,17 +378,20 @@ EXPORT Code cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, size_t size, Stre
     NEEDS_CONTEXT();
     if (!state().is_pinned(to, size))
         return invalid_value;
+    count_bytes("cuMemcpyDtoHAsync_v2", size);
     stream->push([to, from, size] { std::memcpy(to, pointer(from), size); });
     return code_success;
 }
 EXPORT Code cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t size, Stream stream) {
     ENTER("cuMemcpyDtoDAsync_v2");
     NEEDS_CONTEXT();
+    count_bytes("cuMemcpyDtoDAsync_v2", size);
     stream->push([to, from, size] { std::memcpy(pointer(to), pointer(from), size); });
     return code_success;
 }
 EXPORT Code cuMemcpyPeerAsync(DevicePointer to, Context, DevicePointer from, Context, size_t size, Stream stream) {
     NEEDS_CONTEXT();
+    count_bytes("cuMemcpyPeerAsync", size);
     stream->push([to, from, size] { std::memcpy(pointer(to), pointer(from), size); });
     return code_success;
 }
@@ -379,6 +404,7 @@ EXPORT Code cuMemcpy3DAsync_v2(const Copy3D* copy, Stream stream) {
             (end->type == memory_of_host && !state().is_pinned(end->host, bytes)))
             return invalid_value;
     }
+    count_bytes("cuMemcpy3DAsync_v2", copy->width_bytes * copy->height);
     stream->push([rows = *copy] {
         const auto base = [](const CopyEnd3D& end) {
             return end.type == memory_of_host ? static_cast<std::byte*>(const_cast<void*>(end.host))

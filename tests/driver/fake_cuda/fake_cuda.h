@@ -25,5 +25,7 @@ using FailNext = void (*)(const char* function, int code);  // fake_cuda_fail_ne
 using LoseDevice = void (*)(int device);  // fake_cuda_lose_device: as after a trap
 using SetVersion = void (*)(int version);  // fake_cuda_set_version: of the driver, as cuDriverGetVersion returns it
 using CountCalls = uint64_t (*)(const char* function);  // fake_cuda_calls
+using CountBytes = uint64_t (*)(const char* function);  // fake_cuda_bytes: that it was asked to copy or to allocate
+using HoldStreams = void (*)(bool held);  // fake_cuda_hold_streams: while held, no stream executes another command
 
 }  // namespace polder::fake_cuda

@@ -40,4 +40,9 @@ inline int enter(const char* name) {
     return code;
 }
 
+inline void count_bytes(const char* name, uint64_t bytes) {
+    const std::lock_guard lock(state().mutex);
+    state().bytes[name] += bytes;
+}
+
 }  // namespace polder::cuda::fake

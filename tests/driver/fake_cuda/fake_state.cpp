@@ -55,6 +55,7 @@ void StreamOfCuda::work() {
         commands_.pop_front();
         is_busy_ = true;
         lock.unlock();
+        fake::state().is_held.wait(true);
         // A lost GPU executes nothing more.
         if (!context.is_lost.load())
             command();

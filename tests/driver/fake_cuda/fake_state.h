@@ -77,6 +77,8 @@ struct State {
     std::map<std::string, fake_cuda::Kernel> kernels;
     std::map<std::string, int> failures;
     std::map<std::string, uint64_t> calls;
+    std::map<std::string, uint64_t> bytes;  // copied, allocated
+    std::atomic<bool> is_held{false};
     int driver_version = 12040;
     struct Mapping {
         uint64_t size;

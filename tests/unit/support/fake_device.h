@@ -152,6 +152,7 @@ public:
         // Not: there are addresses without bytes, and copies move nothing.
         bool has_bytes = true;
         bool is_unified = false;  // it uses host memory too, after it was unmapped
+        std::map<uint32_t, driver::PeerLink> links{};  // to peers, by space; one hop where none is given
     };
     FakeDevice(FakeWorld& world, const Options& options, std::vector<FakeDevice*>* all = nullptr)
         : world_(world), options_(options), all_(all) {
@@ -229,17 +230,30 @@ private:
         });
     }
     [[nodiscard]] uint64_t base() const { return (uint64_t{0xD0} + options_.space.value) << 40; }
-    [[nodiscard]] bool reaches(SpaceId space) const override { return options_.peers.contains(space); }
+    [[nodiscard]] std::optional<driver::PeerLink> link(SpaceId space) const override {
+        if (!options_.peers.contains(space))
+            return std::nullopt;
+        const auto known = options_.links.find(space.value);
+        return known == options_.links.end() ? driver::PeerLink{} : known->second;
+    }
     [[nodiscard]] driver::Timepoint copy(driver::Queue& queue, SpaceId from_space,
                                          const driver::CopyOperation& operation,
                                          const driver::Submission& submission) override {
+        return copy_all(queue, from_space, {&operation, 1}, submission);
+    }
+    // One operation for the whole list.
+    [[nodiscard]] driver::Timepoint copy_all(driver::Queue& queue, SpaceId from_space,
+                                             std::span<const driver::CopyOperation> operations,
+                                             const driver::Submission& submission) override {
         FakeDevice& other = *(*all_)[from_space.value];
+        const std::vector<driver::CopyOperation> list(operations.begin(), operations.end());
         return static_cast<FakeQueue&>(queue).submit(submission, [=, this, &other] {
-            const uint64_t size = operation.shape.row_bytes;
-            for (uint64_t z = 0; z < operation.shape.slices; ++z)
-                for (uint64_t y = 0; y < operation.shape.rows; ++y)
-                    std::memcpy(bytes(row_of(operation.to, y, z), size),
-                                other.bytes(row_of(operation.from, y, z), size), size);
+            for (const driver::CopyOperation& operation : list)
+                for (uint64_t z = 0; z < operation.shape.slices; ++z)
+                    for (uint64_t y = 0; y < operation.shape.rows; ++y)
+                        std::memcpy(bytes(row_of(operation.to, y, z), operation.shape.row_bytes),
+                                    other.bytes(row_of(operation.from, y, z), operation.shape.row_bytes),
+                                    operation.shape.row_bytes);
         });
     }
 

@@ -23,6 +23,7 @@ public:
         uint32_t queues = 2;  // per space
         SpaceSet unified{};  // devices that use host memory too
         memory::DomainOptions domain;
+        std::map<uint32_t, driver::PeerLink> links{};  // of every device to the peer of that number
     };
 
     explicit MemoryWorld(const Options& options) : world(options.seed) {
@@ -36,7 +37,7 @@ public:
             owned_devices_.push_back(std::make_unique<FakeDevice>(
                 world,
                 FakeDevice::Options{SpaceId{i}, options.memory_bytes, peers, options.has_bytes,
-                                    options.unified.contains(SpaceId{i})},
+                                    options.unified.contains(SpaceId{i}), options.links},
                 &devices));
             devices.push_back(owned_devices_.back().get());
             spaces_.push_back(i == 0 ? memory::Space::host(devices[0]) : memory::Space::of(*devices[i]));

@@ -1,0 +1,425 @@
+// ForeignQueue: what the queues of foreign devices have in common, that is, of devices behind an interface with queues and events of
+// its own (CUDA, another OpenCL). The driver's class derives from it.
+//
+// An operation is *pushed*, that is, given to the device, by the submitting thread when the device can do all of it: what it waits for
+// are then events of the device. What needs the host stays *pending*, and so does everything after it: operations that wait for another
+// driver's queue, host operations, and what else the driver says. Pending operations are executed by
+// - the thread that completes what the oldest one waits for, if that queue has a fence (driver::Fence);
+// - a thread that waits for this queue;
+// - the queue's own thread, which `flush` starts when there is no such fence.
+//
+// The derived class is final, calls `finish` in its destructor, and has a ForkMembership as its last member.
+//
+// Threads: see driver::Queue. The mutex is not held while the host waits for anything.
+#pragma once
+
+#include <base/fork.h>
+#include <base/mutex.h>
+
+#include <algorithm>
+#include <cassert>
+#include <deque>
+#include <foreign/foreign_operation.h>
+#include <host/clock.h>
+#include <host/failure_log.h>
+#include <host/service_thread.h>
+#include <limits>
+#include <new>
+#include <pthread.h>
+
+namespace polder::devices {
+
+inline void set_times(driver::OperationTimes* times, uint64_t now_ns) {
+    if (!times)
+        return;
+    times->start(now_ns);
+    times->end(now_ns);
+}
+
+template <class Operation>
+class ForeignQueue : public driver::Queue, protected ForkParticipant {
+public:
+    ForeignQueue(const ForeignQueue&) = delete;
+    ForeignQueue& operator=(const ForeignQueue&) = delete;
+
+    driver::Timepoint copy(const driver::CopyOperation& operation, const driver::Submission& submission) final {
+        return submit_work(operation, submission);
+    }
+    driver::Timepoint fill(const driver::FillOperation& fill, const driver::Submission& submission) final {
+        return submit_work(FillWork{fill.address, fill.size, {fill.pattern.begin(), fill.pattern.end()}}, submission);
+    }
+    driver::Timepoint call(const driver::HostOperation& operation, const driver::Submission& submission) final {
+        return submit_work(operation, submission);
+    }
+    driver::Timepoint marker(const driver::Submission& submission) final {
+        return submit_work(MarkerWork{}, submission);
+    }
+    void flush() final;
+    [[nodiscard]] Status status(uint64_t value) const final {
+        if (value >= lost_from_.load(std::memory_order_acquire))
+            return Status::out_of_resources;
+        const Lock lock(mutex_);
+        return failures_.status(value);
+    }
+
+protected:
+    // The name is the thread's, at most 15 characters.
+    explicit ForeignQueue(const char* thread_name) : thread_name_(thread_name) {}
+    ~ForeignQueue() override = default;
+    // Waits until everything is complete, and ends the thread.
+    void finish();
+
+    // --- the device's part ---
+    [[nodiscard]] virtual bool is_lost() const = 0;
+    // In the child of a fork: the device is not there. No function of its interface may be called.
+    virtual void lose_in_child() = 0;
+    [[nodiscard]] virtual bool needs_host(const Operation& operation) const = 0;
+    // Makes the device wait for `wait`, which is of another queue; false when the host must.
+    [[nodiscard]] virtual bool order_after(driver::Timepoint wait, Operation& operation) = 0;
+    // Gives the operation to the device, and sets pushed_.
+    virtual void push(Operation& operation) POLDER_REQUIRES(mutex_) = 0;
+    // Has the device begin what was pushed, and publish it as far as it does that itself.
+    virtual void flush_pushed() POLDER_REQUIRES(mutex_) = 0;
+    // True when a thread must publish what was pushed.
+    [[nodiscard]] virtual bool needs_thread() const POLDER_REQUIRES(mutex_) = 0;
+    // The oldest pending operation, whose waits are over; publishes it.
+    virtual void execute_on_host(Operation& operation) = 0;
+    // Of an operation that was pushed or executed.
+    [[nodiscard]] virtual bool has_failed(uint64_t value) const POLDER_REQUIRES(mutex_) {
+        return failures_.status(value) != Status::success;
+    }
+    // The device is lost: what was pushed is forgotten, and so are the events of a pending operation.
+    enum class Where : uint8_t { here, in_child };  // in the child of a fork, nothing is released
+    virtual void forget_pushed(Where where) POLDER_REQUIRES(mutex_) = 0;
+    virtual void release_events(Operation&) {}
+    // What the queue's thread does until stopping_.
+    virtual void work() = 0;
+
+    // --- for the device's part ---
+    template <class Work>
+    driver::Timepoint submit_work(Work&& work, const driver::Submission& submission) {
+        Operation operation;
+        operation.work = std::forward<Work>(work);
+        return submit(std::move(operation), submission);
+    }
+    // False when something that it waits for has failed. All of that has been pushed or is complete.
+    [[nodiscard]] bool may_execute(const Operation& operation) const POLDER_REQUIRES(mutex_) {
+        bool may = !operation.has_failed_wait;
+        for (const uint64_t value : operation.own_waits)
+            may = may && !has_failed(value);
+        return may;
+    }
+    // Pushes everything up to `value`; false when that is complete.
+    [[nodiscard]] bool push_up_to(uint64_t value);
+    // A pending operation that the queue's thread has to execute.
+    [[nodiscard]] bool has_pending_work() const POLDER_REQUIRES(mutex_) {
+        return !pending_.empty() && !is_pumping_ && !is_armed_ && pending_.front().value <= wanted_;
+    }
+    // Executes the oldest pending operation; the mutex is released meanwhile.
+    void pump_one() POLDER_REQUIRES(mutex_);
+    // Everything that has not completed fails now. An operation that the host is executing ends by itself.
+    void abandon() POLDER_REQUIRES(mutex_);
+    void publish(uint64_t value) { word_->store(value, std::memory_order_release); }
+    // The device writes the timeline's counter.
+    void publish_in(std::atomic<uint64_t>& word) {
+        word_ = &word;
+        publish_at(word);
+    }
+
+    // Of the fork: the derived class may be less often quiet.
+    [[nodiscard]] bool is_quiet() const override POLDER_NO_THREAD_SAFETY_ANALYSIS {
+        return pending_.empty() && !is_pumping_ && !is_armed_ && callbacks_ == 0;
+    }
+
+    mutable Mutex mutex_;
+    ConditionVariable changed_;  // for the threads that wait
+    ConditionVariable wake_;  // for the queue's thread
+    bool thread_sleeps_ POLDER_GUARDED_BY(mutex_) = false;  // until it is woken
+    bool stopping_ POLDER_GUARDED_BY(mutex_) = false;
+    uint64_t submitted_ POLDER_GUARDED_BY(mutex_) = 0;
+    uint64_t pushed_ POLDER_GUARDED_BY(mutex_) = 0;
+    uint64_t wanted_ POLDER_GUARDED_BY(mutex_) = 0;  // flushed: executed up to here without further calls
+    FailureLog failures_ POLDER_GUARDED_BY(mutex_);
+
+private:
+    struct Resumption : driver::FenceWaiter {
+        ForeignQueue* queue = nullptr;
+    };
+    enum class Progress : uint8_t { sure, needs_caller };
+
+    void lock_for_fork() override POLDER_NO_THREAD_SAFETY_ANALYSIS {
+        mutex_.lock();
+        completed_at_fork_ = completed();
+    }
+    void unlock_after_fork() override POLDER_NO_THREAD_SAFETY_ANALYSIS { mutex_.unlock(); }
+    void forget_threads() override POLDER_NO_THREAD_SAFETY_ANALYSIS;
+
+    driver::Timepoint submit(Operation&& operation, const driver::Submission& submission);
+    void execute_pending(Operation& operation);
+    // Of an operation that is not executed because the device is lost.
+    void drop(Operation& operation) {
+        release_events(operation);
+        set_times(operation.times, now_ns());
+    }
+    // It is wanted, and takes neither the host nor time to wait.
+    [[nodiscard]] bool is_ready(const Operation& operation) const POLDER_REQUIRES(mutex_) {
+        return operation.value <= wanted_ && !first_wait(operation).queue && !needs_host(operation);
+    }
+    // The first wait that is not complete; a default one when all are.
+    [[nodiscard]] static driver::Timepoint first_wait(const Operation& operation) {
+        for (const driver::Timepoint wait : operation.waits)
+            if (!wait.is_complete())
+                return wait;
+        return {};
+    }
+    // Pushes what is wanted as far as nothing has to be waited for, and makes sure that the rest goes on without further calls:
+    // by a fence or by the queue's thread.
+    Progress advance() POLDER_REQUIRES(mutex_);
+    // True when `wait` is complete, or its fence will call `resume`. The mutex is released meanwhile.
+    [[nodiscard]] bool arm(driver::Timepoint wait) POLDER_REQUIRES(mutex_);
+    void resume();
+    [[nodiscard]] bool start_thread() POLDER_REQUIRES(mutex_);
+
+    const char* const thread_name_;
+    std::atomic<uint64_t>* word_ = &completed_;
+    std::deque<Operation> pending_ POLDER_GUARDED_BY(mutex_);
+    bool is_pumping_ POLDER_GUARDED_BY(mutex_) = false;
+    Resumption resumption_;
+    bool is_armed_ POLDER_GUARDED_BY(mutex_) = false;  // a fence has resumption_
+    uint32_t callbacks_ POLDER_GUARDED_BY(mutex_) = 0;  // threads in `resume`
+    std::atomic<uint64_t> lost_from_{std::numeric_limits<uint64_t>::max()};
+    uint64_t completed_at_fork_ = 0;
+    bool has_thread_ POLDER_GUARDED_BY(mutex_) = false;
+    pthread_t thread_{};
+};
+
+// --- submission ---
+
+template <class Operation>
+driver::Timepoint ForeignQueue<Operation>::submit(Operation&& operation, const driver::Submission& submission) {
+    operation.times = submission.times;
+    for (const driver::Timepoint wait : submission.waits) {
+        if (!wait.queue)
+            continue;
+        if (wait.queue == this)
+            operation.own_waits.push_back(wait.value);
+        else if (!wait.is_complete() && !order_after(wait, operation))
+            operation.waits.push_back(wait);
+        else
+            // What was given to the device has failed by now, or its driver notices that later.
+            operation.has_failed_wait |= wait.queue->status(wait.value) != Status::success;
+    }
+    const Lock lock(mutex_);
+    operation.value = ++submitted_;
+    if (is_lost()) {
+        drop(operation);
+        abandon();
+    } else if (!operation.waits.empty() || is_pumping_ || !pending_.empty() || needs_host(operation)) {
+        pending_.push_back(std::move(operation));
+    } else {
+        push(operation);
+    }
+    return {this, submitted_};
+}
+
+// --- the timeline ---
+
+template <class Operation>
+void ForeignQueue<Operation>::flush() {
+    uint64_t last = 0;
+    {
+        const Lock lock(mutex_);
+        if (is_lost())
+            return abandon();
+        if (completed() >= submitted_)
+            return;
+        last = wanted_ = submitted_;
+        flush_pushed();
+        if (advance() == Progress::sure) {
+            if (!needs_thread())
+                return;
+            if (start_thread()) {
+                if (thread_sleeps_)
+                    wake_.notify_one();
+                return;
+            }
+        }
+    }
+    // Without a thread, the caller does its part.
+    wait(last);
+}
+
+template <class Operation>
+bool ForeignQueue<Operation>::push_up_to(uint64_t value) {
+    const Lock lock(mutex_);
+    bool has_pumped = false;
+    while (pushed_ < value && completed() < value) {
+        if (is_lost()) {
+            abandon();
+        } else if (is_pumping_) {
+            changed_.wait(mutex_);
+        } else {
+            pump_one();
+            has_pumped = true;
+        }
+    }
+    // Another thread may have left the rest to this one.
+    if (has_pumped)
+        static_cast<void>(advance());
+    return completed() < value;
+}
+
+template <class Operation>
+void ForeignQueue<Operation>::finish() {
+    uint64_t last = 0;
+    {
+        const Lock lock(mutex_);
+        last = submitted_;
+    }
+    wait(last);
+    bool has_thread = false;
+    {
+        const Lock lock(mutex_);
+        // A fence that has been reached calls soon.
+        while (is_armed_ || callbacks_ != 0)
+            changed_.wait(mutex_);
+        stopping_ = true;
+        has_thread = has_thread_;
+    }
+    wake_.notify_one();
+    if (has_thread)
+        pthread_join(thread_, nullptr);
+}
+
+// --- pending operations ---
+
+template <class Operation>
+void ForeignQueue<Operation>::pump_one() {
+    Operation operation = std::move(pending_.front());
+    pending_.pop_front();
+    is_pumping_ = true;
+    mutex_.unlock();
+    execute_pending(operation);
+    mutex_.lock();
+    is_pumping_ = false;
+    if (is_lost())
+        abandon();
+    changed_.notify_all();
+}
+
+template <class Operation>
+void ForeignQueue<Operation>::execute_pending(Operation& operation) {
+    const bool is_for_host = needs_host(operation);
+    for (const driver::Timepoint wait : operation.waits)
+        if (!wait.is_complete() && (is_for_host || !order_after(wait, operation))) {
+            wait.queue->flush();
+            wait.queue->wait(wait.value);
+        }
+    for (const driver::Timepoint wait : operation.waits)
+        operation.has_failed_wait |= wait.queue->status(wait.value) != Status::success;
+    if (is_for_host && !is_lost())
+        return execute_on_host(operation);
+    const Lock lock(mutex_);
+    if (is_lost()) {
+        drop(operation);
+        return abandon();
+    }
+    push(operation);
+    if (operation.value <= wanted_ && (pending_.empty() || !is_ready(pending_.front())))
+        flush_pushed();
+}
+
+template <class Operation>
+typename ForeignQueue<Operation>::Progress ForeignQueue<Operation>::advance() {
+    while (!is_lost() && has_pending_work()) {
+        if (is_ready(pending_.front())) {
+            pump_one();
+            continue;
+        }
+        const driver::Timepoint wait = first_wait(pending_.front());
+        if (wait.queue && arm(wait))
+            continue;
+        if (!start_thread())
+            return Progress::needs_caller;
+        wake_.notify_one();
+        break;
+    }
+    return Progress::sure;
+}
+
+template <class Operation>
+bool ForeignQueue<Operation>::arm(driver::Timepoint wait) {
+    driver::Fence* const fence = wait.queue->fence();
+    if (!fence)
+        return false;
+    resumption_.value = wait.value;
+    resumption_.queue = this;
+    resumption_.reached = [](driver::FenceWaiter& waiter) { static_cast<Resumption&>(waiter).queue->resume(); };
+    is_armed_ = true;
+    mutex_.unlock();
+    const bool calls = fence->notify(resumption_);
+    mutex_.lock();
+    if (calls)
+        return true;
+    is_armed_ = false;
+    changed_.notify_all();
+    return wait.is_complete();
+}
+
+// By the thread that has completed what the oldest operation waits for.
+template <class Operation>
+void ForeignQueue<Operation>::resume() {
+    const Lock lock(mutex_);
+    is_armed_ = false;
+    ++callbacks_;
+    static_cast<void>(advance());
+    if (!is_lost() && needs_thread() && start_thread() && thread_sleeps_)
+        wake_.notify_one();
+    --callbacks_;
+    changed_.notify_all();
+}
+
+template <class Operation>
+bool ForeignQueue<Operation>::start_thread() {
+    if (!has_thread_)
+        has_thread_ = start_service_thread(
+            thread_, thread_name_,
+            [](void* queue) -> void* {
+                static_cast<ForeignQueue*>(queue)->work();
+                return nullptr;
+            },
+            this);
+    return has_thread_;
+}
+
+// --- failures ---
+
+template <class Operation>
+void ForeignQueue<Operation>::abandon() {
+    uint64_t expected = std::numeric_limits<uint64_t>::max();
+    lost_from_.compare_exchange_strong(expected, completed() + 1, std::memory_order_release);
+    for (Operation& operation : pending_)
+        drop(operation);
+    pending_.clear();
+    forget_pushed(Where::here);
+    pushed_ = submitted_;
+    publish(submitted_);
+    changed_.notify_all();
+}
+
+// The device's interface does not work in the child, and its memory need not be there, so a counter that the device writes is not read.
+template <class Operation>
+void ForeignQueue<Operation>::forget_threads() {
+    has_thread_ = thread_sleeps_ = is_armed_ = false;
+    callbacks_ = 0;
+    new (&wake_) ConditionVariable;  // threads of the parent may have waited on the old ones
+    new (&changed_) ConditionVariable;
+    lose_in_child();
+    lost_from_.store(completed_at_fork_ + 1);
+    forget_pushed(Where::in_child);
+    pushed_ = submitted_;
+    completed_.store(submitted_);
+    publish_in(completed_);
+}
+
+}  // namespace polder::devices
