@@ -31,10 +31,15 @@ protected:
             clReleaseMemObject(made);
         return error;
     }
+    // Of sub-buffers that all devices can use.
     size_t base_alignment() {
-        cl_uint bits = 0;
-        EXPECT_EQ(clGetDeviceInfo(devices[0], CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, nullptr), CL_SUCCESS);
-        return bits / 8;
+        cl_uint most = 0;
+        for (const cl_device_id device : devices) {
+            cl_uint bits = 0;
+            EXPECT_EQ(clGetDeviceInfo(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, nullptr), CL_SUCCESS);
+            most = std::max(most, bits);
+        }
+        return most / 8;
     }
 };
 
