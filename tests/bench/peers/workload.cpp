@@ -20,7 +20,7 @@ void Session::launch_2d(cl_kernel kernel, size_t items, size_t group) const {
 // peers                 lists the rows: name, tab, goal
 // peers ROW             prints the seconds of one measurement
 int main(int argument_count, char** arguments) {
-    for (const auto rows : {bench::command_rows(), bench::kernel_rows()})
+    for (const auto rows : {bench::command_rows(), bench::kernel_rows(), bench::two_device_rows()})
         for (const bench::Row& row : rows) {
             if (argument_count == 1)
                 std::printf("%s\t%g\n", row.name, row.goal);

@@ -1,5 +1,5 @@
 // What tools/bench times on two OpenCL implementations: rows, each a function that measures one thing on the first
-// device of the first platform and returns the seconds for one operation.
+// device of the first platform, or on two of its devices, and returns the seconds for one operation.
 //
 // Plain C API, one process for each measurement, errors end the process.
 #pragma once
@@ -66,5 +66,6 @@ struct Row {
 };
 [[nodiscard]] std::span<const Row> command_rows();
 [[nodiscard]] std::span<const Row> kernel_rows();
+[[nodiscard]] std::span<const Row> two_device_rows();
 
 } // namespace bench
