@@ -28,6 +28,72 @@ int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value, cons
     return static_cast<int64_t>(is_fused ? sdp::SDPBackend::overrideable : sdp::SDPBackend::math);
 }
 
+// For processors, float and no bias: a row by one work-item in vectors of 8, without barriers, and of a causal row only the keys that
+// its query sees. Rows are long enough for these vectors, and groups have several.
+constexpr int64_t vector_rows = 16;
+const char* const vector_kernels = R"(
+typedef float8 V;
+#define PARAMETERS long n, long queries, int is_causal, float scale, long rows
+#define FOR_ROWS for (long row = get_group_id(0) * ROWS, end = min(rows, row + ROWS); row < end; ++row)
+// Keys [0, seen) are seen; vectors cover [0, whole), of which the last one may have keys that are not.
+#define ROW long base = row * n, seen = is_causal ? min(n, row % queries + 1) : n, whole = min((seen + 7) / 8 * 8, n / 8 * 8);
+#define LANES ((int8)(0, 1, 2, 3, 4, 5, 6, 7))
+#define ONLY_SEEN(v_, other_) (i + 8 > seen ? select((V)(other_), v_, (int8)(seen - i) > LANES) : (v_))
+#define SUM8(v_) ((v_.s0 + v_.s4) + (v_.s1 + v_.s5) + ((v_.s2 + v_.s6) + (v_.s3 + v_.s7)))
+kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void attend(global float* scores, global float* sums, PARAMETERS) {
+  FOR_ROWS {
+    ROW
+    global float* s = scores + base;
+    V greatest = -INFINITY;
+    for (long i = 0; i < whole; i += 8) {
+      V v = ONLY_SEEN(vload8(0, s + i) * scale, -INFINITY);
+      greatest = select(greatest, v, v > greatest);
+    }
+    float m = fmax(fmax(fmax(greatest.s0, greatest.s4), fmax(greatest.s1, greatest.s5)),
+                   fmax(fmax(greatest.s2, greatest.s6), fmax(greatest.s3, greatest.s7)));
+    for (long i = whole; i < seen; ++i) m = fmax(m, s[i] * scale);
+    float from = m == -INFINITY ? 0 : m, sum = 0;
+    V sum8 = 0;
+    for (long i = 0; i < whole; i += 8) {
+      V e = ONLY_SEEN(exp(vload8(0, s + i) * scale - from), 0);
+      vstore8(e, 0, s + i);
+      sum8 += e;
+    }
+    for (long i = whole; i < seen; ++i) { s[i] = exp(s[i] * scale - from); sum += s[i]; }
+    sum += SUM8(sum8);
+    // A query that may see no key has probabilities of 0.
+    float factor = sum > 0 || sum != sum ? 1 / sum : 0;
+    for (long i = 0; i < whole; i += 8) vstore8(vload8(0, s + i) * factor, 0, s + i);
+    for (long i = whole; i < seen; ++i) s[i] *= factor;
+    for (long i = max(whole, seen); i < n; ++i) s[i] = 0;
+    sums[row] = from + log(sum);
+  }
+}
+// scores become probabilities, and grad (of the probabilities) that of the unscaled scores.
+kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void attend_grad(global float* scores, global const float* sums, global float* grad, PARAMETERS) {
+  FOR_ROWS {
+    ROW
+    global float* s = scores + base;
+    global float* g = grad + base;
+    float shift = sums[row], dot = 0;
+    if (shift == -INFINITY) shift = INFINITY;  // no key is seen: all are 0
+    V dot8 = 0;
+    for (long i = 0; i < whole; i += 8) {
+      V p = ONLY_SEEN(exp(vload8(0, s + i) * scale - shift), 0);
+      vstore8(p, 0, s + i);
+      dot8 += p * ONLY_SEEN(vload8(0, g + i), 0);
+    }
+    for (long i = whole; i < seen; ++i) { s[i] = exp(s[i] * scale - shift); dot += s[i] * g[i]; }
+    dot += SUM8(dot8);
+    for (long i = 0; i < whole; i += 8) vstore8(ONLY_SEEN(vload8(0, s + i) * (vload8(0, g + i) - dot) * scale, 0), 0, g + i);
+    for (long i = whole; i < seen; ++i) g[i] = s[i] * (g[i] - dot) * scale;
+    for (long i = max(whole, seen); i < n; ++i) s[i] = g[i] = 0;
+  }
+}
+)";
+
 // One row of scores per group: of query q of batch b and head h.
 const char* const kernels = R"(
 #define MASKED(i) (is_causal && (i) > q)
@@ -103,6 +169,25 @@ Tensor scores_of(const Attention& attention) {
     return scores;
 }
 
+bool goes_by_vectors(const Attention& attention) {
+    return !opencl_device(attention.query).is_gpu && attention.query.scalar_type() == at::kFloat &&
+           !is_there(attention.bias);
+}
+
+// Runs the kernel with its arguments before the parameters: `scores` and the sums' tensor, and `grad` if there is one.
+void run_vectors(const Attention& attention, const char* name, const Tensor& scores, const Tensor& sums,
+                 const Tensor& grad) {
+    const Device& device = opencl_device(scores);
+    Launch launch(device, kernel_of(device, std::string(name) + " by vectors", name,
+                                    [] { return "#define ROWS " + std::to_string(vector_rows) + vector_kernels; }));
+    launch.written(scores).written(sums);
+    if (grad.defined())
+        launch.written(grad);
+    launch.value(attention.key.size(2)).value(attention.query.size(2)).value<int32_t>(attention.is_causal);
+    launch.value(static_cast<float>(attention.scale)).value(sums.numel());
+    launch.run({static_cast<size_t>((sums.numel() + vector_rows - 1) / vector_rows), 1, 1}, {1, 1, 1});
+}
+
 void add_parameters(Launch& launch, const Attention& attention) {
     const auto type = attention.query.scalar_type();
     launch.value(attention.key.size(2)).value(attention.query.size(2)).value(attention.query.size(1));
@@ -128,7 +213,9 @@ Forward forward(const Tensor& query, const Tensor& key, const Tensor& value, con
     const Attention attention = attention_of(query, key, bias, is_causal, scale);
     const Tensor scores = scores_of(attention);
     const Tensor sums = at::empty(scores.sizes().slice(0, 3), query.options().dtype(compute_type(query.scalar_type())));
-    {
+    if (goes_by_vectors(attention)) {
+        run_vectors(attention, "attend", scores, sums, {});
+    } else {
         Launch launch(opencl_device(query), kernel_for(attention, "attend", forward_kernel));
         launch.written(scores).written(sums);
         launch.read(is_there(attention.bias) ? *attention.bias : scores);
@@ -156,7 +243,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor& grad_out, cons
     const Tensor grad_scores = at::empty(probabilities.sizes(), probabilities.options());
     multiply({grad_out, value.transpose(2, 3), grad_scores});
     const Tensor dense_sums = sums.contiguous();
-    {
+    if (goes_by_vectors(attention)) {
+        run_vectors(attention, "attend_grad", probabilities, dense_sums, grad_scores);
+    } else {
         Launch launch(opencl_device(query), kernel_for(attention, "attend_grad", backward_kernel));
         launch.written(probabilities).read(dense_sums);
         launch.read(is_there(attention.bias) ? *attention.bias : probabilities);
