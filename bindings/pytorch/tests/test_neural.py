@@ -1,4 +1,5 @@
 """What OpInfo's samples do not reach: fused attention, autocast, optimizers, convolutions of every shape, half precision."""
+import copy
 import itertools
 
 import pytest
@@ -212,3 +213,67 @@ def test_an_optimizer_of_many_parameters(device, amsgrad):
         optimizers[1].step()
     for a, b in zip(mine, theirs):
         torch.testing.assert_close(a.detach().cpu(), b.detach(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind, options", [
+    (torch.nn.LSTM, {}), (torch.nn.LSTM, dict(bidirectional=True, bias=False)), (torch.nn.LSTM, dict(proj_size=3)), (torch.nn.GRU, {}),
+    (torch.nn.GRU, dict(bidirectional=True, bias=False)), (torch.nn.RNN, dict(nonlinearity="relu")), (torch.nn.LSTMCell, {}), (torch.nn.GRUCell, {})])
+def test_recurrent_networks(kind, options, device):
+    torch.manual_seed(1)
+    model = kind(5, 7, **options) if "Cell" in kind.__name__ else kind(5, 7, num_layers=2, **options)
+    x = randn(3, 5) if "Cell" in kind.__name__ else randn(6, 3, 5)
+    torch.opencl.reset_fallbacks()
+    results = []
+    for where in ("cpu", device):
+        moved = copy.deepcopy(model).to(where)
+        leaf = x.clone().to(where).requires_grad_()
+        out = moved(leaf)
+        states = out[1] if isinstance(out, tuple) and isinstance(out[1], tuple) else out if isinstance(out, tuple) else (out,)
+        first = out[0] if isinstance(out, tuple) else out
+        ((first * first).sum() + sum(state.sum() for state in states)).backward()
+        results.append([first.detach().cpu(), leaf.grad.cpu(), *(p.grad.cpu() for p in moved.parameters())])
+    assert torch.opencl.fallbacks() == {}
+    for expected, got in zip(*results):
+        torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular", "constant"])
+@pytest.mark.parametrize("padding, size", [((2, 3), (4, 2, 6)), ((3, 0), (2, 4)), ((1, 2, 3, 4), (2, 3, 5, 6)), ((0, 5, 4, 1), (3, 6, 7)), ((-1, 2, 1, -2), (2, 3, 5, 6))])
+def test_padding(mode, padding, size, device):
+    if mode == "circular" and min(padding) < 0:
+        pytest.skip("PyTorch has no circular padding that cuts")
+    torch.opencl.reset_fallbacks()
+    assert_same(lambda x: F.pad(x, padding, mode), device, randn(*size))
+    assert_same(lambda x: F.pad(x, padding, mode), device, randn(*size).double(), tolerance=1e-12)
+    assert torch.opencl.fallbacks() == {}
+
+
+def test_padding_that_is_wrong_is_an_error(device):
+    with pytest.raises(RuntimeError, match="Padding size should be less"):
+        F.pad(randn(2, 3, 4).to(device), (4, 0), "reflect")
+    with pytest.raises(RuntimeError):
+        F.pad(randn(2, 3, 4).to(device), (-3, -2), "replicate")
+
+
+@pytest.mark.parametrize("options", [
+    dict(mode="nearest"), dict(mode="nearest-exact"), dict(mode="bilinear"), dict(mode="bilinear", align_corners=True),
+    dict(mode="bicubic"), dict(mode="bicubic", align_corners=True)])
+@pytest.mark.parametrize("size", [dict(scale_factor=2), dict(scale_factor=(0.4, 3.5)), dict(size=(7, 3)), dict(size=(1, 20)),
+                                  dict(scale_factor=1.7, recompute_scale_factor=True)])
+def test_interpolation(options, size, device):
+    torch.opencl.reset_fallbacks()
+    assert_same(lambda x: F.interpolate(x, **size, **options), device, randn(2, 3, 6, 5))
+    assert_same(lambda x: F.interpolate(x, **size, **options), device, randn(2, 3, 6, 5).double(), tolerance=1e-6)
+    assert_same(lambda x: F.interpolate(x.to(memory_format=torch.channels_last), **size, **options), device, randn(2, 3, 6, 5))
+    assert torch.opencl.fallbacks() == {}
+
+
+@pytest.mark.parametrize("loss", ["huber_loss", "logsigmoid", "prelu", "pairwise_distance", "flip"])
+def test_operators_of_ordinary_models_stay_on_the_device(loss, device):
+    functions = {"huber_loss": lambda a, b: F.huber_loss(a, b, delta=0.5), "logsigmoid": lambda a, b: F.logsigmoid(30 * a) * b,
+                 "prelu": lambda a, b: F.prelu(a, b[0, :3]), "pairwise_distance": lambda a, b: F.pairwise_distance(a, b, 3),
+                 "flip": lambda a, b: a.flip(0, -1) * b}
+    a, b = randn(4, 3), randn(4, 3) + 0.1
+    torch.opencl.reset_fallbacks()
+    assert_same(functions[loss], device, a, b)
+    assert torch.opencl.fallbacks() == {}

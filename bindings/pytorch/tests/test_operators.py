@@ -23,11 +23,12 @@ NATIVE = """
 abs acos acosh add addbmm addcdiv addcmul addmm addmv all amax amin any arange argmax argmin argsort asin asinh atan atan2 atanh
 baddbmm bitwise_and bitwise_not bitwise_or bitwise_xor bmm broadcast_to cat ceil chunk clamp clamp_max clamp_min clone
 contiguous copysign cos cosh cumprod cumsum diagonal div dot empty_like eq equal erf erfc erfinv exp exp2 expand expand_as expm1 eye
-fill flatten floor floor_divide fmax fmin fmod frac full_like gather ge gt hypot index_add index_select isfinite isinf isnan isneginf isposinf
+fill flatten flip floor floor_divide fmax fmin fmod frac full_like gather ge gt hypot index_add index_select isfinite isinf isnan isneginf isposinf
 le lerp lgamma linspace log log10 log1p log2 log_softmax logaddexp logical_and logical_not logical_or logical_xor logsumexp lt
 masked_fill masked_select matmul max mean min maximum minimum mm movedim mul mv narrow ne neg new_full nonzero
 nn.functional.avg_pool2d nn.functional.batch_norm nn.functional.conv1d nn.functional.conv2d nn.functional.cross_entropy
-nn.functional.elu nn.functional.embedding nn.functional.gelu nn.functional.group_norm nn.functional.hardsigmoid
+nn.functional.elu nn.functional.embedding nn.functional.gelu nn.functional.huber_loss
+nn.functional.interpolate nn.functional.logsigmoid nn.functional.prelu nn.functional.upsample_bilinear nn.functional.upsample_nearest nn.functional.group_norm nn.functional.hardsigmoid
 nn.functional.hardswish nn.functional.hardtanh nn.functional.layer_norm nn.functional.leaky_relu nn.functional.linear
 nn.functional.mish nn.functional.mse_loss nn.functional.nll_loss nn.functional.relu nn.functional.relu6 nn.functional.silu
 nn.functional.smooth_l1_loss nn.functional.softplus nn.functional.softsign nn.functional.tanhshrink nn.functional.threshold
@@ -37,7 +38,8 @@ tril triu trunc unbind unflatten unsqueeze var var_mean view where xlogy zero_ z
 """.split()
 
 # Operators that some samples reach, and that run on the CPU.
-MAY_RUN_ON_CPU = {"aten::scatter.reduce_out", "aten::embedding_renorm_", "aten::_linalg_svd.U"}
+MAY_RUN_ON_CPU = {"aten::scatter.reduce_out", "aten::embedding_renorm_", "aten::_linalg_svd.U", "aten::_adaptive_avg_pool3d",
+                  "aten::upsample_nearest3d.out", "aten::_upsample_nearest_exact3d.out", "aten::upsample_trilinear3d.out"}
 
 OPERATORS = [op for op in op_db if op.name in NATIVE]
 
@@ -126,6 +128,8 @@ ROUNDED_ON_CPU = {"addbmm"}
 def is_comparable(op, sample, result, dtype):
     if op.name in RANDOM or (op.name in ROUNDED_ON_CPU and dtype in (torch.float16, torch.bfloat16)):
         return False
+    if op.variant_test_name == "bicubic" and dtype == torch.float16:
+        return False  # the CPU rounds sums of rows to half precision
     is_stable = sample.kwargs.get("stable")
     return op.name not in TIES or is_stable or result.dtype != torch.int64 or dtype == torch.float32
 

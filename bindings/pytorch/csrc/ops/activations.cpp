@@ -130,6 +130,37 @@ Tensor hardswish_backward(const Tensor& grad, const Tensor& a) {
     return apply(out, {grad, a}, "b <= -3 ? (T)0 : b < 3 ? a * (b / 3 + (T)0.5) : a");
 }
 
+std::tuple<Tensor&, Tensor&> log_sigmoid_out(const Tensor& a, Tensor& out, Tensor& buffer) {
+    at::native::resize_output(buffer, {0});  // the gradient computes what the CPU backend keeps here
+    at::native::resize_output(out, a.sizes());
+    apply(out, {a}, "t_nan_min(a, (T)0) - log1p(exp(-fabs(a)))");
+    return {out, buffer};
+}
+std::tuple<Tensor, Tensor> log_sigmoid(const Tensor& a) {
+    Tensor out = at::empty_like(a), buffer = at::empty({0}, a.options());
+    log_sigmoid_out(a, out, buffer);
+    return {out, buffer};
+}
+Tensor& log_sigmoid_backward_out(const Tensor& grad, const Tensor& a, const Tensor&, Tensor& out) {
+    at::native::resize_output(out, a.sizes());
+    return apply(out, {grad, a}, "a * t_sigmoid(-b)");
+}
+Tensor log_sigmoid_backward(const Tensor& grad, const Tensor& a, const Tensor& buffer) {
+    Tensor out = at::empty_like(a);
+    return log_sigmoid_backward_out(grad, a, buffer, out);
+}
+// The weight is expanded to a's dimensions.
+Tensor prelu(const Tensor& a, const Tensor& weight) {
+    Tensor out = at::empty_like(a);
+    return apply(out, {a, weight}, "a > 0 ? a : a * b");
+}
+std::tuple<Tensor, Tensor> prelu_backward(const Tensor& grad, const Tensor& a, const Tensor& weight) {
+    Tensor grad_in = at::empty_like(a), grad_weight = at::empty_like(a);
+    apply(grad_in, {grad, a, weight}, "b > 0 ? a : a * c");
+    apply(grad_weight, {grad, a}, "b > 0 ? (T)0 : a * b");
+    return {grad_in, grad_weight};
+}
+
 Tensor& where_out(const Tensor& condition, const Tensor& a, const Tensor& b, Tensor& out) {
     auto iter = at::TensorIteratorConfig()
                     .check_all_same_dtype(false)
@@ -230,6 +261,22 @@ Tensor& smooth_l1_loss_backward_out(const Tensor& grad, const Tensor& a, const T
     return pointwise_loss_backward(grad, a, target, reduction, out,
                                    "s0 * a * (fabs(b - c) < s1 ? (b - c) / s1 : t_sign(b - c))", beta);
 }
+Tensor& huber_loss_out(const Tensor& a, const Tensor& target, int64_t reduction, double delta, Tensor& out) {
+    return pointwise_loss(a, target, reduction, out,
+                          "fabs(a - b) <= s0 ? (T)0.5 * (a - b) * (a - b) : s0 * (fabs(a - b) - (T)0.5 * s0)",
+                          Scalar(delta));
+}
+Tensor huber_loss(const Tensor& a, const Tensor& target, int64_t reduction, double delta) {
+    TORCH_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
+    Tensor out = reduction == at::Reduction::None ? at::empty(at::infer_size(a.sizes(), target.sizes()), a.options())
+                                                  : at::empty({}, a.options());
+    return huber_loss_out(a, target, reduction, delta, out);
+}
+Tensor& huber_loss_backward_out(const Tensor& grad, const Tensor& a, const Tensor& target, int64_t reduction,
+                                double delta, Tensor& out) {
+    return pointwise_loss_backward(grad, a, target, reduction, out,
+                                   "s0 * a * (fabs(b - c) <= s1 ? b - c : s1 * t_sign(b - c))", delta);
+}
 
 }  // namespace
 
@@ -259,6 +306,15 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("hardswish", hardswish);
     m.impl("hardswish_", hardswish_);
     m.impl("hardswish_backward", hardswish_backward);
+    m.impl("log_sigmoid_forward", log_sigmoid);
+    m.impl("log_sigmoid_forward.output", log_sigmoid_out);
+    m.impl("log_sigmoid_backward", log_sigmoid_backward);
+    m.impl("log_sigmoid_backward.grad_input", log_sigmoid_backward_out);
+    m.impl("_prelu_kernel", prelu);
+    m.impl("_prelu_kernel_backward", prelu_backward);
+    m.impl("huber_loss", huber_loss);
+    m.impl("huber_loss.out", huber_loss_out);
+    m.impl("huber_loss_backward.out", huber_loss_backward_out);
     m.impl("where.self", where);
     m.impl("where.self_out", where_out);
     m.impl("masked_fill_.Scalar", masked_fill_scalar_);

@@ -226,6 +226,11 @@ Tensor& argmin_out(const Tensor& self, std::optional<int64_t> dim, bool keepdim,
     return arg_extreme(self, dim, keepdim, out, "<");
 }
 
+// The older name of the same.
+Tensor& norm_out(const Tensor& self, const std::optional<Scalar>& p, at::IntArrayRef dims, bool keep, Tensor& out) {
+    return vector_norm_out(self, p.value_or(2), dims, keep, std::nullopt, out);
+}
+
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
@@ -244,6 +249,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("any.dims_out", any_dims_out);
     m.impl("all.dims_out", all_dims_out);
     m.impl("linalg_vector_norm.out", vector_norm_out);
+    m.impl("norm.out", norm_out);
     m.impl("var.correction", var);
     m.impl("std.correction", stddev);
     m.impl("var_mean.correction", var_mean);

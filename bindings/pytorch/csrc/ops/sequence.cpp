@@ -156,6 +156,21 @@ Tensor& cumprod_out(const Tensor& self, int64_t dim, std::optional<at::ScalarTyp
     return running(self, dim, out, "cumprod", "1", "acc * x");
 }
 
+Tensor flip(const Tensor& self, at::IntArrayRef dims) {
+    std::vector<int64_t> wrapped(dims.begin(), dims.end());
+    at::maybe_wrap_dims(wrapped, self.dim());
+    std::vector<bool> is_flipped(static_cast<size_t>(self.dim()), false);
+    for (int64_t dim : wrapped) {
+        TORCH_CHECK(!is_flipped[static_cast<size_t>(dim)], "dim ", dim, " appears multiple times in the list of dims");
+        is_flipped[static_cast<size_t>(dim)] = true;
+    }
+    Tensor out = self;
+    for (int64_t dim : wrapped)
+        if (self.dim() > 0 && self.size(dim) > 1)
+            out = out.index_select(dim, at::arange(self.size(dim) - 1, -1, -1, self.options().dtype(at::kLong)));
+    return out.is_same(self) ? self.clone() : out;
+}
+
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
@@ -167,6 +182,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("triu.out", triu_out);
     m.impl("cumsum.out", cumsum_out);
     m.impl("cumprod.out", cumprod_out);
+    m.impl("flip", flip);
 }
 
 }  // namespace torch_opencl
