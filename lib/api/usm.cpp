@@ -144,7 +144,6 @@ Result<void> answer(const Context& context, const void* pointer, cl_mem_info_int
         return info.value<cl_device_id>(allocation ? handle_of<cl_device_id>(allocation->device()) : nullptr);
     case CL_MEM_ALLOC_FLAGS_INTEL: return info.value<cl_mem_alloc_flags_intel>(allocation ? allocation->flags() : 0);
     // CL_INVALID_VALUE: param_name is unknown.
-    // CL_INVALID_VALUE: param_name is unknown.
     default: return fail(Status::invalid_value);
     }
 }

@@ -53,6 +53,7 @@ constexpr Extension extension_table[] = {
     {"cl_khr_local_int32_extended_atomics", v1, both, "Their minimum, maximum and bit operations."},
     {"cl_khr_priority_hints", v1, both, "A queue's priority; all are served alike."},
     {"cl_intel_required_subgroup_size", v1, own_compiler, "A kernel can ask for a sub-group size."},
+    {"cl_intel_spirv_subgroups", v1, own_compiler, "The functions of cl_intel_subgroups in programs from SPIR-V."},
     {"cl_intel_subgroups", v1, own_compiler, "Sub-group shuffles, and reads and writes of blocks."},
     {"cl_intel_subgroups_char", v1, own_compiler, "The same for 8-bit integers."},
     {"cl_intel_subgroups_long", v1, own_compiler, "The same for 64-bit integers."},

@@ -32,10 +32,13 @@ protected:
         size_t size = 0;
         EXPECT_EQ(clGetProgramBuildInfo(program, devices[0], CL_PROGRAM_BUILD_LOG, 0, nullptr, &size), CL_SUCCESS);
         EXPECT_GT(size, 10u) << "a module was refused without a reason";
+        log_.resize(size);
+        EXPECT_EQ(clGetProgramBuildInfo(program, devices[0], CL_PROGRAM_BUILD_LOG, size, log_.data(), nullptr),
+                  CL_SUCCESS);
         return Outcome::refused;
     }
     void expect_refused(const ModuleWriter& module) { EXPECT_EQ(outcome(module), Outcome::refused); }
-    void expect_built(const ModuleWriter& module) { EXPECT_EQ(outcome(module), Outcome::built); }
+    void expect_built(const ModuleWriter& module) { EXPECT_EQ(outcome(module), Outcome::built) << log_; }
 
     static ModuleWriter with_types(uint32_t bound = 1000) {
         ModuleWriter module(bound);
@@ -58,6 +61,8 @@ protected:
     }
 
 private:
+    std::string log_;  // of the module that was refused last
+
     // What was built must at least have kernels that can be asked for and launched.
     void launch(cl_program program) {
         cl_int error = CL_SUCCESS;
@@ -296,6 +301,67 @@ TEST_F(HostileModule, FunctionsThatAreNoFunctions) {
     ModuleWriter without_block = with_types();
     without_block.put(spv::OpFunction, {id_void, id_kernel, 0, id_function_type}).put(spv::OpFunctionEnd);
     outcome(without_block);
+}
+
+TEST_F(HostileModule, IntelsSubGroupInstructionsOnOtherTypes) {
+    enum : uint32_t {
+        short_type = id_free,
+        word_type,
+        three,
+        four,
+        word,
+        half,
+        wide,
+        pointer,
+        place,
+        private_pointer,
+        result
+    };
+    const auto with = [&](const std::function<void(ModuleWriter&)>& body) {
+        ModuleWriter module;
+        for (const spv::Capability each :
+             {spv::CapabilityInt16, spv::CapabilitySubgroupShuffleINTEL, spv::CapabilitySubgroupBufferBlockIOINTEL})
+            module.put(spv::OpCapability, {static_cast<uint32_t>(each)});
+        module.put(spv::OpCapability, {spv::CapabilityAddresses})
+            .put(spv::OpCapability, {spv::CapabilityKernel})
+            .put(spv::OpCapability, {spv::CapabilityLinkage})
+            .put(spv::OpCapability, {spv::CapabilityInt64})
+            .put(spv::OpCapability, {spv::CapabilityInt8})
+            .put_text(spv::OpExtension, {}, "SPV_INTEL_subgroups")
+            .put(spv::OpMemoryModel, {spv::AddressingModelPhysical64, spv::MemoryModelOpenCL})
+            .put_text(spv::OpEntryPoint, {spv::ExecutionModelKernel, id_kernel}, "k", {place});
+        add_types(module);
+        module.put(spv::OpTypeInt, {short_type, 16, 0})
+            .put(spv::OpTypeVector, {three, id_uint, 3})
+            .put(spv::OpTypeVector, {four, id_uint, 4})
+            .put(spv::OpConstant, {id_uint, word, 3})
+            .put(spv::OpConstant, {short_type, half, 3})
+            .put(spv::OpConstant, {id_ulong, wide, 3, 0})
+            .put(spv::OpTypePointer, {pointer, spv::StorageClassCrossWorkgroup, id_uint})
+            .put(spv::OpVariable, {pointer, place, spv::StorageClassCrossWorkgroup, word})
+            .put(spv::OpTypePointer, {private_pointer, spv::StorageClassFunction, id_uint});
+        return add_kernel(module, body);
+    };
+    const auto one = [&](spv::Op opcode, std::vector<uint32_t> operands) {
+        return with([&](ModuleWriter& body) { body.put(opcode, operands); });
+    };
+    expect_built(one(spv::OpSubgroupShuffleINTEL, {id_uint, result, word, word}));
+    expect_refused(one(spv::OpSubgroupShuffleINTEL, {id_uint, result, half, word}));
+    expect_refused(one(spv::OpSubgroupShuffleINTEL, {id_uint, result, word, wide}));
+    expect_refused(one(spv::OpSubgroupShuffleXorINTEL, {id_uint, result, word, id_uint}));
+    expect_refused(one(spv::OpSubgroupShuffleUpINTEL, {id_uint, result, word, wide, word}));
+    expect_refused(one(spv::OpSubgroupShuffleDownINTEL, {id_uint, result, word, word, half}));
+    expect_refused(one(spv::OpSubgroupShuffleINTEL, {pointer, result, place, word}));
+    expect_built(one(spv::OpSubgroupBlockReadINTEL, {four, result, place}));
+    expect_refused(one(spv::OpSubgroupBlockReadINTEL, {three, result, place}));
+    expect_refused(one(spv::OpSubgroupBlockReadINTEL, {short_type, result, place}));
+    expect_refused(one(spv::OpSubgroupBlockReadINTEL, {id_uint, result, word}));
+    expect_refused(one(spv::OpSubgroupBlockWriteINTEL, {place, wide}));
+    expect_refused(one(spv::OpSubgroupBlockWriteINTEL, {word, word}));
+    expect_refused(with([&](ModuleWriter& body) {
+        body.put(spv::OpVariable, {private_pointer, result, spv::StorageClassFunction})
+            .put(spv::OpSubgroupBlockReadINTEL, {id_uint, result + 1, result});
+    }));
 }
 
 TEST_F(HostileModule, ExecutionModesThatCannotBe) {

@@ -22,8 +22,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                "cl_khr_expect_assume",
                                "cl_khr_extended_bit_ops",
                                "cl_khr_subgroup_ballot",
-                               "cl_khr_integer_dot_product"};
-    input.target.features = {"__opencl_c_generic_address_space"};
+                               "cl_khr_integer_dot_product",
+                               "cl_intel_subgroups",
+                               "cl_intel_spirv_subgroups"};
+    input.target.features = {"__opencl_c_generic_address_space", "__opencl_c_images"};
     llvm::LLVMContext context;
     std::string log;
     if (!run_spirv_frontend(input, context, log) && log.empty())

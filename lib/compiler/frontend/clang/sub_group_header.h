@@ -30,9 +30,23 @@ __POLDER_SHUFFLES(double)
 __POLDER_SHUFFLES(half)
 #pragma OPENCL EXTENSION cl_khr_fp16 : disable
 #endif
+#ifdef __opencl_c_read_write_images
+#define __POLDER_IMAGE_BLOCK(T, N, S)                                               \
+    __POLDER_T(T##N) intel_sub_group_block_read##S##N(read_only image2d_t, int2);   \
+    __POLDER_T(T##N) intel_sub_group_block_read##S##N(read_write image2d_t, int2);  \
+    __POLDER_T(void) intel_sub_group_block_write##S##N(write_only image2d_t, int2, T##N); \
+    __POLDER_T(void) intel_sub_group_block_write##S##N(read_write image2d_t, int2, T##N);
+#elif defined(__IMAGE_SUPPORT__)
+#define __POLDER_IMAGE_BLOCK(T, N, S)                                               \
+    __POLDER_T(T##N) intel_sub_group_block_read##S##N(read_only image2d_t, int2);   \
+    __POLDER_T(void) intel_sub_group_block_write##S##N(write_only image2d_t, int2, T##N);
+#else
+#define __POLDER_IMAGE_BLOCK(T, N, S)
+#endif
 #define __POLDER_BLOCK(T, N, S)                                                     \
     __POLDER_T(T##N) intel_sub_group_block_read##S##N(const __global T*);           \
-    __POLDER_T(void) intel_sub_group_block_write##S##N(__global T*, T##N);
+    __POLDER_T(void) intel_sub_group_block_write##S##N(__global T*, T##N);          \
+    __POLDER_IMAGE_BLOCK(T, N, S)
 #define __POLDER_BLOCKS(T, S) \
     __POLDER_BLOCK(T, , S) __POLDER_BLOCK(T, 2, S) __POLDER_BLOCK(T, 4, S) __POLDER_BLOCK(T, 8, S)
 __POLDER_BLOCKS(uint, )

@@ -44,12 +44,6 @@ std::string mangled_type(const Type& image) {
     return "ocl_" + name + std::string{accesses[std::min<size_t>(literal(image, of_access), 2)]};
 }
 
-MangledName function_of(Body& body, std::string_view name, const Type& image) {
-    MangledName mangled(name, body.types());
-    mangled.add_named(mangled_type(image));
-    return mangled;
-}
-
 // Coordinates as OpenCL C's functions take them: one, two or four numbers. Modules may have more than the image needs, and
 // three where the function takes four.
 Value* coordinates(Body& body, const Instruction& instruction, size_t index, const Type& image, MangledName& name) {
@@ -108,7 +102,7 @@ void read(Body& body, const Instruction& instruction, const Sampled& from, const
                           (!wanted->isVectorTy() || llvm::cast<llvm::FixedVectorType>(wanted)->getNumElements() == 4);
     if (!suffix || !has_form || (is_depth(image) && *suffix != "f"))
         return body.refuse(instruction, "images have no elements of this type");
-    MangledName name = function_of(body, "read_image" + *suffix, image);
+    MangledName name = image_function(body, "read_image" + *suffix, image);
     llvm::SmallVector<Value*, 3> arguments{from.image};
     if (from.sampler != nullptr) {
         name.add_named("ocl_sampler");
@@ -139,17 +133,6 @@ bool check_operands(Body& body, const Instruction& instruction, size_t index) {
         return true;
     body.refuse(instruction, "images have no levels of detail, gradients or samples");
     return false;
-}
-
-// The image type of the operand at `index`; refuses what is no image of OpenCL's.
-const Type* image_at(Body& body, const Instruction& instruction, size_t index) {
-    const Type& type = body.types().get(body.type_of(instruction, index));
-    const Type& image = type.kind == spv::OpTypeSampledImage ? body.types().get(type.element) : type;
-    if (shape_of(image) == nullptr) {
-        body.refuse(instruction, "the operand is not an image");
-        return nullptr;
-    }
-    return &image;
 }
 
 void combine(Body& body, const Instruction& instruction) {
@@ -185,7 +168,7 @@ void write(Body& body, const Instruction& instruction) {
     const auto suffix = element_suffix(texel->getType());
     if (!suffix || (is_depth(*image) && *suffix != "f"))
         return body.refuse(instruction, "images have no elements of this type");
-    MangledName name = function_of(body, "write_image" + *suffix, *image);
+    MangledName name = image_function(body, "write_image" + *suffix, *image);
     Value* const place = coordinates(body, instruction, 1, *image, name);
     const std::string code = *suffix == "h" ? "Dh" : *suffix;
     llvm::Type* element = texel->getType()->getScalarType();
@@ -209,7 +192,7 @@ void query_format(Body& body, const Instruction& instruction, std::string_view f
     llvm::Type* type = body.result_type(instruction);
     if (type == nullptr || !type->isIntegerTy())
         return body.refuse(instruction, "the result is not an integer");
-    Value* const number = body.call(function_of(body, function, *image).text(), builder.getInt32Ty(),
+    Value* const number = body.call(image_function(body, function, *image).text(), builder.getInt32Ty(),
                                     {body.value(instruction, 0)}, Effect::reads);
     body.define(instruction, builder.CreateZExtOrTrunc(builder.CreateSub(number, builder.getInt32(first)), type));
 }
@@ -234,7 +217,7 @@ void query_size(Body& body, const Instruction& instruction) {
     Value* all = llvm::PoisonValue::get(wanted);
     for (unsigned i = 0; i < functions.size(); ++i) {
         llvm::Type* type = functions[i] == "get_image_array_size" ? builder.getInt64Ty() : builder.getInt32Ty();
-        Value* const size = builder.CreateZExtOrTrunc(body.call(function_of(body, functions[i], *image).text(), type,
+        Value* const size = builder.CreateZExtOrTrunc(body.call(image_function(body, functions[i], *image).text(), type,
                                                                 {body.value(instruction, 0)}, Effect::reads),
                                                       wanted->getScalarType());
         all = vector ? builder.CreateInsertElement(all, size, i) : size;
@@ -250,6 +233,22 @@ void take_image(Body& body, const Instruction& instruction) {
 }
 
 }  // namespace
+
+MangledName image_function(Body& body, std::string_view name, const Type& image) {
+    MangledName mangled(name, body.types());
+    mangled.add_named(mangled_type(image));
+    return mangled;
+}
+
+const Type* image_at(Body& body, const Instruction& instruction, size_t index) {
+    const Type& type = body.types().get(body.type_of(instruction, index));
+    const Type& image = type.kind == spv::OpTypeSampledImage ? body.types().get(type.element) : type;
+    if (shape_of(image) == nullptr) {
+        body.refuse(instruction, "the operand is not an image");
+        return nullptr;
+    }
+    return &image;
+}
 
 std::string image_type_name(const Type& type) {
     if (type.kind == spv::OpTypeSampler)

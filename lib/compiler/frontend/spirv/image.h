@@ -17,6 +17,11 @@ namespace polder::compiler::spirv {
 // A sampler with these bits.
 [[nodiscard]] llvm::Value* make_sampler(Body& body, llvm::Type* type, llvm::Value* bits);
 
+// The image type of the operand at `index`; refuses what is no image of OpenCL's.
+[[nodiscard]] const Type* image_at(Body& body, const Instruction& instruction, size_t index);
+// The name of a function whose first parameter is the image.
+[[nodiscard]] MangledName image_function(Body& body, std::string_view name, const Type& image);
+
 bool emit_image(Body& body, const Instruction& instruction);
 
 }  // namespace polder::compiler::spirv

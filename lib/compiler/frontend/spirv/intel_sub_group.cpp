@@ -1,5 +1,5 @@
-// The instructions of SPV_INTEL_subgroups on values and buffers: calls of the functions of cl_intel_subgroups.
-#include "body.h"
+// The instructions of SPV_INTEL_subgroups: calls of the functions of cl_intel_subgroups.
+#include "image.h"
 
 #include <llvm/IR/DerivedTypes.h>
 
@@ -10,6 +10,8 @@ using llvm::Value;
 
 // The last operand is an id or a distance, a uint; those before it are of the result's type.
 void shuffle(Body& body, const Instruction& instruction, std::string_view name) {
+    if (!body.result_type(instruction)->isIntOrIntVectorTy() && !body.result_type(instruction)->isFPOrFPVectorTy())
+        return body.refuse(instruction, "only numbers and vectors of numbers are shuffled");
     const size_t last = instruction.operands.size() - 1;
     MangledName mangled(name, body.types());
     llvm::SmallVector<Value*, 3> arguments;
@@ -83,6 +85,43 @@ void write_block(Body& body, const Instruction& instruction) {
               Effect::any);
 }
 
+// The name of the function, whose parameters begin with the image and the coordinate; nothing, and refused, for others.
+std::optional<MangledName> image_block_function(Body& body, const Instruction& instruction, const std::string& name,
+                                                uint32_t block_type) {
+    const Type* const image = image_at(body, instruction, 0);
+    if (image == nullptr)
+        return std::nullopt;
+    const std::string suffix = block_suffix(body.types(), block_type);
+    llvm::Type* const coordinate = body.value(instruction, 1)->getType();
+    if (suffix.empty())
+        body.refuse(instruction, "a block's elements are 1, 2, 4 or 8 integers, or 16 of at most 16 bits");
+    else if (image_type_name(*image) != "image2d_t")
+        body.refuse(instruction, "blocks are in 2D images alone");
+    else if (coordinate != llvm::FixedVectorType::get(body.builder().getInt32Ty(), 2))
+        body.refuse(instruction, "the coordinate is not a vector of two 32-bit integers");
+    else
+        return image_function(body, name + suffix, *image).add_code("Dv2_i");
+    return std::nullopt;
+}
+
+void read_image_block(Body& body, const Instruction& instruction) {
+    const auto name = image_block_function(body, instruction, "intel_sub_group_block_read", instruction.type);
+    if (!name)
+        return;
+    body.define(instruction, body.call(name->text(), body.result_type(instruction),
+                                       {body.value(instruction, 0), body.value(instruction, 1)}, Effect::any));
+}
+
+void write_image_block(Body& body, const Instruction& instruction) {
+    const uint32_t block = body.type_of(instruction, 2);
+    auto name = image_block_function(body, instruction, "intel_sub_group_block_write", block);
+    if (!name)
+        return;
+    name->add(block, Sign::is_unsigned);
+    body.call(name->text(), body.builder().getVoidTy(),
+              {body.value(instruction, 0), body.value(instruction, 1), body.value(instruction, 2)}, Effect::any);
+}
+
 }  // namespace
 
 bool emit_intel_sub_group(Body& body, const Instruction& instruction) {
@@ -93,6 +132,8 @@ bool emit_intel_sub_group(Body& body, const Instruction& instruction) {
     case spv::OpSubgroupShuffleXorINTEL: shuffle(body, instruction, "intel_sub_group_shuffle_xor"); return true;
     case spv::OpSubgroupBlockReadINTEL: read_block(body, instruction); return true;
     case spv::OpSubgroupBlockWriteINTEL: write_block(body, instruction); return true;
+    case spv::OpSubgroupImageBlockReadINTEL: read_image_block(body, instruction); return true;
+    case spv::OpSubgroupImageBlockWriteINTEL: write_image_block(body, instruction); return true;
     default: return false;
     }
 }
