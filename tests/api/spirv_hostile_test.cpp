@@ -71,8 +71,9 @@ private:
             return;
         const size_t one = 1;
         error = clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &one, nullptr, 0, nullptr, nullptr);
-        if (error == CL_SUCCESS)
+        if (error == CL_SUCCESS) {
             EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+        }
     }
 };
 
