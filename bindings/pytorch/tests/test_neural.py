@@ -277,3 +277,24 @@ def test_operators_of_ordinary_models_stay_on_the_device(loss, device):
     torch.opencl.reset_fallbacks()
     assert_same(functions[loss], device, a, b)
     assert torch.opencl.fallbacks() == {}
+
+
+def test_scaling_of_gradients(device):
+    """torch.amp.GradScaler: the same scales and weights as on the CPU, also after a step whose gradients are not finite."""
+    torch.opencl.reset_fallbacks()
+    results = []
+    for where in ("cpu", device):
+        weight = randn(4, 3).to(where).requires_grad_()
+        optimizer = torch.optim.SGD([weight], lr=0.1)
+        scaler = torch.amp.GradScaler(where, init_scale=8.0, growth_interval=2)
+        scales = []
+        for step in range(6):
+            optimizer.zero_grad()
+            scaler.scale((weight ** 2).sum() * (float("inf") if step == 3 else 1)).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            scales.append(scaler.get_scale())
+        results.append((scales, weight.detach().cpu()))
+    assert results[0][0] == results[1][0] == [8, 16, 16, 8, 8, 16]
+    torch.testing.assert_close(results[1][1], results[0][1])
+    assert torch.opencl.fallbacks() == {}

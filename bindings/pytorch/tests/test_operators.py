@@ -27,12 +27,12 @@ fill flatten flip floor floor_divide fmax fmin fmod frac full_like gather ge gt 
 le lerp lgamma linspace log log10 log1p log2 log_softmax logaddexp logical_and logical_not logical_or logical_xor logsumexp lt
 masked_fill masked_select matmul max mean min maximum minimum mm movedim mul mv narrow ne neg new_full nonzero
 nn.functional.avg_pool2d nn.functional.batch_norm nn.functional.conv1d nn.functional.conv2d nn.functional.cross_entropy
-nn.functional.elu nn.functional.embedding nn.functional.gelu nn.functional.huber_loss
+nn.functional.binary_cross_entropy nn.functional.elu nn.functional.embedding nn.functional.gelu nn.functional.glu nn.functional.huber_loss
 nn.functional.interpolate nn.functional.logsigmoid nn.functional.prelu nn.functional.upsample_bilinear nn.functional.upsample_nearest nn.functional.group_norm nn.functional.hardsigmoid
 nn.functional.hardswish nn.functional.hardtanh nn.functional.layer_norm nn.functional.leaky_relu nn.functional.linear
 nn.functional.mish nn.functional.mse_loss nn.functional.nll_loss nn.functional.relu nn.functional.relu6 nn.functional.silu
 nn.functional.smooth_l1_loss nn.functional.softplus nn.functional.softsign nn.functional.tanhshrink nn.functional.threshold
-norm ones_like outer permute pow prod ravel reciprocal remainder repeat reshape resize_ round rsqrt scatter scatter_add select
+norm ones_like outer permute pow prod ravel reciprocal remainder repeat reshape resize_ roll round rsqrt scatter scatter_add select
 sgn sigmoid sign signbit sin sinc sinh slice softmax sort split sqrt square squeeze stack std sub sum swapaxes t tan tanh topk transpose
 tril triu trunc unbind unflatten unsqueeze var var_mean view where xlogy zero_ zeros_like
 """.split()

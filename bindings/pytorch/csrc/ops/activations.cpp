@@ -161,6 +161,25 @@ std::tuple<Tensor, Tensor> prelu_backward(const Tensor& grad, const Tensor& a, c
     return {grad_in, grad_weight};
 }
 
+// Half of the dimension, gated by the other half.
+Tensor& glu_out(const Tensor& a, int64_t dim, Tensor& out) {
+    const auto halves = a.chunk(2, dim);
+    at::native::resize_output(out, halves[0].sizes());
+    return apply(out, {halves[0], halves[1]}, "a * t_sigmoid(b)");
+}
+Tensor& glu_backward_out(const Tensor& grad, const Tensor& a, int64_t dim, Tensor& out) {
+    at::native::resize_output(out, a.sizes());
+    const auto halves = a.chunk(2, dim);
+    auto parts = out.chunk(2, dim);
+    apply(parts[0], {grad, halves[1]}, "a * t_sigmoid(b)");
+    apply(parts[1], {grad, halves[0], halves[1]}, "a * b * t_sigmoid(c) * t_sigmoid(-c)");
+    return out;
+}
+Tensor glu_backward(const Tensor& grad, const Tensor& a, int64_t dim) {
+    Tensor out = at::empty(a.sizes(), a.options());
+    return glu_backward_out(grad, a, dim, out);
+}
+
 Tensor& where_out(const Tensor& condition, const Tensor& a, const Tensor& b, Tensor& out) {
     auto iter = at::TensorIteratorConfig()
                     .check_all_same_dtype(false)
@@ -278,6 +297,34 @@ Tensor& huber_loss_backward_out(const Tensor& grad, const Tensor& a, const Tenso
                                    "s0 * a * (fabs(b - c) <= s1 ? b - c : s1 * t_sign(b - c))", delta);
 }
 
+bool is_there(const std::optional<Tensor>& tensor) { return tensor && tensor->defined(); }
+
+// Logarithms are at least -100, as in PyTorch.
+Tensor& cross_entropy_out(const Tensor& a, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,
+                          Tensor& out) {
+    Tensor elements = at::empty(a.sizes(), a.options());
+    apply(elements, {a, target}, "(b - 1) * t_nan_max(log1p(-a), (T)-100) - b * t_nan_max(log(a), (T)-100)");
+    if (is_there(weight))
+        elements.mul_(*weight);
+    at::native::resize_output(out, reduction == at::Reduction::None ? a.sizes() : at::IntArrayRef{});
+    return reduction == at::Reduction::None ? out.copy_(elements) : reduce_loss(elements, reduction, out);
+}
+Tensor cross_entropy(const Tensor& a, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction) {
+    Tensor out = at::empty({0}, a.options());
+    return cross_entropy_out(a, target, weight, reduction, out);
+}
+Tensor& cross_entropy_backward_out(const Tensor& grad, const Tensor& a, const Tensor& target,
+                                   const std::optional<Tensor>& weight, int64_t reduction, Tensor& out) {
+    at::native::resize_output(out, a.sizes());
+    pointwise_loss_backward(grad, a, target, reduction, out, "s0 * a * (b - c) / t_nan_max((1 - b) * b, (T)1e-12)");
+    return is_there(weight) ? out.mul_(*weight) : out;
+}
+Tensor cross_entropy_backward(const Tensor& grad, const Tensor& a, const Tensor& target,
+                              const std::optional<Tensor>& weight, int64_t reduction) {
+    Tensor out = at::empty(a.sizes(), a.options());
+    return cross_entropy_backward_out(grad, a, target, weight, reduction, out);
+}
+
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
@@ -315,6 +362,13 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("huber_loss", huber_loss);
     m.impl("huber_loss.out", huber_loss_out);
     m.impl("huber_loss_backward.out", huber_loss_backward_out);
+    m.impl("glu.out", glu_out);
+    m.impl("glu_backward", glu_backward);
+    m.impl("glu_backward.grad_input", glu_backward_out);
+    m.impl("binary_cross_entropy", cross_entropy);
+    m.impl("binary_cross_entropy.out", cross_entropy_out);
+    m.impl("binary_cross_entropy_backward", cross_entropy_backward);
+    m.impl("binary_cross_entropy_backward.grad_input", cross_entropy_backward_out);
     m.impl("where.self", where);
     m.impl("where.self_out", where_out);
     m.impl("masked_fill_.Scalar", masked_fill_scalar_);

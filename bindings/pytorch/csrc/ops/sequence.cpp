@@ -171,6 +171,24 @@ Tensor flip(const Tensor& self, at::IntArrayRef dims) {
     return out.is_same(self) ? self.clone() : out;
 }
 
+Tensor rolled(const Tensor& self, int64_t shift, int64_t dim) {
+    const int64_t size = self.size(dim);
+    const int64_t first = size == 0 ? 0 : ((-shift) % size + size) % size;
+    return first == 0 ? self.clone()
+                      : at::cat({self.narrow(dim, first, size - first), self.narrow(dim, 0, first)}, dim);
+}
+Tensor roll(const Tensor& self, at::IntArrayRef shifts, at::IntArrayRef dims) {
+    TORCH_CHECK(!shifts.empty(), "`shifts` required");
+    if (dims.empty() && shifts.size() == 1)
+        return rolled(self.reshape({-1}), shifts[0], 0).view(self.sizes());
+    TORCH_CHECK(shifts.size() == dims.size(), "shifts and dimensions must align. shifts: ", shifts.size(),
+                ", dims:", dims.size());
+    Tensor out = self;
+    for (size_t i = 0; i < dims.size(); ++i)
+        out = rolled(out, shifts[i], at::maybe_wrap_dim(dims[i], self.dim()));
+    return out;
+}
+
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
@@ -183,6 +201,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("cumsum.out", cumsum_out);
     m.impl("cumprod.out", cumprod_out);
     m.impl("flip", flip);
+    m.impl("roll", roll);
 }
 
 }  // namespace torch_opencl
