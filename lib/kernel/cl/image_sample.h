@@ -139,14 +139,20 @@ SAMPLING int4 load_int(Image image, int4 at, int count) {
     }
 }
 
-// --- reads without a sampler: outside of the image is undefined, here zeros ---
+SAMPLING int4 into_image(Image image, int4 at, int count) {
+    at.x = into(at.x, image->width);
+    if (count > 1)
+        at.y = into(at.y, image->height);
+    if (count > 2)
+        at.z = into(at.z, image->depth);
+    return at;
+}
+
+// --- reads without a sampler: outside of the image is undefined, here the nearest element ---
 
 #define DEFINE_PLAIN_READ(T)                                                                           \
     SAMPLING T##4 read_plain_##T(Image image, int4 at, int count) {                                    \
-        T##4 color = 0;                                                                                \
-        if (is_inside(image, at, count))                                                               \
-            color = load_##T(image, at, count);                                                        \
-        return color;                                                                                  \
+        return load_##T(image, into_image(image, at, count), count);                                   \
     }
 
 // --- the nearest element ---
@@ -178,8 +184,8 @@ SAMPLING int4 with_whole_layer(Image image, int4 at, struct Sampled how) {
     return at;
 }
 
-// What is not inside is read by a function that is rarely called: what is inside is then read where the kernel says, which
-// lanes do as one access.
+// The coordinates are clamped, or those outside replaced, before the one load: lanes ask at run time whether their addresses follow one
+// another, and one work-item has no branch.
 #define DEFINE_NEAREST_READS(T)                                                                        \
     SAMPLING T##4 border_##T(Image image) { return (T##4)(0, 0, 0, border_alpha(image)); }              \
     SAMPLING T##4 read_nearest_##T(Image image, uint sampler, float4 coordinate, struct Sampled how) { \
@@ -194,18 +200,11 @@ SAMPLING int4 with_whole_layer(Image image, int4 at, struct Sampled how) {
     SAMPLING T##4 read_whole_##T(Image image, uint sampler, int4 place, struct Sampled how) {          \
         const int count = how.dims + how.is_array;                                                     \
         int4 at = with_whole_layer(image, place, how);                                                 \
-        T##4 color = border_##T(image);                                                                \
-        if (is_inside(image, at, count)) {                                                             \
-            color = load_##T(image, at, count);                                                        \
-        } else if (!has_border(sampler)) {                                                             \
-            at.x = into(at.x, image->width);                                                           \
-            if (count > 1)                                                                             \
-                at.y = into(at.y, image->height);                                                      \
-            if (count > 2)                                                                             \
-                at.z = into(at.z, image->depth);                                                       \
-            color = polder_image_load_##T(image, element_at(image, at, count, image->element_bytes));  \
-        }                                                                                              \
-        return color;                                                                                  \
+        if (!has_border(sampler))                                                                      \
+            return load_##T(image, into_image(image, at, count), count);                               \
+        const bool is_in = is_inside(image, at, count);                                                \
+        const T##4 color = load_##T(image, inside_or_first(at, is_in), count);                         \
+        return is_in ? color : border_##T(image);                                                      \
     }
 
 // --- the weighted mean of neighbours ---
