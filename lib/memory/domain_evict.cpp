@@ -164,14 +164,14 @@ uint64_t DomainImpl::evict_replica(const Victim& victim, WriteBack write_back, E
             only = only_in(storage, victim.range, victim.space);
             if (only.empty())
                 return drop_replicas(victim, evicted);
+            if (write_back == WriteBack::never || storage.is_released())
+                return 0;
         }
-        if (write_back == WriteBack::never)
-            return 0;
         const auto target = place_for(storage, {only[0].begin, only.back().end}, victim.space, evicted);
         if (!target)
             return 0;
         const StorageGuard guard{storage};
-        if (storage.is_released())
+        if (storage.is_released())  // since
             return 0;
         only = only_in(storage, victim.range, victim.space);
         const bool has_room =

@@ -119,17 +119,24 @@ Result<void> DomainImpl::ChargedParts::charge(const Wanted& wanted) {
 void DomainImpl::ChargedParts::arrive() noexcept {
     for (const Charged& charged : charged_) {
         StorageImpl& storage = *charged.storage;
-        const StorageGuard guard{storage};
         storage.stretch()->prepare(charged.range);
         // Inserting changes what is visited.
         for (uint64_t at = charged.range.begin; at < charged.range.end;) {
             ByteRange next{charged.range.end, charged.range.end};
-            for_each_gap(storage, {at, charged.range.end}, [&](ByteRange gap) {
-                if (next.empty())
-                    next = gap;
-            });
-            if (!next.empty())
-                storage.add_replica({host_space, 0, next, storage.stretch()->address(), std::nullopt});
+            {
+                const StorageGuard guard{storage};
+                for_each_gap(storage, {at, charged.range.end}, [&](ByteRange gap) {
+                    if (next.empty())
+                        next = gap;
+                });
+            }
+            if (next.empty())
+                break;
+            // It takes long, so without the lock: only this thread adds memory here.
+            if (host_.pins())
+                storage.stretch()->pin(*host_.pins(), next);
+            const StorageGuard guard{storage};
+            storage.add_replica({host_space, 0, next, storage.stretch()->address(), std::nullopt});
             at = next.end;
         }
         POLDER_LOG(memory, "storage %llu: [%llu, %llu) in space 0 at 0x%llx, %llu bytes of it new",

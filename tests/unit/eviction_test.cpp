@@ -1,6 +1,10 @@
 // Memories that are too small for everything: which memory is evicted, and that all bytes stay right.
+#include "space/space_impl.h"
 #include "storage_impl.h"
 #include "support/memory_world.h"
+
+#include <chrono>
+#include <thread>
 
 namespace polder::memory {
 namespace {
@@ -295,6 +299,44 @@ TEST_F(Eviction, PinnedMemoryStays) {
     }
     EXPECT_FALSE(world.domain->reserve(*world.storage(48 * KiB), device));
     world.world.run();
+}
+
+// Commands in flight keep a storage whose last handle was released. Its bytes are not written back, so no place is made for them.
+TEST_F(Eviction, ReleasedStoragesGetNoMemoryElsewhere) {
+    MemoryWorld world{{.memory_bytes = 64 * KiB}};
+    std::vector<Ref<Storage>> released;
+    for (uint8_t i = 0; i < 4; ++i) {
+        released.push_back(written(world, 16 * KiB, i));
+        released.back()->add_handle();
+        released.back()->remove_handle();
+    }
+    world.world.run();
+    const uint64_t allocations = world.space(0).pool().statistics().allocations;
+    const Ref<Storage> next = world.storage(16 * KiB);
+    const Result<void> reserved = world.domain->reserve(*next, device, nullptr);
+    EXPECT_FALSE(reserved);
+    EXPECT_EQ(world.space(0).pool().statistics().allocations, allocations);
+    released.clear();
+    EXPECT_TRUE(world.domain->reserve(*next, device, nullptr));
+}
+
+// A search for victims does not find memory that another thread has leased and not yet given to its storage.
+TEST_F(Eviction, MemoryOnItsWayToAStorageIsWaitedFor) {
+    MemoryWorld world{{.memory_bytes = 64 * KiB}};
+    SpaceImpl& memory = static_cast<SpaceImpl&>(world.space(1));
+    const auto leased = memory.pool().allocate(ByteCount{64 * KiB}, block_alignment);
+    ASSERT_TRUE(leased);
+    memory.unlisted().add(1);
+    std::thread other([&] {
+        while (!memory.turns().requested())
+            std::this_thread::yield();
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        memory.pool().free(*leased, {});
+        memory.unlisted().add(-1);
+    });
+    const auto storage = written(world, 16 * KiB, 1);
+    other.join();
+    EXPECT_EQ(read(world, *storage), pattern(16 * KiB, 1));
 }
 
 }  // namespace

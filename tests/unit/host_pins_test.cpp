@@ -1,10 +1,14 @@
 // Pinned host memory: each region is registered once with each device, and removed before it is unmapped.
 #include "allocation/host_pins.h"
+#include "space/space_impl.h"
 
 #include <memory/allocation_policy.h>
 #include <memory/allocator.h>
+#include <memory/domain.h>
+#include <memory/storage.h>
 
 #include <algorithm>
+#include <array>
 #include <gtest/gtest.h>
 #include <memory>
 #include <string_view>
@@ -119,6 +123,36 @@ TEST_P(Pinned, ADeviceThatRefusesKeepsItsStaging_OthersGoOn) {
         pool->free(large, {});
     }
     EXPECT_TRUE(second_.held.empty());
+}
+
+// A storage of which the host sees parts has addresses of its own: a part is registered when it is first used.
+TEST(PinnedParts, AreRegisteredWhenTheyAreUsed_UntilTheStorageEnds) {
+    AllocationPolicy policy;
+    policy.pinned = true;
+    RecordedRegions device;
+    {
+        const std::unique_ptr<Space> host = Space::host(nullptr, policy);
+        static_cast<SpaceImpl&>(*host).pins()->add_device(device);
+        const std::array spaces{host.get()};
+        const std::unique_ptr<Domain> domain = Domain::create(spaces);
+        const uint64_t page = SparseMemory::page().value;
+        const Ref<Storage> storage = *Storage::create(*domain, ByteCount{16 * MiB + 1}, {});
+        const auto pinned_after = [&](uint64_t begin, uint64_t end) {
+            EXPECT_TRUE(domain->reserve(*storage, {begin, end}, host_space, nullptr));
+            uint64_t bytes = 0;
+            for (const std::span<std::byte> region : device.held)
+                bytes += region.size();
+            return bytes;
+        };
+        EXPECT_EQ(pinned_after(5 * MiB + 10, 5 * MiB + 11), page);
+        EXPECT_EQ(pinned_after(5 * MiB, 7 * MiB), 2 * MiB);
+        EXPECT_EQ(pinned_after(6 * MiB, 7 * MiB), 2 * MiB);
+        EXPECT_EQ(device.adds, 2u) << "nothing is registered twice";
+        EXPECT_EQ(pinned_after(1 * MiB, 9 * MiB), 8 * MiB);
+        EXPECT_EQ(device.adds, 4u) << "the gaps on both sides";
+        EXPECT_EQ(pinned_after(16 * MiB, 16 * MiB + 1), 8 * MiB + page);
+    }
+    EXPECT_TRUE(device.held.empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(Policies, Pinned,

@@ -48,7 +48,25 @@ bool Stretch::back(ByteRange part) const {
     return mprotect(address_.plus(begin).host(), end - begin, PROT_READ | PROT_WRITE) == 0;
 }
 
-Stretch::~Stretch() { munmap(address_.host(), size_); }
+void Stretch::pin(HostPins& pins, ByteRange part) noexcept {
+    const driver::Memory memory{address_.plus(part.begin), SparseMemory::page().round_up(part.size())};
+    try {
+        pinned_.reserve(pinned_.size() + 1);
+        pins.add_region(memory);
+        pins_ = &pins;
+        pinned_.push_back(memory);
+    } catch (const std::bad_alloc&) {
+        pins.remove_region(memory);
+        POLDER_LOG(memory, "%llu bytes of host memory are not pinned for lack of memory",
+                   static_cast<unsigned long long>(part.size()));
+    }
+}
+
+Stretch::~Stretch() {
+    for (const driver::Memory& part : pinned_)
+        pins_->remove_region(part);
+    munmap(address_.host(), size_);
+}
 
 void Stretch::prepare(ByteRange part) const {
     if (part.size() < large_part_bytes)

@@ -5,8 +5,10 @@
 // its limit, like blocks. One page of a buffer of 16 GiB costs one page.
 //
 // A stretch that commands in flight still use goes back when they are complete, in any order: `drain` looks. Any thread.
-// Sizes are bytes. Freeing needs no memory.
+// Sizes are bytes. Freeing needs no memory. Where host memory is pinned (host_pins.h), the parts in use are.
 #pragma once
+
+#include "host_pins.h"
 
 #include <base/mutex.h>
 #include <memory/allocator.h>
@@ -15,6 +17,7 @@
 #include <optional>
 #include <polder/driver.h>
 #include <polder/result.h>
+#include <vector>
 
 namespace polder::memory {
 
@@ -32,6 +35,9 @@ public:
     [[nodiscard]] bool back(ByteRange part) const;
     // Chooses large pages for a large part that is about to be used whole.
     void prepare(ByteRange part) const;
+    // Registers a part that is in use from now on with the devices until the stretch is unmapped. Parts begin and end at pages, or at the
+    // end of the stretch, and do not overlap. One thread at a time. Without memory for its notes, the part is not pinned.
+    void pin(HostPins& pins, ByteRange part) noexcept;
 
 private:
     friend class SparseMemory;
@@ -40,6 +46,8 @@ private:
     const DeviceAddress address_;
     const uint64_t size_;
     uint64_t charged_ = 0;  // bytes of its pages that count
+    HostPins* pins_ = nullptr;  // outlives the stretch
+    std::vector<driver::Memory> pinned_;
     Timepoints after_;
     std::unique_ptr<Stretch> next_;
 };
