@@ -47,6 +47,10 @@ constexpr Option table[] = {
      "when it cannot be used, programs are built without a cache."},
     {"POCL_KERNEL_CACHE", Kind::flag, &Values::kernel_cache, "1", "1",
      "Keep compiled kernels on disk. `0` neither reads nor writes the cache."},
+    {"POLDER_EARLY_CODE", Kind::flag, &Values::early_code, "1", "1",
+     "Make the code of a kernel on another thread when the kernel object is created, so that the first launch finds "
+     "it. "
+     "Only where the process may use more than one processor."},
     {"POCL_MEMORY_LIMIT", Kind::gibibytes, &Values::memory_limit_bytes, "", "what the device has",
      "The most global memory a device may offer, in GiB, or with a suffix: `512M`, `8G`."},
     {"POCL_CPU_MAX_CU_COUNT", Kind::count, &Values::cpu_max_compute_units, "", "the processors this process may use",
@@ -257,6 +261,7 @@ std::string device_parameters(std::string_view driver, uint32_t index) {
 const std::string& debug() { return current().debug; }
 const std::string& cache_directory() { return current().cache_directory; }
 bool kernel_cache() { return current().kernel_cache; }
+bool early_code() { return current().early_code; }
 std::optional<uint64_t> memory_limit_bytes() { return current().memory_limit_bytes; }
 std::optional<uint32_t> cpu_max_compute_units() { return current().cpu_max_compute_units; }
 std::optional<uint32_t> max_compute_units() { return current().max_compute_units; }

@@ -1,75 +1,19 @@
 // Building, compiling and linking of programs.
-#include <base/fork.h>
 #include <base/options.h>
 #include <compiler/options.h>
 #include <compiler/zeroed_memory.h>
+#include <runtime/build_threads.h>
 #include <runtime/program.h>
 
 #include <CL/cl_ext.h>
 #include <algorithm>
-#include <condition_variable>
 #include <map>
-#include <thread>
-#include <unistd.h>
 
 namespace polder::runtime {
 namespace {
 
 using compiler::ModuleKind;
 using WorkGroups = BuiltModule::WorkGroups;
-
-// Builds that run on threads of their own. The process must not end while one runs: exit destroys the compiler's static objects,
-// newest first, and a build that uses them crashes, perhaps with a lock of the C library's allocator held. Objects that the
-// running build has made are destroyed before this one. So the main thread, which nearly always is the one that calls exit,
-// waits before all of them: exit destroys the thread-local objects of its thread first. For other threads this
-// object's destructor waits, but not for the build whose callback has called exit.
-class BuildThreads final : private ForkParticipant {
-public:
-    static BuildThreads& get() {
-        static BuildThreads threads;
-        return threads;
-    }
-    ~BuildThreads() { wait(); }
-    void start(std::function<void()> work) {
-        if (::getpid() == ::gettid()) {
-            thread_local const WaitAtExit main_thread_waits;
-            static_cast<void>(main_thread_waits);
-        }
-        {
-            const std::lock_guard lock(mutex_);
-            ++running_;
-        }
-        std::thread([this, work = std::move(work)]() mutable {
-            is_this_thread_ = true;
-            work();
-            work = nullptr;  // what it holds goes before the last word
-            const std::lock_guard lock(mutex_);
-            --running_;
-            idle_.notify_all();
-        }).detach();
-    }
-
-private:
-    struct WaitAtExit {
-        WaitAtExit() {}  // NOLINT(modernize-use-equals-default): a const object needs one
-        ~WaitAtExit() { get().wait(); }
-    };
-
-    void wait() {
-        std::unique_lock lock(mutex_);
-        idle_.wait(lock, [&] { return running_ == (is_this_thread_ ? 1u : 0u); });
-    }
-    void lock_for_fork() override { mutex_.lock(); }
-    void unlock_after_fork() override { mutex_.unlock(); }
-    [[nodiscard]] bool is_quiet() const override { return running_ == 0; }
-    void forget_threads() override { running_ = 0; }
-
-    std::mutex mutex_;
-    std::condition_variable idle_;
-    uint32_t running_ = 0;
-    static inline thread_local bool is_this_thread_ = false;
-    ForkMembership fork_membership_{*this};
-};
 
 WorkGroups work_groups_of(const std::string& application_options) {
     const std::string options = application_options + ' ' + options::extra_build_flags();
@@ -187,10 +131,11 @@ Result<void> Program::build(BuildRequest request) {
     if (!request.notify || !has_valid_options(request))
         return run_or_fail(request);
     // The callback reports the result; this call has succeeded when the build has begun.
-    BuildThreads::get().start([program = Ref<Program>::share(this), request = std::move(request)] {
-        static_cast<void>(program->run_or_fail(request));
-        request.notify(static_cast<cl_program>(program->handle()), request.user);
-    });
+    BuildThreads::get().start(BuildThreads::Work::build,
+                              [program = Ref<Program>::share(this), request = std::move(request)] {
+                                  static_cast<void>(program->run_or_fail(request));
+                                  request.notify(static_cast<cl_program>(program->handle()), request.user);
+                              });
     return {};
 }
 

@@ -16,6 +16,9 @@ constexpr size_t specials_max = 4;
 constexpr uint64_t items_before_special = uint64_t{1} << 19;
 // Added for each launch: after eight launches more are expected, even when each has few work-items.
 constexpr uint64_t items_per_launch = items_before_special / 8;
+// The most versions of a program's kernels that are made before a launch asks for them: a program may create all its kernel objects
+// and launch few.
+constexpr uint32_t early_versions_max = 64;
 
 bool holds_address(const compiler::KernelArgument& argument) {
     return argument.kind == compiler::ArgumentKind::global_pointer ||
@@ -58,86 +61,125 @@ const compiler::KernelInfo* DeviceCode::info(std::string_view kernel) const {
 }
 
 Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info) {
+    Groups groups;
+    if (info.reqd_work_group_size)
+        groups = {*info.reqd_work_group_size, compiler::WorkGroups::Ends::ragged};
+    POLDER_ASSIGN(code, version(info, groups));
     const Lock lock(mutex_);
-    return general(entry(info));
+    entry(info).code = code;
+    return code;
 }
 
 Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info, const compiler::WorkGroups& groups,
                                              uint64_t items) {
+    bool is_special = false;
+    {
+        const Lock lock(mutex_);
+        Entry& of = entry(info);
+        if (const auto own = std::ranges::find(of.specials, groups, &Special::groups); own != of.specials.end())
+            return own->code;
+        is_special = wants_special(of, groups, items);
+        if (!is_special && of.code)
+            return of.code;
+    }
+    if (!is_special)
+        return kernel(info);
+    POLDER_ASSIGN(code, version(info, groups));
     const Lock lock(mutex_);
-    Entry& of = entry(info);
-    if (const auto own = std::ranges::find(of.specials, groups, &Special::groups); own != of.specials.end())
-        return own->code.get();
-    const bool is_first = !of.code && of.specials.empty();
-    const bool is_worth_it = is_worth_specialising(info, groups, of.code.get());
-    if (is_first && (is_worth_it || info.reqd_work_group_size))
-        return add_special(of, groups);
-    if (!is_worth_it || info.reqd_work_group_size)
-        return general(of);
-    of.items_without += items + items_per_launch;
-    if (of.items_without < items_before_special || of.specials.size() >= specials_max)
-        return general(of);
-    of.items_without = 0;
-    return add_special(of, groups);
+    std::vector<Special>& specials = entry(info).specials;
+    if (std::ranges::find(specials, groups, &Special::groups) == specials.end())
+        specials.push_back({groups, code});
+    return code;
+}
+
+bool DeviceCode::wants_special(Entry& entry, const compiler::WorkGroups& groups, uint64_t items) {
+    const bool is_required = entry.info->reqd_work_group_size.has_value();
+    const bool is_worth_it = is_worth_specialising(*entry.info, groups, entry.code);
+    if (!entry.code && entry.specials.empty())
+        return is_worth_it || is_required;
+    if (!is_worth_it || is_required)
+        return false;
+    entry.items_without += items + items_per_launch;
+    if (entry.items_without < items_before_special || entry.specials.size() >= specials_max)
+        return false;
+    entry.items_without = 0;
+    return true;
+}
+
+DeviceCode::Groups DeviceCode::likely_groups(const compiler::KernelInfo& info) const {
+    using compiler::WorkGroups;
+    if (info.reqd_work_group_size)
+        return WorkGroups{*info.reqd_work_group_size, WorkGroups::Ends::whole};
+    if (info.work_group_size_hint) {
+        const WorkGroups hinted{*info.work_group_size_hint, WorkGroups::Ends::whole};
+        if (is_worth_specialising(info, hinted, nullptr))
+            return hinted;
+    }
+    return std::nullopt;
+}
+
+bool DeviceCode::begins_early(const compiler::KernelInfo& kernel) const {
+    const driver::CodeFormat format = device_.info().code.format;
+    const bool is_ours = format == driver::CodeFormat::host_function || format == driver::CodeFormat::ptx;
+    const Groups groups = likely_groups(kernel);
+    // Code with sub-groups is nearly always made for one size.
+    const bool is_foreseen = groups || !kernel.uses_sub_groups;
+    return is_ours && is_foreseen && early_versions_.load(std::memory_order_relaxed) < early_versions_max &&
+           !versions_.is_begun({&kernel, groups});
+}
+
+void DeviceCode::make_early(const compiler::KernelInfo& kernel) {
+    if (!begins_early(kernel))
+        return;
+    early_versions_.fetch_add(1, std::memory_order_relaxed);
+    static_cast<void>(version(kernel, likely_groups(kernel)));
 }
 
 DeviceCode::Entry& DeviceCode::entry(const compiler::KernelInfo& info) {
     const auto found = std::ranges::find(entries_, &info, &Entry::info);
     if (found != entries_.end())
         return *found;
-    return entries_.emplace_back(Entry{.info = &info, .code = {}, .specials = {}});
+    return entries_.emplace_back(Entry{.info = &info, .code = nullptr, .specials = {}});
 }
 
-Result<const LoadedCode*> DeviceCode::general(Entry& entry) {
-    if (!entry.code) {
-        std::optional<compiler::WorkGroups> groups;
-        if (entry.info->reqd_work_group_size)
-            groups = {*entry.info->reqd_work_group_size, compiler::WorkGroups::Ends::ragged};
-        POLDER_ASSIGN(code, load(*entry.info, groups));
-        entry.code = std::move(code);
-    }
-    return entry.code.get();
+Result<const LoadedCode*> DeviceCode::version(const compiler::KernelInfo& info, const Groups& groups) {
+    return versions_.get({&info, groups}, [&] { return load(info, groups); });
 }
 
-Result<const LoadedCode*> DeviceCode::add_special(Entry& entry, const compiler::WorkGroups& groups) {
-    POLDER_ASSIGN(code, load(*entry.info, groups));
-    code->is_for_one_size = true;
-    return entry.specials.emplace_back(Special{groups, std::move(code)}).code.get();
-}
-
-Result<std::unique_ptr<LoadedCode>> DeviceCode::load(const compiler::KernelInfo& info,
-                                                     const std::optional<compiler::WorkGroups>& groups) {
+Result<LoadedCode> DeviceCode::load(const compiler::KernelInfo& info, const Groups& groups) {
     POLDER_ASSIGN(compiled, executable_->code(info.name, groups));
     POLDER_ASSIGN(loaded, device_.load(*compiled));
-    auto code = std::make_unique<LoadedCode>();
-    code->loaded = std::move(loaded);
+    LoadedCode code;
+    code.loaded = std::move(loaded);
+    code.is_for_one_size = groups.has_value();
     if (!groups)
-        code->lane_dimension = executable_->lane_dimension(info.name);
+        code.lane_dimension = executable_->lane_dimension(info.name);
     for (const compiler::KernelArgument& argument : info.arguments)
         if (holds_address(argument))
-            code->pointer_offsets.push_back(argument.offset);
+            code.pointer_offsets.push_back(argument.offset);
     if (info.enqueues_blocks) {
-        POLDER_TRY(load_blocks());
-        code->blocks = block_list_;
+        POLDER_ASSIGN(blocks, load_blocks());
+        code.blocks = blocks;
     }
     return code;
 }
 
-Result<void> DeviceCode::load_blocks() {
+Result<std::span<const driver::LoadedKernel* const>> DeviceCode::load_blocks() {
     const std::span<const compiler::KernelInfo> infos = module_->blocks();
-    if (block_list_.size() == infos.size())
-        return {};
-    std::vector<std::unique_ptr<driver::LoadedKernel>> blocks;
-    std::vector<const driver::LoadedKernel*> list;
-    for (const compiler::KernelInfo& info : infos) {
-        POLDER_ASSIGN(compiled, executable_->code(info.name, std::nullopt));
-        POLDER_ASSIGN(loaded, device_.load(*compiled));
-        list.push_back(loaded.get());
-        blocks.push_back(std::move(loaded));
+    const Lock lock(blocks_mutex_);
+    if (block_list_.size() != infos.size()) {
+        std::vector<std::unique_ptr<driver::LoadedKernel>> blocks;
+        std::vector<const driver::LoadedKernel*> list;
+        for (const compiler::KernelInfo& info : infos) {
+            POLDER_ASSIGN(compiled, executable_->code(info.name, std::nullopt));
+            POLDER_ASSIGN(loaded, device_.load(*compiled));
+            list.push_back(loaded.get());
+            blocks.push_back(std::move(loaded));
+        }
+        blocks_ = std::move(blocks);
+        block_list_ = std::move(list);
     }
-    blocks_ = std::move(blocks);
-    block_list_ = std::move(list);
-    return {};
+    return std::span<const driver::LoadedKernel* const>{block_list_};
 }
 
 Result<DeviceAddress> DeviceCode::program_variables() {

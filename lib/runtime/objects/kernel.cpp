@@ -1,5 +1,6 @@
 // Creation checks that all devices' kernels take the same arguments. Setting an argument copies the argument set when a launch still
 // uses it. Choosing a work-group size follows the rules of runtime/local_size.h.
+#include <runtime/early_code.h>
 #include <runtime/kernel.h>
 
 #include <algorithm>
@@ -57,6 +58,14 @@ LocalSizeRules rules_for(LocalSizeRules::Shape shape, const Device& device, cons
             .shape = shape};
 }
 
+// Of devices with the same code, the first one.
+void request_early_code(const Kernel& kernel, const std::vector<KernelOnDevice>& on_devices) noexcept {
+    for (auto on = on_devices.begin(); on != on_devices.end(); ++on)
+        if (std::none_of(on_devices.begin(), on,
+                         [&](const KernelOnDevice& other) { return other.code->shares_code_with(*on->code); }))
+            early_code::request(&kernel, on->code, *on->info);
+}
+
 // For smaller groups, the cost of a group is noticeable beside that of its work-items.
 constexpr uint64_t items_worth_a_group = 64;
 
@@ -70,7 +79,10 @@ Kernel::Kernel(Ref<Program> program, std::vector<KernelOnDevice> on_devices, Ref
     program_->attach_kernel();
 }
 
-Kernel::~Kernel() { program_->detach_kernel(); }
+Kernel::~Kernel() {
+    early_code::cancel(this);
+    program_->detach_kernel();
+}
 
 Result<Ref<Kernel>> Kernel::create(Ref<Program> program, std::string_view name) {
     std::vector<KernelOnDevice> on_devices;
@@ -99,7 +111,10 @@ Result<Ref<Kernel>> Kernel::create(Ref<Program> program, std::string_view name) 
         return fail(Status::out_of_resources, text);
     }
     Ref<KernelArguments> arguments = unset_arguments(*on_devices.front().info);
-    return Ref<Kernel>::adopt(new Kernel(std::move(program), std::move(on_devices), std::move(arguments)));
+    Ref<Kernel> kernel =
+        Ref<Kernel>::adopt(new Kernel(std::move(program), std::move(on_devices), std::move(arguments)));
+    request_early_code(*kernel, kernel->on_devices_);
+    return kernel;
 }
 
 Ref<Kernel> Kernel::clone() const {

@@ -16,13 +16,13 @@
 #include "zeroed_memory.h"
 
 #include <base/log.h>
+#include <base/made_once.h>
 #include <base/mutex.h>
 #include <base/options.h>
 #include <compiler/compiler.h>
 
 #include <algorithm>
 #include <array>
-#include <map>
 
 namespace polder::compiler {
 
@@ -80,17 +80,8 @@ public:
         const KernelInfo* kernel = find(name);
         if (kernel == nullptr)
             return fail(Status::invalid_kernel_name, "the program has no kernel " + std::string{name});
-        Lock lock(mutex_);
-        auto [entry, is_new] = entries_.try_emplace({std::string{name}, groups});
-        if (is_new || !entry->second.object) {
-            auto made = make(*kernel, groups);
-            if (!made) {
-                entries_.erase(entry);
-                return fail(made.error());
-            }
-            entry->second = std::move(*made);
-        }
-        return &entry->second.code;
+        POLDER_ASSIGN(entry, entries_.get({std::string{name}, groups}, [&] { return make(*kernel, groups); }));
+        return &entry->code;
     }
 
     [[nodiscard]] bool is_worth_specialising(const WorkGroups& groups, unsigned lane_dimension) const override {
@@ -100,9 +91,8 @@ public:
     }
 
     [[nodiscard]] unsigned lane_dimension(std::string_view name) override {
-        const Lock lock(mutex_);
-        const auto found = entries_.find({std::string{name}, std::nullopt});
-        return found == entries_.end() ? 0 : found->second.lane_dimension;
+        const Entry* const general = entries_.find({std::string{name}, std::nullopt});
+        return general == nullptr ? 0 : general->lane_dimension;
     }
 
 private:
@@ -121,33 +111,31 @@ private:
 
     [[nodiscard]] const CompiledModule& module() const { return static_cast<const CompiledModule&>(*module_); }
 
-    Result<std::string_view> host_bitcode() POLDER_REQUIRES(mutex_) {
+    Result<std::string_view> host_bitcode() POLDER_EXCLUDES(bitcode_mutex_) {
         if (!module().host_bitcode().empty() && zeroed_ == ZeroedMemory{})
             return module().host_bitcode();
+        const Lock lock(bitcode_mutex_);
         if (host_bitcode_.empty()) {
-            POLDER_ASSIGN(made, make_host_bitcode(module(), zeroed_));
-            host_bitcode_ = std::move(made);
+            Result<std::string> made = fail(Status::out_of_resources);
+            if (const auto crash = run_guarded([&] { made = make_host_bitcode(module(), zeroed_); }))
+                return fail(Status::out_of_resources, *crash);
+            if (!made)
+                return fail(made.error());
+            host_bitcode_ = std::move(*made);
         }
         return std::string_view{host_bitcode_};
     }
 
-    Result<KernelObject> generate(const KernelInfo& kernel, const std::optional<WorkGroups>& groups)
-        POLDER_REQUIRES(mutex_) {
-        POLDER_ASSIGN(bitcode, host_bitcode());
-        return generate_code({module(), bitcode, kernel, groups});
-    }
-
-    Result<KernelObject> make_object(const KernelInfo& kernel, const std::optional<WorkGroups>& groups)
-        POLDER_REQUIRES(mutex_) {
+    Result<KernelObject> make_object(const KernelInfo& kernel, const std::optional<WorkGroups>& groups) {
         POLDER_ASSIGN(key, key_of(module(), kernel.name, groups, zeroed_));
         if (const auto bytes = load_cached(key))
             if (auto object = from_bytes<KernelObject>(*bytes)) {
                 report(kernel.name, *object);
                 return std::move(*object);
             }
+        POLDER_ASSIGN(bitcode, host_bitcode());
         Result<KernelObject> object = fail(Status::out_of_resources);
-        if (const auto crash =
-                run_guarded([&]() POLDER_NO_THREAD_SAFETY_ANALYSIS { object = generate(kernel, groups); }))
+        if (const auto crash = run_guarded([&] { object = generate_code({module(), bitcode, kernel, groups}); }))
             return fail(Status::out_of_resources, *crash);
         if (object) {
             report(kernel.name, *object);
@@ -156,7 +144,7 @@ private:
         return object;
     }
 
-    Result<Entry> make(const KernelInfo& kernel, const std::optional<WorkGroups>& groups) POLDER_REQUIRES(mutex_) {
+    Result<Entry> make(const KernelInfo& kernel, const std::optional<WorkGroups>& groups) {
         POLDER_ASSIGN(object, make_object(kernel, groups));
         if (local_memory_bytes_ != 0 && object.local_bytes > local_memory_bytes_)
             return fail(Status::out_of_resources,
@@ -181,10 +169,10 @@ private:
     const std::shared_ptr<const Module> module_;
     const uint64_t local_memory_bytes_;
     const ZeroedMemory zeroed_;
-    Mutex mutex_;
-    std::string host_bitcode_ POLDER_GUARDED_BY(mutex_);  // when the module has none
-    // Entries stay where they are: callers hold pointers to them.
-    std::map<std::pair<std::string, std::optional<WorkGroups>>, Entry> entries_ POLDER_GUARDED_BY(mutex_);
+    Mutex bitcode_mutex_;
+    std::string
+        host_bitcode_ POLDER_GUARDED_BY(bitcode_mutex_);  // when the module has none; not changed once it is there
+    MadeOnce<std::pair<std::string, std::optional<WorkGroups>>, Entry> entries_;
 };
 
 }  // namespace

@@ -10,11 +10,10 @@
 #include "warps.h"
 
 #include <base/code_cache.h>
-#include <base/mutex.h>
+#include <base/made_once.h>
 
 #include <algorithm>
 #include <kernel/print_ring.h>
-#include <map>
 #include <polder/ptx_abi.h>
 
 namespace polder::compiler {
@@ -90,13 +89,8 @@ public:
         const auto info = std::ranges::find(kernels, name, &KernelInfo::name);
         if (info == kernels.end())
             return fail(Status::invalid_kernel_name, "the program has no kernel " + std::string{name});
-        const Lock lock(mutex_);
-        std::unique_ptr<Entry>& entry = entries_[{std::string{name}, groups}];
-        if (entry == nullptr) {
-            POLDER_ASSIGN(made, make(*info, groups));
-            entry = std::move(made);
-        }
-        return &entry->code;
+        POLDER_ASSIGN(entry, entries_.get({std::string{name}, groups}, [&] { return make(*info, groups); }));
+        return &(*entry)->code;
     }
 
     // A work-group of any size is made of warps.
@@ -133,10 +127,8 @@ private:
 
     const std::shared_ptr<const Module> module_;
     const driver::CodeTarget target_;
-    Mutex mutex_;
-    // Entries stay where they are: callers hold pointers into them.
-    std::map<std::pair<std::string, std::optional<WorkGroups>>, std::unique_ptr<Entry>>
-        entries_ POLDER_GUARDED_BY(mutex_);
+    // An entry's code points into the entry.
+    MadeOnce<std::pair<std::string, std::optional<WorkGroups>>, std::unique_ptr<Entry>> entries_;
 };
 
 } // namespace

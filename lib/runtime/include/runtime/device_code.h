@@ -3,13 +3,16 @@
 // Any thread may call any function.
 #pragma once
 
+#include <base/made_once.h>
 #include <base/mutex.h>
 #include <compiler/compiler.h>
 #include <memory/space.h>
 #include <runtime/device.h>
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace polder::runtime {
@@ -57,30 +60,39 @@ public:
     // kernel has run for long enough.
     [[nodiscard]] Result<const LoadedCode*> kernel(const compiler::KernelInfo& info, const compiler::WorkGroups& groups,
                                                    uint64_t items);
+    // Whether code of `kernel` should be made before its first launch, and none is: where the groups of that launch can be foreseen.
+    [[nodiscard]] bool begins_early(const compiler::KernelInfo& kernel) const;
+    // Makes that code, unless another thread has begun it. Failures are left to the launch.
+    void make_early(const compiler::KernelInfo& kernel);
+    [[nodiscard]] bool shares_code_with(const DeviceCode& other) const { return executable_ == other.executable_; }
     // The address of the program-scope variables; 0 when the program has none. The first call writes their initial
     // contents, and waits for the write.
     [[nodiscard]] Result<DeviceAddress> program_variables();
 
 private:
+    using Groups = std::optional<compiler::WorkGroups>;
     struct Special {
         compiler::WorkGroups groups;
-        std::unique_ptr<LoadedCode> code;
+        const LoadedCode* code;
     };
+    // What launches and queries have asked for.
     struct Entry {
         const compiler::KernelInfo* info;
-        std::unique_ptr<LoadedCode> code;  // for any launch; null: not compiled yet
+        const LoadedCode* code = nullptr;  // for any launch
         std::vector<Special> specials;
         uint64_t items_without = 0;  // work-items launched in groups that lack a version of their own
     };
     [[nodiscard]] Entry& entry(const compiler::KernelInfo& info) POLDER_REQUIRES(mutex_);
-    [[nodiscard]] Result<const LoadedCode*> general(Entry& entry) POLDER_REQUIRES(mutex_);
-    [[nodiscard]] Result<const LoadedCode*> add_special(Entry& entry, const compiler::WorkGroups& groups)
+    // Counts the launch.
+    [[nodiscard]] bool wants_special(Entry& entry, const compiler::WorkGroups& groups, uint64_t items)
         POLDER_REQUIRES(mutex_);
-    [[nodiscard]] Result<std::unique_ptr<LoadedCode>> load(const compiler::KernelInfo& info,
-                                                           const std::optional<compiler::WorkGroups>& groups)
-        POLDER_REQUIRES(mutex_);
+    // The groups of the first launch, as far as they can be foreseen.
+    [[nodiscard]] Groups likely_groups(const compiler::KernelInfo& info) const;
+    // Compiles and loads at first request, without a lock.
+    [[nodiscard]] Result<const LoadedCode*> version(const compiler::KernelInfo& info, const Groups& groups);
+    [[nodiscard]] Result<LoadedCode> load(const compiler::KernelInfo& info, const Groups& groups);
     // Code for every block of the program.
-    [[nodiscard]] Result<void> load_blocks() POLDER_REQUIRES(mutex_);
+    [[nodiscard]] Result<std::span<const driver::LoadedKernel* const>> load_blocks() POLDER_EXCLUDES(blocks_mutex_);
     [[nodiscard]] Result<void> fill_variables(const memory::Block& block);
 
     Device& root_;  // never destroyed
@@ -88,11 +100,14 @@ private:
     memory::Space& space_;  // the root's
     std::shared_ptr<compiler::Executable> executable_;
     std::shared_ptr<const compiler::Module> module_;
+    Mutex blocks_mutex_;
+    std::vector<std::unique_ptr<driver::LoadedKernel>> blocks_ POLDER_GUARDED_BY(blocks_mutex_);
+    std::vector<const driver::LoadedKernel*> block_list_ POLDER_GUARDED_BY(blocks_mutex_);
+    MadeOnce<std::pair<const compiler::KernelInfo*, Groups>, LoadedCode> versions_;
+    std::atomic<uint32_t> early_versions_{0};
     Mutex mutex_;
     std::vector<Entry> entries_ POLDER_GUARDED_BY(mutex_);
     std::optional<memory::Block> variables_ POLDER_GUARDED_BY(mutex_);
-    std::vector<std::unique_ptr<driver::LoadedKernel>> blocks_ POLDER_GUARDED_BY(mutex_);
-    std::vector<const driver::LoadedKernel*> block_list_ POLDER_GUARDED_BY(mutex_);
 };
 
 }  // namespace polder::runtime

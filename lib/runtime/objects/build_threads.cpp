@@ -1,0 +1,74 @@
+#include <runtime/build_threads.h>
+
+#include <chrono>
+#include <pthread.h>
+#include <thread>
+#include <unistd.h>
+
+namespace polder::runtime {
+namespace {
+
+constexpr std::chrono::seconds fork_wait_max{5};
+thread_local bool is_build_thread = false;
+
+}  // namespace
+
+struct BuildThreads::WaitAtExit {
+    WaitAtExit() {}  // NOLINT(modernize-use-equals-default): a const object needs one
+    ~WaitAtExit() { get().wait(); }
+};
+
+BuildThreads& BuildThreads::get() {
+    static BuildThreads threads;
+    return threads;
+}
+
+void BuildThreads::start(Work kind, std::function<void()> work) {
+    if (::getpid() == ::gettid()) {
+        thread_local const WaitAtExit main_thread_waits;
+        static_cast<void>(main_thread_waits);
+    }
+    if (kind == Work::early_code) {
+        // Registered later than those of base/fork.h, so that it is called before them.
+        static const int registered = pthread_atfork(before_fork, after_fork, after_fork);
+        static_cast<void>(registered);
+    }
+    count(kind, 1);
+    try {
+        std::thread([this, kind, work = std::move(work)]() mutable {
+            is_build_thread = true;
+            work();
+            work = nullptr;  // what it holds goes before the last word
+            count(kind, ~0U);
+        }).detach();
+    } catch (...) {
+        count(kind, ~0U);
+        throw;
+    }
+}
+
+// `by`: 1, or -1 as an unsigned number.
+void BuildThreads::count(Work kind, uint32_t by) {
+    const std::lock_guard lock(mutex_);
+    running_ += by;
+    if (kind == Work::early_code)
+        running_early_ += by;
+    idle_.notify_all();
+}
+
+void BuildThreads::wait() {
+    std::unique_lock lock(mutex_);
+    is_ending_ = true;
+    idle_.wait(lock, [&] { return running_ == (is_build_thread ? 1u : 0u); });
+}
+
+void BuildThreads::before_fork() {
+    BuildThreads& threads = get();
+    ++threads.forks_;
+    std::unique_lock lock(threads.mutex_);
+    threads.idle_.wait_for(lock, fork_wait_max, [&] { return threads.running_early_ == 0; });
+}
+
+void BuildThreads::after_fork() { --get().forks_; }
+
+}  // namespace polder::runtime

@@ -1,0 +1,155 @@
+// A thread is started for requests and ends when there are none. It gives each request some time first: many programs launch a kernel
+// right after they have created it, and their own thread then makes the code without a change of threads.
+#include <base/mutex.h>
+#include <base/options.h>
+#include <runtime/build_threads.h>
+#include <runtime/early_code.h>
+
+#include <algorithm>
+#include <chrono>
+#include <list>
+#include <new>
+#include <sched.h>
+#include <system_error>
+#include <thread>
+
+namespace polder::runtime::early_code {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::microseconds head_start{500};
+constexpr size_t waiting_max = 256;
+constexpr unsigned threads_max = 4;
+
+struct Request {
+    const void* kernel;
+    Ref<DeviceCode> code;
+    const compiler::KernelInfo* info;
+    Clock::time_point due;
+};
+using RequestList = std::list<Request>;
+
+// One for four processors, at least one. None where there is only one processor: the program would just wait for it.
+unsigned threads_allowed() {
+    static const unsigned allowed = [] {
+        const unsigned processors = std::thread::hardware_concurrency();
+        return options::early_code() && processors > 1 ? std::clamp(processors / 4, 1U, threads_max) : 0;
+    }();
+    return allowed;
+}
+
+class Requests final : ForkParticipant {
+public:
+    // Never destroyed: kernels may be released by static destructors.
+    static Requests& get() {
+        static auto* const instance = new Requests;
+        return *instance;
+    }
+
+    void add(Request request) {
+        RequestList one;
+        one.push_back(std::move(request));
+        {
+            const Lock lock(mutex_);
+            if (waiting_.size() >= waiting_max || BuildThreads::get().should_end())
+                return;
+            waiting_.splice(waiting_.end(), one);
+            if (threads_ == threads_allowed())
+                return;
+            ++threads_;
+        }
+        try {
+            BuildThreads::get().start(BuildThreads::Work::early_code, [this] { work(); });
+        } catch (const std::exception&) {
+            static_cast<void>(end_thread());
+        }
+    }
+
+    void cancel(const void* kernel) {
+        RequestList cancelled;
+        const Lock lock(mutex_);
+        for (auto at = waiting_.begin(); at != waiting_.end();) {
+            const auto next = std::next(at);
+            if (at->kernel == kernel)
+                cancelled.splice(cancelled.end(), waiting_, at);
+            at = next;
+        }
+    }
+
+private:
+    void work() {
+        // Never preempts a thread that wakes, such as a worker of a kernel. No lower priority: a launch may wait for this thread, and cannot
+        // raise it again.
+        const sched_param none{};
+        static_cast<void>(sched_setscheduler(0, SCHED_BATCH, &none));
+        while (take_and_make())
+            ;
+    }
+
+    // Drops all requests when no other thread is left.
+    [[nodiscard]] RequestList end_thread() {
+        RequestList dropped;
+        const Lock lock(mutex_);
+        if (--threads_ == 0)
+            dropped.swap(waiting_);
+        return dropped;
+    }
+
+    // False when the thread shall end.
+    bool take_and_make() {
+        RequestList taken;
+        Clock::time_point due;
+        {
+            const Lock lock(mutex_);
+            if (BuildThreads::get().should_end())
+                taken.swap(waiting_);
+            if (waiting_.empty()) {
+                --threads_;
+                return false;
+            }
+            due = waiting_.front().due;
+            if (due <= Clock::now())
+                taken.splice(taken.end(), waiting_, waiting_.begin());
+        }
+        if (taken.empty()) {
+            std::this_thread::sleep_until(due);
+            return true;
+        }
+        try {
+            taken.front().code->make_early(*taken.front().info);
+        } catch (const std::bad_alloc&) {  // the launch reports it
+        }
+        return true;
+    }
+
+    void lock_for_fork() override POLDER_NO_THREAD_SAFETY_ANALYSIS { mutex_.lock(); }
+    void unlock_after_fork() override POLDER_NO_THREAD_SAFETY_ANALYSIS { mutex_.unlock(); }
+    [[nodiscard]] bool is_quiet() const override { return true; }  // the threads are BuildThreads'
+    void forget_threads() override POLDER_NO_THREAD_SAFETY_ANALYSIS {
+        threads_ = 0;
+        new (&waiting_) RequestList;  // leaked: locks that a destructor takes may be held
+    }
+
+    Mutex mutex_;
+    RequestList waiting_ POLDER_GUARDED_BY(mutex_);
+    unsigned threads_ POLDER_GUARDED_BY(mutex_) = 0;  // without any, nothing waits
+    ForkMembership fork_membership_{*this};
+};
+
+}  // namespace
+
+void request(const void* kernel, const Ref<DeviceCode>& code, const compiler::KernelInfo& info) noexcept {
+    if (threads_allowed() == 0 || !code->begins_early(info))
+        return;
+    try {
+        Requests::get().add({kernel, code, &info, Clock::now() + head_start});
+    } catch (const std::bad_alloc&) {  // the first launch makes the code
+    }
+}
+
+void cancel(const void* kernel) noexcept {
+    if (threads_allowed() != 0)
+        Requests::get().cancel(kernel);
+}
+
+}  // namespace polder::runtime::early_code

@@ -1,0 +1,217 @@
+// Code that is made when a kernel object is created. POCL_DEBUG=compiler reports each code that is made in a line on stderr, which the
+// tests count; the cache is off.
+#include "support/fixture.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+// For the leak sanitizer: a child ends with what its parent made, which it does not release.
+extern "C" int __lsan_is_turned_off() { return 1; }  // NOLINT(bugprone-reserved-identifier)
+
+namespace polder::test {
+namespace {
+
+// Standard error as a file, while it lives.
+class ErrorFile {
+public:
+    ErrorFile() : file_(std::tmpfile()), before_(dup(STDERR_FILENO)) { dup2(fileno(file_), STDERR_FILENO); }
+    ErrorFile(const ErrorFile&) = delete;
+    ErrorFile& operator=(const ErrorFile&) = delete;
+    ~ErrorFile() {
+        std::fflush(stderr);
+        dup2(before_, STDERR_FILENO);
+        close(before_);
+        std::fclose(file_);
+    }
+    [[nodiscard]] std::string text() const {
+        std::string all;
+        char part[4096];
+        for (ssize_t got = 0; (got = pread(fileno(file_), part, sizeof part, static_cast<off_t>(all.size()))) > 0;)
+            all.append(part, static_cast<size_t>(got));
+        return all;
+    }
+
+private:
+    std::FILE* file_;
+    int before_;
+};
+
+class EarlyCode : public ContextTest {
+protected:
+    void SetUp() override {
+        if (std::thread::hardware_concurrency() < 2)
+            GTEST_SKIP() << "with one processor, nothing is made ahead";
+        ContextTest::SetUp();
+        errors = std::make_unique<ErrorFile>();
+        targets = devices.size() > 1 ? 2 : 1;
+    }
+    // How often code of kernels whose names begin so was made.
+    [[nodiscard]] size_t made(const std::string& name) const {
+        const std::string text = errors->text(), line = "kernel " + name;
+        size_t count = 0;
+        for (size_t at = text.find(line); at != text.npos; at = text.find(line, at + 1))
+            count += text.substr(at, text.find('\n', at) - at).find("bytes of object code") != text.npos;
+        return count;
+    }
+    // False after a time in which any compilation ends.
+    [[nodiscard]] bool is_made_soon(const std::string& name) const {
+        for (int i = 0; i < 60000; ++i, std::this_thread::sleep_for(std::chrono::milliseconds(1)))
+            if (made(name) > 0)
+                return true;
+        return false;
+    }
+    // Requests are served in order: when this one is, those before it have at least begun.
+    void serve_all_requests() {
+        const OwnedProgram marker = build("kernel void marker(global int* a) { a[0] = 1; }");
+        const OwnedKernel kernel = make_kernel(marker, "marker");
+        ASSERT_TRUE(is_made_soon("marker"));
+    }
+    // The first of 64 results of kernel(global int* a), or -1.
+    cl_int run(cl_kernel kernel, const size_t* local = nullptr) {
+        const OwnedMem buffer = make_buffer(64 * sizeof(cl_int));
+        const size_t global = 64;
+        if (clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer.in()) ||
+            clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &global, local, 0, nullptr, nullptr))
+            return -1;
+        return read<cl_int>(buffer, 64)[0];
+    }
+    std::unique_ptr<ErrorFile> errors;
+    size_t targets = 1;  // a processor and a discrete device have code of their own
+};
+
+TEST_F(EarlyCode, OfAKernelObjectIsMadeOnceAndFoundByItsLaunch) {
+    const OwnedProgram program = build("kernel void one(global int* a) { a[get_global_id(0)] = 11; }\n"
+                                       "kernel void two(global int* a) { a[get_global_id(0)] = 12; }\n");
+    const OwnedKernel kernel = make_kernel(program, "one");
+    ASSERT_TRUE(is_made_soon("one"));
+    EXPECT_EQ(run(kernel), 11);
+    const OwnedKernel again = make_kernel(program, "one");
+    serve_all_requests();
+    EXPECT_EQ(made("one"), targets);
+    EXPECT_EQ(made("two"), 0);  // has no kernel object
+}
+
+TEST_F(EarlyCode, OfARequiredSizeIsTheCodeOfItsLaunches) {
+    const OwnedProgram program =
+        build("kernel __attribute__((reqd_work_group_size(8, 1, 1))) void wanted(global int* a)"
+              "{ a[get_global_id(0)] = (int)get_local_size(0); }");
+    const OwnedKernel kernel = make_kernel(program, "wanted");
+    ASSERT_TRUE(is_made_soon("wanted"));
+    const size_t eight = 8;
+    EXPECT_EQ(run(kernel, &eight), 8);
+    EXPECT_EQ(made("wanted"), 1);
+}
+
+TEST_F(EarlyCode, OfAnotherSizeDoesNotReplaceTheCodeOfSmallGroups) {
+    const OwnedProgram program =
+        build("kernel void sized(global int* a) { a[get_global_id(0)] = (int)get_local_size(0); }");
+    const OwnedKernel kernel = make_kernel(program, "sized");
+    ASSERT_TRUE(is_made_soon("sized"));
+    const size_t four = 4;
+    EXPECT_EQ(run(kernel, &four), 4);
+    EXPECT_EQ(made("sized"), 2);
+}
+
+TEST_F(EarlyCode, IsNotMadeTwiceForALaunchAtOnce) {
+    const OwnedProgram program = build("kernel void quick(global int* a) { a[get_global_id(0)] = 5; }");
+    const OwnedKernel kernel = make_kernel(program, "quick");
+    EXPECT_EQ(run(kernel), 5);
+    serve_all_requests();
+    EXPECT_EQ(made("quick"), targets);
+}
+
+TEST_F(EarlyCode, OfReleasedKernelsThatHasNotBegunIsNotMade) {
+    constexpr size_t count = 40;
+    std::string source;
+    for (size_t i = 0; i < count; ++i)
+        source += "kernel void dropped" + std::to_string(i) + "(global int* a) { a[0] = " + std::to_string(i) + "; }\n";
+    const OwnedProgram program = build(source);
+    std::vector<cl_kernel> kernels(count);
+    ASSERT_EQ(clCreateKernelsInProgram(program, count, kernels.data(), nullptr), CL_SUCCESS);
+    for (cl_kernel kernel : kernels)
+        ASSERT_EQ(clReleaseKernel(kernel), CL_SUCCESS);
+    serve_all_requests();
+    EXPECT_LT(made("dropped"), count);
+}
+
+TEST_F(EarlyCode, OfManyKernelsOfAProgramHasALimit) {
+    constexpr size_t count = 80, limit = 64;
+    std::string source;
+    for (size_t i = 0; i < count; ++i)
+        source += "kernel void many" + std::to_string(i) + "() {}\n";
+    const OwnedProgram program = build(source);
+    std::vector<cl_kernel> kernels(count);
+    ASSERT_EQ(clCreateKernelsInProgram(program, count, kernels.data(), nullptr), CL_SUCCESS);
+    serve_all_requests();
+    for (cl_kernel kernel : kernels)
+        ASSERT_EQ(clReleaseKernel(kernel), CL_SUCCESS);
+    EXPECT_LE(made("many"), limit * targets);
+    EXPECT_GT(made("many"), limit / 2);
+}
+
+constexpr const char* long_source = "kernel void lengthy(global float4* a) { float4 v = a[get_global_id(0)];\n"
+                                    "for (int i = 0; i < 9; ++i) v = pow(sin(v), cos(v)) + tgamma(exp(v)) + erf(v);\n"
+                                    "a[get_global_id(0)] = v; }\n"
+                                    "kernel void brief(global int* a) { a[get_global_id(0)] = 6; }";
+
+TEST_F(EarlyCode, ThatIsBeingMadeDoesNotHoldUpAnotherKernel) {
+    const OwnedProgram program = build(long_source);
+    const OwnedKernel kernel = make_kernel(program, "lengthy");
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const OwnedKernel other = make_kernel(program, "brief");
+    EXPECT_EQ(run(other), 6);
+    EXPECT_EQ(made("brief"), 1);
+    EXPECT_TRUE(is_made_soon("lengthy"));
+}
+
+TEST_F(EarlyCode, OfReleasedProgramsEndsByItself) {
+    for (int i = 0; i < 5; ++i) {
+        const OwnedProgram program = build(long_source);
+        const OwnedKernel kernel = make_kernel(program, "lengthy");
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    serve_all_requests();
+}
+
+TEST_F(EarlyCode, ThatIsBeingMadeDelaysAForkWhoseChildComputes) {
+    const OwnedProgram program = build(long_source);
+    const OwnedKernel kernel = make_kernel(program, "lengthy");
+    const OwnedKernel other = make_kernel(program, "brief");
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        std::_Exit(run(other) == 6 ? 7 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+TEST(EarlyCodeDeathTest, ThatIsBeingMadeEndsBeforeTheProcess) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto create_and_exit = [] {
+        const cl_device_id device = all_devices()[0];
+        cl_int error = CL_SUCCESS;
+        cl_context context = clCreateContext(nullptr, 1, &device, nullptr, nullptr, &error);
+        const char* source = long_source;
+        cl_program program = clCreateProgramWithSource(context, 1, &source, nullptr, &error);
+        clBuildProgram(program, 0, nullptr, "", nullptr, nullptr);
+        clCreateKernel(program, "lengthy", &error);
+        clCreateKernel(program, "brief", &error);
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        std::exit(error == CL_SUCCESS ? 7 : 1);
+    };
+    for (int i = 0; i < 3; ++i)
+        EXPECT_EXIT(create_and_exit(), testing::ExitedWithCode(7), "");
+}
+
+}  // namespace
+}  // namespace polder::test
