@@ -4,9 +4,16 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <llvm/IR/PassInstrumentation.h>
 
 namespace polder::compiler {
+
+PassTimes::Clock::time_point PassTimes::Clock::now() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return time_point(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
+}
 
 PassTimes::PassTimes() : is_on_(log::enabled(log::Category::timing)) {}
 

@@ -1,6 +1,6 @@
 // Where the time for a kernel's code goes, for POCL_DEBUG=timing: one line for each kernel, its largest parts first.
 //
-// Owned by one compilation, used by its thread. Wall-clock seconds.
+// Owned by one compilation, used by its thread. Processor time of that thread, so that other programs do not change the result.
 #pragma once
 
 #include <chrono>
@@ -29,7 +29,14 @@ public:
     [[nodiscard]] std::string text() const;
 
 private:
-    using Clock = std::chrono::steady_clock;
+    struct Clock {
+        using duration = std::chrono::nanoseconds;
+        using rep = duration::rep;
+        using period = duration::period;
+        using time_point = std::chrono::time_point<Clock>;
+        static constexpr bool is_steady = true;
+        static time_point now();
+    };
     struct Open {
         std::string part;
         Clock::time_point start;
