@@ -4,6 +4,7 @@
 
 #include "accumulators.h"
 #include "analyses.h"
+#include "private_arrays.h"
 
 #include <llvm/ADT/PostOrderIterator.h>
 #include <llvm/Analysis/CFG.h>
@@ -78,6 +79,7 @@ llvm::FunctionPassManager scalar_pipeline() {
     llvm::LoopPassManager small;
     small.addPass(llvm::IndVarSimplifyPass());
     small.addPass(llvm::LoopDeletionPass());
+    small.addPass(UnrollForPrivateArrays());
     small.addPass(llvm::LoopFullUnrollPass());
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(small)));
     passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));

@@ -1,0 +1,137 @@
+// An array qualifies when it is small and each of its accesses is at an index that is made of constants and of counters of loops whose
+// number of iterations is known. Scalar evolution writes an index in this form.
+#include "private_arrays.h"
+
+#include <algorithm>
+#include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ScalarEvolution.h>
+#include <llvm/Analysis/ScalarEvolutionExpressions.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
+#include <llvm/Transforms/Utils/UnrollLoop.h>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+// Larger arrays would not fit the registers by far.
+constexpr uint64_t bytes_max = 256;
+// Of an unrolled loop, in instructions. LLVM unrolls most loops up to a fifth of this.
+constexpr size_t unrolled_size_max = 1000;
+
+// With all loops unrolled that are in `loop` and whose number of iterations is known.
+size_t unrolled_size(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
+    size_t size = 0;
+    for (const llvm::BasicBlock* block : loop.blocks())
+        size += block->size();
+    for (const llvm::Loop* inner : loop) {
+        size_t written_once = 0;
+        for (const llvm::BasicBlock* block : inner->blocks())
+            written_once += block->size();
+        size += unrolled_size(*inner, evolution) - written_once;
+    }
+    return size * std::max(evolution.getSmallConstantTripCount(&loop), 1U);
+}
+
+class PrivateArray {
+public:
+    PrivateArray(const llvm::AllocaInst& variable, const llvm::Loop& loop, llvm::ScalarEvolution& evolution)
+        : variable_(variable), loop_(loop), evolution_(evolution) {}
+
+    // Whether the counter of `loop` is in an index, and no index stays variable once all loops are unrolled.
+    [[nodiscard]] bool becomes_registers() {
+        const auto bytes = variable_.getAllocationSize(variable_.getDataLayout());
+        if (!bytes || bytes->isScalable() || bytes->getFixedValue() > bytes_max || !has_known_uses(variable_))
+            return false;
+        return is_indexed_by_loop_;
+    }
+
+private:
+    bool has_known_uses(const llvm::Instruction& pointer) {
+        return llvm::all_of(pointer.users(), [&](const llvm::User* user) {
+            const auto& instruction = *llvm::cast<llvm::Instruction>(user);
+            if (instruction.isLifetimeStartOrEnd() || llvm::isa<llvm::MemIntrinsic>(instruction))
+                return true;
+            if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction))
+                return load->isSimple();
+            if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction))
+                return store->isSimple() && store->getValueOperand() != &pointer;
+            const bool is_address =
+                llvm::isa<llvm::GetElementPtrInst>(instruction) || llvm::isa<llvm::AddrSpaceCastInst>(instruction);
+            return is_address && has_known_index(instruction) && has_known_uses(instruction);
+        });
+    }
+
+    bool has_known_index(const llvm::Instruction& address) {
+        if (llvm::isa<llvm::AddrSpaceCastInst>(address))
+            return true;
+        auto& place = const_cast<llvm::Instruction&>(address);
+        return evolution_.isSCEVable(place.getType()) && is_known(*evolution_.getSCEV(&place));
+    }
+
+    // Whether `value` is a constant once all loops are unrolled.
+    bool is_known(const llvm::SCEV& value) {
+        return !llvm::SCEVExprContains(&value, [&](const llvm::SCEV* part) {
+            if (const auto* counter = llvm::dyn_cast<llvm::SCEVAddRecExpr>(part)) {
+                is_indexed_by_loop_ |= counter->getLoop() == &loop_;
+                return !can_be_unrolled(*counter->getLoop());
+            }
+            const auto* unknown = llvm::dyn_cast<llvm::SCEVUnknown>(part);
+            return unknown != nullptr && unknown->getValue() != &variable_ &&
+                   !llvm::isa<llvm::AddrSpaceCastInst>(unknown->getValue()) && !is_in_table(*unknown->getValue());
+        });
+    }
+
+    bool can_be_unrolled(const llvm::Loop& loop) {
+        return evolution_.getSmallConstantTripCount(&loop) != 0 && unrolled_size(loop, evolution_) <= unrolled_size_max;
+    }
+
+    // An element of a constant array, whose index is a constant then.
+    bool is_in_table(llvm::Value& value) {
+        auto* load = llvm::dyn_cast<llvm::LoadInst>(&value);
+        if (load == nullptr)
+            return false;
+        const auto* table = llvm::dyn_cast<llvm::GlobalVariable>(llvm::getUnderlyingObject(load->getPointerOperand()));
+        const auto* address = llvm::dyn_cast<llvm::Instruction>(load->getPointerOperand());
+        if (table == nullptr || address == nullptr || !table->isConstant() || !table->hasDefinitiveInitializer())
+            return false;
+        const llvm::SCEV* index = evolution_.getMinusSCEV(evolution_.getSCEV(load->getPointerOperand()),
+                                                          evolution_.getSCEV(const_cast<llvm::GlobalVariable*>(table)));
+        return !llvm::isa<llvm::SCEVCouldNotCompute>(index) && is_known(*index);
+    }
+
+    const llvm::AllocaInst& variable_;
+    const llvm::Loop& loop_;
+    llvm::ScalarEvolution& evolution_;
+    bool is_indexed_by_loop_ = false;
+};
+
+bool indexes_private_array(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
+    llvm::SmallPtrSet<const llvm::Value*, 8> seen;
+    for (const llvm::BasicBlock* block : loop.blocks())
+        for (const llvm::Instruction& instruction : *block)
+            if (const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction)) {
+                const llvm::Value* object = llvm::getUnderlyingObject(address);
+                const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(object);
+                if (variable && seen.insert(variable).second &&
+                    PrivateArray(*variable, loop, evolution).becomes_registers())
+                    return true;
+            }
+    return false;
+}
+
+}  // namespace
+
+llvm::PreservedAnalyses UnrollForPrivateArrays::run(llvm::Loop& loop, llvm::LoopAnalysisManager&,
+                                                    llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater&) {
+    const bool is_marked = llvm::hasUnrollTransformation(&loop) != llvm::TM_Unspecified;
+    if (!is_marked && results.SE.getSmallConstantTripCount(&loop) > 1 && indexes_private_array(loop, results.SE))
+        llvm::addStringMetadataToLoop(&loop, "llvm.loop.unroll.full", 1);
+    return llvm::PreservedAnalyses::all();
+}
+
+}  // namespace polder::compiler::workgroup
