@@ -14,11 +14,12 @@ compare() {
     shift 2
     GEGL_USE_OPENCL=no capture gegl "$scratch/in.png" -o "$scratch/processor.png" -- "$@" >/dev/null || fail "$name: gegl on the processor"
     rm -rf "$scratch/programs" "$scratch/device.png"
+    mkdir "$scratch/programs"
     POCL_CACHE_DIR=$scratch/programs GEGL_USE_OPENCL=$kind capture gegl "$scratch/in.png" -o "$scratch/device.png" -- "$@" >/dev/null || {
         cat "$output"
         fail "$name: gegl with OpenCL"
     }
-    programs=$(find "$scratch/programs" -type f 2>/dev/null | wc -l)
+    programs=$(find "$scratch/programs" -type f | wc -l)
     ((programs >= least)) || fail "$name: $programs programs were built, at least $least expected"
     capture gegl-imgcmp "$scratch/processor.png" "$scratch/device.png" >/dev/null || {
         cat "$output"
