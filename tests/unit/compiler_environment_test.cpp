@@ -140,8 +140,9 @@ TEST_F(CompilerEnvironment, TheChosenProcessorDecidesHowWideVectorsAre) {
     const std::string own = with("");
     EXPECT_EQ(with("x86-64-v2"), "4 5");
     EXPECT_EQ(with(""), own);
-    if (__builtin_cpu_supports("avx2"))
+    if (__builtin_cpu_supports("avx2")) {
         EXPECT_EQ(with("haswell"), "8 5");
+    }
     // Nothing that this machine lacks is used.
     EXPECT_EQ(with("diamondrapids").substr(0, own.size()), own);
 }
