@@ -476,5 +476,5 @@ TEST_F(Flow, ApplicationMemoryIsBroughtUpToDateByAMap) {
     }
 }
 
-} // namespace
-} // namespace polder::test
+}  // namespace
+}  // namespace polder::test
