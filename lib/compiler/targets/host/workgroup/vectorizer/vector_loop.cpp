@@ -272,6 +272,16 @@ private:
                (compare && !compare->isEquality() && llvm::any_of(compare->operands(), is_known_before));
     }
 
+    // A conversion behind the block repeats the operations that made a strided number in more bits (LaneCode::widened), so it needs
+    // their operands, too.
+    bool is_needed_behind(const llvm::Instruction& instruction) const {
+        const bool may_be_widened = instruction.getType()->isIntegerTy() && shapes_.of(&instruction).is_strided();
+        return may_be_widened || llvm::any_of(instruction.users(), [&](const llvm::User* user) {
+                   return llvm::isa<llvm::PHINode>(user) ||
+                          llvm::cast<llvm::Instruction>(user)->getParent() != instruction.getParent();
+               });
+    }
+
     void emit_unless_skipped(llvm::BasicBlock& block, llvm::Value* mask) {
         auto* some = llvm::BasicBlock::Create(function_.getContext(), "if.some", &function_);
         auto* none = llvm::BasicBlock::Create(function_.getContext(), "if.none", &function_);
@@ -284,9 +294,7 @@ private:
         at_.SetInsertPoint(none);
         for (llvm::Instruction& instruction : block) {
             if (llvm::isa<llvm::PHINode>(instruction) || instruction.getType()->isVoidTy() ||
-                llvm::none_of(instruction.users(), [&](const llvm::User* user) {
-                    return llvm::isa<llvm::PHINode>(user) || llvm::cast<llvm::Instruction>(user)->getParent() != &block;
-                }))
+                !is_needed_behind(instruction))
                 continue;
             llvm::Value*& made = lanes_.made(&instruction);
             llvm::Type* const type = made->getType();
