@@ -14,6 +14,7 @@ constexpr int64_t block_tiles = 16;
 constexpr int64_t block_rows = block_tiles * tile_rows;
 constexpr int64_t packed_tile_rows = 8;
 constexpr int64_t group_rows_max = 4 * block_rows;
+constexpr int64_t group_panels_max = 8;
 
 const char* const kernel_text = R"(
 #define TILES 16
@@ -92,6 +93,24 @@ void multiply_blocks(FACTORS, long group_panels, local T* a_block, local T* b_bl
 
 int64_t rounded_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
+int64_t element_bytes(const Factors& factors) { return static_cast<int64_t>(scalar_bytes(0, factors.type).size); }
+
+int64_t depth_for(const Factors& factors) { return element_bytes(factors) > 4 ? 128 : 256; }
+
+cl_ulong local_bytes_of(const Device& device) {
+    cl_ulong bytes = 0;
+    check(clGetDeviceInfo(device.id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof(bytes), &bytes, nullptr), "clGetDeviceInfo");
+    return bytes;
+}
+
+// The rows whose sums can wait in the local memory that the blocks leave.
+int64_t waiting_rows(const Factors& factors, int64_t group_panels) {
+    const int64_t size = element_bytes(factors), panel_columns = group_panels * tile_columns;
+    const int64_t blocks = (block_tiles * packed_tile_rows + panel_columns) * depth_for(factors) * size;
+    const int64_t rows = (static_cast<int64_t>(local_bytes_of(factors.device)) - blocks) / (panel_columns * size);
+    return std::min(group_rows_max, rows / tile_rows * tile_rows);
+}
+
 // Whether neighbouring rows, and not neighbouring columns, are neighbours in memory.
 bool has_dense_rows(const at::Tensor& matrix) { return matrix.stride(2) == 1 && matrix.stride(3) != 1; }
 
@@ -113,25 +132,27 @@ Factors transposed(const Factors& factors) {
 bool suits_blocks(const Factors& factors) {
     // Shallow products of a transposed a read the lines of its columns for several tiles before they leave the cache.
     const int64_t depth_min = has_dense_rows(factors.a) ? 192 : 64;
-    return !factors.device.is_gpu && factors.a.size(2) >= 2 * tile_rows && factors.a.size(3) >= depth_min;
+    return !factors.device.is_gpu && waiting_rows(factors, group_panels_max) >= block_rows &&
+           factors.a.size(2) >= 2 * tile_rows && factors.a.size(3) >= depth_min;
 }
 
 void multiply_blocks(const Factors& given) {
     const Factors factors = prefers_transposed(given) ? transposed(given) : given;
-    const auto size = static_cast<int64_t>(scalar_bytes(0, factors.type).size);
-    const int64_t depth = size > 4 ? 128 : 256;
+    const int64_t size = element_bytes(factors);
+    const int64_t depth = depth_for(factors);
     const bool a_is_transposed = has_dense_rows(factors.a);
     const bool a_is_packed = a_is_transposed || compute_type(factors.type) != factors.type;
     const bool a_is_dense = factors.a.stride(3) == 1, b_is_dense = factors.b.stride(3) == 1;
     Shape shape = shape_of(factors);
     const int64_t all_panels = (shape.n + tile_columns - 1) / tile_columns;
     // More panels for each copy of a.
-    const int64_t group_panels = std::min<int64_t>(a_is_packed ? 8 : 4, all_panels);
+    const int64_t group_panels = std::min<int64_t>(a_is_packed ? group_panels_max : group_panels_max / 2, all_panels);
     shape.panels = (all_panels + group_panels - 1) / group_panels;
     // Enough groups for all compute units; else as many rows as there are for each copy of a panel.
     const int64_t products = shape.panels * factors.out.size(0) * factors.out.size(1);
     const int64_t parts = std::max<int64_t>(1, 4 * int64_t{factors.device.compute_units} / products);
-    shape.group_rows = std::min(group_rows_max, rounded_up((shape.m + parts - 1) / parts, tile_rows));
+    shape.group_rows =
+        std::min(waiting_rows(factors, group_panels), rounded_up((shape.m + parts - 1) / parts, tile_rows));
     const std::string key = "multiply_blocks " + product_key(factors, b_is_dense) + (a_is_packed ? "p" : "") +
                             (a_is_transposed ? "t" : "") + (a_is_dense ? "a" : "");
     Kernel& kernel = kernel_of(factors.device, key, "multiply_blocks", [&] {
