@@ -96,17 +96,19 @@ find_ptxas() {
     done
 }
 
-# install_python DIRECTORY --target|--prefix PACKAGE…: into DIRECTORY beside the builds, unless it is there; all of them or none.
+# install_python DIRECTORY --target|--prefix PACKAGE…: into DIRECTORY beside the builds, unless these are there; all of them or none.
 install_python() {
     local own=$1 where=$2
     shift 2
-    [[ ! -d $own ]] || return 0
+    [[ $(cat "$own/installed" 2>/dev/null) != "$*" ]] || return 0
     say "installing $* into $own"
     rm -rf "$own.part"
     if python3 -m pip install -q "$where" "$own.part" "$@" >&2; then
+        printf '%s\n' "$*" >"$own.part/installed"
+        rm -rf "$own"
         mv "$own.part" "$own"
     else
-        say "no $*; going on without them"
+        say "not all of $*; going on with what was there before"
     fi
 }
 
