@@ -72,6 +72,13 @@ protected:
         const OwnedKernel kernel = make_kernel(marker, "marker");
         ASSERT_TRUE(is_made_soon("marker"));
     }
+    // Waits until code was made `expected` times, then until all requests are served: how often it is then.
+    [[nodiscard]] size_t made_in_the_end(const std::string& name, size_t expected) {
+        for (int i = 0; i < 60000 && made(name) < expected; ++i)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        serve_all_requests();
+        return made(name);
+    }
     // The first of 64 results of kernel(global int* a), or -1.
     cl_int run(cl_kernel kernel, const size_t* local = nullptr) {
         const OwnedMem buffer = make_buffer(64 * sizeof(cl_int));
@@ -92,8 +99,7 @@ TEST_F(EarlyCode, OfAKernelObjectIsMadeOnceAndFoundByItsLaunch) {
     ASSERT_TRUE(is_made_soon("one"));
     EXPECT_EQ(run(kernel), 11);
     const OwnedKernel again = make_kernel(program, "one");
-    serve_all_requests();
-    EXPECT_EQ(made("one"), targets);
+    EXPECT_EQ(made_in_the_end("one", targets), targets);
     EXPECT_EQ(made("two"), 0);  // has no kernel object
 }
 
@@ -105,7 +111,7 @@ TEST_F(EarlyCode, OfARequiredSizeIsTheCodeOfItsLaunches) {
     ASSERT_TRUE(is_made_soon("wanted"));
     const size_t eight = 8;
     EXPECT_EQ(run(kernel, &eight), 8);
-    EXPECT_EQ(made("wanted"), 1);
+    EXPECT_EQ(made_in_the_end("wanted", targets), targets);
 }
 
 TEST_F(EarlyCode, OfAnotherSizeDoesNotReplaceTheCodeOfSmallGroups) {
@@ -115,15 +121,14 @@ TEST_F(EarlyCode, OfAnotherSizeDoesNotReplaceTheCodeOfSmallGroups) {
     ASSERT_TRUE(is_made_soon("sized"));
     const size_t four = 4;
     EXPECT_EQ(run(kernel, &four), 4);
-    EXPECT_EQ(made("sized"), 2);
+    EXPECT_EQ(made_in_the_end("sized", targets + 1), targets + 1);  // one of its own for the launch
 }
 
 TEST_F(EarlyCode, IsNotMadeTwiceForALaunchAtOnce) {
     const OwnedProgram program = build("kernel void quick(global int* a) { a[get_global_id(0)] = 5; }");
     const OwnedKernel kernel = make_kernel(program, "quick");
     EXPECT_EQ(run(kernel), 5);
-    serve_all_requests();
-    EXPECT_EQ(made("quick"), targets);
+    EXPECT_EQ(made_in_the_end("quick", targets), targets);
 }
 
 TEST_F(EarlyCode, OfReleasedKernelsThatHasNotBegunIsNotMade) {
