@@ -156,8 +156,8 @@ TEST_F(EarlyCode, OfManyKernelsOfAProgramHasALimit) {
     serve_all_requests();
     for (cl_kernel kernel : kernels)
         ASSERT_EQ(clReleaseKernel(kernel), CL_SUCCESS);
+    // How many are made at least is not promised: once, on a busy machine, it was none.
     EXPECT_LE(made("many"), limit * targets);
-    EXPECT_GT(made("many"), limit / 2);
 }
 
 constexpr const char* long_source = "kernel void lengthy(global float4* a) { float4 v = a[get_global_id(0)];\n"
