@@ -121,8 +121,9 @@ find_python_apps() {
         install_python "$sycl" --prefix "${sycl_packages_of_apps[@]}"
     fi
     [[ ! -d $own ]] || export POLDER_PYTHON_APPS=$own
-    modules=$(find "$sycl" -type d -path '*-packages/dpctl' 2>/dev/null | head -n 1)
-    [[ -z $modules ]] || export POLDER_SYCL_APPS=${modules%/dpctl}
+    for modules in "$sycl"/{,local/}lib/python*/*-packages/dpctl; do
+        [[ ! -d $modules ]] || export POLDER_SYCL_APPS=${modules%/dpctl}
+    done
 }
 
 # build_in DIRECTORY [TARGET…]: everything, or the targets alone.
