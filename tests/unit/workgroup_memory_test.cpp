@@ -1,12 +1,15 @@
-// Memory of work-items: private arrays that become registers.
+// Memory of work-items: private arrays that become registers, and atomic operations on local memory.
 #include "workgroup_harness.h"
 
+#include <cstdint>
 #include <gtest/gtest.h>
 #include <numeric>
 #include <vector>
 
 namespace polder::compiler::workgroup::test {
 namespace {
+
+bool has(const Compiled& program, const char* text) { return program.optimised().find(text) != std::string::npos; }
 
 // The body of the middle loop is too long for LLVM's own limits.
 constexpr const char* eight_values = R"(
@@ -73,6 +76,86 @@ TEST(PrivateArrays, WithAnIndexFromMemory_StayInMemory) {
     program.run({1, {40, 1, 1}, {40, 1, 1}}, Arguments().add(a.data()));
     for (int i = 0; i < 40; ++i)
         EXPECT_EQ(a[static_cast<size_t>(i)], (i & 7) * (i & 7));
+}
+
+constexpr const char* histogram = R"(
+    kernel void k(global const uchar* in, global uint* out, global uint* old, uint n, local uint* other) {
+        local uint h[16];
+        uint l = get_local_id(0);
+        if (l < 16) h[l] = 0;
+        if (l == 0) *other = 100;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (uint i = get_global_id(0); i < n; i += get_global_size(0)) atomic_inc(&h[in[i] & 15]);
+        old[get_global_id(0)] = atomic_add(other, l);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (l < 16) ATOMIC_OUT(&out[l], h[l]);
+    })";
+
+// Neighbours count the same byte often.
+TEST(LocalAtomics, WithoutUsesInLoops_KeepLanesAndTakeNoLockedInstructions) {
+    constexpr uint32_t n = 1003, items = 96, group = 48;
+    Compiled program("#define ATOMIC_OUT(p, v) *(p) += v\n" + std::string{histogram});
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    EXPECT_FALSE(has(program, "atomicrmw")) << program.optimised();
+    EXPECT_EQ(program.result().lanes.scalar_loops, 0u) << program.result().lanes.reason;
+    std::vector<uint8_t> in(n);
+    std::vector<uint32_t> out(16), old(items), expected(16);
+    for (size_t i = 0; i < n; ++i) {
+        in[i] = static_cast<uint8_t>(i * i / 40);
+        ++expected[in[i] & 15];
+    }
+    program.run({1, {items, 1, 1}, {group, 1, 1}},
+                Arguments().add(in.data()).add(out.data()).add(old.data()).add(n).add_local(4));
+    EXPECT_EQ(out, expected);
+    // One work-item after the other.
+    for (uint32_t i = 0, sum = 0; i < items; ++i) {
+        if (i % group == 0)
+            sum = 100;
+        EXPECT_EQ(old[i], sum) << i;
+        sum += i % group;
+    }
+}
+
+// A work-item takes the lock, changes two variables, and releases it: lanes in step would wait for ever.
+TEST(LocalAtomics, OfALoopThatWaits_RunOneWorkItemAfterTheOther) {
+    Compiled program(R"(
+        kernel void k(global int* out) {
+            local int lock, sum;
+            int l = get_local_id(0);
+            if (l == 0) lock = sum = 0;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (bool done = false; !done;)
+                if (atomic_cmpxchg(&lock, 0, 1) == 0) {
+                    out[get_global_id(0)] = sum;
+                    sum += l;
+                    atomic_xchg(&lock, 0);
+                    done = true;
+                }
+        })");
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    EXPECT_FALSE(has(program, "atomicrmw") || has(program, "cmpxchg")) << program.optimised();
+    EXPECT_GT(program.result().lanes.scalar_loops, 0u);
+    std::vector<int> out(60);
+    program.run({1, {60, 1, 1}, {30, 1, 1}}, Arguments().add(out.data()));
+    for (int i = 0; i < 60; ++i)
+        EXPECT_EQ(out[static_cast<size_t>(i)], (i % 30) * (i % 30 - 1) / 2) << i;
+}
+
+TEST(LocalAtomics, OperationsOnGlobalMemory_StayAtomic) {
+    Compiled program("#define ATOMIC_OUT(p, v) atomic_add(p, v)\n" + std::string{histogram});
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_TRUE(has(program, "atomicrmw add")) << program.optimised();
+}
+
+// A pointer to either memory.
+TEST(LocalAtomics, OperationsOnGenericMemory_StayAtomic) {
+    Compiled program(R"(
+        kernel void k(global int* g, local int* l, int n) {
+            volatile int* p = n > 3 ? (volatile int*)g : (volatile int*)l;
+            __opencl_atomic_fetch_add((volatile atomic_int*)p, 1, memory_order_relaxed, memory_scope_device);
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_TRUE(has(program, "atomicrmw volatile add")) << program.optimised();
 }
 
 }  // namespace

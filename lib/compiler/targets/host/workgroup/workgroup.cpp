@@ -1,6 +1,7 @@
 // Runs the steps that workgroup.h lists, in their order.
 #include "workgroup.h"
 
+#include "targets/host/workgroup/frame/abi.h"
 #include "targets/host/workgroup/frame/group_order.h"
 #include "targets/host/workgroup/frame/lowering.h"
 #include "targets/host/workgroup/frame/simplify.h"
@@ -11,6 +12,7 @@
 #include "targets/host/workgroup/vectorizer/lane_dimension.h"
 #include "targets/host/workgroup/vectorizer/vectorizer.h"
 #include "targets/host/workgroup/work_items/hoisting.h"
+#include "targets/host/workgroup/work_items/local_atomics.h"
 #include "targets/host/workgroup/work_items/uniform_division.h"
 #include "targets/host/workgroup/work_items/uniformity.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
@@ -90,6 +92,7 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     llvm::Function& function = *lowered->function;
     simplify_body(function, options.target_machine);
     restore_prologue(*lowered);
+    mark_local_atomics(function, *function.getArg(abi::local_memory));
     uint32_t width = options.lanes == Lanes::none ? 1 : vector_width(function, options.target_machine);
     if (lowered->sub_group_size == 0) {  // sub-groups follow the linear local id
         lowered->order = choose_loop_order(function, lowered->local_size, width);
@@ -119,6 +122,7 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
                 function, {lowered->sub_group_size, permutes_words(options.target_machine)}, analyses);
         report = vectorize_work_item_loops(function, width, options.lanes, analyses);
     });
+    replace_local_atomics(function);
     forget_any_work_item(*function.getParent());
     if (!sub_groups.obstacle.empty())
         return llvm::createStringError("kernel '" + kernel.getName() +

@@ -13,6 +13,7 @@
 //   frame/inliner        inlines all functions that use an id, a barrier or a __local variable
 //   frame/simplify       runs scalar passes; accumulators keeps elements that loops add to in registers
 //   frame/lowering       replaces ids by loads from the launch context and by intrinsics, __local variables by offsets
+//   work_items/local_atomics  makes atomic operations on __local memory ordinary ones, after the vectorizer
 //   work_items/uniformity  finds the values and branches that are the same for all work-items
 //   work_items/uniform_division  makes multiplications of divisions by what is the same for all work-items
 //   work_items/hoisting  moves what is the same for all work-items before the loops

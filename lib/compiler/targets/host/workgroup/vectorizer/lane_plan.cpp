@@ -236,9 +236,9 @@ bool is_control_uniform(const LanePlan& plan, const LaneShapes& shapes) {
 }
 
 // A work-item may wait in a loop for another work-item that has left the loop already. Lanes that run in
-// step would wait for ever.
+// step would wait for ever. What is not used decides no loop: an operation whose old value is discarded, or a store.
 bool is_wait(const LanePlan& plan, const llvm::Instruction& instruction) {
-    if (!instruction.isAtomic() && !instruction.isVolatile())
+    if ((!instruction.isAtomic() && !instruction.isVolatile()) || instruction.use_empty())
         return false;
     for (const llvm::Loop* around = plan.loops->getLoopFor(instruction.getParent()); around != plan.loop;
          around = around->getParentLoop())
