@@ -1,9 +1,12 @@
-// Loops of work-items: chains of several vectors at once, and sums that are kept in registers.
+// Loops of work-items: chains of several vectors at once, sums that are kept in registers, and breaks.
 
 #include "workgroup_harness.h"
 
 #include <gtest/gtest.h>
 #include <numeric>
+#include <sstream>
+#include <string>
+#include <vector>
 
 namespace polder::compiler::workgroup::test {
 namespace {
@@ -162,6 +165,50 @@ TEST(Accumulators, PointersThatOverlap_AreRight) {
             expected[2 * i] += expected[2 * k + 1];
     words.run({1, {50, 1, 1}, {50, 1, 1}}, Arguments().add(a.data()).add(&a[1]).add(30));
     EXPECT_EQ(a, expected);
+}
+
+constexpr const char* orbit = R"(
+    kernel void k(global int* out, float cr, float ci) {
+        float2 z = (float2)(0.125f * get_global_id(0), ci);
+        int k = 0;
+        for (; k < 50; ++k) {
+            const float2 square = z * z;
+            if (square.x + square.y > 4.0f) break;
+            z = (float2)(square.x - square.y + cr, 2.0f * z.x * z.y + ci);
+        }
+        out[get_global_id(0)] = k;
+    })";
+
+// Whether a line has both.
+bool has_line(const Compiled& program, const char* first, const char* second) {
+    std::istringstream lines(program.optimised());
+    for (std::string line; std::getline(lines, line);)
+        if (line.find(first) != std::string::npos && line.find(second) != std::string::npos)
+            return true;
+    return false;
+}
+
+TEST(Breaks, OutOfABlockWithVariables_LeaveNoSelectsInTheLoop) {
+    Compiled wide(orbit, "znver3");
+    ASSERT_EQ(wide.prepare("k"), "");
+    EXPECT_GT(wide.result().lanes.loops, 0u);
+    EXPECT_FALSE(has_line(wide, "= select <8 x i1>", "<8 x float>")) << wide.optimised();
+}
+
+TEST(Breaks, OutOfABlockWithVariables_CountRounds) {
+    std::vector<int> out(40), expected(40);
+    for (size_t item = 0; item < expected.size(); ++item) {
+        float x = 0.125F * static_cast<float>(item), y = 0.25F;
+        for (; expected[item] < 50 && x * x + y * y <= 4.0F; ++expected[item]) {
+            const float next = x * x - y * y - 0.5F;
+            y = 2 * x * y + 0.25F;
+            x = next;
+        }
+    }
+    Compiled program(orbit);
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    program.run({1, {40, 1, 1}, {20, 1, 1}}, Arguments().add(out.data()).add(-0.5F).add(0.25F));
+    EXPECT_EQ(out, expected);
 }
 
 }  // namespace

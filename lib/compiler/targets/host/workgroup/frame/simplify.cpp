@@ -11,6 +11,7 @@
 #include <llvm/Analysis/CGSCCPassManager.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Dominators.h>
+#include <llvm/IR/InstIterator.h>
 #include <llvm/Support/CommandLine.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/ADCE.h>
@@ -18,6 +19,7 @@
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/GVN.h>
 #include <llvm/Transforms/Scalar/IndVarSimplify.h>
+#include <llvm/Transforms/Scalar/JumpThreading.h>
 #include <llvm/Transforms/Scalar/LICM.h>
 #include <llvm/Transforms/Scalar/LoopDeletion.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
@@ -61,6 +63,33 @@ void set_options() {
     (void)done;
 }
 
+// Clang leads a `break` out of a block with variables over a number and a switch: what follows the block is reached by all paths.
+bool has_switch_on_path(const llvm::Function& function) {
+    return llvm::any_of(function, [](const llvm::BasicBlock& block) {
+        const auto* choice = llvm::dyn_cast<llvm::SwitchInst>(block.getTerminator());
+        const auto* path = choice ? llvm::dyn_cast<llvm::PHINode>(choice->getCondition()) : nullptr;
+        return path != nullptr && path->getParent() == &block &&
+               llvm::any_of(path->incoming_values(),
+                            [](const llvm::Use& use) { return llvm::isa<llvm::ConstantInt>(use); });
+    });
+}
+
+bool has_convergent_call(const llvm::Function& function) {
+    return llvm::any_of(llvm::instructions(function), [](const llvm::Instruction& instruction) {
+        const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+        return call != nullptr && call->isConvergent();
+    });
+}
+
+// Leads each path to where the switch sends it. Not around barriers: the places where all work-items meet must stay as they are.
+struct ThreadPaths : llvm::PassInfoMixin<ThreadPaths> {
+    static llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+        return has_switch_on_path(function) && !has_convergent_call(function)
+                   ? llvm::JumpThreadingPass().run(function, analyses)
+                   : llvm::PreservedAnalyses::all();
+    }
+};
+
 llvm::FunctionPassManager scalar_pipeline() {
     llvm::FunctionPassManager passes;
     passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
@@ -70,6 +99,7 @@ llvm::FunctionPassManager scalar_pipeline() {
     passes.addPass(llvm::MemCpyOptPass());
     passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
     passes.addPass(llvm::SimplifyCFGPass());
+    passes.addPass(ThreadPaths());
     llvm::LoopPassManager canonical;
     canonical.addPass(llvm::LoopRotatePass());
     canonical.addPass(llvm::LICMPass(llvm::LICMOptions()));
