@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <random>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace polder::math {
@@ -114,6 +116,27 @@ void expect_forms(const std::string& type, int width) {
 TEST(CommonFunctions, EveryForm_StaysWithinItsBound) {
     for (const int width : all_widths)
         for_floating_types([&](auto zero, const std::string& type) { expect_forms<decltype(zero)>(type, width); });
+}
+
+// The specification leaves the result open. That of a comparison takes one instruction; that of fmin and fmax, three.
+TEST(CommonFunctions, MinAndMaxWithNaN_ReturnTheFirst) {
+    for (const auto& [type, width] : {std::pair{"float", 1}, {"float", 3}, {"double", 1}, {"double", 4}}) {
+        const std::string vector = type + width_suffix(width);
+        KernelRunner runner{"kernel void k(global const float* a, global float* out) {\n    " + vector +
+                            " x = a[0], y = a[1], low = min(x, y), high = max(x, y);\n    " + type +
+                            " scalar = a[1];\n    low += min(x, scalar); high += max(x, scalar);\n    out[0] = low" +
+                            (width > 1 ? ".z" : "") + "; out[1] = high" + (width > 1 ? ".z" : "") + "; }"};
+        constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+        Buffer<float> a = {nan, 1}, out = {9, 9};
+        void* const pointers[] = {a.data(), out.data()};
+        runner.run("k", pointers, 1);
+        EXPECT_TRUE(std::isnan(out[0]) && std::isnan(out[1])) << vector << " " << out[0] << " " << out[1];
+        a = {1, nan};
+        void* const others[] = {a.data(), out.data()};
+        runner.run("k", others, 1);
+        EXPECT_EQ(out[0], 2) << vector;
+        EXPECT_EQ(out[1], 2) << vector;
+    }
 }
 
 TEST(CommonFunctions, SignOfZeroAndNaN_AreKept) {
