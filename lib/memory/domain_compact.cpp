@@ -54,18 +54,27 @@ bool DomainImpl::compact(std::span<const Use> uses, SpaceId space, Evicted& evic
     const uint64_t needed = missing_bytes(uses, space, alignment);
     if (space.is_host() || needed == 0 || memory.free_bytes().value < needed)
         return false;
-    const Residents::Claimed claimed{[&](const StorageImpl& storage) { return storage.has_replica(space); }};
-    std::vector<Movable> movable;
-    for (StorageImpl* storage : claimed.storages()) {
-        const StorageGuard guard{*storage};
-        add_movable(*storage, space, uses, movable);
+    uint64_t& skipped = memory.plan().compactions_skipped;
+    if (skipped > 0) {
+        --skipped;
+        return false;
     }
+    const Residents::Claimed claimed{memory.residents(), Residents::Claimed::Which::all};
+    std::vector<Movable> movable;
+    for (const Residents::Entry* entry : claimed.entries()) {
+        const StorageGuard guard{*entry->storage};
+        add_movable(*entry->storage, space, uses, movable);
+    }
+    memory.shortage().count_examined(claimed.entries().size() + movable.size());
     std::vector<Block> blocks;
     for (const Movable& each : movable)
         blocks.push_back(each.block);
     std::vector<uint32_t> chosen;
-    if (!memory.pool().open_hole({ByteCount{needed}, alignment}, blocks, chosen))
+    if (!memory.pool().open_hole({ByteCount{needed}, alignment}, blocks, chosen)) {
+        if (movable.size() >= VictimPlan::from)
+            skipped = movable.size() / VictimPlan::part;
         return false;
+    }
     const ScopeExit close{[&]() noexcept { memory.pool().close_hole(); }};
     std::vector<LeaseRequest> requests;
     for (const uint32_t index : chosen)
@@ -109,7 +118,7 @@ bool DomainImpl::move_replica(const Victim& victim, const Block& block, Lease& l
     const Replica before = moved;
     moved.base = DeviceAddress{lease.block.address.value - victim.range.begin};
     moved.block = lease.block;
-    storage.make_room_for_replicas(1);
+    storage.make_room_for_replicas(1, victim.space);
     storage.residency().begin_in(victim.range, victim.space, lease.after.view());
     if (!gather(storage, before, moved.base, lease))
         return false;

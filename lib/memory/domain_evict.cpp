@@ -7,6 +7,9 @@
 // (L. A. Belady, "A study of replacement algorithms for a virtual-storage computer", 1966). Bytes go to where
 // the application's memory is, else to the host, else to another device that has room.
 //
+// A search looks at all memory of the space. Where there are many replicas, it serves many commands: it plans the next victims (VictimPlan),
+// and each command takes those that it needs from the plan, checked again. So a command looks at a bounded number of replicas on average.
+//
 // Nothing waits for a device: writing back waits, on its queue, for the commands that use the bytes, and the memory is
 // used again behind that. The caller has the turn of the memory and no lock. Eviction itself takes the guards that adding
 // memory takes only when they are free, and one storage's lock at a time.
@@ -24,38 +27,38 @@ namespace {
 
 unsigned long long llu(uint64_t number) { return number; }
 
-enum class Cost : uint8_t { none, writing_back };
-
-// Of all candidates, so many were used recently.
-constexpr uint64_t recent_part = 16;
-
 struct Candidate {
     StorageImpl* storage = nullptr;
     ByteRange range;  // of the replica
-    Cost cost = Cost::none;
+    EvictionCost cost = EvictionCost::none;
     uint64_t next_use = 0;
     uint64_t last_use = 0;
     size_t found = 0;  // older ones first, as far as that is known
-};
 
-// Those without a known use first: what costs nothing, then the least recently used ones. Of the others, the furthest next use.
-// What was used last goes after those: writing it back would wait for its last use, and the next use for that, so that the copies in
-// both directions and the kernels would run one after the other.
-struct GoesFirst {
-    uint64_t recent_since = 0;
-
-    [[nodiscard]] auto key(const Candidate& candidate) const {
-        const bool is_known = ~candidate.next_use != 0;
-        return std::tuple{is_known,
-                          is_known && candidate.last_use > recent_since,
-                          is_known ? Cost::none : candidate.cost,
-                          ~candidate.next_use,
-                          candidate.cost,
-                          candidate.last_use,
-                          candidate.found};
+    [[nodiscard]] VictimKey key(uint64_t recent_since) const {
+        const bool is_known = ~next_use != 0;
+        return {is_known, is_known && last_use > recent_since, is_known ? EvictionCost::none : cost, ~next_use, cost,
+                last_use};
     }
-    bool operator()(const Candidate& one, const Candidate& other) const { return key(one) < key(other); }
 };
+
+// With their keys.
+struct Ranked {
+    VictimKey key;
+    Candidate candidate;
+    bool operator<(const Ranked& other) const {
+        return std::tie(key, candidate.found) < std::tie(other.key, other.candidate.found);
+    }
+};
+
+std::vector<Ranked> ranked(std::span<const Candidate> candidates, uint64_t recent_since) {
+    std::vector<Ranked> all;
+    all.reserve(candidates.size());
+    for (const Candidate& candidate : candidates)
+        all.push_back({candidate.key(recent_since), candidate});
+    std::ranges::sort(all, std::less{});
+    return all;
+}
 
 // The bytes of `range` that only `space` holds.
 SmallVector<ByteRange, 2> only_in(const StorageImpl& storage, ByteRange range, SpaceId space) {
@@ -92,8 +95,10 @@ void add_candidates(StorageImpl& storage, SpaceId space, std::span<const Use> ke
         any_kept = any_kept || is_kept(storage, replica.range, keep);
         if (!can_move(storage, replica) || is_kept(storage, replica.range, keep))
             return;
-        const Cost cost = only_in(storage, replica.range, space).empty() ? Cost::none : Cost::writing_back;
-        all.push_back({&storage, replica.range, cost, storage.next_use(space, replica.range), replica.last_use, 0});
+        const bool is_alone = !only_in(storage, replica.range, space).empty();
+        const EvictionCost cost = is_alone ? EvictionCost::writing_back : EvictionCost::none;
+        all.push_back(
+            {&storage, replica.range, cost, storage.next_use(space, replica.range), replica.last_use, all.size()});
     });
     if (!is_stretch || all.size() == first)
         return;
@@ -118,32 +123,82 @@ std::string Evicted::report() const {
 }
 
 uint64_t DomainImpl::evict(const EvictionRequest& request, Evicted& evicted) {
-    const SpaceId space = request.space;
-    this->space(space).shortage().begin();
-    const Residents::Claimed claimed{[&](const StorageImpl& storage) { return storage.has_replica(space); }};
-    std::vector<Candidate> candidates;
-    for (StorageImpl* storage : claimed.storages()) {
-        const StorageGuard guard{*storage};
-        add_candidates(*storage, space, request.keep, candidates);
-    }
-    for (size_t i = 0; i < candidates.size(); ++i)
-        candidates[i].found = i;
-    const uint64_t uses = this->space(space).shortage().uses();
-    std::sort(candidates.begin(), candidates.end(),
-              GoesFirst{uses - std::min<uint64_t>(uses, candidates.size() / recent_part)});
-    const auto is_guarded = [&](const StorageImpl& storage) {
-        return std::ranges::any_of(request.guarded, [&](const Use& use) { return use.storage == &storage; });
-    };
+    space(request.space).shortage().begin();
+    // What the plan has is mostly to be written back.
+    const uint64_t freed = request.write_back == WriteBack::allowed ? evict_planned(request, evicted) : 0;
+    return freed < request.bytes ? freed + search_and_evict(request, request.bytes - freed, evicted) : freed;
+}
+
+// Each storage leaves the plan when it is looked at.
+uint64_t DomainImpl::evict_planned(const EvictionRequest& request, Evicted& evicted) {
+    SpaceImpl& memory = space(request.space);
+    const VictimPlan& plan = memory.plan();
+    if (memory.shortage().uses() >= plan.ends_at)
+        memory.residents().forget_plan();
     uint64_t freed = 0;
-    for (const Candidate& candidate : candidates) {
-        if (freed >= request.bytes)
+    std::vector<Candidate> candidates;
+    while (freed < request.bytes) {
+        const Residents::Claimed claimed{memory.residents(), Residents::Claimed::Which::first_of_plan};
+        if (claimed.entries().empty())
             break;
-        StorageImpl& storage = *candidate.storage;
-        if (candidate.cost == Cost::none || request.write_back == WriteBack::allowed)
-            freed += storage.owner().evict_replica({storage, space, candidate.range, is_guarded(storage)},
-                                                   request.write_back, evicted);
+        Residents::Entry& entry = *claimed.entries().front();
+        candidates.clear();
+        {
+            const StorageGuard guard{*entry.storage};
+            memory.residents().take_from_plan(entry);
+            add_candidates(*entry.storage, request.space, request.keep, candidates);
+        }
+        memory.shortage().count_examined(1 + candidates.size());
+        for (const Ranked& each : ranked(candidates, plan.recent_since)) {
+            if (freed >= request.bytes || each.key > plan.last)
+                break;
+            freed += evict_candidate(*entry.storage, each.candidate.range, request, evicted);
+        }
     }
     return freed;
+}
+
+uint64_t DomainImpl::search_and_evict(const EvictionRequest& request, uint64_t bytes, Evicted& evicted) {
+    SpaceImpl& memory = space(request.space);
+    const Residents::Claimed claimed{memory.residents(), Residents::Claimed::Which::all};
+    std::vector<Candidate> candidates;
+    for (const Residents::Entry* entry : claimed.entries()) {
+        const StorageGuard guard{*entry->storage};
+        add_candidates(*entry->storage, request.space, request.keep, candidates);
+    }
+    const uint64_t count = candidates.size();
+    memory.shortage().count_examined(claimed.entries().size() + count);
+    const uint64_t uses = memory.shortage().uses();
+    const uint64_t recent_since = uses - std::min(uses, count / VictimPlan::part);
+    const std::vector<Ranked> order = ranked(candidates, recent_since);
+    uint64_t freed = 0;
+    size_t next = 0;
+    for (; next < count && freed < bytes; ++next) {
+        const Candidate& candidate = order[next].candidate;
+        if (candidate.cost == EvictionCost::none || request.write_back == WriteBack::allowed)
+            freed += evict_candidate(*candidate.storage, candidate.range, request, evicted);
+    }
+    if (request.write_back == WriteBack::never || count < VictimPlan::from || next == count)
+        return freed;
+    const size_t end = std::min<size_t>(count, next + count / VictimPlan::part);
+    memory.plan().last = order[end - 1].key;
+    memory.plan().recent_since = recent_since;
+    memory.plan().ends_at = uses + count;
+    for (; next < end; ++next) {
+        StorageImpl& storage = *order[next].candidate.storage;
+        const StorageGuard guard{storage};
+        if (Residents::Entry* const entry = storage.resident_entry(request.space))
+            memory.residents().plan(*entry);
+    }
+    return freed;
+}
+
+// Of a storage of any domain.
+uint64_t DomainImpl::evict_candidate(StorageImpl& storage, ByteRange range, const EvictionRequest& request,
+                                     Evicted& evicted) {
+    const bool is_guarded =
+        std::ranges::any_of(request.guarded, [&](const Use& use) { return use.storage == &storage; });
+    return storage.owner().evict_replica({storage, request.space, range, is_guarded}, request.write_back, evicted);
 }
 
 uint64_t DomainImpl::evict_replica(const Victim& victim, WriteBack write_back, Evicted& evicted) {

@@ -102,7 +102,7 @@ Result<void> DomainImpl::ChargedParts::charge(const Wanted& wanted) {
             missing += gap.size();
             ++gaps;
         });
-        storage.make_room_for_replicas(gaps);
+        storage.make_room_for_replicas(gaps, host_space);
     }
     charged_.reserve(charged_.size() + 1);
     if (!host_.sparse().charge(*storage.stretch(), ByteCount{SparseMemory::page().round_up(missing)})) {
@@ -266,7 +266,7 @@ Result<void> DomainImpl::add_blocks(std::span<const Wanted> wanted, SpaceId spac
 Result<void> DomainImpl::attach(const Wanted& wanted, SpaceId space, Lease& lease) {
     StorageImpl& storage = *wanted.storage;
     const ByteRange range = wanted.growth.range;
-    storage.make_room_for_replicas(1);
+    storage.make_room_for_replicas(1, space);
     SmallVector<Replica, 1> old;
     storage.replicas().visit(space, range, [&](const Replica& known) { old.push_back(known); });
     storage.residency().begin_in(range, space, lease.after.view());

@@ -195,6 +195,10 @@ private:
     };
     // Returns how many bytes are free now.
     uint64_t evict(const EvictionRequest& request, Evicted& evicted);
+    uint64_t evict_planned(const EvictionRequest& request, Evicted& evicted);
+    uint64_t search_and_evict(const EvictionRequest& request, uint64_t bytes, Evicted& evicted);
+    static uint64_t evict_candidate(StorageImpl& storage, ByteRange range, const EvictionRequest& request,
+                                    Evicted& evicted);
     // Of a storage of this domain.
     uint64_t evict_replica(const Victim& victim, WriteBack write_back, Evicted& evicted);
     [[nodiscard]] bool write_back_range(StorageImpl& storage, ByteRange range, SpaceId from, SpaceId to);

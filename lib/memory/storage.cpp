@@ -8,6 +8,7 @@
 
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace polder::memory {
 namespace {
@@ -89,13 +90,42 @@ void StorageImpl::add_application_memory(std::byte* memory) {
     write_initially(map_place_);
 }
 
+Residents::Entry* StorageImpl::resident_entry(SpaceId space) noexcept {
+    for (Residents::Entry* entry = &first_entry_; entry && entry->storage;
+         entry = entry->another.load(std::memory_order_acquire))
+        if (entry->space == space)
+            return entry;
+    return nullptr;
+}
+
+void StorageImpl::make_room_for_replicas(uint32_t count, SpaceId space) {
+    replicas_.make_room(count);
+    if (!domain_.can_evict() || resident_entry(space))
+        return;
+    const bool is_first = first_entry_.storage == nullptr;
+    Residents::Entry& entry = is_first ? first_entry_ : *new Residents::Entry;
+    entry.space = space;
+    entry.storage = this;
+    if (is_first)
+        return;
+    entry.another.store(first_entry_.another.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    first_entry_.another.store(&entry, std::memory_order_release);
+}
+
+void StorageImpl::leave_list(SpaceId space) noexcept {
+    Residents::Entry* const entry = resident_entry(space);
+    if (entry && !has_replica(space))
+        domain_.space(space).residents().remove(*entry);
+}
+
 void StorageImpl::add_replica(const Replica& replica) noexcept {
     replicas_.insert(replica);
     if (replica.space == map_place_)
         map_address_.store(replica.base.host(), std::memory_order_release);
     note_spaces();
-    if (!resident_link_.is_listed && (replica.block || stretch_) && domain_.can_evict())
-        Residents::add(*this);
+    if (replica.block || (replica.space.is_host() && stretch_))
+        if (Residents::Entry* const entry = resident_entry(replica.space))
+            domain_.space(replica.space).residents().add(*entry);
     if (trace::enabled() && replica.block) [[unlikely]]
         record_event(trace::Kind::replica, replica.range, replica.space, replica.block->address);
 }
@@ -104,6 +134,7 @@ void StorageImpl::remove_replica(const Replica& replica) noexcept {
     const Replica removed = replica;
     replicas_.erase(removed.space, removed.range.begin);
     note_spaces();
+    leave_list(removed.space);
     give_back(removed);
 }
 
@@ -112,6 +143,7 @@ void StorageImpl::remove_stretch() noexcept {
     while ((known = replicas_.any_of(host_space)))
         replicas_.erase(host_space, known->range.begin);
     note_spaces();
+    leave_list(host_space);
     give_back_stretch();
 }
 
@@ -252,6 +284,9 @@ void StorageImpl::record_event(trace::Kind kind, ByteRange range, SpaceId space,
 
 StorageImpl::~StorageImpl() {
     POLDER_LOG(memory, "storage %llu: destroyed", static_cast<unsigned long long>(number()));
+    Residents::Entry* entry = first_entry_.another.load(std::memory_order_acquire);
+    while (entry)
+        delete std::exchange(entry, entry->another.load(std::memory_order_relaxed));
 }
 
 void StorageImpl::operator delete(StorageImpl* storage, std::destroying_delete_t) noexcept {
@@ -268,7 +303,7 @@ void StorageImpl::operator delete(StorageImpl* storage, std::destroying_delete_t
 
 // As try_to_end. Eviction does not find the storage any more.
 bool StorageImpl::end_unlisted() noexcept {
-    if (!resident_link_.is_listed)
+    if (!first_entry_.storage)
         return try_to_end();
     SpaceSet unlisted;
     unlisted.bits = replica_spaces_.load(std::memory_order_relaxed);
@@ -278,10 +313,17 @@ bool StorageImpl::end_unlisted() noexcept {
             space(rest.first()).unlisted().add(change);
     };
     count(1);
-    Residents::remove(*this);
+    leave_lists();
     const bool ended = try_to_end();
     count(-1);
     return ended;
+}
+
+void StorageImpl::leave_lists() noexcept {
+    do {
+        for (Residents::Entry* entry = &first_entry_; entry; entry = entry->another.load(std::memory_order_acquire))
+            space(entry->space).residents().remove(*entry);
+    } while (!Residents::has_left(first_entry_));
 }
 
 void StorageImpl::destroy() noexcept {

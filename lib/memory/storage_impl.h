@@ -8,7 +8,7 @@
 #include "allocation/sparse.h"
 #include "residency/replicas.h"
 #include "residency/residency.h"
-#include "residents.h"
+#include "space/residents.h"
 #include "storage_guard.h"
 
 #include <base/recycled.h>
@@ -116,7 +116,8 @@ public:
     [[nodiscard]] bool is_mapped() const { return map_pins_.load(std::memory_order_acquire) != 0; }
 
     [[nodiscard]] DomainImpl& owner() const { return domain_; }
-    [[nodiscard]] Residents::Link& resident_link() { return resident_link_; }
+    // Its place among those whose memory in `space` may be evicted; made by make_room_for_replicas. With the storage's lock.
+    [[nodiscard]] Residents::Entry* resident_entry(SpaceId space) noexcept;
 
     // Records that memory there was evicted. Returns whether that had happened before.
     bool note_evicted(SpaceId space) { return exchange_evicted(space, true); }
@@ -128,8 +129,8 @@ public:
     // False when another thread does.
     [[nodiscard]] bool try_begin_allocating(SpaceId space) noexcept;
 
-    // Room for `count` replicas more. std::bad_alloc leaves it as it was.
-    void make_room_for_replicas(uint32_t count) { replicas_.make_room(count); }
+    // Room for `count` replicas more in `space`. std::bad_alloc leaves it as it was.
+    void make_room_for_replicas(uint32_t count, SpaceId space);
     // There is room.
     void add_replica(const Replica& replica) noexcept;
     // Frees the memory of `replica`. Other spaces hold all its bytes.
@@ -184,6 +185,9 @@ private:
 
     // --- its end ---
     [[nodiscard]] bool end_unlisted() noexcept;
+    void leave_lists() noexcept;
+    // Where no memory is left.
+    void leave_list(SpaceId space) noexcept;
     // Gives back all memory. False when the host has no memory for a list; then some memory may still be there.
     [[nodiscard]] bool try_to_end() noexcept;
     [[nodiscard]] bool try_again() noexcept override;
@@ -206,7 +210,8 @@ private:
     std::atomic<uint64_t> evicted_spaces_{0};  // likewise
     std::atomic<uint32_t> map_pins_{0};
     std::unique_ptr<std::vector<Announced>> announced_;  // null: nothing was ever announced
-    Residents::Link resident_link_;
+    // The first is for the space where memory was first reserved; the others are chained behind it.
+    Residents::Entry first_entry_;
     std::atomic<std::byte*> map_address_{nullptr};
     SpaceId map_place_ = host_space;
     std::atomic<uint32_t> handles_{0};

@@ -320,6 +320,55 @@ TEST_F(Eviction, ReleasedStoragesGetNoMemoryElsewhere) {
     EXPECT_TRUE(world.domain->reserve(*next, device, nullptr));
 }
 
+// Each command that makes room looks at few replicas on average, however many there are: one search serves many commands.
+TEST_F(Eviction, SearchesDoNotGrowWithTheNumberOfReplicas) {
+    constexpr uint64_t size = 128;
+    constexpr uint64_t most_per_use = 64;
+    const auto examined_per_use = [&](uint64_t replicas) {
+        MemoryWorld world{{.separate_memories = 1, .memory_bytes = replicas * size}};
+        std::vector<Ref<Storage>> storages;
+        for (uint64_t i = 0; i < 3 * replicas; ++i) {
+            storages.push_back(world.storage(size));
+            use(world, *storages.back(), Access::overwrite);
+        }
+        for (const Ref<Storage>& storage : storages)
+            use(world, *storage, Access::read_write);
+        world.world.run();
+        for (const Ref<Storage>& storage : storages)
+            EXPECT_TRUE(storage->validate());
+        const SpaceActivity activity = world.space(1).activity();
+        EXPECT_GE(activity.evicted.value, 5 * replicas * size);
+        return activity.examined / (6 * replicas);
+    };
+    EXPECT_LE(examined_per_use(1024), most_per_use);
+    EXPECT_LE(examined_per_use(8192), most_per_use);
+}
+
+// What is planned to go stays when it was used since. What ends or loses its memory meanwhile is no victim.
+TEST_F(Eviction, PlannedVictimsAreCheckedAgain) {
+    constexpr uint64_t size = 128;
+    constexpr size_t replicas = 1024;
+    MemoryWorld world{{.separate_memories = 1, .memory_bytes = replicas * size}};
+    std::vector<Ref<Storage>> storages;
+    for (size_t i = 0; i < replicas; ++i)
+        storages.push_back(written(world, size, static_cast<uint8_t>(i)));
+    const auto first = written(world, size, 1);  // memory is short from now on
+    EXPECT_FALSE(has_memory(world, *storages[0]));
+    const uint64_t examined = world.space(1).activity().examined;
+    use(world, *storages[1]);
+    storages[2] = {};
+    world.world.run();
+    const auto second = written(world, size, 2);  // where the released one was
+    EXPECT_TRUE(has_memory(world, *storages[3]));
+    const auto third = written(world, size, 3);
+    EXPECT_TRUE(has_memory(world, *storages[1]));
+    EXPECT_FALSE(has_memory(world, *storages[3]));
+    EXPECT_TRUE(has_memory(world, *storages[4]));
+    EXPECT_LE(world.space(1).activity().examined - examined, 8u);
+    for (const size_t i : {0u, 1u, 3u, 4u})
+        EXPECT_EQ(read(world, *storages[i]), pattern(size, static_cast<uint8_t>(i)));
+}
+
 // A search for victims does not find memory that another thread has leased and not yet given to its storage.
 TEST_F(Eviction, MemoryOnItsWayToAStorageIsWaitedFor) {
     MemoryWorld world{{.memory_bytes = 64 * KiB}};

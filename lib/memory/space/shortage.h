@@ -28,6 +28,7 @@ public:
         compactions_.fetch_add(1, std::memory_order_relaxed);
         compacted_bytes_.fetch_add(bytes, std::memory_order_relaxed);
     }
+    void count_examined(uint64_t replicas) { examined_.fetch_add(replicas, std::memory_order_relaxed); }
     void count_evicted(uint64_t bytes) { evicted_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
     void count_written_back(uint64_t bytes) { written_back_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
     void count_owner_changes(uint32_t to_host, uint32_t to_device) {
@@ -42,7 +43,8 @@ public:
                 ByteCount{written_back_bytes_.load(order)},
                 ByteCount{returned_bytes_.load(order)},
                 maps_.load(order),
-                unmaps_.load(order)};
+                unmaps_.load(order),
+                examined_.load(order)};
     }
 
 private:
@@ -57,6 +59,7 @@ private:
     std::atomic<uint64_t> written_back_bytes_{0};
     std::atomic<uint64_t> maps_{0};
     std::atomic<uint64_t> unmaps_{0};
+    std::atomic<uint64_t> examined_{0};
 };
 
 }  // namespace polder::memory

@@ -5,7 +5,9 @@
 #include "allocation/sparse.h"
 #include "count_by_thread.h"
 #include "hidden_queue.h"
+#include "residents.h"
 #include "shortage.h"
+#include "victim_key.h"
 
 #include <memory/space.h>
 #include <memory/turns.h>
@@ -38,8 +40,12 @@ public:
     // A command that evicts storages has the turn, so that no other command evicts what it needs. Taken before the locks of
     // storages, and before the turn of host memory.
     [[nodiscard]] Turns& turns() { return turns_; }
+    // The storages whose memory here may be evicted.
+    [[nodiscard]] Residents& residents() { return residents_; }
     // The state of eviction when the memory is full.
     [[nodiscard]] Shortage& shortage() { return shortage_; }
+    // With the turn.
+    [[nodiscard]] VictimPlan& plan() { return plan_; }
 
     // Storages whose memory here cannot be evicted for a moment because a search does not find it: a thread has leased it and not yet given
     // it to the storage, or the storage is being destroyed.
@@ -56,6 +62,8 @@ private:
     SparseMemory sparse_{*pool_};
     Turns turns_;
     Shortage shortage_{*this};
+    Residents residents_;
+    VictimPlan plan_;
     CountByThread unlisted_;
     HiddenQueues in_;
     HiddenQueues out_;

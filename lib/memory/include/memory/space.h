@@ -27,6 +27,7 @@ struct SpaceActivity {
     // Owners of memory that the host and this device share have changed: to the host, to the device.
     uint64_t maps = 0;
     uint64_t unmaps = 0;
+    uint64_t examined = 0;  // storages and replicas that searches for victims have looked at
 };
 
 // One memory at this moment.
