@@ -19,26 +19,38 @@ struct CopyPiece {
            (shape.slices == 1 || layout.slice_pitch == shape.row_bytes * shape.rows);
 }
 
-// Calls use(piece) in order until it returns something other than `success`, and returns that.
-template <class Result, class Use>
-Result for_each_piece(const driver::CopyOperation& copy, uint64_t piece_bytes_max, Result success, Use&& use) {
-    driver::RectShape shape = copy.shape;
-    if (is_contiguous(shape, copy.from.layout) && is_contiguous(shape, copy.to.layout))
-        shape = {shape.row_bytes * shape.rows * shape.slices, 1, 1};
-    const uint64_t row_part = std::min(shape.row_bytes, piece_bytes_max);
-    const uint64_t rows_max = row_part < shape.row_bytes ? 1 : piece_bytes_max / row_part;
-    for (uint64_t z = 0; z < shape.slices; ++z)
-        for (uint64_t y = 0; y < shape.rows; y += std::min(rows_max, shape.rows - y))
-            for (uint64_t x = 0; x < shape.row_bytes; x += row_part) {
-                const auto offset = [&](const driver::RectLayout& layout) {
-                    return z * layout.slice_pitch + y * layout.row_pitch + x;
-                };
-                const CopyPiece piece{offset(copy.from.layout), offset(copy.to.layout),
-                                      std::min(row_part, shape.row_bytes - x), std::min(rows_max, shape.rows - y)};
-                if (const Result result = use(piece); result != success)
-                    return result;
-            }
-    return success;
-}
+// All pieces of a copy, numbered from 0 in the order of their addresses. Immutable.
+class CopyPieces {
+public:
+    CopyPieces(const driver::CopyOperation& copy, uint64_t piece_bytes_max)
+        : shape_(copy.shape), from_(copy.from.layout), to_(copy.to.layout) {
+        if (is_contiguous(shape_, from_) && is_contiguous(shape_, to_))
+            shape_ = {shape_.row_bytes * shape_.rows * shape_.slices, 1, 1};
+        part_bytes_ = std::min(shape_.row_bytes, piece_bytes_max);
+        parts_ = (shape_.row_bytes + part_bytes_ - 1) / part_bytes_;
+        rows_ = parts_ > 1 ? 1 : std::min(shape_.rows, piece_bytes_max / part_bytes_);
+        groups_ = (shape_.rows + rows_ - 1) / rows_;
+    }
+    [[nodiscard]] uint64_t count() const { return parts_ * groups_ * shape_.slices; }
+    [[nodiscard]] CopyPiece operator[](uint64_t index) const {
+        const uint64_t x = index % parts_ * part_bytes_;
+        const uint64_t y = index / parts_ % groups_ * rows_;
+        const uint64_t z = index / parts_ / groups_;
+        const auto offset = [&](const driver::RectLayout& layout) {
+            return z * layout.slice_pitch + y * layout.row_pitch + x;
+        };
+        return {offset(from_), offset(to_), std::min(part_bytes_, shape_.row_bytes - x),
+                std::min(rows_, shape_.rows - y)};
+    }
 
-} // namespace polder::cuda
+private:
+    driver::RectShape shape_;
+    driver::RectLayout from_;
+    driver::RectLayout to_;
+    uint64_t part_bytes_ = 0;  // of a row, in one piece
+    uint64_t parts_ = 0;  // of a row
+    uint64_t rows_ = 0;  // in one piece
+    uint64_t groups_ = 0;  // of rows, in a slice
+};
+
+}  // namespace polder::cuda

@@ -41,20 +41,22 @@ public:
 
     class Current {
     public:
-        explicit Current(const CudaContext& context) : context_(context) {
-            context_.api.context_get_current(&before_);
-            if (before_ != context_.handle)
-                context_.api.context_set_current(context_.handle);
+        explicit Current(const CudaContext& context) : Current(context.api, context.handle) {}
+        Current(const CudaApi& api, Context handle) : api_(api), handle_(handle) {
+            api_.context_get_current(&before_);
+            if (before_ != handle_)
+                api_.context_set_current(handle_);
         }
         Current(const Current&) = delete;
         Current& operator=(const Current&) = delete;
         ~Current() {
-            if (before_ != context_.handle)
-                context_.api.context_set_current(before_);
+            if (before_ != handle_)
+                api_.context_set_current(before_);
         }
 
     private:
-        const CudaContext& context_;
+        const CudaApi& api_;
+        const Context handle_;
         Context before_ = nullptr;
     };
 

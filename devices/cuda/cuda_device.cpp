@@ -110,23 +110,28 @@ std::optional<driver::PeerLink> Peers::link(const CudaDevice& device, SpaceId sp
 // --- the device ---
 
 Result<std::unique_ptr<driver::Device>> CudaDevice::open(const CudaApi& api, int ordinal, SpaceId space,
-                                                         std::shared_ptr<Peers> peers) {
+                                                         std::shared_ptr<SharedByGpus> shared,
+                                                         const Parameters& parameters) {
     POLDER_ASSIGN(context, CudaContext::open(api, ordinal));
     POLDER_ASSIGN(memory, CudaMemory::create(*context));
-    std::unique_ptr<CudaDevice> device(new CudaDevice(std::move(context), std::move(memory), space, std::move(peers)));
-    device->peers_->add(*device);
+    std::unique_ptr<CudaDevice> device(
+        new CudaDevice(std::move(context), std::move(memory), space, std::move(shared), parameters));
+    device->shared_->peers.add(*device);
     return device;
 }
 
 CudaDevice::CudaDevice(std::unique_ptr<CudaContext> context, std::unique_ptr<CudaMemory> memory, SpaceId space,
-                       std::shared_ptr<Peers> peers)
-    : context_(std::move(context)), memory_(std::move(memory)), peers_(std::move(peers)),
-      info_(info_of(*context_, space)) {}
+                       std::shared_ptr<SharedByGpus> shared, const Parameters& parameters)
+    : context_(std::move(context)), memory_(std::move(memory)), shared_(std::move(shared)),
+      staging_(*context_, parameters), info_(info_of(*context_, space)) {}
 
-CudaDevice::~CudaDevice() { peers_->remove(*this); }
+CudaDevice::~CudaDevice() {
+    shared_->peers.remove(*this);
+    shared_->regions.remove_all(*context_);
+}
 
 Result<std::unique_ptr<driver::Queue>> CudaDevice::create_queue(driver::QueueRole) {
-    return CudaQueue::create({*context_, staging_, regions_});
+    return CudaQueue::create({*context_, staging_, shared_->regions});
 }
 
 Result<std::unique_ptr<driver::LoadedKernel>> CudaDevice::load(const driver::KernelCode& code) {

@@ -8,6 +8,7 @@
 #include <cuda/cuda_kernel.h>
 #include <cuda/cuda_memory.h>
 #include <cuda/pinned_memory.h>
+#include <cuda/registered_regions.h>
 #include <memory>
 #include <polder/driver.h>
 #include <vector>
@@ -29,13 +30,20 @@ private:
     std::vector<CudaDevice*> devices_ POLDER_GUARDED_BY(mutex_);
 };
 
+// What all GPUs of a driver have in common.
+struct SharedByGpus {
+    Peers peers;
+    RegisteredRegions regions;
+};
+
 class CudaDevice final : public driver::Device,
                          public driver::PeerCopy,
                          public driver::HostRegions,
                          public driver::VirtualMemory {
 public:
     [[nodiscard]] static Result<std::unique_ptr<driver::Device>> open(const CudaApi& api, int ordinal, SpaceId space,
-                                                                      std::shared_ptr<Peers> peers);
+                                                                      std::shared_ptr<SharedByGpus> shared,
+                                                                      const Parameters& parameters);
     ~CudaDevice() override;
 
     [[nodiscard]] const driver::DeviceInfo& info() const override { return info_; }
@@ -50,7 +58,7 @@ public:
 
     [[nodiscard]] driver::PeerCopy* peer_copy() override { return this; }
     [[nodiscard]] std::optional<driver::PeerLink> link(SpaceId space) const override {
-        return peers_->link(*this, space);
+        return shared_->peers.link(*this, space);
     }
     [[nodiscard]] driver::Timepoint copy(driver::Queue& queue, SpaceId from_space,
                                          const driver::CopyOperation& operation,
@@ -60,8 +68,10 @@ public:
                                              const driver::Submission& submission) override;
 
     [[nodiscard]] driver::HostRegions* host_regions() override { return this; }
-    [[nodiscard]] Result<void> add(std::span<std::byte> region) override { return regions_.add(region); }
-    void remove(std::span<std::byte> region) override { regions_.remove(region); }
+    [[nodiscard]] Result<void> add(std::span<std::byte> region) override {
+        return shared_->regions.add(*context_, region);
+    }
+    void remove(std::span<std::byte> region) override { shared_->regions.remove(*context_, region); }
 
     [[nodiscard]] driver::VirtualMemory* virtual_memory() override { return this; }
     [[nodiscard]] Alignment page() const override { return memory_->page(); }
@@ -75,13 +85,12 @@ public:
 private:
     friend class Peers;
     CudaDevice(std::unique_ptr<CudaContext> context, std::unique_ptr<CudaMemory> memory, SpaceId space,
-               std::shared_ptr<Peers> peers);
+               std::shared_ptr<SharedByGpus> shared, const Parameters& parameters);
 
     const std::unique_ptr<CudaContext> context_;
     const std::unique_ptr<CudaMemory> memory_;
-    const std::shared_ptr<Peers> peers_;
-    StagingPool staging_{*context_};
-    PinnedRegions regions_{*context_};
+    const std::shared_ptr<SharedByGpus> shared_;
+    StagingPool staging_;
     ModuleCache modules_;
     const driver::DeviceInfo info_;
 };

@@ -18,13 +18,13 @@ class CudaDriver final : public driver::Driver {
     }
 
     [[nodiscard]] Result<std::unique_ptr<driver::Device>> open(uint32_t index, SpaceId space,
-                                                               std::string_view) override {
+                                                               std::string_view parameters) override {
         const uint32_t there = count();
         if (!api_)
             return fail(Status::device_not_found, why_not_);
         if (index >= there)
             return fail(Status::device_not_found, "there are " + std::to_string(there) + " CUDA devices");
-        return CudaDevice::open(*api_, static_cast<int>(index), space, peers_);
+        return CudaDevice::open(*api_, static_cast<int>(index), space, shared_, parse_parameters(parameters, index));
     }
 
     // Opens the library, once, when the devices are counted or opened.
@@ -44,7 +44,7 @@ class CudaDriver final : public driver::Driver {
     mutable std::once_flag loaded_;
     mutable std::unique_ptr<const CudaApi> api_;
     mutable std::string why_not_;
-    const std::shared_ptr<Peers> peers_ = std::make_shared<Peers>();
+    const std::shared_ptr<SharedByGpus> shared_ = std::make_shared<SharedByGpus>();
 };
 
 } // namespace

@@ -121,6 +121,7 @@ void CudaQueue::wait(uint64_t value) {
     {
         Lock lock(mutex_);
         write_counter();
+        unwritten_max_ = unwritten_min;
     }
     poll(value);
 }

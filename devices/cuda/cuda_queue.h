@@ -4,7 +4,9 @@
 // copies from or to pageable memory and kernels that print need the host. Nothing that is pushed waits for the host, so the GPU's hardware
 // queues, which streams share, never stop each other for long.
 //
-// The counter is written lazily, by the newest operation, when a thread flushes or waits. Operations whose times are
+// The counter is written lazily, by the newest operation, when a thread flushes or waits, and now and then in between: the stream
+// is idle for some microseconds at each write, so the distance doubles from 64 to 1,024 operations until a thread waits again. Thus a
+// thread that waits for one operation of a long row waits for at most as many behind it as lie before it. Operations whose times are
 // asked for are *flights*: the host publishes them after it has read their events.
 //
 // Threads: see driver::Queue. The mutex is not held while the host waits for anything.
@@ -12,6 +14,7 @@
 
 #include <cuda/cuda_operation.h>
 #include <cuda/pinned_memory.h>
+#include <cuda/registered_regions.h>
 #include <deque>
 #include <foreign/foreign_queue.h>
 #include <optional>
@@ -23,7 +26,7 @@ namespace polder::cuda {
 struct QueueServices {
     CudaContext& context;
     StagingPool& staging;
-    PinnedRegions& regions;
+    const RegisteredRegions& regions;
 };
 
 class CudaQueue final : public devices::ForeignQueue<Operation> {
@@ -47,6 +50,9 @@ private:
         driver::OperationTimes* times;
     };
 
+    static constexpr uint64_t unwritten_min = 64;
+    static constexpr uint64_t unwritten_limit = 1024;
+
     CudaQueue(const QueueServices& services, Stream stream, Event tail, std::unique_ptr<PinnedCounter> counter);
 
     [[nodiscard]] bool is_lost() const override { return context_.is_lost(); }
@@ -67,7 +73,6 @@ private:
     // False, and its failure is noted, when something that it waits for has failed.
     [[nodiscard]] bool check_waits(const Operation& operation) POLDER_REQUIRES(mutex_);
     [[nodiscard]] Code push_work(Operation& operation);
-    [[nodiscard]] Code push_copy(const driver::CopyOperation& copy);
     [[nodiscard]] Code push_fill(const devices::FillWork& fill);
     void begin_flight(Flight& flight) POLDER_REQUIRES(mutex_);
     void end_flight(const Flight& flight) POLDER_REQUIRES(mutex_);
@@ -77,9 +82,6 @@ private:
     [[nodiscard]] Event take_event() POLDER_REQUIRES(mutex_);
 
     // With the host's help.
-    [[nodiscard]] Code copy_in_staged(const driver::CopyOperation& copy);
-    [[nodiscard]] Code copy_out_staged(const driver::CopyOperation& copy);
-    [[nodiscard]] StagingChunk take_chunk();
     [[nodiscard]] Code execute_printing(LaunchWork& launch);
     void execute_on_host(Operation& operation) override;
     void wait_for_event(Event event);
@@ -98,6 +100,7 @@ private:
     std::byte* print_ring_ = nullptr;  // pinned; of the thread that pumps
 
     uint64_t written_ POLDER_GUARDED_BY(mutex_) = 0;  // a value that the GPU or the host will publish
+    uint64_t unwritten_max_ POLDER_GUARDED_BY(mutex_) = unwritten_min;  // operations without a write of the counter
     uint64_t host_written_ POLDER_GUARDED_BY(mutex_) = 0;  // the newest pushed operation that writes host memory
     const Event tail_;
     uint64_t tail_value_ POLDER_GUARDED_BY(mutex_) = 0;

@@ -1,15 +1,13 @@
 // The half of CudaQueue that gives operations to the stream, and reads the times of those that have executed.
 #include <algorithm>
 #include <cstring>
-#include <cuda/copy_pieces.h>
 #include <cuda/cuda_queue.h>
+#include <cuda/enqueue_copy.h>
 #include <host/clock.h>
 
 namespace polder::cuda {
 namespace {
 
-// The GPU publishes its progress at least this often.
-constexpr uint64_t counter_interval = 64;
 // Distances between events are floats in milliseconds: within this, they are exact to 60 ns.
 constexpr float reference_distance_max_ms = 1000;
 
@@ -71,52 +69,24 @@ void CudaQueue::push(Operation& operation) {
     if (is_flight)
         end_flight(flight);
     note(operation.value, code, "a command of the queue");
-    if (pushed_ - written_ >= counter_interval)
+    if (pushed_ - written_ >= unwritten_max_) {
         write_counter();
+        unwritten_max_ = std::min(2 * unwritten_max_, unwritten_limit);
+    }
 }
 
 Code CudaQueue::push_work(Operation& operation) {
     if (auto* const launch = std::get_if<LaunchWork>(&operation.work))
         return launch->kernel->launch(stream_, launch->parameter, launch->dynamic_bytes);
     if (const auto* const copy = std::get_if<driver::CopyOperation>(&operation.work))
-        return push_copy(*copy);
+        return enqueue_copy(context_.api, stream_, *copy);
     if (const auto* const fill = std::get_if<devices::FillWork>(&operation.work))
         return push_fill(*fill);
     Code code = code_success;
     if (const auto* const copies = std::get_if<PeerCopies>(&operation.work))
         for (size_t i = 0; i < copies->size() && code == code_success; ++i)
-            code = push_copy((*copies)[i]);
+            code = enqueue_copy(context_.api, stream_, (*copies)[i]);
     return code;
-}
-
-Code CudaQueue::push_copy(const driver::CopyOperation& copy) {
-    using Place = driver::CopyOperation::Place;
-    // Without a limit, a piece is a whole slice.
-    return for_each_piece(copy, std::numeric_limits<uint64_t>::max(), code_success, [&](const CopyPiece& piece) {
-        const DeviceAddress from = copy.from.address.plus(piece.from_offset);
-        const DeviceAddress to = copy.to.address.plus(piece.to_offset);
-        if (piece.rows == 1) {
-            if (copy.from.place == Place::host)
-                return context_.api.copy_in(to.value, from.host(), piece.row_bytes, stream_);
-            if (copy.to.place == Place::host)
-                return context_.api.copy_out(to.host(), from.value, piece.row_bytes, stream_);
-            return context_.api.copy_within(to.value, from.value, piece.row_bytes, stream_);
-        }
-        Copy3D rows;
-        const auto describe = [&piece](CopyEnd3D& end, const driver::CopyOperation::End& of, DeviceAddress address) {
-            end.type = of.place == Place::host ? memory_of_host : memory_by_address;
-            end.host = of.place == Place::host ? address.host() : nullptr;
-            end.device = of.place == Place::host ? 0 : address.value;
-            end.pitch = of.layout.row_pitch;
-            end.height = piece.rows;
-        };
-        describe(rows.from, copy.from, from);
-        describe(rows.to, copy.to, to);
-        rows.width_bytes = piece.row_bytes;
-        rows.height = piece.rows;
-        rows.depth = 1;
-        return context_.api.copy_3d(&rows, stream_);
-    });
 }
 
 // CUDA fills with 1, 2 or 4 bytes. A longer pattern is written once, then doubled by copies.

@@ -1,5 +1,4 @@
-// Three independent parts: StagingPool (chunks for copies of pageable memory), PinnedRegions (memory that the application or the
-// memory layer registered), PinnedCounter (the word of a queue's timeline).
+// Two independent parts: StagingPool (chunks for copies of pageable memory) and PinnedCounter (the word of a queue's timeline).
 #include <cuda/pinned_memory.h>
 #include <new>
 
@@ -19,19 +18,19 @@ StagingPool::~StagingPool() {
 }
 
 bool StagingPool::grow() {
-    if (chunk_count_ >= chunks_max)
+    if ((slabs_.size() + 1) * slab_bytes > bytes_max)
         return false;
     const CudaContext::Current current(context_);
     void* memory = nullptr;
-    if (context_.api.host_allocate(&memory, chunk_bytes * chunks_per_slab, host_memory_portable) != code_success)
+    if (context_.api.host_allocate(&memory, slab_bytes, host_memory_portable) != code_success)
         return false;
     slabs_.push_back(static_cast<std::byte*>(memory));
-    for (size_t i = 0; i < chunks_per_slab; ++i) {
-        StagingChunk chunk{slabs_.back() + i * chunk_bytes, nullptr};
+    const uint64_t chunk_bytes = parameters_.copy_chunk_bytes;
+    for (uint64_t offset = 0; offset + chunk_bytes <= slab_bytes; offset += chunk_bytes) {
+        StagingChunk chunk{slabs_.back() + offset, nullptr};
         if (context_.api.event_create(&chunk.used, event_disable_timing) != code_success)
             break;
         free_.push_back(chunk);
-        ++chunk_count_;
     }
     return !free_.empty();
 }
@@ -48,44 +47,6 @@ StagingChunk StagingPool::take() {
 void StagingPool::give_back(StagingChunk chunk) {
     Lock lock(mutex_);
     free_.push_back(chunk);
-}
-
-PinnedRegions::~PinnedRegions() {
-    if (context_.is_lost())
-        return;
-    const CudaContext::Current current(context_);
-    Lock lock(mutex_);
-    for (const auto& [begin, size] : regions_)
-        context_.api.host_unregister(const_cast<std::byte*>(begin));
-}
-
-Result<void> PinnedRegions::add(std::span<std::byte> region) {
-    const CudaContext::Current current(context_);
-    POLDER_CUDA_TRY(context_.api, host_register(region.data(), region.size(), host_memory_portable),
-                    "cuMemHostRegister");
-    Lock lock(mutex_);
-    regions_[region.data()] = region.size();
-    return {};
-}
-
-void PinnedRegions::remove(std::span<std::byte> region) {
-    {
-        Lock lock(mutex_);
-        regions_.erase(region.data());
-    }
-    if (context_.is_lost())
-        return;
-    const CudaContext::Current current(context_);
-    context_.api.host_unregister(region.data());
-}
-
-bool PinnedRegions::contain(const std::byte* begin, uint64_t size) const {
-    Lock lock(mutex_);
-    auto after = regions_.upper_bound(begin);
-    if (after == regions_.begin())
-        return false;
-    const auto& [first, bytes] = *--after;
-    return static_cast<uint64_t>(begin - first) + size <= bytes;
 }
 
 Result<std::unique_ptr<PinnedCounter>> PinnedCounter::create(CudaContext& context) {

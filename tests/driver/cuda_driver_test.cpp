@@ -2,7 +2,7 @@
 // copies (the fake refuses that), errors and losses are reported, peers, pinned regions, forks, streams in order.
 #include "../unit/support/stub_queue.h"
 #include "conformance.h"
-#include "driver_named.h"
+#include "cuda_driver.h"
 #include "fenced_queue.h"
 #include "kernels.h"
 
@@ -22,33 +22,6 @@
 
 namespace polder::conformance {
 namespace {
-
-class CudaDriver : public testing::Test {
-protected:
-    void SetUp() override {
-        driver_ = driver_named("cuda");
-        fail_next_ = fake_cuda::find<fake_cuda::FailNext>("fake_cuda_fail_next");
-        calls_ = fake_cuda::find<fake_cuda::CountCalls>("fake_cuda_calls");
-        ASSERT_NE(fail_next_, nullptr) << "this is not the fake libcuda";
-        auto opened = driver_->open(0, SpaceId{1}, "");
-        ASSERT_TRUE(opened.has_value()) << opened.error().detail();
-        device_ = std::move(*opened);
-    }
-    [[nodiscard]] std::unique_ptr<driver::Queue> make_queue() {
-        return *device_->create_queue(driver::QueueRole::compute);
-    }
-    static Timepoint upload(driver::Queue& queue, DeviceAddress to, const Bytes& from) {
-        return queue.copy({host_end(from.data()), device_end(to), {from.size(), 1, 1}}, {});
-    }
-    static Timepoint download(driver::Queue& queue, Bytes& to, DeviceAddress from) {
-        return queue.copy({device_end(from), host_end(to.data()), {to.size(), 1, 1}}, {});
-    }
-
-    std::unique_ptr<driver::Driver> driver_;
-    std::unique_ptr<driver::Device> device_;
-    fake_cuda::FailNext fail_next_ = nullptr;
-    fake_cuda::CountCalls calls_ = nullptr;
-};
 
 TEST_F(CudaDriver, ThereAreAsManyDevicesAsTheLibraryLists) {
     EXPECT_EQ(driver_->count(), 2u);
@@ -189,76 +162,21 @@ TEST_F(CudaDriver, AChainOfFailedOperationsNeedsNoMemoryForEach) {
     EXPECT_EQ(queue->status(independent.value), Status::success);
 }
 
-TEST_F(CudaDriver, ARegionThatIsPinnedNeedsNoStaging) {
-    driver::HostRegions* const regions = device_->host_regions();
-    ASSERT_NE(regions, nullptr);
-    constexpr uint64_t size = 1 << 20;
-    Bytes memory = random_bytes(size, 4);
-    ASSERT_TRUE(regions->add(memory).has_value());
+// A stream is idle for some microseconds at each write.
+TEST_F(CudaDriver, TheCounterIsWrittenSeldomInALongRow) {
     const auto queue = make_queue();
-    const DeviceBytes there(*device_, size);
-    const uint64_t staging_before = calls_("cuMemHostAlloc");
-    const Bytes expected = memory;
-    static_cast<void>(upload(*queue, there.at(), memory));
-    queue->wait(1);
-    std::fill(memory.begin(), memory.end(), std::byte{0});
-    queue->wait(download(*queue, memory, there.at()).value);
-    EXPECT_EQ(memory, expected);
-    EXPECT_EQ(calls_("cuMemHostAlloc"), staging_before);
-    regions->remove(memory);
-    // Pageable again: staged.
-    queue->wait(upload(*queue, there.at(), memory).value);
-    EXPECT_GT(calls_("cuMemHostAlloc"), staging_before);
-    EXPECT_FALSE(regions->add({memory.data(), 0}).has_value() && regions->add({memory.data(), 0}).has_value());
-}
-
-// 256 MiB of pageable memory, in chunks of 4 MiB.
-class CudaStaging : public CudaDriver {
-protected:
-    static constexpr uint64_t size = uint64_t{256} << 20;
-    static constexpr uint64_t chunks = 64;
-    static constexpr uint64_t chunks_ahead = 4;
-
-    void SetUp() override {
-        CudaDriver::SetUp();
-        hold_ = fake_cuda::find<fake_cuda::HoldStreams>("fake_cuda_hold_streams");
-        bytes_ = fake_cuda::find<fake_cuda::CountBytes>("fake_cuda_bytes");
-        memory_.resize(size);
-        for (uint64_t i = 0; i < size; i += 4096)
-            std::memcpy(memory_.data() + i, &i, sizeof i);
-    }
-    // While the GPU executes nothing, as many chunks of a copy get on their way as there may be at once.
-    void expect_chunks_ahead(const char* function, const std::function<void()>& copy) {
-        const uint64_t calls_before = calls_(function);
-        const uint64_t bytes_before = bytes_(function);
-        hold_(true);
-        std::thread copying(copy);
-        while (calls_(function) - calls_before < chunks_ahead)
-            std::this_thread::yield();
-        // The copy waits for the GPU now.
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        EXPECT_EQ(calls_(function) - calls_before, chunks_ahead);
-        hold_(false);
-        copying.join();
-        EXPECT_EQ(calls_(function) - calls_before, chunks);
-        EXPECT_EQ(bytes_(function) - bytes_before, size);
-    }
-
-    fake_cuda::HoldStreams hold_ = nullptr;
-    fake_cuda::CountBytes bytes_ = nullptr;
-    Bytes memory_;
-};
-
-TEST_F(CudaStaging, PageableCopiesArePipelinedThroughPinnedChunks) {
-    const auto queue = make_queue();
-    const DeviceBytes there(*device_, size);
-    const uint64_t pinned_before = bytes_("cuMemHostAlloc");
-    expect_chunks_ahead("cuMemcpyHtoDAsync_v2", [&] { queue->wait(upload(*queue, there.at(), memory_).value); });
-    Bytes out(size);
-    expect_chunks_ahead("cuMemcpyDtoHAsync_v2", [&] { queue->wait(download(*queue, out, there.at()).value); });
-    // Few chunks for both, whatever the size of the copy.
-    EXPECT_LE(bytes_("cuMemHostAlloc") - pinned_before, 2 * chunks_ahead * (uint64_t{4} << 20));
-    EXPECT_EQ(std::memcmp(out.data(), memory_.data(), size), 0);
+    const auto writes_of = [&](int operations) {
+        const uint64_t before = calls_("cuStreamWriteValue64_v2");
+        Timepoint last;
+        for (int i = 0; i < operations; ++i)
+            last = queue->marker({});
+        queue->wait(last.value);
+        return calls_("cuStreamWriteValue64_v2") - before;
+    };
+    // After 64, 128, 256 and 512 operations, twice after 1,024, and at the end.
+    EXPECT_EQ(writes_of(64 + 128 + 256 + 512 + 2 * 1024 + 1), 7u);
+    // From the beginning after a wait.
+    EXPECT_EQ(writes_of(64 + 1), 2u);
 }
 
 TEST_F(CudaDriver, ALinkIsAsFarAsCudaRanksItAndAsFastAsItsKind) {

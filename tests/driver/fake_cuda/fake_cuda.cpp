@@ -114,10 +114,18 @@ EXPORT Code cuDeviceGetP2PAttribute(int* value, PeerAttribute attribute, Device 
 }
 EXPORT Code cuDevicePrimaryCtxRetain(Context* context, Device device) {
     ENTER("cuDevicePrimaryCtxRetain");
+    const std::lock_guard lock(state().mutex);
     *context = &state().contexts[static_cast<size_t>(device)];
+    ++(*context)->users;
     return code_success;
 }
-EXPORT Code cuDevicePrimaryCtxRelease_v2(Device) { return code_success; }
+// The last user takes with it what the context has registered.
+EXPORT Code cuDevicePrimaryCtxRelease_v2(Device device) {
+    const std::lock_guard lock(state().mutex);
+    if (--state().contexts[static_cast<size_t>(device)].users == 0)
+        std::erase_if(state().registered, [device](const auto& one) { return one.second.device == device; });
+    return code_success;
+}
 EXPORT Code cuCtxSetCurrent(Context context) {
     current = context;
     return code_success;
@@ -345,17 +353,29 @@ EXPORT Code cuMemFreeHost(void* memory) {
     ::operator delete(memory, std::align_val_t{4096});
     return code_success;
 }
-EXPORT Code cuMemHostRegister_v2(void* memory, size_t size, unsigned) {
+EXPORT Code cuMemHostRegister_v2(void* memory, size_t size, unsigned flags) {
     ENTER("cuMemHostRegister_v2");
     NEEDS_CONTEXT();
+    if (size == 0 || (flags & host_memory_portable) == 0)
+        return invalid_value;
+    const auto* const begin = static_cast<const std::byte*>(memory);
     const std::lock_guard lock(state().mutex);
-    if (!state().pinned.emplace(static_cast<const std::byte*>(memory), size).second)
+    // Once in a process, whatever the context.
+    if (state().touches_pinned(begin, size))
         return code_host_memory_already_registered;
+    state().registered[begin] = {size, current->device};
     return code_success;
 }
+// In the context that has registered it.
 EXPORT Code cuMemHostUnregister(void* memory) {
+    ENTER("cuMemHostUnregister");
+    NEEDS_CONTEXT();
     const std::lock_guard lock(state().mutex);
-    return state().pinned.erase(static_cast<const std::byte*>(memory)) != 0 ? code_success : invalid_value;
+    const auto found = state().registered.find(static_cast<const std::byte*>(memory));
+    if (found == state().registered.end() || found->second.device != current->device)
+        return host_memory_not_registered;
+    state().registered.erase(found);
+    return code_success;
 }
 EXPORT Code cuMemHostGetDevicePointer_v2(DevicePointer* address, void* memory, unsigned) {
     *address = reinterpret_cast<uintptr_t>(memory);

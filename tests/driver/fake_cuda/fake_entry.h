@@ -26,6 +26,7 @@ inline constexpr Code invalid_image{static_cast<Code>(200)};
 inline constexpr Code invalid_context{static_cast<Code>(201)};
 inline constexpr Code invalid_ptx{static_cast<Code>(218)};
 inline constexpr Code not_found{static_cast<Code>(500)};
+inline constexpr Code host_memory_not_registered{static_cast<Code>(713)};
 inline constexpr Code launch_failed{static_cast<Code>(719)};
 inline constexpr int max_shared_bytes = 228 << 10;
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <iterator>
 #include <new>
 #include <polder/ptx_abi.h>
 #include <vector>
@@ -97,11 +98,20 @@ State& state() {
 bool State::is_pinned(const void* begin, uint64_t size) {
     const std::lock_guard lock(mutex);
     const auto* const first = static_cast<const std::byte*>(begin);
-    auto after = pinned.upper_bound(first);
-    if (after == pinned.begin())
-        return false;
-    --after;
-    return static_cast<uint64_t>(first - after->first) + size <= after->second;
+    const auto is_within = [&](const std::byte* of, uint64_t bytes) {
+        return of <= first && static_cast<uint64_t>(first - of) + size <= bytes;
+    };
+    const auto allocated = pinned.upper_bound(first);
+    if (allocated != pinned.begin() && is_within(std::prev(allocated)->first, std::prev(allocated)->second))
+        return true;
+    const auto known = registered.upper_bound(first);
+    return known != registered.begin() && is_within(std::prev(known)->first, std::prev(known)->second.size);
+}
+
+bool State::touches_pinned(const std::byte* begin, uint64_t size) const {
+    const auto touches = [&](const std::byte* of, uint64_t bytes) { return of < begin + size && begin < of + bytes; };
+    return std::ranges::any_of(pinned, [&](const auto& one) { return touches(one.first, one.second); }) ||
+           std::ranges::any_of(registered, [&](const auto& one) { return touches(one.first, one.second.size); });
 }
 
 namespace {

@@ -20,6 +20,7 @@ struct ContextOfCuda {
     int device = 0;
     std::atomic<bool> is_lost{false};
     std::mutex mutex;
+    int users = 0;  // of the primary context; under the state's mutex
     uint64_t memory_bytes = 0;
     uint64_t used_bytes = 0;
 };
@@ -73,7 +74,12 @@ namespace fake {
 struct State {
     std::mutex mutex;
     std::deque<ContextOfCuda> contexts;
-    std::map<const std::byte*, uint64_t> pinned;
+    std::map<const std::byte*, uint64_t> pinned;  // allocated
+    struct Registration {
+        uint64_t size;
+        int device;  // in whose context
+    };
+    std::map<const std::byte*, Registration> registered;
     std::map<std::string, fake_cuda::Kernel> kernels;
     std::map<std::string, int> failures;
     std::map<std::string, uint64_t> calls;
@@ -93,6 +99,8 @@ struct State {
     MemoryHandle next_handle = 1;
 
     [[nodiscard]] bool is_pinned(const void* begin, uint64_t size);
+    // Under the mutex: some of the bytes are registered or were allocated as pinned memory.
+    [[nodiscard]] bool touches_pinned(const std::byte* begin, uint64_t size) const;
 };
 State& state();
 uint64_t now_ns();

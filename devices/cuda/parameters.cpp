@@ -1,0 +1,50 @@
+#include <base/log.h>
+#include <base/options.h>
+#include <base/parameter_list.h>
+
+#include <charconv>
+#include <cuda/parameters.h>
+
+namespace polder::cuda {
+namespace {
+
+bool parse_count(std::string_view text, uint32_t max, uint32_t& count) {
+    uint32_t number = 0;
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || rest != text.data() + text.size() || number == 0 || number > max)
+        return false;
+    count = number;
+    return true;
+}
+
+// Sets one part; false when it is malformed.
+bool apply(Parameters& parameters, std::string_view key, std::string_view value) {
+    if (key == "copy_threads")
+        return parse_count(value, 64, parameters.copy_threads);
+    if (key == "copy_chunks")
+        return parse_count(value, 16, parameters.copy_chunks);
+    if (key == "copy_chunk") {
+        const auto bytes = options::parse_bytes(value);
+        if (!bytes || *bytes < (uint64_t{64} << 10) || *bytes > (uint64_t{16} << 20) || *bytes % 4096 != 0)
+            return false;
+        parameters.copy_chunk_bytes = *bytes;
+        return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+Parameters parse_parameters(std::string_view text, uint32_t index) {
+    Parameters parameters;
+    const std::string malformed = apply_parameters(
+        text, [&parameters](std::string_view key, std::string_view value) { return apply(parameters, key, value); });
+    if (!malformed.empty())
+        log::line(log::Category::warning,
+                  "POCL_CUDA%u_PARAMETERS: %s not understood, defaults taken; "
+                  "expected copy_threads=8,copy_chunk=1M,copy_chunks=2",
+                  index, malformed.c_str());
+    return parameters;
+}
+
+}  // namespace polder::cuda

@@ -1,0 +1,80 @@
+#include <algorithm>
+#include <cuda/registered_regions.h>
+
+namespace polder::cuda {
+
+Result<void> RegisteredRegions::add(const CudaContext& gpu, std::span<std::byte> region) {
+    const Lock changing(changing_);
+    {
+        const Lock lock(mutex_);
+        const auto known = regions_.find(region.data());
+        if (known != regions_.end() && known->second.size == region.size() &&
+            std::ranges::find(known->second.gpus, &gpu) == known->second.gpus.end()) {
+            known->second.gpus.push_back(&gpu);
+            return {};
+        }
+    }
+    Context context = nullptr;
+    POLDER_CUDA_TRY(gpu.api, primary_context_retain(&context, gpu.device), "cuDevicePrimaryCtxRetain");
+    const CudaContext::Current current(gpu);
+    if (const Code code = gpu.api.host_register(region.data(), region.size(), host_memory_portable)) {
+        gpu.api.primary_context_release(gpu.device);
+        return fail(gpu.api.error(code, "cuMemHostRegister"));
+    }
+    const Lock lock(mutex_);
+    regions_[region.data()] = {region.size(), gpu.device, context, {&gpu}};
+    return {};
+}
+
+void RegisteredRegions::remove(const CudaContext& gpu, std::span<std::byte> region) {
+    const Lock changing(changing_);
+    drop(gpu, region.data());
+}
+
+void RegisteredRegions::remove_all(const CudaContext& gpu) {
+    const Lock changing(changing_);
+    std::vector<const std::byte*> mine;
+    {
+        const Lock lock(mutex_);
+        for (const auto& [begin, region] : regions_)
+            if (std::ranges::find(region.gpus, &gpu) != region.gpus.end())
+                mine.push_back(begin);
+    }
+    for (const std::byte* const begin : mine)
+        drop(gpu, begin);
+}
+
+void RegisteredRegions::drop(const CudaContext& gpu, const std::byte* begin) {
+    Region last;
+    {
+        const Lock lock(mutex_);
+        const auto known = regions_.find(begin);
+        if (known == regions_.end() || std::erase(known->second.gpus, &gpu) == 0 || !known->second.gpus.empty())
+            return;
+        // From now on, copies are staged again.
+        last = std::move(known->second);
+        regions_.erase(known);
+    }
+    unregister(gpu, begin, last);
+}
+
+void RegisteredRegions::unregister(const CudaContext& gpu, const std::byte* begin, const Region& region) {
+    if (gpu.is_lost())
+        return;
+    {
+        const CudaContext::Current current(gpu.api, region.context);
+        gpu.api.host_unregister(const_cast<std::byte*>(begin));
+    }
+    gpu.api.primary_context_release(region.device);
+}
+
+bool RegisteredRegions::contain(const std::byte* begin, uint64_t size) const {
+    const Lock lock(mutex_);
+    auto after = regions_.upper_bound(begin);
+    if (after == regions_.begin())
+        return false;
+    const auto& [first, region] = *--after;
+    return static_cast<uint64_t>(begin - first) + size <= region.size;
+}
+
+}  // namespace polder::cuda
