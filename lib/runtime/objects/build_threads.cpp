@@ -1,6 +1,7 @@
 #include <runtime/build_threads.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <pthread.h>
 #include <thread>
 #include <unistd.h>
@@ -18,8 +19,12 @@ struct BuildThreads::WaitAtExit {
     ~WaitAtExit() { get().wait(); }
 };
 
+// Never destroyed: builds on other threads go on during exit. on_exit is the C library's, which also calls the function where static
+// objects of this library are not destroyed (lib/api/no_destructors.cpp).
 BuildThreads& BuildThreads::get() {
-    static BuildThreads threads;
+    static BuildThreads& threads = *new BuildThreads;
+    static const int registered = ::on_exit([](int, void*) { get().wait(); }, nullptr);
+    static_cast<void>(registered);
     return threads;
 }
 

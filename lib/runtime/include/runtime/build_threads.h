@@ -1,10 +1,12 @@
 // Threads that use the compiler while the application goes on: builds with a callback, and code that is made ahead (early_code.h).
 //
-// The process must not end while one runs: exit destroys the compiler's static objects, newest first, and a thread that uses them
-// crashes, perhaps with a lock of the C library's allocator held. Objects that the running thread has made are destroyed before this
-// one. So the main thread, which nearly always is the one that calls exit, waits before all of them: exit destroys the
-// thread-local objects of its thread first. For other threads this object's destructor waits, but not for the build whose callback
-// has called exit.
+// exit waits for them, so that callbacks of builds do not come while the application's older static objects are destroyed. It does not
+// wait for the build whose callback has called exit. The wait is a function that exit calls.
+//
+// Where LLVM is a shared library, exit also destroys the compiler's static objects, newest first. A thread that uses them crashes,
+// perhaps with a lock of the C library's allocator held. Objects that the running thread has made are destroyed before exit calls our
+// function. So the main thread, which nearly always is the one that calls exit, waits before all of them: exit destroys the
+// thread-local objects of its thread first. lib/api/no_destructors.cpp has a cure where LLVM is inside of the library.
 //
 // Code that is made ahead ends by itself, and the application does not know of it. So a fork waits for it, up to five seconds: its
 // child could not use OpenCL otherwise (base/fork.h).
@@ -35,7 +37,6 @@ private:
     struct WaitAtExit;
 
     BuildThreads() = default;
-    ~BuildThreads() { wait(); }
     void wait();
     void count(Work kind, uint32_t by);
 
