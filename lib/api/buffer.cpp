@@ -80,6 +80,10 @@ Result<Ref<MemObject>> create_plain_buffer(Context* context, std::vector<cl_mem_
 Result<Ref<MemObject>> create_buffer(cl_context handle, const cl_mem_properties* list, cl_mem_flags flags, size_t size,
                                      void* host_ptr) {
     POLDER_ASSIGN(context, from_handle<Context>(handle));
+    if (!list) [[likely]] {
+        POLDER_TRY(check_flags(flags));
+        return create_plain_buffer(context, {}, flags, size, host_ptr);
+    }
     POLDER_ASSIGN(properties, check_mem_properties(*context, PropertiesOf::buffer, list));
     const bool wants_addresses = properties.wants_addresses.value_or(false);
     // CL_INVALID_DEVICE: a device of the context has no device addresses, and properties ask for them.

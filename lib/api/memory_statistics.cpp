@@ -170,6 +170,6 @@ cl_int CL_API_CALL clResetMemoryPeaksPOLDER(cl_context context, cl_uint space, c
 cl_int CL_API_CALL clTrimMemoryPOLDER(cl_context context, cl_uint space) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(checked, from_handle<Context>(context));
-        return for_space(*checked, space, [](memory::Space& each) { each.pool().trim(); });
+        return for_space(*checked, space, [](memory::Space& each) { each.trim(); });
     });
 }

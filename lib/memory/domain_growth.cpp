@@ -89,7 +89,7 @@ private:
 Result<void> DomainImpl::ChargedParts::charge(const Wanted& wanted) {
     StorageImpl& storage = *wanted.storage;
     if (!storage.stretch()) {
-        POLDER_ASSIGN(stretch, Stretch::reserve(storage.size()));
+        POLDER_ASSIGN(stretch, host_.sparse().reserve(storage.size()));
         const StorageGuard guard{storage};
         storage.set_stretch(std::move(stretch));
     }

@@ -239,6 +239,25 @@ TEST(Partial, PagesOfAReleasedStorageGoBackWhenItsCommandsAreComplete) {
     EXPECT_EQ(live(world, 0), SparseMemory::page().value);
 }
 
+// Pages that the system gives anew are zero; those of a stretch that was kept have their old bytes.
+TEST(Partial, AddressesOfAReleasedStorageAreUsedAgainUntilTheSpaceIsTrimmed) {
+    MemoryWorld world{{}};
+    const auto first_byte_of_a_new_storage = [&](uint64_t used) {
+        const auto storage = world.storage(64 * MiB);
+        EXPECT_TRUE(world.domain->reserve_map(*storage, {0, used}));
+        return std::exchange(storage->map_address()[0], std::byte{7});
+    };
+    constexpr uint64_t much = MiB;
+    EXPECT_EQ(first_byte_of_a_new_storage(1), std::byte{0});
+    EXPECT_EQ(first_byte_of_a_new_storage(much), std::byte{7});
+    // Too many pages of it were used.
+    EXPECT_EQ(first_byte_of_a_new_storage(1), std::byte{0});
+    EXPECT_EQ(live(world, 0), 0U);
+    world.space(0).trim();
+    EXPECT_EQ(first_byte_of_a_new_storage(1), std::byte{0});
+    EXPECT_EQ(first_byte_of_a_new_storage(1), std::byte{7});
+}
+
 TEST(Partial, CommandWithSeveralPartsOfOneStorageSeesThemInOneMemory) {
     MemoryWorld world{{.memory_bytes = 4 * MiB}};
     const auto storage = world.storage(8 * MiB);

@@ -20,6 +20,8 @@ namespace {
 constexpr Alignment huge_page{uint64_t{2} << 20};
 // Parts from here on are taken to be used in large pieces.
 constexpr uint64_t large_part_bytes = uint64_t{8} << 20;
+// Stretches with more pages in use are not kept.
+constexpr uint64_t kept_bytes_max = uint64_t{64} << 10;
 
 }  // namespace
 
@@ -85,6 +87,27 @@ SparseMemory::~SparseMemory() POLDER_NO_THREAD_SAFETY_ANALYSIS {
     }
 }
 
+Result<std::unique_ptr<Stretch>> SparseMemory::reserve(ByteCount size) {
+    const uint64_t bytes = page().round_up(size.value);
+    {
+        const Lock lock{mutex_};
+        for (std::unique_ptr<Stretch>& kept : kept_)
+            if (kept && kept->size_ == bytes)
+                return std::move(kept);
+    }
+    Result<std::unique_ptr<Stretch>> stretch = Stretch::reserve(size);
+    if (stretch)
+        return stretch;
+    trim();
+    return Stretch::reserve(size);
+}
+
+void SparseMemory::trim() noexcept {
+    std::array<std::unique_ptr<Stretch>, kept_max> kept;
+    const Lock lock{mutex_};
+    std::swap(kept, kept_);
+}
+
 bool SparseMemory::charge(Stretch& stretch, ByteCount bytes) {
     drain();
     if (!pool_.charge(bytes))
@@ -136,8 +159,19 @@ void SparseMemory::drain() noexcept {
 
 void SparseMemory::give_back(std::unique_ptr<Stretch> stretch) noexcept {
     const ByteCount charged{stretch->charged_};
-    stretch.reset();
+    const std::unique_ptr<Stretch> surplus = keep(std::move(stretch));
     pool_.discharge(charged);
+}
+
+std::unique_ptr<Stretch> SparseMemory::keep(std::unique_ptr<Stretch> stretch) noexcept {
+    if (stretch->charged_ > kept_bytes_max || !stretch->pinned_.empty())
+        return stretch;
+    stretch->charged_ = 0;
+    stretch->after_ = {};
+    const Lock lock{mutex_};
+    std::swap(stretch, kept_[next_kept_]);
+    next_kept_ = (next_kept_ + 1) % kept_max;
+    return stretch;
 }
 
 std::optional<driver::Timepoint> SparseMemory::oldest() const {

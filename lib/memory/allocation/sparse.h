@@ -4,7 +4,9 @@
 // moves. The system backs a page when it is first written; the pool counts the pages as soon as they are asked for, against
 // its limit, like blocks. One page of a buffer of 16 GiB costs one page.
 //
-// A stretch that commands in flight still use goes back when they are complete, in any order: `drain` looks. Any thread.
+// A stretch that commands in flight still use goes back when they are complete, in any order: `drain` looks. Up to 16 stretches of which at
+// most 64 KiB were used are kept for storages of the same size, so that a program that creates, uses a part of and releases large
+// buffers makes no system calls. Their pages, 1 MiB together, are counted no longer. Any thread.
 // Sizes are bytes. Freeing needs no memory. Where host memory is pinned (host_pins.h), the parts in use are.
 #pragma once
 
@@ -13,6 +15,7 @@
 #include <base/mutex.h>
 #include <memory/allocator.h>
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <polder/driver.h>
@@ -63,6 +66,11 @@ public:
     SparseMemory(const SparseMemory&) = delete;
     SparseMemory& operator=(const SparseMemory&) = delete;
 
+    // A stretch for a storage of `size` bytes; out_of_host_memory when there are no such addresses.
+    [[nodiscard]] Result<std::unique_ptr<Stretch>> reserve(ByteCount size);
+    // Unmaps the stretches that are kept.
+    void trim() noexcept;
+
     // Counts `bytes` more of `stretch`; false when the pool's limit does not allow them.
     [[nodiscard]] bool charge(Stretch& stretch, ByteCount bytes);
     // Takes back what was charged and not used.
@@ -76,10 +84,16 @@ public:
     [[nodiscard]] std::optional<driver::Timepoint> oldest() const;
 
 private:
+    static constexpr size_t kept_max = 16;
+
     void give_back(std::unique_ptr<Stretch> stretch) noexcept;
+    // The stretch, when it is not worth keeping, else the one that it displaces.
+    [[nodiscard]] std::unique_ptr<Stretch> keep(std::unique_ptr<Stretch> stretch) noexcept;
 
     Allocator& pool_;
     mutable Mutex mutex_;
+    std::array<std::unique_ptr<Stretch>, kept_max> kept_ POLDER_GUARDED_BY(mutex_);
+    size_t next_kept_ POLDER_GUARDED_BY(mutex_) = 0;  // where the next one goes
     std::unique_ptr<Stretch> freed_ POLDER_GUARDED_BY(mutex_);  // newest first
 };
 

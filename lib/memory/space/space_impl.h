@@ -26,6 +26,10 @@ public:
     [[nodiscard]] SpaceId id() const override { return id_; }
     [[nodiscard]] driver::Device* device() const override { return id_.is_host() ? nullptr : device_; }
     [[nodiscard]] Allocator& pool() override { return *pool_; }
+    void trim() override {
+        sparse_.trim();
+        pool_->trim();
+    }
     [[nodiscard]] ByteCount total_bytes() const override;
     [[nodiscard]] ByteCount limit() const { return pool_->limit(); }
     [[nodiscard]] ByteCount free_bytes() const override { return pool_->free_bytes(); }

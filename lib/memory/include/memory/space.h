@@ -53,6 +53,8 @@ public:
     [[nodiscard]] virtual SpaceId id() const = 0;
     [[nodiscard]] virtual driver::Device* device() const = 0;
     [[nodiscard]] virtual Allocator& pool() = 0;
+    // Gives memory and addresses that are kept for later use back to the system or the device.
+    virtual void trim() = 0;
     // Total bytes, and the bytes that new buffers could still get.
     [[nodiscard]] virtual ByteCount total_bytes() const = 0;
     [[nodiscard]] virtual ByteCount free_bytes() const = 0;
