@@ -1,9 +1,12 @@
-// Memory of work-items: private arrays that become registers, and atomic operations on local memory.
+// Memory of work-items: private arrays that become registers, atomic operations on local memory, and rows of elements.
 #include "workgroup_harness.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <numeric>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace polder::compiler::workgroup::test {
@@ -156,6 +159,85 @@ TEST(LocalAtomics, OperationsOnGenericMemory_StayAtomic) {
         })");
     ASSERT_EQ(program.prepare("k"), "");
     EXPECT_TRUE(has(program, "atomicrmw volatile add")) << program.optimised();
+}
+
+constexpr const char* tile = R"(
+    kernel void k(global const float* a, global float* b, int w) {
+        local float t[4 * 24];
+        int lx = get_local_id(0), ly = get_local_id(1), x = (int)get_group_id(0) * 16 - 4 + lx, y = get_global_id(1);
+        t[ly * 24 + lx] = x >= 0 && x < w ? a[y * w + x] : 0;
+        if (lx < 8) t[ly * 24 + lx + 16] = x + 16 < w ? a[y * w + x + 16] : 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        b[y * w + x + 4] = t[ly * 24 + lx] + 2 * t[ly * 24 + lx + 4] + t[ly * 24 + lx + 8];
+    })";
+
+TEST(Rows, SumsOfARowAndAColumn_AreCheckedOnceForTheRow) {
+    Compiled wide(tile, "znver3");
+    ASSERT_EQ(wide.prepare("k"), "");
+    EXPECT_FALSE(has(wide, "icmp eq <8 x ptr")) << wide.optimised();
+}
+
+// The check before the loop extends the base as the kernel extends the index: a negative base passes only as a signed number.
+TEST(Rows, BasesBelowZero_KeepTheLanesOfSignedIndices) {
+    const auto code = [](const std::string& type) {
+        Compiled program("kernel void k(global float* a, " + type + " from) { a[(" + type +
+                         ")get_local_id(0) + from] = 1; }");
+        EXPECT_EQ(program.prepare("k"), "");
+        EXPECT_EQ(program.result().lanes.scalar_loops, 0u);
+        return program.optimised();
+    };
+    EXPECT_EQ(code("int").find("zext i32"), std::string::npos) << code("int");
+    EXPECT_NE(code("uint").find("zext i32"), std::string::npos) << code("uint");
+}
+
+TEST(Rows, BasesBelowZero_AreRight) {
+    constexpr int w = 64, h = 8;
+    Compiled program(tile);
+    std::vector<float> a(w * h), b(w * h), expected(w * h);
+    std::iota(a.begin(), a.end(), 1.0F);
+    const auto at = [&](int y, int x) { return x >= 0 && x < w ? a[static_cast<size_t>(y * w + x)] : 0.0F; };
+    for (int y = 0; y < h; ++y)
+        for (int x = 0; x < w; ++x)
+            expected[static_cast<size_t>(y * w + x)] = at(y, x - 4) + 2 * at(y, x) + at(y, x + 4);
+    for (const bool is_specialised : {false, true}) {
+        ASSERT_EQ(program.prepare("k", is_specialised, {16, 4, 1}), "");
+        std::ranges::fill(b, 0.0F);
+        program.run({2, {w, h, 1}, {16, 4, 1}}, Arguments().add(a.data()).add(b.data()).add(w));
+        EXPECT_EQ(b, expected);
+    }
+}
+
+// Work-items whose index wraps around read other elements than their neighbours.
+TEST(Rows, IndicesThatWrapAround_AreRight) {
+    constexpr const char* source = R"(
+        kernel void k(global const int* a, global int* b, int from, uint above) {
+            int i = (int)((uint)get_global_id(0) + (uint)from);
+            uint u = (uint)get_global_id(0) + above;
+            b[get_global_id(0)] = a[i & 63] + 100 * a[u >> 26] + 10000 * (i < 0) + (u < above ? 20000 : 0);
+            if (i >= -8 && i < 40) b[64 + i + 8] = a[i + 8];
+            if (u < 40) b[128 + u] = a[u];
+        })";
+    Compiled program(source);
+    ASSERT_EQ(program.prepare("k"), "");
+    std::vector<int> a(64);
+    std::iota(a.begin(), a.end(), 1);
+    const std::pair<int, uint32_t> starts[] = {
+        {-8, 0}, {0, 0}, {INT32_MAX - 20, UINT32_MAX - 20}, {-40, UINT32_MAX - 3}};
+    for (const auto [from, above] : starts) {
+        std::vector<int> b(192), expected(192);
+        for (uint32_t item = 0; item < 64; ++item) {
+            const auto i = static_cast<int32_t>(item + static_cast<uint32_t>(from));
+            const uint32_t u = item + above;
+            expected[item] =
+                a[static_cast<size_t>(i & 63)] + 100 * a[u >> 26] + 10000 * (i < 0) + (u < above ? 20000 : 0);
+            if (i >= -8 && i < 40)
+                expected[static_cast<size_t>(64 + i + 8)] = a[static_cast<size_t>(i + 8)];
+            if (u < 40)
+                expected[128 + u] = a[u];
+        }
+        program.run({1, {64, 1, 1}, {32, 1, 1}}, Arguments().add(a.data()).add(b.data()).add(from).add(above));
+        EXPECT_EQ(b, expected) << from;
+    }
 }
 
 }  // namespace

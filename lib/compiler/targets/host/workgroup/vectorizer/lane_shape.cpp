@@ -30,6 +30,28 @@ bool all_uniform(const LaneShapes& shapes, const llvm::Instruction& instruction)
     });
 }
 
+// Whether `value`, or what is computed from it, may be extended as an unsigned number. Unknown uses count only as far as shapes follow.
+bool is_extended_as_unsigned(const llvm::Instruction& value) {
+    constexpr size_t values_max = 32;
+    llvm::SmallPtrSet<const llvm::Instruction*, 16> seen{&value};
+    llvm::SmallVector<const llvm::Instruction*> todo{&value};
+    while (!todo.empty()) {
+        for (const llvm::User* user : todo.pop_back_val()->users()) {
+            const auto* instruction = llvm::cast<llvm::Instruction>(user);
+            if (const auto* extension = llvm::dyn_cast<llvm::ZExtInst>(instruction);
+                extension && !extension->hasNonNeg())
+                return true;
+            const bool is_followed = instruction->getType()->isIntegerTy() && !llvm::isa<llvm::CmpInst>(instruction) &&
+                                     !llvm::isa<llvm::SExtInst>(instruction) && !instruction->mayReadOrWriteMemory();
+            if (is_followed && seen.insert(instruction).second)
+                todo.push_back(instruction);
+        }
+        if (seen.size() > values_max)
+            return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 LaneShapes::LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm::PHINode& index,
@@ -162,14 +184,14 @@ LaneShape LaneShapes::low_bits(llvm::BinaryOperator& op) {
 }
 
 // False when it is known that `base` plus an index is not below 2^31; else the loop's preheader checks it.
-bool LaneShapes::assume_small(llvm::Value* base) {
+bool LaneShapes::assume_small(llvm::Value* base, bool may_be_negative) {
     const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(base);
     if (constant && (constant->isZero() || constant->isNegative()))
-        return constant->isZero();
+        return constant->isZero() || may_be_negative;
     if (certainty_ == Certainty::proven)
         return false;
-    if (!llvm::is_contained(assumed_small_, base))
-        assumed_small_.push_back(base);
+    if (const SmallBase assumed{base, may_be_negative}; !llvm::is_contained(assumed_small_, assumed))
+        assumed_small_.push_back(assumed);
     return true;
 }
 
@@ -238,12 +260,16 @@ LaneShape LaneShapes::sum(llvm::BinaryOperator& op) {
         llvm::IRBuilder<> at(loop_.getLoopPreheader()->getTerminator());
         made = at.CreateAdd(base, other);
     }
-    const bool is_int = op.getType()->isIntegerTy(32);
-    if (is_int && !assume_small(made))
-        return result;
     result.base = made;
-    if (is_int)
-        result.is_exact_signed = result.is_exact_unsigned = true;
+    if (!op.getType()->isIntegerTy(32))
+        return result;
+    const bool may_be_negative = !is_extended_as_unsigned(op);
+    if (!assume_small(made, may_be_negative)) {
+        result.base = nullptr;
+        return result;
+    }
+    result.is_exact_signed = true;
+    result.is_exact_unsigned |= !may_be_negative;
     return result;
 }
 

@@ -12,7 +12,8 @@
 // computes an extended value from extended operands, where nothing wraps around, and drops the flags from copies of sums.
 //
 // An index of 32 bits that is a base plus the work-item's index needs no flag: the base is checked before the loop (assumed_small), and
-// the scalar loop runs where a lane would wrap around.
+// the scalar loop runs where a lane would wrap around. Bases are negative in kernels that look at neighbours (`x - 1`): this is allowed
+// where an index is not extended as an unsigned number.
 #pragma once
 
 #include "targets/host/workgroup/work_items/sub_group_functions.h"
@@ -60,7 +61,12 @@ public:
     [[nodiscard]] LaneShape of(const llvm::Value* value) const;
     // 32-bit sums of a base and the index, whose shapes are right only if no work-item's sum overflows.
     // (64-bit bases that are truncated: only if all sums are below 2^31.)
-    [[nodiscard]] llvm::ArrayRef<llvm::Value*> assumed_small() const { return assumed_small_; }
+    struct SmallBase {
+        llvm::Value* base = nullptr;
+        bool may_be_negative = false;
+        friend bool operator==(const SmallBase&, const SmallBase&) = default;
+    };
+    [[nodiscard]] llvm::ArrayRef<SmallBase> assumed_small() const { return assumed_small_; }
 
 private:
     LaneShape compute(llvm::Instruction& instruction);
@@ -74,7 +80,7 @@ private:
     LaneShape truncated(llvm::TruncInst& cast);
     LaneShape extended(llvm::CastInst& cast);
     LaneShape address(llvm::GetElementPtrInst& address);
-    bool assume_small(llvm::Value* base);
+    bool assume_small(llvm::Value* base, bool may_be_negative = false);
     [[nodiscard]] bool is_masked_edge(const llvm::BasicBlock* from) const;
 
     [[nodiscard]] bool is_guess() const { return certainty_ == Certainty::likely; }
@@ -86,7 +92,7 @@ private:
     const llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& divergent_;
     const llvm::DenseMap<const llvm::Value*, uint64_t>& private_strides_;
     llvm::DenseMap<const llvm::Value*, LaneShape> shapes_;
-    llvm::SmallVector<llvm::Value*> assumed_small_;
+    llvm::SmallVector<SmallBase> assumed_small_;
     llvm::DenseMap<const llvm::Value*, llvm::Value*> bases_;
 };
 

@@ -82,12 +82,17 @@ private:
 
     // The uniform skeleton ------------------------------------------------------------------------------
 
-    // No work-item's 32-bit index may wrap around.
+    // No work-item's 32-bit index may wrap around. A base may be poison where a guard would have excluded it.
     llvm::Value* bases_are_small() {
         llvm::Value* small = at_.getTrue();
         llvm::Value* limit = at_.CreateSub(at_.getInt64(uint64_t{1} << 31), plan_.count);
-        for (llvm::Value* base : shapes_.assumed_small())
-            small = at_.CreateAnd(small, at_.CreateICmpULE(at_.CreateZExtOrTrunc(base, at_.getInt64Ty()), limit));
+        for (const auto [base, may_be_negative] : shapes_.assumed_small()) {
+            llvm::Value* known = at_.CreateFreeze(base);
+            known = may_be_negative ? at_.CreateSExtOrTrunc(known, at_.getInt64Ty())
+                                    : at_.CreateZExtOrTrunc(known, at_.getInt64Ty());
+            const auto below = may_be_negative ? llvm::CmpInst::ICMP_SLE : llvm::CmpInst::ICMP_ULE;
+            small = at_.CreateAnd(small, at_.CreateICmp(below, known, limit));
+        }
         return small;
     }
 

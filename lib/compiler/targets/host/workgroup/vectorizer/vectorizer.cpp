@@ -135,6 +135,20 @@ void move_out_invariant_results(llvm::Loop& loop) {
     }
 }
 
+// Moves summands that are the same for all lanes before the loop, as `row * width` of a row and a column: lane_shape checks there,
+// once, that their sum with the index does not overflow. Only ints need this check.
+void move_out_invariant_summands(llvm::Loop& loop) {
+    if (!loop.getLoopPreheader())
+        return;
+    for (llvm::BasicBlock* block : loop.blocks())
+        for (llvm::Instruction& sum : *block)
+            if (sum.getOpcode() == llvm::Instruction::Add && sum.getType()->isIntegerTy(32))
+                for (llvm::Value* summand : sum.operands()) {
+                    bool changed = false;
+                    loop.makeLoopInvariant(summand, changed);
+                }
+}
+
 // When the kernel computes its id + 1, LLVM merges this sum with the loop's counter. The plan needs a counter without other uses.
 void separate_counter(llvm::Loop& loop) {
     llvm::BasicBlock* latch = loop.getLoopLatch();
@@ -221,6 +235,7 @@ std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::Targe
         return std::nullopt;
     llvm::Loop& loop = *tagged.front();
     move_out_invariant_results(loop);
+    move_out_invariant_summands(loop);
     separate_counter(loop);
     const unsigned lane_count = is_mostly_double(loop) ? std::max(width / 2, 2U) : width;
     Outcome outcome = vectorize(loop, loops, target, lane_count, lanes);
