@@ -298,7 +298,7 @@ std::optional<SpaceId> DomainImpl::place_for(StorageImpl& storage, ByteRange ran
     if (!from.is_host() && mover_.space(host_space)) {
         if (has_room(host_space))
             return host_space;
-        Turns& turns = space(host_space).turns();
+        FairTurns& turns = space(host_space).turns();
         if (turns.try_enter()) {
             const Use keep{&storage, range};
             const ScopeExit leave{[&]() noexcept { turns.leave(); }};

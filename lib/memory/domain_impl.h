@@ -128,6 +128,8 @@ private:
     [[nodiscard]] uint64_t missing_bytes(std::span<const Use> uses, SpaceId space, Alignment rounding = {}) const;
     void note_growth(const Wanted& wanted, SpaceId space) noexcept;
     void note_uses(std::span<const Use> uses, SpaceId space) noexcept;
+    // Waits for the turn of `space`, as this context.
+    void enter_turn(std::span<const Use> uses, SpaceId space);
 
     // The memory of one command, which the runtime has reserved when the command was enqueued. It is checked under the locks of the
     // storages. When some of it is missing, because it has been evicted since or was never reserved, it is reserved
@@ -328,6 +330,7 @@ private:
     LedgerImpl ledger_;
     std::atomic<uint64_t> announced_{0};
     CountByThread promised_;
+    std::array<FairTurns::Flow, SpaceId::max_spaces> flows_;
     // Devices' memories that storages have been given, as SpaceSet::bits. Written under the mutex.
     std::atomic<uint64_t> spaces_used_{0};
     Mutex staging_mutex_;

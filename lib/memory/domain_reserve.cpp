@@ -1,7 +1,7 @@
 // Domain: reserving the memory that a command needs.
 //
-// A request that finds room at once goes on beside others. When the memory is full, requests are served in turn
-// (add_memory_evicting): each moves replicas together where free memory is scattered, evicts other storages, then what the command
+// A request that finds room at once goes on beside others. When the memory is full, requests are served in turn,
+// contexts in equal shares (FairTurns, add_memory_evicting): each moves replicas together where free memory is scattered, evicts other storages, then what the command
 // itself has there, then waits for memory that was freed before, then fails.
 //
 // No lock is held while an allocator is asked: a full memory waits for work in flight, and other threads must go on meanwhile.
@@ -9,6 +9,7 @@
 #include "domain_impl.h"
 
 #include <base/log.h>
+#include <base/scope_exit.h>
 
 #include <algorithm>
 #include <chrono>
@@ -43,16 +44,8 @@ private:
     const SpaceId space_;
 };
 
-class TurnHolder {
-public:
-    explicit TurnHolder(Turns& turns) : turns_(turns) { turns_.enter(); }
-    ~TurnHolder() { turns_.leave(); }
-    TurnHolder(const TurnHolder&) = delete;
-    TurnHolder& operator=(const TurnHolder&) = delete;
-
-private:
-    Turns& turns_;
-};
+// A turn costs time even where few bytes are missing.
+constexpr uint64_t cost_min = uint64_t{64} << 10;
 
 // What all storages together could ever have there.
 uint64_t most_bytes(const SpaceImpl& memory) { return std::min(memory.total_bytes().value, memory.limit().value); }
@@ -112,7 +105,7 @@ Result<MapPin> DomainImpl::reserve_map(Storage& storage, ByteRange range) {
     }
 }
 
-// Requests that find room at once do not wait for each other. The others are served in turn, before later requests.
+// Requests that find room at once do not wait for each other. The others are served in turn, before later ones that would find room.
 [[gnu::noinline]] Result<void> DomainImpl::reserve_now(std::span<const Use> uses, SpaceId space,
                                                        const LeaseTerms& terms, Turn turn) {
     SmallVector<Use, 2> sorted;
@@ -121,7 +114,7 @@ Result<MapPin> DomainImpl::reserve_map(Storage& storage, ByteRange range) {
     std::sort(sorted.begin(), sorted.end(), [](const Use& one, const Use& other) {
         return std::pair{one.storage, one.range.begin} < std::pair{other.storage, other.range.begin};
     });
-    Turns& turns = this->space(space).turns();
+    FairTurns& turns = this->space(space).turns();
     if (turn == Turn::held)
         return add_memory_evicting(sorted.view(), space, terms);
     if (!turns.requested()) {
@@ -132,8 +125,13 @@ Result<MapPin> DomainImpl::reserve_map(Storage& storage, ByteRange range) {
         if (added || added.error().status() != Status::mem_object_allocation_failure) [[likely]]
             return added;
     }
-    const TurnHolder holder{turns};
+    enter_turn(sorted.view(), space);
+    const ScopeExit leave{[&]() noexcept { turns.leave(); }};
     return add_memory_evicting(sorted.view(), space, terms);
+}
+
+void DomainImpl::enter_turn(std::span<const Use> uses, SpaceId space) {
+    this->space(space).turns().enter(flows_[space.value], std::max(cost_min, missing_bytes(uses, space)));
 }
 
 // The steps for a memory that is full: what its allocator can do at once; compact; evict others; evict all; wait for memory that was
@@ -206,7 +204,7 @@ Result<void> DomainImpl::Provision::reserve_again() {
     if (losses_ == 1)
         return domain_.reserve(uses_, space_, queue_);
     if (!has_turn_) {
-        domain_.space(space_).turns().enter();
+        domain_.enter_turn(uses_, space_);
         has_turn_ = true;
     }
     return domain_.reserve_now(uses_, space_, {LeaseTerms::Consumer::device, queue_}, Turn::held);

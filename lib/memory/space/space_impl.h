@@ -4,13 +4,13 @@
 #include "allocation/host_pins.h"
 #include "allocation/sparse.h"
 #include "count_by_thread.h"
+#include "fair_turns.h"
 #include "hidden_queue.h"
 #include "residents.h"
 #include "shortage.h"
 #include "victim_key.h"
 
 #include <memory/space.h>
-#include <memory/turns.h>
 
 namespace polder::memory {
 
@@ -42,8 +42,8 @@ public:
     // Of host memory.
     [[nodiscard]] SparseMemory& sparse() { return sparse_; }
     // A command that evicts storages has the turn, so that no other command evicts what it needs. Taken before the locks of
-    // storages, and before the turn of host memory.
-    [[nodiscard]] Turns& turns() { return turns_; }
+    // storages, and before the turn of host memory. Contexts get equal shares.
+    [[nodiscard]] FairTurns& turns() { return turns_; }
     // The storages whose memory here may be evicted.
     [[nodiscard]] Residents& residents() { return residents_; }
     // The state of eviction when the memory is full.
@@ -64,7 +64,7 @@ private:
     std::unique_ptr<HostPins> pins_;  // outlives the pool, which removes its regions
     std::unique_ptr<Allocator> pool_;
     SparseMemory sparse_{*pool_};
-    Turns turns_;
+    FairTurns turns_;
     Shortage shortage_{*this};
     Residents residents_;
     VictimPlan plan_;
