@@ -102,6 +102,12 @@ protected:
         operation.work = std::forward<Work>(work);
         return submit(std::move(operation), submission);
     }
+    // True when an operation with these waits that needs no host may be pushed by its submission, and waits for nothing but earlier
+    // operations of this queue.
+    [[nodiscard]] bool may_push_at_once(driver::Waits waits) const POLDER_REQUIRES(mutex_) {
+        return pending_.empty() && !is_pumping_ && !is_lost() &&
+               std::ranges::all_of(waits, [this](driver::Timepoint wait) { return !wait.queue || wait.queue == this; });
+    }
     // False when something that it waits for has failed. All of that has been pushed or is complete.
     [[nodiscard]] bool may_execute(const Operation& operation) const POLDER_REQUIRES(mutex_) {
         bool may = !operation.has_failed_wait;

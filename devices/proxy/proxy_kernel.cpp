@@ -9,7 +9,7 @@ namespace {
 
 using Kind = driver::KernelParameter::Kind;
 
-uint64_t word_at(const std::vector<std::byte>& bytes, uint32_t offset) {
+uint64_t word_at(std::span<const std::byte> bytes, uint32_t offset) {
     uint64_t word = 0;
     std::memcpy(&word, bytes.data() + offset, sizeof word);
     return word;
@@ -69,7 +69,7 @@ LaunchWork ProxyKernel::work_of(const driver::LaunchOperation& operation) {
         launch.local_size[d] = operation.local_size[d];
     }
     launch.local_argument_bytes = operation.local_argument_bytes;
-    launch.arguments.assign(operation.arguments.begin(), operation.arguments.end());
+    launch.arguments.append(operation.arguments);
     return launch;
 }
 
@@ -79,7 +79,7 @@ uint64_t ProxyKernel::local_size(const LaunchWork& launch, uint64_t begin) const
     uint64_t next = end > begin ? end : begin + launch.local_argument_bytes;
     for (const driver::KernelParameter& parameter : parameters_)
         if (parameter.kind == Kind::local_pointer)
-            if (const uint64_t other = word_at(launch.arguments, parameter.offset); other > begin)
+            if (const uint64_t other = word_at(launch.arguments.view(), parameter.offset); other > begin)
                 next = std::min(next, other);
     return next - begin;
 }
@@ -89,7 +89,7 @@ cl_int ProxyKernel::set_argument(cl_uint index, const LaunchWork& launch) const 
     const cl_icd_dispatch& cl = context_.cl;
     if (parameter.kind == Kind::value)
         return cl.clSetKernelArg(handle_, index, parameter.size, launch.arguments.data() + parameter.offset);
-    const uint64_t word = word_at(launch.arguments, parameter.offset);
+    const uint64_t word = word_at(launch.arguments.view(), parameter.offset);
     if (parameter.kind == Kind::local_pointer)
         return cl.clSetKernelArg(handle_, index, local_size(launch, word), nullptr);
     cl_mem buffer = nullptr;
@@ -103,6 +103,8 @@ cl_int ProxyKernel::set_arguments(const LaunchWork& launch) const {
     const uint64_t generation = memory_.generation();
     const bool is_known = set_.size() == launch.arguments.size() && set_generation_ == generation;
     const bool has_same_locals = is_known && set_local_bytes_ == launch.local_argument_bytes;
+    if (has_same_locals && std::ranges::equal(set_, launch.arguments))
+        return CL_SUCCESS;
     for (cl_uint i = 0; i < parameters_.size(); ++i) {
         const driver::KernelParameter& parameter = parameters_[i];
         const bool is_local = parameter.kind == Kind::local_pointer;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <base/mutex.h>
+#include <base/small_vector.h>
 
 #include <polder/driver.h>
 #include <proxy/proxy_memory.h>
@@ -23,7 +24,7 @@ struct LaunchWork {
     size_t global_size[3] = {};
     size_t local_size[3] = {};
     uint64_t local_argument_bytes = 0;
-    std::vector<std::byte> arguments;
+    SmallVector<std::byte, 128> arguments;
 };
 
 class ProxyKernel final : public driver::LoadedKernel {

@@ -29,6 +29,16 @@ ProxyQueue::~ProxyQueue() {
         context_.cl.clReleaseCommandQueue(unprofiled_);
 }
 
+driver::Timepoint ProxyQueue::launch(const driver::LaunchOperation& operation, const driver::Submission& submission) {
+    LaunchWork work = ProxyKernel::work_of(operation);
+    if (!submission.times) {
+        const Lock lock(mutex_);
+        if (may_push_at_once(submission.waits) && push_in_run(work, submission.waits))
+            return {this, submitted_};
+    }
+    return submit_work(std::move(work), submission);
+}
+
 // --- events for waits ---
 
 bool ProxyQueue::order_after(driver::Timepoint wait, Operation& operation) {
@@ -63,9 +73,9 @@ std::optional<cl_event> ProxyQueue::event_after(uint64_t value) {
 }
 
 cl_event ProxyQueue::event_at(uint64_t value) {
-    if (flights_.empty() || value < flights_.front().value)
+    if (flights_.empty() || value < flights_.front().first_value)
         return nullptr;
-    size_t index = std::min<size_t>(value - flights_.front().value, flights_.size() - 1);
+    size_t index = index_of(std::min(value, flights_.back().value));
     while (flights_[index].ends == Flight::Ends::with_the_one_before)
         if (index-- == 0)
             return nullptr;
@@ -75,6 +85,10 @@ cl_event ProxyQueue::event_at(uint64_t value) {
     if (event)
         context_.cl.clRetainEvent(event);
     return event;
+}
+
+size_t ProxyQueue::index_of(uint64_t value) const {
+    return static_cast<size_t>(std::ranges::lower_bound(flights_, value, {}, &Flight::value) - flights_.begin());
 }
 
 cl_event ProxyQueue::event_behind(size_t index) {
@@ -140,9 +154,9 @@ Status ProxyQueue::report(cl_int code, const char* what) {
 }
 
 bool ProxyQueue::has_failed(uint64_t value) const {
-    if (flights_.empty() || value < flights_.front().value)
+    if (flights_.empty() || value < flights_.front().first_value)
         return failures_.status(value) != Status::success;
-    const uint64_t index = value - flights_.front().value;
+    const size_t index = index_of(value);
     return index < flights_.size() && flights_[index].status != Status::success;
 }
 

@@ -7,9 +7,10 @@
 // the events. That thread never waits inside the implementation, because the threads that submit would then have to wait, too. No callback
 // of the implementation is used: callbacks run in its threads, under locks that Polder does not know.
 //
-// An event costs as much as a launch. So only every eighth launch has one, and the others end with the next event behind them; when
+// An event costs as much as a launch. So only one of 64 launches has one, and the others end with the next event behind them; when
 // there is none and one is needed after all, a marker is enqueued. Once a thread or another queue has waited for a launch without an event,
-// the next launches have one each, so that later waits do not include what comes behind.
+// the next launches have one each, so that later waits do not include what comes behind. Launches that end together, wait for nothing but each
+// other, and whose times are not wanted are a *run*: one flight, which succeeds or fails as a whole (decision 104).
 //
 // Threads: see driver::Queue. The mutex is not held while the host waits for anything.
 #pragma once
@@ -27,14 +28,14 @@ public:
     [[nodiscard]] static Result<std::unique_ptr<driver::Queue>> create(ForeignContext& context, ProxyMemory& memory);
     ~ProxyQueue() override;
 
-    driver::Timepoint launch(const driver::LaunchOperation& operation, const driver::Submission& submission) override {
-        return submit_work(ProxyKernel::work_of(operation), submission);
-    }
+    driver::Timepoint launch(const driver::LaunchOperation& operation, const driver::Submission& submission) override;
     void wait(uint64_t value) override;
 
 private:
-    // A pushed operation that has not been published. Its values are those behind `completed()`, without gaps.
+    // A pushed operation that has not been published, or a run of launches. The values of all flights are those behind `completed()`,
+    // without gaps.
     struct Flight {
+        uint64_t first_value;  // of a run; else `value`
         uint64_t value;
         cl_event first;  // of several commands; null: the last one is the only one
         cl_event last;  // null: see `ends`
@@ -46,6 +47,7 @@ private:
         SmallVector<uint64_t, 4> own_waits;  // likewise
         bool has_failed_wait = false;
         std::vector<std::byte> kept;  // host memory that its commands read
+        bool is_run = false;
     };
     // The commands of one operation.
     struct Pushed {
@@ -81,11 +83,17 @@ private:
     [[nodiscard]] cl_event event_at(uint64_t value) POLDER_REQUIRES(mutex_);
     // Likewise, for the flight number `index`, without a reference.
     [[nodiscard]] cl_event event_behind(size_t index) POLDER_REQUIRES(mutex_);
-    [[nodiscard]] bool needs_event(const Operation& operation) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] bool needs_event(const driver::OperationTimes* times) POLDER_REQUIRES(mutex_);
+    // The number of the flight that has `value`, which has been pushed and not published.
+    [[nodiscard]] size_t index_of(uint64_t value) const POLDER_REQUIRES(mutex_);
     void flush_commands() POLDER_REQUIRES(mutex_);
 
     // Pushing.
     void push(Operation& operation) override POLDER_REQUIRES(mutex_);
+    // Pushes the next value as a part of a run; false, and nothing is pushed, when it must be a flight of its own.
+    [[nodiscard]] bool push_in_run(const LaunchWork& launch, driver::Waits waits) POLDER_REQUIRES(mutex_);
+    // The run that another launch with these waits may be added to; null when it would begin one. Nothing when it may do neither.
+    [[nodiscard]] std::optional<Flight*> run_for(driver::Waits waits) POLDER_REQUIRES(mutex_);
     void start_profiling() POLDER_REQUIRES(mutex_);
     void push_work(Operation& operation, Pushed& pushed) POLDER_REQUIRES(mutex_);
     void push_fill(devices::FillWork& fill, const EventList& waits, Pushed& pushed) POLDER_REQUIRES(mutex_);

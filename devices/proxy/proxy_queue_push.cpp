@@ -33,10 +33,59 @@ void ProxyQueue::push(Operation& operation) {
     release_events(operation);
     pushed_ = operation.value;
     is_flushed_ = false;
-    flights_.push_back({operation.value, pushed.first, pushed.last, ends, status, operation.times, pushed_ns,
-                        std::move(operation.after), std::move(operation.own_waits), false, std::move(pushed.kept)});
+    const bool is_run =
+        ends == Ends::before_the_next_event && std::holds_alternative<LaunchWork>(operation.work) && !operation.times;
+    flights_.push_back({operation.value, operation.value, pushed.first, pushed.last, ends, status, operation.times,
+                        pushed_ns, std::move(operation.after), std::move(operation.own_waits), false,
+                        std::move(pushed.kept), is_run});
     if (context_.is_lost())
         abandon();
+}
+
+// --- runs of launches ---
+
+std::optional<ProxyQueue::Flight*> ProxyQueue::run_for(driver::Waits waits) {
+    Flight* const newest = flights_.empty() ? nullptr : &flights_.back();
+    // One that has an event ends with it.
+    const bool is_open = newest && newest->is_run && !newest->last && newest->status == Status::success;
+    bool waits_for_the_run = false;
+    for (const driver::Timepoint wait : waits) {
+        if (!wait.queue)
+            continue;
+        if (is_open && wait.value >= newest->first_value)
+            waits_for_the_run = true;
+        else if (!wait.is_complete() || failures_.status(wait.value) != Status::success)
+            return std::nullopt;
+    }
+    // What the run waits for, if anything, must not matter to a launch that does not wait for the run.
+    if (is_open && (waits_for_the_run || (newest->after.empty() && newest->own_waits.empty())))
+        return newest;
+    return nullptr;
+}
+
+bool ProxyQueue::push_in_run(const LaunchWork& launch, driver::Waits waits) {
+    const std::optional<Flight*> run = run_for(waits);
+    if (!run)
+        return false;
+    cl_event event = nullptr;
+    const cl_int code = launch.kernel->enqueue(launch, handle_, {}, needs_event(nullptr) ? &event : nullptr);
+    const Status status = report(code, "clEnqueueNDRangeKernel");
+    pushed_ = ++submitted_;
+    is_flushed_ = false;
+    using Ends = Flight::Ends;
+    if (*run && status == Status::success) {
+        (*run)->value = pushed_;
+        (*run)->last = event;
+        (*run)->ends = event ? Ends::with_its_event : Ends::before_the_next_event;
+        return true;
+    }
+    const Ends ends = event                       ? Ends::with_its_event
+                      : status == Status::success ? Ends::before_the_next_event
+                                                  : Ends::with_the_one_before;
+    flights_.push_back({pushed_, pushed_, nullptr, event, ends, status, nullptr, 0, {}, {}, false, {}, true});
+    if (context_.is_lost())
+        abandon();
+    return true;
 }
 
 // A queue that takes times makes every launch slower: 9 us on NVIDIA's OpenCL. So it is made for the first operation whose times
@@ -58,11 +107,11 @@ void ProxyQueue::start_profiling() {
     unprofiled_ = std::exchange(handle_, *profiled);
 }
 
-bool ProxyQueue::needs_event(const Operation& operation) {
-    constexpr uint32_t launches_without_event_max = 7;
+bool ProxyQueue::needs_event(const driver::OperationTimes* times) {
+    constexpr uint32_t launches_without_event_max = 63;
     if (launches_with_event_ > 0)
         --launches_with_event_;
-    else if (!operation.times && ++launches_without_event_ <= launches_without_event_max)
+    else if (!times && ++launches_without_event_ <= launches_without_event_max)
         return false;
     launches_without_event_ = 0;
     return true;
@@ -74,7 +123,7 @@ void ProxyQueue::push_work(Operation& operation, Pushed& pushed) {
     if (auto* const launch = std::get_if<LaunchWork>(&operation.work)) {
         pushed.what = "clEnqueueNDRangeKernel";
         pushed.code = launch->kernel->enqueue(*launch, handle_, {list_of(waits), waits.size()},
-                                              needs_event(operation) ? &pushed.last : nullptr);
+                                              needs_event(operation.times) ? &pushed.last : nullptr);
         pushed.is_enqueued = pushed.code == CL_SUCCESS;
     } else if (const auto* const copy = std::get_if<driver::CopyOperation>(&operation.work)) {
         pushed.what = "a copy";
@@ -201,11 +250,12 @@ void ProxyQueue::push_copy(const driver::CopyOperation& copy, const EventList& w
 // Publishes everything up to `value`, whose event is complete. What an operation waited for is published before it: the
 // list of what is still to do is kept here instead of in calls of calls.
 void ProxyQueue::publish_up_to(uint64_t value) {
-    std::vector<driver::Timepoint> to_do{{this, value}};
+    SmallVector<driver::Timepoint, 8> to_do;
+    to_do.push_back({this, value});
     while (!to_do.empty()) {
         const driver::Timepoint point = to_do.back();
         if (point.is_complete()) {
-            to_do.pop_back();
+            to_do.resize_down(to_do.size() - 1);
             continue;
         }
         if (const auto before = static_cast<ProxyQueue*>(point.queue)->publish_next(point.value))
@@ -230,11 +280,11 @@ std::optional<driver::Timepoint> ProxyQueue::publish_next(uint64_t value) {
             if (!before.is_complete())
                 return before;
             // Asked without this queue's mutex: two queues may wait for each other's operations.
-            const uint64_t of = flight.value;
+            const uint64_t of = flight.first_value;
             mutex_.unlock();
             const bool has_failed = before.queue->status(before.value) != Status::success;
             mutex_.lock();
-            if (!flights_.empty() && flights_.front().value == of && !flights_.front().after.empty() &&
+            if (!flights_.empty() && flights_.front().first_value == of && !flights_.front().after.empty() &&
                 flights_.front().after.back() == before) {
                 flights_.front().has_failed_wait |= has_failed;
                 flights_.front().after.resize_down(flights_.front().after.size() - 1);
@@ -281,7 +331,8 @@ void ProxyQueue::retire(const Flight& flight, cl_int code) {
     if (status == Status::success && has_failed_wait)
         status = Status::exec_status_error_for_events_in_wait_list;
     if (status != Status::success)
-        failures_.note(flight.value, status);
+        for (uint64_t value = flight.first_value; value <= flight.value; ++value)
+            failures_.note(value, status);
     if (flight.times)
         read_times(flight);
     release(flight.first);
@@ -329,14 +380,16 @@ bool ProxyQueue::publish_oldest() {
 ProxyQueue::Ending ProxyQueue::ending_of(uint64_t value) {
     Ending ending;
     const bool executes = std::ranges::any_of(flights_, [value](const Flight& flight) {
-        return flight.value <= value && flight.ends != Flight::Ends::with_the_one_before;
+        return flight.first_value <= value && flight.ends != Flight::Ends::with_the_one_before;
     });
     // Waiting for the whole queue costs less than for an event; what was pushed ends without the host's help.
     if (executes && value != pushed_)
         ending.event = event_at(value);
     if (executes && !ending.event) {
+        // clFinish flushes.
         ending.queue = handle_;
         ending.pushed = pushed_;
+        return ending;
     }
     flush_commands();
     return ending;
@@ -352,6 +405,7 @@ void ProxyQueue::wait_for(const Ending& ending) {
         return context_.lose("clFinish", code);
     const Lock lock(mutex_);
     finished_ = std::max(finished_, ending.pushed);
+    is_flushed_ |= pushed_ == ending.pushed;
 }
 
 // Releases the caller's reference. A failed command ends the wait too; its status says so.

@@ -29,6 +29,11 @@ protected:
         const CountVisits arguments{memory_->at().value};
         return queue.launch(launch_of(*kernel_, arguments), {{}, times});
     }
+    Timepoint launch_after(driver::Queue& queue, driver::Waits waits) {
+        const CountVisits arguments{memory_->at().value};
+        return queue.launch(launch_of(*kernel_, arguments), {waits});
+    }
+    [[nodiscard]] DeviceAddress at() const { return memory_->at(); }
     [[nodiscard]] uint64_t events() const { return calls_("event"); }
     uint32_t visits() {
         const auto queue = make_queue();
@@ -44,16 +49,16 @@ private:
     const fake_icd::Calls calls_ = fake_icd::find<fake_icd::Calls>("fake_icd_calls");
 };
 
-TEST_F(ProxyLaunches, HaveOneEventForEightOfThem) {
+TEST_F(ProxyLaunches, HaveOneEventFor64OfThem) {
     const auto queue = make_queue();
     const uint64_t before = events();
     Timepoint last;
-    for (int i = 0; i < 80; ++i)
+    for (int i = 0; i < 640; ++i)
         last = launch(*queue);
     EXPECT_EQ(status_of(last), Status::success);
-    EXPECT_EQ(queue->completed(), 80u);
+    EXPECT_EQ(queue->completed(), 640u);
     EXPECT_EQ(events() - before, 10u);
-    EXPECT_EQ(visits(), 80u);
+    EXPECT_EQ(visits(), 640u);
 }
 
 TEST_F(ProxyLaunches, WhoseTimesAreWantedHaveAnEventEach) {
@@ -194,6 +199,65 @@ TEST_F(ProxyLaunches, ThatFailWithTheEventBehindThemFail) {
     EXPECT_EQ(status_of(without), Status::out_of_resources);
     EXPECT_EQ(status_of(behind), Status::success);
     mend("execute");
+}
+
+TEST_F(ProxyLaunches, ThatAreRefusedFailAlone) {
+    const auto queue = make_queue();
+    std::vector<Timepoint> points;
+    for (int i = 0; i < 9; ++i) {
+        if (i == 4)
+            fail_call("clEnqueueNDRangeKernel", CL_OUT_OF_HOST_MEMORY);
+        points.push_back(launch(*queue));
+        if (i == 4)
+            mend("clEnqueueNDRangeKernel");
+    }
+    queue->wait(points.back().value);
+    for (size_t i = 0; i < points.size(); ++i)
+        EXPECT_EQ(queue->status(points[i].value), i == 4 ? Status::out_of_host_memory : Status::success) << i;
+    EXPECT_EQ(visits(), 8u);
+}
+
+// A failed command fails what waits for it, also through launches in between, and nothing else.
+TEST_F(ProxyLaunches, FailWithWhatTheyWaitForAndNotWithTheirNeighbours) {
+    const auto queue = make_queue();
+    fail_call("clEnqueueFillBuffer", CL_OUT_OF_HOST_MEMORY);
+    const std::array<std::byte, 1> zero{};
+    const std::array failed{queue->fill({at(), 64, zero}, {})};
+    mend("clEnqueueFillBuffer");
+    const std::array first{launch_after(*queue, failed)};
+    const std::array second{launch_after(*queue, first)};
+    const Timepoint neighbour = launch(*queue);
+    const Timepoint third = launch_after(*queue, second);
+    const Timepoint other = launch_after(*queue, std::array{neighbour});
+    for (const Timepoint fails : {first[0], second[0], third})
+        EXPECT_EQ(status_of(fails), Status::exec_status_error_for_events_in_wait_list);
+    for (const Timepoint succeeds : {neighbour, other})
+        EXPECT_EQ(status_of(succeeds), Status::success);
+    EXPECT_EQ(visits(), 2u);
+}
+
+TEST_F(ProxyLaunches, AreAwaitedWhileOthersFollow) {
+    constexpr uint64_t launches = 3000;
+    const auto queue = make_queue();
+    std::atomic<uint64_t> launched{0};
+    std::thread waits([&] {
+        for (uint64_t value = 0; value < launches;) {
+            const uint64_t newest = launched.load();
+            if (newest == value)
+                continue;
+            value = newest;
+            queue->wait(value);
+            EXPECT_GE(queue->completed(), value);
+            EXPECT_EQ(queue->status(value), Status::success);
+        }
+    });
+    Timepoint last;
+    for (uint64_t i = 0; i < launches; ++i) {
+        last = i % 7 == 0 ? launch(*queue) : launch_after(*queue, std::array{last});
+        launched.store(last.value);
+    }
+    waits.join();
+    EXPECT_EQ(visits(), launches);
 }
 
 // No marker can be made: the whole queue is waited for.
