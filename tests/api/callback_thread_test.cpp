@@ -2,6 +2,7 @@
 // reported when no thread can be made.
 #include "../support/refused_threads.h"
 #include "support/fixture.h"
+#include "support/native_kernels.h"
 
 #include <atomic>
 #include <chrono>
@@ -32,16 +33,20 @@ void CL_CALLBACK count_buffer(cl_mem, void* counter) { ++*static_cast<std::atomi
 
 class CallbackThread : public ContextTest {
 protected:
-    // A command in execution until `open` is called.
+    // A command in execution until `open` is called; on a device without native kernels, one that waits until then.
     struct Gate {
         std::promise<void> opened;
+        OwnedEvent waits_for;
         std::atomic<bool> is_open{false};
         OwnedQueue on;
         OwnedEvent event;
 
         void open() {
-            if (!is_open.exchange(true))
-                opened.set_value();
+            if (is_open.exchange(true))
+                return;
+            opened.set_value();
+            if (waits_for)
+                EXPECT_EQ(clSetUserEventStatus(waits_for, CL_COMPLETE), CL_SUCCESS);
         }
         ~Gate() {
             open();
@@ -51,6 +56,12 @@ protected:
     };
     void close(Gate& gate) {
         gate.on = make_queue(devices[0]);
+        if (!executes_native_kernels(devices[0])) {
+            gate.waits_for = make_user_event();
+            ASSERT_EQ(clEnqueueMarkerWithWaitList(gate.on, 1, gate.waits_for.in(), gate.event.out()), CL_SUCCESS);
+            ASSERT_EQ(clFlush(gate.on), CL_SUCCESS);
+            return;
+        }
         Gate* pointer = &gate;
         ASSERT_EQ(clEnqueueNativeKernel(gate.on, Gate::wait, &pointer, sizeof pointer, 0, nullptr, nullptr, 0, nullptr,
                                         gate.event.out()),

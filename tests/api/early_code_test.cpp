@@ -1,7 +1,9 @@
 // Code that is made when a kernel object is created. POCL_DEBUG=compiler reports each code that is made in a line on stderr, which the
 // tests count; the cache is off.
 #include "support/fixture.h"
+#include "support/native_kernels.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -48,6 +50,8 @@ protected:
         if (std::thread::hardware_concurrency() < 2)
             GTEST_SKIP() << "with one processor, nothing is made ahead";
         ContextTest::SetUp();
+        if (std::ranges::any_of(devices, [](cl_device_id device) { return !executes_native_kernels(device); }))
+            GTEST_SKIP() << "only code for the host's processors is reported in a line";
         errors = std::make_unique<ErrorFile>();
         targets = devices.size() > 1 ? 2 : 1;
     }

@@ -1,6 +1,7 @@
 // Programs that end in the ways programs do: with work in flight, with handles released by static destructors,
 // with the library closed. Each ends in a process of its own.
 #include "support/fixture.h"
+#include "support/native_kernels.h"
 
 #include <atomic>
 #include <chrono>
@@ -102,6 +103,8 @@ TEST_F(ExitsDeathTest, FromTheCallbackOfABuild) {
 }
 
 TEST_F(ExitsDeathTest, FromANativeKernel) {
+    if (!executes_native_kernels(all_devices().front()))
+        GTEST_SKIP() << "the first device has no native kernels";
     EXPECT_EXIT(
         {
             const auto* leaked = new Program;
