@@ -26,7 +26,12 @@ contiguous copysign cos cosh cumprod cumsum diagonal div dot empty_like eq equal
 fill flatten flip floor floor_divide fmax fmin fmod frac full_like gather ge gt hypot index_add index_select isfinite isinf isnan isneginf isposinf
 le lerp lgamma linspace log log10 log1p log2 log_softmax logaddexp logical_and logical_not logical_or logical_xor logsumexp lt
 masked_fill masked_select matmul max mean min maximum minimum mm movedim mul mv narrow ne neg new_full nonzero
-nn.functional.avg_pool2d nn.functional.batch_norm nn.functional.conv1d nn.functional.conv2d nn.functional.cross_entropy
+nn.functional.adaptive_avg_pool1d nn.functional.adaptive_avg_pool2d nn.functional.adaptive_avg_pool3d
+nn.functional.adaptive_max_pool1d nn.functional.adaptive_max_pool2d nn.functional.adaptive_max_pool3d
+nn.functional.avg_pool1d nn.functional.avg_pool2d nn.functional.avg_pool3d nn.functional.batch_norm
+nn.functional.conv1d nn.functional.conv2d nn.functional.conv3d nn.functional.conv_transpose1d
+nn.functional.conv_transpose2d nn.functional.conv_transpose3d nn.functional.cross_entropy
+nn.functional.max_pool1d nn.functional.max_pool2d nn.functional.max_pool3d nn.functional.pad
 nn.functional.binary_cross_entropy nn.functional.elu nn.functional.embedding nn.functional.gelu nn.functional.glu nn.functional.huber_loss
 nn.functional.interpolate nn.functional.logsigmoid nn.functional.prelu nn.functional.upsample_bilinear nn.functional.upsample_nearest nn.functional.group_norm nn.functional.hardsigmoid
 nn.functional.hardswish nn.functional.hardtanh nn.functional.layer_norm nn.functional.leaky_relu nn.functional.linear
@@ -38,8 +43,7 @@ tril triu trunc unbind unflatten unsqueeze var var_mean view where xlogy zero_ z
 """.split()
 
 # Operators that some samples reach, and that run on the CPU.
-MAY_RUN_ON_CPU = {"aten::scatter.reduce_out", "aten::embedding_renorm_", "aten::_linalg_svd.U", "aten::_adaptive_avg_pool3d",
-                  "aten::upsample_nearest3d.out", "aten::_upsample_nearest_exact3d.out", "aten::upsample_trilinear3d.out"}
+MAY_RUN_ON_CPU = {"aten::scatter.reduce_out", "aten::embedding_renorm_", "aten::_linalg_svd.U"}
 
 OPERATORS = [op for op in op_db if op.name in NATIVE]
 
@@ -128,8 +132,8 @@ ROUNDED_ON_CPU = {"addbmm"}
 def is_comparable(op, sample, result, dtype):
     if op.name in RANDOM or (op.name in ROUNDED_ON_CPU and dtype in (torch.float16, torch.bfloat16)):
         return False
-    if op.variant_test_name == "bicubic" and dtype == torch.float16:
-        return False  # the CPU rounds sums of rows to half precision
+    if dtype in (torch.float16, torch.bfloat16) and (op.variant_test_name in ("bicubic", "trilinear") or "conv_transpose" in op.name):
+        return False  # the CPU rounds parts of sums to half precision; test_half_precision_is_rounded_once
     is_stable = sample.kwargs.get("stable")
     return op.name not in TIES or is_stable or result.dtype != torch.int64 or dtype == torch.float32
 

@@ -3,6 +3,7 @@
 `import torch` loads this package by its entry point; `import torch_opencl` does the same where autoloading is off.
 Nothing of OpenCL is started before a device is first used.
 """
+import functools
 import pathlib
 
 import torch
@@ -19,6 +20,21 @@ def _register():
 
     torch._register_device_module("opencl", opencl)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
+    _name_device_for_dlpack()
+
+
+def _name_device_for_dlpack():
+    """torch.Tensor.__dlpack_device__ of PyTorch 2.11 compares with the name that the backend had before it was renamed, so that
+    torch.from_dlpack would refuse its tensors."""
+    original = torch.Tensor.__dlpack_device__
+
+    @functools.wraps(original)
+    def dlpack_device(self):
+        if self.device.type != "opencl":
+            return original(self)
+        return torch.utils.dlpack.DLDeviceType.kDLExtDev, self.device.index
+
+    torch.Tensor.__dlpack_device__ = dlpack_device
 
 
 def _autoload():

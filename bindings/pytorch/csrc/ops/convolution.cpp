@@ -1,7 +1,6 @@
-// Convolutions of two dimensions (PyTorch makes those of one dimension into these) as products of matrices: the places under the
-// kernel become the columns of a matrix [taps][images * places], a few images at a time so that the matrix stays below a bound. One
-// product is over all places of these images, so that small images fill tiles too.
-#include "fallback.h"
+// Convolutions of three dimensions as products of matrices: the places under the kernel become the columns of a matrix
+// [taps][images * places], a few images at a time so that the matrix stays below a bound. One product is over all places of these images,
+// so that small images fill tiles too. Two dimensions are images of one layer (PyTorch makes one dimension into two).
 #include "gemm.h"
 #include "pointwise.h"
 
@@ -28,57 +27,89 @@ struct Divisor {
     uint32_t d, magic = 0, shift = 0;
 };
 
-// h, w: of the larger image, c its channels; oh, ow: of the smaller. A tap is a channel and a place in the kernel.
+// One dimension: `in` is the larger image's size, `out` the smaller one's.
+struct Axis {
+    int64_t in, kernel, out, stride, padding, dilation;
+    [[nodiscard]] bool is_plain() const { return kernel == 1 && stride == 1 && padding == 0; }
+};
+// c: the channels of the larger image. A tap is a channel and a place in the kernel.
 struct Window {
-    int64_t c, h, w, kh, kw, oh, ow, sh, sw, ph, pw, dh, dw;
-    [[nodiscard]] int64_t taps() const { return c * kh * kw; }
-    [[nodiscard]] int64_t places() const { return oh * ow; }
+    int64_t c;
+    Axis z, y, x;
+    [[nodiscard]] int64_t taps() const { return c * z.kernel * y.kernel * x.kernel; }
+    [[nodiscard]] int64_t places() const { return z.out * y.out * x.out; }
+    [[nodiscard]] int64_t voxels() const { return z.in * y.in * x.in; }
+    [[nodiscard]] bool is_deep() const { return z.in != 1 || z.out != 1 || z.kernel != 1; }
 };
 
-// The kernels' structure of the same name.
+// The kernels' structure of the same name. A layer is the y and x of one z.
 struct Sizes {
     explicit Sizes(const Window& window)
-        : w(window.w), pixels(window.h * window.w), ow(window.ow), places(window.places()),
-          h(static_cast<int32_t>(window.h)), oh(static_cast<int32_t>(window.oh)) {}
-    Divisor w, pixels, ow, places;
-    int32_t h, oh;
+        : w(window.x.in), layer(window.y.in * window.x.in), voxels(window.voxels()), ow(window.x.out),
+          out_layer(window.y.out * window.x.out), places(window.places()), d(static_cast<int32_t>(window.z.in)),
+          h(static_cast<int32_t>(window.y.in)), od(static_cast<int32_t>(window.z.out)),
+          oh(static_cast<int32_t>(window.y.out)) {}
+    Divisor w, layer, voxels, ow, out_layer, places;
+    int32_t d, h, od, oh;
 };
 
 const char* const window_kernels = R"(
 typedef struct { uint d, magic, shift; } Divisor;
-typedef struct { Divisor w, pixels, ow, places; int h, oh; } Sizes;
+typedef struct { Divisor w, layer, voxels, ow, out_layer, places; int d, h, od, oh; } Sizes;
 #define DIVIDED(n_, by_) ((mul_hi(n_, by_.magic) + (n_)) >> by_.shift)
 // columns[tap][place]. Places outside of the image are 0.
 kernel void unfold(global const X_T* image, global X_T* columns, long image_stride, Sizes S) {
   uint place = get_global_id(0), tap = get_global_id(1);
-  long c = tap / (KH * KW);
-  int k = tap % (KH * KW), first_row = k / KW * DH - PH, first_column = k % KW * DW - PW;
-  uint n = DIVIDED(place, S.places), p = place - n * S.places.d, y = DIVIDED(p, S.ow), x = p - y * S.ow.d;
+  long c = tap / (KD * KH * KW);
+  int k = tap % (KD * KH * KW), first_row = k / KW % KH * DH - PH, first_column = k % KW * DW - PW;
+  uint n = DIVIDED(place, S.places), p = place - n * S.places.d, at = n * (uint)image_stride;
+  int inside = 1;
+#if IS_DEEP
+  uint z = DIVIDED(p, S.out_layer);
+  int layer = (int)z * SD + k / (KH * KW) * DD - PD;
+  p -= z * S.out_layer.d;
+  inside = layer >= 0 && layer < S.d;
+  at += (uint)clamp(layer, 0, S.d - 1) * S.layer.d;
+#endif
+  uint y = DIVIDED(p, S.ow), x = p - y * S.ow.d;
   int row = (int)y * SH + first_row, column = (int)x * SW + first_column, w = S.w.d;
-  int inside = row >= 0 && row < S.h && column >= 0 && column < w;
+  inside = inside && row >= 0 && row < S.h && column >= 0 && column < w;
   // Without a branch, so that items are lanes of vectors.
-  uint at = n * (uint)image_stride + (uint)(clamp(row, 0, S.h - 1) * w + clamp(column, 0, w - 1));
-  image += c * S.pixels.d;
+  at += (uint)(clamp(row, 0, S.h - 1) * w + clamp(column, 0, w - 1));
+  image += c * S.voxels.d;
   T v = LOADX(image, at);
   STOREX(columns, tap * (long)get_global_size(0) + place, inside ? v : (T)0);
 }
-// The sum of all taps that lie on a pixel.
+// The sum of all taps that lie on a place of the image.
 kernel void fold(global const X_T* columns, global X_T* image, long image_stride, long places, Sizes S) {
-  uint pixel = get_global_id(0);
+  uint voxel = get_global_id(0);
   long c = get_global_id(1);
-  uint n = DIVIDED(pixel, S.pixels), p = pixel - n * S.pixels.d, y = DIVIDED(p, S.w), x = p - y * S.w.d;
-  columns += c * KH * KW * places;
+  uint n = DIVIDED(voxel, S.voxels), in_image = voxel - n * S.voxels.d, p = in_image;
+  columns += c * KD * KH * KW * places;
   T sum = 0;
-  for (int i = 0; i < KH; ++i) {
-    int row = (int)y + PH - i * DH, oy = row / SH, fits = row >= 0 && row % SH == 0 && oy < S.oh;
-    uint begin = n * S.places.d + (uint)clamp(oy, 0, S.oh - 1) * S.ow.d;
-    for (int j = 0; j < KW; ++j) {
-      int column = (int)x + PW - j * DW, ox = column / SW, ow = S.ow.d;
-      T v = LOADX(columns, (i * KW + j) * places + begin + (uint)clamp(ox, 0, ow - 1));
-      sum += fits && column >= 0 && column % SW == 0 && ox < ow ? v : (T)0;
+#if IS_DEEP
+  uint z = DIVIDED(p, S.layer);
+  p -= z * S.layer.d;
+  for (int h = 0; h < KD; ++h) {
+    int layer = (int)z + PD - h * DD, oz = layer / SD, has_layer = layer >= 0 && layer % SD == 0 && oz < S.od;
+    uint layer_begin = n * S.places.d + (uint)clamp(oz, 0, S.od - 1) * S.out_layer.d;
+#else
+  {
+    const int h = 0, has_layer = 1;
+    uint layer_begin = n * S.places.d;
+#endif
+    uint y = DIVIDED(p, S.w), x = p - y * S.w.d;
+    for (int i = 0; i < KH; ++i) {
+      int row = (int)y + PH - i * DH, oy = row / SH, fits = has_layer && row >= 0 && row % SH == 0 && oy < S.oh;
+      uint begin = layer_begin + (uint)clamp(oy, 0, S.oh - 1) * S.ow.d;
+      for (int j = 0; j < KW; ++j) {
+        int column = (int)x + PW - j * DW, ox = column / SW, ow = S.ow.d;
+        T v = LOADX(columns, ((h * KH + i) * KW + j) * places + begin + (uint)clamp(ox, 0, ow - 1));
+        sum += fits && column >= 0 && column % SW == 0 && ox < ow ? v : (T)0;
+      }
     }
   }
-  STOREX(image, n * image_stride + c * S.pixels.d + p, sum);
+  STOREX(image, n * image_stride + c * S.voxels.d + in_image, sum);
 }
 )";
 
@@ -89,15 +120,19 @@ Kernel& window_kernel(const Tensor& tensor, const char* name, const Window& w) {
     const auto define = [&constants](const char* constant, int64_t value) {
         constants += std::string("#define ") + constant + " " + std::to_string(value) + "\n";
     };
-    define("KH", w.kh), define("KW", w.kw), define("SH", w.sh), define("SW", w.sw), define("PH", w.ph);
-    define("PW", w.pw), define("DH", w.dh), define("DW", w.dw);
+    const auto define_axis = [&define](const char* axis, const Axis& of) {
+        const std::string letter = axis;
+        define(("K" + letter).c_str(), of.kernel), define(("S" + letter).c_str(), of.stride);
+        define(("P" + letter).c_str(), of.padding), define(("D" + letter).c_str(), of.dilation);
+    };
+    define_axis("D", w.z), define_axis("H", w.y), define_axis("W", w.x), define("IS_DEEP", w.is_deep());
     return kernel_of(opencl_device(tensor), name + (" " + constants) + short_name(type), name, [&] {
         return compute_type_macros(type) + access_macros("X", type) + "#define X_T " + storage_name(type) + "\n" +
                constants + window_kernels;
     });
 }
 
-// The places of image [N, C, H, W] as columns [taps, N * places].
+// The places of image [N, C, D, H, W] as columns [taps, N * places].
 Tensor unfolded(const Tensor& image, const Window& window) {
     const Tensor columns = at::empty({window.taps(), image.size(0) * window.places()}, image.options());
     Launch launch(opencl_device(image), window_kernel(image, "unfold", window));
@@ -109,22 +144,26 @@ Tensor unfolded(const Tensor& image, const Window& window) {
 void fold(const Tensor& columns, const Tensor& image, const Window& window) {
     Launch launch(opencl_device(image), window_kernel(image, "fold", window));
     launch.read(columns).written(image).value(image.stride(0)).value(columns.size(1)).value(Sizes(window));
-    launch.run({static_cast<size_t>(image.size(0) * window.h * window.w), static_cast<size_t>(window.c), 1});
+    launch.run({static_cast<size_t>(image.size(0) * window.voxels()), static_cast<size_t>(window.c), 1});
 }
 
+// Of three dimensions, as all tensors from here on.
 struct Parameters {
-    IntArrayRef stride, padding, dilation;
+    at::DimVector stride, padding, dilation;
     int64_t groups;
 };
 
-// image [N, C, H, W], weight [O, C / groups, KH, KW], small [N, O, OH, OW]; the window is of one group.
+// image [N, C, D, H, W], weight [O, C / groups, KD, KH, KW], small [N, O, OD, OH, OW]; the window is of one group.
 Window window_of(const Tensor& image, const Tensor& weight, const Tensor& small, const Parameters& p) {
-    return {weight.size(1), image.size(2), image.size(3), weight.size(2), weight.size(3), small.size(2), small.size(3),
-            p.stride[0],    p.stride[1],   p.padding[0],  p.padding[1],   p.dilation[0],  p.dilation[1]};
+    const auto axis = [&](size_t d) -> Axis {
+        const auto dim = static_cast<int64_t>(d) + 2;
+        return {image.size(dim), weight.size(dim), small.size(dim), p.stride[d], p.padding[d], p.dilation[d]};
+    };
+    return {weight.size(1), axis(0), axis(1), axis(2)};
 }
 
 // A kernel of one place with stride 1 needs no unfolding.
-bool is_plain(const Window& w) { return w.kh == 1 && w.kw == 1 && w.sh == 1 && w.sw == 1 && w.ph == 0 && w.pw == 0; }
+bool is_plain(const Window& w) { return w.z.is_plain() && w.y.is_plain() && w.x.is_plain(); }
 
 // Offsets in these images are numbers of 31 bits.
 int64_t images_at_once(const Window& window, const Tensor& image) {
@@ -147,12 +186,12 @@ void for_each_part(const Tensor& image, const Tensor& weight, const Tensor& smal
     }
 }
 
-// A part of images [n, c, h, w] as matrices [n, c, h * w].
+// A part of images [n, c, d, h, w] as matrices [n, c, d * h * w].
 Tensor as_matrices(const Tensor& part) {
-    return part.as_strided({part.size(0), part.size(1), part.size(2) * part.size(3)},
+    return part.as_strided({part.size(0), part.size(1), part.size(2) * part.size(3) * part.size(4)},
                            {part.stride(0), part.stride(1), 1});
 }
-// The same as one matrix [c, n * h * w].
+// The same as one matrix [c, n * d * h * w].
 Tensor as_matrix_of_places(const Tensor& part) { return as_matrices(part).transpose(0, 1).reshape({part.size(1), -1}); }
 Tensor as_matrix(const Tensor& weight) { return weight.reshape({weight.size(0), -1}); }
 
@@ -181,6 +220,14 @@ void forward(const Tensor& image, const Tensor& weight, const Tensor& bias, cons
 // image = the gradient of the image: the transpose of forward.
 void backward_image(const Tensor& small, const Tensor& weight, const Tensor& image, const Parameters& p) {
     const Window window = window_of(image, weight, small, p);
+    const auto type = image.scalar_type(), exact = compute_type(type);
+    // A sum over taps that were rounded to half precision each would have lost much of it.
+    if (type != exact && !is_plain(window)) {
+        const Tensor sums = at::empty(image.sizes(), image.options().dtype(exact));
+        backward_image(small.to(exact), weight.to(exact), sums, p);
+        image.copy_(sums);
+        return;
+    }
     for_each_part(image, weight, small, p, window, [&](const Tensor& to, const Tensor& from, const Tensor& w) {
         const Tensor transposed = as_matrix(w).t();
         if (is_plain(window) && has_many_places(window)) {
@@ -207,62 +254,54 @@ int64_t output_size(int64_t in, int64_t kernel, int64_t stride, int64_t padding,
     return (in + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
 }
 
-// Three dimensions have no kernels.
-bool is_two_dimensional(const Tensor& input) { return input.dim() == 4; }
+// Two dimensions become three, of which the first has size 1.
+Tensor deep(const Tensor& images) { return images.dim() == 4 ? images.unsqueeze(2) : images; }
+at::DimVector deep(IntArrayRef values, int64_t of_first) {
+    at::DimVector all;
+    if (values.size() == 2)
+        all.push_back(of_first);
+    all.append(values.begin(), values.end());
+    return all;
+}
+Parameters deep_parameters(IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, int64_t groups) {
+    return {deep(stride, 1), deep(padding, 0), deep(dilation, 1), groups};
+}
+// The result in the dimensions of the input.
+Tensor shallow(const Tensor& images, const Tensor& input) {
+    return images.defined() && input.dim() == 4 ? images.squeeze(2) : images;
+}
 
 Tensor convolution(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
                    IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding,
                    int64_t groups) {
     const Tensor added = bias ? *bias : Tensor();
-    if (!is_two_dimensional(input)) {
-        count_fallback("aten::convolution_overrideable");
-        const auto host_bias = added.defined() ? std::optional<Tensor>(added.cpu()) : std::nullopt;
-        return at::convolution(input.cpu(), weight.cpu(), host_bias, stride, padding, dilation, transposed,
-                               output_padding, groups)
-            .to(input.device());
+    const Parameters p = deep_parameters(stride, padding, dilation, groups);
+    const at::DimVector more = deep(output_padding, 0);
+    const Tensor in = deep(input.contiguous()), w = deep(weight.contiguous());
+    at::DimVector sizes{in.size(0), transposed ? w.size(1) * groups : w.size(0)};
+    for (size_t d = 0; d < 3; ++d) {
+        const int64_t size = in.size(static_cast<int64_t>(d) + 2), kernel = w.size(static_cast<int64_t>(d) + 2);
+        const int64_t of_transposed = (size - 1) * p.stride[d] - 2 * p.padding[d] + p.dilation[d] * (kernel - 1) + 1;
+        sizes.push_back(transposed ? of_transposed + more[d]
+                                   : output_size(size, kernel, p.stride[d], p.padding[d], p.dilation[d]));
     }
-    const Parameters p{stride, padding, dilation, groups};
-    const Tensor in = input.contiguous(), w = weight.contiguous();
-    if (!transposed) {
-        Tensor out =
-            at::empty({in.size(0), w.size(0), output_size(in.size(2), w.size(2), stride[0], padding[0], dilation[0]),
-                       output_size(in.size(3), w.size(3), stride[1], padding[1], dilation[1])},
-                      in.options());
-        if (out.numel() > 0)
-            forward(in, w, added, out, p);
-        return out;
-    }
-    const auto size = [&](size_t d) {
-        return (in.size(2 + static_cast<int64_t>(d)) - 1) * stride[d] - 2 * padding[d] +
-               dilation[d] * (w.size(2 + static_cast<int64_t>(d)) - 1) + output_padding[d] + 1;
-    };
-    Tensor out = at::empty({in.size(0), w.size(1) * groups, size(0), size(1)}, in.options());
-    if (out.numel() > 0)
+    const Tensor out = at::empty(sizes, in.options());
+    if (out.numel() > 0 && transposed)
         backward_image(in, w, out, p);
-    return added.defined() ? out.add_(added.reshape({1, -1, 1, 1})) : out;
+    else if (out.numel() > 0)
+        forward(in, w, added, out, p);
+    if (transposed && added.defined())
+        out.add_(added.reshape({1, -1, 1, 1, 1}));
+    return shallow(out, input);
 }
 
 using Gradients = std::tuple<Tensor, Tensor, Tensor>;
 
-Gradients on_host(const Tensor& grad, const Tensor& input, const Tensor& weight, const Parameters& p, bool transposed,
-                  IntArrayRef output_padding, std::array<bool, 3> mask) {
-    count_fallback("aten::convolution_backward_overrideable");
-    auto [a, b, c] =
-        at::convolution_backward(grad.cpu(), input.cpu(), weight.cpu(), at::OptionalIntArrayRef(), p.stride, p.padding,
-                                 p.dilation, transposed, output_padding, p.groups, {mask[0], mask[1], false});
-    Tensor bias;
-    if (mask[2])
-        bias = at::sum(grad, at::IntArrayRef{0, 2, 3, 4});
-    return {a.defined() ? a.to(grad.device()) : a, b.defined() ? b.to(grad.device()) : b, bias};
-}
-
 Gradients convolution_backward(const Tensor& grad_out, const Tensor& input, const Tensor& weight, IntArrayRef stride,
-                               IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding,
-                               int64_t groups, std::array<bool, 3> mask) {
-    const Parameters p{stride, padding, dilation, groups};
-    if (!is_two_dimensional(input))
-        return on_host(grad_out, input, weight, p, transposed, output_padding, mask);
-    const Tensor grad = grad_out.contiguous(), in = input.contiguous(), w = weight.contiguous();
+                               IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef, int64_t groups,
+                               std::array<bool, 3> mask) {
+    const Parameters p = deep_parameters(stride, padding, dilation, groups);
+    const Tensor grad = deep(grad_out.contiguous()), in = deep(input.contiguous()), w = deep(weight.contiguous());
     Tensor grad_in, grad_weight, grad_bias;
     const bool is_empty = grad.numel() == 0;
     if (mask[0]) {
@@ -282,8 +321,8 @@ Gradients convolution_backward(const Tensor& grad_out, const Tensor& input, cons
             backward_weight(grad, in, grad_weight, p);
     }
     if (mask[2])
-        grad_bias = at::sum(grad, at::IntArrayRef{0, 2, 3});
-    return {grad_in, grad_weight, grad_bias};
+        grad_bias = at::sum(grad, at::IntArrayRef{0, 2, 3, 4});
+    return {shallow(grad_in, input), shallow(grad_weight, input), grad_bias};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
-// Optimizers with `fused=True`: SGD with one kernel per parameter, Adam and AdamW with one for eight parameters, which are often small.
+// Optimizers with `fused=True`: one kernel for eight parameters, which are often small.
 #include "pointwise.h"
 
+#include <initializer_list>
 #include <torch/library.h>
 
 namespace torch_opencl {
@@ -14,11 +15,52 @@ struct Adam {
     bool amsgrad, maximize, is_decoupled;
 };
 
-// What one parameter has. Several parameters are one launch: dimension 1 of the launch chooses among them.
+// Several parameters are one launch: its dimension 1 chooses among them.
+constexpr size_t slots = 8;
+struct SlotText {
+    std::string parameters;  // of the kernel
+    std::string choice;  // declares the variables of the chosen slot
+};
+// For each declaration, such as "long n", a parameter for each slot.
+SlotText slot_text(std::initializer_list<const char*> declarations) {
+    SlotText text;
+    std::string cases[slots];
+    for (const std::string declaration : declarations) {
+        const std::string variable = declaration.substr(declaration.rfind(' ') + 1);
+        text.choice += "  " + declaration + ";\n";
+        for (size_t slot = 0; slot < slots; ++slot) {
+            text.parameters += declaration + std::to_string(slot) + ", ";
+            cases[slot] += variable + " = " + variable + std::to_string(slot) + "; ";
+        }
+    }
+    text.choice += "  switch (get_global_id(1)) {\n";
+    for (size_t slot = 0; slot < slots; ++slot)
+        text.choice += (slot + 1 < slots ? "  case " + std::to_string(slot) : std::string("  default")) + ": " +
+                       cases[slot] + "break;\n";
+    text.choice += "  }\n";
+    return text;
+}
+// A slot without a parameter has the tensors of the first one, and no elements.
+template <typename Tensors>
+const Tensors& in_slot(c10::ArrayRef<Tensors> all, size_t slot) {
+    return all[slot < all.size() ? slot : 0];
+}
+// Adds each slot's number of elements, and returns the greatest.
+template <typename Tensors>
+int64_t add_sizes(Launch& launch, c10::ArrayRef<Tensors> all) {
+    int64_t longest = 0;
+    for (size_t slot = 0; slot < slots; ++slot) {
+        const int64_t n = slot < all.size() ? all[slot].param.numel() : 0;
+        launch.value(n);
+        longest = std::max(longest, n);
+    }
+    return longest;
+}
+
+// What one parameter has.
 struct AdamTensors {
     Tensor param, grad, exp_avg, exp_avg_sq, max_sq, step;
 };
-constexpr size_t slots = 8;
 constexpr size_t group = 64;  // work-items that share the powers of the betas
 constexpr size_t turns = 8;  // elements of a work-item
 
@@ -67,37 +109,17 @@ const char* const adam_body = R"(
 
 // The head of the kernel, with the parameters of each slot.
 std::string adam_kernel(bool amsgrad, bool has_scale) {
-    constexpr const char* names[] = {"global X_T* param",
-                                     "global X_T* grad",
-                                     "global X_T* exp_avg",
-                                     "global X_T* exp_avg_sq",
-                                     "global X_T* max_sq",
-                                     "global const float* step",
-                                     "long n"};
-    std::string parameters, locals, choice;
-    for (const char* name : names) {
-        const std::string text = name;
-        locals += "  " + text + ";\n";
-        for (size_t slot = 0; slot < slots; ++slot)
-            parameters += text + std::to_string(slot) + ", ";
-    }
-    for (size_t slot = 0; slot < slots; ++slot) {
-        const std::string number = std::to_string(slot);
-        choice += slot + 1 < slots ? "  case " + number + ": " : "  default: ";
-        for (const char* name : names) {
-            const std::string text = name, variable = text.substr(text.rfind(' ') + 1);
-            choice += variable + " = " + variable + number + "; ";
-        }
-        choice += "break;\n";
-    }
+    const SlotText text =
+        slot_text({"global X_T* param", "global X_T* grad", "global X_T* exp_avg", "global X_T* exp_avg_sq",
+                   "global X_T* max_sq", "global const float* step", "long n"});
     return "#define TURNS " + std::to_string(turns) + "\n#define AMSGRAD " + (amsgrad ? "1" : "0") +
            "\n#define HAS_SCALE " + (has_scale ? "1" : "0") + "\n#define GROUP " + std::to_string(group) +
            adam_element + "kernel __attribute__((reqd_work_group_size(" + std::to_string(group) +
-           ", 1, 1))) void adam(" + parameters +
+           ", 1, 1))) void adam(" + text.parameters +
            "global const float* grad_scale, global const float* found_inf, int has_inf, "
            "int maximize, "
            "int decoupled, S lr, S beta1, S beta2, S decay, S eps) {\n" +
-           "  local T shared[2];\n" + locals + "  switch (get_global_id(1)) {\n" + choice + "  }\n" + adam_body;
+           "  local T shared[2];\n" + text.choice + adam_body;
 }
 
 // Whether the kernels may walk over the tensors' memory in order.
@@ -140,17 +162,11 @@ void adam_step(c10::ArrayRef<AdamTensors> all, const Adam& adam, const OptionalT
     Launch launch(device, kernel_of(device, key, "adam", [&] {
                       return source(type, device.has_double, adam_kernel(adam.amsgrad, has_scale));
                   }));
-    const auto in_slot = [all](size_t slot) -> const AdamTensors& { return all[slot < all.size() ? slot : 0]; };
     for (const auto member : {&AdamTensors::param, &AdamTensors::grad, &AdamTensors::exp_avg, &AdamTensors::exp_avg_sq,
                               &AdamTensors::max_sq, &AdamTensors::step})
         for (size_t slot = 0; slot < slots; ++slot)
-            launch.written(in_slot(slot).*member);
-    int64_t longest = 0;
-    for (size_t slot = 0; slot < slots; ++slot) {
-        const int64_t n = slot < all.size() ? all[slot].param.numel() : 0;
-        launch.value(n);
-        longest = std::max(longest, n);
-    }
+            launch.written(in_slot(all, slot).*member);
+    const int64_t longest = add_sizes(launch, all);
     launch.address(address_or(grad_scale, all[0].step)).address(address_or(found_inf, all[0].step));
     launch.value<int32_t>(is_there(found_inf));
     launch.value<int32_t>(adam.maximize).value<int32_t>(adam.is_decoupled);
@@ -160,38 +176,51 @@ void adam_step(c10::ArrayRef<AdamTensors> all, const Adam& adam, const OptionalT
     launch.run({groups * group, all.size(), 1}, {group, 1, 1});
 }
 
-// What the step of a parameter needs: the parameter, its gradient, and its state.
-size_t bytes_of_step(const Tensor& param, const Adam& adam) { return param.nbytes() * (adam.amsgrad ? 5 : 4); }
-
 // Where memory is evicted, all tensors of a launch must be resident together.
 size_t launch_bytes_max(const Device& device) {
     return Platform::get().addressing() == Addressing::none ? device.memory_bytes / 4 : SIZE_MAX;
 }
 
+// Collects parameters of one device and type, and steps `slots` of them at once.
+template <typename Tensors, typename Step>
+class Gathered {
+public:
+    // tensors_each: how many tensors of the parameter's size a step needs, the parameter included.
+    Gathered(size_t tensors_each, Step step) : tensors_each_(tensors_each), step_(std::move(step)) {}
+    void add(const Tensors& tensors) {
+        const Tensor& param = tensors.param;
+        const size_t bytes = param.nbytes() * tensors_each_;
+        if (waiting_.size() == slots || waiting_bytes_ + bytes > launch_bytes_max(opencl_device(param)) ||
+            (!waiting_.empty() &&
+             (waiting_[0].param.device() != param.device() || waiting_[0].param.scalar_type() != param.scalar_type())))
+            flush();
+        waiting_bytes_ += bytes;
+        waiting_.push_back(tensors);
+    }
+    void flush() {
+        if (!waiting_.empty())
+            step_(c10::ArrayRef<Tensors>(waiting_));
+        waiting_.clear();
+        waiting_bytes_ = 0;
+    }
+
+private:
+    size_t tensors_each_;
+    Step step_;
+    std::vector<Tensors> waiting_;
+    size_t waiting_bytes_ = 0;
+};
+
 void adam_steps(at::TensorList params, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
                 at::TensorList max_sqs, at::TensorList steps, const Adam& adam, const OptionalTensor& grad_scale,
                 const OptionalTensor& found_inf) {
-    std::vector<AdamTensors> waiting;
-    size_t waiting_bytes = 0;
-    const auto flush = [&] {
-        if (!waiting.empty())
-            adam_step(waiting, adam, grad_scale, found_inf);
-        waiting.clear();
-        waiting_bytes = 0;
-    };
-    for (size_t i = 0; i < params.size(); ++i) {
-        if (params[i].numel() == 0)
-            continue;
-        const size_t bytes = bytes_of_step(params[i], adam);
-        if (waiting.size() == slots || waiting_bytes + bytes > launch_bytes_max(opencl_device(params[i])) ||
-            (!waiting.empty() && (waiting[0].param.device() != params[i].device() ||
-                                  waiting[0].param.scalar_type() != params[i].scalar_type())))
-            flush();
-        waiting_bytes += bytes;
-        waiting.push_back(checked(
-            {params[i], grads[i], exp_avgs[i], exp_avg_sqs[i], adam.amsgrad ? max_sqs[i] : Tensor(), steps[i]}));
-    }
-    flush();
+    const auto step = [&](c10::ArrayRef<AdamTensors> all) { adam_step(all, adam, grad_scale, found_inf); };
+    Gathered<AdamTensors, decltype(step)> gathered(adam.amsgrad ? 5 : 4, step);
+    for (size_t i = 0; i < params.size(); ++i)
+        if (params[i].numel() > 0)
+            gathered.add(checked(AdamTensors{params[i], grads[i], exp_avgs[i], exp_avg_sqs[i],
+                                             adam.amsgrad ? max_sqs[i] : Tensor(), steps[i]}));
+    gathered.flush();
 }
 
 template <bool is_decoupled>
@@ -216,11 +245,13 @@ struct Sgd {
     bool nesterov, maximize, is_first;
 };
 
+struct SgdTensors {
+    Tensor param, grad, momentum_buffer;
+};
+
 const char* const sgd_body = R"(
-kernel void sgd(global X_T* param, global X_T* grad, global X_T* momentum_buffer, global const float* grad_scale,
-                global const float* found_inf, int has_scale, int has_inf, int nesterov, int maximize, int first, S lr, S decay, S momentum, S dampening) {
-  if (has_inf && *found_inf == 1.0f) return;
   size_t i = get_global_id(0);
+  if (i >= n || (has_inf && *found_inf == 1.0f)) return;
   T p = LOADX(param, i), g = LOADX(grad, i);
   if (has_scale) { g /= *grad_scale; STOREX(grad, i, g); }
   if (maximize) g = -g;
@@ -234,34 +265,53 @@ kernel void sgd(global X_T* param, global X_T* grad, global X_T* momentum_buffer
 }
 )";
 
-void sgd_step(const Tensor& param, const Tensor& given_grad, const Tensor& momentum_buffer, const Sgd& sgd,
-              const OptionalTensor& grad_scale, const OptionalTensor& found_inf) {
-    const Device& device = opencl_device(param);
-    const auto type = param.scalar_type();
-    check_supported(type, device.index, "a fused optimizer");
-    Tensor grad = given_grad;
-    if (!has_same_layout(param, grad))
-        grad = at::empty_like(param).copy_(grad);
+std::string sgd_kernel() {
+    const SlotText text = slot_text({"global X_T* param", "global X_T* grad", "global X_T* momentum_buffer", "long n"});
+    return "kernel void sgd(" + text.parameters +
+           "global const float* grad_scale, global const float* found_inf, int has_scale, int has_inf, "
+           "int nesterov, int maximize, int first, S lr, S decay, S momentum, S dampening) {\n" +
+           text.choice + sgd_body;
+}
+
+// One launch for at most `slots` parameters of one type and device.
+void sgd_step(c10::ArrayRef<SgdTensors> all, const Sgd& sgd, const OptionalTensor& grad_scale,
+              const OptionalTensor& found_inf) {
+    const Device& device = opencl_device(all[0].param);
+    const auto type = all[0].param.scalar_type();
     const auto scalar_type = device.has_double ? at::kDouble : at::kFloat;
     Launch launch(device, kernel_of(device, std::string("sgd ") + short_name(type), "sgd",
-                                    [&] { return source(type, device.has_double, sgd_body); }));
-    launch.written(param).written(grad);
-    launch.written(momentum_buffer.defined() ? momentum_buffer : param);
-    launch.address(address_or(grad_scale, param)).address(address_or(found_inf, param));
+                                    [&] { return source(type, device.has_double, sgd_kernel()); }));
+    for (const auto member : {&SgdTensors::param, &SgdTensors::grad, &SgdTensors::momentum_buffer})
+        for (size_t slot = 0; slot < slots; ++slot)
+            launch.written(in_slot(all, slot).*member);
+    const int64_t longest = add_sizes(launch, all);
+    launch.address(address_or(grad_scale, all[0].param)).address(address_or(found_inf, all[0].param));
     launch.value<int32_t>(is_there(grad_scale)).value<int32_t>(is_there(found_inf)).value<int32_t>(sgd.nesterov);
     launch.value<int32_t>(sgd.maximize).value<int32_t>(sgd.is_first);
     for (const double value : {sgd.lr, sgd.weight_decay, sgd.momentum, sgd.dampening})
         launch.scalar(scalar_bytes(value, scalar_type));
-    launch.run({static_cast<size_t>(param.numel()), 1, 1});
+    launch.run({static_cast<size_t>(longest), all.size(), 1});
+}
+
+SgdTensors checked(SgdTensors tensors) {
+    check_supported(tensors.param.scalar_type(), tensors.param.device().index(), "a fused optimizer");
+    if (!has_same_layout(tensors.param, tensors.grad))
+        tensors.grad = at::empty_like(tensors.param).copy_(tensors.grad);
+    if (!tensors.momentum_buffer.defined())
+        tensors.momentum_buffer = tensors.param;  // not used
+    return tensors;
 }
 
 void fused_sgd(at::TensorList params, at::TensorList grads, at::TensorList momentum_buffers, double weight_decay,
                double momentum, double lr, double dampening, bool nesterov, bool maximize, bool is_first,
                const OptionalTensor& grad_scale, const OptionalTensor& found_inf) {
     const Sgd sgd{lr, weight_decay, momentum, dampening, nesterov, maximize, is_first};
+    const auto step = [&](c10::ArrayRef<SgdTensors> all) { sgd_step(all, sgd, grad_scale, found_inf); };
+    Gathered<SgdTensors, decltype(step)> gathered(momentum != 0 ? 3 : 2, step);
     for (size_t i = 0; i < params.size(); ++i)
         if (params[i].numel() > 0)
-            sgd_step(params[i], grads[i], momentum != 0 ? momentum_buffers[i] : Tensor(), sgd, grad_scale, found_inf);
+            gathered.add(checked(SgdTensors{params[i], grads[i], momentum != 0 ? momentum_buffers[i] : Tensor()}));
+    gathered.flush();
 }
 void fused_sgd_tensor_lr(at::TensorList params, at::TensorList grads, at::TensorList momentum_buffers,
                          double weight_decay, double momentum, const Tensor& lr, double dampening, bool nesterov,

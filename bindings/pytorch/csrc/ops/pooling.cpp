@@ -1,5 +1,5 @@
-// Pooling over two dimensions. A gradient is collected by each pixel from the windows that it lies in, so that no two work-items
-// add to one place.
+// Pooling over two and three dimensions; two are planes of one layer. A gradient is collected by each place of the image from the
+// windows that it lies in, so that no two work-items add to one place.
 #include "pointwise.h"
 
 #include <ATen/Functions.h>
@@ -13,81 +13,120 @@ namespace {
 using at::IntArrayRef;
 using at::Tensor;
 
-// The kernels' structure of the same name: planes of h x w pixels, oh x ow windows.
+// The kernels' structures of the same names. One dimension: `in` places, `out` windows.
+struct Axis {
+    int64_t in, out, kernel, stride, padding, dilation;
+};
 struct Pool {
-    int64_t h, w, oh, ow, kh, kw, sh, sw, ph, pw, dh, dw;
+    Axis z, y, x;
     int64_t include_pad, divisor;  // of averages; 0: none given
 };
 
 const char* const kernels = R"(
-typedef struct { long h, w, oh, ow, kh, kw, sh, sw, ph, pw, dh, dw, include_pad, divisor; } Pool;
+typedef struct { long in, out, kernel_, stride, padding, dilation; } Axis;
+typedef struct { Axis z, y, x; long include_pad, divisor; } Pool;
+// Where the work-item is: of the windows (out) or of the image's places (in).
+#define WHERE(side) long x = get_global_id(0), y = get_global_id(1), z = get_global_id(2) % P.z.side, \
+  channel = get_global_id(2) / P.z.side;
+#define WINDOW(c_, z_, y_, x_) ((((c_) * P.z.out + (z_)) * P.y.out + (y_)) * P.x.out + (x_))
+#define PLACE(c_, z_, y_, x_) ((((c_) * P.z.in + (z_)) * P.y.in + (y_)) * P.x.in + (x_))
+#define FOR(v_, range_) for (long v_ = range_.x; v_ < range_.y; ++v_)
+#define FOR_ALL(l_, r_, c_, RANGE, z_, y_, x_) \
+  long2 layers = RANGE(z_, P.z), rows = RANGE(y_, P.y), columns = RANGE(x_, P.x); \
+  FOR(l_, layers) FOR(r_, rows) FOR(c_, columns)
+// The windows [first, end) that contain the place r: they begin at most (kernel - 1) * dilation before it.
+inline long2 windows_of(long r, Axis A) {
+  return (long2)(max(0L, (r + A.padding - (A.kernel_ - 1) * A.dilation + A.stride - 1) / A.stride),
+                 min(A.out, (r + A.padding) / A.stride + 1));
+}
+// The image's places in window w of an average.
+inline long2 places_of(long w, Axis A) {
+  long begin = w * A.stride - A.padding;
+  return (long2)(max(0L, begin), min(A.in, begin + A.kernel_));
+}
+// The places of windows of an adaptive pool: [floor(i in / out), ceil((i + 1) in / out)), and the windows that may have place r.
+inline long2 adaptive_places(long w, Axis A) { return (long2)(w * A.in / A.out, ((w + 1) * A.in + A.out - 1) / A.out); }
+inline long2 adaptive_windows(long r, Axis A) {
+  return (long2)(r * A.out / A.in, min(A.out, ((r + 1) * A.out + A.in - 1) / A.in));
+}
+inline int is_in(long r, long2 range) { return r >= range.x && r < range.y; }
+inline long length(long2 range) { return range.y - range.x; }
+#define IF_BETTER(v_, place_) { T v = v_; if (place < 0 || v > best || v != v) { best = v; place = place_; } }
+
 kernel void max_pool(global const X_T* in, global X_T* out, global long* indices, Pool P) {
-  long x = get_global_id(0), y = get_global_id(1), plane = get_global_id(2);
+  WHERE(out)
   T best = TMIN;
   long place = -1;
-  for (long i = 0; i < P.kh; ++i)
-    for (long j = 0; j < P.kw; ++j) {
-      long r = y * P.sh - P.ph + i * P.dh, c = x * P.sw - P.pw + j * P.dw;
-      if (r < 0 || r >= P.h || c < 0 || c >= P.w) continue;
-      T v = LOADX(in, (plane * P.h + r) * P.w + c);
-      if (place < 0 || v > best || v != v) { best = v; place = r * P.w + c; }
-    }
-  STOREX(out, (plane * P.oh + y) * P.ow + x, best);
-  indices[(plane * P.oh + y) * P.ow + x] = place;
+  for (long h = 0; h < P.z.kernel_; ++h)
+    for (long i = 0; i < P.y.kernel_; ++i)
+      for (long j = 0; j < P.x.kernel_; ++j) {
+        long l = z * P.z.stride - P.z.padding + h * P.z.dilation, r = y * P.y.stride - P.y.padding + i * P.y.dilation,
+             c = x * P.x.stride - P.x.padding + j * P.x.dilation;
+        if (l < 0 || l >= P.z.in || r < 0 || r >= P.y.in || c < 0 || c >= P.x.in) continue;
+        IF_BETTER(LOADX(in, PLACE(channel, l, r, c)), PLACE(0, l, r, c))
+      }
+  STOREX(out, WINDOW(channel, z, y, x), best);
+  indices[WINDOW(channel, z, y, x)] = place;
 }
-// Windows that contain row r begin at most (kernel - 1) * dilation before it.
-#define FIRST(r, k, d, s, p) max(0L, ((r) + (p) - ((k) - 1) * (d) + (s) - 1) / (s))
-#define LAST(r, s, p, n) min((n) - 1, ((r) + (p)) / (s))
+kernel void adaptive_max_pool(global const X_T* in, global X_T* out, global long* indices, Pool P) {
+  WHERE(out)
+  T best = TMIN;
+  long place = -1;
+  FOR_ALL(l, r, c, adaptive_places, z, y, x) IF_BETTER(LOADX(in, PLACE(channel, l, r, c)), PLACE(0, l, r, c))
+  STOREX(out, WINDOW(channel, z, y, x), best);
+  indices[WINDOW(channel, z, y, x)] = place;
+}
+#define SUM_OF_CHOSEN(RANGE) WHERE(in) \
+  T sum = 0; \
+  FOR_ALL(l, r, c, RANGE, z, y, x) { \
+    long at = WINDOW(channel, l, r, c); \
+    if (indices[at] == PLACE(0, z, y, x)) sum += LOADX(grad, at); \
+  } \
+  STOREX(out, PLACE(channel, z, y, x), sum);
 kernel void max_pool_grad(global const X_T* grad, global const long* indices, global X_T* out, Pool P) {
-  long c = get_global_id(0), r = get_global_id(1), plane = get_global_id(2);
-  T sum = 0;
-  for (long y = FIRST(r, P.kh, P.dh, P.sh, P.ph); y <= LAST(r, P.sh, P.ph, P.oh); ++y)
-    for (long x = FIRST(c, P.kw, P.dw, P.sw, P.pw); x <= LAST(c, P.sw, P.pw, P.ow); ++x) {
-      long at = (plane * P.oh + y) * P.ow + x;
-      if (indices[at] == r * P.w + c) sum += LOADX(grad, at);
-    }
-  STOREX(out, (plane * P.h + r) * P.w + c, sum);
+  SUM_OF_CHOSEN(windows_of)
 }
-inline long count_of(Pool P, long y, long x) {
+kernel void adaptive_max_pool_grad(global const X_T* grad, global const long* indices, global X_T* out, Pool P) {
+  SUM_OF_CHOSEN(adaptive_windows)
+}
+// What a window's sum is divided by.
+inline long padded_length(long w, Axis A) {
+  long begin = w * A.stride - A.padding;
+  return min(begin + A.kernel_, A.in + A.padding) - begin;
+}
+inline long count_of(Pool P, long z, long y, long x) {
   if (P.divisor) return P.divisor;
-  long r0 = y * P.sh - P.ph, c0 = x * P.sw - P.pw, r1 = min(r0 + P.kh, P.h + P.ph), c1 = min(c0 + P.kw, P.w + P.pw);
-  if (P.include_pad) return (r1 - r0) * (c1 - c0);
-  return (min(r1, P.h) - max(r0, 0L)) * (min(c1, P.w) - max(c0, 0L));
+  if (P.include_pad) return padded_length(z, P.z) * padded_length(y, P.y) * padded_length(x, P.x);
+  return length(places_of(z, P.z)) * length(places_of(y, P.y)) * length(places_of(x, P.x));
+}
+inline long adaptive_count(Pool P, long z, long y, long x) {
+  return length(adaptive_places(z, P.z)) * length(adaptive_places(y, P.y)) * length(adaptive_places(x, P.x));
 }
 kernel void average_pool(global const X_T* in, global X_T* out, Pool P) {
-  long x = get_global_id(0), y = get_global_id(1), plane = get_global_id(2);
+  WHERE(out)
   T sum = 0;
-  for (long r = max(0L, y * P.sh - P.ph); r < min(P.h, y * P.sh - P.ph + P.kh); ++r)
-    for (long c = max(0L, x * P.sw - P.pw); c < min(P.w, x * P.sw - P.pw + P.kw); ++c)
-      sum += LOADX(in, (plane * P.h + r) * P.w + c);
-  STOREX(out, (plane * P.oh + y) * P.ow + x, sum / (T)count_of(P, y, x));
+  FOR_ALL(l, r, c, places_of, z, y, x) sum += LOADX(in, PLACE(channel, l, r, c));
+  STOREX(out, WINDOW(channel, z, y, x), sum / (T)count_of(P, z, y, x));
 }
 kernel void average_pool_grad(global const X_T* grad, global X_T* out, Pool P) {
-  long c = get_global_id(0), r = get_global_id(1), plane = get_global_id(2);
+  WHERE(in)
   T sum = 0;
-  for (long y = FIRST(r, P.kh, 1, P.sh, P.ph); y <= LAST(r, P.sh, P.ph, P.oh); ++y)
-    for (long x = FIRST(c, P.kw, 1, P.sw, P.pw); x <= LAST(c, P.sw, P.pw, P.ow); ++x)
-      sum += LOADX(grad, (plane * P.oh + y) * P.ow + x) / (T)count_of(P, y, x);
-  STOREX(out, (plane * P.h + r) * P.w + c, sum);
+  FOR_ALL(l, r, c, windows_of, z, y, x) sum += LOADX(grad, WINDOW(channel, l, r, c)) / (T)count_of(P, l, r, c);
+  STOREX(out, PLACE(channel, z, y, x), sum);
 }
-// Windows of an adaptive pool: [floor(i h / oh), ceil((i + 1) h / oh)).
 kernel void adaptive_pool(global const X_T* in, global X_T* out, Pool P) {
-  long x = get_global_id(0), y = get_global_id(1), plane = get_global_id(2);
-  long r0 = y * P.h / P.oh, r1 = ((y + 1) * P.h + P.oh - 1) / P.oh, c0 = x * P.w / P.ow, c1 = ((x + 1) * P.w + P.ow - 1) / P.ow;
+  WHERE(out)
   T sum = 0;
-  for (long r = r0; r < r1; ++r)
-    for (long c = c0; c < c1; ++c) sum += LOADX(in, (plane * P.h + r) * P.w + c);
-  STOREX(out, (plane * P.oh + y) * P.ow + x, sum / (T)((r1 - r0) * (c1 - c0)));
+  FOR_ALL(l, r, c, adaptive_places, z, y, x) sum += LOADX(in, PLACE(channel, l, r, c));
+  STOREX(out, WINDOW(channel, z, y, x), sum / (T)adaptive_count(P, z, y, x));
 }
 kernel void adaptive_pool_grad(global const X_T* grad, global X_T* out, Pool P) {
-  long c = get_global_id(0), r = get_global_id(1), plane = get_global_id(2);
+  WHERE(in)
   T sum = 0;
-  for (long y = r * P.oh / P.h; y < min(P.oh, ((r + 1) * P.oh + P.h - 1) / P.h); ++y)
-    for (long x = c * P.ow / P.w; x < min(P.ow, ((c + 1) * P.ow + P.w - 1) / P.w); ++x) {
-      long r0 = y * P.h / P.oh, r1 = ((y + 1) * P.h + P.oh - 1) / P.oh, c0 = x * P.w / P.ow, c1 = ((x + 1) * P.w + P.ow - 1) / P.ow;
-      if (r >= r0 && r < r1 && c >= c0 && c < c1) sum += LOADX(grad, (plane * P.oh + y) * P.ow + x) / (T)((r1 - r0) * (c1 - c0));
-    }
-  STOREX(out, (plane * P.h + r) * P.w + c, sum);
+  FOR_ALL(l, r, c, adaptive_windows, z, y, x)
+    if (is_in(z, adaptive_places(l, P.z)) && is_in(y, adaptive_places(r, P.y)) && is_in(x, adaptive_places(c, P.x)))
+      sum += LOADX(grad, WINDOW(channel, l, r, c)) / (T)adaptive_count(P, l, r, c);
+  STOREX(out, PLACE(channel, z, y, x), sum);
 }
 )";
 
@@ -101,151 +140,217 @@ Launch launch_of(const Tensor& tensor, const char* name) {
                   }));
 }
 
-size_t planes(const Tensor& image) {
-    return static_cast<size_t>(image.numel() / std::max<int64_t>(1, image.size(-1) * image.size(-2)));
+// One work-item for each window, or for each place of an image.
+void run_windows(Launch& launch, const Pool& pool, const Tensor& out) {
+    launch.value(pool).run({static_cast<size_t>(pool.x.out), static_cast<size_t>(pool.y.out),
+                            static_cast<size_t>(out.numel() / (pool.x.out * pool.y.out))});
 }
-void run_windows(Launch& launch, const Pool& pool, const Tensor& image) {
-    launch.value(pool).run({static_cast<size_t>(pool.ow), static_cast<size_t>(pool.oh), planes(image)});
-}
-void run_pixels(Launch& launch, const Pool& pool, const Tensor& image) {
-    launch.value(pool).run({static_cast<size_t>(pool.w), static_cast<size_t>(pool.h), planes(image)});
+void run_places(Launch& launch, const Pool& pool, const Tensor& image) {
+    launch.value(pool).run({static_cast<size_t>(pool.x.in), static_cast<size_t>(pool.y.in),
+                            static_cast<size_t>(image.numel() / (pool.x.in * pool.y.in))});
 }
 
 int64_t at_or(IntArrayRef values, size_t index, int64_t fallback) {
     return values.empty() ? fallback : values.size() == 1 ? values[0] : values[index];
 }
 
-Pool pool_of(const Tensor& image, const Tensor& out, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
-             IntArrayRef dilation) {
-    const int64_t kh = at_or(kernel, 0, 1), kw = at_or(kernel, 1, 1);
-    return {image.size(-2),
-            image.size(-1),
-            out.size(-2),
-            out.size(-1),
-            kh,
-            kw,
-            at_or(stride, 0, kh),
-            at_or(stride, 1, kw),
-            at_or(padding, 0, 0),
-            at_or(padding, 1, 0),
-            at_or(dilation, 0, 1),
-            at_or(dilation, 1, 1),
-            0,
-            0};
+// The last `dims` dimensions of the image are pooled.
+Pool pool_of(size_t dims, const Tensor& image, const Tensor& out, IntArrayRef kernel, IntArrayRef stride,
+             IntArrayRef padding, IntArrayRef dilation) {
+    const auto axis = [&](size_t d) -> Axis {
+        const int64_t dim = static_cast<int64_t>(d) - static_cast<int64_t>(dims), k = at_or(kernel, d, 1);
+        return {image.size(dim), out.size(dim), k, at_or(stride, d, k), at_or(padding, d, 0), at_or(dilation, d, 1)};
+    };
+    const Axis one{1, 1, 1, 1, 0, 1};
+    return {dims == 3 ? axis(0) : one, axis(dims - 2), axis(dims - 1), 0, 0};
 }
 
 // The shape of the result, by PyTorch's own rule; the structured operators have checked the arguments.
-at::DimVector result_sizes(const Tensor& image, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
-                           IntArrayRef dilation, bool ceil_mode) {
+at::DimVector result_sizes(size_t dims, const Tensor& image, IntArrayRef kernel, IntArrayRef stride,
+                           IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
     at::DimVector sizes(image.sizes());
-    for (size_t d = 0; d < 2; ++d) {
+    for (size_t d = 0; d < dims; ++d) {
         const int64_t k = at_or(kernel, d, 1);
-        int64_t& size = sizes[sizes.size() - 2 + d];
+        int64_t& size = sizes[sizes.size() - dims + d];
         size = at::native::pooling_output_shape<int64_t>(size, k, at_or(padding, d, 0), at_or(stride, d, k),
                                                          at_or(dilation, d, 1), ceil_mode);
     }
     return sizes;
 }
 
-Tensor dense_like(const Tensor& out) { return out.is_contiguous() ? out : at::empty(out.sizes(), out.options()); }
+Tensor dense_like(const Tensor& out) {
+    return out.is_contiguous() ? out
+                               : at::empty(out.sizes(), out.options().memory_format(at::MemoryFormat::Contiguous));
+}
 void give(const Tensor& out, const Tensor& dense) {
     if (!dense.is_same(out))
         out.copy_(dense);
 }
 
-std::tuple<Tensor&, Tensor&> max_pool2d_out(const Tensor& image, IntArrayRef kernel, IntArrayRef stride,
-                                            IntArrayRef padding, IntArrayRef dilation, bool ceil_mode, Tensor& out,
-                                            Tensor& indices) {
-    const auto sizes = result_sizes(image, kernel, stride, padding, dilation, ceil_mode);
+template <size_t dims>
+std::tuple<Tensor&, Tensor&> max_pool_out(const Tensor& image, IntArrayRef kernel, IntArrayRef stride,
+                                          IntArrayRef padding, IntArrayRef dilation, bool ceil_mode, Tensor& out,
+                                          Tensor& indices) {
+    const auto sizes = result_sizes(dims, image, kernel, stride, padding, dilation, ceil_mode);
     at::native::resize_output(out, sizes);
     at::native::resize_output(indices, sizes);
     const Tensor in = image.contiguous(), values = dense_like(out), places = dense_like(indices);
     if (out.numel() > 0) {
         Launch launch = launch_of(in, "max_pool");
         launch.read(in).written(values).written(places);
-        run_windows(launch, pool_of(in, out, kernel, stride, padding, dilation), in);
+        run_windows(launch, pool_of(dims, in, out, kernel, stride, padding, dilation), out);
     }
     give(out, values);
     give(indices, places);
     return {out, indices};
 }
-Tensor& max_pool2d_backward_out(const Tensor& grad, const Tensor& image, IntArrayRef kernel, IntArrayRef stride,
-                                IntArrayRef padding, IntArrayRef dilation, bool, const Tensor& indices, Tensor& out) {
+template <size_t dims>
+Tensor& max_pool_backward_out(const Tensor& grad, const Tensor& image, IntArrayRef kernel, IntArrayRef stride,
+                              IntArrayRef padding, IntArrayRef dilation, bool, const Tensor& indices, Tensor& out) {
     at::native::resize_output(out, image.sizes());
     const Tensor g = grad.contiguous(), places = indices.contiguous(), result = dense_like(out);
     if (g.numel() == 0)
         return out.zero_();
     Launch launch = launch_of(g, "max_pool_grad");
     launch.read(g).read(places).written(result);
-    run_pixels(launch, pool_of(image, g, kernel, stride, padding, dilation), image);
+    run_places(launch, pool_of(dims, image, g, kernel, stride, padding, dilation), image);
     give(out, result);
     return out;
 }
+// Unlike that of two dimensions, max_pool3d has no meta function: what it takes is checked here.
+void check_volumes(const Tensor& image) {
+    TORCH_CHECK(image.dim() == 4 || image.dim() == 5, "max_pool3d(): Expected 4D or 5D tensor, but got ",
+                image.sizes());
+}
+std::tuple<Tensor&, Tensor&> max_pool3d_out(const Tensor& image, IntArrayRef kernel, IntArrayRef stride,
+                                            IntArrayRef padding, IntArrayRef dilation, bool ceil_mode, Tensor& out,
+                                            Tensor& indices) {
+    check_volumes(image);
+    return max_pool_out<3>(image, kernel, stride, padding, dilation, ceil_mode, out, indices);
+}
+std::tuple<Tensor, Tensor> max_pool3d(const Tensor& image, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
+                                      IntArrayRef dilation, bool ceil_mode) {
+    Tensor out = at::empty({0}, image.options()), indices = at::empty({0}, image.options().dtype(at::kLong));
+    torch_opencl::max_pool3d_out(image, kernel, stride, padding, dilation, ceil_mode, out, indices);
+    return {out, indices};
+}
+Tensor max_pool3d_backward(const Tensor& grad, const Tensor& image, IntArrayRef kernel, IntArrayRef stride,
+                           IntArrayRef padding, IntArrayRef dilation, bool ceil_mode, const Tensor& indices) {
+    Tensor out = at::empty({0}, image.options());
+    return max_pool_backward_out<3>(grad, image, kernel, stride, padding, dilation, ceil_mode, indices, out);
+}
 
-Tensor& avg_pool2d_out(const Tensor& image, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, bool ceil_mode,
-                       bool include_pad, std::optional<int64_t> divisor, Tensor& out) {
-    at::native::resize_output(out, result_sizes(image, kernel, stride, padding, {}, ceil_mode));
+template <size_t dims>
+Tensor& avg_pool_out(const Tensor& image, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, bool ceil_mode,
+                     bool include_pad, std::optional<int64_t> divisor, Tensor& out) {
+    at::native::resize_output(out, result_sizes(dims, image, kernel, stride, padding, {}, ceil_mode));
     if (out.numel() == 0)
         return out;
     const Tensor in = image.contiguous(), result = dense_like(out);
-    Pool pool = pool_of(in, out, kernel, stride, padding, {});
+    Pool pool = pool_of(dims, in, out, kernel, stride, padding, {});
     pool.include_pad = include_pad;
     pool.divisor = divisor.value_or(0);
     Launch launch = launch_of(in, "average_pool");
-    run_windows(launch.read(in).written(result), pool, in);
+    run_windows(launch.read(in).written(result), pool, out);
     give(out, result);
     return out;
 }
-Tensor& avg_pool2d_backward_out(const Tensor& grad, const Tensor& image, IntArrayRef kernel, IntArrayRef stride,
-                                IntArrayRef padding, bool, bool include_pad, std::optional<int64_t> divisor,
-                                Tensor& out) {
+template <size_t dims>
+Tensor& avg_pool_backward_out(const Tensor& grad, const Tensor& image, IntArrayRef kernel, IntArrayRef stride,
+                              IntArrayRef padding, bool, bool include_pad, std::optional<int64_t> divisor,
+                              Tensor& out) {
     at::native::resize_output(out, image.sizes());
     if (grad.numel() == 0)
         return out.zero_();
     const Tensor g = grad.contiguous(), result = dense_like(out);
-    Pool pool = pool_of(image, g, kernel, stride, padding, {});
+    Pool pool = pool_of(dims, image, g, kernel, stride, padding, {});
     pool.include_pad = include_pad;
     pool.divisor = divisor.value_or(0);
     Launch launch = launch_of(g, "average_pool_grad");
-    run_pixels(launch.read(g).written(result), pool, image);
+    run_places(launch.read(g).written(result), pool, image);
     give(out, result);
     return out;
 }
 
-Tensor adaptive_avg_pool2d(const Tensor& image, IntArrayRef output_size) {
-    TORCH_CHECK(output_size.size() == 2, "adaptive_avg_pool2d: output_size must be 2");
-    TORCH_CHECK(image.dim() == 3 || image.dim() == 4, "adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got ",
-                image.sizes());
+template <size_t dims>
+at::DimVector adaptive_sizes(const Tensor& image, IntArrayRef output_size) {
+    TORCH_CHECK(output_size.size() == dims, "adaptive_pool", dims, "d: output_size must be ", dims);
+    TORCH_CHECK(image.dim() == dims + 1 || image.dim() == dims + 2, "adaptive_pool", dims, "d(): Expected ", dims + 1,
+                "D or ", dims + 2, "D tensor, but got ", image.sizes());
     at::DimVector sizes(image.sizes());
-    sizes[sizes.size() - 2] = output_size[0];
-    sizes[sizes.size() - 1] = output_size[1];
-    Tensor out = at::empty(sizes, image.options());
+    std::copy(output_size.begin(), output_size.end(), sizes.end() - dims);
+    return sizes;
+}
+template <size_t dims>
+Tensor adaptive_avg_pool(const Tensor& image, IntArrayRef output_size) {
+    Tensor out = at::empty(adaptive_sizes<dims>(image, output_size), image.options());
     if (out.numel() == 0)
         return out;
     const Tensor in = image.contiguous();
     Launch launch = launch_of(in, "adaptive_pool");
-    run_windows(launch.read(in).written(out), pool_of(in, out, {1}, {}, {}, {}), in);
+    run_windows(launch.read(in).written(out), pool_of(dims, in, out, {1}, {}, {}, {}), out);
     return out;
 }
-Tensor adaptive_avg_pool2d_backward(const Tensor& grad, const Tensor& image) {
+template <size_t dims>
+Tensor adaptive_avg_pool_backward(const Tensor& grad, const Tensor& image) {
     Tensor out = at::empty(image.sizes(), image.options().memory_format(at::MemoryFormat::Contiguous));
     if (grad.numel() == 0)
         return out.zero_();
     const Tensor g = grad.contiguous();
     Launch launch = launch_of(g, "adaptive_pool_grad");
-    run_pixels(launch.read(g).written(out), pool_of(image, g, {1}, {}, {}, {}), image);
+    run_places(launch.read(g).written(out), pool_of(dims, image, g, {1}, {}, {}, {}), image);
+    return out;
+}
+template <size_t dims>
+std::tuple<Tensor&, Tensor&> adaptive_max_pool_out(const Tensor& image, IntArrayRef output_size, Tensor& out,
+                                                   Tensor& indices) {
+    const auto sizes = adaptive_sizes<dims>(image, output_size);
+    at::native::resize_output(out, sizes);
+    at::native::resize_output(indices, sizes);
+    const Tensor in = image.contiguous(), values = dense_like(out), places = dense_like(indices);
+    if (out.numel() > 0) {
+        Launch launch = launch_of(in, "adaptive_max_pool");
+        launch.read(in).written(values).written(places);
+        run_windows(launch, pool_of(dims, in, out, {1}, {}, {}, {}), out);
+    }
+    give(out, values);
+    give(indices, places);
+    return {out, indices};
+}
+template <size_t dims>
+Tensor& adaptive_max_pool_backward_out(const Tensor& grad, const Tensor& image, const Tensor& indices, Tensor& out) {
+    at::native::resize_output(out, image.sizes());
+    if (grad.numel() == 0)
+        return out.zero_();
+    const Tensor g = grad.contiguous(), places = indices.contiguous(), result = dense_like(out);
+    Launch launch = launch_of(g, "adaptive_max_pool_grad");
+    launch.read(g).read(places).written(result);
+    run_places(launch, pool_of(dims, image, g, {1}, {}, {}, {}), image);
+    give(out, result);
     return out;
 }
 
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("max_pool2d_with_indices.out", max_pool2d_out);
-    m.impl("max_pool2d_with_indices_backward.grad_input", max_pool2d_backward_out);
-    m.impl("avg_pool2d.out", avg_pool2d_out);
-    m.impl("avg_pool2d_backward.grad_input", avg_pool2d_backward_out);
-    m.impl("_adaptive_avg_pool2d", adaptive_avg_pool2d);
-    m.impl("_adaptive_avg_pool2d_backward", adaptive_avg_pool2d_backward);
+    m.impl("max_pool2d_with_indices.out", max_pool_out<2>);
+    m.impl("max_pool2d_with_indices_backward.grad_input", max_pool_backward_out<2>);
+    m.impl("max_pool3d_with_indices", max_pool3d);
+    m.impl("max_pool3d_with_indices.out", max_pool3d_out);
+    m.impl("max_pool3d_with_indices_backward", max_pool3d_backward);
+    m.impl("max_pool3d_with_indices_backward.grad_input", max_pool_backward_out<3>);
+    m.impl("avg_pool2d.out", avg_pool_out<2>);
+    m.impl("avg_pool2d_backward.grad_input", avg_pool_backward_out<2>);
+    m.impl("avg_pool3d.out", avg_pool_out<3>);
+    m.impl("avg_pool3d_backward.grad_input", avg_pool_backward_out<3>);
+    m.impl("_adaptive_avg_pool2d", adaptive_avg_pool<2>);
+    m.impl("_adaptive_avg_pool2d_backward", adaptive_avg_pool_backward<2>);
+    m.impl("_adaptive_avg_pool3d", adaptive_avg_pool<3>);
+    m.impl("_adaptive_avg_pool3d_backward", adaptive_avg_pool_backward<3>);
+    m.impl("adaptive_max_pool2d.out", adaptive_max_pool_out<2>);
+    m.impl("adaptive_max_pool2d_backward.grad_input", adaptive_max_pool_backward_out<2>);
+    m.impl("adaptive_max_pool3d.out", adaptive_max_pool_out<3>);
+    m.impl("adaptive_max_pool3d_backward.grad_input", adaptive_max_pool_backward_out<3>);
 }
 
 }  // namespace torch_opencl

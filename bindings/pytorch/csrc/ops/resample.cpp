@@ -1,7 +1,7 @@
 // Images of other sizes: interpolation (nearest, linear, cubic), and padding by reflection or replication. All are the same two
 // kernels: a pixel of the result is a sum of up to 4 x 4 pixels, and the gradient of a pixel is the sum over the results that it is
 // part of, in a range of rows and columns. A dimension's rule is the choice of `source` and of that range. One dimension is an image
-// of one row.
+// of one row. Three are two passes: over each layer, and over the images whose rows are the layers.
 #include "pointwise.h"
 
 #include <ATen/Functions.h>
@@ -225,19 +225,22 @@ Tensor& interpolate_plain_row_grad(const Tensor& grad, IntArrayRef size, IntArra
     return interpolate_row_grad<rule>(grad, size, in, false, w, out);
 }
 
+// The dimension `dim` (counted from the end), whose padding before and after is at `place`.
+Axis padded_axis(Rule rule, const Tensor& self, IntArrayRef padding, int64_t dim, size_t place) {
+    const int64_t in = self.size(dim), out = in + padding[place] + padding[place + 1];
+    TORCH_CHECK(rule != Rule::reflect || (padding[place] < in && padding[place + 1] < in),
+                "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding (",
+                padding[place], ", ", padding[place + 1], ") at dimension ", self.dim() + dim, " of input ",
+                self.sizes());
+    TORCH_CHECK(out >= 1 && in >= 1, "padding: the result of input ", self.sizes(), " and padding ", padding,
+                " has no elements");
+    return {static_cast<int32_t>(in), static_cast<int32_t>(out), static_cast<int32_t>(padding[place]), 0, 1};
+}
+
 // padding: left, right, and for images top, bottom. The last dimensions of `self` are padded.
 Axes padded(Rule rule, const Tensor& self, IntArrayRef padding) {
-    const auto axis = [&](int64_t dim, size_t place) -> Axis {
-        const int64_t in = self.size(dim), out = in + padding[place] + padding[place + 1];
-        TORCH_CHECK(
-            rule != Rule::reflect || (padding[place] < in && padding[place + 1] < in),
-            "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding (",
-            padding[place], ", ", padding[place + 1], ") at dimension ", self.dim() + dim, " of input ", self.sizes());
-        TORCH_CHECK(out >= 1 && in >= 1, "padding: the result of input ", self.sizes(), " and padding ", padding,
-                    " has no elements");
-        return {static_cast<int32_t>(in), static_cast<int32_t>(out), static_cast<int32_t>(padding[place]), 0, 1};
-    };
-    return {rule, padding.size() == 4 ? axis(-2, 2) : one_row, axis(-1, 0)};
+    const Axis width = padded_axis(rule, self, padding, -1, 0);
+    return {rule, padding.size() == 4 ? padded_axis(rule, self, padding, -2, 2) : one_row, width};
 }
 
 template <Rule rule>
@@ -264,6 +267,116 @@ Tensor pad_grad(const Tensor& grad, const Tensor& self, IntArrayRef padding) {
     return pad_grad_out<rule>(grad, self, padding, out);
 }
 
+// Three dimensions: sizes of the larger and the smaller side, and the rule of each.
+struct Volume {
+    Rule rule;
+    Axis depth, height, width;
+};
+
+Axis unchanged(Rule rule, int64_t size) {
+    const auto n = static_cast<int32_t>(size);
+    return {n, n, 0, rule == Rule::linear, 1};
+}
+// The layers of a tensor [..., depth, height, width] as rows of images.
+Tensor layers_as_rows(const Tensor& t) { return t.reshape({-1, 1, t.size(-3), t.size(-1) * t.size(-2)}); }
+
+// Kernels compute places in a layer with a float.
+void check_layer(int64_t layer) {
+    TORCH_CHECK(layer < int64_t{1} << 23, "opencl: interpolation and padding of layers of ", layer, " elements");
+}
+
+Tensor& run_volume(const Tensor& self, const Volume& v, Tensor& out) {
+    // Results are rounded once, and not after each pass.
+    const auto type = self.scalar_type();
+    if (v.rule == Rule::linear && (!is_floating(type) || compute_type(type) != type)) {
+        Tensor exact = at::empty({0}, self.options().dtype(at::kFloat));
+        run_volume(self.to(at::kFloat), v, exact);
+        at::native::resize_output(out, exact.sizes());
+        return out.copy_(is_floating(type) ? exact : exact.round_().clamp_(0, 255));
+    }
+    at::DimVector all(self.sizes());
+    all[all.size() - 3] = v.depth.out;
+    all[all.size() - 2] = v.height.out;
+    all[all.size() - 1] = v.width.out;
+    at::native::resize_output(out, all);
+    if (out.numel() == 0)
+        return out;
+    at::DimVector sizes(all);
+    sizes[sizes.size() - 3] = v.depth.in;
+    Tensor flat = at::empty({0}, self.options());
+    run_into("resample", self, sizes, flat, {v.rule, v.height, v.width});
+    const int64_t layer = int64_t{v.height.out} * v.width.out;
+    check_layer(layer);
+    Tensor deep = at::empty({0}, self.options());
+    run_into("resample", layers_as_rows(flat), {flat.numel() / (layer * v.depth.in), 1, v.depth.out, layer}, deep,
+             {v.rule, v.depth, unchanged(v.rule, layer)});
+    return out.copy_(deep.view(all));
+}
+Tensor& run_volume_grad(const Tensor& grad, IntArrayRef sizes, const Volume& v, Tensor& out) {
+    at::native::resize_output(out, sizes);
+    if (grad.numel() == 0)
+        return out.zero_();
+    const auto type = grad.scalar_type();
+    if (is_floating(type) && compute_type(type) != type) {
+        Tensor exact = at::empty({0}, grad.options().dtype(at::kFloat));
+        return out.copy_(run_volume_grad(grad.to(at::kFloat), sizes, v, exact));
+    }
+    const int64_t layer = int64_t{v.height.out} * v.width.out;
+    check_layer(layer);
+    Tensor flat = at::empty({0}, grad.options());
+    run_into("resample_grad", layers_as_rows(grad), {grad.numel() / (layer * v.depth.out), 1, v.depth.in, layer}, flat,
+             {v.rule, v.depth, unchanged(v.rule, layer)});
+    at::DimVector of_layers(grad.sizes());
+    of_layers[of_layers.size() - 3] = v.depth.in;
+    return run_into("resample_grad", flat.view(of_layers), sizes, out, {v.rule, v.height, v.width});
+}
+
+template <Rule rule>
+Tensor& interpolate_volume(const Tensor& self, IntArrayRef size, bool aligned, Scale d, Scale h, Scale w, Tensor& out) {
+    return run_volume(self,
+                      {rule, interpolated(rule, self.size(2), size[0], aligned, d),
+                       interpolated(rule, self.size(3), size[1], aligned, h),
+                       interpolated(rule, self.size(4), size[2], aligned, w)},
+                      out);
+}
+template <Rule rule>
+Tensor& interpolate_volume_grad(const Tensor& grad, IntArrayRef size, IntArrayRef in, bool aligned, Scale d, Scale h,
+                                Scale w, Tensor& out) {
+    return run_volume_grad(grad, in,
+                           {rule, interpolated(rule, in[2], size[0], aligned, d),
+                            interpolated(rule, in[3], size[1], aligned, h),
+                            interpolated(rule, in[4], size[2], aligned, w)},
+                           out);
+}
+template <Rule rule>
+Tensor& interpolate_plain_volume(const Tensor& self, IntArrayRef size, Scale d, Scale h, Scale w, Tensor& out) {
+    return interpolate_volume<rule>(self, size, false, d, h, w, out);
+}
+template <Rule rule>
+Tensor& interpolate_plain_volume_grad(const Tensor& grad, IntArrayRef size, IntArrayRef in, Scale d, Scale h, Scale w,
+                                      Tensor& out) {
+    return interpolate_volume_grad<rule>(grad, size, in, false, d, h, w, out);
+}
+
+// padding: left, right, top, bottom, front, back.
+Volume padded_volume(Rule rule, const Tensor& self, IntArrayRef padding) {
+    return {rule, padded_axis(rule, self, padding, -3, 4), padded_axis(rule, self, padding, -2, 2),
+            padded_axis(rule, self, padding, -1, 0)};
+}
+template <Rule rule>
+Tensor& pad_volume_out(const Tensor& self, IntArrayRef padding, Tensor& out) {
+    return run_volume(self, padded_volume(rule, self, padding), out);
+}
+template <Rule rule>
+Tensor& pad_volume_grad_out(const Tensor& grad, const Tensor& self, IntArrayRef padding, Tensor& out) {
+    return run_volume_grad(grad, self.sizes(), padded_volume(rule, self, padding), out);
+}
+template <Rule rule>
+Tensor pad_volume_grad(const Tensor& grad, const Tensor& self, IntArrayRef padding) {
+    Tensor out = at::empty({0}, self.options());
+    return pad_volume_grad_out<rule>(grad, self, padding, out);
+}
+
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
@@ -281,6 +394,17 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("_upsample_nearest_exact1d_backward.grad_input", interpolate_plain_row_grad<Rule::nearest_exact>);
     m.impl("upsample_linear1d.out", interpolate_row<Rule::linear>);
     m.impl("upsample_linear1d_backward.grad_input", interpolate_row_grad<Rule::linear>);
+    m.impl("upsample_nearest3d.out", interpolate_plain_volume<Rule::nearest>);
+    m.impl("upsample_nearest3d_backward.grad_input", interpolate_plain_volume_grad<Rule::nearest>);
+    m.impl("_upsample_nearest_exact3d.out", interpolate_plain_volume<Rule::nearest_exact>);
+    m.impl("_upsample_nearest_exact3d_backward.grad_input", interpolate_plain_volume_grad<Rule::nearest_exact>);
+    m.impl("upsample_trilinear3d.out", interpolate_volume<Rule::linear>);
+    m.impl("upsample_trilinear3d_backward.grad_input", interpolate_volume_grad<Rule::linear>);
+    m.impl("reflection_pad3d.out", pad_volume_out<Rule::reflect>);
+    m.impl("reflection_pad3d_backward.grad_input", pad_volume_grad_out<Rule::reflect>);
+    m.impl("replication_pad3d.out", pad_volume_out<Rule::replicate>);
+    m.impl("replication_pad3d_backward", pad_volume_grad<Rule::replicate>);
+    m.impl("replication_pad3d_backward.grad_input", pad_volume_grad_out<Rule::replicate>);
     m.impl("reflection_pad1d.out", pad_out<Rule::reflect>);
     m.impl("reflection_pad1d_backward.grad_input", pad_grad_out<Rule::reflect>);
     m.impl("reflection_pad2d", pad<Rule::reflect>);
