@@ -5,6 +5,7 @@
 
 #include <base/log.h>
 #include <base/scope_exit.h>
+#include <memory/rect_fill.h>
 
 #include <algorithm>
 #include <optional>
@@ -296,28 +297,36 @@ Result<driver::Timepoint> DomainImpl::end_chunks(Copying& copying, const Storage
     return done;
 }
 
-Result<driver::Timepoint> DomainImpl::fill(const Execution& execution, Storage& to, ByteRange range,
-                                           std::span<const std::byte> pattern) {
-    const Use all{&to, range, Access::overwrite};
+Result<driver::Timepoint> DomainImpl::fill_rect(const Execution& execution, Storage& to, const StorageRect& rect,
+                                                std::span<const std::byte> pattern) {
+    const Use all{&to, rect.span(), Access::overwrite};
     return with_memory({&all, 1}, execution.space, &execution.queue, {&all, 1},
-                       [&] { return fill_there(execution, impl(to), range, pattern); });
+                       [&] { return fill_there(execution, impl(to), rect, pattern); });
 }
 
-Result<driver::Timepoint> DomainImpl::fill_there(const Execution& execution, StorageImpl& storage, ByteRange range,
-                                                 std::span<const std::byte> pattern) {
+Result<driver::Timepoint> DomainImpl::fill_there(const Execution& execution, StorageImpl& storage,
+                                                 const StorageRect& rect, std::span<const std::byte> pattern) {
+    const ByteRange range = rect.span();
     POLDER_TRY(own(storage, range, execution.space));
     Residency& residency = storage.residency();
-    residency.prepare({&range, 1}, 1);
+    const Rows rows = written_ranges_of(rect, residency, execution.space);
+    const Prepared prepared{residency, rows, 1};
     WaitList waits{&execution.queue};
     waits.require(execution.waits);
-    residency.user_waits(range, execution.space, Access::overwrite, waits);
-    const Version version = next_version(residency, range);
-    const driver::Timepoint done = execution.queue.fill({*storage.find(execution.space, range), range.size(), pattern},
-                                                        {waits.view(), execution.times});
-    residency.commit_write({&range, 1}, execution.space, version, done);
-    residency.merge({&range, 1});
+    add_waits_to_overwrite(residency, rows, execution.space, waits);
+    const Version version = next_version(residency, rows.view());
+    driver::Timepoint done;
+    {
+        // Also when the submission of one of several operations throws.
+        const ScopeExit commit{[&]() noexcept {
+            if (done.queue)
+                residency.commit_write(rows.view(), execution.space, version, done);
+        }};
+        submit_rect_fill(execution.queue, *storage.find(execution.space, range), rect.shape, rect.layout, pattern,
+                         {waits.view(), execution.times}, done);
+    }
     if (trace::enabled()) [[unlikely]]
-        trace_transfer(storage, StorageRect::of(range), execution.space, execution.space, done, Transferring::writing);
+        trace_transfer(storage, rect, execution.space, execution.space, done, Transferring::writing);
     POLDER_LOG(memory, "storage %llu: fill of [%llu, %llu) on space %u, version %llu",
                static_cast<unsigned long long>(storage.number()), static_cast<unsigned long long>(range.begin),
                static_cast<unsigned long long>(range.end), execution.space.value,

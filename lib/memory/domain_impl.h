@@ -61,8 +61,8 @@ public:
     [[nodiscard]] Result<driver::Timepoint> copy(const Execution& execution, Storage& from,
                                                  const StorageRect& from_rect, Storage& to,
                                                  const StorageRect& to_rect) override;
-    [[nodiscard]] Result<driver::Timepoint> fill(const Execution& execution, Storage& to, ByteRange range,
-                                                 std::span<const std::byte> pattern) override;
+    [[nodiscard]] Result<driver::Timepoint> fill_rect(const Execution& execution, Storage& to, const StorageRect& rect,
+                                                      std::span<const std::byte> pattern) override;
     [[nodiscard]] Result<driver::Timepoint> migrate(const Execution& execution, std::span<const Use> ranges,
                                                     SpaceId target, Content content) override;
     [[nodiscard]] Result<driver::Timepoint> map(const Execution& execution, Storage& storage, const StorageRect& rect,
@@ -311,7 +311,7 @@ private:
     [[nodiscard]] Result<driver::Timepoint> end_chunks(Copying& copying, const StorageRect& from_rect,
                                                        const StorageRect& to_rect);
     [[nodiscard]] Result<driver::Timepoint> fill_there(const Execution& execution, StorageImpl& storage,
-                                                       ByteRange range, std::span<const std::byte> pattern);
+                                                       const StorageRect& rect, std::span<const std::byte> pattern);
 
     // --- maps and migration; domain_maps.cpp ---
     [[nodiscard]] Result<driver::Timepoint> map_there(Sequence& sequence, StorageImpl& storage, const StorageRect& rect,

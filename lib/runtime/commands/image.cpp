@@ -1,3 +1,4 @@
+#include <memory/rect_fill.h>
 #include <runtime/image_commands.h>
 #include <runtime/queue.h>
 
@@ -17,13 +18,6 @@ memory::StorageRect merged(memory::StorageRect rect) {
     return rect;
 }
 
-uint64_t row_count(const memory::StorageRect& rect) { return rect.shape.rows * rect.shape.slices; }
-
-// From the first byte of the rect to the first byte of a row, which is counted through all slices.
-uint64_t row_offset(const memory::StorageRect& rect, uint64_t row) {
-    return row % rect.shape.rows * rect.layout.row_pitch + row / rect.shape.rows * rect.layout.slice_pitch;
-}
-
 class RecordedImageFill final : public RecordedOperation {
 public:
     RecordedImageFill(Ref<MemObject> to, const memory::StorageRect& rect, const ImageElement& element)
@@ -36,11 +30,8 @@ public:
     driver::Timepoint submit(const memory::Execution& execution, driver::Waits waits,
                              std::span<const DeviceAddress> addresses) const override {
         driver::Timepoint done;
-        for (uint64_t row = 0; row < row_count(rect_); ++row) {
-            const DeviceAddress begin = addresses[0].plus(row_offset(rect_, row));
-            done = execution.queue.fill({begin, rect_.shape.row_bytes, element_.span()}, {waits, execution.times});
-            waits = {};  // the queue executes in order
-        }
+        memory::submit_rect_fill(execution.queue, addresses[0], rect_.shape, rect_.layout, element_.span(),
+                                 {waits, execution.times}, done);
         return done;
     }
 
@@ -60,17 +51,8 @@ memory::Announcement FillImageCommand::announce(const Queue& queue) const {
     return {queue.context().domain(), {{&to_->storage(), rect_.span()}}, queue.space()};
 }
 
-// One fill for each row. The queue executes them in order, so the last one's end is the command's.
 Result<driver::Timepoint> FillImageCommand::submit(Queue& queue, const memory::Execution& execution) const {
-    memory::Domain& domain = queue.context().domain();
-    const memory::StorageRect rect = merged(rect_);
-    driver::Timepoint done;
-    for (uint64_t row = 0; row < row_count(rect); ++row) {
-        const ByteRange bytes = ByteRange::at(rect.offset + row_offset(rect, row), ByteCount{rect.shape.row_bytes});
-        POLDER_ASSIGN(filled, domain.fill(execution, to_->storage(), bytes, element_.span()));
-        done = filled;
-    }
-    return done;
+    return queue.context().domain().fill_rect(execution, to_->storage(), merged(rect_), element_.span());
 }
 
 Ref<const RecordedOperation> FillImageCommand::record() const {

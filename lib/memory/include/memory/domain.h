@@ -175,8 +175,13 @@ public:
     [[nodiscard]] virtual Result<driver::Timepoint> copy(const Execution& execution, Storage& from,
                                                          const StorageRect& from_rect, Storage& to,
                                                          const StorageRect& to_rect) = 0;
-    [[nodiscard]] virtual Result<driver::Timepoint> fill(const Execution& execution, Storage& to, ByteRange range,
-                                                         std::span<const std::byte> pattern) = 0;
+    // Each row holds a whole number of patterns.
+    [[nodiscard]] virtual Result<driver::Timepoint>
+    fill_rect(const Execution& execution, Storage& to, const StorageRect& rect, std::span<const std::byte> pattern) = 0;
+    [[nodiscard]] Result<driver::Timepoint> fill(const Execution& execution, Storage& to, ByteRange range,
+                                                 std::span<const std::byte> pattern) {
+        return fill_rect(execution, to, StorageRect::of(range), pattern);
+    }
     // Makes the newest bytes present in `target` (CL_MIGRATE_MEM_OBJECT_HOST: host_space), or, when
     // `content` is undefined, makes `target` their only holder without moving anything.
     enum class Content : uint8_t { kept, undefined };
