@@ -23,7 +23,7 @@ packages_of_apps=(clinfo clpeak clblast-tests libviennacl-dev libvkfft-dev libop
     python3-gpyfft python3-numpy python3-pyopencl ffmpeg darktable gegl)
 python_packages_of_apps=(openmm==8.6.1 pyFAI==2026.9.0 silx==3.1.3 pyopencl==2026.1.4 tinygrad==0.14.0 mako pytest)
 # With libraries of its own beside Python's, for which pip needs a whole prefix: SYCL for Python.
-sycl_packages_of_apps=(dpctl==0.22.1 scipy pytest)
+sycl_packages_of_apps=(dpctl==0.22.1 dpnp==0.20.0 scipy pytest)
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
 fail() {
