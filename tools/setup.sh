@@ -112,12 +112,32 @@ install_python() {
     fi
 }
 
+# add_pyopencl_tests DIRECTORY: PyOpenCL's own tests, which are in its source package alone, into DIRECTORY/pyopencl-tests.
+add_pyopencl_tests() {
+    local own=$1 package
+    [[ ! -d $own/pyopencl-tests ]] || return 0
+    for package in "${python_packages_of_apps[@]}"; do
+        [[ $package == pyopencl==* ]] || continue
+        say "fetching the tests of $package"
+        rm -rf "$own"/pyopencl-{source,part}
+        mkdir "$own/pyopencl-part"
+        if python3 -m pip download -q --no-deps --no-binary pyopencl -d "$own/pyopencl-source" "$package" >&2 &&
+            tar -xzf "$own"/pyopencl-source/*.tar.gz -C "$own/pyopencl-part" --strip-components=2 --wildcards '*/test/*'; then
+            mv "$own/pyopencl-part" "$own/pyopencl-tests"
+        else
+            say "no tests of PyOpenCL; going on"
+        fi
+        rm -rf "$own/pyopencl-source"
+    done
+}
+
 # The Python programs among tests/apps that Debian does not have, or has old: with CI=true they are installed beside the builds. Without
 # them those tests are skipped.
 find_python_apps() {
     local own=$source_dir/build-python-apps sycl=$source_dir/build-sycl-apps modules
     if [[ ${CI-} == true ]]; then
         install_python "$own" --target "${python_packages_of_apps[@]}"
+        [[ ! -d $own ]] || add_pyopencl_tests "$own"
         install_python "$sycl" --prefix "${sycl_packages_of_apps[@]}"
     fi
     [[ ! -d $own ]] || export POLDER_PYTHON_APPS=$own

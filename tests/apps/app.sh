@@ -33,3 +33,17 @@ capture() {
 # The program ran on Polder and on nothing else.
 expect() { grep -qE -- "$1" "$output" || fail "nothing in the output matches: $1"; }
 refuse() { ! grep -E -- "$1" "$output" || fail "the lines above should not be there"; }
+
+# expect_passed TESTS: pytest's last line counts at least as many.
+expect_passed() {
+    local passed
+    passed=$(sed -n 's/^\(.*, \)\?\([0-9]*\) passed.*/\2/p' "$output")
+    ((${passed:-0} >= $1)) || fail "${passed:-0} tests passed, at least $1 expected"
+}
+
+# Tests that take too long for each change.
+needs_nightly() {
+    [[ -n ${POLDER_TEST_NIGHTLY-} ]] && return
+    echo "skipped: takes minutes; tools/test -L nightly runs it"
+    exit 77
+}

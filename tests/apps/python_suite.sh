@@ -17,5 +17,4 @@ python3 -c "import pytest, scipy, ${module%%.*}" 2>/dev/null || {
 }
 cd "$scratch"
 capture python3 -m pytest -q -p offline_images -p no:cacheprovider --pyargs "$module" "$@" || fail "pytest says so"
-passed=$(sed -n 's/^\([0-9]*\) passed.*/\1/p' "$output")
-((${passed:-0} >= least)) || fail "${passed:-0} tests passed, at least $least expected"
+expect_passed "$least"
