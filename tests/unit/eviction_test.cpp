@@ -327,7 +327,7 @@ TEST_F(Eviction, SearchesDoNotGrowWithTheNumberOfReplicas) {
     const auto examined_per_use = [&](uint64_t replicas) {
         MemoryWorld world{{.separate_memories = 1, .memory_bytes = replicas * size}};
         std::vector<Ref<Storage>> storages;
-        for (uint64_t i = 0; i < 3 * replicas; ++i) {
+        for (uint64_t i = 0; i < 2 * replicas; ++i) {
             storages.push_back(world.storage(size));
             use(world, *storages.back(), Access::overwrite);
         }
@@ -337,11 +337,11 @@ TEST_F(Eviction, SearchesDoNotGrowWithTheNumberOfReplicas) {
         for (const Ref<Storage>& storage : storages)
             EXPECT_TRUE(storage->validate());
         const SpaceActivity activity = world.space(1).activity();
-        EXPECT_GE(activity.evicted.value, 5 * replicas * size);
-        return activity.examined / (6 * replicas);
+        EXPECT_GE(activity.evicted.value, 3 * replicas * size);
+        return activity.examined / (4 * replicas);
     };
     EXPECT_LE(examined_per_use(1024), most_per_use);
-    EXPECT_LE(examined_per_use(8192), most_per_use);
+    EXPECT_LE(examined_per_use(4096), most_per_use);
 }
 
 // What is planned to go stays when it was used since. What ends or loses its memory meanwhile is no victim.

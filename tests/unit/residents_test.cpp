@@ -74,6 +74,31 @@ TEST(Residents, ThePlanHasAnOrderOfItsOwn) {
     EXPECT_TRUE(all_of(residents).empty());
 }
 
+// Also when who has claimed it puts it back into a list, as moving a replica does.
+TEST(Residents, TheEndWaitsForTheClaimThenLeavesAllLists) {
+    Residents residents;
+    Fake fake;
+    residents.add(fake.entry);
+    std::atomic<bool> has_ended{false};
+    std::thread other;
+    {
+        const Residents::Claimed claimed{residents, Which::all};
+        ASSERT_EQ(claimed.entries().size(), 1u);
+        other = std::thread([&] {
+            end(residents, fake);
+            has_ended = true;
+        });
+        while (fake.entry.is_listed())
+            std::this_thread::yield();
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        EXPECT_FALSE(has_ended);
+        residents.add(fake.entry);
+    }
+    other.join();
+    EXPECT_TRUE(has_ended);
+    EXPECT_TRUE(all_of(residents).empty());
+}
+
 // Who ends a storage frees it at once, so a search that still used it would read freed memory.
 TEST(Residents, WhatIsClaimedDoesNotEnd) {
     constexpr int rounds = 400;
