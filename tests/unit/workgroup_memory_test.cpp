@@ -223,7 +223,7 @@ TEST(Rows, IndicesThatWrapAround_AreRight) {
     std::iota(a.begin(), a.end(), 1);
     const std::pair<int, uint32_t> starts[] = {
         {-8, 0}, {0, 0}, {INT32_MAX - 20, UINT32_MAX - 20}, {-40, UINT32_MAX - 3}};
-    for (const auto [from, above] : starts) {
+    for (const auto& [from, above] : starts) {
         std::vector<int> b(192), expected(192);
         for (uint32_t item = 0; item < 64; ++item) {
             const auto i = static_cast<int32_t>(item + static_cast<uint32_t>(from));
