@@ -57,16 +57,6 @@ std::string host_features([[maybe_unused]] const std::string& processor) {
     return joined;
 }
 
-std::unique_ptr<llvm::TargetMachine> make_target_machine(const Host& host) {
-    std::string error;
-    const llvm::Target* target = compat::lookup_target(host.triple, error);
-    llvm::TargetOptions options;
-    options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-    options.EmitStackSizeSection = true;
-    return compat::create_target_machine(*target, host.triple, host.cpu, host.features, options,
-                                         llvm::CodeGenOptLevel::Default);
-}
-
 Host detect() {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
@@ -76,7 +66,7 @@ Host detect() {
     host.cpu = chosen.empty() ? llvm::sys::getHostCPUName().str() : chosen;
     host.features = host_features(chosen);
     host.preferred_vector_bits = host.features.find("+avx512vl") != std::string::npos ? "512" : "256";
-    host.data_layout = make_target_machine(host)->createDataLayout().getStringRepresentation();
+    host.data_layout = create_target_machine(host)->createDataLayout().getStringRepresentation();
     return host;
 }
 
@@ -92,7 +82,17 @@ uint32_t host_sub_group_size() {
     return has("+avx512f") ? 16 : has("+avx") ? 8 : 4;
 }
 
-std::unique_ptr<llvm::TargetMachine> create_host_target_machine() { return make_target_machine(host()); }
+std::unique_ptr<llvm::TargetMachine> create_target_machine(const Host& target) {
+    std::string error;
+    const llvm::Target* const found = compat::lookup_target(target.triple, error);
+    llvm::TargetOptions options;
+    options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+    options.EmitStackSizeSection = true;
+    return compat::create_target_machine(*found, target.triple, target.cpu, target.features, options,
+                                         llvm::CodeGenOptLevel::Default);
+}
+
+std::unique_ptr<llvm::TargetMachine> create_host_target_machine() { return create_target_machine(host()); }
 
 void retarget_to_host(llvm::Module& module, const AddressSpaceNumbers& numbers) {
     retarget(module, numbers, [](unsigned) { return 0U; });

@@ -27,6 +27,7 @@ struct Host {
 // The default size of a sub-group: as many work-items as a vector register has 32-bit lanes.
 [[nodiscard]] uint32_t host_sub_group_size();
 
+[[nodiscard]] std::unique_ptr<llvm::TargetMachine> create_target_machine(const Host& target);
 [[nodiscard]] std::unique_ptr<llvm::TargetMachine> create_host_target_machine();
 
 // Changes `module` to one address space and to the host's triple and data layout.

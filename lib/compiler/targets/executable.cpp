@@ -3,6 +3,7 @@
 
 #include "files/paths.h"
 #include "host/executable.h"
+#include "machine/machine_pool.h"
 #include "source/executable.h"
 
 #include <compiler/compiler.h>
@@ -34,7 +35,7 @@ Result<std::shared_ptr<Executable>> open_zeroed(std::shared_ptr<const Module> mo
 
 Installation installation() { return {paths().builtins, paths().problem}; }
 
-// Contexts live as long as a compilation; what stays (the mapped libraries of built-ins, ORC's session) is small.
-void unload() {}
+// Contexts live as long as a compilation; what stays besides target machines (the mapped libraries of built-ins) is small.
+void unload() { MachinePool::get().clear(); }
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

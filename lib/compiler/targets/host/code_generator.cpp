@@ -9,11 +9,13 @@
 #include "half_rounding.h"
 #include "lower.h"
 #include "machine/host.h"
+#include "machine/machine_pool.h"
 #include "machine/retarget.h"
 #include "masked_memory.h"
 #include "module/diagnostics.h"
 #include "module/reachable.h"
 #include "module/verified.h"
+#include "pass_gate.h"
 #include "pass_times.h"
 #include "sum_order.h"
 #include "targets/host/workgroup/workgroup.h"
@@ -29,7 +31,6 @@
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/LegacyPassManager.h>
-#include <llvm/IR/OptBisect.h>
 #include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Support/DataExtractor.h>
 #include <llvm/Transforms/IPO/GlobalDCE.h>
@@ -106,22 +107,18 @@ llvm::TargetLibraryInfoImpl known_library(const llvm::TargetMachine& machine) {
     return library;
 }
 
-// Passes that compare all pairs of accesses find little in functions of more instructions, and took a third of the time for 10,000. Where
-// work-items are lanes, vectors of neighbouring statements find little, too.
-constexpr unsigned pairwise_instructions_max = 3000;
-
 Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOptions& options,
                       const workgroup::LaneReport& lanes, PassTimes& times) {
-    const bool is_large = module.getInstructionCount() > pairwise_instructions_max;
+    const OptimizationGate gate(module);
     llvm::PipelineTuningOptions tuning;
     tuning.LoopVectorization = options.is_optimized && polder::options::use_lanes();
-    tuning.SLPVectorization = options.is_optimized && !(is_large && lanes.loops > 0);
+    // Where work-items are lanes, vectors of neighbouring statements are few.
+    tuning.SLPVectorization = options.is_optimized && !(gate.is_large() && lanes.loops > 0);
     tuning.LoopInterleaving = options.is_optimized;
     llvm::PassInstrumentationCallbacks callbacks;
     times.watch(callbacks);
-    if (is_large)
-        callbacks.registerShouldRunOptionalPassCallback(
-            [](llvm::StringRef pass, const auto&) { return pass != "LoopLoadEliminationPass"; });
+    callbacks.registerShouldRunOptionalPassCallback(
+        [&gate](llvm::StringRef pass, const auto&) { return gate.should_run(pass); });
     llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
     Analyses analyses;
     analyses.functions.registerPass([&machine] { return llvm::TargetLibraryAnalysis(known_library(machine)); });
@@ -142,17 +139,6 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
     return verified(module, "the last passes");
 }
 
-// Leaves out the reduction of strength, which gives each address in a loop a variable of its own. The functions of whole work-groups use so many
-// arrays that the variables fill the stack: a product of matrices with 16 sums takes half the time without, and half the time to compile.
-class AddressesAsWritten final : public llvm::OptPassGate {
-public:
-    [[nodiscard]] bool isEnabled() const override { return true; }
-    bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) const override {
-        return pass != "Loop Strength Reduction";
-    }
-};
-constexpr unsigned reduced_instructions_max = 1500;
-
 Result<std::string> emit(llvm::Module& module, llvm::TargetMachine& machine) {
     llvm::SmallVector<char, 0> object;
     llvm::raw_svector_ostream stream(object);
@@ -160,9 +146,8 @@ Result<std::string> emit(llvm::Module& module, llvm::TargetMachine& machine) {
     passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
     if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
         return fail(Status::out_of_resources, "no code generator for this processor");
-    AddressesAsWritten as_written;
-    if (module.getInstructionCount() > reduced_instructions_max)
-        module.getContext().setOptPassGate(as_written);
+    PassGate gate(module);
+    module.getContext().setOptPassGate(gate);
     passes.run(module);
     module.getContext().setOptPassGate(llvm::getGlobalPassGate());
     return std::string{object.data(), object.size()};
@@ -231,7 +216,7 @@ workgroup::ArgumentSlot::Kind slot_kind(ArgumentKind kind) {
 class Generation {
 public:
     explicit Generation(const KernelRequest& request, workgroup::Lanes lanes = workgroup::Lanes::where_they_pay)
-        : request_(request), wanted_lanes_(lanes), machine_(create_host_target_machine()) {}
+        : request_(request), wanted_lanes_(lanes), machine_(MachinePool::get(), host()) {}
 
     Result<KernelObject> run() {
         context_.setDiagnosticHandler(std::make_unique<LogDiagnostics>(diagnostics_));
@@ -293,7 +278,7 @@ private:
             options.ends = request_.groups->ends == WorkGroups::Ends::whole ? workgroup::WorkGroupOptions::Ends::whole
                                                                             : workgroup::WorkGroupOptions::Ends::ragged;
         }
-        options.target_machine = machine_.get();
+        options.target_machine = &*machine_;
         options.sub_group_size = host_sub_group_size();
         options.lanes = request_.module.options().is_optimized && polder::options::use_lanes() ? wanted_lanes_
                                                                                                : workgroup::Lanes::none;
@@ -320,7 +305,7 @@ private:
 
     const KernelRequest& request_;
     const workgroup::Lanes wanted_lanes_;
-    std::unique_ptr<llvm::TargetMachine> machine_;
+    PooledMachine machine_;
     std::string diagnostics_;
     PassTimes times_;
     llvm::LLVMContext context_;

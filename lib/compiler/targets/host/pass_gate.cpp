@@ -1,0 +1,41 @@
+#include "pass_gate.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+namespace polder::compiler {
+namespace {
+
+constexpr unsigned accesses_max = 1000;  // of a basic block
+
+bool is_long(const llvm::BasicBlock& block) {
+    const auto accesses = [&] {
+        return llvm::count_if(block, [](const llvm::Instruction& each) { return each.mayReadOrWriteMemory(); });
+    };
+    return block.size() > accesses_max && accesses() > accesses_max;
+}
+
+}  // namespace
+
+bool has_long_block(const llvm::Module& module) {
+    return llvm::any_of(module, [](const llvm::Function& function) { return llvm::any_of(function, is_long); });
+}
+
+OptimizationGate::OptimizationGate(const llvm::Module& module)
+    : is_large_(module.getInstructionCount() > pairwise_instructions_max), has_long_block_(has_long_block(module)) {}
+
+bool OptimizationGate::should_run(llvm::StringRef pass) const {
+    if (pass == "LoopVectorizePass" || pass == "SLPVectorizerPass")
+        return !has_long_block_;
+    return !is_large_ || pass != "LoopLoadEliminationPass";
+}
+
+PassGate::PassGate(const llvm::Module& module)
+    : reduces_(module.getInstructionCount() <= reduced_instructions_max), schedules_(!has_long_block(module)) {}
+
+bool PassGate::shouldRunPass(llvm::StringRef pass, llvm::StringRef) const {
+    if (pass == "machine-scheduler" || pass == "post-RA-sched")
+        return schedules_;
+    return reduces_ || pass != "Loop Strength Reduction";
+}
+
+}  // namespace polder::compiler

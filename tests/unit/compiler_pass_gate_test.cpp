@@ -1,0 +1,244 @@
+// Which of LLVM's passes are left out for large functions. The gates' decisions are recorded while LLVM generates code: a
+// pass that LLVM asks for by another name in another version is not in the record.
+#include "analyses.h"
+#include "machine/machine_pool.h"
+#include "targets/host/pass_gate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <llvm/AsmParser/Parser.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/Support/SourceMgr.h>
+#include <llvm/Support/raw_ostream.h>
+#include <map>
+
+namespace polder::compiler::test {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Pair;
+
+// A function that loads, adds and stores `statements` times, twice in a loop.
+std::string function_of(unsigned statements) {
+    std::string text = "define void @f(ptr %p, i64 %n) {\n"
+                       "  br label %loop\n"
+                       "loop:\n"
+                       "  %i = phi i64 [ 0, %0 ], [ %next, %loop ]\n"
+                       "  %q = getelementptr i32, ptr %p, i64 %i\n";
+    for (unsigned i = 0; i < statements; ++i) {
+        const std::string number = std::to_string(i);
+        text += "  %l" + number + " = load volatile i32, ptr %q\n  %s" + number + " = add i32 %l" + number +
+                ", 7\n  store volatile i32 %s" + number + ", ptr %q\n";
+    }
+    return text + "  %next = add i64 %i, 1\n"
+                  "  %again = icmp ult i64 %next, %n\n"
+                  "  br i1 %again, label %loop, label %end\n"
+                  "end:\n"
+                  "  ret void\n"
+                  "}\n";
+}
+
+std::unique_ptr<llvm::Module> parse(const std::string& text, llvm::LLVMContext& context) {
+    llvm::SMDiagnostic problem;
+    std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, problem, context);
+    if (module) {
+        module->setTargetTriple(host().triple);
+        module->setDataLayout(host().data_layout);
+    }
+    return module;
+}
+
+std::string emit(llvm::Module& module, llvm::TargetMachine& machine) {
+    llvm::SmallVector<char, 0> object;
+    llvm::raw_svector_ostream stream(object);
+    llvm::legacy::PassManager passes;
+    EXPECT_FALSE(machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile));
+    passes.run(module);
+    return {object.data(), object.size()};
+}
+
+// Records what another gate decides.
+class Recorder final : public llvm::OptPassGate {
+public:
+    explicit Recorder(const PassGate& gate) : gate_(gate) {}
+    [[nodiscard]] bool isEnabled() const override { return true; }
+    [[nodiscard]] bool shouldRunPass(llvm::StringRef pass, llvm::StringRef what) const override {
+        return decisions[pass.str()] = gate_.shouldRunPass(pass, what);
+    }
+
+    mutable std::map<std::string, bool> decisions;
+
+private:
+    const PassGate& gate_;
+};
+
+struct Decisions {
+    bool is_enabled = false;
+    std::map<std::string, bool> of_passes;
+};
+
+Decisions decisions_for(unsigned statements) {
+    llvm::LLVMContext context;
+    MachinePool pool;
+    const PooledMachine machine(pool, host());
+    const std::unique_ptr<llvm::Module> module = parse(function_of(statements), context);
+    if (!module)
+        return {};
+    const PassGate gate(*module);
+    Recorder recorder(gate);
+    context.setOptPassGate(recorder);
+    emit(*module, *machine);
+    return {gate.isEnabled(), recorder.decisions};
+}
+
+constexpr const char* strength = "Loop Strength Reduction";
+constexpr const char* scheduler = "machine-scheduler";
+constexpr const char* late_scheduler = "post-RA-sched";
+
+TEST(PassGate, ForASmallFunction_RunsAll) {
+    const auto [is_enabled, decisions] = decisions_for(100);
+    EXPECT_FALSE(is_enabled);
+    EXPECT_THAT(decisions, Contains(Pair(strength, true)));
+    EXPECT_THAT(decisions, Contains(Pair(scheduler, true)));
+    EXPECT_THAT(decisions, Contains(Pair(late_scheduler, true)));
+}
+
+// The next two have 1,506 instructions or more; their blocks have 1,000 accesses, and 1,002.
+TEST(PassGate, ForALongBlockWithFewerAccesses_LeavesOutReductionOfStrength) {
+    const auto [is_enabled, decisions] = decisions_for(500);
+    EXPECT_TRUE(is_enabled);
+    EXPECT_THAT(decisions, Contains(Pair(strength, false)));
+    EXPECT_THAT(decisions, Contains(Pair(scheduler, true)));
+    EXPECT_THAT(decisions, Contains(Pair(late_scheduler, true)));
+}
+
+TEST(PassGate, ForABlockWithMoreAccesses_LeavesOutBothSchedulers) {
+    const auto [is_enabled, decisions] = decisions_for(500 + 1);
+    EXPECT_TRUE(is_enabled);
+    EXPECT_THAT(decisions, Contains(Pair(scheduler, false)));
+    EXPECT_THAT(decisions, Contains(Pair(late_scheduler, false)));
+}
+
+// What LLVM asks the gate of the passes before the code generator.
+std::map<std::string, bool> optimizations_for(unsigned statements) {
+    llvm::LLVMContext context;
+    const std::unique_ptr<llvm::Module> module = parse(function_of(statements), context);
+    if (!module)
+        return {};
+    const OptimizationGate gate(*module);
+    std::map<std::string, bool> decisions;
+    llvm::PassInstrumentationCallbacks callbacks;
+    callbacks.registerShouldRunOptionalPassCallback(
+        [&](llvm::StringRef pass, const auto&) { return decisions[pass.str()] = gate.should_run(pass); });
+    const std::unique_ptr<llvm::TargetMachine> machine = create_host_target_machine();
+    llvm::PipelineTuningOptions tuning;
+    tuning.SLPVectorization = true;
+    llvm::PassBuilder builder(machine.get(), tuning, std::nullopt, &callbacks);
+    Analyses analyses;
+    analyses.register_all(builder);
+    builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(*module, analyses.modules);
+    return decisions;
+}
+
+TEST(OptimizationGate, ForALongBlock_LeavesOutBothVectorizers) {
+    const std::map<std::string, bool> few = optimizations_for(500);
+    EXPECT_THAT(few, Contains(Pair("LoopVectorizePass", true)));
+    EXPECT_THAT(few, Contains(Pair("SLPVectorizerPass", true)));
+    EXPECT_THAT(few, Contains(Pair("LoopLoadEliminationPass", true)));
+    const std::map<std::string, bool> many = optimizations_for(501);
+    EXPECT_THAT(many, Contains(Pair("LoopVectorizePass", false)));
+    EXPECT_THAT(many, Contains(Pair("SLPVectorizerPass", false)));
+    EXPECT_THAT(many, Contains(Pair("LoopLoadEliminationPass", true)));
+    EXPECT_THAT(many, Contains(Pair("GVNPass", true)));
+}
+
+TEST(OptimizationGate, ForALargeFunction_LeavesOutTheEliminationOfLoads) {
+    EXPECT_THAT(optimizations_for(1000), Contains(Pair("LoopLoadEliminationPass", false)));
+}
+
+TEST(MachinePool, AMachineThatWasReturned_IsUsedAgainForTheSameTargetAlone) {
+    MachinePool pool;
+    std::unique_ptr<llvm::TargetMachine> machine = pool.take(host());
+    const llvm::TargetMachine* const first = machine.get();
+    pool.put(std::move(machine));
+    Host other = host();
+    other.features.clear();
+    const std::unique_ptr<llvm::TargetMachine> others = pool.take(other);
+    EXPECT_NE(others.get(), first);
+    EXPECT_EQ(others->getTargetFeatureString(), "");
+    EXPECT_EQ(pool.take(host()).get(), first);
+}
+
+TEST(MachinePool, MachinesWithoutOptimisation_AndThoseOfFailedCompilations_AreNotUsedAgain) {
+    MachinePool pool;
+    const llvm::TargetMachine* first = nullptr;
+    // A machine of the same size often gets the address of one that was destroyed, so others are kept meanwhile.
+    std::vector<std::unique_ptr<llvm::TargetMachine>> others;
+    {
+        const PooledMachine machine(pool, host());
+        machine->setOptLevel(llvm::CodeGenOptLevel::None);
+    }
+    others.push_back(pool.take(host()));
+    EXPECT_EQ(others.back()->getOptLevel(), llvm::CodeGenOptLevel::Default);
+    pool.put(std::move(others.back()));
+    others.pop_back();
+    try {
+        const PooledMachine machine(pool, host());
+        machine->Options.EmitStackSizeSection = false;
+        first = &*machine;
+        throw 0;
+    } catch (int) {
+    }
+    EXPECT_NE(first, nullptr);
+    EXPECT_TRUE(pool.take(host())->Options.EmitStackSizeSection);
+}
+
+TEST(MachinePool, KeepsAFewMachines_AndNoneAfterClear) {
+    MachinePool pool;
+    std::vector<std::unique_ptr<llvm::TargetMachine>> machines;
+    for (size_t i = 0; i <= MachinePool::size_max; ++i) {
+        machines.push_back(pool.take(host()));
+        machines.back()->Options.EmitStackSizeSection = false;  // marks the machines of this test
+    }
+    for (auto& machine : machines)
+        pool.put(std::move(machine));
+    const auto kept = [&] {
+        size_t count = 0;
+        std::vector<std::unique_ptr<llvm::TargetMachine>> taken;
+        for (size_t i = 0; i <= MachinePool::size_max; ++i) {
+            taken.push_back(pool.take(host()));
+            count += taken.back()->Options.EmitStackSizeSection ? 0 : 1;
+        }
+        for (auto& machine : taken)
+            pool.put(std::move(machine));
+        return count;
+    };
+    EXPECT_EQ(kept(), MachinePool::size_max);
+    pool.clear();
+    EXPECT_EQ(kept(), 0u);
+}
+
+// A machine keeps what it computed of each set of features, and what it knows of a module must not enter the code of the next.
+TEST(MachinePool, TheCodeOfAUsedMachine_IsThatOfANewOne) {
+    const std::string narrow =
+        "define <8 x float> @g(<8 x float> %a) #0 {\n  %r = fmul <8 x float> %a, %a\n  ret <8 x float> %r\n}\n"
+        "attributes #0 = { \"target-features\"=\"-avx,-avx2,-avx512f\" }\n";
+    MachinePool pool;
+    std::unique_ptr<llvm::TargetMachine> used = pool.take(host());
+    std::unique_ptr<llvm::TargetMachine> fresh = create_host_target_machine();
+    for (const std::string& before : {narrow, function_of(3)}) {
+        llvm::LLVMContext context;
+        emit(*parse(before, context), *used);
+    }
+    std::vector<std::string> objects;
+    for (llvm::TargetMachine* machine : {used.get(), fresh.get()}) {
+        llvm::LLVMContext context;
+        objects.push_back(emit(*parse(function_of(20), context), *machine));
+    }
+    EXPECT_EQ(objects[0], objects[1]);
+    EXPECT_FALSE(objects[0].empty());
+}
+
+}  // namespace
+}  // namespace polder::compiler::test
