@@ -45,8 +45,9 @@ protected:
             if (is_open.exchange(true))
                 return;
             opened.set_value();
-            if (waits_for)
+            if (waits_for) {
                 EXPECT_EQ(clSetUserEventStatus(waits_for, CL_COMPLETE), CL_SUCCESS);
+            }
         }
         ~Gate() {
             open();

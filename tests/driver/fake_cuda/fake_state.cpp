@@ -98,8 +98,8 @@ State& state() {
 bool State::is_pinned(const void* begin, uint64_t size) {
     const std::lock_guard lock(mutex);
     const auto* const first = static_cast<const std::byte*>(begin);
-    const auto is_within = [&](const std::byte* of, uint64_t bytes) {
-        return of <= first && static_cast<uint64_t>(first - of) + size <= bytes;
+    const auto is_within = [&](const std::byte* of, uint64_t length) {
+        return of <= first && static_cast<uint64_t>(first - of) + size <= length;
     };
     const auto allocated = pinned.upper_bound(first);
     if (allocated != pinned.begin() && is_within(std::prev(allocated)->first, std::prev(allocated)->second))
@@ -109,7 +109,7 @@ bool State::is_pinned(const void* begin, uint64_t size) {
 }
 
 bool State::touches_pinned(const std::byte* begin, uint64_t size) const {
-    const auto touches = [&](const std::byte* of, uint64_t bytes) { return of < begin + size && begin < of + bytes; };
+    const auto touches = [&](const std::byte* of, uint64_t length) { return of < begin + size && begin < of + length; };
     return std::ranges::any_of(pinned, [&](const auto& one) { return touches(one.first, one.second); }) ||
            std::ranges::any_of(registered, [&](const auto& one) { return touches(one.first, one.second.size); });
 }
