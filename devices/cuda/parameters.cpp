@@ -42,7 +42,7 @@ Parameters parse_parameters(std::string_view text, uint32_t index) {
     if (!malformed.empty())
         log::line(log::Category::warning,
                   "POCL_CUDA%u_PARAMETERS: %s not understood, defaults taken; "
-                  "expected copy_threads=8,copy_chunk=1M,copy_chunks=2",
+                  "expected copy_threads=8,copy_chunk=2M,copy_chunks=2",
                   index, malformed.c_str());
     return parameters;
 }

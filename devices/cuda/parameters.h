@@ -1,4 +1,4 @@
-// POCL_CUDA<i>_PARAMETERS: "copy_threads=8,copy_chunk=1M,copy_chunks=2": how pageable memory is copied (staged_copy.h).
+// POCL_CUDA<i>_PARAMETERS: "copy_threads=8,copy_chunk=2M,copy_chunks=2": how pageable memory is copied (staged_copy.h).
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace polder::cuda {
 
 struct Parameters {
     uint32_t copy_threads = 0;  // at most so many for one copy; 0: as many as there are for copies
-    uint64_t copy_chunk_bytes = uint64_t{1} << 20;
+    uint64_t copy_chunk_bytes = uint64_t{2} << 20;
     uint32_t copy_chunks = 2;  // of each thread, on their way at once
 };
 
