@@ -222,7 +222,9 @@ uint64_t DomainImpl::evict_replica(const Victim& victim, WriteBack write_back, E
             if (write_back == WriteBack::never || storage.is_released())
                 return 0;
         }
-        const auto target = place_for(storage, {only[0].begin, only.back().end}, victim.space, evicted);
+        // Commands that go on writing, as a long copy does, need more room each time.
+        const ByteRange wanted = i == 0 ? ByteRange{only[0].begin, only.back().end} : victim.range;
+        const auto target = place_for(storage, wanted, victim.space, evicted);
         if (!target)
             return 0;
         const StorageGuard guard{storage};
