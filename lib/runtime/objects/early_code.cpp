@@ -49,9 +49,11 @@ public:
     void add(Request request) {
         RequestList one;
         one.push_back(std::move(request));
+        // Made before the lock is taken: it enters the list of what a fork prepares, and a fork locks that list first.
+        BuildThreads& threads = BuildThreads::get();
         {
             const Lock lock(mutex_);
-            if (waiting_.size() >= waiting_max || BuildThreads::get().should_end())
+            if (waiting_.size() >= waiting_max || threads.should_end())
                 return;
             waiting_.splice(waiting_.end(), one);
             if (threads_ == threads_allowed())
@@ -59,7 +61,7 @@ public:
             ++threads_;
         }
         try {
-            BuildThreads::get().start(BuildThreads::Work::early_code, [this] { work(); });
+            threads.start(BuildThreads::Work::early_code, [this] { work(); });
         } catch (const std::exception&) {
             static_cast<void>(end_thread());
         }
