@@ -1,4 +1,3 @@
-#include <base/log.h>
 #include <base/options.h>
 #include <base/parameter_list.h>
 
@@ -37,13 +36,9 @@ bool apply(Parameters& parameters, std::string_view key, std::string_view value)
 
 Parameters parse_parameters(std::string_view text, uint32_t index) {
     Parameters parameters;
-    const std::string malformed = apply_parameters(
-        text, [&parameters](std::string_view key, std::string_view value) { return apply(parameters, key, value); });
-    if (!malformed.empty())
-        log::line(log::Category::warning,
-                  "POCL_CUDA%u_PARAMETERS: %s not understood, defaults taken; "
-                  "expected copy_threads=8,copy_chunk=2M,copy_chunks=2",
-                  index, malformed.c_str());
+    apply_parameters(
+        "CUDA", index, text, "copy_threads=8,copy_chunk=2M,copy_chunks=2",
+        [&parameters](std::string_view key, std::string_view value) { return apply(parameters, key, value); });
     return parameters;
 }
 

@@ -1,4 +1,3 @@
-#include <base/log.h>
 #include <base/options.h>
 #include <base/parameter_list.h>
 
@@ -64,13 +63,9 @@ bool apply(Parameters& parameters, std::string_view key, std::string_view value)
 
 Parameters parse_parameters(std::string_view text, uint32_t index) {
     Parameters parameters;
-    const std::string malformed = apply_parameters(
-        text, [&parameters](std::string_view key, std::string_view value) { return apply(parameters, key, value); });
-    if (!malformed.empty())
-        log::line(log::Category::warning,
-                  "POCL_DISCRETE%u_PARAMETERS: %s not understood, defaults taken; "
-                  "expected memory=256M,bandwidth=16G,latency=5us,peer=1,unified=coherent",
-                  index, malformed.c_str());
+    apply_parameters(
+        "DISCRETE", index, text, "memory=256M,bandwidth=16G,latency=5us,peer=1,unified=coherent",
+        [&parameters](std::string_view key, std::string_view value) { return apply(parameters, key, value); });
     return parameters;
 }
 

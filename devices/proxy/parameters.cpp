@@ -1,4 +1,3 @@
-#include <base/log.h>
 #include <base/options.h>
 #include <base/parameter_list.h>
 
@@ -37,13 +36,9 @@ bool apply(Parameters& parameters, std::string_view key, std::string_view value)
 
 Parameters parse_parameters(std::string_view text, uint32_t index) {
     Parameters parameters;
-    const std::string malformed = apply_parameters(
-        text, [&parameters](std::string_view key, std::string_view value) { return apply(parameters, key, value); });
-    if (!malformed.empty())
-        log::line(log::Category::warning,
-                  "POCL_PROXY%u_PARAMETERS: %s not understood, defaults taken; "
-                  "expected icd=libpocl.so.2,platform=0,device=0,memory=1G",
-                  index, malformed.c_str());
+    apply_parameters(
+        "PROXY", index, text, "icd=libpocl.so.2,platform=0,device=0,memory=1G",
+        [&parameters](std::string_view key, std::string_view value) { return apply(parameters, key, value); });
     return parameters;
 }
 

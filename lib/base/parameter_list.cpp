@@ -1,9 +1,12 @@
+#include <base/log.h>
 #include <base/parameter_list.h>
+
+#include <string>
 
 namespace polder {
 
-std::string apply_parameters(std::string_view text,
-                             FunctionRef<bool(std::string_view key, std::string_view value)> apply) {
+void apply_parameters(const char* driver, uint32_t index, std::string_view text, const char* example,
+                      FunctionRef<bool(std::string_view key, std::string_view value)> apply) {
     std::string malformed;
     while (!text.empty()) {
         const size_t comma = text.find(',');
@@ -15,7 +18,9 @@ std::string apply_parameters(std::string_view text,
         malformed += malformed.empty() ? "\"" : ", \"";
         malformed.append(part).append("\"");
     }
-    return malformed;
+    if (!malformed.empty())
+        log::line(log::Category::warning, "POCL_%s%u_PARAMETERS: %s not understood, defaults taken; expected %s",
+                  driver, index, malformed.c_str(), example);
 }
 
 }  // namespace polder
