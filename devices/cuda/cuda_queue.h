@@ -73,6 +73,7 @@ private:
     // False, and its failure is noted, when something that it waits for has failed.
     [[nodiscard]] bool check_waits(const Operation& operation) POLDER_REQUIRES(mutex_);
     [[nodiscard]] Code push_work(Operation& operation);
+    [[nodiscard]] Code push_copy(const driver::CopyOperation& copy);
     [[nodiscard]] Code push_fill(const devices::FillWork& fill);
     void begin_flight(Flight& flight) POLDER_REQUIRES(mutex_);
     void end_flight(const Flight& flight) POLDER_REQUIRES(mutex_);

@@ -1,6 +1,7 @@
 // The half of CudaQueue that gives operations to the stream, and reads the times of those that have executed.
 #include <algorithm>
 #include <cstring>
+#include <cuda/copy_pieces.h>
 #include <cuda/cuda_queue.h>
 #include <cuda/enqueue_copy.h>
 #include <host/clock.h>
@@ -12,6 +13,11 @@ namespace {
 constexpr float reference_distance_max_ms = 1000;
 
 uint64_t as_ns(float ms) { return static_cast<uint64_t>(std::max(0.0f, ms) * 1e6); }
+
+// At both ends, the rows follow each other without gaps.
+bool is_one_row(const driver::CopyOperation& copy) {
+    return is_contiguous(copy.shape, copy.from.layout) && is_contiguous(copy.shape, copy.to.layout);
+}
 
 // How many bytes at the pattern's beginning it repeats.
 size_t period_of(const std::vector<std::byte>& pattern) {
@@ -31,11 +37,13 @@ Word word_at(const std::vector<std::byte>& bytes, size_t offset) {
 } // namespace
 
 bool CudaQueue::is_pageable(const driver::CopyOperation& copy) const {
-    using Place = driver::CopyOperation::Place;
     const auto pageable = [&](const driver::CopyOperation::End& end) {
+        if (end.place != driver::CopyOperation::Place::host)
+            return false;
         const uint64_t bytes = (copy.shape.slices - 1) * end.layout.slice_pitch +
                                (copy.shape.rows - 1) * end.layout.row_pitch + copy.shape.row_bytes;
-        return end.place == Place::host && !services_.regions.contain(end.address.host(), bytes);
+        return !(is_one_row(copy) ? services_.regions.cover(end.address.host(), bytes)
+                                  : services_.regions.contain(end.address.host(), bytes));
     };
     return pageable(copy.from) || pageable(copy.to);
 }
@@ -79,13 +87,34 @@ Code CudaQueue::push_work(Operation& operation) {
     if (auto* const launch = std::get_if<LaunchWork>(&operation.work))
         return launch->kernel->launch(stream_, launch->parameter, launch->dynamic_bytes);
     if (const auto* const copy = std::get_if<driver::CopyOperation>(&operation.work))
-        return enqueue_copy(context_.api, stream_, *copy);
+        return push_copy(*copy);
     if (const auto* const fill = std::get_if<devices::FillWork>(&operation.work))
         return push_fill(*fill);
     Code code = code_success;
     if (const auto* const copies = std::get_if<PeerCopies>(&operation.work))
         for (size_t i = 0; i < copies->size() && code == code_success; ++i)
             code = enqueue_copy(context_.api, stream_, (*copies)[i]);
+    return code;
+}
+
+// Host memory that was registered as several regions is copied region by region.
+Code CudaQueue::push_copy(const driver::CopyOperation& copy) {
+    using Place = driver::CopyOperation::Place;
+    const CudaApi& api = context_.api;
+    if (!is_one_row(copy) || copy.from.place == copy.to.place)
+        return enqueue_copy(api, stream_, copy);
+    const std::byte* const host = copy.from.place == Place::host ? copy.from.address.host() : copy.to.address.host();
+    const uint64_t size = copy.shape.row_bytes * copy.shape.rows * copy.shape.slices;
+    Code code = code_success;
+    for (uint64_t done = 0; done < size && code == code_success;) {
+        driver::CopyOperation part = copy;
+        part.from.address = copy.from.address.plus(done);
+        part.to.address = copy.to.address.plus(done);
+        const uint64_t here = services_.regions.bytes_from(host + done, size - done);
+        part.shape = {here != 0 ? here : size - done, 1, 1};
+        code = enqueue_copy(api, stream_, part);
+        done += part.shape.row_bytes;
+    }
     return code;
 }
 

@@ -68,13 +68,24 @@ void RegisteredRegions::unregister(const CudaContext& gpu, const std::byte* begi
     gpu.api.primary_context_release(region.device);
 }
 
-bool RegisteredRegions::contain(const std::byte* begin, uint64_t size) const {
+uint64_t RegisteredRegions::bytes_from(const std::byte* begin, uint64_t size) const {
     const Lock lock(mutex_);
     auto after = regions_.upper_bound(begin);
     if (after == regions_.begin())
-        return false;
+        return 0;
     const auto& [first, region] = *--after;
-    return static_cast<uint64_t>(begin - first) + size <= region.size;
+    const auto offset = static_cast<uint64_t>(begin - first);
+    return offset < region.size ? std::min(size, region.size - offset) : 0;
+}
+
+bool RegisteredRegions::cover(const std::byte* begin, uint64_t size) const {
+    for (uint64_t done = 0; done < size;) {
+        const uint64_t bytes = bytes_from(begin + done, size - done);
+        if (bytes == 0)
+            return false;
+        done += bytes;
+    }
+    return true;
 }
 
 }  // namespace polder::cuda

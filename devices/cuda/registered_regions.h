@@ -28,7 +28,12 @@ public:
     void remove(const CudaContext& gpu, std::span<std::byte> region);
     // The GPU is closed: whatever it has added and not removed.
     void remove_all(const CudaContext& gpu);
-    [[nodiscard]] bool contain(const std::byte* begin, uint64_t size) const;
+    // Memory of one region. CUDA refuses a copy from several, also where they are neighbours.
+    [[nodiscard]] bool contain(const std::byte* begin, uint64_t size) const { return bytes_from(begin, size) == size; }
+    // Memory of one region or of neighbours.
+    [[nodiscard]] bool cover(const std::byte* begin, uint64_t size) const;
+    // How many of the `size` bytes from `begin` on are in the region that `begin` is in; 0 when it is in none.
+    [[nodiscard]] uint64_t bytes_from(const std::byte* begin, uint64_t size) const;
 
 private:
     struct Region {

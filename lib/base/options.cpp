@@ -106,7 +106,8 @@ constexpr Option table[] = {
      "allocator), `bucket` (powers of two). `max_split_size_mb`, `roundup_power2_divisions`, "
      "`garbage_collection_threshold`, `expandable_segments`: as in PyTorch, for `caching`. `max_bytes`: what `bucket` "
      "keeps free; with `persistent`, it keeps all free blocks. `pinned`: host memory is registered with devices that "
-     "copy faster then. See `doc/memory.md`."},
+     "copy faster then: `auto` (the default) what is copied again and again, `True` all from the beginning, `False` "
+     "none. See `doc/memory.md`."},
     {"POLDER_TRACE", Kind::text, &Values::trace, "", "nothing is recorded",
      "A file into which memory events are recorded: storages, blocks, transfers, maps, kernels. `polder-memory` "
      "replays, "

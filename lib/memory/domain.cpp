@@ -32,11 +32,17 @@ std::shared_ptr<const SpaceTable> table_of(std::span<Space* const> spaces) {
 
 // From now on the devices of this context know the host's regions, where those are pinned.
 void pin_host_memory(std::span<Space* const> spaces) {
-    const auto host = std::ranges::find_if(spaces, [](const Space* space) { return space->id().is_host(); });
-    HostPins* const pins = host == spaces.end() ? nullptr : static_cast<SpaceImpl*>(*host)->pins();
-    for (size_t i = 0; pins && i < spaces.size(); ++i)
-        if (driver::Device* const device = spaces[i]->device(); device && device->host_regions())
-            pins->add_device(*device->host_regions());
+    const auto found = std::ranges::find_if(spaces, [](const Space* space) { return space->id().is_host(); });
+    if (found == spaces.end())
+        return;
+    SpaceImpl& host = static_cast<SpaceImpl&>(**found);
+    for (Space* const space : spaces) {
+        driver::HostRegions* const regions = space->device() ? space->device()->host_regions() : nullptr;
+        if (regions && host.pins())
+            host.pins()->add_device(*regions);
+        if (regions && host.adaptive_pins())
+            host.adaptive_pins()->add_device(*regions);
+    }
 }
 
 }  // namespace

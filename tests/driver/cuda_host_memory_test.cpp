@@ -3,8 +3,11 @@
 #include "cuda_driver.h"
 #include "kernels.h"
 
+#include <array>
 #include <atomic>
+#include <cstring>
 #include <functional>
+#include <span>
 #include <thread>
 
 namespace polder::conformance {
@@ -87,6 +90,46 @@ TEST_F(CudaRegions, ThatOverlapOrThatCudaRefusesAreErrors) {
     fail_next_("cuMemHostRegister_v2", 2);  // out of memory
     EXPECT_FALSE(regions(*device_).add(memory_).has_value());
     EXPECT_TRUE(regions(*second_).add(memory_).has_value());
+}
+
+// CUDA refuses a copy across the border of two registrations, so the driver divides it there.
+TEST_F(CudaRegions, ThatAreNeighboursAreCopiedOneByOneWithoutStaging) {
+    const std::span<std::byte> all = memory_;
+    const std::array parts{all.first(size / 4), all.subspan(size / 4, size / 2), all.subspan(size / 4 * 3)};
+    for (const std::span<std::byte> part : parts)
+        ASSERT_TRUE(regions(*device_).add(part).has_value());
+    const uint64_t copies = calls_("cuMemcpyHtoDAsync_v2");
+    EXPECT_EQ(staging_of_a_round_trip(*device_, memory_), 0u);
+    EXPECT_EQ(calls_("cuMemcpyHtoDAsync_v2") - copies, parts.size());
+    // With a gap, all of it is staged.
+    regions(*device_).remove(parts[1]);
+    EXPECT_GT(staging_of_a_round_trip(*device_, memory_), 0u);
+    regions(*device_).remove(parts[0]);
+    regions(*device_).remove(parts[2]);
+}
+
+// Rows that lie apart are one call, so they are staged where they cross a border.
+TEST_F(CudaRegions, ThatARectangleCrossesAreStaged) {
+    const std::span<std::byte> all = memory_;
+    ASSERT_TRUE(regions(*device_).add(all.first(size / 2)).has_value());
+    ASSERT_TRUE(regions(*device_).add(all.subspan(size / 2)).has_value());
+    const auto queue = make_queue();
+    const DeviceBytes there(*device_, size);
+    for (const uint64_t offset : {uint64_t{0}, size / 4}) {
+        driver::CopyOperation::End host = host_end(memory_.data() + offset);
+        host.layout.row_pitch = 2048;
+        driver::CopyOperation::End device = device_end(there.at());
+        device.layout.row_pitch = 1024;
+        queue->wait(queue->copy({host, device, {1024, size / 2048 / 2, 1}}, {}).value);
+        Bytes back(1024 * (size / 2048 / 2));
+        const Timepoint done = download(*queue, back, there.at());
+        queue->wait(done.value);
+        EXPECT_EQ(queue->status(done.value), Status::success);
+        for (uint64_t row = 0; row < size / 2048 / 2; ++row)
+            ASSERT_EQ(std::memcmp(back.data() + 1024 * row, memory_.data() + offset + 2048 * row, 1024), 0) << row;
+    }
+    regions(*device_).remove(all.first(size / 2));
+    regions(*device_).remove(all.subspan(size / 2));
 }
 
 TEST_F(CudaRegions, AreAddedAndRemovedBySeveralThreads) {

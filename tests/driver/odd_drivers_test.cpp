@@ -152,7 +152,7 @@ TEST(FailingDevice, TheMemoryLayerReportsItAndKeepsTheBytes) {
     const auto queue = *device.create_queue(driver::QueueRole::compute);
     memory::AllocationPolicy policy;
     policy.backend = memory::AllocationPolicy::Backend::bucket;
-    policy.pinned = true;  // what the device refuses
+    policy.pinned = memory::AllocationPolicy::Pinned::always;  // what the device refuses
     const auto host = memory::Space::host(nullptr, policy);
     const auto there = memory::Space::of(device);
     const std::array spaces{host.get(), there.get()};

@@ -1,13 +1,18 @@
-// The memory layer over the CUDA driver and its fake library: with pinned host memory, transfers take no staging memory of the driver.
+// The memory layer over the CUDA driver and its fake library: with pinned host memory, transfers take no staging memory of the driver. Host
+// memory is pinned from the beginning, or when it was copied often.
 #include "conformance.h"
 #include "driver_named.h"
 
+#include <memory/allocation_policy.h>
 #include <memory/domain.h>
 #include <memory/space.h>
 #include <memory/storage.h>
 
 #include <array>
+#include <chrono>
 #include <fake_kernels.h>
+#include <thread>
+#include <vector>
 
 namespace polder::conformance {
 namespace {
@@ -67,16 +72,121 @@ protected:
 TEST_F(PinnedTransfers, OfAPinnedBucketAreNotStaged) {
     memory::AllocationPolicy policy;
     policy.backend = memory::AllocationPolicy::Backend::bucket;
-    policy.pinned = true;
+    policy.pinned = memory::AllocationPolicy::Pinned::always;
     const uint64_t registered = calls_("cuMemHostRegister_v2");
     EXPECT_EQ(staging_of_a_round_trip(policy), 0u);
     EXPECT_GT(calls_("cuMemHostRegister_v2"), registered);
 }
 
+// One transfer there and one back are too few to register anything.
 TEST_F(PinnedTransfers, OfPageableMemoryAreStaged) {
-    const uint64_t registered = calls_("cuMemHostRegister_v2");
-    EXPECT_GT(staging_of_a_round_trip({}), 0u);
-    EXPECT_EQ(calls_("cuMemHostRegister_v2"), registered);
+    using Pinned = memory::AllocationPolicy::Pinned;
+    for (const Pinned pinned : {Pinned::never, Pinned::by_use}) {
+        memory::AllocationPolicy policy;
+        policy.pinned = pinned;
+        device_.reset();
+        device_ = std::move(*driver_->open(0, cuda, ""));
+        queue_ = *device_->create_queue(driver::QueueRole::compute);
+        const uint64_t registered = calls_("cuMemHostRegister_v2");
+        EXPECT_GT(staging_of_a_round_trip(policy), 0u);
+        EXPECT_EQ(calls_("cuMemHostRegister_v2"), registered);
+    }
+}
+
+// A storage that the host and one or two GPUs change in turns.
+class PinnedByUse : public testing::Test {
+protected:
+    static constexpr uint64_t bytes = uint64_t{16} << 20;
+
+    void SetUp() override {
+        calls_ = fake_cuda::find<fake_cuda::CountCalls>("fake_cuda_calls");
+        ASSERT_NE(calls_, nullptr) << "this is not the fake libcuda";
+        std::vector<memory::Space*> spaces{host_.get()};
+        for (uint32_t i = 0; i < 2; ++i) {
+            devices_[i] = std::move(*driver_->open(i, SpaceId{i + 1}, ""));
+            queues_[i] = *devices_[i]->create_queue(driver::QueueRole::compute);
+            spaces.push_back((spaces_[i] = memory::Space::of(*devices_[i])).get());
+        }
+        domain_ = memory::Domain::create(spaces);
+    }
+    [[nodiscard]] Ref<memory::Storage> make_storage() const {
+        const Bytes zeros(bytes);
+        return *memory::Storage::create(*domain_, ByteCount{bytes}, {.initial_contents = zeros.data()});
+    }
+    // The GPU writes a byte everywhere, and the host sees it.
+    void turn(memory::Storage& storage, uint32_t gpu, uint8_t value) {
+        const memory::Execution execution{*queues_[gpu], SpaceId{gpu + 1}, {}};
+        const std::array pattern{std::byte{value}};
+        ASSERT_TRUE(domain_->fill(execution, storage, {0, bytes}, pattern));
+        const auto pin = domain_->reserve_map(storage);
+        const auto all = memory::StorageRect::of({0, bytes});
+        const auto mapped = domain_->map(execution, storage, all, memory::MapAccess::read);
+        ASSERT_TRUE(mapped);
+        mapped->queue->wait(mapped->value);
+        for (uint64_t i = 0; i < bytes; i += 4093)
+            ASSERT_EQ(storage.map_address()[i], std::byte{value}) << i;
+        ASSERT_EQ(storage.map_address()[bytes - 1], std::byte{value});
+    }
+    [[nodiscard]] uint64_t registrations() const {
+        return calls_("cuMemHostRegister_v2") - calls_("cuMemHostUnregister");
+    }
+    void wait_for_registrations(uint64_t count) const {
+        for (int i = 0; i < 10000 && registrations() < count; ++i)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        EXPECT_GE(registrations(), count);
+        // The driver's list is changed after the call.
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+
+    const std::unique_ptr<driver::Driver> driver_ = driver_named("cuda");
+    std::array<std::unique_ptr<driver::Device>, 2> devices_;
+    std::array<std::unique_ptr<driver::Queue>, 2> queues_;
+    std::unique_ptr<memory::Space> host_ = memory::Space::host(nullptr);
+    std::array<std::unique_ptr<memory::Space>, 2> spaces_;
+    std::unique_ptr<memory::Domain> domain_;
+    fake_cuda::CountCalls calls_ = nullptr;
+};
+
+TEST_F(PinnedByUse, WhatComesBackAgainAndAgainIsRegisteredForBothGpus) {
+    const uint64_t before = registrations();
+    const uint64_t calls = calls_("cuMemHostRegister_v2");
+    {
+        const auto storage = make_storage();
+        for (uint8_t i = 0; i < 6; ++i)
+            turn(*storage, i % 2, i);
+        EXPECT_EQ(registrations(), before);
+        for (uint8_t i = 0; i < 6; ++i)
+            turn(*storage, i % 2, i + 10);
+        wait_for_registrations(before + 1);
+        // From now on, copies are the GPU's alone: one call for each registration, from the storage's memory.
+        const uint64_t copies = calls_("cuMemcpyDtoHAsync_v2");
+        const uint64_t pieces = registrations() - before;
+        for (uint8_t i = 0; i < 8; ++i)
+            turn(*storage, i % 2, i + 20);
+        EXPECT_LE(calls_("cuMemcpyDtoHAsync_v2") - copies, 8 * pieces);
+        // Once for both GPUs.
+        EXPECT_EQ(calls_("cuMemHostRegister_v2") - calls, pieces);
+    }
+    domain_.reset();
+    spaces_ = {};
+    host_.reset();
+    EXPECT_EQ(registrations(), before);
+}
+
+TEST_F(PinnedByUse, WhatCudaRefusesIsNotAskedForAgain_AndCopiesGoOn) {
+    const auto fail_next = fake_cuda::find<fake_cuda::FailNext>("fake_cuda_fail_next");
+    const uint64_t before = calls_("cuMemHostRegister_v2");
+    const auto asked = [&] { return calls_("cuMemHostRegister_v2") - before; };
+    const auto storage = make_storage();
+    fail_next("cuMemHostRegister_v2", 2);  // out of memory
+    for (uint8_t i = 0; i < 12; ++i)
+        turn(*storage, 0, i);
+    // For one GPU, which refuses, then for the other one, in whose context it is registered.
+    for (int i = 0; i < 10000 && asked() < 2; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    for (uint8_t i = 0; i < 20; ++i)
+        turn(*storage, i % 2, i + 20);
+    EXPECT_EQ(asked(), 2u);
 }
 
 }  // namespace

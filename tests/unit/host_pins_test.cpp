@@ -55,8 +55,8 @@ protected:
     [[nodiscard]] std::unique_ptr<Allocator> pool() {
         const ParsedPolicy parsed = parse_policy(GetParam(), "test");
         EXPECT_TRUE(parsed.warning.empty()) << parsed.warning;
-        EXPECT_TRUE(parsed.policy.pinned);
-        return make_host_allocator(parsed.policy, nullptr, &pins_);
+        EXPECT_EQ(parsed.policy.pinned, AllocationPolicy::Pinned::always);
+        return make_host_allocator(parsed.policy, nullptr, {.always = &pins_});
     }
     static Block take(Allocator& pool, uint64_t bytes) {
         const auto block = pool.allocate(ByteCount{bytes}, Alignment{128});
@@ -128,7 +128,7 @@ TEST_P(Pinned, ADeviceThatRefusesKeepsItsStaging_OthersGoOn) {
 // A storage of which the host sees parts has addresses of its own: a part is registered when it is first used.
 TEST(PinnedParts, AreRegisteredWhenTheyAreUsed_UntilTheStorageEnds) {
     AllocationPolicy policy;
-    policy.pinned = true;
+    policy.pinned = AllocationPolicy::Pinned::always;
     RecordedRegions device;
     {
         const std::unique_ptr<Space> host = Space::host(nullptr, policy);

@@ -106,7 +106,17 @@ bool parse_expandable(AllocationPolicy& policy, std::string_view text) {
 
 bool parse_persistent(AllocationPolicy& policy, std::string_view text) { return parse_flag(policy.persistent, text); }
 
-bool parse_pinned(AllocationPolicy& policy, std::string_view text) { return parse_flag(policy.pinned, text); }
+bool parse_pinned(AllocationPolicy& policy, std::string_view text) {
+    using Pinned = AllocationPolicy::Pinned;
+    bool always = false;
+    if (text == "auto")
+        policy.pinned = Pinned::by_use;
+    else if (parse_flag(always, text))
+        policy.pinned = always ? Pinned::always : Pinned::never;
+    else
+        return false;
+    return true;
+}
 
 bool parse_max_bytes(AllocationPolicy& policy, std::string_view text) {
     const auto bytes = options::parse_bytes(text);
@@ -128,7 +138,7 @@ constexpr Key keys[] = {
     {"expandable_segments", "True or False", parse_expandable},
     {"max_bytes", "bytes, such as 512M", parse_max_bytes},
     {"persistent", "True or False", parse_persistent},
-    {"pinned", "True or False", parse_pinned},
+    {"pinned", "True, False or auto", parse_pinned},
 };
 
 const Key* find_key(std::string_view name) {

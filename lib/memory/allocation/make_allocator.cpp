@@ -1,3 +1,4 @@
+#include "adaptive_pins.h"
 #include "host_pins.h"
 #include "trace/recording_allocator.h"
 
@@ -49,20 +50,29 @@ std::unique_ptr<Allocator> make_recorded(const AllocationPolicy& policy, std::un
 
 } // namespace
 
-std::unique_ptr<Allocator> make_host_allocator(const AllocationPolicy& policy, const driver::Device* host_device,
-                                               HostPins* pins) {
-    const ByteCount total = HostRegionSource::total();
-    AllocatorOptions options;
-    options.limit = total;
+ByteCount host_memory_limit(const driver::Device* host_device) {
+    ByteCount limit = HostRegionSource::total();
     // The device knows what the process's control groups allow.
     if (host_device && host_device->info().memory_bytes != 0)
-        options.limit = std::min(total, ByteCount{host_device->info().memory_bytes});
-    if (const auto limit = options::memory_limit_bytes())
-        options.limit = std::min(options.limit, ByteCount{*limit});
+        limit = std::min(limit, ByteCount{host_device->info().memory_bytes});
+    if (const auto wanted = options::memory_limit_bytes())
+        limit = std::min(limit, ByteCount{*wanted});
+    return limit;
+}
+
+std::unique_ptr<Allocator> make_host_allocator(const AllocationPolicy& policy, const driver::Device* host_device,
+                                               const PinsOfHost& pins) {
+    const ByteCount total = HostRegionSource::total();
+    AllocatorOptions options;
+    options.limit = host_memory_limit(host_device);
     options.cache_max = std::max(options.cache_max, ByteCount{total.value / 16});
-    std::unique_ptr<RegionSource> source = std::make_unique<HostRegionSource>();
-    if (pins)
-        source = std::make_unique<PinnedRegionSource>(*pins);
+    std::unique_ptr<RegionSource> source;
+    if (pins.always)
+        source = std::make_unique<PinnedRegionSource>(*pins.always);
+    else if (pins.by_use)
+        source = std::make_unique<AdaptiveRegionSource>(*pins.by_use);
+    else
+        source = std::make_unique<HostRegionSource>();
     return make_recorded(policy, std::move(source), options, total);
 }
 

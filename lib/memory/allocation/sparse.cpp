@@ -64,7 +64,17 @@ void Stretch::pin(HostPins& pins, ByteRange part) noexcept {
     }
 }
 
+// Where promises count, parts that are not in use cannot be touched, so the driver could not register what is around a part.
+void Stretch::pin_by_use(AdaptivePins& pins) noexcept {
+    if (SystemMemory::promises_count())
+        return;
+    pins.add_region({address_, size_});
+    adaptive_pins_ = &pins;
+}
+
 Stretch::~Stretch() {
+    if (adaptive_pins_)
+        adaptive_pins_->remove_region({address_, size_});
     for (const driver::Memory& part : pinned_)
         pins_->remove_region(part);
     munmap(address_.host(), size_);
@@ -95,11 +105,18 @@ Result<std::unique_ptr<Stretch>> SparseMemory::reserve(ByteCount size) {
             if (kept && kept->size_ == bytes)
                 return std::move(kept);
     }
-    Result<std::unique_ptr<Stretch>> stretch = Stretch::reserve(size);
+    Result<std::unique_ptr<Stretch>> stretch = map(size);
     if (stretch)
         return stretch;
     trim();
-    return Stretch::reserve(size);
+    return map(size);
+}
+
+Result<std::unique_ptr<Stretch>> SparseMemory::map(ByteCount size) {
+    Result<std::unique_ptr<Stretch>> stretch = Stretch::reserve(size);
+    if (stretch && pins_)
+        (*stretch)->pin_by_use(*pins_);
+    return stretch;
 }
 
 void SparseMemory::trim() noexcept {
@@ -164,7 +181,8 @@ void SparseMemory::give_back(std::unique_ptr<Stretch> stretch) noexcept {
 }
 
 std::unique_ptr<Stretch> SparseMemory::keep(std::unique_ptr<Stretch> stretch) noexcept {
-    if (stretch->charged_ > kept_bytes_max || !stretch->pinned_.empty())
+    if (stretch->charged_ > kept_bytes_max || !stretch->pinned_.empty() ||
+        (pins_ && pins_->has_registered({stretch->address_, stretch->size_})))
         return stretch;
     stretch->charged_ = 0;
     stretch->after_ = {};

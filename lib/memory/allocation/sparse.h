@@ -7,9 +7,11 @@
 // A stretch that commands in flight still use goes back when they are complete, in any order: `drain` looks. Up to 16 stretches of which at
 // most 64 KiB were used are kept for storages of the same size, so that a program that creates, uses a part of and releases large
 // buffers makes no system calls. Their pages, 1 MiB together, are counted no longer. Any thread.
-// Sizes are bytes. Freeing needs no memory. Where host memory is pinned (host_pins.h), the parts in use are.
+// Sizes are bytes. Freeing needs no memory. Where host memory is pinned (host_pins.h), the parts in use are; where it is pinned by its use
+// (adaptive_pins.h), a stretch is a region that may be.
 #pragma once
 
+#include "adaptive_pins.h"
 #include "host_pins.h"
 
 #include <base/mutex.h>
@@ -41,6 +43,8 @@ public:
     // Registers a part that is in use from now on with the devices until the stretch is unmapped. Parts begin and end at pages, or at the
     // end of the stretch, and do not overlap. One thread at a time. Without memory for its notes, the part is not pinned.
     void pin(HostPins& pins, ByteRange part) noexcept;
+    // Before the first use: may be registered with devices until it is unmapped.
+    void pin_by_use(AdaptivePins& pins) noexcept;
 
 private:
     friend class SparseMemory;
@@ -51,6 +55,7 @@ private:
     uint64_t charged_ = 0;  // bytes of its pages that count
     HostPins* pins_ = nullptr;  // outlives the stretch
     std::vector<driver::Memory> pinned_;
+    AdaptivePins* adaptive_pins_ = nullptr;  // likewise
     Timepoints after_;
     std::unique_ptr<Stretch> next_;
 };
@@ -60,7 +65,8 @@ public:
     // What stretches are counted in multiples of.
     [[nodiscard]] static Alignment page();
 
-    explicit SparseMemory(Allocator& pool) : pool_(pool) {}
+    // `pins`, which may be null, outlives the object.
+    explicit SparseMemory(Allocator& pool, AdaptivePins* pins = nullptr) : pool_(pool), pins_(pins) {}
     // No stretch is in use, by a program or a device.
     ~SparseMemory();
     SparseMemory(const SparseMemory&) = delete;
@@ -90,7 +96,10 @@ private:
     // The stretch, when it is not worth keeping, else the one that it displaces.
     [[nodiscard]] std::unique_ptr<Stretch> keep(std::unique_ptr<Stretch> stretch) noexcept;
 
+    [[nodiscard]] Result<std::unique_ptr<Stretch>> map(ByteCount size);
+
     Allocator& pool_;
+    AdaptivePins* const pins_;
     mutable Mutex mutex_;
     std::array<std::unique_ptr<Stretch>, kept_max> kept_ POLDER_GUARDED_BY(mutex_);
     size_t next_kept_ POLDER_GUARDED_BY(mutex_) = 0;  // where the next one goes

@@ -8,8 +8,13 @@
 namespace polder::memory {
 
 std::unique_ptr<Space> Space::host(driver::Device* host_device, const AllocationPolicy& policy) {
-    auto pins = policy.pinned ? std::make_unique<HostPins>() : nullptr;
-    auto pool = make_host_allocator(policy, host_device, pins.get());
+    using Pinned = AllocationPolicy::Pinned;
+    HostMemoryPins pins;
+    if (policy.pinned == Pinned::always)
+        pins.always = std::make_unique<HostPins>();
+    else if (policy.pinned == Pinned::by_use && AdaptivePins::are_forks_safe())
+        pins.by_use = std::make_unique<AdaptivePins>(AdaptivePins::share_of(host_memory_limit(host_device)));
+    auto pool = make_host_allocator(policy, host_device, {pins.always.get(), pins.by_use.get()});
     return std::make_unique<SpaceImpl>(host_space, host_device, std::move(pool), std::move(pins));
 }
 

@@ -1,6 +1,7 @@
 // The implementation of Space.
 #pragma once
 
+#include "allocation/adaptive_pins.h"
 #include "allocation/host_pins.h"
 #include "allocation/sparse.h"
 #include "count_by_thread.h"
@@ -14,12 +15,17 @@
 
 namespace polder::memory {
 
+// Of host memory: one of them, or none (AllocationPolicy::Pinned).
+struct HostMemoryPins {
+    std::unique_ptr<HostPins> always;
+    std::unique_ptr<AdaptivePins> by_use;
+};
+
 class SpaceImpl final : public Space {
 public:
     // In host memory, `device` (which may be null) executes copies between places of the host.
-    // `pins`: of host memory that is pinned; those of `pool`'s regions.
-    SpaceImpl(SpaceId id, driver::Device* device, std::unique_ptr<Allocator> pool,
-              std::unique_ptr<HostPins> pins = nullptr)
+    // `pins` list `pool`'s regions.
+    SpaceImpl(SpaceId id, driver::Device* device, std::unique_ptr<Allocator> pool, HostMemoryPins pins = {})
         : id_(id), device_(device), pins_(std::move(pins)), pool_(std::move(pool)),
           in_(device, driver::QueueRole::transfer_in), out_(device, driver::QueueRole::transfer_out) {}
 
@@ -37,8 +43,10 @@ public:
     [[nodiscard]] SpaceBudget budget() const override;
     [[nodiscard]] SpaceActivity activity() const override { return shortage_.activity(); }
 
-    // Null where host memory is not pinned.
-    [[nodiscard]] HostPins* pins() { return pins_.get(); }
+    // Null where host memory is not pinned from the beginning.
+    [[nodiscard]] HostPins* pins() { return pins_.always.get(); }
+    // Null where host memory is not pinned by its use.
+    [[nodiscard]] AdaptivePins* adaptive_pins() { return pins_.by_use.get(); }
     // Of host memory.
     [[nodiscard]] SparseMemory& sparse() { return sparse_; }
     // A command that evicts storages has the turn, so that no other command evicts what it needs. Taken before the locks of
@@ -61,9 +69,9 @@ public:
 private:
     SpaceId id_;
     driver::Device* device_;
-    std::unique_ptr<HostPins> pins_;  // outlives the pool, which removes its regions
+    HostMemoryPins pins_;  // outlive the pool, which removes its regions
     std::unique_ptr<Allocator> pool_;
-    SparseMemory sparse_{*pool_};
+    SparseMemory sparse_{*pool_, pins_.by_use.get()};
     FairTurns turns_;
     Shortage shortage_{*this};
     Residents residents_;

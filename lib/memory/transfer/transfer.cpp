@@ -7,6 +7,7 @@
 #include <base/log.h>
 
 #include <polder/driver.h>
+#include <utility>
 #include <vector>
 
 namespace polder::memory {
@@ -52,8 +53,21 @@ Mover::Mover(std::span<Space* const> spaces) {
     }
 }
 
+void Mover::note_host_copy(const Place& from, const Place& to, const driver::RectShape& shape) const noexcept {
+    if (is_host_memory(from.space) == is_host_memory(to.space))
+        return;
+    const auto& [host, device] = is_host_memory(from.space) ? std::pair{from, to} : std::pair{to, from};
+    AdaptivePins* const pins = spaces_[host_space.value] ? spaces_[host_space.value]->adaptive_pins() : nullptr;
+    if (!pins || !pins->has_devices() || !space(device.space)->device()->host_regions())
+        return;
+    const uint64_t span =
+        (shape.slices - 1) * host.layout.slice_pitch + (shape.rows - 1) * host.layout.row_pitch + shape.row_bytes;
+    pins->note_copy({host.address, span}, shape.row_bytes * shape.rows * shape.slices);
+}
+
 driver::Timepoint Mover::direct(Route route, driver::Queue& queue, const Move& move,
                                 const driver::Submission& submission) const {
+    note_host_copy(move.from, move.to, move.shape);
     if (route != Route::peer)
         return copy_on(queue, move, submission);
     return space(move.to.space)->device()->peer_copy()->copy(queue, move.from.space, operation_of(move), submission);
@@ -139,6 +153,7 @@ Result<void> Mover::staged(const Move& move, driver::Waits before_read, const St
         }
         before_out.add(slots.emptied());
         const Place from = moved_by(move.from, chunk.x, chunk.y, chunk.z);
+        note_host_copy(from, between, shape);
         moved.read = path.out.queue().copy(operation_of({from, between, shape}), {before_out.view()});
         path.out.submitted(moved.read);
         slots.emptied() = moved.read;
@@ -147,6 +162,7 @@ Result<void> Mover::staged(const Move& move, driver::Waits before_read, const St
         if (!first)
             before_in.add_part(moved.written);
         const Place to = moved_by(move.to, chunk.x, chunk.y, chunk.z);
+        note_host_copy(between, to, shape);
         moved.written = path.in.copy(operation_of({between, to, shape}), {before_in.view(), submission.times});
         if (path.in_lease)
             path.in_lease->submitted(moved.written);

@@ -82,6 +82,9 @@ private:
     [[nodiscard]] driver::Timepoint direct(Route route, driver::Queue& queue, const Move& move,
                                            const driver::Submission& submission) const;
 
+    // Of a copy between host memory and a device: may be a reason to register the host's end.
+    void note_host_copy(const Place& from, const Place& to, const driver::RectShape& shape) const noexcept;
+
     std::array<SpaceImpl*, SpaceId::max_spaces> spaces_{};
     Topology topology_;
     std::optional<Staging> staging_;

@@ -18,6 +18,7 @@
 namespace polder::memory {
 
 class Allocator;
+class AdaptivePins;
 class HostPins;
 class RegionSource;
 
@@ -44,8 +45,13 @@ struct AllocationPolicy {
     std::optional<ByteCount> max_bytes;
     // bucket: free blocks are kept, also when memory is trimmed, as long as no request needs their memory.
     bool persistent = false;
-    // Host memory, any backend: regions are registered with the devices that copy faster from pinned memory (host_pins.h).
-    bool pinned = false;
+    // Host memory, any backend: when it is registered with the devices that copy faster from pinned memory.
+    enum class Pinned : uint8_t {
+        never,
+        by_use,  // what is copied again and again (adaptive_pins.h)
+        always,  // whole regions, from the beginning (host_pins.h)
+    };
+    Pinned pinned = Pinned::by_use;
 
     // `size` rounded up to a step of its power of two, or as it is when there are no steps.
     [[nodiscard]] uint64_t round_to_division(uint64_t size) const;
@@ -80,10 +86,16 @@ struct AllocatorOptions {
 };
 [[nodiscard]] std::unique_ptr<Allocator>
 make_allocator(const AllocationPolicy& policy, std::unique_ptr<RegionSource> source, const AllocatorOptions& options);
-// Host memory, limited by POCL_MEMORY_LIMIT, else by what the machine has. Its regions are registered in `pins`, if there are any.
+// Its regions are listed in one of these, or in none.
+struct PinsOfHost {
+    HostPins* always = nullptr;
+    AdaptivePins* by_use = nullptr;
+};
+// What host memory is limited to: POCL_MEMORY_LIMIT, else what the process's control groups and the machine have.
+[[nodiscard]] ByteCount host_memory_limit(const driver::Device* host_device);
 [[nodiscard]] std::unique_ptr<Allocator> make_host_allocator(const AllocationPolicy& policy,
                                                              const driver::Device* host_device = nullptr,
-                                                             HostPins* pins = nullptr);
+                                                             const PinsOfHost& pins = {});
 [[nodiscard]] std::unique_ptr<Allocator> make_device_allocator(const AllocationPolicy& policy, driver::Device& device);
 
 }  // namespace polder::memory
