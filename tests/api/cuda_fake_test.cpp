@@ -4,11 +4,13 @@
 #include "support/images.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <dlfcn.h>
 #include <fake_cuda.h>
 #include <polder/image_abi.h>
 #include <string>
+#include <thread>
 
 // For the leak sanitizer: the process whose GPU is lost ends with what the test has made.
 extern "C" int __lsan_is_turned_off() { return 1; }  // NOLINT(bugprone-reserved-identifier)
@@ -276,6 +278,35 @@ TEST_F(FakeCuda, AnImage_IsAnArgumentOnTheGpuAndOnTheProcessor) {
             EXPECT_EQ(read<cl_uint>(seen, 7, on_gpu), expected);
         }
     }
+}
+
+// A kernel object is enough for another thread to make the PTX and to load it; the first launch loads nothing more.
+TEST_F(FakeCuda, CodeIsLoadedBeforeTheFirstLaunch) {
+    if (std::thread::hardware_concurrency() < 2)
+        GTEST_SKIP() << "with one processor, nothing is made ahead";
+    const auto calls = of_library<fake_cuda::CountCalls>("fake_cuda_calls");
+    const auto found = [&] { return calls ? calls("cuModuleGetFunction") : 0; };
+    OwnedProgram early = build("kernel void add(global uint* a, uint v) { a[get_global_id(0)] += v; } // early");
+    const uint64_t before = found();
+    OwnedKernel kernel = make_kernel(early, "add");
+    for (int i = 0; calls && i < 60000 && found() == before; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_TRUE(!calls || found() == before + 1);
+    // The kernel is kept after the call.
+    std::this_thread::sleep_for(std::chrono::milliseconds(calls ? 50 : 500));
+    const cl_uint five = 5;
+    const cl_mem buffer = a;
+    ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof buffer, &buffer), CL_SUCCESS);
+    ASSERT_EQ(clSetKernelArg(kernel, 1, sizeof five, &five), CL_SUCCESS);
+    const std::vector<cl_uint> old = read<cl_uint>(a, count, on_gpu);
+    const size_t all = count;
+    for (int i = 0; i < 2; ++i)
+        ASSERT_EQ(clEnqueueNDRangeKernel(on_gpu, kernel, 1, nullptr, &all, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
+    std::vector<cl_uint> expected = old;
+    for (cl_uint& value : expected)
+        value += 2 * five;
+    EXPECT_EQ(read<cl_uint>(a, count, on_gpu), expected);
+    EXPECT_TRUE(!calls || found() == before + 1);
 }
 
 // CUDA loses the GPU for the whole process: nothing of it hangs, and the processor works on, in this context and in others.

@@ -9,6 +9,7 @@
 #include <base/code_cache.h>
 
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <fake_kernels.h>
 #include <filesystem>
@@ -384,6 +385,39 @@ TEST(CudaLibrary, WithoutItThereAreNoDevices) {
         return;
     }
     EXPECT_EQ(driver_named("cuda")->count(), 0u);
+}
+
+TEST(CudaLibrary, WithoutAGpuThereAreNoDevices) {
+    if (!std::getenv("POLDER_TEST_WITHOUT_GPU")) {
+        const std::string command = "POLDER_TEST_WITHOUT_GPU=1 FAKE_CUDA_DEVICES=0 POCL_DEBUG=driver /proc/" +
+                                    std::to_string(getpid()) + "/exe --gtest_filter=CudaLibrary.WithoutAGpu* 2>&1";
+        FILE* const child = popen(command.c_str(), "r");
+        ASSERT_NE(child, nullptr);
+        std::string said;
+        char part[256];
+        while (std::fgets(part, sizeof part, child))
+            said += part;
+        EXPECT_EQ(pclose(child), 0) << said;
+        const size_t line = said.find("no CUDA device: cuInit");
+        EXPECT_NE(line, std::string::npos) << said;
+        EXPECT_EQ(said.find("no CUDA device: ", line + 1), std::string::npos) << said;
+        return;
+    }
+    EXPECT_EQ(driver_named("cuda")->count(), 0u);
+}
+
+TEST(CudaLibrary, OfAnOldDriverHasNoDevices) {
+    const auto set_version = fake_cuda::find<fake_cuda::SetVersion>("fake_cuda_set_version");
+    ASSERT_NE(set_version, nullptr) << "this is not the fake libcuda";
+    set_version(11060);
+    const auto old = driver_named("cuda");
+    EXPECT_EQ(old->count(), 0u);
+    const auto none = old->open(0, SpaceId{1}, "");
+    set_version(12040);
+    ASSERT_FALSE(none.has_value());
+    EXPECT_EQ(none.error().status(), Status::device_not_found);
+    EXPECT_NE(none.error().detail().find("CUDA 11.6, at least 11.7"), std::string_view::npos) << none.error().detail();
+    EXPECT_EQ(driver_named("cuda")->count(), 2u);
 }
 
 }  // namespace
