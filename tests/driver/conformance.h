@@ -25,6 +25,8 @@ struct DriverUnderTest {
     driver::KernelCode (*code_of)(const driver::HostCode& code, Prints prints) = nullptr;
     // True when others take memory of the device, too; null: never.
     bool (*shares_memory)() = nullptr;
+    // False when it does not execute the tests' kernels, which are functions of the host; null: it does.
+    bool (*executes_tests_kernels)() = nullptr;
 };
 using Prints = DriverUnderTest::Prints;
 
@@ -97,6 +99,9 @@ protected:
         return std::move(*queue);
     }
     [[nodiscard]] static bool executes_on_host() { return GetParam().code_of == nullptr; }
+    [[nodiscard]] static bool executes_tests_kernels() {
+        return !GetParam().executes_tests_kernels || GetParam().executes_tests_kernels();
+    }
     [[nodiscard]] static driver::KernelCode code_of(const driver::HostCode& code, Prints prints = Prints::no) {
         return executes_on_host() ? code : GetParam().code_of(code, prints);
     }

@@ -16,8 +16,10 @@ driver::KernelCode code_of(const driver::HostCode& code, Prints prints) {
 // A GPU, unlike the fake one.
 bool is_real() { return fake_cuda::find<fake_cuda::CountCalls>("fake_cuda_calls") == nullptr; }
 
+bool is_fake() { return !is_real(); }
+
 }  // namespace
 
-POLDER_DRIVER_CONFORMANCE(Cuda, testing::Values(DriverUnderTest{"cuda", make, "", code_of, is_real}));
+POLDER_DRIVER_CONFORMANCE(Cuda, testing::Values(DriverUnderTest{"cuda", make, "", code_of, is_real, is_fake}));
 
 } // namespace polder::conformance

@@ -19,6 +19,8 @@ struct Range {
 } // namespace
 
 TEST_P(DriverConformance, EveryWorkItemRunsOnce) {
+    if (!executes_tests_kernels())
+        GTEST_SKIP() << "needs kernels of its own";
     const Range ranges[] = {
         {1, {0, 0, 0}, {1, 1, 1}, {1, 1, 1}},
         {1, {0, 0, 0}, {1000, 1, 1}, {10, 1, 1}},
@@ -64,6 +66,8 @@ TEST_P(DriverConformance, EveryWorkItemRunsOnce) {
 }
 
 TEST_P(DriverConformance, WorkGroupsHaveTheirOwnAlignedLocalAndScratchMemory) {
+    if (!executes_tests_kernels())
+        GTEST_SKIP() << "needs kernels of its own";
     constexpr uint64_t groups = 200;
     constexpr uint64_t items = 16;
     const auto queue = make_queue();
@@ -84,6 +88,8 @@ TEST_P(DriverConformance, WorkGroupsHaveTheirOwnAlignedLocalAndScratchMemory) {
 }
 
 TEST_P(DriverConformance, ArgumentsAreCopiedAndPointersTranslated) {
+    if (!executes_tests_kernels())
+        GTEST_SKIP() << "needs kernels of its own";
     constexpr uint64_t count = 500;
     const auto queue = make_queue();
     const DeviceBytes in(device(), count * 4);
@@ -112,6 +118,8 @@ TEST_P(DriverConformance, ArgumentsAreCopiedAndPointersTranslated) {
 }
 
 TEST_P(DriverConformance, LaunchesDependOnTransfersThroughWaits) {
+    if (!executes_tests_kernels())
+        GTEST_SKIP() << "needs kernels of its own";
     constexpr uint64_t count = 4096;
     const auto transfers = make_queue(driver::QueueRole::transfer_in);
     const auto compute = make_queue();
@@ -133,6 +141,8 @@ TEST_P(DriverConformance, LaunchesDependOnTransfersThroughWaits) {
 }
 
 TEST_P(DriverConformance, SeveralQueuesLaunchAtOnce) {
+    if (!executes_tests_kernels())
+        GTEST_SKIP() << "needs kernels of its own";
     constexpr uint64_t count = 1 << 14;
     constexpr int thread_count = 4;
     const auto kernel = load({.function = CountVisits::run, .local_bytes = 128});
@@ -162,6 +172,8 @@ TEST_P(DriverConformance, SeveralQueuesLaunchAtOnce) {
 }
 
 TEST_P(DriverConformance, KernelsWithLargePrivateArraysRunFromSmallThreads) {
+    if (!executes_tests_kernels())
+        GTEST_SKIP() << "needs kernels of its own";
     const auto kernel = load({.function = DeepStack::run, .stack_bytes = DeepStack::stack_bytes});
     const DeviceBytes out(device(), 4 * 4);
     auto body = [&] {
@@ -215,6 +227,8 @@ TEST_P(DriverConformance, AKernelThatNoStackHoldsIsRefused) {
 }
 
 TEST_P(DriverConformance, PrintedTextsComeOutWholeBeforeTheLaunchIsComplete) {
+    if (!executes_tests_kernels())
+        GTEST_SKIP() << "needs kernels of its own";
     const auto print = [](const std::byte*, const LaunchContext* context, const uint64_t* group, std::byte*,
                           std::byte*) {
         const std::string text = "group " + std::to_string(group[0]) + "\n";
@@ -233,6 +247,8 @@ TEST_P(DriverConformance, PrintedTextsComeOutWholeBeforeTheLaunchIsComplete) {
 }
 
 TEST_P(DriverConformance, LaunchTimesEncloseTheWork) {
+    if (!executes_tests_kernels())
+        GTEST_SKIP() << "needs kernels of its own";
     const auto kernel = load({.function = CountVisits::run});
     const DeviceBytes out(device(), 1024 * 4);
     const auto queue = make_queue();

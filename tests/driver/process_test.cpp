@@ -9,6 +9,8 @@ namespace polder::conformance {
 
 // The platform never closes its drivers: nothing is destroyed when a process ends.
 TEST_P(DriverConformance, AProcessMayEndWithWorkInFlight) {
+    if (!executes_tests_kernels())
+        GTEST_SKIP() << "needs kernels of its own";
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const auto leave_with_work = [this] {
         static auto* const queue = make_queue().release();

@@ -30,6 +30,12 @@ inline std::vector<cl_device_id> all_devices() {
     return devices;
 }
 
+inline bool is_gpu(cl_device_id device) {
+    cl_device_type type = 0;
+    EXPECT_EQ(clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, nullptr), CL_SUCCESS);
+    return (type & CL_DEVICE_TYPE_GPU) != 0;
+}
+
 // Owns one API reference.
 template <class Handle, cl_int(CL_API_CALL* release)(Handle)>
 class Owned {
