@@ -36,8 +36,8 @@ public:
     [[gnu::tls_model("initial-exec")]] static constinit thread_local Worker* current;
 };
 
-constinit thread_local Worker* Worker::current = nullptr;
-constinit thread_local WorkerPool* WorkerPool::left_behind_here_ = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local Worker* Worker::current = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local WorkerPool* WorkerPool::left_behind_here_ = nullptr;
 
 WorkerPool::WorkerPool(WorkerPoolOptions options) : options_(std::move(options)) {
     if (!options_.local_memory)

@@ -61,7 +61,7 @@ Result<Ref<MemObject>> create_external_buffer(Context& context, MemProperties pr
                                                        std::move(properties.list)));
 }
 
-Result<Ref<MemObject>> create_plain_buffer(Context* context, std::vector<cl_mem_properties> kept, cl_mem_flags flags,
+Result<Ref<MemObject>> create_plain_buffer(Context* context, std::vector<cl_mem_properties>&& kept, cl_mem_flags flags,
                                            size_t size, void* host_ptr) {
     POLDER_TRY(check_contents(flags));
     POLDER_TRY(check_size(*context, size));
@@ -139,7 +139,7 @@ Result<Ref<MemObject>> create_sub_buffer(cl_mem buffer, cl_mem_flags flags, cl_b
                                         ByteRange::at(region.origin, ByteCount{region.size}));
 }
 
-Result<cl_mem> exposed(Result<Ref<MemObject>> object) {
+Result<cl_mem> exposed(Result<Ref<MemObject>>&& object) {
     if (!object)
         return fail(object.error());
     return expose<cl_mem>(std::move(*object));

@@ -19,10 +19,8 @@ public:
     static Result<EnqueueCall> check(cl_command_queue handle, cl_uint count, const cl_event* list, cl_event* event) {
         POLDER_ASSIGN(queue, from_handle<runtime::Queue>(handle));
         EnqueueCall call{*queue, event};
-        if (count != 0 || list) [[unlikely]] {
-            POLDER_ASSIGN(events, wait_list(queue->context(), count, list));
-            call.events_ = std::move(events);
-        }
+        if (count != 0 || list)
+            POLDER_TRY(add_wait_list(queue->context(), count, list, call.events_));
         return call;
     }
 

@@ -26,7 +26,7 @@ bool is_empty(const SizeArrays& sizes) {
 }
 
 // Ranges are filled in where they stay: they are too large to be handed from one Result to the next on the way of
-// every launch.
+// every launch. This part belongs to each launch; what set_range and choose_code do, the kernel's last launch may have done.
 Result<void> set_global_range(const SizeArrays& sizes, NdRange& range) {
     range.work_dim = sizes.work_dim;
     for (cl_uint d = 0; d < sizes.work_dim; ++d) {
@@ -76,10 +76,9 @@ Result<void> check_local_size(const KernelOnDevice& on, const driver::DeviceInfo
     return {};
 }
 
-// Of a kernel that is to be launched with `sizes`, whose global size is not empty.
+// Of a kernel that is to be launched with `sizes`, whose global size is not empty. After set_global_range.
 Result<void> set_range(const Kernel& kernel, const KernelOnDevice& on, const Device& device, const SizeArrays& sizes,
                        NdRange& range) {
-    POLDER_TRY(set_global_range(sizes, range));
     POLDER_TRY(check_total(range));
     if (sizes.local) {
         std::copy_n(sizes.local, sizes.work_dim, range.local.begin());
@@ -193,6 +192,24 @@ Result<const KernelOnDevice*> executable_on(const Kernel& kernel, const Queue& q
     return on;
 }
 
+// What a launch executes, when it has other sizes than the kernel's last one.
+Result<void> choose_code(const Kernel& kernel, const Device& device, const SizeArrays& sizes, NdRange& range,
+                         runtime::LastLaunch::Choice& choice) {
+    const KernelOnDevice& on = *choice.on;
+    POLDER_TRY(set_range(kernel, on, device, sizes, range));
+    POLDER_TRY(check_addresses(device, *kernel.arguments()));
+    POLDER_ASSIGN(local, kernel.best_local_size(on, device, range.global, range.local));
+    POLDER_ASSIGN(code, kernel.code(on, range.global, local));
+    // CL_INVALID_WORK_GROUP_SIZE: more work-items than CL_KERNEL_WORK_GROUP_SIZE, which the kernel's registers may limit.
+    if (local[0] * local[1] * local[2] > code->group_size_max(device.info().max_work_group_size))
+        return fail(Status::invalid_work_group_size);
+    choice.local = local;
+    choice.code = code;
+    if (kernel.is_final(on, *code, local))
+        kernel.last_launch().set({&device, sizes.work_dim, sizes.global, sizes.local}, choice);
+    return {};
+}
+
 struct NativeArguments {
     const void* block;
     size_t size;
@@ -242,43 +259,49 @@ Result<BufferList> native_buffers(const Queue& queue, const NativeArguments& giv
 Result<void> polder::api::enqueue_launch(const EnqueueCall& call, const Kernel& kernel, cl_command_type type,
                                          const SizeArrays& sizes) {
     Queue& queue = call.queue();
-    POLDER_ASSIGN(on, executable_on(kernel, queue));
+    const Device& device = queue.device();
+    runtime::LastLaunch::Choice choice;
+    const bool is_repeated = sizes.global && sizes.work_dim <= 3 &&
+                             kernel.last_launch().find({&device, sizes.work_dim, sizes.global, sizes.local}, choice);
+    if (!is_repeated) {
+        POLDER_ASSIGN(on, executable_on(kernel, queue));
+        choice.on = on;
+    }
+    const KernelOnDevice& on = *choice.on;
     // CL_INVALID_CONTEXT: kernel and queue are of different contexts.
     if (&kernel.context() != &queue.context())
         return fail(Status::invalid_context);
-    const Ref<KernelArguments>& arguments = kernel.arguments();
+    const KernelArguments& arguments = *kernel.arguments();
     // CL_INVALID_KERNEL_ARGS: an argument has not been set.
-    if (arguments->unset_count)
+    if (arguments.unset_count)
         return fail(Status::invalid_kernel_args);
     // CL_INVALID_WORK_DIMENSION: work_dim is not 1, 2 or 3.
     if (sizes.work_dim < 1 || sizes.work_dim > 3)
         return fail(Status::invalid_work_dimension);
-    if (is_empty(sizes))
+    if (!is_repeated && is_empty(sizes))
         return call.enqueue(type, runtime::MarkerCommand{});
     NdRange range;
-    POLDER_TRY(set_range(kernel, *on, queue.device(), sizes, range));
-    POLDER_TRY(check_addresses(queue.device(), *arguments));
-    POLDER_ASSIGN(local, kernel.best_local_size(*on, queue.device(), range.global, range.local));
-    range.local = local;
-    POLDER_ASSIGN(code, kernel.code(*on, range.global, range.local));
-    // CL_INVALID_WORK_GROUP_SIZE: more work-items than CL_KERNEL_WORK_GROUP_SIZE, which the kernel's registers may limit.
-    if (range.local[0] * range.local[1] * range.local[2] >
-        code->group_size_max(queue.device().info().max_work_group_size))
-        return fail(Status::invalid_work_group_size);
+    POLDER_TRY(set_global_range(sizes, range));
+    if (is_repeated) [[likely]]
+        POLDER_TRY(check_addresses(device, arguments));
+    else
+        POLDER_TRY(choose_code(kernel, device, sizes, range, choice));
+    range.local = choice.local;
     // CL_OUT_OF_RESOURCES: a work-group needs more than CL_DEVICE_LOCAL_MEM_SIZE.
-    if (runtime::local_bytes_used(*code, *arguments) > queue.device().info().code.local_memory_bytes)
+    if (!(is_repeated && arguments.locals.empty()) &&
+        runtime::local_bytes_used(*choice.code, arguments) > device.info().code.local_memory_bytes)
         return fail(Status::out_of_resources, "the kernel's local memory exceeds CL_DEVICE_LOCAL_MEM_SIZE");
-    Views views = find_indirect(queue, *on, *arguments);
-    BufferList buffers(arguments->pointers.size() + views.size());
+    Views views = find_indirect(queue, on, arguments);
+    BufferList buffers(arguments.pointers.size() + views.size());
     for (size_t i = 0; i < views.size(); ++i)
-        buffers[arguments->pointers.size() + i] = views[i].get();
-    POLDER_TRY(find_buffers(queue, *on, *arguments, buffers, views));
-    POLDER_ASSIGN(variables, on->code->program_variables());
-    return call.enqueue(
-        type, runtime::LaunchCommand{{on->keeper.get(), code, on->info, variables, blocks_of(*on, *code, queue)},
-                                     range,
-                                     *arguments,
-                                     std::move(buffers)});
+        buffers[arguments.pointers.size() + i] = views[i].get();
+    POLDER_TRY(find_buffers(queue, on, arguments, buffers, views));
+    POLDER_ASSIGN(variables, on.code->program_variables());
+    return call.enqueue(type, runtime::LaunchCommand{{on.keeper.get(), choice.code, on.info, variables,
+                                                      blocks_of(on, *choice.code, queue)},
+                                                     range,
+                                                     arguments,
+                                                     std::move(buffers)});
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueNDRangeKernel(cl_command_queue command_queue, cl_kernel kernel,
@@ -355,6 +378,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSize(cl_command_que
             return fail(Status::invalid_value);
         POLDER_TRY(check_addresses(queue->device(), *object->arguments()));
         NdRange range;
+        POLDER_TRY(set_global_range(sizes, range));
         POLDER_TRY(set_range(*object, *on, queue->device(), sizes, range));
         std::copy_n(range.local.begin(), work_dim, suggested_local_work_size);
         return {};

@@ -39,8 +39,9 @@ Result<void> Info::string(std::string_view answer) const {
     return {};
 }
 
-Result<EventList> checked_events(cl_uint count, const cl_event* list, Status invalid) {
-    EventList events;
+namespace {
+
+Result<void> add_checked(cl_uint count, const cl_event* list, Status invalid, EventList& events) {
     events.reserve(count);
     for (cl_uint i = 0; i < count; ++i) {
         // CL_INVALID_EVENT_WAIT_LIST, or the caller's error code: an entry of the list is not an event.
@@ -49,18 +50,32 @@ Result<EventList> checked_events(cl_uint count, const cl_event* list, Status inv
             return fail(invalid);
         events.push_back(*event);
     }
+    return {};
+}
+
+}  // namespace
+
+Result<EventList> checked_events(cl_uint count, const cl_event* list, Status invalid) {
+    EventList events;
+    POLDER_TRY(add_checked(count, list, invalid, events));
     return events;
 }
 
-Result<EventList> wait_list(const runtime::Context& context, cl_uint count, const cl_event* list) {
+Result<void> add_wait_list(const runtime::Context& context, cl_uint count, const cl_event* list, EventList& events) {
     // CL_INVALID_EVENT_WAIT_LIST: num_events_in_wait_list and event_wait_list do not agree.
     if ((count == 0) != (list == nullptr))
         return fail(Status::invalid_event_wait_list);
-    POLDER_ASSIGN(events, checked_events(count, list, Status::invalid_event_wait_list));
+    POLDER_TRY(add_checked(count, list, Status::invalid_event_wait_list, events));
     // CL_INVALID_CONTEXT: an event and the queue are of different contexts.
     for (const runtime::Event* event : events)
         if (&event->context() != &context)
             return fail(Status::invalid_context);
+    return {};
+}
+
+Result<EventList> wait_list(const runtime::Context& context, cl_uint count, const cl_event* list) {
+    EventList events;
+    POLDER_TRY(add_wait_list(context, count, list, events));
     return events;
 }
 

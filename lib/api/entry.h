@@ -154,7 +154,9 @@ using EventList = SmallVector<runtime::Event*, 8>;
 // Every event of the list, or `invalid` when one is no event.
 [[nodiscard]] Result<EventList> checked_events(cl_uint count, const cl_event* list, Status invalid);
 
-// A clEnqueue* wait list: count and list must agree, every event must be one, and of `context`.
+// A clEnqueue* wait list: count and list must agree, every event must be one, and of `context`. Appends them to `events`.
+[[nodiscard]] Result<void> add_wait_list(const runtime::Context& context, cl_uint count, const cl_event* list,
+                                         EventList& events);
 [[nodiscard]] Result<EventList> wait_list(const runtime::Context& context, cl_uint count, const cl_event* list);
 
 // Gives the command's event to the application, when it asked for one.

@@ -108,8 +108,7 @@ using Ordering = EnqueueRequest::Ordering;
 CL_API_ENTRY cl_event CL_API_CALL clCreateUserEvent(cl_context context, cl_int* errcode_ret) {
     return create<cl_event>(errcode_ret, [&]() -> Result<cl_event> {
         POLDER_ASSIGN(checked, from_handle<Context>(context));
-        return expose<cl_event>(
-            make_ref<Event>(Ref<Context>::share(checked), nullptr, CL_COMMAND_USER, Event::Profiling::off));
+        return expose<cl_event>(make_ref<Event>(Ref<Context>::share(checked)));
     });
 }
 

@@ -9,13 +9,15 @@
 
 namespace polder::runtime {
 
-Event::Event(Ref<Context> context, Ref<Queue> queue, cl_command_type type, Profiling profiling)
-    : context_(std::move(context)), queue_(std::move(queue)), type_(type) {
+Event::Event(Ref<Queue> queue, cl_command_type type, Profiling profiling)
+    : context_(queue->context()), queue_(std::move(queue)), type_(type) {
     if (profiling == Profiling::on) {
         times_ = make_ref<Times>();
         times_->queued_ns = queue_->device().driver().now_ns();
     }
 }
+
+Event::Event(Ref<Context> context) : context_(*context), kept_context_(std::move(context)), type_(CL_COMMAND_USER) {}
 
 Event::~Event() = default;
 
@@ -38,7 +40,7 @@ void Event::leave_pending(State state, ReadyList& ready) noexcept {
         state_.store(state, std::memory_order_release);
         dependents.swap(dependents_);
         has_callbacks = !callbacks_.empty();
-        resolved_.notify_all();
+        state_.notify_all();
     }
     for (const Ref<Dependent>& dependent : dependents)
         dependent->on_resolved(state == State::failed, ready);
@@ -86,11 +88,7 @@ bool Event::add_dependent(Ref<Dependent> dependent) {
 }
 
 void Event::wait() {
-    {
-        Lock lock(mutex_);
-        while (is_pending())
-            resolved_.wait(mutex_);
-    }
+    state_.wait(State::pending, std::memory_order_acquire);
     if (is_submitted() && timepoint_.queue)
         timepoint_.queue->wait(timepoint_.value);
 }
@@ -140,7 +138,7 @@ void Event::run_callbacks(cl_int reached) noexcept {
         entry.function(static_cast<cl_event>(handle()), error < 0 ? error : entry.status, entry.user);
 }
 
-ReadyList::~ReadyList() {
+void ReadyList::drop() noexcept {
     while (take_first())
         ;
 }
@@ -160,7 +158,7 @@ Ref<Dependent> ReadyList::take_first() noexcept {
     return taken;
 }
 
-void ReadyList::run() noexcept {
+void ReadyList::run_all() noexcept {
     while (const Ref<Dependent> dependent = take_first())
         dependent->run(*this);
 }

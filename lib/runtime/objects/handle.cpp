@@ -96,12 +96,15 @@ void HandleHeap::push(HandleCell& cell) {
     } while (!free_head_.compare_exchange_weak(head, next_head, std::memory_order_release));
 }
 
+[[gnu::noinline]] HandleCell* HandleHeap::allocate_shared() {
+    HandleCell* const cell = pop();
+    return cell ? cell : take_fresh();
+}
+
 HandleCell* HandleHeap::allocate(Kind kind, Object* object) {
     const uint32_t own = ThreadFreeList<FreeCells>::pop();
-    HandleCell* cell = own ? &FreeCells::cell(own) : pop();
-    if (!cell)
-        cell = take_fresh();
-    if (!cell)
+    HandleCell* const cell = own ? &FreeCells::cell(own) : allocate_shared();
+    if (!cell) [[unlikely]]
         return nullptr;
     cell->dispatch = icd_dispatch;
     cell->object = object;

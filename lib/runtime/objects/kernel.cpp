@@ -180,6 +180,13 @@ Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const Size3& gl
     return loaded;
 }
 
+bool Kernel::is_final(const KernelOnDevice& on, const LoadedCode& code, const Size3& local) const {
+    if (code.is_for_one_size)
+        return true;
+    return !on.info->reqd_work_group_size &&
+           !on.code->is_worth_specialising(*on.info, {local, compiler::WorkGroups::Ends::ragged}, &code);
+}
+
 Result<Size3> Kernel::suggest_local_size(const KernelOnDevice& on, const Device& device, const Size3& global) const {
     if (on.info->reqd_work_group_size)
         return *on.info->reqd_work_group_size;

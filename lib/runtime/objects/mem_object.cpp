@@ -60,13 +60,14 @@ struct MemObject::Destruction final : Retried {
     }
 };
 
-MemObject::MemObject(Ref<Context> context, Ref<MemObject> parent, Ref<memory::Storage> storage, cl_mem_flags flags,
-                     ByteRange range, void* host_pointer, std::vector<cl_mem_properties> properties)
+MemObject::MemObject(Ref<Context>&& context, Ref<MemObject>&& parent, Ref<memory::Storage>&& storage,
+                     cl_mem_flags flags, ByteRange range, void* host_pointer,
+                     std::vector<cl_mem_properties>&& properties)
     : context_(std::move(context)), parent_(std::move(parent)), storage_(std::move(storage)), flags_(flags),
       range_(range), host_pointer_(host_pointer), properties_(std::move(properties)) {}
 
 Result<Ref<MemObject>> MemObject::create_buffer(Ref<Context> context, cl_mem_flags flags, uint64_t size,
-                                                void* host_pointer, std::vector<cl_mem_properties> properties) {
+                                                void* host_pointer, std::vector<cl_mem_properties>&& properties) {
     memory::StorageOptions options;
     if (flags & CL_MEM_USE_HOST_PTR)
         options.application_memory = static_cast<std::byte*>(host_pointer);

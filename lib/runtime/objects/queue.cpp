@@ -40,7 +40,7 @@ Result<Ref<Queue>> Queue::create(Ref<Context> context, Ref<Device> device, cl_co
 Result<void> Queue::make_first_shard() {
     POLDER_ASSIGN(shard, make_shard(is_out_of_order() ? streams_of_a_shard : 1));
     {
-        const Lock lock(shard->mutex);
+        const WordLock lock(shard->mutex);
         only_driver_queue_ = is_out_of_order() ? nullptr : shard->streams.front().queue;
     }
     first_shard_ = shard.release();
@@ -51,7 +51,7 @@ Result<void> Queue::make_first_shard() {
 
 Result<std::unique_ptr<QueueShard>> Queue::make_shard(size_t stream_count) {
     auto shard = std::make_unique<QueueShard>();
-    const Lock lock(shard->mutex);
+    const WordLock lock(shard->mutex);
     shard->streams.reserve(stream_count);
     while (shard->streams.size() < stream_count) {
         const Result<driver::Queue*> taken = take_queue(*device_);
@@ -93,7 +93,7 @@ QueueShard& Queue::new_shard(std::atomic<QueueShard*>& place) {
         return *shard;
     }
     if (made) {  // another thread of this number was faster
-        const Lock lock(shard->mutex);
+        const WordLock lock(shard->mutex);
         give_back_streams(*shard);
     }
     return *earlier;
@@ -113,7 +113,7 @@ void Queue::for_each_shard(FunctionRef<void(QueueShard&)> function) {
 Queue::~Queue() {
     for_each_shard([this](QueueShard& shard) {
         {
-            const Lock lock(shard.mutex);
+            const WordLock lock(shard.mutex);
             for (const QueueShard::Stream& stream : shard.streams)
                 stream.queue->flush();
             give_back_streams(shard);
@@ -135,25 +135,55 @@ void Queue::keep_alive(const RefCounted& object, driver::Timepoint until) {
 void Queue::flush() {
     is_flushed_ahead_.store(has_pending(), std::memory_order_release);
     for_each_shard([](QueueShard& shard) {
-        const Lock lock(shard.mutex);
+        const WordLock lock(shard.mutex);
         for (const QueueShard::Stream& stream : shard.streams)
             stream.queue->flush();
     });
 }
 
 void Queue::finish() {
-    if (may_have_pending_.load(std::memory_order_acquire)) {
-        std::vector<Ref<Event>> pending;
-        {
-            const Lock lock(mutex_);
-            pending = pending_;
-        }
-        for (const Ref<Event>& event : pending)
-            event->wait();
+    if (may_have_pending_.load(std::memory_order_acquire)) [[unlikely]]
+        wait_for_pending();
+    if (is_out_of_order())
+        finish_shards();
+    else
+        finish_stream(*first_shard_);
+}
+
+void Queue::wait_for_pending() {
+    std::vector<Ref<Event>> pending;
+    {
+        const Lock lock(mutex_);
+        pending = pending_;
     }
+    for (const Ref<Event>& event : pending)
+        event->wait();
+}
+
+// What the shard keeps is destroyed unlocked: it may be the last reference to anything.
+void Queue::finish_stream(QueueShard& shard) {
+    driver::Timepoint last;
+    QueueShard::Kept kept;  // of commands that this thread waits for, so it needs no lock afterwards
+    bool keeps_more = false;
+    {
+        const WordLock lock(shard.mutex);
+        last = shard.streams.front().last;
+        if (shard.kept.size() == 1 && shard.kept.front().until.queue == last.queue) [[likely]] {  // one kernel's code
+            kept = std::move(shard.kept.front());
+            shard.kept.clear();
+        }
+        keeps_more = !shard.kept.empty();
+    }
+    if (last.queue)
+        last.queue->wait(last.value);
+    if (keeps_more)
+        drop_kept(shard);
+}
+
+void Queue::finish_shards() {
     SmallVector<driver::Timepoint, streams_of_a_shard> last;
     for_each_shard([&](QueueShard& shard) {
-        const Lock lock(shard.mutex);
+        const WordLock lock(shard.mutex);
         for (const QueueShard::Stream& stream : shard.streams)
             if (!stream.last.is_complete())
                 last.push_back(stream.last);
@@ -163,18 +193,13 @@ void Queue::finish() {
         last[i].queue->flush();
     for (const driver::Timepoint timepoint : last.view())
         timepoint.queue->wait(timepoint.value);
-    for_each_shard([](QueueShard& shard) {
-        // Destroyed unlocked: what is kept may be the last reference to anything.
-        QueueShard::Kept one;
-        std::vector<QueueShard::Kept> dropped;
-        const Lock lock(shard.mutex);
-        if (shard.kept.size() == 1 && shard.kept.front().until.is_complete()) [[likely]] {  // the code of one kernel
-            one = std::move(shard.kept.front());
-            shard.kept.clear();
-        } else {
-            shard.drop_complete(dropped);
-        }
-    });
+    for_each_shard([](QueueShard& shard) { drop_kept(shard); });
+}
+
+void Queue::drop_kept(QueueShard& shard) {
+    std::vector<QueueShard::Kept> dropped;
+    const WordLock lock(shard.mutex);
+    shard.drop_complete(dropped);
 }
 
 }  // namespace polder::runtime

@@ -42,7 +42,7 @@ void QueueShard::drop_complete(std::vector<Kept>& dropped) {
 
 bool QueueShard::try_again() noexcept {
     {
-        const Lock lock(mutex);
+        const WordLock lock(mutex);
         std::erase_if(kept, [](const Kept& entry) { return entry.until.is_complete(); });
         if (!kept.empty())
             return false;

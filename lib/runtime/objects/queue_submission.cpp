@@ -25,22 +25,26 @@ Result<Ref<Event>> Queue::enqueue_command(const EnqueueRequest& request, Command
 
 Result<Ref<Event>> Queue::reserve_and_submit(const EnqueueRequest& request, Command& command, MoveToHeap move) {
     using Ordering = EnqueueRequest::Ordering;
-    POLDER_TRY(context_->reported(command.reserve(*this)));
+    if (Result<void> reserved = command.reserve(*this); !reserved) [[unlikely]]
+        return fail(context_->reported(std::move(reserved)).error());
     ReadyList ready;
-    Result<Ref<Event>> event = nullptr;
-    if (request.ordering == Ordering::command || !is_out_of_order()) {
-        event = submit_or_hold_back(request, nullptr, command, move, ready);
-    } else {
-        std::optional<Lock> turn;
-        if (request.ordering == Ordering::barrier)
-            turn.emplace(barrier_turn_);
-        std::optional<Earlier> earlier;
-        if (request.wait_list.empty())
-            earlier = everything_so_far();
-        event = submit_or_hold_back(request, earlier ? &*earlier : nullptr, command, move, ready);
-    }
+    Result<Ref<Event>> event = request.ordering == Ordering::command || !is_out_of_order()
+                                   ? submit_or_hold_back(request, nullptr, command, move, ready)
+                                   : submit_marker(request, command, move, ready);
     ready.run();
     return event;
+}
+
+// A marker or a barrier of an out-of-order queue.
+Result<Ref<Event>> Queue::submit_marker(const EnqueueRequest& request, Command& command, MoveToHeap move,
+                                        ReadyList& ready) {
+    std::optional<Lock> turn;
+    if (request.ordering == EnqueueRequest::Ordering::barrier)
+        turn.emplace(barrier_turn_);
+    std::optional<Earlier> earlier;
+    if (request.wait_list.empty())
+        earlier = everything_so_far();
+    return submit_or_hold_back(request, earlier ? &*earlier : nullptr, command, move, ready);
 }
 
 Result<Ref<Event>> Queue::submit_or_hold_back(const EnqueueRequest& request, const Earlier* earlier, Command& command,
@@ -60,7 +64,7 @@ Result<Ref<Event>> Queue::submit_or_hold_back(const EnqueueRequest& request, con
         event = make_event(request.type);
 
     QueueShard& shard = shard_here();
-    const Lock lock(shard.mutex);
+    const WordLock lock(shard.mutex);
     must_wait |= is_out_of_order() ? is_behind_pending_barrier(shard) : has_pending();
     if (must_wait || failed) {
         if (!event)
@@ -79,12 +83,12 @@ Result<Ref<Event>> Queue::submit_or_hold_back(const EnqueueRequest& request, con
     if (request.ordering == EnqueueRequest::Ordering::barrier && is_out_of_order())
         set_barrier(timepoint);
     if (event)
-        event->resolve(timepoint, ready);
+        event->resolve_unseen(timepoint);
     return event;
 }
 
 Ref<Event> Queue::make_event(cl_command_type type) {
-    return make_ref<Event>(context_, Ref<Queue>::share(this), type,
+    return make_ref<Event>(Ref<Queue>::share(this), type,
                            has_profiling() ? Event::Profiling::on : Event::Profiling::off);
 }
 
@@ -96,7 +100,7 @@ Queue::Earlier Queue::everything_so_far() {
             earlier.pending = pending_;
     }
     for_each_shard([&](QueueShard& shard) {
-        const Lock lock(shard.mutex);
+        const WordLock lock(shard.mutex);
         for (const QueueShard::Stream& stream : shard.streams)
             earlier.submitted.add(stream.last);
     });
@@ -197,7 +201,7 @@ void Queue::pass_barrier_locked() {
 
 Result<driver::Timepoint> Queue::submit_pending(const Command& command, WaitList& waits, Event& event) {
     QueueShard& shard = shard_here();
-    const Lock lock(shard.mutex);
+    const WordLock lock(shard.mutex);
     POLDER_ASSIGN(timepoint, submit(shard, command, waits, &event));
     if (timepoint.queue && is_flushed_ahead_.load(std::memory_order_acquire))
         timepoint.queue->flush();

@@ -56,8 +56,7 @@ Ref<Event> Semaphore::take_signal() {
         return std::exchange(signal_, nullptr);
     // Without a queue, as a user event.
     if (!expected_)
-        expected_ =
-            make_ref<Event>(Ref<Context>::share(context_.get()), nullptr, CL_COMMAND_USER, Event::Profiling::off);
+        expected_ = make_ref<Event>(Ref<Context>::share(context_.get()));
     return expected_;
 }
 

@@ -52,10 +52,10 @@ public:
     void notify_user(std::string_view text) const;
     // Reports a failed result with notify_user, then returns it.
     template <class T>
-    [[nodiscard]] Result<T> reported(Result<T> result) const {
-        if (!result)
+    [[nodiscard]] Result<T>&& reported(Result<T>&& result) const {
+        if (!result) [[unlikely]]
             notify_user(result.error().detail());
-        return result;
+        return std::move(result);
     }
     void add_destructor(Destructor function, void* user);
 

@@ -13,7 +13,6 @@
 
 #include <CL/cl.h>
 #include <atomic>
-#include <condition_variable>
 #include <list>
 #include <polder/driver.h>
 #include <vector>
@@ -47,12 +46,20 @@ public:
     ReadyList() = default;
     ReadyList(const ReadyList&) = delete;
     ReadyList& operator=(const ReadyList&) = delete;
-    ~ReadyList();
+    ~ReadyList() {
+        if (first_) [[unlikely]]
+            drop();
+    }
     void append(Ref<Dependent> dependent) noexcept;
     // Runs the dependents of the list, and those that become ready meanwhile, without recursion.
-    void run() noexcept;
+    void run() noexcept {
+        if (first_) [[unlikely]]
+            run_all();
+    }
 
 private:
+    void run_all() noexcept;
+    void drop() noexcept;
     [[nodiscard]] Ref<Dependent> take_first() noexcept;
 
     Ref<Dependent> first_;
@@ -67,11 +74,13 @@ public:
     using Callback = void(CL_CALLBACK*)(cl_event event, cl_int status, void* user);
     enum class Profiling : uint8_t { off, on };
 
-    // `queue` is null for user events.
-    Event(Ref<Context> context, Ref<Queue> queue, cl_command_type type, Profiling profiling);
+    // Of a command in `queue`.
+    Event(Ref<Queue> queue, cl_command_type type, Profiling profiling);
+    // A user event.
+    explicit Event(Ref<Context> context);
     ~Event() override;
 
-    [[nodiscard]] Context& context() const { return *context_; }
+    [[nodiscard]] Context& context() const { return context_; }
     [[nodiscard]] Queue* queue() const { return queue_.get(); }
     [[nodiscard]] cl_command_type type() const { return type_; }
     [[nodiscard]] bool is_user() const { return type_ == CL_COMMAND_USER; }
@@ -91,6 +100,11 @@ public:
 
     // Ends the state `pending`, once. Dependents that become ready are appended to `ready`.
     void resolve(driver::Timepoint timepoint, ReadyList& ready) noexcept;
+    // The same for an event that no other thread has seen yet: nothing depends on it.
+    void resolve_unseen(driver::Timepoint timepoint) noexcept {
+        timepoint_ = timepoint;
+        state_.store(State::submitted, std::memory_order_release);
+    }
     void fail(cl_int status, ReadyList& ready) noexcept;
     // For user events: invalid_operation when the status was set before. Runs the dependents that became ready.
     [[nodiscard]] Result<void> set_user_status(cl_int status);
@@ -116,7 +130,7 @@ public:
     [[nodiscard]] Times* times() const { return times_.get(); }
 
 private:
-    enum class State : uint8_t { pending, submitted, failed };
+    enum class State : int32_t { pending, submitted, failed };  // of the size that the system can wait for
     struct CallbackEntry {
         cl_int status;
         Callback function;
@@ -126,8 +140,9 @@ private:
     void run_callbacks(cl_int reached) noexcept;
     void run_callbacks_when_complete() noexcept;
 
-    Ref<Context> context_;
-    Ref<Queue> queue_;
+    Context& context_;
+    const Ref<Context> kept_context_;  // of a user event; others' queues keep it
+    const Ref<Queue> queue_;
     const cl_command_type type_;
     bool has_several_queues_ = false;
     std::atomic<State> state_{State::pending};
@@ -136,7 +151,6 @@ private:
     Ref<Times> times_;
 
     mutable Mutex mutex_;
-    ConditionVariable resolved_;
     std::vector<Ref<Dependent>> dependents_ POLDER_GUARDED_BY(mutex_);
     std::list<CallbackEntry> callbacks_ POLDER_GUARDED_BY(mutex_);  // taken out without a failure
     bool user_status_set_ POLDER_GUARDED_BY(mutex_) = false;

@@ -76,6 +76,7 @@ private:
     static bool reserve();
     static HandleCell* take_fresh();
     // --- free cells, as a stack of indices that all threads share ---
+    static HandleCell* allocate_shared();
     static HandleCell* pop();
     static void push(HandleCell& cell);
 

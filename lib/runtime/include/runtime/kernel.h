@@ -6,6 +6,7 @@
 #pragma once
 
 #include <runtime/allocation.h>
+#include <runtime/last_launch.h>
 #include <runtime/local_size.h>
 #include <runtime/mem_object.h>
 #include <runtime/program.h>
@@ -109,6 +110,10 @@ public:
     [[nodiscard]] Result<Size3> best_local_size(const KernelOnDevice& on, const Device& device, const Size3& global,
                                                 const Size3& local) const;
 
+    // Whether every launch in groups of `local` executes `code`, which the one before did: no better code will be made.
+    [[nodiscard]] bool is_final(const KernelOnDevice& on, const LoadedCode& code, const Size3& local) const;
+    [[nodiscard]] LastLaunch& last_launch() const { return last_launch_; }
+
     // The caller has checked index, size and value.
     void set_value(uint32_t index, const void* value);
     void set_buffer(uint32_t index, cl_mem buffer);  // or an image
@@ -153,6 +158,7 @@ private:
     Ref<KernelArguments> arguments_;
     // One for each of on_devices_: null at first, then never changed. Read by every launch, without a lock.
     mutable std::vector<std::atomic<const LoadedCode*>> general_codes_;
+    mutable LastLaunch last_launch_;
     mutable Mutex mutex_;
     mutable std::vector<LastCode> last_codes_ POLDER_GUARDED_BY(mutex_);  // one for each of on_devices_
     // A kernel's other choices are all of one shape.

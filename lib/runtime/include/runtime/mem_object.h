@@ -53,7 +53,7 @@ public:
 
     // Arguments are valid, `range` is within the parent. `properties` with the terminating zero, or empty.
     static Result<Ref<MemObject>> create_buffer(Ref<Context> context, cl_mem_flags flags, uint64_t size,
-                                                void* host_pointer, std::vector<cl_mem_properties> properties);
+                                                void* host_pointer, std::vector<cl_mem_properties>&& properties);
     static Result<Ref<MemObject>> create_sub_buffer(Ref<MemObject> parent, cl_mem_flags flags, ByteRange range);
     // A buffer of bytes that belong to another object: a range of an allocation (runtime/allocation.h), whose first byte is at
     // `host_pointer`.
@@ -121,8 +121,8 @@ public:
     [[nodiscard]] uint32_t map_count() const;
 
 private:
-    MemObject(Ref<Context> context, Ref<MemObject> parent, Ref<memory::Storage> storage, cl_mem_flags flags,
-              ByteRange range, void* host_pointer, std::vector<cl_mem_properties> properties);
+    MemObject(Ref<Context>&& context, Ref<MemObject>&& parent, Ref<memory::Storage>&& storage, cl_mem_flags flags,
+              ByteRange range, void* host_pointer, std::vector<cl_mem_properties>&& properties);
 
     [[nodiscard]] bool is_in_application_memory() const {
         return ((parent_ ? parent_->flags_ : flags_) & CL_MEM_USE_HOST_PTR) != 0 && !is_view_;

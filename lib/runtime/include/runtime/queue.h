@@ -94,9 +94,18 @@ private:
     // Calls `function` for each shard, once.
     void for_each_shard(FunctionRef<void(QueueShard&)> function);
 
+    void wait_for_pending();
+    // Waits for the only stream of an in-order queue.
+    static void finish_stream(QueueShard& shard);
+    // Waits for all streams of an out-of-order queue.
+    void finish_shards();
+    static void drop_kept(QueueShard& shard);
+
     Result<Ref<Event>> enqueue_command(const EnqueueRequest& request, Command& command, MoveToHeap move);
     // Reserves, and takes the turn of barriers.
     Result<Ref<Event>> reserve_and_submit(const EnqueueRequest& request, Command& command, MoveToHeap move);
+    Result<Ref<Event>> submit_marker(const EnqueueRequest& request, Command& command, MoveToHeap move,
+                                     ReadyList& ready);
     // `earlier`: what a marker or a barrier of an out-of-order queue waits for when it has no wait list, else null.
     Result<Ref<Event>> submit_or_hold_back(const EnqueueRequest& request, const Earlier* earlier, Command& command,
                                            MoveToHeap move, ReadyList& ready);

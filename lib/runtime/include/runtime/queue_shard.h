@@ -7,9 +7,9 @@
 #pragma once
 
 #include <base/completion.h>
-#include <base/mutex.h>
 #include <base/ref.h>
 #include <base/wait_list.h>
+#include <base/word_mutex.h>
 
 #include <cstdint>
 #include <polder/driver.h>
@@ -30,7 +30,7 @@ struct alignas(128) QueueShard final : Retried {
         Ref<const RefCounted> object;
     };
 
-    Mutex mutex;
+    WordMutex mutex;
     std::vector<Stream> streams POLDER_GUARDED_BY(mutex);  // their number never changes
     uint32_t current_stream POLDER_GUARDED_BY(mutex) = 0;
     WaitList waits POLDER_GUARDED_BY(mutex);  // of the command that is being submitted
