@@ -47,6 +47,63 @@ private:
     size_t first_;
 };
 
+// The pages of `range`, as far as the storage reaches.
+ByteRange pages_of(ByteRange range, const StorageImpl& storage) {
+    const Alignment page = SparseMemory::page();
+    return {range.begin & ~(page.value - 1), std::min(page.round_up(range.end), storage.size().value)};
+}
+
+Error no_host_memory(const SpaceImpl& host, uint64_t bytes) {
+    return Error{Status::mem_object_allocation_failure, "out of host memory: asked for " + std::to_string(bytes) +
+                                                            " bytes, free " + std::to_string(host.free_bytes().value)};
+}
+
+constexpr const char* nothing_promised = "the system promises no more host memory";
+
+// While it lives, a storage that is about to get memory is in no list that a search for victims looks at.
+class Unlisted {
+public:
+    Unlisted(SpaceImpl& memory, const DomainImpl& domain) : memory_(memory), is_searched_for_(domain.can_evict()) {
+        count(1);
+    }
+    ~Unlisted() { count(-1); }
+    Unlisted(const Unlisted&) = delete;
+    Unlisted& operator=(const Unlisted&) = delete;
+
+private:
+    void count(int64_t change) noexcept {
+        if (is_searched_for_)
+            memory_.unlisted().add(change);
+    }
+    SpaceImpl& memory_;
+    const bool is_searched_for_;
+};
+
+// The common case of ChargedParts, in one pass: the first part of a storage that has no memory on the host. A stretch that cannot
+// be used goes back.
+Result<void> add_first_part(SpaceImpl& host, StorageImpl& storage, ByteRange part) {
+    POLDER_ASSIGN(stretch, host.sparse().reserve(storage.size()));
+    const ScopeExit give_back{[&]() noexcept {
+        if (stretch)
+            host.sparse().free(std::move(stretch), {});
+    }};
+    if (!host.sparse().charge(*stretch, ByteCount{SparseMemory::page().round_up(part.size())}))
+        return fail(no_host_memory(host, part.size()));
+    if (!stretch->back(part))
+        return fail(Status::mem_object_allocation_failure, nothing_promised);
+    stretch->prepare(part);
+    if (host.pins())
+        stretch->pin(*host.pins(), part);
+    POLDER_LOG(memory, "storage %llu: [%llu, %llu) in space 0 at 0x%llx", llu(storage.number()), llu(part.begin),
+               llu(part.end), llu(stretch->address().value + part.begin));
+    const StorageGuard guard{storage};
+    storage.make_room_for_replicas(1, host_space);
+    const DeviceAddress address = stretch->address();
+    storage.set_stretch(std::move(stretch));
+    storage.add_replica({host_space, 0, part, address, std::nullopt});
+    return {};
+}
+
 }  // namespace
 
 // Parts of stretches of host memory that count already: those that do not arrive are discharged.
@@ -106,13 +163,11 @@ Result<void> DomainImpl::ChargedParts::charge(const Wanted& wanted) {
     }
     charged_.reserve(charged_.size() + 1);
     if (!host_.sparse().charge(*storage.stretch(), ByteCount{SparseMemory::page().round_up(missing)})) {
-        const ByteCount free = host_.free_bytes();
-        return fail(Status::mem_object_allocation_failure, "out of host memory: asked for " + std::to_string(missing) +
-                                                               " bytes, free " + std::to_string(free.value));
+        return fail(no_host_memory(host_, missing));
     }
     charged_.push_back({&storage, range, ByteCount{SparseMemory::page().round_up(missing)}});
     if (!storage.stretch()->back(range))
-        return fail(Status::mem_object_allocation_failure, "the system promises no more host memory");
+        return fail(Status::mem_object_allocation_failure, nothing_promised);
     return {};
 }
 
@@ -170,6 +225,16 @@ void DomainImpl::note_growth(const Wanted& wanted, SpaceId space) noexcept {
 Result<void> DomainImpl::add_memory(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms,
                                     Linking linking) {
     POLDER_TRY(reserve_staging(space));
+    if (uses.size() == 1 && !impl(*uses.front().storage).has_replica(space)) [[likely]] {
+        StorageImpl& storage = impl(*uses.front().storage);
+        const ByteRange range = uses.front().range;
+        if (needs_first_block(storage, space)) [[likely]]
+            return add_first_block(storage, space, terms);
+        if (space.is_host() && !storage.stretch() && !is_small(storage, space) && range.size() < storage.size().value) {
+            const Unlisted unlisted{this->space(space), *this};
+            return add_first_part(this->space(space), storage, pages_of(range, storage));
+        }
+    }
     if (has_unified_ && linking == Linking::allowed && !is_host_memory(space) &&
         this->space(space).device()->unified_memory()) [[unlikely]]
         for (const Use& use : uses)
@@ -178,9 +243,7 @@ Result<void> DomainImpl::add_memory(std::span<const Use> uses, SpaceId space, co
     WantedList parts;
     for (const Use& use : uses)
         want(use, space, blocks, parts);
-    CountByThread& unlisted = this->space(space).unlisted();
-    unlisted.add(1);
-    const ScopeExit listed{[&]() noexcept { unlisted.add(-1); }};
+    const Unlisted unlisted{this->space(space), *this};
     ChargedParts charged{this->space(space)};
     for (const Wanted& wanted : parts)
         POLDER_TRY(charged.charge(wanted));
@@ -197,8 +260,7 @@ void DomainImpl::want(const Use& use, SpaceId space, WantedList& blocks, WantedL
         return;
     const ByteRange all{0, storage.size().value};
     const bool is_stretched = space.is_host() && storage.stretch();
-    const ByteCount whole_up_to = space.is_host() ? options_.whole_on_host_up_to : options_.whole_up_to;
-    if (storage.size() <= whole_up_to && !is_stretched) {
+    if (is_small(storage, space) && !is_stretched) {
         if (blocks.empty() || blocks.back().storage != &storage)
             blocks.push_back({&storage, {all, 0}});
         return;
@@ -212,8 +274,7 @@ void DomainImpl::want(const Use& use, SpaceId space, WantedList& blocks, WantedL
         if (storage.find(space, use.range))
             return;
     }
-    const Alignment page = SparseMemory::page();
-    const ByteRange range{use.range.begin & ~(page.value - 1), std::min(page.round_up(use.range.end), all.end)};
+    const ByteRange range = pages_of(use.range, storage);
     if (!parts.empty() && parts.back().storage == &storage && parts.back().growth.range.end >= range.begin) {
         ByteRange& before = parts.back().growth.range;
         before.end = std::max(before.end, range.end);
@@ -260,6 +321,30 @@ Result<void> DomainImpl::add_blocks(std::span<const Wanted> wanted, SpaceId spac
                    llu(one.growth.range.size()), space.value, llu(leased.first().block.address.value));
         leased.pop();
     }
+    return {};
+}
+
+Result<void> DomainImpl::add_first_block(StorageImpl& storage, SpaceId space, const LeaseTerms& terms) {
+    SpaceImpl& memory = this->space(space);
+    const Unlisted unlisted{memory, *this};
+    const ByteRange all{0, storage.size().value};
+    const LeaseRequest request{storage.size(), replica_alignment(space)};
+    LeaseGroup leased{memory.pool(), 1};
+    Lease& lease = leased.all().front();
+    if (Result<void> result = memory.pool().lease({&request, 1}, terms, leased.all()); !result) [[unlikely]] {
+        POLDER_LOG(memory, "storage %llu: no memory in space %u: %.*s", llu(storage.number()), space.value,
+                   static_cast<int>(result.error().detail().size()), result.error().detail().data());
+        return result;
+    }
+    leased.begin();
+    const StorageGuard guard{storage};
+    storage.make_room_for_replicas(1, space);
+    storage.residency().begin_in(all, space, lease.after.view());
+    storage.add_replica({space, 0, all, lease.block.address, lease.block});
+    note_growth({&storage, {all, 0}}, space);
+    POLDER_LOG(memory, "storage %llu: %llu bytes allocated in space %u at 0x%llx", llu(storage.number()),
+               llu(all.size()), space.value, llu(lease.block.address.value));
+    leased.pop();
     return {};
 }
 

@@ -114,6 +114,15 @@ private:
     [[nodiscard]] Result<void> add_memory(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms,
                                           Linking linking = Linking::allowed);
     void want(const Use& use, SpaceId space, WantedList& blocks, WantedList& parts) const;
+    // The common case of add_memory, in one pass: the first use of a storage that gets one block for all of its bytes.
+    [[nodiscard]] bool needs_first_block(const StorageImpl& storage, SpaceId space) const {
+        return !has_unified_ && !storage.has_replica(space) && is_small(storage, space) && !storage.stretch();
+    }
+    [[nodiscard]] Result<void> add_first_block(StorageImpl& storage, SpaceId space, const LeaseTerms& terms);
+    // Such storages are allocated whole.
+    [[nodiscard]] bool is_small(const StorageImpl& storage, SpaceId space) const {
+        return storage.size() <= (space.is_host() ? options_.whole_on_host_up_to : options_.whole_up_to);
+    }
     [[nodiscard]] Alignment replica_alignment(SpaceId space) const;
     void want_block(StorageImpl& storage, ByteRange range, SpaceId space, WantedList& blocks) const;
     [[nodiscard]] Result<void> add_blocks(std::span<const Wanted> wanted, SpaceId space, const LeaseTerms& terms);

@@ -109,25 +109,28 @@ Result<MapPin> DomainImpl::reserve_map(Storage& storage, ByteRange range) {
 [[gnu::noinline]] Result<void> DomainImpl::reserve_now(std::span<const Use> uses, SpaceId space,
                                                        const LeaseTerms& terms, Turn turn) {
     SmallVector<Use, 2> sorted;
-    sorted.append(uses);
-    // Guards are taken in one order, so that two commands never wait for each other.
-    std::sort(sorted.begin(), sorted.end(), [](const Use& one, const Use& other) {
-        return std::pair{one.storage, one.range.begin} < std::pair{other.storage, other.range.begin};
-    });
+    if (uses.size() > 1) {
+        sorted.append(uses);
+        // Guards are taken in one order, so that two commands never wait for each other.
+        std::sort(sorted.begin(), sorted.end(), [](const Use& one, const Use& other) {
+            return std::pair{one.storage, one.range.begin} < std::pair{other.storage, other.range.begin};
+        });
+        uses = sorted.view();
+    }
     FairTurns& turns = this->space(space).turns();
     if (turn == Turn::held)
-        return add_memory_evicting(sorted.view(), space, terms);
+        return add_memory_evicting(uses, space, terms);
     if (!turns.requested()) {
         LeaseTerms at_once = terms;
         at_once.when_full = WhenFull::wait_for_turn;
-        const AllocationGuards allocating{sorted.view(), space};
-        const Result<void> added = add_memory(sorted.view(), space, at_once);
+        const AllocationGuards allocating{uses, space};
+        Result<void> added = add_memory(uses, space, at_once);
         if (added || added.error().status() != Status::mem_object_allocation_failure) [[likely]]
             return added;
     }
-    enter_turn(sorted.view(), space);
+    enter_turn(uses, space);
     const ScopeExit leave{[&]() noexcept { turns.leave(); }};
-    return add_memory_evicting(sorted.view(), space, terms);
+    return add_memory_evicting(uses, space, terms);
 }
 
 void DomainImpl::enter_turn(std::span<const Use> uses, SpaceId space) {

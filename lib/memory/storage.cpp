@@ -51,20 +51,12 @@ uint64_t StorageImpl::number() const {
     return number_.compare_exchange_strong(number, fresh, std::memory_order_relaxed) ? fresh : number;
 }
 
-void StorageImpl::begin_allocating(SpaceId space) noexcept {
+void StorageImpl::wait_to_allocate(SpaceId space) noexcept {
     const uint64_t bit = SpaceSet{space}.bits;
-    for (uint64_t before; (before = allocating_.fetch_or(bit, std::memory_order_acquire)) & bit;)
+    allocation_waiters_.fetch_add(1, std::memory_order_relaxed);
+    for (uint64_t before; (before = allocating_.fetch_or(bit, std::memory_order_acq_rel)) & bit;)
         allocating_.wait(before, std::memory_order_relaxed);
-}
-
-bool StorageImpl::try_begin_allocating(SpaceId space) noexcept {
-    const uint64_t bit = SpaceSet{space}.bits;
-    return (allocating_.fetch_or(bit, std::memory_order_acquire) & bit) == 0;
-}
-
-void StorageImpl::end_allocating(SpaceId space) noexcept {
-    allocating_.fetch_and(~SpaceSet{space}.bits, std::memory_order_release);
-    allocating_.notify_all();
+    allocation_waiters_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 namespace {
@@ -293,7 +285,7 @@ void StorageImpl::operator delete(StorageImpl* storage, std::destroying_delete_t
     if (trace::enabled()) [[unlikely]]
         storage->record_event(trace::Kind::storage_destroy, {});
     storage->domain_.promise(-static_cast<int64_t>(storage->size().value));
-    if (storage->end_unlisted()) [[likely]] {
+    if ((storage->was_never_used() && !storage->first_entry_.storage) || storage->end_unlisted()) [[likely]] {
         storage->destroy();
         return;
     }
@@ -340,7 +332,7 @@ bool StorageImpl::try_again() noexcept {
 
 // Each block is freed with the timepoints of the commands that use it; the application's callback waits for all commands.
 bool StorageImpl::try_to_end() noexcept {
-    if (replicas_.empty() && !stretch_ && !destroyed_.function) [[likely]]  // never used
+    if (was_never_used())
         return true;
     try {
         // The next owner of the block finds it with the host.
@@ -350,10 +342,10 @@ bool StorageImpl::try_to_end() noexcept {
         if (destroyed_.function)
             residency_.all_waits(all);
         while (!replicas_.empty()) {
-            const Replica replica = *replicas_.begin();
+            const Replica& replica = replicas_.last();
             if (replica.block)
                 space(replica.space).pool().free_after(*replica.block, uses_of(replica.range, replica.space));
-            replicas_.erase(replica.space, replica.range.begin);
+            replicas_.remove_last();
         }
         if (stretch_) {
             Timepoints uses = uses_of({0, size().value}, host_space);
@@ -366,6 +358,8 @@ bool StorageImpl::try_to_end() noexcept {
 }
 
 Timepoints StorageImpl::uses_of(ByteRange range, SpaceId space) const {
+    if (residency_.is_idle()) [[likely]]
+        return {};
     WaitList waits;
     residency_.all_waits(range, space, waits);
     if (linked_ && space.is_host())

@@ -5,6 +5,7 @@
 #include "storage_impl.h"
 
 #include <base/thread_number.h>
+#include <base/word_mutex.h>
 
 #include <bit>
 #include <thread>
@@ -16,31 +17,23 @@ constexpr uint32_t thread_locks = 64;
 constexpr uint32_t shared_locks = 64;
 constexpr uint8_t uses_to_own = 4;
 
-// A mutex of one word: 0 free, 1 held, 2 held and perhaps waited for (Drepper, "Futexes Are Tricky", 2004, mutex 2). Without
-// contention it costs one locked instruction each way, inline. In a table entry of a cache line pair of its own:
-// neighbours are used by different threads.
+// In a table entry of a cache line pair of its own: neighbours are used by different threads.
 class alignas(128) TableEntry {
 public:
-    void lock() noexcept {
-        int expected = 0;
-        if (!state_.compare_exchange_strong(expected, 1, std::memory_order_acquire, std::memory_order_relaxed))
-            [[unlikely]]
+    void lock() noexcept POLDER_NO_THREAD_SAFETY_ANALYSIS {
+        if (!mutex_.try_lock()) [[unlikely]]
             wait();
     }
-    void unlock() noexcept {
-        if (state_.exchange(0, std::memory_order_release) == 2) [[unlikely]]
-            state_.notify_one();
-    }
+    void unlock() noexcept POLDER_NO_THREAD_SAFETY_ANALYSIS { mutex_.unlock(); }
     [[nodiscard]] bool is_waited_for() const { return waiting_.load(std::memory_order_relaxed) > 0; }
 
 private:
-    [[gnu::noinline]] void wait() noexcept {
+    [[gnu::noinline]] void wait() noexcept POLDER_NO_THREAD_SAFETY_ANALYSIS {
         waiting_.fetch_add(1, std::memory_order_relaxed);
-        while (state_.exchange(2, std::memory_order_acquire) != 0)
-            state_.wait(2, std::memory_order_relaxed);
+        mutex_.lock();
         waiting_.fetch_sub(1, std::memory_order_relaxed);
     }
-    std::atomic<int> state_{0};
+    WordMutex mutex_;
     std::atomic<uint32_t> waiting_{0};  // threads
 };
 TableEntry table[thread_locks + shared_locks];

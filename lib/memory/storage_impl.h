@@ -88,10 +88,6 @@ public:
         return (pinned_spaces_.fetch_or(bit, std::memory_order_relaxed) & bit) != 0;
     }
     void unpin(SpaceId space) { pinned_spaces_.fetch_and(~SpaceSet{space}.bits, std::memory_order_relaxed); }
-    // For all of its bytes, in one piece.
-    [[nodiscard]] bool has_all(SpaceId space) const {
-        return (whole_spaces_.load(std::memory_order_acquire) >> space.value) & 1;
-    }
     // Nothing is written back to where maps are: the application may free that memory. With the lock.
     [[nodiscard]] bool is_released() const { return is_released_; }
     // Notes that a command uses `range`, which has memory in `space`, when memory is short there.
@@ -124,10 +120,21 @@ public:
     bool note_returned(SpaceId space) { return exchange_evicted(space, false); }
 
     // One thread at a time adds memory to a storage in one space, so that it is allocated once. Other threads wait.
-    void begin_allocating(SpaceId space) noexcept;
-    void end_allocating(SpaceId space) noexcept;
+    void begin_allocating(SpaceId space) noexcept {
+        if (!try_begin_allocating(space)) [[unlikely]]
+            wait_to_allocate(space);
+    }
     // False when another thread does.
-    [[nodiscard]] bool try_begin_allocating(SpaceId space) noexcept;
+    [[nodiscard]] bool try_begin_allocating(SpaceId space) noexcept {
+        const uint64_t bit = SpaceSet{space}.bits;
+        return (allocating_.fetch_or(bit, std::memory_order_acq_rel) & bit) == 0;
+    }
+    // A thread that waits has counted itself before it looked at the bit. Notifying writes to a table of the process, so only then.
+    void end_allocating(SpaceId space) noexcept {
+        allocating_.fetch_and(~SpaceSet{space}.bits, std::memory_order_acq_rel);
+        if (allocation_waiters_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+            allocating_.notify_all();
+    }
 
     // Room for `count` replicas more in `space`. std::bad_alloc leaves it as it was.
     void make_room_for_replicas(uint32_t count, SpaceId space);
@@ -177,6 +184,7 @@ private:
                                            : evicted_spaces_.fetch_and(~bit, std::memory_order_relaxed);
         return (before & bit) != 0;
     }
+    void wait_to_allocate(SpaceId space) noexcept;
     [[nodiscard]] driver::Timepoint transfer_at_map_place() const;
     void leave_map_place() noexcept;
     void note_spaces() noexcept;
@@ -184,6 +192,7 @@ private:
     void give_back_stretch() noexcept;
 
     // --- its end ---
+    [[nodiscard]] bool was_never_used() const { return replicas_.empty() && !stretch_ && !destroyed_.function; }
     [[nodiscard]] bool end_unlisted() noexcept;
     void leave_lists() noexcept;
     // Where no memory is left.
@@ -204,8 +213,8 @@ private:
     std::unique_ptr<Stretch> stretch_;
     std::unique_ptr<Linked> linked_;
     std::atomic<uint64_t> replica_spaces_{0};  // as SpaceSet::bits
-    std::atomic<uint64_t> whole_spaces_{0};  // likewise
     std::atomic<uint64_t> allocating_{0};  // likewise
+    std::atomic<uint32_t> allocation_waiters_{0};  // threads
     std::atomic<uint64_t> pinned_spaces_{0};  // likewise
     std::atomic<uint64_t> evicted_spaces_{0};  // likewise
     std::atomic<uint32_t> map_pins_{0};

@@ -122,7 +122,7 @@ Result<void> BlockPool::lease_by_ladder(std::span<const LeaseRequest> requests, 
 bool BlockPool::lease_anew(std::span<const LeaseRequest> requests, const LeaseTerms& terms, std::span<Lease> leases) {
     if (terms.consumer == LeaseTerms::Consumer::host)
         return false;
-    Lock lock(mutex_);
+    const WordLock lock(mutex_);
     for (uint32_t index = 0; index < regions_.size(); ++index)
         if (regions_[index])
             merge_pending(index);
@@ -135,7 +135,7 @@ Result<void> BlockPool::climb(const Request& request, Lease& leased) {
         drain_all();
         bool allowed = false;
         {
-            Lock lock(mutex_);
+            const WordLock lock(mutex_);
             allowed = request.size >= request.asked && within_limit(request.size);
             const bool much_pending = deferred_bytes_ >= options_.cache_max.value;
             if (try_pool(request, Search::thorough, leased) ||
@@ -145,18 +145,18 @@ Result<void> BlockPool::climb(const Request& request, Lease& leased) {
         if (allowed) {
             if (grow(request, ladder, leased) || regroup(request, ladder, leased))
                 return {};
-            Lock lock(mutex_);
+            const WordLock lock(mutex_);
             if (reuse_of_any_queue(request, leased) || merge_pending(request, leased))
                 return {};
         }
         std::optional<driver::Timepoint> pending;
         if (request.terms.when_full == WhenFull::wait) {
-            Lock lock(mutex_);
+            const WordLock lock(mutex_);
             pending = pending_.oldest();
         }
         if (!pending) {
             {
-                Lock lock(mutex_);
+                const WordLock lock(mutex_);
                 ++out_of_memory_;
             }
             std::string text = report(request, ladder);
@@ -165,7 +165,7 @@ Result<void> BlockPool::climb(const Request& request, Lease& leased) {
         }
         pending->queue->wait(pending->value);
         if (ladder.waited == 0) {
-            Lock lock(mutex_);
+            const WordLock lock(mutex_);
             ++retries_;
         }
     }
@@ -312,7 +312,7 @@ bool BlockPool::charge(ByteCount bytes) {
             flush_front();
             drain_all();
         }
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         if (!within_limit(bytes))
             continue;
         live_bytes_ += bytes.value;
@@ -324,7 +324,7 @@ bool BlockPool::charge(ByteCount bytes) {
 }
 
 void BlockPool::discharge(ByteCount bytes) noexcept {
-    Lock lock(mutex_);
+    const WordLock lock(mutex_);
     live_bytes_ -= bytes.value;
     charged_bytes_ -= bytes.value;
 }
@@ -349,7 +349,7 @@ void BlockPool::free_after(const Block& block, Timepoints&& after) noexcept {
 }
 
 void BlockPool::give_up(std::span<const Block> blocks) noexcept {
-    Lock lock(mutex_);
+    const WordLock lock(mutex_);
     for (const Block& block : blocks)
         give_up(block, {});
 }
@@ -383,7 +383,7 @@ void BlockPool::drain_at_most(uint32_t count) {
 // In parts, so that others get the lock in between.
 void BlockPool::drain_all() {
     for (uint64_t before = 0, now = UINT64_MAX; now != before && now != 0;) {
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         before = pending_.size();
         drain_at_most(drained_at_most);
         now = pending_.size();
@@ -395,7 +395,7 @@ void BlockPool::drain() {
     drain_all();
     bool purges = false;
     {
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         purges = must_purge();
     }
     if (purges)

@@ -111,7 +111,7 @@ std::optional<BlockPool::Hole> BlockPool::best_hole(uint32_t index, const LeaseR
 bool BlockPool::open_hole(const LeaseRequest& request, std::span<const Block> movable, std::vector<uint32_t>& to_move) {
     flush_front();
     drain_all();
-    Lock lock(mutex_);
+    const WordLock lock(mutex_);
     if (!within_limit(request.size))
         return false;
     std::optional<Hole> best;
@@ -136,7 +136,7 @@ bool BlockPool::open_hole(const LeaseRequest& request, std::span<const Block> mo
 }
 
 void BlockPool::close_hole() noexcept {
-    Lock lock(mutex_);
+    const WordLock lock(mutex_);
     for (const RegionAllocator::Block& place : hole_)
         regions_[hole_region_]->free(place);
     hole_.clear();

@@ -34,7 +34,7 @@ bool BlockPool::grow_in_place(const Request& request, Ladder& ladder, Lease& lea
     const Alignment page = regions.page();
     uint64_t reserved = 0;
     {
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         reserved = reserved_bytes_;
     }
     const uint64_t all = reserved + source_->available().value;
@@ -45,7 +45,7 @@ bool BlockPool::grow_in_place(const Request& request, Ladder& ladder, Lease& lea
     uint64_t missing = 0;
     driver::Memory added;
     {
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         const Region& region = *regions_[index];
         const uint64_t room = region.addresses - region.memory.size;
         const uint64_t needed = options_.granularity.round_up(std::max<uint64_t>(request.size.value, 1)) + padding;
@@ -66,7 +66,7 @@ bool BlockPool::grow_in_place(const Request& request, Ladder& ladder, Lease& lea
             ladder.source_said = committed.error().detail();
             continue;
         }
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         ++reserves_;
         Region& region = *regions_[index];
         region.grow(ByteCount{bytes});
@@ -83,7 +83,7 @@ bool BlockPool::grow_in_place(const Request& request, Ladder& ladder, Lease& lea
 // The region that grows, made when there is none. UINT32_MAX: there are no addresses for it.
 uint32_t BlockPool::growing_region(ByteCount addresses, Ladder& ladder) {
     {
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         for (uint32_t index = 0; index < regions_.size(); ++index)
             if (regions_[index] && regions_[index]->addresses != 0)
                 return index;
@@ -93,7 +93,7 @@ uint32_t BlockPool::growing_region(ByteCount addresses, Ladder& ladder) {
         ladder.source_said = address.error().detail();
         return UINT32_MAX;
     }
-    Lock lock(mutex_);
+    const WordLock lock(mutex_);
     const uint32_t index = add_region({*address, 0});
     regions_[index]->addresses = addresses.value;
     return index;
@@ -120,7 +120,7 @@ bool BlockPool::grow(const Request& request, Ladder& ladder, Lease& leased) {
         return true;
     uint64_t reserved = 0;
     {
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         reserved = reserved_bytes_;
     }
     // A region holds whole granules.
@@ -147,7 +147,7 @@ bool BlockPool::grow_by(ByteCount size, const Request& request, Ladder& ladder, 
     RegionList removed;
     bool done = false;
     {
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         ++reserves_;
         const uint32_t index = add_region(*memory);
         done = try_region(index, request, Search::thorough, leased);
@@ -221,7 +221,7 @@ bool BlockPool::regroup(const Request& request, Ladder& ladder, Lease& leased) {
     const uint64_t available = source_->available().value;
     RegionList removed;
     {
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         uint64_t unused = 0;
         for (const auto& region : regions_)
             if (region && region->addresses == 0 && region->memory.size < request.size.value && region->is_unused())
@@ -295,7 +295,7 @@ void BlockPool::purge_in_turn(const Block* keep) {
     Claims claims;
     size_t regions = 0;
     {
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         claims.keep = keep && keep->place.size.value <= cache_allowed() ? keep : nullptr;
         remove_unused_regions(claims.keep, removed);
         regions = regions_.size();
@@ -307,12 +307,12 @@ void BlockPool::purge_in_turn(const Block* keep) {
                 source_->discard(claims.region->part(range));
             return_clean(claims);
         }
-    Lock lock(mutex_);
+    const WordLock lock(mutex_);
     cached_after_purge_bytes_ = cached_bytes_;
 }
 
 bool BlockPool::claim_dirty(Claims& claims) {
-    Lock lock(mutex_);
+    const WordLock lock(mutex_);
     claims.region = regions_[claims.region_index].get();
     if (!claims.region)
         return false;
@@ -323,7 +323,7 @@ bool BlockPool::claim_dirty(Claims& claims) {
 }
 
 void BlockPool::return_clean(const Claims& claims) {
-    Lock lock(mutex_);
+    const WordLock lock(mutex_);
     Region& region = *claims.region;
     for (const RegionAllocator::Block& place : std::span{claims.places}.first(claims.count))
         region.free(place);
@@ -341,7 +341,7 @@ void BlockPool::trim() {
     turns_.enter_quietly();
     RegionList removed;
     {
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         remove_unused_regions(nullptr, removed);
     }
     give_to_source(std::move(removed));

@@ -75,7 +75,7 @@ Result<void> CachingAllocator::climb(const Request& request, Lease& leased) {
     for (Ladder ladder;; ++ladder.waited) {
         drain_all();
         {
-            Lock lock(mutex_);
+            const WordLock lock(mutex_);
             if (try_cache(request, leased))
                 return {};
         }
@@ -94,7 +94,7 @@ Result<void> CachingAllocator::climb(const Request& request, Lease& leased) {
         }
         std::optional<driver::Timepoint> pending;
         if (waits) {
-            Lock lock(mutex_);
+            const WordLock lock(mutex_);
             pending = pending_.oldest();
         }
         if (!pending)
@@ -381,7 +381,7 @@ bool CachingAllocator::lease_from_front(const Request& request, Lease& leased) {
 }
 
 void CachingAllocator::take_back(std::span<const Block> blocks) noexcept {
-    Lock lock(mutex_);
+    const WordLock lock(mutex_);
     for (const Block& block : blocks)
         take_back(block, {});
 }
@@ -399,7 +399,7 @@ void CachingAllocator::drain_at_most(uint32_t count) {
 
 void CachingAllocator::drain_all() {
     for (uint64_t before = 0, now = UINT64_MAX; now != before && now != 0;) {
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         before = pending_.size();
         drain_at_most(drained_at_most);
         now = pending_.size();
@@ -416,7 +416,7 @@ void CachingAllocator::drain() {
 Allocator::Statistics CachingAllocator::statistics() const {
     Statistics sum;
     const FrontCache::Held front = front_.held();
-    Lock lock(mutex_);
+    const WordLock lock(mutex_);
     tally_.fill(sum);
     sum.live.value -= std::min(sum.live.value, front.bytes);
     sum.live_blocks -= std::min(sum.live_blocks, front.blocks);
@@ -458,7 +458,7 @@ bool CachingAllocator::is_listed(Index index) const {
 
 // Chunks tile their segments, no two free ones touch, and the bins and sets hold exactly the free ones.
 bool CachingAllocator::validate() const {
-    Lock lock(mutex_);
+    const WordLock lock(mutex_);
     uint64_t reserved = 0, used = 0, listed = 0, inactive = 0;
     for (size_t number = 0; number < segments_.size(); ++number) {
         const Segment& segment = segments_[number];

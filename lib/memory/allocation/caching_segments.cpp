@@ -38,7 +38,7 @@ bool CachingAllocator::grow_by(uint64_t bytes, const Request& request, Ladder& l
     RemovedList removed;
     bool done = false;
     {
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         // A source may give more; what is no whole block is not used.
         Segment made;
         made.memory = *memory;
@@ -56,7 +56,7 @@ bool CachingAllocator::grow_by(uint64_t bytes, const Request& request, Ladder& l
 // What was waited for may have left room in the cache as well.
 bool CachingAllocator::grow_or_reuse(const Request& request, Ladder& ladder, Lease& leased) {
     {
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         if (try_cache(request, leased))
             return true;
     }
@@ -81,7 +81,7 @@ bool CachingAllocator::grow_in_place(const Request& request, Ladder& ladder, Lea
     const Alignment step{std::max(regions.page().value, small_growth_bytes)};
     Index index = none;
     {
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         index = find_growing(request.terms.queue, pool);
     }
     if (index == none) {
@@ -92,12 +92,12 @@ bool CachingAllocator::grow_in_place(const Request& request, Ladder& ladder, Lea
             ladder.source_said = address.error().detail();
             return false;
         }
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         index = add_segment({{*address, 0}, request.terms.queue, nullptr, pool, none, none, addresses});
     }
     driver::Memory added;
     {
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         const Segment& segment = segments_[index];
         const uint64_t tail = segment.last != none && chunks_[segment.last].is_free ? chunks_[segment.last].size : 0;
         uint64_t bytes = step.round_up(size - std::min(size, tail));
@@ -116,7 +116,7 @@ bool CachingAllocator::grow_in_place(const Request& request, Ladder& ladder, Lea
             continue;
         }
         tally_.reserve(added.size);
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         append_free(index, added.size);
         return try_cache(request, leased);
     }
@@ -231,7 +231,7 @@ void CachingAllocator::collect_garbage(const Request& request, Ladder& ladder) {
     const uint64_t target = reserved + needed - threshold;
     RemovedList removed;
     {
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         std::vector<Index> unused;
         uint64_t age_sum = 0;
         for (const Key& key : set_of(Pool::large)) {
@@ -271,7 +271,7 @@ bool CachingAllocator::release_available(const Request& request, Ladder& ladder)
     RemovedList removed;
     bool enough = false;
     {
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         FreeSet& set = set_of(Pool::large);
         const driver::Queue* const queue = request.terms.queue;
         auto at = set.lower_bound(Key{queue, size, 0, 0});
@@ -314,7 +314,7 @@ bool CachingAllocator::release_cached(const LeaseTerms& terms, Ladder& ladder) {
 bool CachingAllocator::wait_for_cached() {
     std::optional<driver::Timepoint> until;
     {
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         until = pending_.oldest();
         for (const Segment& segment : segments_)
             for (Index index = segment.bins ? segment.first : none; !until && index != none;
@@ -336,7 +336,7 @@ bool CachingAllocator::wait_for_cached() {
 uint64_t CachingAllocator::release_unused() {
     RemovedList removed;
     {
-        Lock lock(mutex_);
+        const WordLock lock(mutex_);
         for (Index index = 0; index < segments_.size(); ++index) {
             const Segment& segment = segments_[index];
             if (segment.first == none)

@@ -27,6 +27,7 @@ namespace polder::memory {
 template <class State>
 class RangeMap {
 public:
+    explicit RangeMap(ByteCount size) : size_(size.value) { assert(size_ > 0); }
     RangeMap(ByteCount size, State initial) : size_(size.value), only_(std::move(initial)) { assert(size_ > 0); }
 
     [[nodiscard]] ByteCount size() const { return ByteCount{size_}; }

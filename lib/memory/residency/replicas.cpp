@@ -48,6 +48,8 @@ std::optional<Growth> Replicas::growth(SpaceId space, ByteRange range, ByteCount
 }
 
 void Replicas::insert(const Replica& replica) noexcept {
+    if (list_.empty()) [[likely]]
+        return list_.push_back(replica);  // there is room
     const auto index = static_cast<size_t>(lower_bound(replica.space, replica.range.begin) - list_.begin());
     const auto joins = [&](const Replica& known, const Replica& next) {
         return known.space == next.space && !known.block && !next.block && known.base == next.base &&
@@ -64,7 +66,7 @@ void Replicas::insert(const Replica& replica) noexcept {
         list_[index].range.begin = replica.range.begin;
         return;
     }
-    list_.push_back(replica);  // there is room
+    list_.push_back(replica);
     std::rotate(list_.begin() + index, list_.end() - 1, list_.end());
 }
 

@@ -88,6 +88,9 @@ public:
     void note_use(SpaceId space, ByteRange range, uint64_t number) noexcept {
         const_cast<Replica*>(find(space, range))->last_use = number;
     }
+    // The last one in the list, which is not empty.
+    [[nodiscard]] const Replica& last() const { return list_.end()[-1]; }
+    void remove_last() noexcept { list_.resize_down(list_.size() - 1); }
     // The replica of `space` that begins at `begin`.
     void erase(SpaceId space, uint64_t begin) noexcept;
 

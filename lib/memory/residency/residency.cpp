@@ -84,9 +84,7 @@ void Residency::merge_pieces(std::span<const ByteRange> ranges) noexcept {
     sweep_sometimes();
 }
 
-void Residency::begin_in(ByteRange range, SpaceId space, driver::Waits after) {
-    if (after.empty())
-        return;
+void Residency::begin_after(ByteRange range, SpaceId space, driver::Waits after) {
     prepare({&range, 1}, static_cast<uint32_t>(after.size()));
     map_.apply(range, [&](ByteRange, RangeState& state) {
         for (const driver::Timepoint& point : after)

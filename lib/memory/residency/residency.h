@@ -61,7 +61,7 @@ struct RangeState {
 
 class Residency {
 public:
-    explicit Residency(ByteCount size) : map_(size, RangeState{}) {}
+    explicit Residency(ByteCount size) : map_(size) {}
 
     [[nodiscard]] ByteCount size() const { return map_.size(); }
     [[nodiscard]] size_t pieces() const { return map_.pieces(); }
@@ -84,6 +84,17 @@ public:
     // By a command that needs all work on `range`, or on the storage, to be complete.
     void all_waits(ByteRange range, WaitList& waits) const;
     void all_waits(WaitList& waits) const { all_waits({0, size().value}, waits); }
+    // True when nothing is in flight; false perhaps also then, where there are many pieces.
+    [[nodiscard]] bool is_idle() const {
+        if (map_.pieces() > pieces_looked_at)
+            return false;
+        bool idle = true;
+        map_.visit({0, size().value}, [&](ByteRange, const RangeState& state) {
+            for (const Touch& touch : state.touches.view())
+                idle = idle && touch.when().is_complete();
+        });
+        return idle;
+    }
     // Returns when everything in flight is complete. Allocates nothing.
     void wait_for_all() const;
 
@@ -128,7 +139,10 @@ public:
     }
     // The memory of `range` in `space` is new to the storage: what still uses it for something else is complete at `after`.
     // May throw std::bad_alloc; then nothing has changed.
-    void begin_in(ByteRange range, SpaceId space, driver::Waits after);
+    void begin_in(ByteRange range, SpaceId space, driver::Waits after) {
+        if (!after.empty()) [[unlikely]]
+            begin_after(range, space, after);
+    }
     // The bytes of `range` have moved within `space`, by an operation that is complete at `done`.
     void commit_moved(ByteRange range, SpaceId space, driver::Timepoint done) noexcept;
     // Who holds bytes that were written in `space`.
@@ -178,7 +192,10 @@ private:
     void commit_write_of_pieces(std::span<const ByteRange> ranges, SpaceId space, Version next,
                                 driver::Timepoint done) noexcept;
     void merge_pieces(std::span<const ByteRange> ranges) noexcept;
+    void begin_after(ByteRange range, SpaceId space, driver::Waits after);
     void sweep_sometimes() noexcept;
+
+    static constexpr size_t pieces_looked_at = 8;
 
     RangeMap<RangeState> map_;
     size_t sweep_at_ = 64;

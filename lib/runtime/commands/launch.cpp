@@ -64,21 +64,24 @@ void LaunchCommand::keep() {
 
 // Memory for all buffers of a command or for none. Most commands find that all have some.
 Result<void> LaunchCommand::reserve(const Queue& queue) const {
-    const memory::Domain& domain = queue.context().domain();
     for (size_t i = 0; i < buffers_.size(); ++i)
-        if (buffers_[i] && access_of(i) != Access::none &&
-            !domain.is_reserved(buffers_[i]->storage(), buffers_[i]->range(), queue.space())) [[unlikely]]
+        if (buffers_[i] && !buffers_[i]->storage().has_all(queue.space()) && access_of(i) != Access::none) [[unlikely]]
             return reserve_from(i, queue);
     return {};
 }
 
 [[gnu::noinline]] Result<void> LaunchCommand::reserve_from(size_t first, const Queue& queue) const {
     memory::Domain& domain = queue.context().domain();
+    if (first + 1 == buffers_.size()) [[likely]]
+        return domain.reserve(buffers_[first]->storage(), buffers_[first]->range(), queue.space(),
+                              queue.only_driver_queue());
     SmallVector<memory::Use, 8> missing;
     for (size_t i = first; i < buffers_.size(); ++i)
         if (buffers_[i] && access_of(i) != Access::none &&
             !domain.is_reserved(buffers_[i]->storage(), buffers_[i]->range(), queue.space()))
             missing.push_back({&buffers_[i]->storage(), buffers_[i]->range()});
+    if (missing.empty())
+        return {};
     return domain.reserve(missing.view(), queue.space(), queue.only_driver_queue());
 }
 

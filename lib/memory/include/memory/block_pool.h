@@ -27,7 +27,7 @@
 // lock. Sizes are bytes, exact.
 #pragma once
 
-#include <base/mutex.h>
+#include <base/word_mutex.h>
 #include <bufalloc/region_allocator.h>
 #include <memory/allocation_policy.h>
 #include <memory/allocator.h>
@@ -171,7 +171,7 @@ private:
 
     FrontCache front_;
     Turns turns_;
-    mutable Mutex mutex_;
+    mutable WordMutex mutex_;
     // By index as in Block::region; null where a region has been given back.
     std::vector<std::unique_ptr<Region>> regions_ POLDER_GUARDED_BY(mutex_);
     PendingBlocks pending_ POLDER_GUARDED_BY(mutex_);

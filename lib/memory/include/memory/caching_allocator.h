@@ -27,7 +27,7 @@
 // free needs no memory. No call to the source is made under the lock. Any thread may call any function. Sizes are bytes.
 #pragma once
 
-#include <base/mutex.h>
+#include <base/word_mutex.h>
 #include <memory/front_cache.h>
 #include <memory/paged_array.h>
 #include <memory/pending_blocks.h>
@@ -169,7 +169,7 @@ private:
     const AllocationPolicy policy_;
     const uint64_t min_block_;
     FrontCache front_;
-    mutable Mutex mutex_;
+    mutable WordMutex mutex_;
     PagedArray<Chunk> chunks_ POLDER_GUARDED_BY(mutex_);
     PagedArray<FreeSet::node_type> nodes_ POLDER_GUARDED_BY(mutex_);  // of each chunk, unless it is in the set
     std::vector<Index> spare_chunks_ POLDER_GUARDED_BY(mutex_);  // capacity for all of chunks_

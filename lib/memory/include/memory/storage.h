@@ -8,6 +8,7 @@
 #include <base/completion.h>
 #include <base/ref.h>
 
+#include <atomic>
 #include <memory>
 #include <polder/driver.h>
 #include <polder/result.h>
@@ -29,6 +30,11 @@ class Storage : public RefCounted {
 public:
     // mem_object_allocation_failure when initial contents find no room.
     [[nodiscard]] static Result<Ref<Storage>> create(Domain& domain, ByteCount size, const StorageOptions& options);
+
+    // Whether it has memory for all of its bytes in `space`, in one piece. Read without a lock: may be out of date.
+    [[nodiscard]] bool has_all(SpaceId space) const {
+        return (whole_spaces_.load(std::memory_order_acquire) >> space.value) & 1;
+    }
 
     [[nodiscard]] virtual ByteCount size() const = 0;
     [[nodiscard]] virtual Domain& domain() const = 0;
@@ -57,6 +63,9 @@ public:
     [[nodiscard]] virtual uint64_t number() const = 0;
     // Checks every invariant of the residency; for tests.
     [[nodiscard]] virtual bool validate() const = 0;
+
+protected:
+    std::atomic<uint64_t> whole_spaces_{0};  // of has_all, as SpaceSet::bits
 };
 
 }  // namespace polder::memory
