@@ -29,9 +29,10 @@ uint64_t cells_to_reserve() {
 
 }  // namespace
 
-constinit std::atomic<HandleCell*> HandleHeap::cells_{nullptr};
+// Each begins a cache line: what is written seldom must not lie behind free_head_.
+alignas(64) constinit std::atomic<HandleCell*> HandleHeap::cells_{nullptr};
 constinit uint64_t HandleHeap::reserved_ = 0;
-constinit std::atomic<uint64_t> HandleHeap::used_{0};
+alignas(64) constinit std::atomic<uint64_t> HandleHeap::used_{0};
 alignas(64) constinit std::atomic<uint64_t> HandleHeap::free_head_{0};
 
 // For those that the calling thread has freed last: linked like the shared stack.
