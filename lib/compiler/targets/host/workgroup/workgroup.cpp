@@ -111,7 +111,8 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     const Uniformity uniformity = analyse(function);
     hoist_uniform_values(function, *lowered->prologue, uniformity);
     place_cuts(function, uniformity, cuts);
-    const RegionStatistics statistics = form_work_item_loops(*lowered, uniformity, cuts);
+    const RegionStatistics statistics = form_work_item_loops(
+        *lowered, uniformity, cuts, options.lanes == Lanes::none ? IdleLoops::executed : IdleLoops::skipped);
     if (const auto* size = llvm::dyn_cast<llvm::ConstantInt>(lowered->local_size[lowered->order[0]]))
         width = static_cast<uint32_t>(std::min<uint64_t>(width, std::bit_floor(size->getZExtValue())));
     LaneReport report;

@@ -23,6 +23,7 @@
 //   regions/work_item_loops  puts the code between cuts (a region) into a loop over work-items. A value that lives across a cut is
 //                        recomputed, kept once (when uniform), or kept in an array over the work-items in `scratch`
 //                        (carried_values). Regions with sub-group functions get loops over sub-groups (loop_nest).
+//   regions/idle_loops   leaves out the loops in which no work-item passes the guard at the start of the region
 //   vectorizer           makes neighbouring work-items the lanes of vectors where that is faster (lane_cost): lane_plan decides
 //                        which blocks run under masks, lane_shape how values differ between lanes; vector_loop and lane_code
 //                        write the code, lane_memory and lane_access its memory accesses

@@ -3,6 +3,7 @@
 // all work-items, so its condition is read from the register of a uniform value.
 #include "work_item_loops.h"
 
+#include "idle_loops.h"
 #include "region_body.h"
 #include "targets/host/workgroup/frame/abi.h"
 #include "targets/host/workgroup/vectorizer/vectorizer.h"
@@ -22,8 +23,8 @@ namespace {
 
 class WorkItemLoops {
 public:
-    WorkItemLoops(const LoweredKernel& kernel, const Uniformity& uniformity, const Cuts& cuts)
-        : kernel_(kernel), function_(*kernel.function), uniformity_(uniformity), cuts_(cuts),
+    WorkItemLoops(const LoweredKernel& kernel, const Uniformity& uniformity, const Cuts& cuts, IdleLoops idle)
+        : idle_(idle), kernel_(kernel), function_(*kernel.function), uniformity_(uniformity), cuts_(cuts),
           context_(function_.getContext()), original_(blocks_but(kernel.prologue)), local_ids_(local_ids()),
           debug_variables_(original_), regions_(*kernel.prologue->getSingleSuccessor(), cuts),
           carried_(kernel, uniformity, cuts, regions_),
@@ -41,6 +42,8 @@ public:
         for (llvm::BasicBlock* cut : cuts_)
             emit_dispatch(*cut);
         replace_body();
+        if (idle_ == IdleLoops::skipped)
+            skip_idle_loops(function_);
         llvm::DominatorTree dominators(function_);
         llvm::PromoteMemToReg(carried_.registers(), dominators);
         return carried_.statistics();
@@ -157,6 +160,7 @@ private:
             block->eraseFromParent();
     }
 
+    const IdleLoops idle_;
     const LoweredKernel& kernel_;
     llvm::Function& function_;
     const Uniformity& uniformity_;
@@ -176,13 +180,14 @@ private:
 
 }  // namespace
 
-RegionStatistics form_work_item_loops(const LoweredKernel& kernel, const Uniformity& uniformity, const Cuts& cuts) {
+RegionStatistics form_work_item_loops(const LoweredKernel& kernel, const Uniformity& uniformity, const Cuts& cuts,
+                                      IdleLoops idle) {
     llvm::BasicBlock* body = kernel.prologue->getSingleSuccessor();
     auto* entry = llvm::BasicBlock::Create(body->getContext(), "region", kernel.function, body);
     llvm::BranchInst::Create(body, entry);
     kernel.prologue->getTerminator()->replaceSuccessorWith(body, entry);
     body->replacePhiUsesWith(kernel.prologue, entry);
-    const RegionStatistics statistics = WorkItemLoops(kernel, uniformity, cuts).run();
+    const RegionStatistics statistics = WorkItemLoops(kernel, uniformity, cuts, idle).run();
     for (unsigned i : {abi::local_memory, abi::scratch})
         kernel.function->addParamAttr(i, llvm::Attribute::NoAlias);
     return statistics;

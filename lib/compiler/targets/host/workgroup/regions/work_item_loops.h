@@ -8,7 +8,12 @@
 
 namespace polder::compiler::workgroup {
 
-// Replaces the body of one work-item by loops over all of them.
-RegionStatistics form_work_item_loops(const LoweredKernel& kernel, const Uniformity& uniformity, const Cuts& cuts);
+// Whether loops in which no work-item has an effect are left out (idle_loops.h). In code for a debugger they are not, so that each
+// work-item stops at a breakpoint.
+enum class IdleLoops : uint8_t { executed, skipped };
 
-} // namespace polder::compiler::workgroup
+// Replaces the body of one work-item by loops over all of them.
+RegionStatistics form_work_item_loops(const LoweredKernel& kernel, const Uniformity& uniformity, const Cuts& cuts,
+                                      IdleLoops idle);
+
+}  // namespace polder::compiler::workgroup

@@ -1,0 +1,159 @@
+// Loops over work-items in which no work-item has an effect are left out, and bodies that one work-item enters run once. The results are
+// compared with those of the same kernel without lanes, where each work-item comes to each guard.
+
+#include "workgroup_harness.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <limits>
+#include <numeric>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+bool has(const Compiled& program, const char* text) { return program.optimised().find(text) != std::string::npos; }
+
+constexpr int int_max = std::numeric_limits<int>::max(), int_min = std::numeric_limits<int>::min();
+
+// A kernel over a range of two dimensions whose body stands under `guard`. `a` and `b` are ints that the guard may use; `u` and `v` are
+// the same bits without a sign.
+std::string guarded(const std::string& guard) {
+    return "kernel void k(global int* out, int a, int b) {"
+           " const uint u = (uint)a, v = (uint)b;"
+           " const size_t X = get_global_id(0), Y = get_global_id(1);"
+           " const int x = X, y = Y, lx = get_local_id(0), ly = get_local_id(1);" +
+           guard + " out[Y * get_global_size(0) + X] += 3 * x + y + 1; }";
+}
+
+std::vector<int> results_of(Compiled& program, const Range& range, int a, int b) {
+    std::vector<int> out(range.global[0] * range.global[1]);
+    program.run(range, Arguments().add(out.data()).add(a).add(b));
+    return out;
+}
+
+constexpr const char* guards[] = {
+    "if (x < a)",
+    "if (x >= a || y >= b) return;",
+    "if (y < b && x <= a)",
+    "if (x > a && y > b)",
+    "if (!(x >= a) && !(y < b))",
+    "if (x == a)",
+    "if (x == a && y == b)",
+    "if (x != a && y == b)",
+    "if (y != b || x == a)",
+    "if (lx == a)",
+    "if (ly == 0 && lx == b)",
+    "if (lx == 0 || ly == 3)",
+    "if ((uint)x < u)",
+    "if ((uint)x - u <= v)",
+    "if ((uint)y + u > v)",
+    "if ((int)((uint)x + u) < b)",
+    "if ((int)((uint)x + u) > b)",
+    "if ((int)((uint)x + u) == b)",
+    "if ((int)(u - (uint)x) >= b)",
+    "if ((int)(u - (uint)y * 3u) < b)",
+    "if ((int)((uint)x * 2u + 1u) < a)",
+    "if (X < (size_t)(uint)a && Y >= (size_t)b)",
+    "if ((int)((uint)x + (uint)y) < a)",
+    "if (x >= a) if (y >= b) if (x < 40)",
+    "if (x >= 1 && x < (int)(u - 1u) && y >= 1 && y < (int)(v - 1u))",
+    "if (a < b)",
+    "if (a < b && x < 5)",
+    "if (x < a || y < b)",
+    "if ((x < a && y == b) || x == 7)",
+    "if ((x ^ y) == a)",
+    "if (lx < a) { out[0] += 0; } if (y < b)",
+};
+
+TEST(IdleLoops, GuardsOfAllKinds_KeepTheirWorkItems) {
+    const std::pair<int, int> bounds[] = {{5, 3},        {0, 0},       {-4, 2},       {17, 9},  {1, 1},
+                                          {100, 100},    {int_max, 4}, {int_min, 3},  {-9, -1}, {int_max - 3, int_max},
+                                          {int_min, -2}, {3, int_max}, {-6, int_min}, {16, 0},  {32, 7}};
+    const Range ranges[] = {{2, {40, 10, 1}, {20, 5, 1}}, {2, {40, 10, 1}, {16, 4, 1}}, {2, {36, 3, 1}, {36, 1, 1}}};
+    for (const char* guard : guards) {
+        Compiled every(guarded(guard)), skipping(guarded(guard));
+        for (const Range& range : ranges)
+            for (const bool is_specialised : {false, true}) {
+                const bool has_ends = range.global[0] % range.local[0] != 0 || range.global[1] % range.local[1] != 0;
+                if (is_specialised && has_ends)
+                    continue;
+                ASSERT_EQ(every.prepare("k", is_specialised, range.local, WorkGroupOptions::Ends::ragged, Lanes::none),
+                          "");
+                ASSERT_EQ(skipping.prepare("k", is_specialised, range.local), "");
+                for (const auto& [a, b] : bounds)
+                    ASSERT_EQ(results_of(skipping, range, a, b), results_of(every, range, a, b))
+                        << guard << ", " << a << ' ' << b << ", groups of " << range.local[0];
+            }
+    }
+}
+
+TEST(IdleLoops, GuardsOfRowsAndColumns_AreTestedBeforeTheLoops) {
+    for (const char* guard : {"if (x < a && y < b)", "if (x >= a || y >= b) return;", "if (y == b)"}) {
+        Compiled program(guarded(guard));
+        ASSERT_EQ(program.prepare("k"), "");
+        EXPECT_TRUE(has(program, "items.some")) << guard << program.optimised();
+    }
+    // An effect before the guard.
+    Compiled program(guarded("out[Y * get_global_size(0) + X] = 2; if (x < a)"));
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_FALSE(has(program, "items.some")) << program.optimised();
+}
+
+constexpr const char* sums = R"(
+    kernel void k(global int* out, global const int* in, local int* tile) {
+        int x = get_local_id(0), n = get_local_size(0);
+        tile[x] = in[get_global_id(0)];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int h = n / 2; h > 0; h /= 2) {
+            if (x < h) tile[x] += tile[x + h];
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        if (x == 0) out[get_group_id(0)] = tile[0];
+    })";
+
+TEST(IdleLoops, ABodyOfOneWorkItem_RunsOnceBehindABarrier) {
+    Compiled program(R"(
+        kernel void k(global int* out, global const int* in, local int* tile) {
+            int x = get_local_id(0);
+            tile[x] = in[get_global_id(0)];
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (x == 0) out[get_group_id(0)] = tile[0] + tile[get_local_size(0) - 1];
+        })",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.loops, 1u);  // what follows the barrier is no loop
+    EXPECT_EQ(program.result().lanes.scalar_loops, 0u) << program.result().lanes.reason;
+    EXPECT_FALSE(has(program, "masked.scatter")) << program.optimised();
+    Compiled here(sums);
+    ASSERT_EQ(here.prepare("k"), "");
+    std::vector<int> in(96), out(3), expected(3);
+    std::iota(in.begin(), in.end(), -20);
+    for (size_t i = 0; i < in.size(); ++i)
+        expected[i / 32] += in[i];
+    here.run({1, {96, 1, 1}, {32, 1, 1}}, Arguments().add(out.data()).add(in.data()).add_local(32 * sizeof(int)));
+    EXPECT_EQ(out, expected);
+}
+
+// A guard's sum may promise not to overflow only for those that pass the guard before it.
+TEST(IdleLoops, SumsThatOverflowBehindAnotherGuard_AreTestedWithoutTheirFlags) {
+    constexpr const char* source = R"(
+        kernel void k(global int* out, int from, int bound) {
+            int x = get_global_id(0);
+            if (x >= from)
+                if ((x - from) + (-0x7fffffff - 1) < bound)
+                    out[x] = 1;
+        })";
+    Compiled every(source), skipping(source);
+    ASSERT_EQ(every.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::none), "");
+    ASSERT_EQ(skipping.prepare("k"), "");
+    for (const int from : {0, 5, 31})
+        for (const int bound : {int_min, int_min + 9, 0}) {
+            std::vector<int> expected(32), out(32);
+            every.run({1, {32, 1, 1}, {32, 1, 1}}, Arguments().add(expected.data()).add(from).add(bound));
+            skipping.run({1, {32, 1, 1}, {32, 1, 1}}, Arguments().add(out.data()).add(from).add(bound));
+            EXPECT_EQ(out, expected) << from << ' ' << bound;
+        }
+}
+
+}  // namespace
+}  // namespace polder::compiler::workgroup::test
