@@ -177,6 +177,23 @@ TEST(Rows, SumsOfARowAndAColumn_AreCheckedOnceForTheRow) {
     EXPECT_FALSE(has(wide, "icmp eq <8 x ptr")) << wide.optimised();
 }
 
+// LLVM computes an index of ints with longs, and cuts the sum.
+TEST(Rows, SumsOfARowAndAColumnBehindABarrier_AreRowsOfMemory) {
+    Compiled wide(R"(
+        kernel void k(global float* out, global const float* in, local float* tile, int pitch) {
+            int x = get_local_id(0), y = get_local_id(1), i = pitch * y + x;
+            tile[y * 16 + x] = in[i];
+            barrier(CLK_LOCAL_MEM_FENCE);
+            tile[y * 16 + x] *= in[y];
+            barrier(CLK_LOCAL_MEM_FENCE);
+            out[i] = tile[y * 16 + x];
+        })",
+                  processor_with_512_bits);
+    ASSERT_EQ(wide.prepare("k"), "");
+    EXPECT_FALSE(has(wide, "masked.gather")) << wide.optimised();
+    EXPECT_FALSE(has(wide, "masked.scatter")) << wide.optimised();
+}
+
 // The check before the loop extends the base as the kernel extends the index: a negative base passes only as a signed number.
 TEST(Rows, BasesBelowZero_KeepTheLanesOfSignedIndices) {
     const auto code = [](const std::string& type) {

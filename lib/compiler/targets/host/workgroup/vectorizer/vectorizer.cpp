@@ -13,6 +13,7 @@
 #include <llvm/Analysis/PostDominators.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/Dominators.h>
+#include <llvm/IR/PatternMatch.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/Scalarizer.h>
 #include <llvm/Transforms/Utils/Cloning.h>
@@ -135,14 +136,27 @@ void move_out_invariant_results(llvm::Loop& loop) {
     }
 }
 
+// Whether lane_shape has to know that a sum does not overflow: of ints, and of longs that are cut to int, as LLVM writes sums of ids.
+bool is_sum_of_ints(const llvm::Instruction& sum) {
+    using namespace llvm::PatternMatch;
+    if (sum.getOpcode() != llvm::Instruction::Add || !sum.getType()->isIntegerTy())
+        return false;
+    const auto is_cut = [](const llvm::User* user) {
+        constexpr uint64_t low_bits = UINT32_MAX;
+        return match(user, m_Trunc(m_Value())) || match(user, m_Shl(m_Value(), m_SpecificInt(32))) ||
+               match(user, m_And(m_Value(), m_SpecificInt(low_bits)));
+    };
+    return sum.getType()->isIntegerTy(32) || (sum.getType()->isIntegerTy(64) && llvm::any_of(sum.users(), is_cut));
+}
+
 // Moves summands that are the same for all lanes before the loop, as `row * width` of a row and a column: lane_shape checks there,
-// once, that their sum with the index does not overflow. Only ints need this check.
+// once, that their sum with the index does not overflow.
 void move_out_invariant_summands(llvm::Loop& loop) {
     if (!loop.getLoopPreheader())
         return;
     for (llvm::BasicBlock* block : loop.blocks())
         for (llvm::Instruction& sum : *block)
-            if (sum.getOpcode() == llvm::Instruction::Add && sum.getType()->isIntegerTy(32))
+            if (is_sum_of_ints(sum))
                 for (llvm::Value* summand : sum.operands()) {
                     bool changed = false;
                     loop.makeLoopInvariant(summand, changed);
