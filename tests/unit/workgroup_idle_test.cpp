@@ -155,5 +155,31 @@ TEST(IdleLoops, SumsThatOverflowBehindAnotherGuard_AreTestedWithoutTheirFlags) {
         }
 }
 
+TEST(StoresToOnePlace, TheLastActiveLane_IsTheOneWhoseValueRemains) {
+    constexpr const char* source = R"(
+        kernel void k(global int* out, global const int* in, global int* last) {
+            int i = get_global_id(0);
+            out[i] = in[i] + 1;
+            if (in[i] > 4) last[get_group_id(0)] = in[i];
+            if (in[i] > 6) last[3] = 9;
+        })";
+    Compiled program(source), there(source, processor_with_512_bits);
+    ASSERT_EQ(there.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    EXPECT_FALSE(has(there, "masked.scatter")) << there.optimised();
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    for (const int divisor : {3, 5, 7, 13, 100}) {
+        std::vector<int> in(3 * 35), out(in.size()), last(4), expected(4);
+        for (size_t i = 0; i < in.size(); ++i) {
+            in[i] = static_cast<int>(i * i) % divisor;
+            if (in[i] > 4)
+                expected[i / 35] = in[i];
+            if (in[i] > 6)
+                expected[3] = 9;
+        }
+        program.run({1, {3 * 35, 1, 1}, {35, 1, 1}}, Arguments().add(out.data()).add(in.data()).add(last.data()));
+        EXPECT_EQ(last, expected) << divisor;
+    }
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

@@ -76,6 +76,7 @@ private:
     // Memory (lane_memory.cpp)
     llvm::Value* emit_load(llvm::LoadInst& load, llvm::Value* mask);
     void emit_store(llvm::StoreInst& store, llvm::Value* mask);
+    void store_once(llvm::StoreInst& store, llvm::Value* mask);
     // Where the first lane accesses memory, and the condition for one vector access; null when it always holds.
     struct PlaceCheck {
         llvm::Value *condition, *first;

@@ -68,13 +68,9 @@ llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
 }
 
 void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
-    llvm::Value* value = store.getValueOperand();
     llvm::Value* to = store.getPointerOperand();
-    if (!mask && shapes_.of(to).is_uniform()) {
-        // All work-items store to one address: the last one's value remains.
-        llvm::Value* last =
-            shapes_.of(value).is_uniform() ? scalar(value) : builder_.CreateExtractElement(vector(value), width_ - 1);
-        builder_.CreateAlignedStore(last, scalar(to), store.getAlign());
+    if (shapes_.of(to).is_uniform()) {
+        store_once(store, mask);
         return;
     }
     const std::optional<LaneAccess> access = accesses_.of(store);
@@ -106,6 +102,34 @@ void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
             store_apart(*llvm::cast<llvm::StoreInst>(member), mask);
     builder_.CreateBr(ways.done);
     builder_.SetInsertPoint(ways.done);
+}
+
+// All lanes store to one address: the value of the last active one remains. A scatter would store each of them.
+void LaneCode::store_once(llvm::StoreInst& store, llvm::Value* mask) {
+    llvm::Value* const value = store.getValueOperand();
+    llvm::BasicBlock* done = nullptr;
+    if (mask != nullptr) {
+        auto* some = llvm::BasicBlock::Create(function_.getContext(), "stored", &function_);
+        done = llvm::BasicBlock::Create(function_.getContext(), "store.done", &function_);
+        builder_.CreateCondBr(any(mask), some, done);
+        builder_.SetInsertPoint(some);
+    }
+    llvm::Value* last = nullptr;
+    if (shapes_.of(value).is_uniform()) {
+        last = scalar(value);
+    } else if (mask == nullptr) {
+        last = builder_.CreateExtractElement(vector(value), width_ - 1);
+    } else {
+        llvm::Value* active = builder_.CreateBitCast(mask, builder_.getIntNTy(width_));
+        llvm::Value* behind = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, active, builder_.getTrue());
+        llvm::Value* lane = builder_.CreateSub(llvm::ConstantInt::get(behind->getType(), width_ - 1), behind);
+        last = builder_.CreateExtractElement(vector(value), builder_.CreateZExtOrTrunc(lane, builder_.getInt64Ty()));
+    }
+    builder_.CreateAlignedStore(last, scalar(store.getPointerOperand()), store.getAlign());
+    if (done != nullptr) {
+        builder_.CreateBr(done);
+        builder_.SetInsertPoint(done);
+    }
 }
 
 LaneCode::PlaceCheck LaneCode::check_place(const LaneAccess& access, llvm::Value* address, llvm::Value* mask) {
