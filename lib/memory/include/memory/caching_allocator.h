@@ -29,6 +29,7 @@
 
 #include <base/word_mutex.h>
 #include <memory/front_cache.h>
+#include <memory/large_pages.h>
 #include <memory/paged_array.h>
 #include <memory/pending_blocks.h>
 #include <memory/size_bins.h>
@@ -173,7 +174,7 @@ private:
     PagedArray<Chunk> chunks_ POLDER_GUARDED_BY(mutex_);
     PagedArray<FreeSet::node_type> nodes_ POLDER_GUARDED_BY(mutex_);  // of each chunk, unless it is in the set
     std::vector<Index> spare_chunks_ POLDER_GUARDED_BY(mutex_);  // capacity for all of chunks_
-    std::vector<Segment> segments_ POLDER_GUARDED_BY(mutex_);
+    std::vector<Segment, LargePages<Segment>> segments_ POLDER_GUARDED_BY(mutex_);
     uint32_t unused_segments_ POLDER_GUARDED_BY(mutex_) = 0;
     FreeSet free_[2] POLDER_GUARDED_BY(mutex_);
     std::unordered_map<const driver::Queue*, SizeBins> bins_ POLDER_GUARDED_BY(mutex_);

@@ -1,12 +1,16 @@
 // PagedArray: elements that keep their places in memory while the array grows.
 //
-// Pages of 256 elements, so that an access is two loads also when there are millions of elements, and growing copies none of them.
+// Pages of 256 elements, so that an access is two loads also when there are millions of elements, and growing copies none of them. They are
+// allocated one by one until there are a few; then as many at a time as lie in one large page of the system.
 // Elements are never removed. Not thread-safe. std::bad_alloc leaves everything as it was.
 #pragma once
 
+#include <memory/large_pages.h>
+
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 namespace polder::memory {
@@ -22,7 +26,7 @@ public:
     // A new element behind the others, value-initialized.
     T& append() {
         if (size_ == pages_.size() * page_elements)
-            pages_.push_back(std::make_unique<T[]>(page_elements));
+            add_pages();
         return (*this)[size_++];
     }
 
@@ -30,7 +34,18 @@ private:
     static constexpr uint32_t page_log2 = 8;
     static constexpr size_t page_elements = size_t{1} << page_log2;
 
-    std::vector<std::unique_ptr<T[]>> pages_;
+    static constexpr size_t pages_at_once = std::max<size_t>(1, LargePages<T>::page_bytes / sizeof(T) / page_elements);
+
+    void add_pages() {
+        const size_t count = pages_.size() < pages_at_once / 2 ? 1 : pages_at_once;
+        pages_.reserve(std::max(pages_.capacity(), std::bit_ceil(pages_.size() + count)));
+        T* const elements = arrays_.emplace_back(count * page_elements).data();
+        for (size_t page = 0; page < count; ++page)
+            pages_.push_back(elements + page * page_elements);
+    }
+
+    std::vector<std::vector<T, LargePages<T>>> arrays_;
+    std::vector<T*> pages_;  // parts of the arrays
     size_t size_ = 0;
 };
 
