@@ -36,7 +36,7 @@ RegionAllocator::RegionAllocator(const Region& region)
     const Index index = find(request, search);
     if (index == none)
         return std::nullopt;
-    return carve(index, request);
+    return carve(index, padding(nodes_[index], request.alignment), request.size);
 }
 
 [[gnu::flatten]] void RegionAllocator::free(const Block& block) {
@@ -224,19 +224,18 @@ RegionAllocator::Index RegionAllocator::find_in_bins(uint32_t first, uint32_t la
 
 // ---- blocks ----
 
-// Makes a used block of the request's size within free block `index`; what is left before and behind
+// Makes a used block of `size` bytes within free block `index`, `before` bytes behind its begin; what is left before and behind
 // it stays free. The neighbours of a free block are used, so nothing is to be merged. The rest behind keeps the node,
 // and its place.
-RegionAllocator::Block RegionAllocator::carve(Index index, const Request& request) {
+RegionAllocator::Block RegionAllocator::carve(Index index, uint64_t before, uint64_t size) {
     if (spare_nodes_ < 2)
         add_nodes();
-    const uint64_t size = nodes_[index].size;
-    const uint64_t before = padding(nodes_[index], request.alignment);
+    const uint64_t whole = nodes_[index].size;
     const uint64_t offset = nodes_[index].offset + before;
     Index used = index;
-    if (size - before != request.size) {
-        used = insert_left_of(index, before + request.size);
-        resized(index, size);
+    if (whole - before != size) {
+        used = insert_left_of(index, before + size);
+        resized(index, whole);
     } else {
         take_out(index);
         --free_blocks_;
@@ -247,9 +246,21 @@ RegionAllocator::Block RegionAllocator::carve(Index index, const Request& reques
         ++free_blocks_;
     }
     nodes_[used].next_free = used_mark;
-    free_bytes_ -= request.size;
+    free_bytes_ -= size;
     ++used_blocks_;
-    return {offset, ByteCount{request.size}, used};
+    return {offset, ByteCount{size}, used};
+}
+
+RegionAllocator::Block RegionAllocator::split(Block& block, ByteCount size) {
+    assert(!is_free(block.node) && size.value != 0 && size < block.size && (size.value & (granularity_ - 1)) == 0);
+    if (spare_nodes_ < 1)
+        add_nodes();
+    const Index first = insert_left_of(block.node, size.value);
+    nodes_[first].next_free = used_mark;
+    ++used_blocks_;
+    const Block made{block.offset, size, first};
+    block = {block.offset + size.value, ByteCount{block.size.value - size.value}, block.node};
+    return made;
 }
 
 // Makes the first `size` bytes of block `index` a block of their own, in no bin.

@@ -78,6 +78,7 @@ private:
             return;
         const ByteRange range = range_of(leased->block);
         EXPECT_TRUE(alignment.divides(range.begin));
+        EXPECT_TRUE(fixture_.source->has_memory(leased->block));
         for (const Live& other : live_)
             ASSERT_FALSE(range.overlaps(range_of(other.lease.block)));
         std::erase_if(in_flight_, [](const InFlight& use) { return use.until.is_complete(); });

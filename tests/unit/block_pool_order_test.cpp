@@ -386,6 +386,57 @@ TEST(BlockPoolLease, PendingNeighboursAreMergedForALargerBlock) {
     fixture.pool->free(leased->block, leased->after.view());
 }
 
+// The consumer's queue comes behind them, so this costs it nothing; another queue would have to wait.
+TEST(BlockPoolLease, PendingNeighboursOfTheQueueAreUsedBeforeMoreIsReserved) {
+    const Fixture fixture{{.capacity = 64 * MiB, .region = 4 * MiB}};
+    FakeQueue queue, other;
+    const LeaseTerms on_queue{LeaseTerms::Consumer::device, &queue, WhenFull::wait};
+    const LeaseTerms on_other{LeaseTerms::Consumer::device, &other, WhenFull::wait};
+    std::vector<Block> blocks;
+    for (int i = 0; i < 4; ++i)
+        blocks.push_back(fixture.take(MiB));
+    for (uint64_t i = 0; i < 3; ++i) {
+        const driver::Timepoint after[] = {queue.at(i + 1)};
+        fixture.pool->free(blocks[i], after);
+    }
+    const auto elsewhere = fixture.pool->lease({ByteCount{3 * MiB}, aligned}, on_other);
+    ASSERT_TRUE(elsewhere);
+    EXPECT_TRUE(elsewhere->after.empty());
+    EXPECT_EQ(fixture.source->reserves, 2);
+    const Block rest = fixture.take(MiB);  // of the second region
+    const auto leased = fixture.pool->lease({ByteCount{3 * MiB}, aligned}, on_queue);
+    ASSERT_TRUE(leased);
+    EXPECT_EQ(leased->block.address, blocks[0].address);
+    EXPECT_EQ(leased->after.size(), 3u);
+    EXPECT_EQ(fixture.source->reserves, 2);
+    EXPECT_TRUE(queue.waited.empty());
+    EXPECT_TRUE(fixture.pool->validate());
+    for (const Block& block : {elsewhere->block, rest, leased->block, blocks[3]})
+        fixture.pool->free(block, {});
+}
+
+// Neither a block between them nor a use on another queue is passed over.
+TEST(BlockPoolLease, WhatIsInUseBetweenPendingBlocksStays) {
+    const Fixture fixture{{.capacity = 64 * MiB, .region = 4 * MiB}};
+    FakeQueue queue, other;
+    const LeaseTerms on_queue{LeaseTerms::Consumer::device, &queue, WhenFull::wait};
+    std::vector<Block> blocks;
+    for (int i = 0; i < 4; ++i)
+        blocks.push_back(fixture.take(MiB));
+    const driver::Timepoint own[] = {queue.at(1)};
+    const driver::Timepoint both[] = {queue.at(2), other.at(1)};
+    fixture.pool->free(blocks[0], own);
+    fixture.pool->free(blocks[1], both);
+    fixture.pool->free(blocks[2], own);
+    const auto leased = fixture.pool->lease({ByteCount{2 * MiB}, aligned}, on_queue);
+    ASSERT_TRUE(leased);
+    EXPECT_TRUE(leased->after.empty());
+    EXPECT_EQ(fixture.source->reserves, 2);
+    EXPECT_EQ(fixture.pool->statistics().deferred_blocks, 3u);
+    for (const Block& block : {leased->block, blocks[3]})
+        fixture.pool->free(block, {});
+}
+
 TEST(BlockPoolLease, RegionWithWorkInFlightIsNotGivenBack) {
     const Fixture fixture{{.capacity = 4 * MiB, .region = 4 * MiB}};
     FakeQueue queue;

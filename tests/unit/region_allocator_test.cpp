@@ -295,5 +295,53 @@ TEST(RegionAllocator, RegionGrowsAndShrinksAtItsEnd) {
     EXPECT_TRUE(allocator.validate());
 }
 
+// At the begin of a free block, in its middle, at its end, and all of it.
+TEST(RegionAllocator, PartsOfFreeBlocksAreTaken) {
+    RegionAllocator allocator{region(0, 64 * KiB)};
+    std::vector<RegionAllocator::Block> blocks;
+    for (int i = 0; i < 8; ++i)
+        blocks.push_back(*allocator.allocate(ByteCount{8 * KiB}, byte_aligned));
+    for (size_t i = 0; i < 8; i += 2)
+        allocator.free(blocks[i]);
+    const std::vector<ByteRange> wanted{{0, 2 * KiB}, {18 * KiB, 20 * KiB}, {38 * KiB, 40 * KiB}, {48 * KiB, 56 * KiB}};
+    std::vector<RegionAllocator::Block> places(9);
+    const auto part = [&](ByteRange free) {
+        const auto found = std::ranges::find_if(wanted, [&](ByteRange each) { return free.contains(each); });
+        return found == wanted.end() ? ByteRange{} : *found;
+    };
+    places.resize(allocator.take_parts(ByteCount{1}, places, part));
+    EXPECT_TRUE(allocator.validate());
+    EXPECT_EQ(allocator.free_bytes(), ByteCount{18 * KiB});
+    std::ranges::sort(places, {}, &RegionAllocator::Block::offset);
+    ASSERT_EQ(places.size(), wanted.size());
+    for (size_t i = 0; i < places.size(); ++i)
+        EXPECT_EQ(places[i].range(), wanted[i]);
+    EXPECT_EQ(allocator.free_before(places[1]), ByteCount{2 * KiB});
+    EXPECT_EQ(allocator.free_behind(places[1]), ByteCount{4 * KiB});
+    EXPECT_EQ(allocator.free_before(places[3]), ByteCount{0});
+    for (const RegionAllocator::Block& place : places)
+        allocator.free(place);
+    for (size_t i = 1; i < 8; i += 2)
+        allocator.free(blocks[i]);
+    EXPECT_TRUE(allocator.is_unused());
+    EXPECT_EQ(allocator.largest_free(), ByteCount{64 * KiB});
+    EXPECT_TRUE(allocator.validate());
+}
+
+TEST(RegionAllocator, AUsedBlockIsSplit) {
+    RegionAllocator allocator{region(0, 64 * KiB)};
+    auto rest = *allocator.allocate(ByteCount{8 * KiB}, byte_aligned);
+    const auto first = allocator.split(rest, ByteCount{2 * KiB});
+    EXPECT_EQ(first.range(), (ByteRange{0, 2 * KiB}));
+    EXPECT_EQ(rest.range(), (ByteRange{2 * KiB, 8 * KiB}));
+    EXPECT_TRUE(allocator.validate());
+    allocator.free(first);
+    EXPECT_TRUE(allocator.validate());
+    EXPECT_EQ(allocator.free_before(rest), ByteCount{2 * KiB});
+    allocator.free(rest);
+    EXPECT_TRUE(allocator.is_unused());
+    EXPECT_TRUE(allocator.validate());
+}
+
 } // namespace
 } // namespace polder

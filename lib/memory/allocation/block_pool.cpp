@@ -35,7 +35,7 @@ BlockPool::BlockPool(std::unique_ptr<RegionSource> source, const Options& option
       discards_(source_->discards()), limit_(options.limit.value) {}
 
 BlockPool::~BlockPool() {
-    RegionList removed;
+    Removed removed;
     for (uint32_t index = 0; index < regions_.size(); ++index)
         if (regions_[index])
             remove_region(index, removed);
@@ -138,7 +138,7 @@ Result<void> BlockPool::climb(const Request& request, Lease& leased) {
             const WordLock lock(mutex_);
             allowed = request.size >= request.asked && within_limit(request.size);
             const bool much_pending = deferred_bytes_ >= options_.cache_max.value;
-            if (try_pool(request, Search::thorough, leased) ||
+            if (try_pool(request, Search::thorough, leased) || (allowed && merge_own_pending(request, leased)) ||
                 ((much_pending || !allowed) && reuse_of_any_queue(request, leased)))
                 return {};
         }
@@ -289,9 +289,9 @@ bool BlockPool::merge_pending(const Request& request, Lease& leased) {
     return false;
 }
 
-void BlockPool::merge_pending(uint32_t index) {
+void BlockPool::merge_pending(uint32_t index, ByteRange within) {
     Region& region = *regions_[index];
-    pending_.take_all([&](const Block& block) { return block.region == index; },
+    pending_.take_all([&](const Block& block) { return block.region == index && within.contains(block.place.range()); },
                       [&](const PendingBlocks::Entry& entry) POLDER_NO_THREAD_SAFETY_ANALYSIS {
                           const ByteRange range = entry.block.place.range();
                           region.unready.reserve(region.unready.size() + 1 + entry.afterwards.size());

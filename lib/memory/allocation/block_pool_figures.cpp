@@ -98,6 +98,8 @@ ByteCount BlockPool::resident() const {
             if (region)
                 regions.push_back(region->memory);
         bytes = charged_bytes_;
+        for (const auto& region : regions_)
+            bytes -= region ? region->gap_bytes : 0;  // counted below
     }
     for (const driver::Memory& region : regions)
         bytes += source_->resident(region).value;
@@ -134,7 +136,13 @@ bool BlockPool::validate() const {
         if (!region->allocator.validate())
             return false;
         const auto statistics = region->allocator.statistics();
-        reserved += region->memory.size;
+        uint64_t gaps = 0;
+        for (const RegionAllocator::Block& gap : region->gaps)
+            gaps += gap.size.value;
+        if (gaps != region->gap_bytes || !std::ranges::is_sorted(region->gaps, {}, &RegionAllocator::Block::offset))
+            return false;
+        reserved += region->committed_bytes();
+        used -= gaps;
         pending += region->pending_bytes;
         used += statistics.capacity.value - statistics.free.value;
         cached += discards_ ? region->cached() : 0;

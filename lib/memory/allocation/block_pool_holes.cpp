@@ -1,6 +1,9 @@
-// Holes of a BlockPool, for compaction: a region is listed as a sequence of free ranges and blocks that may be moved; everything else
-// ends a run. In each run a window slides over this sequence. Of the windows whose blocks fit elsewhere, the one with the fewest bytes to
-// move wins. O(n log n) for n free ranges and movable blocks: the best 64 windows of a region are examined.
+// Holes of a BlockPool: places that are free but for blocks that may go, for a request that finds no free one.
+//
+// A region is listed as a sequence of free ranges and such blocks; everything else ends a run. In each run a window slides over this
+// sequence. Blocks that only the consumer's queue still uses become free where they are: the window with the fewest of their bytes wins. For
+// compaction, of the windows whose blocks fit elsewhere the one with the fewest bytes to move wins: the best 64 windows of a region are
+// examined. O(n log n) for n free ranges and blocks that may go.
 #include "block_pool_region.h"
 
 #include <algorithm>
@@ -63,6 +66,15 @@ std::vector<Window> windows_of(std::span<const Part> parts, const HasRoom& has_r
     return windows;
 }
 
+// Whether a range of a region is large enough for a request.
+template <class Request>
+auto room_for(const Request& request, DeviceAddress base) {
+    return [&request, base = base.value](uint64_t begin, uint64_t end) {
+        const uint64_t padding = request.alignment.round_up(base + begin) - (base + begin);
+        return end - begin >= padding && end - begin - padding >= request.size.value;
+    };
+}
+
 // Whether the blocks of a window fit into the free ranges outside of it: the largest first, each into the smallest that has room.
 template <class Part>
 bool fits_outside(std::span<const Part> parts, const Window& window) {
@@ -90,14 +102,32 @@ bool fits_outside(std::span<const Part> parts, const Window& window) {
 
 }  // namespace
 
+// What only the consumer's queue still uses costs it no wait, also where several such blocks and free memory between them make one place. The place
+// with the fewest such bytes becomes free memory that is not ready.
+bool BlockPool::merge_own_pending(const Request& request, Lease& leased) {
+    if (request.terms.consumer == LeaseTerms::Consumer::host || !request.terms.queue || pending_.size() == 0)
+        return false;
+    const std::vector<Block> own = pending_.blocks_of(request.terms.queue);
+    for (uint32_t index = 0; index < regions_.size(); ++index) {
+        if (!regions_[index] || regions_[index]->pending_bytes == 0)
+            continue;
+        const std::vector<Part> parts = parts_of(index, own);
+        const std::vector<Window> windows =
+            windows_of(std::span<const Part>{parts}, room_for(request, regions_[index]->memory.address));
+        const auto best = std::ranges::min_element(windows, {}, &Window::to_move);
+        if (best == windows.end())
+            continue;
+        merge_pending(index, {parts[best->first].range.begin, parts[best->last - 1].range.end});
+        if (try_region(index, request, Search::thorough, leased))
+            return true;
+    }
+    return false;
+}
+
 std::optional<BlockPool::Hole> BlockPool::best_hole(uint32_t index, const LeaseRequest& request,
                                                     std::span<const Part> parts) const {
     constexpr size_t tries_max = 64;
-    const uint64_t base = regions_[index]->memory.address.value;
-    std::vector<Window> windows = windows_of(parts, [&](uint64_t begin, uint64_t end) {
-        const uint64_t padding = request.alignment.round_up(base + begin) - (base + begin);
-        return end - begin >= padding && end - begin - padding >= request.size.value;
-    });
+    std::vector<Window> windows = windows_of(parts, room_for(request, regions_[index]->memory.address));
     std::ranges::sort(windows, {}, &Window::to_move);
     windows.resize(std::min(windows.size(), tries_max));
     for (const Window& window : windows)

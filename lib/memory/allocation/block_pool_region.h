@@ -24,14 +24,8 @@ struct BlockPool::Region {
     [[nodiscard]] driver::Memory part(ByteRange range) const {
         return {memory.address.plus(range.begin), range.size()};
     }
-    // Free bytes at its end that nothing in flight uses.
-    [[nodiscard]] uint64_t idle_tail() {
-        forget_ready();
-        uint64_t begin = memory.size - allocator.free_tail().value;
-        for (const Unready& part : unready)
-            begin = std::max(begin, part.range.end);
-        return memory.size - begin;
-    }
+    // With memory behind them.
+    [[nodiscard]] uint64_t committed_bytes() const { return memory.size - gap_bytes; }
     // No block in it, and nothing in flight.
     [[nodiscard]] bool is_unused() {
         if (!allocator.is_unused())
@@ -75,7 +69,9 @@ struct BlockPool::Region {
     // A quick search for so many bytes or more fails, if the alignment is not smaller than the granularity.
     uint64_t no_room_from = UINT64_MAX;
     uint64_t addresses = 0;  // reserved for it, when it grows
-    bool is_tail = false;  // removed from a region that stays
+    // Whole pages within a region that grows that have no memory, in ascending order. The allocator has them as blocks in use.
+    std::vector<RegionAllocator::Block> gaps;
+    uint64_t gap_bytes = 0;
     RegionAllocator allocator;
     // Free bytes that the system does not back with memory. Stays empty unless the source discards.
     RangeSet clean;
@@ -84,4 +80,4 @@ struct BlockPool::Region {
     std::unique_ptr<Region> next_removed;
 };
 
-} // namespace polder::memory
+}  // namespace polder::memory

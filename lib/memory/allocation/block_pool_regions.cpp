@@ -27,93 +27,6 @@ std::pair<ByteRange, ByteRange> around(ByteRange range, ByteRange hole) {
 
 } // namespace
 
-// Adds memory behind the region's end. Steps are a 64th of what there is, so that little is reserved in vain and the
-// source is asked seldom.
-bool BlockPool::grow_in_place(const Request& request, Ladder& ladder, Lease& leased) {
-    GrowableRegions& regions = *source_->growable();
-    const Alignment page = regions.page();
-    uint64_t reserved = 0;
-    {
-        const WordLock lock(mutex_);
-        reserved = reserved_bytes_;
-    }
-    const uint64_t all = reserved + source_->available().value;
-    const uint32_t index = growing_region(ByteCount{page.round_up(2 * all + page.value)}, ladder);
-    if (index == UINT32_MAX)
-        return false;
-    const uint64_t padding = std::max(request.alignment, options_.granularity).value - options_.granularity.value;
-    uint64_t missing = 0;
-    driver::Memory added;
-    {
-        const WordLock lock(mutex_);
-        const Region& region = *regions_[index];
-        const uint64_t room = region.addresses - region.memory.size;
-        const uint64_t needed = options_.granularity.round_up(std::max<uint64_t>(request.size.value, 1)) + padding;
-        if (needed < request.size.value || needed > all)
-            missing = request.size.value;
-        else
-            missing = page.round_up(needed - std::min(needed, region.allocator.free_tail().value));
-        added.address = region.memory.address.plus(region.memory.size);
-        added.size = std::min(room, std::max(missing, page.round_up(region.memory.size / 64)));
-        if (missing > room)
-            added.size = 0;
-    }
-    for (const uint64_t bytes : {added.size, missing}) {
-        if (bytes == 0 || bytes > added.size || bytes > source_->available().value)
-            continue;
-        added.size = bytes;
-        if (const Result<void> committed = regions.commit(added); !committed) {
-            ladder.source_said = committed.error().detail();
-            continue;
-        }
-        const WordLock lock(mutex_);
-        ++reserves_;
-        Region& region = *regions_[index];
-        region.grow(ByteCount{bytes});
-        region.memory.size += bytes;
-        reserved_bytes_ += bytes;
-        reserved_peak_bytes_ = std::max(reserved_peak_bytes_, reserved_bytes_);
-        POLDER_LOG(memory, "space %u: a region grows by %" PRIu64 " bytes to %" PRIu64, options_.space.value, bytes,
-                   region.memory.size);
-        return try_region(index, request, Search::thorough, leased);
-    }
-    return false;
-}
-
-// The region that grows, made when there is none. UINT32_MAX: there are no addresses for it.
-uint32_t BlockPool::growing_region(ByteCount addresses, Ladder& ladder) {
-    {
-        const WordLock lock(mutex_);
-        for (uint32_t index = 0; index < regions_.size(); ++index)
-            if (regions_[index] && regions_[index]->addresses != 0)
-                return index;
-    }
-    const auto address = source_->growable()->reserve_addresses(addresses);
-    if (!address) {
-        ladder.source_said = address.error().detail();
-        return UINT32_MAX;
-    }
-    const WordLock lock(mutex_);
-    const uint32_t index = add_region({*address, 0});
-    regions_[index]->addresses = addresses.value;
-    return index;
-}
-
-// Takes the memory of whole idle pages at the end of a region that grows.
-void BlockPool::shrink_region(Region& region, RegionList& removed) {
-    const uint64_t kept = source_->growable()->page().round_up(region.memory.size - region.idle_tail());
-    if (kept >= region.memory.size)
-        return;
-    const uint64_t bytes = region.memory.size - kept;
-    auto tail = std::make_unique<Region>(driver::Memory{region.memory.address.plus(kept), bytes}, options_.granularity);
-    tail->is_tail = true;
-    region.allocator.shrink(ByteCount{bytes});
-    region.memory.size = kept;
-    reserved_bytes_ -= bytes;
-    tail->next_removed = std::move(removed);
-    removed = std::move(tail);
-}
-
 // Reserves as much as the source likes, else all that it has, else what the block needs.
 bool BlockPool::grow(const Request& request, Ladder& ladder, Lease& leased) {
     if (!discards_ && source_->growable() && grow_in_place(request, ladder, leased))
@@ -144,7 +57,7 @@ bool BlockPool::grow_by(ByteCount size, const Request& request, Ladder& ladder, 
         ladder.source_said = memory.error().detail();
         return false;
     }
-    RegionList removed;
+    Removed removed;
     bool done = false;
     {
         const WordLock lock(mutex_);
@@ -177,39 +90,39 @@ uint32_t BlockPool::add_region(driver::Memory memory) {
     return index;
 }
 
-void BlockPool::remove_region(uint32_t index, RegionList& removed) {
+void BlockPool::remove_region(uint32_t index, Removed& removed) {
     std::unique_ptr<Region> region = std::move(regions_[index]);
     if (discards_)
         cached_bytes_ -= region->cached();
-    reserved_bytes_ -= region->memory.size;
+    reserved_bytes_ -= region->committed_bytes();
     if (poisons_)
         unpoison(region->memory.address, ByteCount{region->memory.size});
     POLDER_LOG(memory, "space %u: give back a region of %" PRIu64 " bytes at 0x%" PRIx64, options_.space.value,
                region->memory.size, region->memory.address.value);
-    region->next_removed = std::move(removed);
-    removed = std::move(region);
+    region->next_removed = std::move(removed.regions);
+    removed.regions = std::move(region);
 }
 
 // Without the lock: a system call, or the driver's.
-void BlockPool::give_to_source(RegionList removed) {
-    while (removed) {
-        if (removed->is_tail)
-            source_->growable()->decommit(removed->memory);
-        else if (removed->addresses != 0)
-            source_->growable()->release_addresses({removed->memory.address, removed->addresses});
+void BlockPool::give_to_source(Removed removed) {
+    for (const driver::Memory& pages : removed.pages)
+        source_->growable()->decommit(pages);
+    for (std::unique_ptr<Region> region = std::move(removed.regions); region;
+         region = std::move(region->next_removed)) {
+        if (region->addresses != 0)
+            source_->growable()->release_addresses({region->memory.address, region->addresses});
         else
-            source_->release(removed->memory);
-        removed = std::move(removed->next_removed);
+            source_->release(region->memory);
     }
 }
 
-uint64_t BlockPool::remove_unused_regions(const Block* keep, RegionList& removed) {
+uint64_t BlockPool::remove_unused_regions(const Block* keep, Removed& removed) {
     const uint64_t before = reserved_bytes_;
     for (uint32_t index = 0; index < regions_.size(); ++index) {
         if (!regions_[index] || (keep && keep->region == index))
             continue;
         if (regions_[index]->addresses != 0)
-            shrink_region(*regions_[index], removed);
+            remove_idle_pages(*regions_[index], {}, UINT64_MAX, removed);
         else if (regions_[index]->is_unused())
             remove_region(index, removed);
     }
@@ -219,7 +132,7 @@ uint64_t BlockPool::remove_unused_regions(const Block* keep, RegionList& removed
 // Makes one region out of several unused ones, when that may help.
 bool BlockPool::regroup(const Request& request, Ladder& ladder, Lease& leased) {
     const uint64_t available = source_->available().value;
-    RegionList removed;
+    Removed removed;
     {
         const WordLock lock(mutex_);
         uint64_t unused = 0;
@@ -291,7 +204,7 @@ void BlockPool::purge(const Block* keep) noexcept {
 }
 
 void BlockPool::purge_in_turn(const Block* keep) {
-    RegionList removed;
+    Removed removed;
     Claims claims;
     size_t regions = 0;
     {
@@ -339,7 +252,7 @@ void BlockPool::trim() {
     flush_front();
     drain_all();
     turns_.enter_quietly();
-    RegionList removed;
+    Removed removed;
     {
         const WordLock lock(mutex_);
         remove_unused_regions(nullptr, removed);

@@ -105,6 +105,23 @@ std::optional<driver::Timepoint> PendingBlocks::oldest() const {
     return oldest ? std::optional{oldest->until} : std::nullopt;
 }
 
+// Of a list of the queue.
+bool PendingBlocks::waits_only_for(const Entry& entry, const driver::Queue* queue) {
+    for (const driver::Timepoint& point : entry.afterwards)
+        if (point.queue != queue && !point.is_complete())
+            return false;
+    return true;
+}
+
+std::vector<Block> PendingBlocks::blocks_of(const driver::Queue* queue) const {
+    std::vector<Block> blocks;
+    for (const List& list : lists_)
+        for (const Entry* entry = list.queue == queue ? list.first : nullptr; entry; entry = entry->next)
+            if (waits_only_for(*entry, queue))
+                blocks.push_back(entry->block);
+    return blocks;
+}
+
 Lease PendingBlocks::lease_of(const Entry& entry) {
     Lease lease{entry.block, {}};
     if (!entry.until.is_complete())

@@ -1,6 +1,7 @@
 // A pool over made-up memory and queues that move when a test says so.
 #pragma once
 
+#include "allocation/range_set.h"
 #include "stub_queue.h"
 
 #include <memory/block_pool.h>
@@ -38,12 +39,14 @@ public:
         const driver::Memory memory{DeviceAddress{next_}, size.value};
         next_ += size.value + MiB;
         reserved += size.value;
+        backed_.insert(bytes_of(memory));
         return memory;
     }
     void release(driver::Memory memory) override {
         called("release");
         ++releases;
         reserved -= memory.size;
+        backed_.erase(bytes_of(memory));
     }
     ByteCount preferred_size(ByteCount needed, ByteCount) const override {
         return std::max(needed, ByteCount{behaviour_.region});
@@ -78,11 +81,26 @@ public:
         if (range.size > available().value)
             return fail(Status::mem_object_allocation_failure, "the device is full");
         reserved += range.size;
+        EXPECT_FALSE(has_memory(range, Part::any)) << "committed twice";
+        backed_.insert(bytes_of(range));
         return {};
     }
     void decommit(driver::Memory range) override {
         called("decommit");
+        EXPECT_TRUE(has_memory(range, Part::all)) << "nothing to decommit";
         reserved -= range.size;
+        decommitted += range.size;
+        backed_.erase(bytes_of(range));
+    }
+    // Whether memory is behind the range.
+    enum class Part { any, all };
+    [[nodiscard]] bool has_memory(driver::Memory range, Part part) const {
+        uint64_t missing = 0;
+        backed_.for_each_missing(bytes_of(range), [&](ByteRange hole) { missing += hole.size(); });
+        return part == Part::all ? missing == 0 : missing < range.size;
+    }
+    [[nodiscard]] bool has_memory(const Block& block) const {
+        return has_memory({block.address, std::max<uint64_t>(block.size.value, 1)}, Part::all);
     }
 
     // Called with the function's name.
@@ -93,6 +111,7 @@ public:
     }
 
     uint64_t reserved = 0;
+    uint64_t decommitted = 0;
     uint64_t discarded = 0;
     uint64_t prepared = 0;
     int reserves = 0;
@@ -101,8 +120,13 @@ public:
     int address_ranges = 0;
 
 private:
+    [[nodiscard]] static ByteRange bytes_of(driver::Memory range) {
+        return ByteRange::at(range.address.value, ByteCount{range.size});
+    }
+
     Behaviour behaviour_;
     uint64_t next_;
+    RangeSet backed_;
 };
 
 // A timeline that advances when the test says so, or when a thread waits for it.

@@ -101,6 +101,16 @@ public:
     // returns true, and returns how many. Linear in the free blocks of that size.
     template <class Wanted>
     [[nodiscard]] size_t take_free(ByteCount size_min, std::span<Block> places, Wanted&& wanted);
+    // Likewise the part of each free block that part(ByteRange) returns, whose ends are multiples of the granularity; nothing of the block
+    // when that is empty. std::bad_alloc leaves everything as it was.
+    template <class Part>
+    [[nodiscard]] size_t take_parts(ByteCount size_min, std::span<Block> places, Part&& part);
+    // The first `size` bytes of a used block become a block of their own, which is returned; `block` keeps the rest. `size` is a multiple
+    // of the granularity and less than the block has. std::bad_alloc leaves everything as it was.
+    [[nodiscard]] Block split(Block& block, ByteCount size);
+    // The free bytes directly before and behind a used block.
+    [[nodiscard]] ByteCount free_before(const Block& block) const { return free_size(nodes_[block.node].left); }
+    [[nodiscard]] ByteCount free_behind(const Block& block) const { return free_size(nodes_[block.node].right); }
 
     // Checks every invariant; linear in the number of blocks. For tests.
     [[nodiscard]] bool validate() const;
@@ -150,11 +160,12 @@ private:
     [[nodiscard]] Index find(const Request& request, Search search);
     [[nodiscard]] Index find_in_bin(uint32_t bin, const Request& request, uint32_t look_at_most) const;
     [[nodiscard]] Index find_in_bins(uint32_t first, uint32_t last, const Request& request);
-    [[nodiscard]] Block carve(Index index, const Request& request);
+    [[nodiscard]] Block carve(Index index, uint64_t before, uint64_t size);
 
     template <class Visitor>
     void for_each_free_node(ByteCount size_min, Visitor&& visitor) const;
     [[nodiscard]] bool is_free(Index index) const { return nodes_[index].next_free != used_mark; }
+    [[nodiscard]] ByteCount free_size(Index index) const { return ByteCount{is_free(index) ? nodes_[index].size : 0}; }
     [[nodiscard]] Index insert_left_of(Index index, uint64_t size);
     void remove_left_of(Index index);
     void remove_right_of(Index index);
@@ -211,16 +222,23 @@ void RegionAllocator::for_each_free(ByteCount size_min, Visitor&& visitor) const
 
 template <class Wanted>
 size_t RegionAllocator::take_free(ByteCount size_min, std::span<Block> places, Wanted&& wanted) {
+    return take_parts(size_min, places, [&](ByteRange range) { return wanted(range) ? range : ByteRange{}; });
+}
+
+template <class Part>
+size_t RegionAllocator::take_parts(ByteCount size_min, std::span<Block> places, Part&& part) {
     size_t count = 0;
     for_each_free_node(size_min, [&](Index index) {
-        const ByteRange range = ByteRange::at(nodes_[index].offset, ByteCount{nodes_[index].size});
-        if (count < places.size() && wanted(range))
-            places[count++] = {range.begin, ByteCount{range.size()}, index};
+        if (count == places.size())
+            return;
+        const ByteRange wanted = part(ByteRange::at(nodes_[index].offset, ByteCount{nodes_[index].size}));
+        if (!wanted.empty())
+            places[count++] = {wanted.begin, ByteCount{wanted.size()}, index};
     });
-    if (count != 0 && spare_nodes_ < 2)
+    while (spare_nodes_ < 2 * count)
         add_nodes();
     for (Block& place : places.first(count))
-        place = carve(place.node, {place.size.value, granularity_});
+        place = carve(place.node, place.offset - nodes_[place.node].offset, place.size.value);
     return count;
 }
 

@@ -3,7 +3,7 @@
 // Memory is stream-ordered (see lease.h). A freed block that commands in flight still use is *pending*: a request for
 // the same queue can use it at once, other requests when its timepoints are complete. When there is no room, a request
 // waits for its turn and tries these steps; a failure reports all of them:
-//   1. free the pending blocks that are complete, search every region thoroughly;
+//   1. free the pending blocks that are complete, search every region thoroughly, then together with the pending blocks of the consumer's queue;
 //   2. reserve another region (a device's consumer first takes a pending block of another queue when much is pending);
 //   3. release unused regions to the source and reserve one that is large enough ("trim");
 //   4. for a consumer on a device: merge pending blocks and free memory; the consumer's queue waits for them;
@@ -14,7 +14,8 @@
 // memory that was freed before, or that earlier requests are using now.
 //
 // When the source can back addresses with memory part by part (RegionSource::growable), and does not need free memory
-// back (RegionSource::discards is false), there is one region, which grows and shrinks at its end.
+// back (RegionSource::discards is false), there is one region, which grows where the fewest pages are missing, and gives idle pages of
+// its holes back for that (block_pool_growth.cpp).
 //
 // When the system could use free memory for other purposes (RegionSource::discards), up to Options::cache_max bytes are
 // kept, at times half as much more, so that a program that creates and releases large buffers
@@ -83,8 +84,11 @@ public:
 
 private:
     struct Region;
-    // Regions that were removed from the pool, to be released to the source without the lock.
-    using RegionList = std::unique_ptr<Region>;
+    // What was removed from the pool, to be released to the source without the lock.
+    struct Removed {
+        std::unique_ptr<Region> regions;  // linked
+        std::vector<driver::Memory> pages;  // of regions that grow
+    };
     struct Request {
         ByteCount asked;
         ByteCount size;  // with what the sanitizer needs behind it
@@ -121,7 +125,7 @@ private:
     [[nodiscard]] bool reuse_of_queue(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool reuse_of_any_queue(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool merge_pending(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
-    void merge_pending(uint32_t region) POLDER_REQUIRES(mutex_);
+    void merge_pending(uint32_t region, ByteRange within = {0, UINT64_MAX}) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool within_limit(ByteCount size) const POLDER_REQUIRES(mutex_);
     void count_live(uint64_t bytes) POLDER_REQUIRES(mutex_);
     void reuse(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
@@ -130,16 +134,27 @@ private:
     [[nodiscard]] bool grow(const Request& request, Ladder& ladder, Lease& leased) POLDER_EXCLUDES(mutex_);
     [[nodiscard]] bool grow_by(ByteCount size, const Request& request, Ladder& ladder, Lease& leased)
         POLDER_EXCLUDES(mutex_);
-    [[nodiscard]] bool grow_in_place(const Request& request, Ladder& ladder, Lease& leased) POLDER_EXCLUDES(mutex_);
-    [[nodiscard]] uint32_t growing_region(ByteCount addresses, Ladder& ladder) POLDER_EXCLUDES(mutex_);
-    void shrink_region(Region& region, RegionList& removed) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool regroup(const Request& request, Ladder& ladder, Lease& leased) POLDER_EXCLUDES(mutex_);
     [[nodiscard]] uint32_t add_region(driver::Memory memory) POLDER_REQUIRES(mutex_);
-    void remove_region(uint32_t index, RegionList& removed) POLDER_REQUIRES(mutex_);
-    uint64_t remove_unused_regions(const Block* keep, RegionList& removed) POLDER_REQUIRES(mutex_);
-    void give_to_source(RegionList removed);
+    void remove_region(uint32_t index, Removed& removed) POLDER_REQUIRES(mutex_);
+    uint64_t remove_unused_regions(const Block* keep, Removed& removed) POLDER_REQUIRES(mutex_);
+    void give_to_source(Removed removed) POLDER_EXCLUDES(mutex_);
+
+    // --- a region that grows; block_pool_growth.cpp. Having the turn, without the lock ---
+    struct Extension;
+    [[nodiscard]] bool grow_in_place(const Request& request, Ladder& ladder, Lease& leased) POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] uint32_t growing_region(ByteCount addresses, Ladder& ladder) POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] std::optional<Extension> best_extension(const Region& region, const Request& request) const
+        POLDER_REQUIRES(mutex_);
+    void add_step(const Region& region, Extension& extension, uint64_t available) const POLDER_REQUIRES(mutex_);
+    void isolate_gaps(Region& region, const Extension& extension) POLDER_REQUIRES(mutex_);
+    void cut_end(Region& region) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] bool commit_part(Region& region, ByteRange part, Ladder& ladder) POLDER_EXCLUDES(mutex_);
+    void remove_idle_pages(Region& region, ByteRange kept, uint64_t bytes_max, Removed& removed)
+        POLDER_REQUIRES(mutex_);
 
     // --- holes; block_pool_holes.cpp ---
+    [[nodiscard]] bool merge_own_pending(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
     struct Part;
     struct Hole;
     [[nodiscard]] std::vector<Part> parts_of(uint32_t index, std::span<const Block> movable) const

@@ -50,6 +50,8 @@ public:
     // Takes out the oldest block of any queue that satisfies fits(const Block&), looking at a few of each queue.
     template <class Fits>
     [[nodiscard]] std::optional<Lease> take_any(Fits&& fits);
+    // The blocks that wait for `queue` alone.
+    [[nodiscard]] std::vector<Block> blocks_of(const driver::Queue* queue) const;
     // Takes out every block that satisfies `wanted`, after calling visitor(const Entry&) for it; the visitor may throw.
     template <class Wanted, class Visitor>
     void take_all(Wanted&& wanted, Visitor&& visitor);
@@ -73,6 +75,7 @@ private:
     };
 
     [[nodiscard]] static Lease lease_of(const Entry& entry);
+    [[nodiscard]] static bool waits_only_for(const Entry& entry, const driver::Queue* queue);
     [[nodiscard]] List& list_of(const driver::Queue* queue) noexcept;
     [[nodiscard]] Entry* make_entry() noexcept;
     void recycle(Entry* entry) noexcept;
@@ -125,10 +128,7 @@ std::optional<Lease> PendingBlocks::take_of(const driver::Queue* queue, Fits&& f
             continue;
         uint32_t looked_at = 0;
         for (Entry* entry = list.last; entry && looked_at < looked_at_max; entry = entry->previous, ++looked_at) {
-            bool alone = true;
-            for (const driver::Timepoint& point : entry->afterwards)
-                alone = alone && (point.queue == queue || point.is_complete());
-            if (!alone || !fits(entry->block))
+            if (!waits_only_for(*entry, queue) || !fits(entry->block))
                 continue;
             Lease lease = lease_of(*entry);
             unlink(list, entry);

@@ -1,0 +1,303 @@
+// A region of a BlockPool that grows in place: its addresses are reserved once, and get memory in whole pages.
+//
+// A request that finds no room needs contiguous addresses. They may lie behind the region's end, or within it where pages were given back
+// (gaps): each run of free bytes and gaps between two blocks is a candidate, and the one that needs the fewest new pages wins. Before pages are
+// committed, as many idle pages of other holes are given back. So what is reserved in vain is less than a page at each end of a hole, and what a
+// step adds. No page moves while a request finds room, and one request moves at most as many bytes as it asks for, rounded up to pages.
+//
+// Every call to the source is made without the pool's lock, by the thread that has the turn. O(holes of a page or more + gaps).
+#include "block_pool_region.h"
+
+#include <base/log.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cinttypes>
+#include <functional>
+#include <new>
+#include <utility>
+
+namespace polder::memory {
+namespace {
+
+// Given back at a time.
+constexpr size_t holes_max = 64;
+
+ByteRange whole_pages(ByteRange range, Alignment page) {
+    const uint64_t begin = page.round_up(range.begin);
+    const uint64_t end = range.end & ~(page.value - 1);
+    return begin < end ? ByteRange{begin, end} : ByteRange{};
+}
+
+// Addresses of a region without a block in use; the gaps in it are those with the indices [first_gap, last_gap).
+struct Run {
+    ByteRange range;
+    size_t first_gap = 0;
+    size_t last_gap = 0;
+};
+
+}  // namespace
+
+// Where a request gets room.
+struct BlockPool::Extension {
+    ByteRange window;
+    std::vector<ByteRange> parts;  // that have no memory yet: of gaps, then behind the region's end
+    uint64_t bytes = 0;  // of the parts
+};
+
+namespace {
+
+// The runs with gaps, and the one at the region's end, which goes on to the end of its addresses.
+template <class Region>
+std::vector<Run> runs_of(const Region& region) {
+    std::vector<Run> runs;
+    const auto& gaps = region.gaps;
+    for (size_t next = 0; next < gaps.size();) {
+        Run run;
+        run.first_gap = next;
+        const uint64_t begin = gaps[next].offset - region.allocator.free_before(gaps[next]).value;
+        uint64_t end = 0;
+        do {
+            end = gaps[next].range().end + region.allocator.free_behind(gaps[next]).value;
+            ++next;
+        } while (next < gaps.size() && gaps[next].offset == end);
+        run.last_gap = next;
+        run.range = {begin, end};
+        runs.push_back(run);
+    }
+    const uint64_t tail = region.memory.size - region.allocator.free_tail().value;
+    if (runs.empty() || runs.back().range.end != region.memory.size)
+        runs.push_back({{tail, region.memory.size}, gaps.size(), gaps.size()});
+    runs.back().range.end = region.addresses;
+    return runs;
+}
+
+// What a window of a run has no memory for.
+template <class Extension, class Region>
+Extension extension_at(const Region& region, const Run& run, ByteRange window, Alignment page) {
+    Extension made;
+    made.window = window;
+    const auto add = [&](ByteRange part) {
+        if (part.empty())
+            return;
+        made.parts.push_back({part.begin & ~(page.value - 1), page.round_up(part.end)});
+        made.bytes += made.parts.back().size();
+    };
+    for (size_t index = run.first_gap; index < run.last_gap; ++index)
+        add(region.gaps[index].range().intersect(window));
+    add(window.intersect({region.memory.size, std::max(region.memory.size, window.end)}));
+    return made;
+}
+
+// Whole pages of each free block that nothing in flight uses.
+template <class Region>
+std::vector<ByteRange> idle_pages(Region& region, ByteRange kept, Alignment page) {
+    std::vector<ByteRange> idle;
+    region.forget_ready();
+    region.allocator.for_each_free(ByteCount{page.value}, [&](ByteRange free) {
+        uint64_t begin = free.begin;
+        for (const auto& part : region.unready)
+            if (part.range.overlaps(free))
+                begin = std::max(begin, std::min(part.range.end, free.end));
+        const ByteRange pages = whole_pages({begin, free.end}, page);
+        if (!pages.empty() && !free.overlaps(kept))
+            idle.push_back(pages);
+    });
+    return idle;
+}
+
+}  // namespace
+
+// The place that needs the fewest new pages; nothing if the region has too few addresses.
+std::optional<BlockPool::Extension> BlockPool::best_extension(const Region& region, const Request& request) const {
+    const Alignment page = source_->growable()->page();
+    const uint64_t padding = std::max(request.alignment, options_.granularity).value - options_.granularity.value;
+    const uint64_t needed = options_.granularity.round_up(std::max<uint64_t>(request.size.value, 1)) + padding;
+    if (needed < request.size.value)
+        return std::nullopt;
+    std::optional<Extension> best;
+    const auto consider = [&](const Run& run, uint64_t begin) {
+        auto made = extension_at<Extension>(region, run, ByteRange::at(begin, ByteCount{needed}), page);
+        if (!best || made.bytes < best->bytes)
+            best = std::move(made);
+    };
+    for (const Run& run : runs_of(region)) {
+        if (run.range.size() < needed)
+            continue;
+        consider(run, run.range.begin);
+        if (run.range.end != region.addresses)
+            consider(run, run.range.end - needed);
+    }
+    return best;
+}
+
+bool BlockPool::grow_in_place(const Request& request, Ladder& ladder, Lease& leased) {
+    const Alignment page = source_->growable()->page();
+    uint64_t reserved = 0;
+    {
+        const WordLock lock(mutex_);
+        reserved = reserved_bytes_;
+    }
+    const uint64_t available = source_->available().value;
+    const uint64_t all = reserved + available;
+    const uint32_t index = growing_region(ByteCount{page.round_up(2 * all + page.value)}, ladder);
+    if (index == UINT32_MAX)
+        return false;
+    Region* grown = nullptr;  // stays
+    std::optional<Extension> extension;
+    Removed removed;
+    {
+        const WordLock lock(mutex_);
+        grown = regions_[index].get();
+        Region& region = *grown;
+        extension = best_extension(region, request);
+        if (!extension)
+            return false;
+        uint64_t idle = 0;
+        for (const ByteRange& pages : idle_pages(region, extension->window, page))
+            idle += pages.size();
+        if (extension->bytes > available + idle)
+            return false;
+        if (idle != 0)
+            remove_idle_pages(region, extension->window, extension->bytes, removed);
+        else
+            add_step(region, *extension, available);
+        isolate_gaps(region, *extension);
+    }
+    give_to_source(std::move(removed));
+    for (const ByteRange& part : extension->parts)
+        if (!commit_part(*grown, part, ladder))
+            return false;
+    const WordLock lock(mutex_);
+    return try_region(index, request, Search::thorough, leased);
+}
+
+// Steps at the region's end are a 64th of what there is, so that little is reserved in vain and the source is asked seldom.
+void BlockPool::add_step(const Region& region, Extension& extension, uint64_t available) const {
+    if (extension.parts.empty() || extension.parts.back().begin < region.memory.size)
+        return;
+    ByteRange& tail = extension.parts.back();
+    const uint64_t step = source_->growable()->page().round_up(region.memory.size / 64);
+    const uint64_t room = std::min(region.addresses - tail.end, available - std::min(available, extension.bytes));
+    if (tail.size() >= step || step - tail.size() > room)
+        return;
+    extension.bytes += step - tail.size();
+    tail.end = tail.begin + step;
+}
+
+// Each part of an extension that lies in a gap becomes a gap of its own, so that committing it needs no host memory afterwards.
+void BlockPool::isolate_gaps(Region& region, const Extension& extension) {
+    region.gaps.reserve(region.gaps.size() + 2 * extension.parts.size());
+    for (const ByteRange& part : extension.parts) {
+        if (part.begin >= region.memory.size)
+            continue;
+        auto gap = std::ranges::upper_bound(region.gaps, part.begin, {}, &RegionAllocator::Block::offset) - 1;
+        if (gap->offset < part.begin)
+            gap = region.gaps.insert(gap, region.allocator.split(*gap, ByteCount{part.begin - gap->offset})) + 1;
+        if (gap->range().end > part.end)
+            region.gaps.insert(gap, region.allocator.split(*gap, ByteCount{part.size()}));
+    }
+}
+
+bool BlockPool::commit_part(Region& region, ByteRange part, Ladder& ladder) {
+    const driver::Memory memory = region.part(part);
+    if (const Result<void> committed = source_->growable()->commit(memory); !committed) {
+        ladder.source_said = committed.error().detail();
+        return false;
+    }
+    try {
+        const WordLock lock(mutex_);
+        if (part.begin == region.memory.size) {
+            region.grow(ByteCount{part.size()});
+            region.memory.size += part.size();
+        } else {
+            const auto gap = std::ranges::lower_bound(region.gaps, part.begin, {}, &RegionAllocator::Block::offset);
+            assert(gap != region.gaps.end() && gap->range() == part);
+            const RegionAllocator::Block place = *gap;
+            region.gaps.erase(gap);
+            region.gap_bytes -= part.size();
+            region.free(place);
+        }
+        ++reserves_;
+        reserved_bytes_ += part.size();
+        reserved_peak_bytes_ = std::max(reserved_peak_bytes_, reserved_bytes_);
+        POLDER_LOG(memory, "space %u: a region grows by %" PRIu64 " bytes to %" PRIu64, options_.space.value,
+                   part.size(), region.committed_bytes());
+    } catch (const std::bad_alloc&) {
+        source_->growable()->decommit(memory);
+        throw;
+    }
+    return true;
+}
+
+// The region that grows, made when there is none. UINT32_MAX: there are no addresses for it.
+uint32_t BlockPool::growing_region(ByteCount addresses, Ladder& ladder) {
+    {
+        const WordLock lock(mutex_);
+        for (uint32_t index = 0; index < regions_.size(); ++index)
+            if (regions_[index] && regions_[index]->addresses != 0)
+                return index;
+    }
+    const auto address = source_->growable()->reserve_addresses(addresses);
+    if (!address) {
+        ladder.source_said = address.error().detail();
+        return UINT32_MAX;
+    }
+    const WordLock lock(mutex_);
+    const uint32_t index = add_region({*address, 0});
+    regions_[index]->addresses = addresses.value;
+    return index;
+}
+
+// Takes idle pages of up to `bytes_max` bytes, rounded up, out of the pool, the largest holes first. Those within the region become gaps; at its end
+// it gets smaller. Free blocks that overlap `kept` stay.
+void BlockPool::remove_idle_pages(Region& region, ByteRange kept, uint64_t bytes_max, Removed& removed) {
+    const Alignment page = source_->growable()->page();
+    while (bytes_max != 0) {
+        std::vector<ByteRange> chosen = idle_pages(region, kept, page);
+        std::ranges::sort(chosen, std::greater{}, &ByteRange::size);
+        size_t count = 0;
+        for (uint64_t rest = bytes_max; count < std::min(chosen.size(), holes_max) && rest != 0; ++count) {
+            ByteRange& pages = chosen[count];
+            if (pages.size() > rest)
+                pages.begin = pages.end - std::min(pages.size(), page.round_up(rest));
+            rest -= std::min(rest, pages.size());
+        }
+        if (count == 0)
+            return;
+        chosen.resize(count);
+        std::array<RegionAllocator::Block, holes_max> places;
+        region.gaps.reserve(region.gaps.size() + count);
+        removed.pages.reserve(removed.pages.size() + count);
+        const size_t taken =
+            region.allocator.take_parts(ByteCount{page.value}, std::span{places}.first(count), [&](ByteRange free) {
+                const auto found = std::ranges::find_if(chosen, [&](ByteRange part) { return free.contains(part); });
+                return found == chosen.end() ? ByteRange{} : *found;
+            });
+        for (const RegionAllocator::Block& place : std::span{places}.first(taken)) {
+            const uint64_t bytes = place.size.value;
+            region.gaps.insert(std::ranges::upper_bound(region.gaps, place.offset, {}, &RegionAllocator::Block::offset),
+                               place);
+            region.gap_bytes += bytes;
+            reserved_bytes_ -= bytes;
+            removed.pages.push_back(region.part(place.range()));
+            bytes_max -= std::min(bytes_max, bytes);
+        }
+        cut_end(region);
+    }
+}
+
+// Gaps at the region's end are no part of it.
+void BlockPool::cut_end(Region& region) {
+    while (!region.gaps.empty() && region.gaps.back().range().end == region.memory.size) {
+        const RegionAllocator::Block gap = region.gaps.back();
+        region.gaps.pop_back();
+        region.gap_bytes -= gap.size.value;
+        region.memory.size -= gap.size.value;
+        region.allocator.free(gap);
+        region.allocator.shrink(gap.size);
+    }
+}
+
+}  // namespace polder::memory
