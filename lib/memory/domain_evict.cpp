@@ -7,6 +7,8 @@
 // (L. A. Belady, "A study of replacement algorithms for a virtual-storage computer", 1966). Bytes go to where
 // the application's memory is, else to the host, else to another device that has room.
 //
+// Contexts that ask for the same memory have equal shares of it, within which they lose nothing to each other (space/shares.h).
+//
 // A search looks at all memory of the space. Where there are many replicas, it serves many commands: it plans the next victims (VictimPlan),
 // and each command takes those that it needs from the plan, checked again. So a command looks at a bounded number of replicas on average.
 //
@@ -14,6 +16,7 @@
 // used again behind that. The caller has the turn of the memory and no lock. Eviction itself takes the guards that adding
 // memory takes only when they are free, and one storage's lock at a time.
 #include "domain_impl.h"
+#include "space/shares.h"
 
 #include <base/log.h>
 #include <base/scope_exit.h>
@@ -44,20 +47,35 @@ struct Candidate {
 
 // With their keys.
 struct Ranked {
+    Shares::Order order;  // of its context
     VictimKey key;
     Candidate candidate;
     bool operator<(const Ranked& other) const {
-        return std::tie(key, candidate.found) < std::tie(other.key, other.candidate.found);
+        return std::tie(order, key, candidate.found) < std::tie(other.order, other.key, other.candidate.found);
     }
 };
 
-std::vector<Ranked> ranked(std::span<const Candidate> candidates, uint64_t recent_since) {
+std::vector<Ranked> ranked(std::span<const Candidate> candidates, uint64_t recent_since, const Shares& shares) {
     std::vector<Ranked> all;
     all.reserve(candidates.size());
     for (const Candidate& candidate : candidates)
-        all.push_back({candidate.key(recent_since), candidate});
+        all.push_back({shares.order_of(&candidate.storage->owner()), candidate.key(recent_since), candidate});
     std::ranges::sort(all, std::less{});
     return all;
+}
+
+Shares shares_of(const DomainImpl& asking, SpaceId space, std::span<const Use> keep,
+                 std::span<const Candidate> candidates) {
+    uint64_t own = 0;
+    for (const Use& use : keep)
+        own += use.range.size();
+    Shares shares{&asking, own};
+    for (const Candidate& candidate : candidates) {
+        const DomainImpl& owner = candidate.storage->owner();
+        shares.add(&owner, candidate.range.size(), [&] { return owner.asks_for(space); });
+    }
+    shares.divide(asking.space(space).most_bytes());
+    return shares;
 }
 
 // The bytes of `range` that only `space` holds.
@@ -149,7 +167,7 @@ uint64_t DomainImpl::evict_planned(const EvictionRequest& request, Evicted& evic
             add_candidates(*entry.storage, request.space, request.keep, candidates);
         }
         memory.shortage().count_examined(1 + candidates.size());
-        for (const Ranked& each : ranked(candidates, plan.recent_since)) {
+        for (const Ranked& each : ranked(candidates, plan.recent_since, Shares{this, 0})) {
             if (freed >= request.bytes || each.key > plan.last)
                 break;
             freed += evict_candidate(*entry.storage, each.candidate.range, request, evicted);
@@ -170,7 +188,8 @@ uint64_t DomainImpl::search_and_evict(const EvictionRequest& request, uint64_t b
     memory.shortage().count_examined(claimed.entries().size() + count);
     const uint64_t uses = memory.shortage().uses();
     const uint64_t recent_since = uses - std::min(uses, count / VictimPlan::part);
-    const std::vector<Ranked> order = ranked(candidates, recent_since);
+    const Shares shares = shares_of(*this, request.space, request.keep, candidates);
+    const std::vector<Ranked> order = ranked(candidates, recent_since, shares);
     uint64_t freed = 0;
     size_t next = 0;
     for (; next < count && freed < bytes; ++next) {
@@ -181,16 +200,26 @@ uint64_t DomainImpl::search_and_evict(const EvictionRequest& request, uint64_t b
     if (request.write_back == WriteBack::never || count < VictimPlan::from || next == count)
         return freed;
     const size_t end = std::min<size_t>(count, next + count / VictimPlan::part);
-    memory.plan().last = order[end - 1].key;
+    memory.plan().last = {};
     memory.plan().recent_since = recent_since;
     memory.plan().ends_at = uses + count;
     for (; next < end; ++next) {
         StorageImpl& storage = *order[next].candidate.storage;
+        if (!shares.may_be_planned(&storage.owner()))
+            continue;
+        memory.plan().last = std::max(memory.plan().last, order[next].key);
         const StorageGuard guard{storage};
         if (Residents::Entry* const entry = storage.resident_entry(request.space))
             memory.residents().plan(*entry);
     }
     return freed;
+}
+
+// A context asks for a memory as long as the others have taken turns for a few times its bytes since.
+bool DomainImpl::asks_for(SpaceId space) const {
+    constexpr uint64_t rounds = 4;
+    SpaceImpl& memory = this->space(space);
+    return memory.turns().asked_within(flows_[space.value], rounds * memory.most_bytes());
 }
 
 // Of a storage of any domain.

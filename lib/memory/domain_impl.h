@@ -85,6 +85,8 @@ public:
     };
     static void trace_transfer(const StorageImpl& storage, const StorageRect& rect, SpaceId from, SpaceId to,
                                driver::Timepoint done, Transferring why = Transferring::hidden);
+    // Whether commands of this context have lately waited for room in a memory that is full.
+    [[nodiscard]] bool asks_for(SpaceId space) const;
     // There is more than one memory, so that bytes may go elsewhere.
     [[nodiscard]] bool can_evict() const { return can_evict_; }
 

@@ -47,9 +47,6 @@ private:
 // A turn costs time even where few bytes are missing.
 constexpr uint64_t cost_min = uint64_t{64} << 10;
 
-// What all storages together could ever have there.
-uint64_t most_bytes(const SpaceImpl& memory) { return std::min(memory.total_bytes().value, memory.limit().value); }
-
 // Stretches that were freed before.
 void wait_for_stretches(SpaceImpl& memory) {
     for (memory.sparse().drain(); const auto pending = memory.sparse().oldest(); memory.sparse().drain())
@@ -158,7 +155,7 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
     int busy = 0;
     bool has_waited = false;
     bool begins_anew = false;
-    while (is_full() && can_evict_ && missing_bytes(uses, space) <= most_bytes(memory)) {
+    while (is_full() && can_evict_ && missing_bytes(uses, space) <= memory.most_bytes()) {
         const uint64_t needed = missing_bytes(uses, space);
         const uint64_t free = memory.free_bytes().value;
         // Memory that was freed before suffices, so that no eviction is necessary.
@@ -175,7 +172,7 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
             if (std::exchange(begins_anew, true))
                 break;
             freed = evict({space, ~uint64_t{0}, {}, uses}, evicted);
-            if (missing_bytes(uses, space) > most_bytes(memory))
+            if (missing_bytes(uses, space) > memory.most_bytes())
                 break;
         }
         if (freed == 0)

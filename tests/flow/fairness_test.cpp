@@ -196,6 +196,7 @@ constexpr Load ahead{.threads = 3, .buffer_bytes = 2 * MiB, .buffers = 3, .ahead
 constexpr Load large{.threads = 2, .buffer_bytes = 7 * MiB, .buffers = 3, .ahead = 1, .copies = false};
 constexpr Load small{.threads = 3, .buffer_bytes = MiB / 4, .buffers = 24, .ahead = 1, .copies = false};
 constexpr Load many{.threads = 6, .buffer_bytes = 2 * MiB, .buffers = 3, .ahead = 1, .copies = false};
+constexpr Load many_ahead{.threads = 6, .buffer_bytes = 2 * MiB, .buffers = 3, .ahead = 16, .copies = false};
 constexpr Load alone{.threads = 1, .buffer_bytes = 2 * MiB, .buffers = 9, .ahead = 1, .copies = false};
 constexpr Load copying{.threads = 3, .buffer_bytes = 2 * MiB, .buffers = 3, .ahead = 1, .copies = true};
 
@@ -205,7 +206,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"LargeBuffersAndSmallOnes", large, small},
                     Case{"LargeBuffersAndSmallOnesAhead", large,
                          Load{.threads = 3, .buffer_bytes = MiB / 4, .buffers = 24, .ahead = 16, .copies = false}},
-                    Case{"ManyThreadsAndOne", many, alone}, Case{"KernelsAndCopies", several, copying}),
+                    Case{"ManyThreadsAndOne", many, alone}, Case{"ManyThreadsAheadAndOne", many_ahead, alone},
+                    Case{"KernelsAndCopies", several, copying}),
     [](const auto& each) { return std::string{each.param.name}; });
 
 }  // namespace

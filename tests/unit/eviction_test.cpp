@@ -208,6 +208,96 @@ TEST_F(Eviction, VictimsMayBeInAnotherContext) {
     world.world.run();
 }
 
+// Two contexts with buffers of 16 KiB each share a memory that has room for four.
+class EvictionByTwoContexts : public ::testing::Test {
+protected:
+    struct Context {
+        Domain* domain = nullptr;
+        std::vector<Ref<Storage>> storages;
+    };
+    EvictionByTwoContexts() {
+        Space* spaces[] = {&world_.space(0), &world_.space(1), &world_.space(2)};
+        other_ = Domain::create(spaces);
+        one.domain = world_.domain.get();
+        another.domain = other_.get();
+        for (Context* context : {&one, &another})
+            for (int i = 0; i < 6; ++i)
+                context->storages.push_back(Storage::create(*context->domain, ByteCount{16 * KiB}, {}).value());
+    }
+    ~EvictionByTwoContexts() override {
+        world_.world.run();
+        for (Context* context : {&one, &another})
+            context->storages.clear();
+        world_.world.run();
+    }
+    void use(Context& context, size_t index) {
+        const Use use{context.storages[index].get(), {0, 16 * KiB}, Access::read_write};
+        const auto submit = [&](driver::Waits waits, std::span<const DeviceAddress>) {
+            return world_.queue(1).submit({waits}, [] {});
+        };
+        ASSERT_TRUE(context.domain->reserve({&use, 1}, device, &world_.queue(1)));
+        ASSERT_TRUE(context.domain->launch(world_.on(1), {&use, 1}, submit));
+        world_.world.run();
+    }
+    // Which of its storages have memory on the device, as their numbers.
+    static std::vector<size_t> resident(const Context& context) {
+        std::vector<size_t> numbers;
+        for (size_t i = 0; i < context.storages.size(); ++i)
+            if (context.domain->is_reserved(*context.storages[i], {0, 16 * KiB}, device))
+                numbers.push_back(i);
+        return numbers;
+    }
+    // Both have half of the memory, and have asked for it.
+    void divide() {
+        for (const size_t i : {0u, 1u, 2u, 3u, 4u})
+            use(one, i);
+        use(another, 0);
+        use(another, 1);
+        ASSERT_EQ(resident(one).size(), 2u);
+        ASSERT_EQ(resident(another), (std::vector<size_t>{0, 1}));
+    }
+
+private:
+    MemoryWorld world_{{.memory_bytes = 64 * KiB}};
+    std::unique_ptr<Domain> other_;
+
+protected:
+    Context one, another;
+};
+
+// The other one evicts its own memory, as long as this one is not seen to ask no more.
+TEST_F(EvictionByTwoContexts, NeitherLosesItsShareToTheOther) {
+    divide();
+    for (size_t i = 0; i < 5; ++i) {
+        use(one, i % 6);
+        EXPECT_EQ(resident(another), (std::vector<size_t>{0, 1})) << i;
+    }
+    for (size_t i = 2; i < 7; ++i) {
+        const std::vector<size_t> before = resident(one);
+        use(another, i % 6);
+        EXPECT_EQ(resident(one), before) << i;
+    }
+}
+
+// Although the memory of the other one was used last.
+TEST_F(EvictionByTwoContexts, WhoIsBelowItsShareGetsTheOthersExcess) {
+    for (const size_t i : {0u, 1u, 2u, 3u, 4u})
+        use(one, i);
+    use(another, 0);
+    for (const size_t i : resident(one))
+        use(one, i);
+    use(another, 1);
+    EXPECT_EQ(resident(another), (std::vector<size_t>{0, 1}));
+    EXPECT_EQ(resident(one).size(), 2u);
+}
+
+TEST_F(EvictionByTwoContexts, WhoAsksNoMoreHasNoShare) {
+    divide();
+    for (size_t i = 0; i < 24; ++i)
+        use(one, i % 6);
+    EXPECT_EQ(resident(one).size(), 4u);
+}
+
 TEST_F(Eviction, PartsOfOneStorageTakeTurns) {
     MemoryWorld world{{.memory_bytes = 256 * KiB}};
     const auto storage = world.storage(1024 * KiB);

@@ -104,6 +104,22 @@ TEST_F(FairTurnsTest, NothingIsSavedUp) {
     EXPECT_EQ(order, (std::vector<int>{1, 0, 1, 0, 1, 0}));
 }
 
+TEST_F(FairTurnsTest, AFlowAsksAsLongAsOthersHadFewTurnsSince) {
+    FairTurns fair;
+    FairTurns::Flow busy;
+    FairTurns::Flow idle;
+    FairTurns::Flow never;
+    for (FairTurns::Flow* flow : {&idle, &busy, &busy, &busy, &busy}) {
+        fair.enter(*flow, 100);
+        fair.leave();
+    }
+    // The last turn began at 300, and the one of `idle` ended at 100.
+    EXPECT_TRUE(fair.asked_within(busy, 0));
+    EXPECT_TRUE(fair.asked_within(idle, 200));
+    EXPECT_FALSE(fair.asked_within(idle, 199));
+    EXPECT_FALSE(fair.asked_within(never, 1000));
+}
+
 TEST_F(FairTurnsTest, WhoMustNotWaitIsRefused) {
     FairTurns fair;
     FairTurns::Flow flow;

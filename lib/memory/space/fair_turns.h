@@ -23,7 +23,9 @@ class FairTurns {
 public:
     class Flow {
         friend FairTurns;
-        uint64_t end_ = 0;  // of its last request, in costs; guarded by the mutex of the turns
+        // Guarded by the mutex of the turns.
+        uint64_t end_ = 0;  // of its last request, in costs
+        bool has_asked_ = false;
     };
 
     // For a request: others see it in requested() until it leaves.
@@ -32,6 +34,7 @@ public:
         requests_.fetch_add(1, std::memory_order_relaxed);
         Waiter me{std::max(now_, flow.end_)};
         flow.end_ = me.start + std::max<uint64_t>(cost, 1);
+        flow.has_asked_ = true;
         if (!is_held_) {
             is_held_ = true;
             now_ = me.start;
@@ -58,6 +61,12 @@ public:
             call_next();
         }
         changed_.notify_all();
+    }
+
+    // Whether the other flows have had turns of at most `cost` since the flow's last request.
+    [[nodiscard]] bool asked_within(const Flow& flow, uint64_t cost) const {
+        Lock lock(mutex_);
+        return flow.has_asked_ && (now_ <= flow.end_ || now_ - flow.end_ <= cost);
     }
 
     // Whether a thread waits or has the turn, and how many do.
@@ -88,7 +97,7 @@ private:
         called->is_called = true;
     }
 
-    Mutex mutex_;
+    mutable Mutex mutex_;
     ConditionVariable changed_;
     Waiter* first_ POLDER_GUARDED_BY(mutex_) = nullptr;  // in the order in which they came
     Waiter** last_ POLDER_GUARDED_BY(mutex_) = &first_;

@@ -39,6 +39,8 @@ public:
     [[nodiscard]] ByteCount total_bytes() const override;
     [[nodiscard]] ByteCount limit() const { return pool_->limit(); }
     [[nodiscard]] ByteCount free_bytes() const override { return pool_->free_bytes(); }
+    // What all storages together could ever have here.
+    [[nodiscard]] uint64_t most_bytes() const { return std::min(total_bytes().value, limit().value); }
 
     [[nodiscard]] SpaceBudget budget() const override;
     [[nodiscard]] SpaceActivity activity() const override { return shortage_.activity(); }
