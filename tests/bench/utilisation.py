@@ -25,6 +25,10 @@ PROGRAMS = {
     "CLBlast: tuner of vectors": (["clblast_tuner_xaxpy", *PLACE], 25),
     "hashcat: cracking": ([str(APPS / "hashcat_crack.sh")], 120),
     "clpeak": (["clpeak", "--global-bandwidth", "--compute-sp"], 60),
+    "ffmpeg: noise of pictures": ([
+        "ffmpeg", "-loglevel", "error", "-init_hw_device", "opencl=device:0.0", "-filter_hw_device", "device", "-f", "lavfi",
+        "-i", "testsrc2=size=1920x1080:rate=10:duration=2", "-filter_complex",
+        "[0]format=yuv420p,hwupload,nlmeans_opencl=4,hwdownload,format=yuv420p", "-f", "null", "-"], 60),
     "PyOpenCL: scans": ([PYTHON, str(APPS / "pyopencl_test.py"), "scans"], 120),
     "PyOpenCL: memory pool": ([PYTHON, str(APPS / "pyopencl_test.py"), "memory_pool"], 60),
     "gpyfft: transforms": ([str(APPS / "gpyfft.sh")], 100),
