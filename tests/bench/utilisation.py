@@ -28,7 +28,7 @@ PROGRAMS = {
     "ffmpeg: noise of pictures": ([
         "ffmpeg", "-loglevel", "error", "-init_hw_device", "opencl=device:0.0", "-filter_hw_device", "device", "-f", "lavfi",
         "-i", "testsrc2=size=1920x1080:rate=10:duration=2", "-filter_complex",
-        "[0]format=yuv420p,hwupload,nlmeans_opencl=4,hwdownload,format=yuv420p", "-f", "null", "-"], 60),
+        "[0]format=yuv420p,hwupload,nlmeans_opencl=4,hwdownload,format=yuv420p", "-f", "null", "-"], 30),
     "PyOpenCL: scans": ([PYTHON, str(APPS / "pyopencl_test.py"), "scans"], 120),
     "PyOpenCL: memory pool": ([PYTHON, str(APPS / "pyopencl_test.py"), "memory_pool"], 60),
     "gpyfft: transforms": ([str(APPS / "gpyfft.sh")], 100),
