@@ -233,6 +233,70 @@ TEST_F(Sampling, IntegerCoordinatesAreExact) {
     }
 }
 
+// Work-items in rows, some behind a guard, on both sides of the image's edges: the lanes of a vector are all inside, all outside or both.
+TEST_F(Sampling, RowsBehindAGuardAreTheSame) {
+    const Kind& kind = kinds[2];
+    const OwnedProgram program = build(R"(
+        #define PLACE const int2 p = (int2)(get_global_id(0), get_global_id(1)); if (p.x >= size.x || p.y >= size.y) return;
+        #define TO to[p.y * size.x + p.x]
+        kernel void at_float(read_only image2d_t image, sampler_t sampler, global float4* to, int2 size, float2 first, float2 step) {
+            PLACE
+            TO = read_imagef(image, sampler, first + convert_float2(p) * step);
+        }
+        kernel void at_int(read_only image2d_t image, sampler_t sampler, global float4* to, int2 size, int2 first) {
+            PLACE
+            TO = read_imagef(image, sampler, first + p);
+        })");
+    const OwnedKernel at_float = make_kernel(program, "at_float"), at_int = make_kernel(program, "at_int");
+    const cl_int2 size{{41, 7}};
+    const size_t global[] = {53, 8};
+    const auto count = static_cast<size_t>(size.s[0]) * static_cast<size_t>(size.s[1]);
+    const OwnedMem to = make_buffer(count * sizeof(cl_float4));
+    const auto launch = [&](cl_kernel kernel, const auto&... arguments) {
+        cl_uint index = 0;
+        const auto set = [&](const auto& value) {
+            EXPECT_EQ(clSetKernelArg(kernel, index++, sizeof(value), &value), CL_SUCCESS);
+        };
+        (set(arguments), ...);
+        EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 2, nullptr, global, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
+        return read<std::array<float, 4>>(to, count);
+    };
+    for (const cl_image_format& format :
+         {cl_image_format{CL_RGBA, CL_FLOAT}, cl_image_format{CL_RGBA, CL_UNORM_INT8}, cl_image_format{CL_R, CL_FLOAT},
+          cl_image_format{CL_R, CL_UNORM_INT8}, cl_image_format{CL_BGRA, CL_UNORM_INT8}}) {
+        const ReferenceImage reference = make_reference(kind, format);
+        const OwnedMem image = upload(kind, reference);
+        for (const ReferenceSampler& sampler : samplers) {
+            SCOPED_TRACE(name_of(format) + ", " + text_of(sampler));
+            const OwnedSampler made = make_sampler(sampler);
+            const ReferenceSampling expected(reference, sampler);
+            const float scale_x = sampler.normalized ? 1.0f / static_cast<float>(kind.type.extent[0]) : 1.0f;
+            const float scale_y = sampler.normalized ? 1.0f / static_cast<float>(kind.type.extent[1]) : 1.0f;
+            const cl_float2 first{{-13.75f * scale_x, -0.75f * scale_y}}, step{{scale_x, scale_y}};
+            auto found = launch(at_float, static_cast<cl_mem>(image), static_cast<cl_sampler>(made),
+                                static_cast<cl_mem>(to), size, first, step);
+            for (size_t i = 0; i < count; ++i) {
+                const auto x = static_cast<float>(i % 41), y = static_cast<float>(i / 41);
+                // As the kernel computes it, with one rounding.
+                const std::array<float, 4> at{std::fma(x, step.s[0], first.s[0]), std::fma(y, step.s[1], first.s[1]), 0,
+                                              0};
+                const bool is_rounded = sampler.normalized && sampler.filter == CL_FILTER_LINEAR;
+                ASSERT_NO_FATAL_FAILURE(
+                    expect_near(found[i], expected.at(at), is_rounded ? 1e-4 : tolerance_of(sampler), i));
+            }
+            if (sampler.normalized || sampler.filter == CL_FILTER_LINEAR)
+                continue;
+            const cl_int2 first_place{{-14, -1}};
+            found = launch(at_int, static_cast<cl_mem>(image), static_cast<cl_sampler>(made), static_cast<cl_mem>(to),
+                           size, first_place);
+            for (size_t i = 0; i < count; ++i)
+                ASSERT_NO_FATAL_FAILURE(expect_near(
+                    found[i], expected.at_whole({static_cast<int>(i % 41) - 14, static_cast<int>(i / 41) - 1, 0, 0}),
+                    3e-7, i));
+        }
+    }
+}
+
 TEST_F(Sampling, CoordinatesThatAreNoNumbersReadSomeElement) {
     const Kind& kind = kinds[4];
     const OwnedProgram program = build(source_of(kind, "", "read_imagef", "float4"));

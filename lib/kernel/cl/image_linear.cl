@@ -1,5 +1,6 @@
 #include "image_sample.h"
 
-ANY_FORMAT float4 polder_image_linear(Image image, uint sampler, float4 coordinate, int dims, int is_array) {
-    return linear_of_kind(image, sampler, coordinate, (struct Sampled){dims, is_array}, 0);
+COLOR_FUNCTION(float, polder_image_linear, Image image, uint sampler, float x, float y, float z, int dims,
+               int is_array) {
+    RETURN_COLOR(linear_of_kind(image, sampler, (float4)(x, y, z, 0), (struct Sampled){dims, is_array}, 0));
 }

@@ -18,10 +18,13 @@ namespace {
 // A load or store of all lanes as LaneCode makes it.
 double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address, const LaneShapes& shapes,
                       LaneAccesses& accesses, unsigned width, bool is_masked) {
-    constexpr double question = 4;
+    constexpr double question = 4, structure_per_lane = 4;
     if (shapes.of(&address).is_uniform())
         return cost_of_access(LanePlaces::same, width, is_masked);
     const std::optional<LaneAccess> access = accesses.of(instruction);
+    if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction); load && !access)
+        if (const size_t elements = accesses.structure_of(*load).size(); elements > 1)
+            return structure_per_lane * width / static_cast<double>(elements);
     if (!access || (llvm::isa<llvm::StoreInst>(instruction) && access->step > 1 && !access->is_whole_group()))
         return cost_of_access(LanePlaces::apart, width, is_masked);
     const bool is_asked = !access->is_certain || (is_masked && !access->takes_mask);
