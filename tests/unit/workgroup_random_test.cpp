@@ -33,7 +33,7 @@ std::string text(const Expression& e) {
     case Expression::local_size: return "(uint)get_local_size(" + std::to_string(e.value) + ")";
     case Expression::array: return "a[" + text(e.operands[0]) + " & 3]";
     case Expression::add: return binary("+");
-    case Expression::multiply: return binary("*");
+    case Expression::multiply: return "PRODUCT(" + text(e.operands[0]) + ", " + text(e.operands[1]) + ")";
     case Expression::exclusive_or: return binary("^");
     case Expression::less: return "(uint)" + binary("<");
     case Expression::both: return binary("&");
@@ -82,8 +82,14 @@ void write(std::ostream& out, const std::vector<Statement>& block) {
     }
 }
 
-std::string kernel_text(const std::vector<Statement>& program, const std::string& name, unsigned sub_group_size = 0) {
+// Whether the kernel's products are calls of a cold function, which is not inlined.
+enum class Calls : uint8_t { none, rare };
+
+std::string kernel_text(const std::vector<Statement>& program, const std::string& name, Calls calls,
+                        unsigned sub_group_size) {
     std::ostringstream out;
+    out << "#undef PRODUCT\n#define PRODUCT(a, b) " << (calls == Calls::rare ? "rare_product" : "plain_product")
+        << "(a, b)\n";
     if (sub_group_size > 0)
         out << "__attribute__((intel_reqd_sub_group_size(" << sub_group_size << ")))\n";
     out << "kernel void " << name << "(global uint* out, local uint* s, uint n) {\n"
@@ -100,6 +106,13 @@ std::string kernel_text(const std::vector<Statement>& program, const std::string
 }
 
 constexpr const char* helpers = R"(
+#define plain_product(a, b) ((a) * (b))
+__attribute__((noinline, cold)) uint rare_product(uint a, uint b) {
+    uint product = 0;
+    for (uint bit = 0; bit < 32; ++bit)  // so that LLVM does not know the result
+        product += b >> bit & 1 ? a << bit : 0;
+    return product;
+}
 uint exchange(local uint* s, uint v, uint k) {
     uint size = get_local_size(0) * get_local_size(1) * get_local_size(2);
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -373,15 +386,16 @@ void expect_right(Seeds seeds, const char* processor, SubGroups sub_groups = Sub
     const auto size_of_sub_groups = [&](uint32_t i) {
         return sub_groups == SubGroups::used ? 4U << (first + i) % 5 : 0;
     };
+    const auto calls_of = [&](uint32_t i) { return (first + i) % 4 == 3 ? Calls::rare : Calls::none; };
     for (uint32_t i = 0; i < count; ++i) {
         programs.push_back(Generator(first + i, sub_groups).program());
-        source += kernel_text(programs.back(), "k" + std::to_string(i), size_of_sub_groups(i));
+        source += kernel_text(programs.back(), "k" + std::to_string(i), calls_of(i), size_of_sub_groups(i));
     }
     Compiled compiled(source, processor);
     for (uint32_t i = 0; i < count; ++i) {
         const auto failure = [&](const char* what) {
             return std::string(what) + ", seed " + std::to_string(first + i) + "\n" +
-                   kernel_text(programs[i], "k", size_of_sub_groups(i));
+                   kernel_text(programs[i], "k", calls_of(i), size_of_sub_groups(i));
         };
         const bool specialised = i % 2 == 0;
         const Range& only = ranges[i / 2 % std::size(ranges)];

@@ -2,6 +2,7 @@
 // lane's mask bit (emit_lane_by_lane). Flags that hold only under a guard are dropped from copies that run for all lanes.
 #include "lane_code.h"
 
+#include "rare_calls.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
 
 #include <llvm/Analysis/ConstantFolding.h>
@@ -259,7 +260,12 @@ void LaneCode::emit_lane_by_lane(llvm::Instruction& instruction, llvm::Value* ma
         builder_.CreateCondBr(any(mask), some, none);
         builder_.SetInsertPoint(some);
     }
-    for (unsigned lane = 0; lane < width_; ++lane) {
+    const bool is_rare = is_rare_call(instruction, width_);
+    if (is_rare) {
+        operands.pop_back();  // the callee
+        result = call_rare(builder_, llvm::cast<llvm::CallInst>(instruction), operands, mask ? *mask : *all_lanes());
+    }
+    for (unsigned lane = 0; lane < width_ && !is_rare; ++lane) {
         llvm::BasicBlock* before = builder_.GetInsertBlock();
         llvm::BasicBlock* after = nullptr;
         if (mask) {

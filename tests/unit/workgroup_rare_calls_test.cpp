@@ -1,0 +1,146 @@
+// Calls of cold functions from work-items that are lanes: one function for all lanes (vectorizer/rare_calls.h).
+
+#include "targets/host/workgroup/vectorizer/rare_calls.h"
+#include "workgroup_harness.h"
+
+#include <gtest/gtest.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+constexpr std::array processors{"", "skylake-avx512", "haswell", "x86-64-v2"};
+
+bool has_512_bits() {
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0;
+}
+
+bool runs_here(const std::string& processor) { return processor != "skylake-avx512" || has_512_bits(); }
+
+size_t count(const std::string& text, const std::string& part) {
+    size_t found = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+        ++found;
+    return found;
+}
+
+// The callee changes all vector registers, also the upper halves, and the masks. Before and after the call the kernel has more values than a call
+// usually leaves alone.
+constexpr const char* clobbering = R"(
+    __attribute__((noinline, cold)) uint far(uint x) {
+        uint16 a = x + (uint16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), sum = 0;
+        uint16 many[24];
+        for (int i = 0; i < 24; ++i) many[i] = a * (uint)(i + 3);
+        for (int i = 0; i < 24; ++i) sum += (many[i] > a) ? many[i] : many[23 - i] ^ a;
+        return sum.s0 + sum.s5 * 3 + sum.sf * 7;
+    }
+    kernel void k(global const uint* in, global uint* out, uint limit) {
+        const size_t i = get_global_id(0);
+        uint v[20], x = in[i];
+        for (uint j = 0; j < 20; ++j) v[j] = x * (2 * j + 1) + (uint)i;
+        uint rare = 5;
+        if (x > limit) rare = far(x + v[3]);
+        for (uint j = 0; j < 20; ++j) rare = rare * 31 + v[j];
+        out[i] = rare;
+    })";
+
+uint32_t far(uint32_t x) {
+    std::array<std::array<uint32_t, 16>, 24> many;
+    std::array<uint32_t, 16> a, sum{};
+    for (uint32_t lane = 0; lane < 16; ++lane) {
+        a[lane] = x + lane;
+        for (uint32_t i = 0; i < 24; ++i)
+            many[i][lane] = a[lane] * (i + 3);
+        for (uint32_t i = 0; i < 24; ++i)
+            sum[lane] += many[i][lane] > a[lane] ? many[i][lane] : many[23 - i][lane] ^ a[lane];
+    }
+    return sum[0] + sum[5] * 3 + sum[15] * 7;
+}
+
+TEST(RareCalls, AreOneCallForAllLanes_AndKeepTheValuesAroundThem) {
+    constexpr uint32_t n = 192;
+    for (const std::string processor : processors) {
+        if (!runs_here(processor))
+            continue;
+        Compiled program(clobbering, processor);
+        for (const bool specialised : {false, true}) {
+            ASSERT_EQ(
+                program.prepare("k", specialised, {64, 1, 1}, WorkGroupOptions::Ends::whole, Lanes::wherever_possible),
+                "");
+            EXPECT_GT(program.result().lanes.loops, 0u) << processor;
+            EXPECT_EQ(count(program.optimised(), "@far.lanes"), 1u) << processor << program.optimised();
+            std::vector<uint32_t> in(n), out(n), expected(n);
+            for (const uint32_t limit : {0U, 50U, 96U, 189U, 1000U}) {
+                for (uint32_t i = 0; i < n; ++i) {
+                    in[i] = i * 37 % n;
+                    const auto value = [&](uint32_t j) { return in[i] * (2 * j + 1) + i; };
+                    expected[i] = in[i] > limit ? far(in[i] + value(3)) : 5;
+                    for (uint32_t j = 0; j < 20; ++j)
+                        expected[i] = expected[i] * 31 + value(j);
+                }
+                program.run({1, {n, 1, 1}, {64, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(limit));
+                EXPECT_EQ(out, expected) << processor << " limit " << limit;
+            }
+        }
+    }
+}
+
+// Pointers, an argument that all lanes share, bytes, doubles and no result.
+TEST(RareCalls, PassEveryKindOfScalar) {
+    constexpr uint32_t n = 96;
+    for (const std::string processor : processors) {
+        if (!runs_here(processor))
+            continue;
+        Compiled program(R"(
+            __attribute__((noinline, cold)) void note(global int* to, char a, short b, double c, int shared) {
+                *to += a * 1000 + b * 10 + (int)c + shared;
+            }
+            __attribute__((noinline, cold)) double half_of(long a) { return a * 0.5; }
+            __attribute__((noinline, cold)) bool is_odd(int a) { return a & 1; }
+            kernel void k(global int* out, int shared) {
+                const int i = get_global_id(0);
+                if (i % 3 == 0) note(out + 95 - i, (char)i, (short)(i * 3), i * 1.5, shared);
+                double d = 1;
+                if (i % 5 < 2) d = half_of(i * 4L);
+                if (i % 7 < 5 && is_odd(i)) d += 100;
+                out[96 + i] = (int)d;
+            })",
+                         processor);
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+        EXPECT_GT(program.result().lanes.loops, 0u);
+        EXPECT_GE(count(program.optimised(), "@note.lanes"), 1u) << program.optimised();
+        EXPECT_GE(count(program.optimised(), "@half_of.lanes"), 1u);
+        std::vector<int> out(2 * n, 4), expected(2 * n, 4);
+        for (int i = 0; i < static_cast<int>(n); ++i) {
+            if (i % 3 == 0)
+                expected[95 - i] += i * 1000 + i * 3 * 10 + static_cast<int>(i * 1.5) + 17;
+            double d = i % 5 < 2 ? i * 2.0 : 1;
+            if (i % 7 < 5 && i % 2 == 1)
+                d += 100;
+            expected[96 + i] = static_cast<int>(d);
+        }
+        program.run({1, {n, 1, 1}, {40, 1, 1}}, Arguments().add(out.data()).add(17));
+        EXPECT_EQ(out, expected) << processor;
+    }
+}
+
+// A function that saves all registers restores their upper halves last.
+TEST(RareCalls, TheirFunctionsDoNotClearUpperHalves) {
+    llvm::LLVMContext context;
+    llvm::Module module("m", context);
+    auto* const type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), false);
+    auto* const plain = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, "plain", module);
+    auto* const saving = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, "saving", module);
+    saving->addFnAttr(saves_registers_attribute);
+    module.setTargetTriple(llvm::Triple("x86_64-pc-linux-gnu"));
+    EXPECT_EQ(features_of(*plain, "+avx,+sse2"), "+avx,+sse2");
+    EXPECT_EQ(features_of(*saving, "+avx,+sse2"), "+avx,+sse2,-vzeroupper");
+    EXPECT_EQ(features_of(*saving, ""), "-vzeroupper");
+    module.setTargetTriple(llvm::Triple("aarch64-unknown-linux-gnu"));
+    EXPECT_EQ(features_of(*saving, "+neon"), "+neon");
+}
+
+}  // namespace
+}  // namespace polder::compiler::workgroup::test
