@@ -6,7 +6,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/AsmParser/Parser.h>
+#include <llvm/IR/Dominators.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/Support/SourceMgr.h>
@@ -155,6 +157,45 @@ TEST(OptimizationGate, ForALongBlock_LeavesOutBothVectorizers) {
 
 TEST(OptimizationGate, ForALargeFunction_LeavesOutTheEliminationOfLoads) {
     EXPECT_THAT(optimizations_for(1000), Contains(Pair("LoopLoadEliminationPass", false)));
+}
+
+// Two loops around another one. `use`: an instruction of the innermost loop; `inner`: where it goes on from its end.
+std::string rows_of(const std::string& tag, const std::string& use, const std::string& again) {
+    return "define void @f(ptr %p, i64 %n, i1 %c) {\n  br label %y\n"
+           "y:\n  %id = phi i64 [ 0, %0 ], [ %id.next, %y.next ]\n  br label %x\n"
+           "x:\n  %i = phi i64 [ 0, %y ], [ %i.next, %x.next ]\n  br label %body\n"
+           "body:\n  " +
+           use + "\n  br i1 %c, label %" + again +
+           ", label %x.next\n"
+           "x.next:\n  %i.next = add i64 %i, 1\n  %more = icmp ult i64 %i.next, %n\n  br i1 %more, label %x, label "
+           "%y.next\n"
+           "y.next:\n  %id.next = add i64 %id, 1\n  %rows = icmp ult i64 %id.next, %n\n"
+           "  br i1 %rows, label %y, label %end, !llvm.loop !0\n"
+           "end:\n  ret void\n}\n!0 = distinct !{!0, !1}\n!1 = !{!\"" +
+           tag + "\"}\n";
+}
+
+bool leads_conditions_out_of(const std::string& text) {
+    llvm::LLVMContext context;
+    const std::unique_ptr<llvm::Module> module = parse(text, context);
+    EXPECT_NE(module, nullptr);
+    if (!module)
+        return false;
+    const OptimizationGate gate(*module);
+    const llvm::DominatorTree dominators(*module->getFunction("f"));
+    const llvm::LoopInfo loops(dominators);
+    EXPECT_TRUE(gate.should_run("LICMPass", **loops.begin()));
+    EXPECT_TRUE(gate.should_run("SimpleLoopUnswitchPass", *(*loops.begin())->getSubLoops().front()));
+    return gate.should_run("SimpleLoopUnswitchPass", **loops.begin());
+}
+
+TEST(OptimizationGate, ConditionsStayInALoopOverRowsThatHasMostOftenOneRound) {
+    const std::string store = "store i64 %i, ptr %p";
+    EXPECT_FALSE(leads_conditions_out_of(rows_of("polder.single_row", store, "x.next")));
+    EXPECT_TRUE(leads_conditions_out_of(rows_of("another.tag", store, "x.next")));
+    EXPECT_TRUE(
+        leads_conditions_out_of(rows_of("polder.single_row", "store i64 %id, ptr %p", "x.next")));  // has many rows
+    EXPECT_TRUE(leads_conditions_out_of(rows_of("polder.single_row", store, "body")));  // has a loop inside
 }
 
 TEST(MachinePool, AMachineThatWasReturned_IsUsedAgainForTheSameTargetAlone) {

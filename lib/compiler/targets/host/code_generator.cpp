@@ -118,8 +118,10 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
     tuning.LoopInterleaving = options.is_optimized;
     llvm::PassInstrumentationCallbacks callbacks;
     times.watch(callbacks);
-    callbacks.registerShouldRunOptionalPassCallback(
-        [&gate](llvm::StringRef pass, const auto&) { return gate.should_run(pass); });
+    callbacks.registerShouldRunOptionalPassCallback([&gate](llvm::StringRef pass, const llvm::Any& what) {
+        const auto* const loop = llvm::any_cast<const llvm::Loop*>(&what);
+        return loop == nullptr ? gate.should_run(pass) : gate.should_run(pass, **loop);
+    });
     llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
     Analyses analyses;
     analyses.functions.registerPass([&machine] { return llvm::TargetLibraryAnalysis(known_library(machine)); });

@@ -3,6 +3,7 @@
 // For one compilation; its thread alone uses it. The module is read once, in linear time. Decision 118 has the measurements.
 #pragma once
 
+#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/OptBisect.h>
 
@@ -21,6 +22,9 @@ public:
 
     [[nodiscard]] bool is_large() const { return is_large_; }
     [[nodiscard]] bool should_run(llvm::StringRef pass) const;
+    // For a pass that runs for one loop at a time. Conditions are not led out of a loop over rows of work-items that most often has one
+    // round: each would double the code of all loops, to save one branch. Decision 109 has the measurements.
+    [[nodiscard]] bool should_run(llvm::StringRef pass, const llvm::Loop& loop) const;
 
 private:
     const bool is_large_;

@@ -31,6 +31,14 @@ void keep_plain(llvm::Instruction& back_branch) {
     set_properties(back_branch, plain_loop_properties(back_branch.getContext()));
 }
 
+// For kernels that ask for the ids of one dimension only: their groups rarely have more than one row.
+void keep_plain_row(llvm::Instruction& back_branch) {
+    llvm::SmallVector<llvm::Metadata*, 4> properties = plain_loop_properties(back_branch.getContext());
+    llvm::Metadata* name[] = {llvm::MDString::get(back_branch.getContext(), single_row_tag)};
+    properties.push_back(llvm::MDNode::get(back_branch.getContext(), name));
+    set_properties(back_branch, properties);
+}
+
 llvm::Value* back_condition(llvm::BasicBlock& latch) { return &latch.back(); }
 
 llvm::PHINode* make_counter(llvm::BasicBlock& head, llvm::BasicBlock& from, const llvm::Twine& name) {
@@ -180,10 +188,13 @@ ItemLoops make_item_loops(const LoweredKernel& kernel, llvm::BasicBlock& prehead
     loops.done = make_block(kernel, "items.done");
     llvm::BasicBlock* latch = nullptr;
     llvm::BasicBlock* head = nullptr;
+    const llvm::Module& module = *kernel.function->getParent();
+    const bool has_rows = has_local_id(module, kernel.order[1]) || has_local_id(module, kernel.order[2]);
+    const auto close_row = has_rows ? keep_plain : keep_plain_row;
     for (unsigned d : kernel.order) {
         auto* next = make_block(kernel, llvm::Twine("items.next.") + llvm::Twine("xyz"[d]));
         if (latch)
-            keep_plain(*llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), next, head));
+            close_row(*llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), next, head));
         latch = next;
         head = heads[d];
         llvm::Value* increment = count_on(*llvm::cast<llvm::PHINode>(nest.ids[d]), *latch, 1);
@@ -191,7 +202,7 @@ ItemLoops make_item_loops(const LoweredKernel& kernel, llvm::BasicBlock& prehead
         if (!nest.latch)
             nest.latch = latch;
     }
-    keep_plain(*llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), loops.done, head));
+    close_row(*llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), loops.done, head));
     return loops;
 }
 

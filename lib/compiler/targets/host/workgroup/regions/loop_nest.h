@@ -11,6 +11,9 @@
 
 namespace polder::compiler::workgroup {
 
+// Property of the outer loops that most often have one round, for targets/host/pass_gate.h.
+inline constexpr const char* single_row_tag = "polder.single_row";
+
 // The innermost loop, and where its body finds the ids.
 struct LoopNest {
     llvm::BasicBlock* head = nullptr;

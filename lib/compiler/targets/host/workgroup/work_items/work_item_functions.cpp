@@ -87,6 +87,10 @@ llvm::Function* barrier_intrinsic(llvm::Module& module) {
     return intrinsic;
 }
 
+bool has_local_id(const llvm::Module& module, unsigned dimension) {
+    return module.getFunction((local_id_prefix + llvm::Twine(dimension)).str()) != nullptr;
+}
+
 std::optional<unsigned> local_id_dimension(const llvm::Instruction& instruction) {
     const llvm::Function* callee = callee_of(instruction);
     if (!callee || !callee->getName().starts_with(local_id_prefix))

@@ -56,6 +56,8 @@ inline constexpr unsigned lane_dimension = 3, sub_group_dimension = 4, id_count 
 [[nodiscard]] std::optional<WorkItemFunction> work_item_function(const llvm::Function& function);
 
 [[nodiscard]] llvm::Function* local_id_intrinsic(llvm::Module& module, unsigned dimension);
+// Whether any code of the module has asked for it.
+[[nodiscard]] bool has_local_id(const llvm::Module& module, unsigned dimension);
 [[nodiscard]] llvm::Function* barrier_intrinsic(llvm::Module& module);
 
 // The dimension of a call to `polder.local_id.<d>`.
