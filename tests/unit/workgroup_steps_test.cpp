@@ -241,12 +241,16 @@ void expect_structures_are_right(const std::string& type) {
     for (const size_t members : {2, 3, 4, 5, 8})
         for (const bool is_guarded : {false, true}) {
             std::string source = "kernel void k(global const " + type + "* in, global " + type +
-                                 "* out, global const int* at, int n) {\n  int i = get_global_id(0);\n";
+                                 "* out, global int* at, int n) {\n  int i = get_global_id(0);\n";
+            // The store keeps the place known to all lanes, those behind the guard included.
+            source += "  int place = " + std::to_string(members) + " * at[i];\n  at[i] = place;\n";
             if (is_guarded)
                 source += "  if (i < n && i % 7 != 3) {\n";
+            // All loads before the stores, which might change the others.
             for (size_t m = members; m-- > 0;)
-                source += "  out[" + std::to_string(m) + " * " + std::to_string(items) + " + i] = in[" +
-                          std::to_string(members) + " * at[i] + " + std::to_string(m) + "];\n";
+                source += "  " + type + " x" + std::to_string(m) + " = in[place + " + std::to_string(m) + "];\n";
+            for (size_t m = 0; m < members; ++m)
+                source += "  out[" + std::to_string(m * items) + " + i] = x" + std::to_string(m) + ";\n";
             Compiled program(source + (is_guarded ? "  }\n}" : "}"));
             ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
             for (const auto side : {Fenced<T>::Side::before, Fenced<T>::Side::after}) {
@@ -256,7 +260,7 @@ void expect_structures_are_right(const std::string& type) {
                 for (size_t i = 0; i < items; ++i) {
                     const bool is_read = !is_guarded || (i < n && i % 7 != 3);
                     // Both ends of `in`; where nothing is read, no place of it.
-                    at[i] = is_read ? static_cast<int>(i * 17 % structures) : 1 << 28;
+                    at[i] = is_read ? static_cast<int>(i * 17 % structures) : 1 << 27;
                     for (size_t m = 0; is_read && m < members; ++m)
                         expected[m * items + i] = in[members * static_cast<size_t>(at[i]) + m];
                 }
@@ -286,25 +290,30 @@ TEST(Structures, AreLoadedWithoutGathers) {
 // A store to a member between the loads of a structure is seen by the loads behind it.
 TEST(Structures, ThatChangeBetweenTheirLoads_AreLoadedApart) {
     Compiled program(R"(
-        kernel void k(global int* in, global int* out, global const int* at) {
+        kernel void k(global int* in, global int* out, global const int* at, int changed) {
             int i = get_global_id(0);
             global int* from = in + 4 * at[i];
             int first = from[0] + from[1];
-            from[2] = first;
-            out[i] = first + from[2] + from[3];
+            from[changed] = 1000 + i;
+            out[i] = first + 2 * from[2] + 3 * from[3];
         })");
     ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
     constexpr size_t items = 48;
     using Side = Fenced<int>::Side;
-    Fenced<int> in(4 * items, Side::before), at(items, Side::before);
-    std::vector<int> out(items), expected(items);
-    for (size_t i = 0; i < items; ++i) {
-        at[i] = static_cast<int>(i * 5 % items);
-        const size_t from = 4 * static_cast<size_t>(at[i]);
-        expected[i] = 2 * (in[from] + in[from + 1]) + in[from + 3];
+    for (const int changed : {2, 3}) {
+        Fenced<int> in(4 * items, Side::before), at(items, Side::before);
+        std::vector<int> out(items), expected(items);
+        for (size_t i = 0; i < items; ++i) {
+            at[i] = static_cast<int>(i * 5 % items);
+            const size_t from = 4 * static_cast<size_t>(at[i]);
+            const int written = 1000 + static_cast<int>(i);
+            expected[i] = in[from] + in[from + 1] + 2 * (changed == 2 ? written : in[from + 2]) +
+                          3 * (changed == 3 ? written : in[from + 3]);
+        }
+        program.run({1, {items, 1, 1}, {items, 1, 1}},
+                    Arguments().add(in.data()).add(out.data()).add(at.data()).add(changed));
+        EXPECT_EQ(out, expected) << changed;
     }
-    program.run({1, {items, 1, 1}, {items, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(at.data()));
-    EXPECT_EQ(out, expected);
 }
 
 // A function that is not inlined writes a vector to private memory, whose elements are read in the loop over the work-items.

@@ -4,6 +4,8 @@
 // Such elements are loaded together with the elements between them, and separated in registers. Accesses of one block to
 // the same structures are an interleave group: all its loads begin at the first member that is accessed, so that LLVM can merge
 // them. A store is possible only for a whole group, because the bytes between must not change.
+//
+// Where there is no step, elements side by side are still one load for each lane (structure_of), whose results are transposed.
 #pragma once
 
 #include "lane_shape.h"

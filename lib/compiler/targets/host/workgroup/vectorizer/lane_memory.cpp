@@ -1,4 +1,5 @@
-// Loads and stores of lanes: one vector access where the addresses have a constant step, otherwise one access for each lane.
+// Loads and stores of lanes: one vector access where the addresses have a constant step, otherwise one access for each lane, of a whole
+// structure where its elements are loaded side by side.
 // Where the constant step is only likely, or holds only while all lanes are active, the code checks at run time and has
 // both forms, because a gather costs as much as ten loads.
 #include "lane_access.h"
