@@ -368,10 +368,10 @@ TEST_F(Flow, ACommandOfSeveralPartsStartsWithItsFirstOne) {
 }
 
 // The simulated devices of this test have 128 MiB.
-bool has_memory_for(cl_device_id device, size_t bytes) {
+bool has_memory_for(cl_device_id device, size_t size) {
     cl_ulong memory = 0;
     EXPECT_EQ(clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory, &memory, nullptr), CL_SUCCESS);
-    return memory >= bytes;
+    return memory >= size;
 }
 
 TEST_F(Flow, OutOfDeviceMemoryIsAnErrorCodeAndTheContextGoesOn) {
