@@ -190,6 +190,9 @@ TEST_F(Faults, CreateWriteReadRelease) {
             return;
         answers.note(
             clEnqueueWriteBuffer(queues.back(), buffer, CL_FALSE, 0, bytes, contents.data(), 0, nullptr, nullptr));
+        // In the middle, so that the newest bytes are in three pieces: that takes host memory.
+        answers.note(clEnqueueWriteBuffer(queues[0], buffer, CL_FALSE, bytes / 2, bytes / 4, contents.data(), 0,
+                                          nullptr, nullptr));
         answers.note(clEnqueueReadBuffer(queues[0], buffer, CL_TRUE, 0, bytes, seen.data(), 0, nullptr, nullptr));
         answers.note(clReleaseMemObject(buffer));
     });

@@ -120,8 +120,14 @@ Value* shuffle(Body& body, const Instruction& instruction) {
         mask.push_back(index == undefined ? -1 : static_cast<int>(index < x_width ? index : index - x_width + width));
     }
     Builder& builder = body.builder();
-    return builder.CreateShuffleVector(x_width == width ? x : widened(builder, x, width),
-                                       y_width == width ? y : widened(builder, y, width), mask);
+    Value* result = builder.CreateShuffleVector(x_width == width ? x : widened(builder, x, width),
+                                                y_width == width ? y : widened(builder, y, width), mask);
+    // Undefined components are 0: in Clang's modules, the fourth component of the size of an image of three dimensions is undefined, which
+    // is 0 in OpenCL C.
+    for (unsigned i = 0; i < mask.size(); ++i)
+        if (mask[i] < 0)
+            result = builder.CreateInsertElement(result, llvm::Constant::getNullValue(x_type->getElementType()), i);
+    return result;
 }
 
 bool is_vector_with(Body& body, const Instruction& instruction, size_t vector, size_t index) {
@@ -178,7 +184,7 @@ Value* value_for(Body& body, const Instruction& instruction) {
     }
 }
 
-} // namespace
+}  // namespace
 
 bool emit_composite(Body& body, const Instruction& instruction) {
     Value* value = value_for(body, instruction);
@@ -188,4 +194,4 @@ bool emit_composite(Body& body, const Instruction& instruction) {
     return true;
 }
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv
