@@ -257,5 +257,48 @@ TEST(Rows, IndicesThatWrapAround_AreRight) {
     }
 }
 
+// LLVM subtracts before it extends an index of 64 bits that is cut to an int: ((x << 32) - (1 << 32)) >> 30.
+constexpr const char* neighbours_before = R"(
+    kernel void k(global int* out, global const int* in, local int* tile) {
+        int i = get_local_id(0);
+        tile[i] = 0;
+        i += get_local_size(0);
+        tile[i] = in[get_global_id(0)];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        out[get_global_id(0)] = tile[i - 1];
+    })";
+
+TEST(Rows, IndicesOneBelowACutSum_AreRowsOfMemory) {
+    Compiled wide(neighbours_before, processor_with_512_bits);
+    ASSERT_EQ(wide.prepare("k"), "");
+    EXPECT_FALSE(has(wide, "masked.gather")) << wide.optimised();
+}
+
+TEST(Rows, IndicesOneBelowACutSum_AreRight) {
+    for (const int summand : {-1, -5, 1, 3}) {
+        Compiled program("kernel void k(global const int* a, global long* b, ulong from) {"
+                         " int i = (int)((uint)(get_global_id(0) + from) + (uint)(" +
+                         std::to_string(summand) +
+                         ")); b[get_global_id(0)] = i * 4L; if (i >= -8 && i < 72) b[get_global_id(0)] += a[i]; }");
+        ASSERT_EQ(program.prepare("k"), "");
+        std::vector<int> a(80);
+        std::iota(a.begin(), a.end(), 1);
+        constexpr uint64_t half = uint64_t{1} << 31;
+        for (const uint64_t from : {uint64_t{0}, uint64_t{8}, half - 40, half - 2, half + 4, 2 * half - 40,
+                                    2 * half - 7, 2 * half, 2 * half + 1, 4 * half - 3, UINT64_MAX - 4}) {
+            std::vector<int64_t> b(64), expected(64);
+            for (uint64_t item = 0; item < 64; ++item) {
+                const auto i =
+                    static_cast<int32_t>(static_cast<uint32_t>(item + from) + static_cast<uint32_t>(summand));
+                expected[item] = int64_t{i} * 4;
+                if (i >= -8 && i < 72)
+                    expected[item] += a[static_cast<size_t>(i + 8)];
+            }
+            program.run({1, {64, 1, 1}, {32, 1, 1}}, Arguments().add(a.data() + 8).add(b.data()).add(from));
+            EXPECT_EQ(b, expected) << from << ' ' << summand;
+        }
+    }
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

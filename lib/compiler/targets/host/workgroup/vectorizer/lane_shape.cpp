@@ -52,6 +52,13 @@ bool is_extended_as_unsigned(const llvm::Instruction& value) {
     return false;
 }
 
+// Whether `value`, a summand of a number shifted up by 32 bits, adds a small negative number to it.
+bool is_small_and_negative(const llvm::APInt& value) {
+    constexpr int64_t least = -(int64_t{1} << 20);
+    return value.getBitWidth() == 64 && value.countr_zero() >= 32 && value.isNegative() &&
+           (value.getSExtValue() >> 32) >= least;
+}
+
 }  // namespace
 
 LaneShapes::LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm::PHINode& index,
@@ -340,6 +347,8 @@ LaneShape LaneShapes::extended(llvm::CastInst& cast) {
 
 // (x << 32) >> n, with n at most 32: a 64-bit x truncated, extended again and scaled. Likely, all that loses no part of the
 // step is one (x << 8 >> 8: an operand cut to 24 bits).
+// LLVM writes x - 1, extended with its sign, as ((x << 32) - (1 << 32)) >> n. No such difference wraps around where x is from 0 to
+// 2^31 - 1, as is assumed of its base; a sum with a positive number may.
 LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
     llvm::Value* inner = nullptr;
     uint64_t back = 0;
@@ -348,8 +357,12 @@ LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
         if (const LaneShape value = of(op.getOperand(0));
             value.is_strided() && value.stride % (int64_t{1} << back) == 0)
             return strided(value.stride >> back);
-    if (!op.getType()->isIntegerTy(64) ||
-        !match(&op, m_Shr(m_Shl(m_Value(inner), m_SpecificInt(32)), m_ConstantInt(back))) || back > 32 || back < 12)
+    const auto extended_bits = m_Shl(m_Value(inner), m_SpecificInt(32));
+    const llvm::APInt* summand = nullptr;
+    const bool has_summand = match(&op, m_AShr(m_Add(extended_bits, m_APInt(summand)), m_ConstantInt(back)));
+    const bool is_matched =
+        has_summand ? is_small_and_negative(*summand) : match(&op, m_Shr(extended_bits, m_ConstantInt(back)));
+    if (!op.getType()->isIntegerTy(64) || !is_matched || back > 32 || back < 12)
         return all_uniform(*this, op) ? uniform : varying;
     const LaneShape value = of(inner);
     if (value.kind == LaneShape::Kind::unknown || value.is_uniform())
@@ -359,7 +372,8 @@ LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
     if (value.base && !assume_small(value.base))
         return varying;
     LaneShape result = strided(value.stride << (32 - back));
-    result.is_exact_signed = result.is_exact_unsigned = true;
+    result.is_exact_signed = true;
+    result.is_exact_unsigned = !has_summand;
     return result;
 }
 
