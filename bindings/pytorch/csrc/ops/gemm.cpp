@@ -16,7 +16,7 @@ const char* const kernel_text = R"(
 #define A_AT(r) LOADA(a, a##r + k * S.a.column)
 #define DECLARE(r) T x##r = 0, y##r = 0; long a##r = min(m + r, S.m - 1) * S.a.row;
 kernel __attribute__((reqd_work_group_size(8, 1, 1)))
-void multiply(FACTORS PACKED_PARAMETER) {
+void multiply()" TORCH_OPENCL_FACTORS R"( PACKED_PARAMETER) {
   MOVE_TO_BATCH(get_group_id(2) / S.panels)
   PANEL(get_group_id(2) % S.panels * 16)
 #if PACKED

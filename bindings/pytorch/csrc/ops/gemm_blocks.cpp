@@ -31,7 +31,8 @@ const char* const kernel_text = R"(
 #define RESUME(r) x##r = waiting[r * group_panels * 16]; y##r = waiting[r * group_panels * 16 + 8];
 #define WAIT(r) waiting[r * group_panels * 16] = x##r; waiting[r * group_panels * 16 + 8] = y##r;
 kernel __attribute__((reqd_work_group_size(8, 1, 1)))
-void multiply_blocks(FACTORS, long group_panels, local T* a_block, local T* b_block, local T* tiles) {
+void multiply_blocks()" TORCH_OPENCL_FACTORS
+                                R"(, long group_panels, local T* a_block, local T* b_block, local T* tiles) {
   MOVE_TO_BATCH(get_group_id(2) / S.panels)
   long lane = get_local_id(0), begin_n = get_group_id(2) % S.panels * group_panels * 16;
   long panels = min(group_panels, (S.n - begin_n + 15) / 16);

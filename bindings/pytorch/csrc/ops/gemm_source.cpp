@@ -8,7 +8,6 @@ namespace {
 const char* const tile_macros = R"(
 typedef struct { long row, column, outer, inner; } Matrix;
 typedef struct { long m, n, k, panels, inner_count, group_rows; Matrix a, b, c, out; long split, out_high; } Shape;
-#define FACTORS global const AS* restrict a, global const BS* restrict b, global const CS* c, global OS* out, T alpha, T beta, Shape S
 #define MOVE_TO_BATCH(batch_) { long outer = (batch_) / S.inner_count, inner = (batch_) % S.inner_count; \
   a += outer * S.a.outer + inner * S.a.inner; b += outer * S.b.outer + inner * S.b.inner; \
   c += outer * S.c.outer + inner * S.c.inner; out += outer * S.out.outer + inner * S.out.inner; }

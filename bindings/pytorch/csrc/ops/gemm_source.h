@@ -39,7 +39,11 @@ Shape shape_of(const Factors& factors);
 // Types, accessors and macros for a kernel whose b has neighbouring columns (b_is_dense), and the variant's name for its key.
 std::string product_macros(const Factors& factors, bool b_is_dense);
 std::string product_key(const Factors& factors, bool b_is_dense);
-// The arguments that both kernels begin with.
+// The parameters that both kernels begin with. Not a macro of the kernels: where tensors have no addresses, with_offsets must see the pointers.
+#define TORCH_OPENCL_FACTORS                                                                                           \
+    "global const AS* restrict a, global const BS* restrict b, global const CS* c, global OS* out, T alpha, T beta, "  \
+    "Shape S"
+// Their arguments.
 void add_factors(Launch& launch, const Factors& factors, const Shape& shape);
 
 // Whether the kernel by blocks is the faster one.
