@@ -126,21 +126,5 @@ TEST(RareCalls, PassEveryKindOfScalar) {
     }
 }
 
-// A function that saves all registers restores their upper halves last.
-TEST(RareCalls, TheirFunctionsDoNotClearUpperHalves) {
-    llvm::LLVMContext context;
-    llvm::Module module("m", context);
-    auto* const type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), false);
-    auto* const plain = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, "plain", module);
-    auto* const saving = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, "saving", module);
-    saving->addFnAttr(saves_registers_attribute);
-    module.setTargetTriple(llvm::Triple("x86_64-pc-linux-gnu"));
-    EXPECT_EQ(features_of(*plain, "+avx,+sse2"), "+avx,+sse2");
-    EXPECT_EQ(features_of(*saving, "+avx,+sse2"), "+avx,+sse2,-vzeroupper");
-    EXPECT_EQ(features_of(*saving, ""), "-vzeroupper");
-    module.setTargetTriple(llvm::Triple("aarch64-unknown-linux-gnu"));
-    EXPECT_EQ(features_of(*saving, "+neon"), "+neon");
-}
-
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

@@ -3,7 +3,6 @@
 #include "rare_calls.h"
 
 #include <llvm/IR/Module.h>
-#include <llvm/TargetParser/Triple.h>
 
 namespace polder::compiler::workgroup {
 
@@ -73,7 +72,6 @@ private:
         function.addFnAttr(llvm::Attribute::Cold);
         function.addFnAttr(llvm::Attribute::NoInline);
         function.addFnAttr(llvm::Attribute::NoUnwind);
-        function.addFnAttr(saves_registers_attribute);
         for (const auto kind : {llvm::Attribute::WillReturn, llvm::Attribute::Convergent, llvm::Attribute::NoSync})
             if (callee_.hasFnAttribute(kind))
                 function.addFnAttr(kind);
@@ -120,8 +118,6 @@ private:
             builder_.CreateCall(callee_.getFunctionType(), const_cast<llvm::Function*>(&callee_), values);
         call->setCallingConv(callee_.getCallingConv());
         call->setAttributes(calling_attributes(callee_));
-        // A call at the end could be made a jump, after which the registers would not be restored.
-        call->setTailCallKind(llvm::CallInst::TCK_NoTail);
         if (results != nullptr)
             builder_.CreateStore(call, element_address(results, result, lane));
         llvm::Value* const next = builder_.CreateAnd(rest, builder_.CreateSub(rest, builder_.getInt64(1)));
@@ -145,12 +141,6 @@ private:
 
 }  // namespace
 
-std::string features_of(const llvm::Function& function, llvm::StringRef features) {
-    const bool keeps = function.hasFnAttribute(saves_registers_attribute) &&
-                       llvm::Triple(function.getParent()->getTargetTriple()).isX86();
-    return keeps ? (features.empty() ? "" : features.str() + ",") + "-vzeroupper" : features.str();
-}
-
 bool is_rare_call(const llvm::Instruction& instruction, unsigned lanes) {
     const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
     const llvm::Function* const callee = call ? call->getCalledFunction() : nullptr;
@@ -170,9 +160,7 @@ llvm::CallInst* call_rare(llvm::IRBuilder<>& builder, const llvm::CallInst& call
     llvm::Function* const function = RareFunction(call, arguments, lanes).get();
     llvm::SmallVector<llvm::Value*> all(arguments);
     all.push_back(builder.CreateZExt(builder.CreateBitCast(&mask, builder.getIntNTy(lanes)), builder.getInt64Ty()));
-    llvm::CallInst* const made = builder.CreateCall(function, all);
-    made->addFnAttr(llvm::Attribute::get(builder.getContext(), saves_registers_attribute));
-    return made;
+    return builder.CreateCall(function, all);
 }
 
 }  // namespace polder::compiler::workgroup
