@@ -26,17 +26,9 @@ struct ImageDescriptor {
     uint kind;
     uint reserved;
 };
-// Where descriptors are: the build says it for targets with several address spaces. There, functions return colors in registers. On
-// processors they put colors into private memory: a call whose result is a vector would keep work-items from becoming lanes.
-#ifdef POLDER_DESCRIPTOR_SPACE
-#define COLOR_FUNCTION(T, NAME, ...) ANY_FORMAT T##4 NAME(__VA_ARGS__)
-#define RETURN_COLOR(...) return __VA_ARGS__
-#define COLOR_FROM(T, NAME, ...) NAME(__VA_ARGS__)
-#else
+// Where descriptors are: the build says it for targets with several address spaces.
+#ifndef POLDER_DESCRIPTOR_SPACE
 #define POLDER_DESCRIPTOR_SPACE __constant
-#define COLOR_FUNCTION(T, NAME, ...) ANY_FORMAT void NAME(__private T##4* color, __VA_ARGS__)
-#define RETURN_COLOR(...) *color = __VA_ARGS__
-#define COLOR_FROM(T, NAME, ...) ({ T##4 found; NAME(&found, __VA_ARGS__); found; })
 #endif
 typedef const POLDER_DESCRIPTOR_SPACE struct ImageDescriptor* Image;
 
@@ -84,10 +76,10 @@ __attribute__((overloadable, const)) uint polder_sampler(sampler_t sampler);
 
 // One element of any format; `at` is its address. Rarely in the innermost loop, so never a part of the kernel.
 #define ANY_FORMAT __attribute__((noinline, cold))
-COLOR_FUNCTION(float, polder_image_load_float, Image image, const __global uchar* at);
-COLOR_FUNCTION(int, polder_image_load_int, Image image, const __global uchar* at);
-ANY_FORMAT void polder_image_store_float(Image image, __global uchar* at, float x, float y, float z, float w);
-ANY_FORMAT void polder_image_store_int(Image image, __global uchar* at, int x, int y, int z, int w);
+ANY_FORMAT float4 polder_image_load_float(Image image, const __global uchar* at);
+ANY_FORMAT int4 polder_image_load_int(Image image, const __global uchar* at);
+ANY_FORMAT void polder_image_store_float(Image image, __global uchar* at, float4 color);
+ANY_FORMAT void polder_image_store_int(Image image, __global uchar* at, int4 color);
 
 // --- coordinates, as vectors of four whatever the image: the missing ones are 0 ---
 

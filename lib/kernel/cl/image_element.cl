@@ -90,7 +90,7 @@ static inline uint bytes_of_channel(uint type) {
     }
 }
 
-static float4 color_float(Image image, const __global uchar* at) {
+ANY_FORMAT float4 polder_image_load_float(Image image, const __global uchar* at) {
     const uint type = image->channel_type;
     const uint order = image->channel_order;
     switch (type) {
@@ -126,11 +126,7 @@ static float4 color_float(Image image, const __global uchar* at) {
     return polder_components_float(order, c);
 }
 
-COLOR_FUNCTION(float, polder_image_load_float, Image image, const __global uchar* at) {
-    RETURN_COLOR(color_float(image, at));
-}
-
-static int4 color_int(Image image, const __global uchar* at) {
+ANY_FORMAT int4 polder_image_load_int(Image image, const __global uchar* at) {
     const uint type = image->channel_type;
     const uint count = image->element_bytes / bytes_of_channel(type);
     int4 c = 0;
@@ -142,10 +138,6 @@ static int4 color_int(Image image, const __global uchar* at) {
         c.w = channel_as_int(type, at, 3);
     }
     return polder_components_int(image->channel_order, c);
-}
-
-COLOR_FUNCTION(int, polder_image_load_int, Image image, const __global uchar* at) {
-    RETURN_COLOR(color_int(image, at));
 }
 
 // --- stores ---
@@ -183,8 +175,7 @@ static inline void store_int_channel(uint type, __global uchar* at, uint channel
     }
 }
 
-ANY_FORMAT void polder_image_store_float(Image image, __global uchar* at, float x, float y, float z, float w) {
-    float4 color = (float4)(x, y, z, w);
+ANY_FORMAT void polder_image_store_float(Image image, __global uchar* at, float4 color) {
     const uint type = image->channel_type;
     const uint order = image->channel_order;
     switch (type) {
@@ -216,8 +207,7 @@ ANY_FORMAT void polder_image_store_float(Image image, __global uchar* at, float 
     }
 }
 
-ANY_FORMAT void polder_image_store_int(Image image, __global uchar* at, int x, int y, int z, int w) {
-    const int4 color = (int4)(x, y, z, w);
+ANY_FORMAT void polder_image_store_int(Image image, __global uchar* at, int4 color) {
     const uint type = image->channel_type;
     const uint count = image->element_bytes / bytes_of_channel(type);
     const int4 c = polder_channels_int(image->channel_order, color);

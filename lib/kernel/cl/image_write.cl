@@ -23,10 +23,7 @@ static inline __attribute__((always_inline)) void store_float(Image image, int4 
         return;
     case KIND_R_FLOAT: *(__global float*)element_at(image, at, count, 4) = color.x; return;
     case KIND_R_UNORM8: *element_at(image, at, count, 1) = (uchar)unorm8(color.x); return;
-    default:
-        polder_image_store_float(image, element_at(image, at, count, image->element_bytes), color.x, color.y, color.z,
-                                 color.w);
-        return;
+    default: polder_image_store_float(image, element_at(image, at, count, image->element_bytes), color); return;
     }
 }
 
@@ -41,10 +38,7 @@ static inline __attribute__((always_inline)) void store_int(Image image, int4 at
         *(__global uint*)element_at(image, at, count, 4) =
             limited(color.x) | limited(color.y) << 8 | limited(color.z) << 16 | limited(color.w) << 24;
         return;
-    default:
-        polder_image_store_int(image, element_at(image, at, count, image->element_bytes), color.x, color.y, color.z,
-                               color.w);
-        return;
+    default: polder_image_store_int(image, element_at(image, at, count, image->element_bytes), color); return;
     }
 }
 

@@ -83,15 +83,7 @@ private:
     };
     PlaceCheck check_place(const LaneAccess& access, llvm::Value* address, llvm::Value* mask);
     llvm::Value* load_row(llvm::LoadInst& load, const LaneAccess& access, llvm::Value* first, llvm::Value* mask);
-    llvm::SmallVector<llvm::Value*, 4> load_group_apart(llvm::LoadInst& load, llvm::ArrayRef<llvm::Instruction*> group,
-                                                        llvm::Value* mask);
-    [[nodiscard]] bool is_loaded_at_once(const llvm::Type& type, size_t elements) const;
-    llvm::SmallVector<llvm::Value*, lane_structure_max> load_structures(llvm::Type& type, size_t count,
-                                                                        llvm::Align align, llvm::Value* address,
-                                                                        int64_t distance, llvm::Value* mask);
-    llvm::SmallVector<llvm::Value*, 16> lane_addresses(llvm::Value* address, int64_t distance, llvm::Value* mask);
-    llvm::Value* load_apart(llvm::Type& type, llvm::Align align, llvm::Value* address, int64_t distance,
-                            llvm::Value* mask);
+    llvm::Value* load_apart(llvm::LoadInst& load, llvm::Value* address, int64_t elements, llvm::Value* mask);
     void store_row(const LaneAccess& access, llvm::StoreInst& store, llvm::Value* first, llvm::Value* mask);
     void store_apart(llvm::StoreInst& store, llvm::Value* mask);
     llvm::Value* lane_address(llvm::Value* address, unsigned lane);

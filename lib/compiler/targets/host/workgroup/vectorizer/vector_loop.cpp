@@ -241,8 +241,7 @@ private:
     }
 
     // Whether all lanes are often outside of `block`, the body of an if, so that a branch around it pays. Where the condition compares an id
-    // with a bound of the launch, the last lanes alone are outside: then the body must be long. A condition that is the same for all lanes,
-    // such as the format of an image, often excludes all.
+    // with a bound of the launch, the last lanes alone are outside: then the body must be long.
     bool is_worth_skipping(const llvm::BasicBlock& block) const {
         constexpr unsigned long_body = 24;
         const llvm::BasicBlock* const before = block.getSinglePredecessor();
@@ -258,9 +257,7 @@ private:
             has_access |= address != nullptr;
             cost += address && !shapes_.of(address).is_strided() ? lanes_.width() : 1;
         }
-        const llvm::Value& condition = *branch->getCondition();
-        return cost >= long_body ||
-               (has_access && (shapes_.of(&condition).is_uniform() || !is_bound_of_launch(condition)));
+        return cost >= long_body || (has_access && !is_bound_of_launch(*branch->getCondition()));
     }
 
     // An id, or a sum with it, below or above a constant or a value that is computed before the loops over work-items.

@@ -98,26 +98,6 @@ void forget_lifetimes(llvm::Function& function) {
                 instruction.eraseFromParent();
 }
 
-// The Scalarizer computes the addresses of a private vector's elements where the variable is. Each loop over work-items has variables of
-// its own, so the addresses are computed where they are used.
-void move_addresses_to_uses(llvm::Function& function) {
-    for (llvm::Instruction& instruction : llvm::make_early_inc_range(function.getEntryBlock())) {
-        auto* const address = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction);
-        if (!address || !llvm::isa<llvm::AllocaInst>(address->getPointerOperand()) || !address->hasAllConstantIndices())
-            continue;
-        for (llvm::Use& use : llvm::make_early_inc_range(address->uses())) {
-            auto* const user = llvm::cast<llvm::Instruction>(use.getUser());
-            if (user->getParent() == address->getParent() || llvm::isa<llvm::PHINode>(user))
-                continue;
-            llvm::Instruction* const own = address->clone();
-            own->insertBefore(user->getIterator());
-            use.set(own);
-        }
-        if (address->use_empty())
-            address->eraseFromParent();
-    }
-}
-
 // Changes the function to the form that the vectorizer handles: no switches, canonical loops, no explicit vectors.
 void canonicalise(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
     forget_lifetimes(function);
@@ -131,7 +111,6 @@ void canonicalise(llvm::Function& function, llvm::FunctionAnalysisManager& analy
     passes.addPass(llvm::LoopSimplifyPass());
     passes.addPass(llvm::LCSSAPass());
     passes.run(function, analyses);
-    move_addresses_to_uses(function);
 }
 
 llvm::SmallVector<llvm::Loop*> tagged_loops(const llvm::LoopInfo& loops, const char* tag = work_item_loop_tag) {
