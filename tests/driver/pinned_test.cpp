@@ -84,6 +84,7 @@ TEST_F(PinnedTransfers, OfPageableMemoryAreStaged) {
     for (const Pinned pinned : {Pinned::never, Pinned::by_use}) {
         memory::AllocationPolicy policy;
         policy.pinned = pinned;
+        queue_.reset();
         device_.reset();
         device_ = std::move(*driver_->open(0, cuda, ""));
         queue_ = *device_->create_queue(driver::QueueRole::compute);
