@@ -5,6 +5,7 @@
 
 using namespace polder;
 using namespace polder::api;
+using runtime::BuiltModule;
 using runtime::Context;
 using runtime::Device;
 using runtime::DeviceBuild;
@@ -34,16 +35,38 @@ struct BinaryList {
     cl_int* status;  // may be null
 };
 
+// The binaries that were read for a program. Devices with the same target and the same bytes share one.
+class ReadBinaries {
+public:
+    Result<std::shared_ptr<const BuiltModule>> get(const Device& device, std::span<const std::byte> bytes) {
+        for (const Entry& entry : entries_)
+            if (entry.target == &device.target() && std::ranges::equal(entry.bytes, bytes))
+                return entry.built;
+        POLDER_ASSIGN(built, runtime::from_binary(bytes));
+        entries_.push_back({&device.target(), bytes, std::make_shared<const BuiltModule>(std::move(built))});
+        return entries_.back().built;
+    }
+
+private:
+    struct Entry {
+        const compiler::Target* target;
+        std::span<const std::byte> bytes;
+        std::shared_ptr<const BuiltModule> built;
+    };
+    std::vector<Entry> entries_;
+};
+
 // Loads one binary per device. Every status is reported, also after a binary that is refused.
 Result<void> load_binaries(Program& program, cl_uint count, const cl_device_id* list, const BinaryList& given) {
     Result<void> outcome;
+    ReadBinaries binaries;
     for (cl_uint i = 0; i < count; ++i) {
         Error error{Status::success};
         if (given.lengths[i] == 0 || !given.binaries[i]) {
             error = Error{Status::invalid_value};
         } else {
             POLDER_ASSIGN(device, from_handle<Device>(list[i]));
-            auto built = runtime::from_binary(std::as_bytes(std::span{given.binaries[i], given.lengths[i]}));
+            auto built = binaries.get(*device, std::as_bytes(std::span{given.binaries[i], given.lengths[i]}));
             if (built)
                 program.set_binary(*device, std::move(*built));
             else

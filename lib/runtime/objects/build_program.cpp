@@ -51,8 +51,9 @@ Result<void> check_variables(const compiler::Module& module, BuildRequest::Step 
 using Devices = std::vector<Ref<Device>>;
 
 // Groups the devices that share a module. Modules are target-neutral: source becomes the same for all devices that offer the
-// same language. Binaries and the inputs of a link belong to their devices.
-std::vector<Devices> groups_of(const Devices& devices, bool is_source) {
+// same language. Binaries and the inputs of a link belong to their devices: `parts_of` gives those of a device.
+template <class PartsOf>
+std::vector<Devices> groups_of(const Devices& devices, bool is_source, const PartsOf& parts_of) {
     std::vector<Devices> groups;
     for (const Ref<Device>& device : devices) {
         const auto shares = [&](const Devices& group) {
@@ -62,7 +63,9 @@ std::vector<Devices> groups_of(const Devices& devices, bool is_source) {
             const auto needs_source = [](const compiler::Target& of) {
                 return of.code.format == driver::CodeFormat::opencl_c;
             };
-            return &target == &other || (is_source && needs_source(target) == needs_source(other) &&
+            if (!is_source)
+                return &target == &other && parts_of(*device) == parts_of(*group.front());
+            return &target == &other || (needs_source(target) == needs_source(other) &&
                                          target.extensions == other.extensions && target.features == other.features);
         };
         const auto group = std::ranges::find_if(groups, shares);
@@ -170,7 +173,8 @@ Result<void> Program::run_or_fail(const BuildRequest& request) {
 Result<void> Program::run(const BuildRequest& request) {
     Result<void> outcome;
     const bool is_source = request.step != BuildRequest::Step::link && origin_ == Origin::source;
-    for (const Devices& devices : groups_of(request.devices, is_source)) {
+    const auto parts_of = [&](const Device& device) { return binary_parts(request, device); };
+    for (const Devices& devices : groups_of(request.devices, is_source, parts_of)) {
         DeviceBuild build{.status = CL_BUILD_ERROR, .options = device_build(*devices.front()).options};
         Result<BuiltModule> built = make_module(request, *devices.front(), build.log);
         std::optional<Executables> executables;
@@ -199,6 +203,16 @@ Result<void> Program::run(const BuildRequest& request) {
         }
     }
     return outcome;
+}
+
+std::vector<std::shared_ptr<const BuiltModule>> Program::binary_parts(const BuildRequest& request,
+                                                                      const Device& device) const {
+    if (request.step != BuildRequest::Step::link)
+        return {device_build(device).built};
+    std::vector<std::shared_ptr<const BuiltModule>> parts;
+    for (const Ref<Program>& program : request.inputs)
+        parts.push_back(program->device_build(device).built);
+    return parts;
 }
 
 void Program::finish(const Device& device, DeviceBuild build) {

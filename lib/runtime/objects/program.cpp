@@ -24,9 +24,9 @@ size_t Program::place_of(const Device& device) const {
     return *index;
 }
 
-void Program::set_binary(const Device& device, BuiltModule built) {
+void Program::set_binary(const Device& device, std::shared_ptr<const BuiltModule> built) {
     const Lock lock(mutex_);
-    builds_[place_of(device)].built = std::make_shared<const BuiltModule>(std::move(built));
+    builds_[place_of(device)].built = std::move(built);
 }
 
 Result<void> Program::specialize(uint32_t id, std::span<const std::byte> value) {

@@ -79,8 +79,8 @@ public:
     // invalid_spec_id, or invalid_value for a value of another size.
     [[nodiscard]] Result<void> specialize(uint32_t id, std::span<const std::byte> value);
 
-    // For programs made from binaries.
-    void set_binary(const Device& device, BuiltModule built);
+    // For programs made from binaries. Devices that get the same object share what is built from it.
+    void set_binary(const Device& device, std::shared_ptr<const BuiltModule> built);
 
     // Builds, compiles or links; on a thread of its own when there is a callback. The caller has checked devices
     // and inputs. invalid_operation while another build runs or kernels are attached.
@@ -113,6 +113,9 @@ private:
                                                      std::string& log);
     [[nodiscard]] compiler::CompileInput compile_input(const BuildRequest& request, const Device& device) const;
     [[nodiscard]] Result<BuiltModule> link_inputs(const BuildRequest& request, const Device& device, std::string& log);
+    // What is given for the device alone: its binary, or its objects of the programs that are linked.
+    [[nodiscard]] std::vector<std::shared_ptr<const BuiltModule>> binary_parts(const BuildRequest& request,
+                                                                               const Device& device) const;
     [[nodiscard]] Result<BuiltModule> reuse_binary(const BuildRequest& request, const Device& device);
     void finish(const Device& device, DeviceBuild build);
 
