@@ -3,6 +3,11 @@
 //
 // One entry for each kernel, which threads read without writing: they copy it, and look at its number before and after (a
 // sequence lock, as in the Linux kernel's seqlock_t). A thread that finds another one writing writes nothing. Any thread.
+//
+// Why no reader finds half of two choices: a writer makes the number odd before it stores a word, and each word is stored with release
+// order. So a reader that loads a word of this writer, with acquire order, then loads a number that is odd or higher than the one
+// it began with. The test executes the steps of readers and writers in all orders that matter; the memory orders are shown by this argument
+// alone, because a processor need not use the freedom that weaker ones give it (x86 cannot).
 #pragma once
 
 #include <runtime/local_size.h>
@@ -18,7 +23,9 @@ class Device;
 struct KernelOnDevice;
 struct LoadedCode;
 
-class LastLaunch {
+// `Atomic` is std::atomic but for the test.
+template <template <class> class Atomic>
+class BasicLastLaunch {
 public:
     // What the application gave.
     struct Sizes {
@@ -77,8 +84,10 @@ private:
     [[nodiscard]] uint64_t word(size_t index) const { return words_[index].load(std::memory_order_acquire); }
     void set_word(size_t index, uint64_t value) { words_[index].store(value, std::memory_order_release); }
 
-    std::atomic<uint32_t> number_{0};  // odd while the entry is written
-    std::array<std::atomic<uint64_t>, 13> words_{};
+    Atomic<uint32_t> number_{0};  // odd while the entry is written
+    std::array<Atomic<uint64_t>, 13> words_{};
 };
+
+using LastLaunch = BasicLastLaunch<std::atomic>;
 
 }  // namespace polder::runtime
