@@ -27,6 +27,7 @@ Result<StorageRect> check_buffer_rect(const MemObject& buffer, const RectArgumen
 }
 
 Ref<MemObject> share(MemObject* object) { return Ref<MemObject>::share(object); }
+Kept<MemObject> borrow(MemObject* object) { return Kept<MemObject>::borrow(*object); }
 
 struct HostRows {
     std::byte* first;
@@ -46,7 +47,7 @@ Result<void> read(const EnqueueCall& call, MemObject* buffer, const StorageRect&
     POLDER_TRY(check_host_reads(*buffer));
     if (rect.shape.row_bytes == 0)
         return call.enqueue(type, MarkerCommand{}, blocking);
-    return call.enqueue(type, ReadCommand(share(buffer), rect, to.first, to.layout), blocking);
+    return call.enqueue(type, ReadCommand(borrow(buffer), rect, to.first, to.layout), blocking);
 }
 
 Result<void> write(const EnqueueCall& call, MemObject* buffer, const StorageRect& rect, HostRows from,
@@ -54,7 +55,7 @@ Result<void> write(const EnqueueCall& call, MemObject* buffer, const StorageRect
     POLDER_TRY(check_host_writes(*buffer));
     if (rect.shape.row_bytes == 0)
         return call.enqueue(type, MarkerCommand{}, blocking);
-    return call.enqueue(type, WriteCommand(share(buffer), rect, from.first, from.layout), blocking);
+    return call.enqueue(type, WriteCommand(borrow(buffer), rect, from.first, from.layout), blocking);
 }
 
 Result<void> copy(const EnqueueCall& call, MemObject* from, const StorageRect& from_rect, MemObject* to,
@@ -65,7 +66,7 @@ Result<void> copy(const EnqueueCall& call, MemObject* from, const StorageRect& f
     // CL_MEM_COPY_OVERLAP: the regions overlap within one buffer.
     if (&from->storage() == &to->storage() && rects_overlap(from_rect, to_rect))
         return fail(Status::mem_copy_overlap);
-    return call.enqueue(type, CopyCommand(share(from), from_rect, share(to), to_rect));
+    return call.enqueue(type, CopyCommand(borrow(from), from_rect, borrow(to), to_rect));
 }
 
 Result<void*> map(const EnqueueCall& call, cl_mem handle, Blocking blocking, cl_map_flags flags, size_t offset,
@@ -155,7 +156,7 @@ Result<void> enqueue_fill(const EnqueueCall& call, cl_mem handle, const void* pa
     if (size == 0)
         return call.enqueue(CL_COMMAND_FILL_BUFFER, MarkerCommand{});
     return call.enqueue(CL_COMMAND_FILL_BUFFER,
-                        FillCommand(share(buffer), range, {static_cast<const std::byte*>(pattern), pattern_size}));
+                        FillCommand(borrow(buffer), range, {static_cast<const std::byte*>(pattern), pattern_size}));
 }
 
 } // namespace polder::api

@@ -17,6 +17,7 @@ namespace polder::api {
 namespace {
 
 Ref<MemObject> share(MemObject* object) { return Ref<MemObject>::share(object); }
+Kept<MemObject> borrow(MemObject* object) { return Kept<MemObject>::borrow(*object); }
 
 // The bytes of a region, within the image's storage.
 Result<StorageRect> check_region(const MemObject& object, const size_t* origin, const size_t* region) {
@@ -75,7 +76,7 @@ Result<void> read(const EnqueueCall& call, cl_mem image, Blocking blocking, cons
     if (!to)
         return fail(Status::invalid_value);
     POLDER_TRY(check_host_reads(*from));
-    return call.enqueue(CL_COMMAND_READ_IMAGE, ReadCommand(share(from), rect, static_cast<std::byte*>(to), layout),
+    return call.enqueue(CL_COMMAND_READ_IMAGE, ReadCommand(borrow(from), rect, static_cast<std::byte*>(to), layout),
                         blocking);
 }
 
@@ -89,7 +90,7 @@ Result<void> write(const EnqueueCall& call, cl_mem image, Blocking blocking, con
         return fail(Status::invalid_value);
     POLDER_TRY(check_host_writes(*to));
     return call.enqueue(CL_COMMAND_WRITE_IMAGE,
-                        WriteCommand(share(to), rect, static_cast<const std::byte*>(from), layout), blocking);
+                        WriteCommand(borrow(to), rect, static_cast<const std::byte*>(from), layout), blocking);
 }
 
 bool same_format(const ImageShape& a, const ImageShape& b) {
@@ -121,7 +122,7 @@ Result<void> copy_between(const EnqueueCall& call, MemObject* from, const Storag
     // CL_MEM_COPY_OVERLAP: the image shows bytes that are a part of the buffer's.
     if (&from->storage() == &to->storage() && rects_overlap(from_rect, to_rect))
         return fail(Status::mem_copy_overlap);
-    return call.enqueue(type, CopyCommand(share(from), from_rect, share(to), to_rect));
+    return call.enqueue(type, CopyCommand(borrow(from), from_rect, borrow(to), to_rect));
 }
 
 struct PitchPlaces {
@@ -168,7 +169,7 @@ Result<void> enqueue_image_copy(const EnqueueCall& call, cl_mem from_image, cl_m
     // CL_MEM_COPY_OVERLAP: the regions overlap within one image, or within bytes that two images share.
     if (&from->storage() == &to->storage() && rects_overlap(from_rect, to_rect))
         return fail(Status::mem_copy_overlap);
-    return call.enqueue(CL_COMMAND_COPY_IMAGE, CopyCommand(share(from), from_rect, share(to), to_rect));
+    return call.enqueue(CL_COMMAND_COPY_IMAGE, CopyCommand(borrow(from), from_rect, borrow(to), to_rect));
 }
 
 Result<void> enqueue_image_to_buffer(const EnqueueCall& call, cl_mem image, cl_mem buffer, const ImageRegion& region,

@@ -1,5 +1,6 @@
 // Commands that copy between a storage and the application's memory or another storage: read, write, copy, fill.
 #include "domain_impl.h"
+#include "messages.h"
 #include "prepared.h"
 #include "transfer/sequence.h"
 
@@ -31,7 +32,7 @@ void add_waits_to_overwrite(const Residency& residency, const Rows& rows, SpaceI
         residency.user_waits(row, space, Access::overwrite, waits);
 }
 
-} // namespace
+}  // namespace
 
 Result<void> DomainImpl::copy_part(Sequence& sequence, const Execution& execution, const CopyPart& part, Moved& moved) {
     POLDER_TRY(own(part.storage, part.rect.span(), part.move.from.space));
@@ -71,6 +72,11 @@ Result<void> DomainImpl::copy_part(Sequence& sequence, const Execution& executio
 // Bytes that several spaces hold are read where no link has to be crossed.
 Result<driver::Timepoint> DomainImpl::read(const Execution& execution, Storage& from, const StorageRect& rect,
                                            std::byte* to, driver::RectLayout to_layout) {
+    if (execution.space.is_host() && has_short_way(rect)) [[likely]] {
+        const StorageGuard guard{from};
+        if (const auto done = read_in_place(execution, impl(from), rect.span(), to)) [[likely]]
+            return *done;
+    }
     Sequence sequence{execution};
     const StorageGuard guard{from};
     StorageImpl& storage = impl(from);
@@ -86,17 +92,19 @@ Result<driver::Timepoint> DomainImpl::read(const Execution& execution, Storage& 
         Moved moved;
         POLDER_TRY(copy_part(sequence, execution, {storage, part_rect, move}, moved));
     }
-    POLDER_LOG(memory, "storage %llu: read of %llu bytes on space %u, in %u parts",
-               static_cast<unsigned long long>(storage.number()), static_cast<unsigned long long>(bytes_of(rect.shape)),
-               execution.space.value, parts.size());
+    log_read(storage, bytes_of(rect.shape), execution.space, parts.size());
     return sequence.finish();
 }
 
 Result<driver::Timepoint> DomainImpl::write(const Execution& execution, Storage& to, const StorageRect& rect,
                                             const std::byte* from, driver::RectLayout from_layout) {
     const Use all{&to, rect.span(), Access::overwrite};
-    return with_memory({&all, 1}, execution.space, &execution.queue, {&all, 1},
-                       [&] { return write_there(execution, impl(to), rect, from, from_layout); });
+    const bool is_short = execution.space.is_host() && has_short_way(rect);
+    return with_memory({&all, 1}, execution.space, &execution.queue, {&all, 1}, [&]() -> Result<driver::Timepoint> {
+        if (is_short) [[likely]]
+            return write_in_place(execution, impl(to), all.range, from);
+        return write_there(execution, impl(to), rect, from, from_layout);
+    });
 }
 
 Result<driver::Timepoint> DomainImpl::write_there(const Execution& execution, StorageImpl& storage,
@@ -121,9 +129,7 @@ Result<driver::Timepoint> DomainImpl::write_there(const Execution& execution, St
     if (trace::enabled()) [[unlikely]]
         trace_transfer(storage, rect, host_space, execution.space, moved.written, Transferring::writing);
     ledger_.add_needed(host_space, execution.space, bytes);
-    POLDER_LOG(memory, "storage %llu: write of %llu bytes on space %u, version %llu",
-               static_cast<unsigned long long>(storage.number()), static_cast<unsigned long long>(bytes.value),
-               execution.space.value, static_cast<unsigned long long>(version.value));
+    log_write(storage, bytes.value, execution.space, version);
     return moved.written;
 }
 
@@ -136,8 +142,14 @@ Result<driver::Timepoint> DomainImpl::copy(const Execution& execution, Storage& 
     if (has_long_copy(impl(from), from_rect, execution.space))
         return copy_in_chunks(copying, from_rect, to_rect);
     const Use both[] = {{&to, to_rect.span(), Access::overwrite}, {&from, from_rect.span(), Access::read}};
-    return with_memory({both, 1}, execution.space, &execution.queue, both,
-                       [&] { return copy_there(copying, from_rect, to_rect); });
+    const bool is_short = has_short_way(from_rect) && has_short_way(to_rect);
+    return with_memory({both, 1}, execution.space, &execution.queue, both, [&]() -> Result<driver::Timepoint> {
+        if (is_short) [[likely]]
+            if (const auto done =
+                    copy_in_place(execution, copying.source, from_rect.span(), copying.target, to_rect.span()))
+                return *done;
+        return copy_there(copying, from_rect, to_rect);
+    });
 }
 
 Result<driver::Timepoint> DomainImpl::copy_there(Copying& copying, const StorageRect& from_rect,
@@ -155,11 +167,7 @@ Result<driver::Timepoint> DomainImpl::copy_there(Copying& copying, const Storage
     residency.commit_write(rows.view(), space, copying.version, done);
     if (trace::enabled()) [[unlikely]]
         trace_transfer(copying.target, to_rect, space, space, done, Transferring::writing);
-    POLDER_LOG(memory, "storage %llu: copy of %llu bytes to storage %llu on space %u, version %llu",
-               static_cast<unsigned long long>(copying.source.number()),
-               static_cast<unsigned long long>(bytes_of(from_rect.shape)),
-               static_cast<unsigned long long>(copying.target.number()), space.value,
-               static_cast<unsigned long long>(copying.version.value));
+    log_copy(copying.source, copying.target, bytes_of(from_rect.shape), space, copying.version);
     return done;
 }
 
@@ -300,8 +308,11 @@ Result<driver::Timepoint> DomainImpl::end_chunks(Copying& copying, const Storage
 Result<driver::Timepoint> DomainImpl::fill_rect(const Execution& execution, Storage& to, const StorageRect& rect,
                                                 std::span<const std::byte> pattern) {
     const Use all{&to, rect.span(), Access::overwrite};
-    return with_memory({&all, 1}, execution.space, &execution.queue, {&all, 1},
-                       [&] { return fill_there(execution, impl(to), rect, pattern); });
+    return with_memory({&all, 1}, execution.space, &execution.queue, {&all, 1}, [&]() -> Result<driver::Timepoint> {
+        if (has_short_way(rect)) [[likely]]
+            return fill_in_place(execution, impl(to), all.range, pattern);
+        return fill_there(execution, impl(to), rect, pattern);
+    });
 }
 
 Result<driver::Timepoint> DomainImpl::fill_there(const Execution& execution, StorageImpl& storage,
@@ -327,10 +338,7 @@ Result<driver::Timepoint> DomainImpl::fill_there(const Execution& execution, Sto
     }
     if (trace::enabled()) [[unlikely]]
         trace_transfer(storage, rect, execution.space, execution.space, done, Transferring::writing);
-    POLDER_LOG(memory, "storage %llu: fill of [%llu, %llu) on space %u, version %llu",
-               static_cast<unsigned long long>(storage.number()), static_cast<unsigned long long>(range.begin),
-               static_cast<unsigned long long>(range.end), execution.space.value,
-               static_cast<unsigned long long>(version.value));
+    log_fill(storage, range, execution.space, version);
     return done;
 }
 

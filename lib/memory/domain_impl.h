@@ -2,7 +2,7 @@
 // submits the command's operation, and commits.
 //
 // Sources: domain.cpp creation and transfers; domain_reserve.cpp reserving memory; domain_growth.cpp adding memory to storages;
-// storage_link.cpp memory that the host and a device share; domain_compact.cpp and domain_evict.cpp compaction and eviction; domain_launch.cpp kernels; domain_copies.cpp reads, writes, copies and fills; domain_maps.cpp maps
+// domain_in_place.cpp short ways of common commands; storage_link.cpp memory that the host and a device share; domain_compact.cpp and domain_evict.cpp compaction and eviction; domain_launch.cpp kernels; domain_copies.cpp reads, writes, copies and fills; domain_maps.cpp maps
 // and migration.
 #pragma once
 
@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <optional>
 
 namespace polder::memory {
 
@@ -33,6 +34,12 @@ struct Evicted {
     bool is_busy = false;
 
     [[nodiscard]] std::string report() const;
+};
+
+// What a command in place has submitted.
+struct InPlace {
+    driver::Timepoint done;
+    Version version;  // of what was written
 };
 
 class DomainImpl final : public Domain {
@@ -287,6 +294,21 @@ private:
     [[nodiscard]] Result<void> copy_part(Sequence& sequence, const Execution& execution, const CopyPart& part,
                                          Moved& moved);
 
+    // --- the common cases, under the locks: one row, whose bytes are where the command's device computes. One operation on the
+    // command's queue, prepared in one pass; nothing, and nothing was submitted, when the command is another case ---
+    [[nodiscard]] bool has_short_way(const StorageRect& rect) const {
+        return rect.shape.rows == 1 && rect.shape.slices == 1 && !has_unified_ && !trace::enabled();
+    }
+    [[nodiscard]] static std::optional<driver::Timepoint>
+    read_in_place(const Execution& execution, StorageImpl& storage, ByteRange range, std::byte* to);
+    // With memory for what they write, so always.
+    [[nodiscard]] static driver::Timepoint write_in_place(const Execution& execution, StorageImpl& storage,
+                                                          ByteRange range, const std::byte* from);
+    [[nodiscard]] static driver::Timepoint fill_in_place(const Execution& execution, StorageImpl& storage,
+                                                         ByteRange range, std::span<const std::byte> pattern);
+    [[nodiscard]] static std::optional<driver::Timepoint>
+    copy_in_place(const Execution& execution, StorageImpl& source, ByteRange from, StorageImpl& target, ByteRange to);
+
     // Under the locks, with memory for what they write.
     [[nodiscard]] Result<driver::Timepoint> write_there(const Execution& execution, StorageImpl& storage,
                                                         const StorageRect& rect, const std::byte* from,
@@ -325,6 +347,9 @@ private:
                                                        const StorageRect& rect, std::span<const std::byte> pattern);
 
     // --- maps and migration; domain_maps.cpp ---
+    // As read_in_place.
+    [[nodiscard]] static std::optional<InPlace> map_in_place(const Execution& execution, StorageImpl& storage,
+                                                             ByteRange range, Access access);
     [[nodiscard]] Result<driver::Timepoint> map_there(Sequence& sequence, StorageImpl& storage, const StorageRect& rect,
                                                       MapAccess access);
     [[nodiscard]] Result<driver::Timepoint> migrate_there(Sequence& sequence, std::span<const Use> ranges,

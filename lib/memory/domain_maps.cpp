@@ -1,5 +1,6 @@
 // Commands that move bytes for what comes later: map, unmap, migrate.
 #include "domain_impl.h"
+#include "messages.h"
 #include "prepared.h"
 #include "transfer/sequence.h"
 
@@ -18,24 +19,21 @@ Access access_of(MapAccess access) {
     return Access::read_write;
 }
 
-const char* name_of(MapAccess access) {
-    switch (access) {
-    case MapAccess::read: return "reading";
-    case MapAccess::write: return "writing";
-    case MapAccess::read_write: return "reading and writing";
-    case MapAccess::write_invalidate: return "overwriting";
-    }
-    return "?";
-}
-
-} // namespace
+}  // namespace
 
 Result<driver::Timepoint> DomainImpl::map(const Execution& execution, Storage& of, const StorageRect& rect,
                                           MapAccess access) {
     Sequence sequence{execution};
     const Use all{&of, rect.span(), access_of(access)};
-    return with_memory({&all, 1}, impl(of).map_place(), &execution.queue, {&all, 1},
-                       [&] { return map_there(sequence, impl(of), rect, access); });
+    const auto body = [&]() -> Result<driver::Timepoint> {
+        if (has_short_way(rect)) [[likely]]
+            if (const auto mapped = map_in_place(execution, impl(of), all.range, all.access)) [[likely]] {
+                log_map(impl(of), rect, access);
+                return mapped->done;
+            }
+        return map_there(sequence, impl(of), rect, access);
+    };
+    return with_memory({&all, 1}, impl(of).map_place(), &execution.queue, {&all, 1}, body);
 }
 
 Result<driver::Timepoint> DomainImpl::map_there(Sequence& sequence, StorageImpl& storage, const StorageRect& rect,
@@ -44,8 +42,7 @@ Result<driver::Timepoint> DomainImpl::map_there(Sequence& sequence, StorageImpl&
     const SpaceId place = storage.map_place();
     const bool is_read = reads(access_of(access));
     const Rows rows = is_read ? read_ranges_of(rect) : written_ranges_of(rect, residency, place);
-    POLDER_LOG(memory, "storage %llu: map of %llu bytes for %s", static_cast<unsigned long long>(storage.number()),
-               static_cast<unsigned long long>(bytes_of(rect.shape)), name_of(access));
+    log_map(storage, rect, access);
     if (trace::enabled()) [[unlikely]]
         storage.record_event(trace::Kind::map, ByteRange::at(rect.offset, ByteCount{bytes_of(rect.shape)}), place);
     const Prepared prepared{residency, rows, 3};
@@ -71,6 +68,11 @@ Result<driver::Timepoint> DomainImpl::unmap(const Execution& execution, Storage&
     StorageImpl& storage = impl(of);
     Residency& residency = storage.residency();
     const SpaceId place = storage.map_place();
+    if (writes(access_of(access)) && has_short_way(rect)) [[likely]] {
+        const InPlace done = *map_in_place(execution, storage, rect.span(), Access::overwrite);
+        log_unmap(storage, rect, access, done.version);
+        return done.done;
+    }
     Sequence sequence{execution};
     if (!writes(access_of(access)))
         return sequence.finish();
@@ -83,9 +85,7 @@ Result<driver::Timepoint> DomainImpl::unmap(const Execution& execution, Storage&
     residency.commit_write(rows.view(), place, version, done);
     if (trace::enabled()) [[unlikely]]
         storage.record_event(trace::Kind::unmap, ByteRange::at(rect.offset, ByteCount{bytes_of(rect.shape)}), place);
-    POLDER_LOG(memory, "storage %llu: unmap of %llu bytes after %s, version %llu",
-               static_cast<unsigned long long>(storage.number()), static_cast<unsigned long long>(bytes_of(rect.shape)),
-               name_of(access), static_cast<unsigned long long>(version.value));
+    log_unmap(storage, rect, access, version);
     return done;
 }
 

@@ -1,5 +1,5 @@
 // Prepared: while it lives, the ranges of one command are prepared for commits (Residency::prepare); its destructor merges them
-// again.
+// again. Merged: one range that the command prepares itself.
 // Lives on the stack of one call, under the storage's lock.
 #pragma once
 
@@ -21,6 +21,18 @@ public:
 private:
     Residency& residency_;
     const Rows& rows_;
+};
+
+class [[nodiscard]] Merged {
+public:
+    Merged(Residency& residency, ByteRange range) : residency_(residency), range_(range) {}
+    ~Merged() { residency_.merge({&range_, 1}); }
+    Merged(const Merged&) = delete;
+    Merged& operator=(const Merged&) = delete;
+
+private:
+    Residency& residency_;
+    const ByteRange range_;
 };
 
 }  // namespace polder::memory

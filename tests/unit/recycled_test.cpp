@@ -1,4 +1,4 @@
-#include <base/recycled.h>
+#include <base/recycled_arrays.h>
 
 #include <gtest/gtest.h>
 #include <memory>
@@ -76,5 +76,42 @@ TEST(Recycled, ReleaseByALateDestructorOfAThread) {
     EXPECT_EQ(Counted::alive, 0);
 }
 
-} // namespace
-} // namespace polder
+using Array = std::vector<uint64_t, RecycledArrays<uint64_t, 4>>;
+
+Array array_of(size_t capacity) {
+    Array array;
+    array.reserve(capacity);
+    return array;
+}
+
+TEST(RecycledArrays, AnArrayUsesTheMemoryOfAFreedOneOfAnotherSize) {
+    if (!recycling)
+        GTEST_SKIP() << "every array has fresh memory under a sanitizer";
+    const void* place = nullptr;
+    {
+        Array array = array_of(3);
+        array.push_back(1);
+        place = array.data();
+    }
+    Array next = array_of(4);
+    next.push_back(2);
+    EXPECT_EQ(next.data(), place);
+}
+
+// Memory for few elements must never become that of many.
+TEST(RecycledArrays, ArraysOfAllSizesAreApart) {
+    for (int round = 0; round < 3; ++round) {
+        std::vector<Array> arrays;
+        for (size_t i = 0; i < 300; ++i) {
+            arrays.push_back(array_of(i % 9 + 1));
+            arrays.back().assign(i % 9 + 1, i);
+        }
+        for (size_t i = 0; i < arrays.size(); i += 2)
+            arrays[i].assign(12, i);  // grows
+        for (size_t i = 0; i < arrays.size(); ++i)
+            ASSERT_EQ(arrays[i], Array(i % 2 == 0 ? 12 : i % 9 + 1, i));
+    }
+}
+
+}  // namespace
+}  // namespace polder

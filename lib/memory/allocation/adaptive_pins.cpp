@@ -146,6 +146,8 @@ void AdaptivePins::visit_pageable(driver::Memory range, void (*f)(void*, driver:
 }
 
 bool AdaptivePins::has_registered(driver::Memory region) {
+    if (!has_devices())
+        return false;
     const Lock lock(mutex_);
     const auto found = find(region.address.value);
     return found != regions_.end() && addresses_of((*found)->memory).overlaps(addresses_of(region)) &&

@@ -95,16 +95,27 @@ SparseMemory::~SparseMemory() POLDER_NO_THREAD_SAFETY_ANALYSIS {
         freed_ = std::move(stretch->next_);
         give_back(std::move(stretch));
     }
+    trim();
+}
+
+// Another thread may put a stretch of another size there after the size was read; that one goes back.
+std::unique_ptr<Stretch> SparseMemory::take_kept(uint64_t bytes) noexcept {
+    for (KeptStretch& kept : kept_) {
+        if (kept.bytes.load(std::memory_order_relaxed) != bytes || !kept.stretch.load(std::memory_order_relaxed))
+            continue;
+        std::unique_ptr<Stretch> taken{kept.stretch.exchange(nullptr, std::memory_order_acq_rel)};
+        if (!taken)
+            continue;
+        if (taken->size_ == bytes)
+            return taken;
+        taken = keep(std::move(taken));
+    }
+    return nullptr;
 }
 
 Result<std::unique_ptr<Stretch>> SparseMemory::reserve(ByteCount size) {
-    const uint64_t bytes = page().round_up(size.value);
-    {
-        const Lock lock{mutex_};
-        for (std::unique_ptr<Stretch>& kept : kept_)
-            if (kept && kept->size_ == bytes)
-                return std::move(kept);
-    }
+    if (auto kept = take_kept(page().round_up(size.value)))
+        return kept;
     Result<std::unique_ptr<Stretch>> stretch = map(size);
     if (stretch)
         return stretch;
@@ -120,13 +131,13 @@ Result<std::unique_ptr<Stretch>> SparseMemory::map(ByteCount size) {
 }
 
 void SparseMemory::trim() noexcept {
-    std::array<std::unique_ptr<Stretch>, kept_max> kept;
-    const Lock lock{mutex_};
-    std::swap(kept, kept_);
+    for (KeptStretch& kept : kept_)
+        delete kept.stretch.exchange(nullptr, std::memory_order_acq_rel);
 }
 
 bool SparseMemory::charge(Stretch& stretch, ByteCount bytes) {
-    drain();
+    if (has_freed_.load(std::memory_order_relaxed))
+        drain();
     if (!pool_.charge(bytes))
         return false;
     stretch.charged_ += bytes.value;
@@ -144,16 +155,17 @@ void SparseMemory::free(std::unique_ptr<Stretch> stretch, Timepoints&& after) no
         give_back(std::move(stretch));
         return;
     }
-    const Lock lock{mutex_};
+    const WordLock lock{mutex_};
     stretch->next_ = std::move(freed_);
     freed_ = std::move(stretch);
+    has_freed_.store(true, std::memory_order_relaxed);
 }
 
 // The system call is made without the lock.
 void SparseMemory::drain() noexcept {
     std::unique_ptr<Stretch> complete;
     {
-        const Lock lock{mutex_};
+        const WordLock lock{mutex_};
         for (std::unique_ptr<Stretch>* link = &freed_; *link;) {
             Stretch& stretch = **link;
             if (!std::ranges::all_of(stretch.after_,
@@ -166,6 +178,7 @@ void SparseMemory::drain() noexcept {
             taken->next_ = std::move(complete);
             complete = std::move(taken);
         }
+        has_freed_.store(freed_ != nullptr, std::memory_order_relaxed);
     }
     while (complete) {
         std::unique_ptr<Stretch> next = std::move(complete->next_);
@@ -186,14 +199,16 @@ std::unique_ptr<Stretch> SparseMemory::keep(std::unique_ptr<Stretch> stretch) no
         return stretch;
     stretch->charged_ = 0;
     stretch->after_ = {};
-    const Lock lock{mutex_};
-    std::swap(stretch, kept_[next_kept_]);
-    next_kept_ = (next_kept_ + 1) % kept_max;
-    return stretch;
+    const auto is_free = [](const KeptStretch& kept) { return !kept.stretch.load(std::memory_order_relaxed); };
+    auto place = std::ranges::find_if(kept_, is_free);
+    if (place == kept_.end())
+        place = kept_.begin() + next_kept_.fetch_add(1, std::memory_order_relaxed) % kept_max;
+    place->bytes.store(stretch->size_, std::memory_order_relaxed);
+    return std::unique_ptr<Stretch>{place->stretch.exchange(stretch.release(), std::memory_order_acq_rel)};
 }
 
 std::optional<driver::Timepoint> SparseMemory::oldest() const {
-    const Lock lock{mutex_};
+    const WordLock lock{mutex_};
     const Stretch* last = freed_.get();
     while (last && last->next_)
         last = last->next_.get();

@@ -14,10 +14,11 @@
 #include "adaptive_pins.h"
 #include "host_pins.h"
 
-#include <base/mutex.h>
+#include <base/word_mutex.h>
 #include <memory/allocator.h>
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <polder/driver.h>
@@ -93,6 +94,8 @@ private:
     static constexpr size_t kept_max = 16;
 
     void give_back(std::unique_ptr<Stretch> stretch) noexcept;
+    // A kept stretch of `bytes`; null when there is none.
+    [[nodiscard]] std::unique_ptr<Stretch> take_kept(uint64_t bytes) noexcept;
     // The stretch, when it is not worth keeping, else the one that it displaces.
     [[nodiscard]] std::unique_ptr<Stretch> keep(std::unique_ptr<Stretch> stretch) noexcept;
 
@@ -100,10 +103,17 @@ private:
 
     Allocator& pool_;
     AdaptivePins* const pins_;
-    mutable Mutex mutex_;
-    std::array<std::unique_ptr<Stretch>, kept_max> kept_ POLDER_GUARDED_BY(mutex_);
-    size_t next_kept_ POLDER_GUARDED_BY(mutex_) = 0;  // where the next one goes
+    mutable WordMutex mutex_;
+    // A kept stretch belongs to the thread that exchanges it for another one or for null. `bytes` is its size, but for moments in
+    // which several threads use the place.
+    struct KeptStretch {
+        std::atomic<uint64_t> bytes{0};
+        std::atomic<Stretch*> stretch{nullptr};
+    };
+    std::array<KeptStretch, kept_max> kept_;
+    std::atomic<size_t> next_kept_{0};  // where the next one goes if no place is free
     std::unique_ptr<Stretch> freed_ POLDER_GUARDED_BY(mutex_);  // newest first
+    std::atomic<bool> has_freed_{false};  // whether there are any. Written under the mutex.
 };
 
 }  // namespace polder::memory

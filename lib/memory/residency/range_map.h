@@ -14,6 +14,8 @@
 // pieces. It may forget what no longer matters in either. Not thread-safe; the owner of the storage's lock calls it.
 #pragma once
 
+#include <base/recycled_arrays.h>
+
 #include <algorithm>
 #include <cassert>
 #include <functional>
@@ -67,8 +69,9 @@ public:
         if (range.empty() || (begins_.empty() && range.size() == size_)) [[likely]]
             return;
         if (begins_.empty()) {
-            begins_.reserve(3);  // the most pieces that one range makes of one
-            states_.reserve(3);
+            static_assert(few_pieces >= 3, "the most pieces that one range makes of one");
+            begins_.reserve(few_pieces);
+            states_.reserve(few_pieces);
             begins_.push_back(0);
             states_.push_back(std::move(only_));
         }
@@ -145,6 +148,10 @@ public:
 
 private:
     static constexpr size_t few_ranges = 4;
+    // Most maps that have several pieces have few, and not for long: their arrays use the memory of other maps.
+    static constexpr size_t few_pieces = 4;
+    using Begins = std::vector<uint64_t, RecycledArrays<uint64_t, few_pieces>>;
+    using States = std::vector<State, RecycledArrays<State, few_pieces>>;
 
     [[nodiscard]] uint64_t end_of(size_t index) const {
         return index + 1 < begins_.size() ? begins_[index + 1] : size_;
@@ -210,8 +217,8 @@ private:
     // Splits at the ends of many ranges in one pass.
     void split_all(std::span<const ByteRange> ranges) {
         const size_t pieces = this->pieces();
-        std::vector<uint64_t> begins;
-        std::vector<State> states;
+        Begins begins;
+        States states;
         begins.reserve(pieces + 2 * ranges.size());
         states.reserve(pieces + 2 * ranges.size());
         size_t next = 0;  // the first range that does not end before the piece
@@ -242,8 +249,8 @@ private:
     mutable size_t last_found_ = 0;
     State only_;  // valid while there are no others
     // Several pieces; one while it is being split.
-    std::vector<uint64_t> begins_;
-    std::vector<State> states_;
+    Begins begins_;
+    States states_;
 };
 
 }  // namespace polder::memory

@@ -36,6 +36,15 @@ std::optional<Version> Residency::prepare_pieces_in_place(ByteRange range, Space
     return in_place ? std::optional{newest} : std::nullopt;
 }
 
+bool Residency::prepare_held_pieces(ByteRange range, SpaceId space, uint32_t touches, WaitList& waits) {
+    bool held = true;
+    map_.prepare(range);
+    map_.apply(range, [&](ByteRange, RangeState& state) {
+        held &= prepare_piece(state, space, Access::read, touches, waits) && state.holders.contains(space);
+    });
+    return held;
+}
+
 void Residency::hidden_read_waits(ByteRange range, SpaceId space, WaitList& waits) const {
     visit(range, [&](ByteRange, const RangeState& state) { state.touches.collect(space, any_write, waits); });
 }
@@ -125,7 +134,7 @@ void Residency::sweep_sometimes() noexcept {
     if (map_.pieces() < sweep_at_) [[likely]]
         return;
     map_.sweep([](ByteRange, RangeState& state) { state.settle(); });
-    sweep_at_ = std::max<size_t>(64, 2 * map_.pieces());
+    sweep_at_ = std::max(sweep_at_least, 2 * map_.pieces());
 }
 
 }  // namespace polder::memory

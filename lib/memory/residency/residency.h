@@ -110,6 +110,13 @@ public:
             return prepare_piece(*state, space, access, touches, waits) ? std::optional{state->version} : std::nullopt;
         return prepare_pieces_in_place(range, space, access, touches, waits);
     }
+    // The same for a command that reads in `space` and writes elsewhere, in one operation: false when `space` does not hold all bytes,
+    // those that were never written included.
+    [[nodiscard]] bool prepare_held(ByteRange range, SpaceId space, uint32_t touches, WaitList& waits) {
+        if (RangeState* const state = map_.only(range)) [[likely]]
+            return prepare_piece(*state, space, Access::read, touches, waits) && state->holders.contains(space);
+        return prepare_held_pieces(range, space, touches, waits);
+    }
 
     // --- after submission: on prepared ranges ---
     // A hidden transfer: `to` holds the newest bytes from `written` on; the source is free from `read` on.
@@ -187,6 +194,7 @@ private:
     }
     [[nodiscard]] std::optional<Version> prepare_pieces_in_place(ByteRange range, SpaceId space, Access access,
                                                                  uint32_t touches, WaitList& waits);
+    [[nodiscard]] bool prepare_held_pieces(ByteRange range, SpaceId space, uint32_t touches, WaitList& waits);
     void commit_read_of_pieces(std::span<const ByteRange> ranges, SpaceId space, TouchKind kind,
                                driver::Timepoint done) noexcept;
     void commit_write_of_pieces(std::span<const ByteRange> ranges, SpaceId space, Version next,
@@ -197,8 +205,11 @@ private:
 
     static constexpr size_t pieces_looked_at = 8;
 
+    // Few, because each piece is moved when one before it is split, and a sweep costs about as much as it saves two commands.
+    static constexpr size_t sweep_at_least = 8;
+
     RangeMap<RangeState> map_;
-    size_t sweep_at_ = 64;
+    size_t sweep_at_ = sweep_at_least;
     SpaceSet linked_;
 };
 

@@ -73,6 +73,10 @@ driver::Timepoint Mover::direct(Route route, driver::Queue& queue, const Move& m
     return space(move.to.space)->device()->peer_copy()->copy(queue, move.from.space, operation_of(move), submission);
 }
 
+driver::Timepoint Mover::within(driver::Queue& queue, const Move& move, const driver::Submission& submission) {
+    return copy_on(queue, move, submission);
+}
+
 Result<void> Mover::hidden(const Move& move, const WaitList& before_read, const WaitList& before_write,
                            StagingSlots* slots, Moved& moved) {
     const Route route = topology_.route(move.from.space, move.to.space);

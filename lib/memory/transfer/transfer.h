@@ -69,6 +69,10 @@ public:
     [[nodiscard]] Result<void> on_queue(driver::Queue& queue, const Move& move, driver::Waits before_read,
                                         const driver::Submission& submission, StagingSlots* slots, Moved& moved);
 
+    // Copies within one memory, on the queue of its device.
+    [[nodiscard]] static driver::Timepoint within(driver::Queue& queue, const Move& move,
+                                                  const driver::Submission& submission);
+
 private:
     // Where the operations of one move go.
     struct StagedPath {

@@ -125,15 +125,16 @@ private:
 }  // namespace
 
 Ref<const RecordedOperation> CopyCommand::record() const {
-    return make_ref<RecordedCopy>(RecordedEnd{from_, from_rect_, {}}, RecordedEnd{to_, to_rect_, {}}, from_rect_.shape);
+    return make_ref<RecordedCopy>(RecordedEnd{from_.share(), from_rect_, {}}, RecordedEnd{to_.share(), to_rect_, {}},
+                                  from_rect_.shape);
 }
 
 Ref<const RecordedOperation> ReadCommand::record() const {
-    return make_ref<RecordedCopy>(RecordedEnd{from_, rect_, {}}, end_at(to_, to_layout_), rect_.shape);
+    return make_ref<RecordedCopy>(RecordedEnd{from_.share(), rect_, {}}, end_at(to_, to_layout_), rect_.shape);
 }
 
 Ref<const RecordedOperation> WriteCommand::record() const {
-    return make_ref<RecordedCopy>(end_at(from_, from_layout_), RecordedEnd{to_, rect_, {}}, rect_.shape);
+    return make_ref<RecordedCopy>(end_at(from_, from_layout_), RecordedEnd{to_.share(), rect_, {}}, rect_.shape);
 }
 
 Ref<const RecordedOperation> HostCopyCommand::record() const {
@@ -148,6 +149,8 @@ Ref<const RecordedOperation> HostFillCommand::record() const {
     return make_ref<RecordedHostFill>(DeviceAddress::of(to_), size_, pattern_);
 }
 
-Ref<const RecordedOperation> FillCommand::record() const { return make_ref<RecordedFill>(to_, range_, pattern_); }
+Ref<const RecordedOperation> FillCommand::record() const {
+    return make_ref<RecordedFill>(to_.share(), range_, pattern_);
+}
 
 }  // namespace polder::runtime

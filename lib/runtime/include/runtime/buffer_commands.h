@@ -2,6 +2,7 @@
 // sub-buffer is added already.
 #pragma once
 
+#include <base/kept.h>
 #include <runtime/command.h>
 #include <runtime/mem_object.h>
 
@@ -12,13 +13,14 @@ namespace polder::runtime {
 
 class ReadCommand final : public Command {
 public:
-    ReadCommand(Ref<MemObject> from, const memory::StorageRect& rect, std::byte* to, driver::RectLayout to_layout)
+    ReadCommand(Kept<MemObject> from, const memory::StorageRect& rect, std::byte* to, driver::RectLayout to_layout)
         : from_(std::move(from)), rect_(rect), to_(to), to_layout_(to_layout) {}
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    void keep() override { from_.keep(); }
     Ref<const RecordedOperation> record() const override;
 
 private:
-    Ref<MemObject> from_;
+    Kept<MemObject> from_;
     memory::StorageRect rect_;
     std::byte* to_;
     driver::RectLayout to_layout_;
@@ -26,16 +28,17 @@ private:
 
 class WriteCommand final : public Command {
 public:
-    WriteCommand(Ref<MemObject> to, const memory::StorageRect& rect, const std::byte* from,
+    WriteCommand(Kept<MemObject> to, const memory::StorageRect& rect, const std::byte* from,
                  driver::RectLayout from_layout)
         : to_(std::move(to)), rect_(rect), from_(from), from_layout_(from_layout) {}
     Result<void> reserve(const Queue& queue) const override;
     memory::Announcement announce(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    void keep() override { to_.keep(); }
     Ref<const RecordedOperation> record() const override;
 
 private:
-    Ref<MemObject> to_;
+    Kept<MemObject> to_;
     memory::StorageRect rect_;
     const std::byte* from_;
     driver::RectLayout from_layout_;
@@ -43,18 +46,22 @@ private:
 
 class CopyCommand final : public Command {
 public:
-    CopyCommand(Ref<MemObject> from, const memory::StorageRect& from_rect, Ref<MemObject> to,
+    CopyCommand(Kept<MemObject> from, const memory::StorageRect& from_rect, Kept<MemObject> to,
                 const memory::StorageRect& to_rect)
         : from_(std::move(from)), from_rect_(from_rect), to_(std::move(to)), to_rect_(to_rect) {}
     Result<void> reserve(const Queue& queue) const override;
     memory::Announcement announce(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    void keep() override {
+        from_.keep();
+        to_.keep();
+    }
     Ref<const RecordedOperation> record() const override;
 
 private:
-    Ref<MemObject> from_;
+    Kept<MemObject> from_;
     memory::StorageRect from_rect_;
-    Ref<MemObject> to_;
+    Kept<MemObject> to_;
     memory::StorageRect to_rect_;
 };
 
@@ -71,15 +78,16 @@ private:
 
 class FillCommand final : public Command {
 public:
-    FillCommand(Ref<MemObject> to, ByteRange range, std::span<const std::byte> pattern)
+    FillCommand(Kept<MemObject> to, ByteRange range, std::span<const std::byte> pattern)
         : to_(std::move(to)), range_(range), pattern_(pattern) {}
     Result<void> reserve(const Queue& queue) const override;
     memory::Announcement announce(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    void keep() override { to_.keep(); }
     Ref<const RecordedOperation> record() const override;
 
 private:
-    Ref<MemObject> to_;
+    Kept<MemObject> to_;
     ByteRange range_;
     FillPattern pattern_;
 };
