@@ -1,6 +1,7 @@
 // Every allocation of the host's memory that a command makes fails in turn: the command fails or succeeds, no lock stays
 // held, the bytes stay what they were, and nothing goes on in memory of the application. An executable of its own,
 // because it replaces operator new.
+#include "allocation/sparse.h"
 #include "support/memory_world.h"
 
 #include <base/completion.h>
@@ -314,6 +315,39 @@ TEST(AllocationFailure, MapAndMigration) {
         const Use use{scene.storages[0].get(), {10, 4000}, Access::read};
         return scene.world.domain->migrate(scene.world.on(2), {&use, 1}, SpaceId{2}, Domain::Content::kept).has_value();
     });
+}
+
+// The first part of a storage that is too large to have memory on the host as a whole. A failure after the part was counted takes the
+// count back.
+TEST(AllocationFailure, MapOfAPartOfALargeStorage) {
+    int failures = 0;
+    for (int64_t n = 0;; ++n) {
+        SCOPED_TRACE(n);
+        MemoryWorld world{{}};
+        const Ref<Storage> storage = world.storage(uint64_t{64} << 20);
+        ASSERT_TRUE(world.domain->reserve(*storage, {0, 4096}, SpaceId{1}));  // so that a second replica needs memory
+        const auto map = [&] { return world.domain->reserve_map(*storage, {0, 1}).has_value(); };
+        has_failed_one = false;
+        allocations_left = n;
+        bool succeeded = false;
+        try {
+            succeeded = map();
+        } catch (const std::bad_alloc&) {
+        }
+        allocations_left = -1;
+        EXPECT_TRUE(succeeded || has_failed_one);
+        failures += !succeeded;
+        const auto live = [&] { return world.space(0).pool().statistics().live.value; };
+        const uint64_t one_page = SparseMemory::page().value;
+        EXPECT_EQ(live(), succeeded ? one_page : 0);
+        EXPECT_TRUE(map());
+        EXPECT_EQ(live(), one_page);
+        EXPECT_TRUE(storage->validate());
+        ASSERT_FALSE(::testing::Test::HasFailure());
+        if (!has_failed_one)
+            break;
+    }
+    EXPECT_GT(failures, 0);
 }
 
 // A destructor cannot fail: what it cannot remember, it waits for.

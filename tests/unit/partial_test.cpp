@@ -258,6 +258,30 @@ TEST(Partial, AddressesOfAReleasedStorageAreUsedAgainUntilTheSpaceIsTrimmed) {
     EXPECT_EQ(first_byte_of_a_new_storage(1), std::byte{7});
 }
 
+// The stretch of a storage whose first part is refused serves the next storage: neither its addresses nor its charge are lost.
+TEST(Partial, AddressesOfARefusedFirstPartAreUsedAgain) {
+    MemoryWorld world{{}};
+    const uint64_t page = SparseMemory::page().value;
+    constexpr uint64_t size = 64 * MiB;
+    const std::byte* address = nullptr;
+    {
+        const auto storage = world.storage(size);
+        ASSERT_TRUE(world.domain->reserve_map(*storage, {0, 1}));
+        address = storage->map_address();
+        storage->map_address()[0] = std::byte{7};
+    }
+    world.space(0).pool().set_limit(ByteCount{16 * page});
+    const auto storage = world.storage(size);
+    for (int i = 0; i < 20; ++i)  // more often than stretches are kept
+        ASSERT_FALSE(world.domain->reserve_map(*storage, {0, 17 * page}));
+    EXPECT_EQ(live(world, 0), 0U);
+    ASSERT_TRUE(world.domain->reserve_map(*storage, {0, 16 * page}));
+    EXPECT_EQ(storage->map_address(), address);
+    EXPECT_EQ(storage->map_address()[0], std::byte{7});  // the same pages
+    EXPECT_EQ(live(world, 0), 16 * page);
+    EXPECT_TRUE(world.space(0).pool().validate());
+}
+
 TEST(Partial, CommandWithSeveralPartsOfOneStorageSeesThemInOneMemory) {
     MemoryWorld world{{.memory_bytes = 4 * MiB}};
     const auto storage = world.storage(8 * MiB);

@@ -2,6 +2,7 @@
 // application sees, and to the addresses that must not count before they are used. A process of its own, because the mode is read once.
 #include "allocation/sparse.h"
 #include "allocation/system_memory.h"
+#include "support/memory_world.h"
 
 #include <memory/allocation_policy.h>
 #include <memory/region_source.h>
@@ -15,6 +16,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <string>
+#include <sys/resource.h>
 
 namespace polder::memory {
 namespace {
@@ -51,6 +53,16 @@ protected:
                 return std::string(access, 2);
         }
         return "not mapped";
+    }
+
+    // Private memory of this process that may be written.
+    static uint64_t data_bytes() {
+        std::ifstream status("/proc/self/status");
+        uint64_t kib = 0;
+        for (std::string line; std::getline(status, line);)
+            if (std::sscanf(line.c_str(), "VmData: %" SCNu64, &kib) == 1)
+                break;
+        return kib * 1024;
     }
 
     static inline std::string directory;
@@ -94,6 +106,25 @@ TEST_F(StrictOvercommit, StretchesOfAddressesAreNotWritableBeforeTheyAreUsed) {
     EXPECT_EQ(access_of(begin.plus(4 * page - 1)), "--");
     EXPECT_EQ(access_of(begin.plus(6 * page)), "--");
     *static_cast<volatile std::byte*>(begin.plus(5 * page).host()) = std::byte{1};
+}
+
+// The limit on a process's data refuses what the accounting of the system would refuse. What was counted for the part is taken back.
+TEST_F(StrictOvercommit, APartThatTheSystemRefusesCountsForNothing) {
+    constexpr uint64_t GiB = 1024 * MiB;
+    test::MemoryWorld world{{}};
+    Allocator& pool = world.space(0).pool();
+    pool.set_limit(ByteCount{8 * GiB});
+    const auto storage = world.storage(4 * GiB);
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_DATA, &before), 0);
+    const rlimit little{data_bytes() + 256 * MiB, before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_DATA, &little), 0);
+    const bool is_there = world.domain->reserve_map(*storage, {0, 2 * GiB}).has_value();
+    ASSERT_EQ(setrlimit(RLIMIT_DATA, &before), 0);
+    EXPECT_FALSE(is_there);
+    EXPECT_EQ(pool.statistics().live.value, 0U);
+    EXPECT_TRUE(world.domain->reserve_map(*storage, {0, 1}).has_value());
+    EXPECT_EQ(pool.statistics().live.value, SparseMemory::page().value);
 }
 
 }  // namespace
