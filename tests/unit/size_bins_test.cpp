@@ -3,7 +3,9 @@
 #include <memory/size_bins.h>
 #include <memory/tally.h>
 
+#include <algorithm>
 #include <gtest/gtest.h>
+#include <numeric>
 #include <random>
 #include <set>
 #include <thread>
@@ -12,28 +14,23 @@
 namespace polder::memory {
 namespace {
 
-// Blocks that know their places, as SizeBins requires.
 struct World {
     struct Owned {
         uint64_t size = 0;  // 0: not in the bins
         uint64_t address = 0;
-        uint32_t place = 0;
     };
     SizeBins bins;
     std::vector<Owned> blocks;
     std::set<std::pair<uint64_t, uint64_t>> model;
 
-    [[nodiscard]] auto placed() {
-        return [this](uint32_t block, uint32_t place) { blocks[block].place = place; };
-    }
     void insert(uint32_t block, uint64_t size, uint64_t address) {
-        blocks[block] = {size, address, 0};
-        bins.insert(size, {address, block}, placed());
+        blocks[block] = {size, address};
+        bins.insert(size, {address, block});
         model.emplace(size, address);
     }
     void remove(uint32_t block) {
         const Owned gone = blocks[block];
-        bins.remove(gone.size, gone.place, placed());
+        bins.remove(gone.size, gone.address);
         model.erase({gone.size, gone.address});
         blocks[block].size = 0;
     }
@@ -42,13 +39,23 @@ struct World {
         const uint64_t found = bins.smallest_from(size);
         if (expected == model.end())
             return found == 0;
-        return found == expected->first && bins.blocks_of(found)[0].address == expected->second;
+        return found == expected->first && bins.blocks_of(found).lowest().address == expected->second;
     }
-    [[nodiscard]] bool knows_all_places() const {
+    [[nodiscard]] bool has_all() const {
         for (uint32_t block = 0; block < blocks.size(); ++block)
-            if (blocks[block].size != 0 &&
-                !bins.has(blocks[block].size, blocks[block].place, {blocks[block].address, block}))
+            if (blocks[block].size != 0 && !bins.has(blocks[block].size, {blocks[block].address, block}))
                 return false;
+        for (uint64_t size = bins.smallest_from(1); size != 0; size = bins.smallest_from(size + SizeBins::unit)) {
+            if (!bins.blocks_of(size).validate())
+                return false;
+            // In the order of addresses, as a search for an alignment reads them.
+            auto next = model.lower_bound({size, 0});
+            const bool differs = bins.blocks_of(size).find([&](const SizeBins::Entry& entry) {
+                return next == model.end() || std::pair{size, entry.address} != *next++;
+            });
+            if (differs || (next != model.end() && next->first == size))
+                return false;
+        }
         return bins.size() == model.size() && bins.largest() == (model.empty() ? 0 : model.rbegin()->first);
     }
 };
@@ -86,7 +93,45 @@ TEST(SizeBins, ReturnsTheSmallestSizeThenTheLowestAddress_AsASetDoes) {
                 world.insert(block, (1 + random() % sizes) * SizeBins::unit, random());
             ASSERT_TRUE(world.agrees_from(1 + random() % ((sizes + 2) * SizeBins::unit))) << step;
         }
-        EXPECT_TRUE(world.knows_all_places());
+        EXPECT_TRUE(world.has_all());
+    }
+}
+
+// So many blocks that leaves split, become larger than usual, and fall empty; addresses come in every order.
+TEST(SizeBins, ManyBlocksOfOneSizeStayInOrder) {
+    constexpr uint32_t count = 20'000;
+    constexpr uint64_t size = 4096;
+    enum class Order : uint8_t { rising, falling, random };
+    for (const Order order : {Order::rising, Order::falling, Order::random}) {
+        World world;
+        world.blocks.resize(count);
+        std::vector<uint32_t> numbers(count);
+        std::iota(numbers.begin(), numbers.end(), 0);
+        std::mt19937_64 random(5);
+        if (order == Order::falling)
+            std::ranges::reverse(numbers);
+        if (order == Order::random)
+            std::ranges::shuffle(numbers, random);
+        for (const uint32_t number : numbers)
+            world.insert(number, size, uint64_t{number} * 8192);
+        ASSERT_TRUE(world.bins.blocks_of(size).validate());
+        std::ranges::shuffle(numbers, random);
+        const auto remove_lowest = [&] { world.remove(world.bins.blocks_of(size).lowest().block); };
+        for (uint32_t i = 0; world.bins.size() > count / 16; ++i) {
+            if (world.blocks[numbers[i]].size != 0)
+                world.remove(numbers[i]);
+            if (i % 4 == 0)
+                remove_lowest();
+            ASSERT_TRUE(world.agrees_from(1));
+        }
+        ASSERT_TRUE(world.has_all());
+        while (world.bins.size() != 0) {
+            ASSERT_TRUE(world.agrees_from(1));
+            remove_lowest();
+        }
+        EXPECT_EQ(world.bins.smallest_from(1), 0U);
+        world.insert(0, size, 512);
+        EXPECT_TRUE(world.has_all());
     }
 }
 

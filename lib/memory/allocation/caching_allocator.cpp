@@ -1,8 +1,9 @@
 // Blocks of the caching allocator: finding, splitting, freeing, merging. caching_segments.cpp has what it asks of its
-// source, and what it gives back.
+// source, and what it gives back; caching_figures.cpp the statistics and the check of all invariants.
 #include <base/log.h>
 #include <memory/caching_allocator.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cinttypes>
 #include <new>
@@ -27,6 +28,7 @@ constexpr uint32_t drained_at_most = 32;
 CachingAllocator::CachingAllocator(std::unique_ptr<RegionSource> source, const AllocationPolicy& policy,
                                    const AllocatorOptions& options)
     : TurnAllocator(std::move(source), options, Tally::Writers::one_at_a_time), policy_(policy),
+      has_divisions_(std::ranges::any_of(policy.roundup_power2_divisions, [](uint32_t steps) { return steps > 1; })),
       min_block_(std::max(block_bytes_min, options.granularity.value)) {}
 
 CachingAllocator::~CachingAllocator() {
@@ -41,7 +43,7 @@ CachingAllocator::~CachingAllocator() {
 uint64_t CachingAllocator::round_size(uint64_t bytes) const {
     if (bytes <= min_block_)
         return min_block_;
-    const uint64_t divided = policy_.round_to_division(bytes);
+    const uint64_t divided = has_divisions_ ? policy_.round_to_division(bytes) : bytes;
     const uint64_t rounded = Alignment{min_block_}.round_up(divided);
     return rounded < bytes ? bytes : rounded;  // overflow: refused by the limit or the source
 }
@@ -104,72 +106,67 @@ Result<void> CachingAllocator::climb(const Request& request, Lease& leased) {
 }
 
 bool CachingAllocator::try_cache(const Request& request, Lease& leased) {
-    const auto fit = find(request);
-    return fit && take(request, *fit, leased);
-}
-
-uint64_t CachingAllocator::padding(Index index, Alignment alignment) const {
-    const Chunk& chunk = chunks_[index];
-    const uint64_t address = segments_[chunk.segment].memory.address.value + chunk.offset;
-    return alignment.round_up(address) - address;
+    const Fit fit = find(request);
+    return fit.chunk != none && take(request, fit, leased);
 }
 
 // The smallest free block of the queue that fits. Padding for large alignments is part of the block.
-std::optional<CachingAllocator::Fit> CachingAllocator::find(const Request& request) {
+CachingAllocator::Fit CachingAllocator::find(const Request& request) {
     const uint64_t size = round_size(request.asked.value);
     if (size < request.asked.value)
-        return std::nullopt;
+        return {};
     const Pool pool = pool_of(size);
     if (pool == Pool::large) {
         ++searches_;
         return find_in_set(request, pool, size);
     }
-    const auto in_bins = find_in_bins(request, size);
+    const Fit in_bins = find_in_bins(request, size);
     if (free_[static_cast<size_t>(Pool::small)].empty()) [[likely]]
         return in_bins;
-    const auto in_set = find_in_set(request, pool, size);
-    return in_bins && (!in_set || key_of(in_bins->chunk) < key_of(in_set->chunk)) ? in_bins : in_set;
+    const Fit in_set = find_in_set(request, pool, size);
+    if (in_bins.chunk == none || in_set.chunk == none)
+        return in_bins.chunk != none ? in_bins : in_set;
+    return key_of(in_bins.chunk) < key_of(in_set.chunk) ? in_bins : in_set;
 }
 
-std::optional<CachingAllocator::Fit> CachingAllocator::fit(Index index, uint64_t size, Alignment alignment) const {
-    const uint64_t skipped = padding(index, alignment);
-    const uint64_t whole = skipped == 0 ? size : Alignment{min_block_}.round_up(size + skipped);
-    return whole <= chunks_[index].size ? std::optional{Fit{index, skipped, whole}} : std::nullopt;
+// What a request for `size` bytes needs of a block.
+CachingAllocator::Fit CachingAllocator::fit(const SizeBins::Entry& entry, uint64_t size, Alignment alignment) const {
+    const uint64_t skipped = alignment.round_up(entry.address) - entry.address;
+    return {entry.block, skipped, skipped == 0 ? size : Alignment{min_block_}.round_up(size + skipped)};
 }
 
 // Nearly every request gets the first block that is looked at: only an alignment above 512 bytes makes one too small.
-std::optional<CachingAllocator::Fit> CachingAllocator::find_in_bins(const Request& request, uint64_t size) {
-    const auto known = bins_.find(request.terms.queue);
-    if (known == bins_.end())
-        return std::nullopt;
-    const SizeBins& bins = known->second;
+CachingAllocator::Fit CachingAllocator::find_in_bins(const Request& request, uint64_t size) {
+    const BinsNumber number = bins_of(request.terms.queue);
+    if (number == no_bins)
+        return {};
+    const SizeBins& bins = *bins_[number];
     for (uint64_t found = bins.smallest_from(size); found != 0; found = bins.smallest_from(found + SizeBins::unit)) {
-        const SizeBins::Heap& blocks = bins.blocks_of(found);
-        if (const auto first = fit(blocks[0].block, size, request.alignment)) [[likely]]
-            return first;
-        std::optional<Fit> best;
-        for (const SizeBins::Entry& entry : blocks)
-            if (const auto made = fit(entry.block, size, request.alignment);
-                made && (!best || entry.address < key_of(best->chunk).address))
-                best = made;
-        if (best)
-            return best;
+        const SizeBins::Bin& blocks = bins.blocks_of(found);
+        if (const Fit lowest = fit(blocks.lowest(), size, request.alignment); lowest.size <= found) [[likely]]
+            return lowest;
+        Fit next;
+        if (blocks.find([&](const SizeBins::Entry& entry) {
+                next = fit(entry, size, request.alignment);
+                return next.size <= found;
+            }))
+            return next;
     }
-    return std::nullopt;
+    return {};
 }
 
-std::optional<CachingAllocator::Fit> CachingAllocator::find_in_set(const Request& request, Pool pool, uint64_t size) {
+CachingAllocator::Fit CachingAllocator::find_in_set(const Request& request, Pool pool, uint64_t size) {
     FreeSet& set = set_of(pool);
     const driver::Queue* const queue = request.terms.queue;
     for (auto at = set.lower_bound(Key{queue, size, 0, 0}); at != set.end() && at->queue == queue; ++at) {
         if (!is_oversize(size) && is_oversize(at->size))
-            return std::nullopt;
+            return {};
         if (is_oversize(size) && at->size - size >= large_segment_bytes)
-            return std::nullopt;
-        if (const auto found = fit(at->chunk, size, request.alignment))
+            return {};
+        if (const Fit found = fit({at->address, at->chunk}, size, request.alignment); found.size <= at->size)
             return found;
     }
-    return std::nullopt;
+    return {};
 }
 
 bool CachingAllocator::should_split(Pool pool, uint64_t size, uint64_t remaining) const {
@@ -180,7 +177,7 @@ bool CachingAllocator::should_split(Pool pool, uint64_t size, uint64_t remaining
 
 bool CachingAllocator::take(const Request& request, const Fit& fit, Lease& leased) {
     const Index index = fit.chunk;
-    const Pool pool = segments_[chunks_[index].segment].pool;
+    const Pool pool = pool_of_chunk(chunks_[index]);
     const bool splits = should_split(pool, fit.size, chunks_[index].size - fit.size);
     const uint64_t size = splits ? fit.size : chunks_[index].size;
     pending_.provide(tally_.live_blocks() + pending_.size() + 1);
@@ -196,13 +193,16 @@ bool CachingAllocator::take(const Request& request, const Fit& fit, Lease& lease
     Chunk& chunk = chunks_[index];
     if (splits) {
         Chunk& remainder = chunks_[rest];
-        remainder.offset = chunk.offset + size;
+        remainder.address = chunk.address + size;
         remainder.size = chunk.size - size;
         remainder.segment = chunk.segment;
+        remainder.bins = chunk.bins;
         remainder.previous = index;
         remainder.next = chunk.next;
-        remainder.until = chunk.until;
-        remainder.freed_at = chunk.freed_at;
+        if (chunk.has_until)
+            wait_until(rest, times_[index].until);
+        if (pool == Pool::large)
+            times_[rest].freed_at = times_[index].freed_at;
         if (chunk.next != none)
             chunks_[chunk.next].previous = rest;
         else
@@ -211,13 +211,12 @@ bool CachingAllocator::take(const Request& request, const Fit& fit, Lease& lease
         chunk.size = size;
         insert_free(rest);
     }
-    const DeviceAddress start = segments_[chunk.segment].memory.address.plus(chunk.offset);
-    leased.block = {start.plus(fit.padding), request.asked, tag_of(request.terms.queue),
-                    RegionAllocator::Block{chunk.offset, ByteCount{size}, index}};
+    leased.block = {DeviceAddress{chunk.address + fit.padding}, request.asked, tag_of(request.terms.queue),
+                    RegionAllocator::Block{reinterpret_cast<uintptr_t>(&chunk), ByteCount{size}, index}};
     leased.after.clear();
     leased.is_fresh = false;
-    if (!chunk.until.is_complete())
-        leased.after.push_back(chunk.until);  // inline: allocates nothing
+    if (const driver::Timepoint before = until(index); !before.is_complete()) [[unlikely]]
+        leased.after.push_back(before);  // inline: allocates nothing
     log_allocation(request, leased);
     return true;
 }
@@ -237,6 +236,8 @@ CachingAllocator::Index CachingAllocator::new_chunk() {
                                                                         : spare_chunks_.capacity());
     if (nodes_.size() == chunks_.size())
         nodes_.append();
+    if (times_.size() == chunks_.size())
+        times_.append();
     chunks_.append();
     nodes_[chunks_.size() - 1] = made.extract(made.begin());
     return static_cast<Index>(chunks_.size() - 1);
@@ -245,34 +246,52 @@ CachingAllocator::Index CachingAllocator::new_chunk() {
 void CachingAllocator::retire_chunk(Index index) {
     assert(!nodes_[index].empty());
     chunks_[index].segment = none;
-    chunks_[index].is_free = false;
+    chunks_[index].bins = no_bins;
+    chunks_[index].state = Chunk::State::used;
+    chunks_[index].has_until = false;
     spare_chunks_.push_back(index);
 }
 
 CachingAllocator::Key CachingAllocator::key_of(Index index) const {
     const Chunk& chunk = chunks_[index];
-    const Segment& segment = segments_[chunk.segment];
-    return {segment.queue, chunk.size, segment.memory.address.value + chunk.offset, index};
+    return {segments_[chunk.segment].queue, chunk.size, chunk.address, index};
+}
+
+CachingAllocator::BinsNumber CachingAllocator::bins_of(const driver::Queue* queue) const {
+    if (last_bins_ != no_bins && last_queue_ == queue) [[likely]]
+        return last_bins_;
+    const auto known = bins_by_queue_.find(queue);
+    if (known == bins_by_queue_.end())
+        return no_bins;
+    last_queue_ = queue;
+    return last_bins_ = known->second;
+}
+
+CachingAllocator::BinsNumber CachingAllocator::make_bins_of(const driver::Queue* queue) {
+    if (const BinsNumber known = bins_of(queue); known != no_bins || bins_.size() == no_bins)
+        return known;
+    bins_.push_back(std::make_unique<SizeBins>());
+    const auto number = static_cast<BinsNumber>(bins_.size() - 1);
+    bins_by_queue_.emplace(queue, number);
+    return number;
 }
 
 void CachingAllocator::insert_free(Index index) noexcept {
     Chunk& chunk = chunks_[index];
-    const Segment& segment = segments_[chunk.segment];
-    chunk.is_free = true;
     if (is_split(chunk))
         inactive_split_bytes_ += chunk.size;
-    if (segment.bins && SizeBins::holds(chunk.size)) [[likely]] {
+    if (chunk.bins != no_bins && SizeBins::holds(chunk.size)) [[likely]] {
         try {
-            segment.bins->insert(chunk.size, {segment.memory.address.value + chunk.offset, index},
-                                 [this](Index moved, Index place)
-                                     POLDER_NO_THREAD_SAFETY_ANALYSIS { chunks_[moved].place = place; });
+            bins_[chunk.bins]->insert(chunk.size, {chunk.address, index});
+            chunk.state = Chunk::State::in_bin;
             return;
         } catch (const std::bad_alloc&) {
             // The set needs no memory.
         }
     }
+    chunk.state = Chunk::State::in_set;
     nodes_[index].value() = key_of(index);
-    set_of(segment.pool).insert(std::move(nodes_[index]));
+    set_of(segments_[chunk.segment].pool).insert(std::move(nodes_[index]));
     nodes_[index] = {};
 }
 
@@ -280,14 +299,8 @@ void CachingAllocator::extract_free(Index index) noexcept {
     Chunk& chunk = chunks_[index];
     if (is_split(chunk))
         inactive_split_bytes_ -= chunk.size;
-    chunk.is_free = false;
-    if (chunk.place != none) {
-        const Index place = std::exchange(chunk.place, none);
-        segments_[chunk.segment].bins->remove(chunk.size, place,
-                                              [this](Index moved, Index to)
-                                                  POLDER_NO_THREAD_SAFETY_ANALYSIS { chunks_[moved].place = to; });
-        return;
-    }
+    if (std::exchange(chunk.state, Chunk::State::used) == Chunk::State::in_bin) [[likely]]
+        return bins_[chunk.bins]->remove(chunk.size, chunk.address);
     nodes_[index] = set_of(segments_[chunk.segment].pool).extract(key_of(index));
     assert(!nodes_[index].empty());
 }
@@ -298,9 +311,10 @@ CachingAllocator::Index CachingAllocator::merge(Index left, Index right) noexcep
     const Chunk& gone = chunks_[right];
     kept.size += gone.size;
     kept.next = gone.next;
-    if (gone.until.queue && (!kept.until.queue || kept.until.value < gone.until.value))
-        kept.until = gone.until;
-    kept.freed_at = std::max(kept.freed_at, gone.freed_at);
+    if (gone.has_until)
+        wait_until(left, times_[right].until);
+    if (pool_of_chunk(kept) == Pool::large)
+        times_[left].freed_at = std::max(times_[left].freed_at, times_[right].freed_at);
     if (gone.next != none)
         chunks_[gone.next].previous = left;
     else
@@ -309,16 +323,25 @@ CachingAllocator::Index CachingAllocator::merge(Index left, Index right) noexcep
     return left;
 }
 
+// As well as for what is known already.
+void CachingAllocator::wait_until(Index index, driver::Timepoint until) {
+    Chunk& chunk = chunks_[index];
+    if (!chunk.has_until || times_[index].until.value < until.value)
+        times_[index].until = until;
+    chunk.has_until = true;
+}
+
 void CachingAllocator::make_free(Index index) noexcept {
-    chunks_[index].freed_at = searches_;
+    if (pool_of_chunk(chunks_[index]) == Pool::large)
+        times_[index].freed_at = searches_;
     // With many blocks, the processor's caches have neither neighbour: both are fetched at once.
     if (chunks_[index].next != none)
         __builtin_prefetch(&chunks_[chunks_[index].next]);
-    if (const Index left = chunks_[index].previous; left != none && chunks_[left].is_free) {
+    if (const Index left = chunks_[index].previous; left != none && chunks_[left].is_free()) {
         extract_free(left);
         index = merge(left, index);
     }
-    if (const Index right = chunks_[index].next; right != none && chunks_[right].is_free) {
+    if (const Index right = chunks_[index].next; right != none && chunks_[right].is_free()) {
         extract_free(right);
         index = merge(index, right);
     }
@@ -334,14 +357,22 @@ void CachingAllocator::free_after(const Block& block, Timepoints&& after) noexce
     if (after.empty() && front_.is_on() && is_quiet() &&
         front_.put(block, [this](std::span<const Block> spare) { take_back(spare); }))
         return;
+    // With many blocks, the processor's caches have neither the chunk nor its neighbours, which are mostly beside it. They are fetched while
+    // this thread takes the lock.
+    const auto* const here = reinterpret_cast<const Chunk*>(block.place.offset);
+    __builtin_prefetch(here - 1);
+    __builtin_prefetch(here + 1);
     NotingLock lock(mutex_, front_);
     const Chunk& chunk = chunks_[block.place.node];
+    assert(!chunk.is_free() && tag_of(segments_[chunk.segment].queue) == block.region &&
+           "freed twice, or not from here");
+    if (after.empty())
+        return take_back(block, after);
     const driver::Queue* const queue = segments_[chunk.segment].queue;
-    assert(!chunk.is_free && tag_of(queue) == block.region && "freed twice, or not from here");
     bool is_own = queue != nullptr;
     for (const driver::Timepoint& point : after)
         is_own = is_own && point.queue == queue;
-    if (after.empty() || is_own)
+    if (is_own)
         return take_back(block, after);
     tally_.defer(chunk.size);
     pending_.add(block, std::move(after));
@@ -351,8 +382,7 @@ void CachingAllocator::free_after(const Block& block, Timepoints&& after) noexce
 void CachingAllocator::take_back(const Block& block, const Timepoints& after) noexcept {
     Chunk& chunk = chunks_[block.place.node];
     for (const driver::Timepoint& point : after)
-        if (!chunk.until.queue || chunk.until.value < point.value)
-            chunk.until = point;
+        wait_until(block.place.node, point);
     tally_.free(chunk.size);
     make_free(block.place.node);
 }
@@ -409,82 +439,6 @@ void CachingAllocator::drain_all() {
 void CachingAllocator::drain() {
     flush_front();
     drain_all();
-}
-
-// ---- statistics and validation ----
-
-Allocator::Statistics CachingAllocator::statistics() const {
-    Statistics sum;
-    const FrontCache::Held front = front_.held();
-    const WordLock lock(mutex_);
-    tally_.fill(sum);
-    sum.live.value -= std::min(sum.live.value, front.bytes);
-    sum.live_blocks -= std::min(sum.live_blocks, front.blocks);
-    sum.allocations += front.hits;
-    sum.frees = sum.allocations - sum.live_blocks;
-    sum.hits += front.hits;
-    sum.free.value += front.bytes;
-    sum.free_blocks = free_chunks() + front.blocks;
-    for (const auto& [queue, bins] : bins_)
-        sum.largest_free = std::max(sum.largest_free, ByteCount{bins.largest()});
-    for (const FreeSet& set : free_) {
-        // The last entry of each queue is its largest block.
-        for (auto at = set.begin(); at != set.end();) {
-            at = set.upper_bound(Key{at->queue, UINT64_MAX, UINT64_MAX, none});
-            sum.largest_free = std::max(sum.largest_free, ByteCount{std::prev(at)->size});
-        }
-    }
-    sum.inactive_split = ByteCount{inactive_split_bytes_ + front.bytes};
-    sum.cached = source_->discards() ? sum.free : ByteCount{0};
-    for (const Segment& segment : segments_)
-        sum.regions += segment.memory.size != 0 ? 1 : 0;
-    return sum;
-}
-
-uint64_t CachingAllocator::free_chunks() const {
-    uint64_t count = free_[0].size() + free_[1].size();
-    for (const auto& [queue, bins] : bins_)
-        count += bins.size();
-    return count;
-}
-
-bool CachingAllocator::is_listed(Index index) const {
-    const Chunk& chunk = chunks_[index];
-    const Segment& segment = segments_[chunk.segment];
-    if (chunk.place == none)
-        return free_[static_cast<size_t>(segment.pool)].contains(key_of(index));
-    return segment.bins && segment.bins->has(chunk.size, chunk.place, {key_of(index).address, index});
-}
-
-// Chunks tile their segments, no two free ones touch, and the bins and sets hold exactly the free ones.
-bool CachingAllocator::validate() const {
-    const WordLock lock(mutex_);
-    uint64_t reserved = 0, used = 0, listed = 0, inactive = 0;
-    for (size_t number = 0; number < segments_.size(); ++number) {
-        const Segment& segment = segments_[number];
-        reserved += segment.memory.size;
-        uint64_t offset = 0;
-        Index previous = none;
-        for (Index index = segment.first; index != none; previous = index, index = chunks_[index].next) {
-            const Chunk& chunk = chunks_[index];
-            if (chunk.segment != number || chunk.offset != offset || chunk.size == 0 || chunk.previous != previous ||
-                (previous != none && chunk.is_free && chunks_[previous].is_free) ||
-                (chunk.until.queue && chunk.until.queue != segment.queue) ||
-                nodes_[index].empty() != (chunk.is_free && chunk.place == none) ||
-                (!chunk.is_free && chunk.place != none))
-                return false;
-            if (chunk.is_free && !is_listed(index))
-                return false;
-            listed += chunk.is_free ? 1 : 0;
-            inactive += chunk.is_free && is_split(chunk) ? chunk.size : 0;
-            used += chunk.is_free ? 0 : chunk.size;
-            offset += chunk.size;
-        }
-        if (offset != segment.memory.size || segment.last != previous)
-            return false;
-    }
-    return reserved == tally_.reserved() && used == tally_.live() + tally_.deferred() && listed == free_chunks() &&
-           inactive == inactive_split_bytes_ && pending_.validate();
 }
 
 }  // namespace polder::memory

@@ -93,13 +93,13 @@ bool CachingAllocator::grow_in_place(const Request& request, Ladder& ladder, Lea
             return false;
         }
         const WordLock lock(mutex_);
-        index = add_segment({{*address, 0}, request.terms.queue, nullptr, pool, none, none, addresses});
+        index = add_segment({{*address, 0}, request.terms.queue, no_bins, pool, none, none, addresses});
     }
     driver::Memory added;
     {
         const WordLock lock(mutex_);
         const Segment& segment = segments_[index];
-        const uint64_t tail = segment.last != none && chunks_[segment.last].is_free ? chunks_[segment.last].size : 0;
+        const uint64_t tail = segment.last != none && chunks_[segment.last].is_free() ? chunks_[segment.last].size : 0;
         uint64_t bytes = step.round_up(size - std::min(size, tail));
         if (pool == Pool::large)
             bytes = (bytes + large_growth_bytes - 1) / large_growth_bytes * large_growth_bytes;
@@ -127,7 +127,7 @@ CachingAllocator::Index CachingAllocator::add_segment(const Segment& made) {
     const auto is_unused = [](const Segment& known) { return known.memory.size == 0 && known.reserved_addresses == 0; };
     const auto hole = unused_segments_ == 0 ? segments_.end() : std::ranges::find_if(segments_, is_unused);
     const auto index = static_cast<Index>(hole - segments_.begin());
-    SizeBins* const bins = made.pool == Pool::small ? &bins_[made.queue] : nullptr;
+    const BinsNumber bins = made.pool == Pool::small ? make_bins_of(made.queue) : no_bins;
     if (hole == segments_.end()) {
         segments_.push_back(made);
     } else {
@@ -144,18 +144,18 @@ void CachingAllocator::append_free(Index segment, uint64_t bytes) {
     const Index index = new_chunk();
     Segment& grown = segments_[segment];
     Chunk& chunk = chunks_[index];
-    chunk.offset = grown.memory.size;
+    chunk.address = grown.memory.address.value + grown.memory.size;
     chunk.size = bytes;
     chunk.segment = segment;
+    chunk.bins = grown.bins;
     chunk.previous = grown.last;
     chunk.next = none;
-    chunk.until = {};
     if (grown.last != none)
         chunks_[grown.last].next = index;
     else
         grown.first = index;
     // A free neighbour has had no neighbour on its right, and may have been unsplit.
-    if (grown.last != none && chunks_[grown.last].is_free && chunks_[grown.last].previous == none)
+    if (grown.last != none && chunks_[grown.last].is_free() && chunks_[grown.last].previous == none)
         inactive_split_bytes_ += chunks_[grown.last].size;
     grown.last = index;
     grown.memory.size += bytes;
@@ -164,7 +164,9 @@ void CachingAllocator::append_free(Index segment, uint64_t bytes) {
 
 // ---- giving back ----
 
-bool CachingAllocator::may_release(const Chunk& chunk) const { return !is_split(chunk) && chunk.until.is_complete(); }
+bool CachingAllocator::may_release(Index index) const {
+    return !is_split(chunks_[index]) && until(index).is_complete();
+}
 
 void CachingAllocator::remove_segment(Index segment, RemovedList& removed) {
     Segment& gone = segments_[segment];
@@ -182,19 +184,20 @@ void CachingAllocator::remove_segment(Index segment, RemovedList& removed) {
 // Takes back the memory of whole pages at the end of a segment that grows.
 void CachingAllocator::shrink_segment(Index segment, RemovedList& removed) {
     Segment& shrunk = segments_[segment];
-    if (shrunk.last == none || !chunks_[shrunk.last].is_free || !chunks_[shrunk.last].until.is_complete())
+    if (shrunk.last == none || !chunks_[shrunk.last].is_free() || !until(shrunk.last).is_complete())
         return;
     const Index index = shrunk.last;
     if (!is_split(chunks_[index]))
         return remove_segment(segment, removed);
-    const uint64_t kept = source_->growable()->page().round_up(chunks_[index].offset);
+    const uint64_t begin = chunks_[index].address - shrunk.memory.address.value;  // in the segment
+    const uint64_t kept = source_->growable()->page().round_up(begin);
     if (kept >= shrunk.memory.size)
         return;
     removed.push_back({{shrunk.memory.address.plus(kept), shrunk.memory.size - kept}, true});
     extract_free(index);
     Chunk& chunk = chunks_[index];
     shrunk.memory.size = kept;
-    chunk.size = kept - chunk.offset;
+    chunk.size = kept - begin;
     if (chunk.size != 0)
         return insert_free(index);
     shrunk.last = chunk.previous;
@@ -235,10 +238,10 @@ void CachingAllocator::collect_garbage(const Request& request, Ladder& ladder) {
         std::vector<Index> unused;
         uint64_t age_sum = 0;
         for (const Key& key : set_of(Pool::large)) {
-            if (!may_release(chunks_[key.chunk]))
+            if (!may_release(key.chunk))
                 continue;
             unused.push_back(key.chunk);
-            age_sum += searches_ - chunks_[key.chunk].freed_at;
+            age_sum += searches_ - times_[key.chunk].freed_at;
         }
         uint64_t reclaimed = 0;
         for (bool freed = true; freed && reclaimed < target && !unused.empty();) {
@@ -246,7 +249,7 @@ void CachingAllocator::collect_garbage(const Request& request, Ladder& ladder) {
             freed = false;
             for (size_t i = 0; i < unused.size() && reclaimed < target;) {
                 const Chunk& chunk = chunks_[unused[i]];
-                const uint64_t age = searches_ - chunk.freed_at;
+                const uint64_t age = searches_ - times_[unused[i]].freed_at;
                 if (age < average) {
                     ++i;
                     continue;
@@ -275,7 +278,7 @@ bool CachingAllocator::release_available(const Request& request, Ladder& ladder)
         FreeSet& set = set_of(Pool::large);
         const driver::Queue* const queue = request.terms.queue;
         auto at = set.lower_bound(Key{queue, size, 0, 0});
-        while (at != set.end() && at->queue == queue && !may_release(chunks_[at->chunk]))
+        while (at != set.end() && at->queue == queue && !may_release(at->chunk))
             ++at;
         if (at != set.end() && at->queue == queue) {
             remove_segment(chunks_[at->chunk].segment, removed);
@@ -286,8 +289,7 @@ bool CachingAllocator::release_available(const Request& request, Ladder& ladder)
             at = set.lower_bound(Key{queue, size, 0, 0});
             do {
                 at = at == set.begin() ? set.end() : std::prev(at);
-            } while (at != set.end() && at->queue == queue && is_oversize(at->size) &&
-                     !may_release(chunks_[at->chunk]));
+            } while (at != set.end() && at->queue == queue && is_oversize(at->size) && !may_release(at->chunk));
             if (at == set.end() || at->queue != queue || !is_oversize(at->size))
                 break;
             released += at->size;
@@ -312,23 +314,23 @@ bool CachingAllocator::release_cached(const LeaseTerms& terms, Ladder& ladder) {
 
 // Waits for one pending block, or one cached block that is not ready. False: there is none.
 bool CachingAllocator::wait_for_cached() {
-    std::optional<driver::Timepoint> until;
+    std::optional<driver::Timepoint> last;
     {
         const WordLock lock(mutex_);
-        until = pending_.oldest();
+        last = pending_.oldest();
         for (const Segment& segment : segments_)
-            for (Index index = segment.bins ? segment.first : none; !until && index != none;
+            for (Index index = segment.pool == Pool::small ? segment.first : none; !last && index != none;
                  index = chunks_[index].next)
-                if (chunks_[index].is_free && !chunks_[index].until.is_complete())
-                    until = chunks_[index].until;
+                if (chunks_[index].is_free() && !until(index).is_complete())
+                    last = until(index);
         for (const FreeSet& set : free_)
-            for (auto at = set.begin(); !until && at != set.end(); ++at)
-                if (!chunks_[at->chunk].until.is_complete())
-                    until = chunks_[at->chunk].until;
+            for (auto at = set.begin(); !last && at != set.end(); ++at)
+                if (!until(at->chunk).is_complete())
+                    last = until(at->chunk);
     }
-    if (!until)
+    if (!last)
         return false;
-    until->queue->wait(until->value);
+    last->queue->wait(last->value);
     drain_all();
     return true;
 }
@@ -343,7 +345,7 @@ uint64_t CachingAllocator::release_unused() {
                 continue;
             if (segment.reserved_addresses != 0)
                 shrink_segment(index, removed);
-            else if (chunks_[segment.first].is_free && may_release(chunks_[segment.first]))
+            else if (chunks_[segment.first].is_free() && may_release(segment.first))
                 remove_segment(index, removed);
         }
     }

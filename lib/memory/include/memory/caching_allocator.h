@@ -23,8 +23,7 @@
 // After threads have waited for the lock a few times, small blocks use a front cache (front_cache.h): a thread that asks for the
 // size and the queue of a block that it has just freed gets this block, instead of the one with the lowest address of that size.
 //
-// Bounds: lease and free are O(log free blocks of one size) for blocks of up to 2 MiB (size_bins.h), else O(log free blocks);
-// free needs no memory. No call to the source is made under the lock. Any thread may call any function. Sizes are bytes.
+// Bounds: lease and free of blocks of up to 2 MiB are those of size_bins.h, else O(log free blocks); free needs no memory. No call to the source is made under the lock. Any thread may call any function. Sizes are bytes.
 #pragma once
 
 #include <base/word_mutex.h>
@@ -35,6 +34,7 @@
 #include <memory/size_bins.h>
 #include <memory/turn_allocator.h>
 
+#include <memory>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -65,6 +65,8 @@ public:
 private:
     using Index = uint32_t;
     static constexpr Index none = ~Index{0};
+    using BinsNumber = uint16_t;
+    static constexpr BinsNumber no_bins = UINT16_MAX;  // further queues have their small blocks in the set
     enum class Pool : uint8_t { small, large };
 
     // Order in which the free blocks of a pool are searched. Those of the small pool are in bins in the same order, except
@@ -77,23 +79,34 @@ private:
         friend auto operator<=>(const Key&, const Key&) = default;
     };
     using FreeSet = std::set<Key>;
-    // A block of a segment, used, pending or free. One cache line.
-    struct alignas(64) Chunk {
-        uint64_t offset = 0;  // in its segment
+    // A block of a segment, used, pending or free: what leasing and freeing a small block need. Half a cache line, and neighbours have
+    // mostly been made one after the other. With a million blocks, each further line is a miss of the processor's caches.
+    struct alignas(32) Chunk {
+        uint64_t address = 0;
         uint64_t size = 0;
         Index segment = none;
         Index previous = none;  // neighbours in the segment
         Index next = none;
-        Index place = none;  // in its bin; none: in no bin
-        bool is_free = false;
-        uint64_t freed_at = 0;  // searches_ when it was freed
-        driver::Timepoint until;  // of the segment's queue; complete: ready for all queues
+        BinsNumber bins = no_bins;  // of its queue's small blocks; no_bins in the large pool
+        enum class State : uint8_t {
+            used,  // or pending
+            in_set,  // free
+            in_bin,
+        } state = State::used;
+        bool has_until = false;  // Times::until may be incomplete
+
+        [[nodiscard]] bool is_free() const { return state != State::used; }
     };
-    static_assert(sizeof(Chunk) == 64);
+    static_assert(sizeof(Chunk) == 32);
+    // The rest of a chunk.
+    struct Times {
+        driver::Timepoint until;  // of the segment's queue; complete: ready for all queues
+        uint64_t freed_at = 0;  // searches_ when it was freed, in the large pool
+    };
     struct Segment {
         driver::Memory memory;  // size 0: not in use
         const driver::Queue* queue = nullptr;
-        SizeBins* bins = nullptr;  // of the queue's small blocks; null in the large pool
+        BinsNumber bins = no_bins;  // of the queue's small blocks
         Pool pool = Pool::small;
         Index first = none;
         Index last = none;
@@ -124,16 +137,25 @@ private:
     [[nodiscard]] static Pool pool_of(uint64_t size);
     [[nodiscard]] FreeSet& set_of(Pool pool) POLDER_REQUIRES(mutex_) { return free_[static_cast<size_t>(pool)]; }
     [[nodiscard]] Key key_of(Index index) const POLDER_REQUIRES(mutex_);
-    [[nodiscard]] uint64_t padding(Index index, Alignment alignment) const POLDER_REQUIRES(mutex_);
+    // The number of a queue's small blocks; no_bins: it has had none.
+    [[nodiscard]] BinsNumber bins_of(const driver::Queue* queue) const POLDER_REQUIRES(mutex_);
+    [[nodiscard]] BinsNumber make_bins_of(const driver::Queue* queue) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] driver::Timepoint until(Index index) const POLDER_REQUIRES(mutex_) {
+        return chunks_[index].has_until ? times_[index].until : driver::Timepoint{};
+    }
+    void wait_until(Index index, driver::Timepoint until) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] Pool pool_of_chunk(const Chunk& chunk) const POLDER_REQUIRES(mutex_) {
+        return chunk.bins != no_bins ? Pool::small : segments_[chunk.segment].pool;
+    }
     [[nodiscard]] bool is_split(const Chunk& chunk) const { return chunk.previous != none || chunk.next != none; }
     [[nodiscard]] bool is_oversize(uint64_t size) const { return size >= policy_.max_split_size.value; }
     [[nodiscard]] Index new_chunk() POLDER_REQUIRES(mutex_);
     void retire_chunk(Index index) POLDER_REQUIRES(mutex_);
-    [[nodiscard]] std::optional<Fit> find(const Request& request) POLDER_REQUIRES(mutex_);
-    [[nodiscard]] std::optional<Fit> fit(Index index, uint64_t size, Alignment alignment) const POLDER_REQUIRES(mutex_);
-    [[nodiscard]] std::optional<Fit> find_in_set(const Request& request, Pool pool, uint64_t size)
-        POLDER_REQUIRES(mutex_);
-    [[nodiscard]] std::optional<Fit> find_in_bins(const Request& request, uint64_t size) POLDER_REQUIRES(mutex_);
+    // Without a chunk: none fits.
+    [[nodiscard]] Fit find(const Request& request) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] Fit fit(const SizeBins::Entry& entry, uint64_t size, Alignment alignment) const;
+    [[nodiscard]] Fit find_in_set(const Request& request, Pool pool, uint64_t size) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] Fit find_in_bins(const Request& request, uint64_t size) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool take(const Request& request, const Fit& fit, Lease& leased) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool should_split(Pool pool, uint64_t size, uint64_t remaining) const;
     [[nodiscard]] bool try_cache(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
@@ -159,7 +181,7 @@ private:
     void append_free(Index segment, uint64_t bytes) POLDER_REQUIRES(mutex_);
     void remove_segment(Index segment, RemovedList& removed) POLDER_REQUIRES(mutex_);
     void shrink_segment(Index segment, RemovedList& removed) POLDER_REQUIRES(mutex_);
-    [[nodiscard]] bool may_release(const Chunk& chunk) const POLDER_REQUIRES(mutex_);
+    [[nodiscard]] bool may_release(Index index) const POLDER_REQUIRES(mutex_);
     uint64_t give_back(const RemovedList& removed) POLDER_EXCLUDES(mutex_);
     void collect_garbage(const Request& request, Ladder& ladder) POLDER_EXCLUDES(mutex_);
     [[nodiscard]] bool release_available(const Request& request, Ladder& ladder) POLDER_EXCLUDES(mutex_);
@@ -168,16 +190,22 @@ private:
     uint64_t release_unused() POLDER_EXCLUDES(mutex_);
 
     const AllocationPolicy policy_;
+    const bool has_divisions_;
     const uint64_t min_block_;
     FrontCache front_;
     mutable WordMutex mutex_;
     PagedArray<Chunk> chunks_ POLDER_GUARDED_BY(mutex_);
+    PagedArray<Times> times_ POLDER_GUARDED_BY(mutex_);  // of each chunk
     PagedArray<FreeSet::node_type> nodes_ POLDER_GUARDED_BY(mutex_);  // of each chunk, unless it is in the set
     std::vector<Index> spare_chunks_ POLDER_GUARDED_BY(mutex_);  // capacity for all of chunks_
     std::vector<Segment, LargePages<Segment>> segments_ POLDER_GUARDED_BY(mutex_);
     uint32_t unused_segments_ POLDER_GUARDED_BY(mutex_) = 0;
     FreeSet free_[2] POLDER_GUARDED_BY(mutex_);
-    std::unordered_map<const driver::Queue*, SizeBins> bins_ POLDER_GUARDED_BY(mutex_);
+    std::vector<std::unique_ptr<SizeBins>> bins_ POLDER_GUARDED_BY(mutex_);
+    std::unordered_map<const driver::Queue*, BinsNumber> bins_by_queue_ POLDER_GUARDED_BY(mutex_);
+    // Found last: most requests are for one queue.
+    mutable const driver::Queue* last_queue_ POLDER_GUARDED_BY(mutex_) = nullptr;
+    mutable BinsNumber last_bins_ POLDER_GUARDED_BY(mutex_) = no_bins;
     PendingBlocks pending_ POLDER_GUARDED_BY(mutex_);
     uint64_t inactive_split_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t searches_ POLDER_GUARDED_BY(mutex_) = 0;  // of the large pool
