@@ -4,6 +4,7 @@
 //   options TEXT                          of clBuildProgram
 //   buffer NAME TYPE COUNT zero           TYPE: uchar, ushort, int, uint, long, ulong, float, double
 //   buffer NAME TYPE COUNT random LOW HIGH     pseudo-random, the same for every implementation
+//   buffer NAME TYPE COUNT ramp FIRST STEP     FIRST, FIRST + STEP, ..., such as the starts of rows
 //   launch KERNEL GLOBAL LOCAL TIMES ARGUMENT...     sizes as 64x64; LOCAL - leaves it to the implementation.
 //       An argument is a buffer's name, TYPE:VALUE, or local:BYTES
 //   result NAME TOLERANCE                 a buffer to compare: |a - b| <= TOLERANCE * max(1, |a|)
@@ -183,12 +184,18 @@ private:
         size_t count = 0;
         Buffer buffer;
         words >> name >> buffer.type >> count >> fill;
-        double low = 0, high = 0;
+        double low = 0, high = 0, step = 0;
         if (fill == "random")
             words >> low >> high;
+        else if (fill == "ramp")
+            words >> low >> step;
+        else if (fill != "zero")
+            stop("unknown contents " + fill + " of buffer " + name);
         std::mt19937 random(static_cast<uint32_t>(buffers_.size()) + 1);
         for (size_t i = 0; i < count; ++i)
-            add_as(buffer.initial, buffer.type, low + (high - low) * (random() / 4294967296.0));
+            add_as(buffer.initial, buffer.type,
+                   fill == "ramp" ? low + static_cast<double>(i) * step
+                                  : low + (high - low) * (random() / 4294967296.0));
         cl_int status = 0;
         buffer.object = clCreateBuffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, buffer.initial.data.size(),
                                        buffer.initial.data.data(), &status);
