@@ -1,5 +1,6 @@
 #include "workgroup_harness.h"
 
+#include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
 
 #include <cstdio>
@@ -93,6 +94,9 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
     // Other kernels of the module first: the pipeline would optimise them before it finds that they are not used.
     llvm::GlobalDCEPass().run(module, modules);
     builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+    for (llvm::Function& function : module)
+        if (!function.isDeclaration())
+            load_in_loops(function, functions);
 }
 
 void give_target_features(llvm::Module& module, const llvm::TargetMachine& machine) {

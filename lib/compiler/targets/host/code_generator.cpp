@@ -18,6 +18,7 @@
 #include "pass_gate.h"
 #include "pass_times.h"
 #include "sum_order.h"
+#include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 #include "targets/host/workgroup/workgroup.h"
 
 #include <base/log.h>
@@ -132,6 +133,8 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
     for (llvm::Function& function : module) {
         if (function.isDeclaration())
             continue;
+        if (options.is_optimized)
+            workgroup::load_in_loops(function, analyses.functions);
         const llvm::TargetTransformInfo target = machine.getTargetTransformInfo(function);
         lower_masked_memory(function, target);
         round_halves_to_even(function);

@@ -2,6 +2,8 @@
 // when a sub-group lies within one row.
 #include "loop_nest.h"
 
+#include "targets/host/workgroup/vectorizer/hoisted_loads.h"
+
 #include <bit>
 #include <llvm/IR/IRBuilder.h>
 
@@ -18,7 +20,8 @@ llvm::SmallVector<llvm::Metadata*, 4> plain_loop_properties(llvm::LLVMContext& c
     const auto property = [&](llvm::StringRef name) {
         return llvm::MDNode::get(context, llvm::MDString::get(context, name));
     };
-    return {nullptr, property("llvm.loop.unroll.disable"), property("llvm.loop.unswitch.partial.disable")};
+    return {nullptr, property("llvm.loop.unroll.disable"), property("llvm.loop.unswitch.partial.disable"),
+            property(items_tag)};
 }
 
 void set_properties(llvm::Instruction& back_branch, llvm::ArrayRef<llvm::Metadata*> properties) {

@@ -4,6 +4,8 @@
 // whose lanes are often all inactive.
 #include "vector_loop.h"
 
+#include "hoisted_loads.h"
+
 #include <llvm/ADT/SetVector.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/PatternMatch.h>
@@ -134,8 +136,8 @@ private:
             llvm::Instruction* back = at_.CreateCondBr(at_.CreateICmpEQ(next, covered), &finish, begin_[plan_.header]);
             llvm::LLVMContext& context = function_.getContext();
             llvm::MDNode* id = llvm::MDNode::getDistinct(
-                context,
-                {nullptr, llvm::MDNode::get(context, llvm::MDString::get(context, "llvm.loop.unroll.disable"))});
+                context, {nullptr, llvm::MDNode::get(context, llvm::MDString::get(context, "llvm.loop.unroll.disable")),
+                          llvm::MDNode::get(context, llvm::MDString::get(context, items_tag))});
             id->replaceOperandWith(0, id);
             back->setMetadata(llvm::LLVMContext::MD_loop, id);
         } else if (const auto chunk = plan_.chunks.find(&block); chunk != plan_.chunks.end()) {

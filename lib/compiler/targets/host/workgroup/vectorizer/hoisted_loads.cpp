@@ -1,0 +1,172 @@
+// A load moves if all its uses in the loop are in one block that runs once for each round of a loop over work-items: so each work-item
+// still reads the place once, whatever another group writes there at the same time. Nothing may write to the place from the load
+// to the end of the loop.
+#include "hoisted_loads.h"
+
+#include <llvm/ADT/MapVector.h>
+#include <llvm/Analysis/AliasAnalysis.h>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/PatternMatch.h>
+#include <llvm/Transforms/Utils/Local.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
+#include <optional>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+bool is_over_items(const llvm::Loop& loop) { return llvm::findOptionMDForLoop(&loop, items_tag) != nullptr; }
+
+// A load before a loop, and what repeats it in all lanes.
+struct Hoisted {
+    llvm::LoadInst* load = nullptr;
+    llvm::Instruction* insertion = nullptr;  // both null when lanes load side by side
+    llvm::Instruction* repetition = nullptr;
+
+    [[nodiscard]] llvm::Instruction* value() const { return repetition ? repetition : load; }
+};
+
+std::optional<Hoisted> as_hoisted(llvm::LoadInst& load) {
+    using namespace llvm::PatternMatch;
+    if (!load.isSimple())
+        return std::nullopt;
+    if (load.getType()->isVectorTy())
+        return Hoisted{&load};
+    auto* insertion = load.hasOneUse() ? llvm::dyn_cast<llvm::InsertElementInst>(load.user_back()) : nullptr;
+    if (!insertion || !insertion->hasOneUse() ||
+        !match(insertion, m_InsertElt(m_Undef(), m_Specific(&load), m_ZeroInt())))
+        return std::nullopt;
+    auto* repetition = llvm::dyn_cast<llvm::ShuffleVectorInst>(insertion->user_back());
+    if (!repetition || !repetition->isZeroEltSplat())
+        return std::nullopt;
+    return Hoisted{&load, insertion, repetition};
+}
+
+class HoistedLoads {
+public:
+    HoistedLoads(llvm::Function& function, llvm::FunctionAnalysisManager& analyses)
+        : loops_(analyses.getResult<llvm::LoopAnalysis>(function)),
+          aliases_(analyses.getResult<llvm::AAManager>(function)),
+          target_(analyses.getResult<llvm::TargetIRAnalysis>(function)) {}
+
+    unsigned run() {
+        unsigned moved = 0;
+        for (llvm::Loop* loop : loops_.getLoopsInPreorder())
+            if (is_over_items(*loop) && loop->getLoopPreheader())
+                moved += move_into(*loop);
+        return moved;
+    }
+
+private:
+    // More than half of the registers.
+    [[nodiscard]] size_t kept_max() const {
+        return target_.getNumberOfRegisters(target_.getRegisterClassForType(true)) / 2;
+    }
+
+    unsigned move_into(const llvm::Loop& loop) {
+        llvm::MapVector<llvm::BasicBlock*, llvm::SmallVector<Hoisted>> users;
+        for (llvm::Instruction& instruction : *loop.getLoopPreheader())
+            if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction))
+                if (const auto hoisted = as_hoisted(*load))
+                    if (llvm::BasicBlock* user = only_user(*hoisted->value(), loop))
+                        users[user].push_back(*hoisted);
+        unsigned moved = 0;
+        for (auto& [block, all] : users) {
+            if (all.size() <= kept_max())
+                continue;
+            llvm::BatchAAResults aliases(aliases_);
+            const llvm::SmallVector<llvm::Instruction*> writers = writers_in(loop);
+            for (const Hoisted& hoisted : all)
+                if (!is_written(*hoisted.load, writers, aliases)) {
+                    move_to(*block, hoisted, loop);
+                    ++moved;
+                }
+        }
+        return moved;
+    }
+
+    // The block of all uses in `loop`; null when there are several, when it may run more than once for a work-item, or when the value
+    // is used as a phi's.
+    llvm::BasicBlock* only_user(const llvm::Instruction& value, const llvm::Loop& loop) const {
+        llvm::BasicBlock* only = nullptr;
+        for (const llvm::User* user : value.users()) {
+            const auto* instruction = llvm::cast<llvm::Instruction>(user);
+            auto* block = const_cast<llvm::BasicBlock*>(instruction->getParent());
+            if (!loop.contains(block))
+                continue;
+            if (llvm::isa<llvm::PHINode>(instruction) || (only && only != block))
+                return nullptr;
+            only = block;
+        }
+        return only && is_over_items(*loops_.getLoopFor(only)) ? only : nullptr;
+    }
+
+    static llvm::SmallVector<llvm::Instruction*> writers_in(const llvm::Loop& loop) {
+        llvm::SmallVector<llvm::Instruction*> writers;
+        for (llvm::BasicBlock* block : loop.blocks())
+            for (llvm::Instruction& instruction : *block)
+                if (instruction.mayWriteToMemory())
+                    writers.push_back(&instruction);
+        return writers;
+    }
+
+    static bool is_written(llvm::LoadInst& load, llvm::ArrayRef<llvm::Instruction*> writers,
+                           llvm::BatchAAResults& aliases) {
+        const llvm::MemoryLocation place = llvm::MemoryLocation::get(&load);
+        const auto writes = [&](const llvm::Instruction* instruction) {
+            return llvm::isModSet(aliases.getModRefInfo(instruction, place));
+        };
+        for (const llvm::Instruction* next = load.getNextNode(); next != nullptr; next = next->getNextNode())
+            if (next->mayWriteToMemory() && writes(next))
+                return true;
+        return llvm::any_of(writers, writes);
+    }
+
+    static void move_to(llvm::BasicBlock& block, const Hoisted& hoisted, const llvm::Loop& loop) {
+        llvm::Instruction* const value = hoisted.value();
+        llvm::Instruction* first = nullptr;
+        for (llvm::Instruction& instruction : block)
+            if (llvm::is_contained(instruction.operands(), value)) {
+                first = &instruction;
+                break;
+            }
+        const auto copy = [&](llvm::Instruction& original) {
+            llvm::Instruction* made = original.clone();
+            made->insertBefore(first->getIterator());
+            return made;
+        };
+        // An address that is a base and a number is part of the access.
+        llvm::Instruction* const load = copy(*hoisted.load);
+        if (auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(hoisted.load->getPointerOperand());
+            address && address->hasAllConstantIndices()) {
+            llvm::Instruction* own = address->clone();
+            own->insertBefore(load->getIterator());
+            load->replaceUsesOfWith(address, own);
+        }
+        llvm::Instruction* now = load;
+        if (hoisted.repetition) {
+            llvm::Instruction* insertion = copy(*hoisted.insertion);
+            insertion->replaceUsesOfWith(hoisted.load, load);
+            now = copy(*hoisted.repetition);
+            now->replaceUsesOfWith(hoisted.insertion, insertion);
+        }
+        value->replaceUsesWithIf(now, [&](const llvm::Use& use) {
+            return loop.contains(llvm::cast<llvm::Instruction>(use.getUser())->getParent());
+        });
+        llvm::RecursivelyDeleteTriviallyDeadInstructions(value);
+    }
+
+    const llvm::LoopInfo& loops_;
+    llvm::AAResults& aliases_;
+    const llvm::TargetTransformInfo& target_;
+};
+
+}  // namespace
+
+unsigned load_in_loops(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+    return HoistedLoads(function, analyses).run();
+}
+
+}  // namespace polder::compiler::workgroup
