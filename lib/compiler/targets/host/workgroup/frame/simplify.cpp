@@ -113,7 +113,9 @@ llvm::FunctionPassManager scalar_pipeline() {
     small.addPass(llvm::LoopFullUnrollPass());
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(small)));
     passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-    passes.addPass(llvm::GVNPass());
+    // Partial redundancies stay: LLVM would compute a value before each of two sides that work-items choose and join both values behind
+    // them, where Uniformity could not see that all work-items have the same one.
+    passes.addPass(llvm::GVNPass(llvm::GVNOptions().setPRE(false)));
     passes.addPass(llvm::InstCombinePass());
     passes.addPass(llvm::DSEPass());
     passes.addPass(llvm::ADCEPass());

@@ -10,11 +10,13 @@
 #include "targets/host/workgroup/work_items/sub_group_functions.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
 
+#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Module.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
 #include <llvm/Transforms/Utils/PromoteMemToReg.h>
 
 namespace polder::compiler::workgroup {
@@ -44,8 +46,7 @@ public:
         replace_body();
         if (idle_ == IdleLoops::skipped)
             skip_idle_loops(function_);
-        llvm::DominatorTree dominators(function_);
-        llvm::PromoteMemToReg(carried_.registers(), dominators);
+        promote_registers();
         return carried_.statistics();
     }
 
@@ -133,6 +134,37 @@ private:
             const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(object);
             return variable && carried_.stays(variable);
         });
+    }
+
+    // Registers ---------------------------------------------------------------------------------------
+
+    // Whether some work-items of a loop leave `variable` as it was: those that reach another cut, or none.
+    static bool is_changed_by_some(const llvm::AllocaInst& variable, const llvm::LoopInfo& loops,
+                                   const llvm::DominatorTree& dominators) {
+        return llvm::any_of(variable.users(), [&](const llvm::User* user) {
+            const auto* store = llvm::dyn_cast<llvm::StoreInst>(user);
+            const llvm::Loop* loop = store ? loops.getLoopFor(store->getParent()) : nullptr;
+            return loop && llvm::findOptionMDForLoop(loop, work_item_loop_tag) &&
+                   !dominators.dominates(store->getParent(), loop->getLoopLatch());
+        });
+    }
+
+    // The vectorizer takes no loops that hand a value from one work-item to the next: such a variable stays in memory until LLVM's passes
+    // after the vectorizer.
+    void promote_registers() {
+        llvm::DominatorTree dominators(function_);
+        const llvm::LoopInfo loops(dominators);
+        llvm::SmallVector<llvm::AllocaInst*> registers;
+        for (llvm::AllocaInst* variable : carried_.registers()) {
+            if (!is_changed_by_some(*variable, loops, dominators)) {
+                registers.push_back(variable);
+                continue;
+            }
+            variable->setMetadata(shared_variable, llvm::MDNode::get(context_, {}));
+            for (llvm::User* user : variable->users())  // all work-items access it
+                llvm::cast<llvm::Instruction>(user)->setMetadata(llvm::LLVMContext::MD_access_group, nullptr);
+        }
+        llvm::PromoteMemToReg(registers, dominators);
     }
 
     // The frame ---------------------------------------------------------------------------------------

@@ -23,6 +23,15 @@ LaneShape strided(int64_t stride) {
     return stride == 0 ? uniform : LaneShape{LaneShape::Kind::strided, stride, false, false, nullptr};
 }
 
+// Where one of two values is the same for all lanes: the shape of the other one.
+LaneShape of_one_that_varies(const LaneShape& left, const LaneShape& right) {
+    if (left.kind == LaneShape::Kind::unknown || right.kind == LaneShape::Kind::unknown)
+        return {};
+    if (!left.is_strided() || !right.is_strided() || (!left.is_uniform() && !right.is_uniform()))
+        return varying;
+    return left.is_uniform() ? right : left;
+}
+
 bool all_uniform(const LaneShapes& shapes, const llvm::Instruction& instruction) {
     return llvm::all_of(instruction.operands(), [&](const llvm::Use& operand) {
         const LaneShape shape = shapes.of(operand.get());
@@ -160,27 +169,22 @@ LaneShape LaneShapes::clamped(llvm::Instruction& instruction) {
     if (!is_guess() || (!minimum && !select))
         return varying;
     const unsigned first = select ? 1 : 0;
-    const LaneShape left = of(instruction.getOperand(first));
-    const LaneShape right = of(instruction.getOperand(first + 1));
-    if (left.kind == LaneShape::Kind::unknown || right.kind == LaneShape::Kind::unknown)
-        return {};
-    if (!left.is_strided() || !right.is_strided() || (!left.is_uniform() && !right.is_uniform()))
-        return varying;
-    return left.is_uniform() ? right : left;
+    return of_one_that_varies(of(instruction.getOperand(first)), of(instruction.getOperand(first + 1)));
 }
 
-// A mask of the lower 31 or more bits, which LLVM makes of a conversion to int and back. The code checks that the sum fits.
+// A mask of the lower 31 or more bits, which LLVM makes of a conversion to int and back. The code checks that the sum fits. Likely, no
+// other mask changes a step either, as in `2 * id - (id & (n - 1))` of sorting networks.
 LaneShape LaneShapes::low_bits(llvm::BinaryOperator& op) {
     if (all_uniform(*this, op))
         return uniform;
     const LaneShape value = of(op.getOperand(0));
     const auto* mask = llvm::dyn_cast<llvm::ConstantInt>(op.getOperand(1));
+    if (is_guess())
+        return of_one_that_varies(value, of(op.getOperand(1)));
     if (value.kind == LaneShape::Kind::unknown)
         return {};
-    if (!value.is_strided() || !mask || (!is_guess() && !value.base))
+    if (!value.is_strided() || !mask || !value.base)
         return varying;
-    if (is_guess())
-        return value;
     if (!op.getType()->isIntegerTy(64) || !mask->getValue().isMask() || mask->getValue().countr_one() < 31)
         return varying;
     if (!assume_small(value.base))

@@ -13,6 +13,7 @@
 #include <llvm/Analysis/PostDominators.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/Dominators.h>
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/PatternMatch.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/Scalarizer.h>
@@ -136,6 +137,26 @@ void move_out_invariant_results(llvm::Loop& loop) {
     }
 }
 
+// What the last work-item leaves for code behind the loop, such as a number that all work-items loaded from one place, goes there through
+// memory: the lanes store it. LLVM's passes after the vectorizer make a register of it again.
+void store_results(llvm::Loop& loop) {
+    llvm::BasicBlock* const exit = loop.getExitBlock();
+    llvm::BasicBlock* const latch = loop.getLoopLatch();
+    if (!exit || !latch || loop.getExitingBlock() != latch || exit->getSinglePredecessor() != latch)
+        return;
+    llvm::Function& function = *exit->getParent();
+    for (llvm::PHINode& phi : llvm::make_early_inc_range(exit->phis())) {
+        llvm::IRBuilder<> at(&*function.getEntryBlock().getFirstInsertionPt());
+        llvm::AllocaInst* const place = at.CreateAlloca(phi.getType(), nullptr, "result");
+        place->setMetadata(shared_variable, llvm::MDNode::get(function.getContext(), {}));
+        at.SetInsertPoint(latch->getTerminator());
+        at.CreateStore(phi.getIncomingValueForBlock(latch), place);
+        at.SetInsertPoint(&*exit->getFirstInsertionPt());
+        phi.replaceAllUsesWith(at.CreateLoad(phi.getType(), place));
+        phi.eraseFromParent();
+    }
+}
+
 // Whether lane_shape has to know that a sum does not overflow: of ints, and of longs that are cut to int, as LLVM writes sums of ids.
 bool is_sum_of_ints(const llvm::Instruction& sum) {
     using namespace llvm::PatternMatch;
@@ -249,6 +270,7 @@ std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::Targe
         return std::nullopt;
     llvm::Loop& loop = *tagged.front();
     move_out_invariant_results(loop);
+    store_results(loop);
     move_out_invariant_summands(loop);
     separate_counter(loop);
     const unsigned lane_count = is_mostly_double(loop) ? std::max(width / 2, 2U) : width;
