@@ -53,6 +53,8 @@ protected:
 
     struct Buffer {
         const char* name;
+        const char* type;
+        int64_t bytes;  // of an element
         std::function<int64_t(const World&, int64_t)> get;
         bool is_real;
     };
@@ -60,22 +62,23 @@ protected:
     Buffer buffer() {
         switch (pick(5)) {
         case 0:
-            return {"chars", [](const World& w, int64_t i) { return int64_t{w.buffers.chars[static_cast<size_t>(i)]}; },
-                    false};
+            return {"chars", "char", 1,
+                    [](const World& w, int64_t i) { return int64_t{w.buffers.chars[static_cast<size_t>(i)]}; }, false};
         case 1:
-            return {"shorts",
+            return {"shorts", "ushort", 2,
                     [](const World& w, int64_t i) { return int64_t{w.buffers.shorts[static_cast<size_t>(i)]}; }, false};
         case 2:
-            return {"longs", [](const World& w, int64_t i) { return w.buffers.longs[static_cast<size_t>(i)]; }, false};
+            return {"longs", "long", 8,
+                    [](const World& w, int64_t i) { return w.buffers.longs[static_cast<size_t>(i)]; }, false};
         case 3:
-            return {"floats",
+            return {"floats", "float", 4,
                     [](const World& w, int64_t i) {
                         return static_cast<int64_t>(w.buffers.floats[static_cast<size_t>(i)]);
                     },
                     true};
         default:
-            return {"ints", [](const World& w, int64_t i) { return int64_t{w.buffers.ints[static_cast<size_t>(i)]}; },
-                    false};
+            return {"ints", "int", 4,
+                    [](const World& w, int64_t i) { return int64_t{w.buffers.ints[static_cast<size_t>(i)]}; }, false};
         }
     }
 

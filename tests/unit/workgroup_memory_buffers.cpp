@@ -5,8 +5,8 @@ namespace polder::compiler::workgroup::test {
 namespace {
 
 template <class T>
-std::vector<T> random_elements(std::mt19937& random, size_t count, int64_t low, int64_t high) {
-    std::vector<T> result(count);
+Elements<T> random_elements(std::mt19937& random, size_t count, int64_t low, int64_t high) {
+    Elements<T> result(count);
     for (T& element : result)
         element = static_cast<T>(low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low)));
     return result;

@@ -1,4 +1,4 @@
-#include "workgroup_memory_wraps.h"
+#include "workgroup_memory_structures.h"
 
 #include <algorithm>
 
@@ -25,9 +25,11 @@ std::string text_of(const MemoryBlock& block) {
     return result;
 }
 
-class Maker : public WrapMaker {
+using Structures = MemoryProgram::Structures;
+
+class Maker : public StructureMaker {
 public:
-    using WrapMaker::WrapMaker;
+    Maker(uint32_t seed, Structures structures) : StructureMaker(seed), structures_(structures) {}
 
     MemoryBlock block(int depth, bool is_uniform, bool in_loop) {
         MemoryBlock result;
@@ -241,6 +243,8 @@ private:
     }
 
     MemoryStatement statement(int depth, bool is_uniform, bool in_loop) {
+        if (structures_ == Structures::used && pick(3) == 0)
+            return structured();
         if (pick(4) == 0)
             return targeted(is_uniform);
         const uint32_t choice = pick(depth < 3 ? 29 : 20);
@@ -270,6 +274,8 @@ private:
             return loop(depth, is_uniform);
         return in_loop ? leave(is_uniform) : read();
     }
+
+    const Structures structures_;
 };
 
 // Taking whole statements away first, then only what is around their bodies, then what is inside those that remain.
@@ -299,7 +305,8 @@ bool minimise_block(const MemoryBlock& block, const std::function<bool()>& still
 
 }  // namespace
 
-MemoryProgram::MemoryProgram(uint32_t seed) : block_(Maker(seed).block(0, true, false)) {}
+MemoryProgram::MemoryProgram(uint32_t seed, Structures structures)
+    : block_(Maker(seed, structures).block(0, true, false)) {}
 MemoryProgram::~MemoryProgram() = default;
 
 std::string MemoryProgram::text(const std::string& name) const {

@@ -9,6 +9,7 @@
 #include "workgroup_harness.h"
 
 #include <functional>
+#include <new>
 #include <random>
 
 namespace polder::compiler::workgroup::test {
@@ -34,17 +35,32 @@ struct MemoryItem {
     std::array<int64_t, 8> t{};  // counters of loops, by depth
 };
 
+// At places that are multiples of the largest vector's size.
+template <class T>
+struct VectorAllocator {
+    using value_type = T;
+    static constexpr std::align_val_t alignment{128};
+    VectorAllocator() = default;
+    template <class U>
+    explicit VectorAllocator(const VectorAllocator<U>&) {}
+    T* allocate(size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), alignment)); }
+    void deallocate(T* place, size_t) { ::operator delete(place, alignment); }
+    friend bool operator==(const VectorAllocator&, const VectorAllocator&) = default;
+};
+template <class T>
+using Elements = std::vector<T, VectorAllocator<T>>;
+
 // What one launch reads and writes.
 struct MemoryBuffers {
-    std::vector<int8_t> chars;
-    std::vector<uint16_t> shorts;
-    std::vector<int32_t> ints;
-    std::vector<int64_t> longs;
-    std::vector<float> floats;
+    Elements<int8_t> chars;
+    Elements<uint16_t> shorts;
+    Elements<int32_t> ints;
+    Elements<int64_t> longs;
+    Elements<float> floats;
     // Written: four elements for each work-item; and one at its id plus or minus a distance.
-    std::vector<int32_t> out;
-    std::vector<uint8_t> bytes;
-    std::vector<int64_t> shifted;
+    Elements<int32_t> out;
+    Elements<uint8_t> bytes;
+    Elements<int64_t> shifted;
     std::vector<uint64_t> result;
 
     MemoryBuffers(uint32_t seed, uint64_t items);
@@ -56,7 +72,9 @@ using MemoryBlock = std::vector<std::shared_ptr<MemoryStatement>>;
 
 class MemoryProgram {
 public:
-    explicit MemoryProgram(uint32_t seed);
+    // `used`: a part of the statements reads structures at places without a step, or vectors of which only some work-items have one.
+    enum class Structures : uint8_t { none, used };
+    explicit MemoryProgram(uint32_t seed, Structures structures = Structures::none);
     ~MemoryProgram();
 
     [[nodiscard]] std::string text(const std::string& name) const;

@@ -67,7 +67,9 @@ std::string minimised(MemoryProgram& program, uint32_t seed, const std::string& 
     return program.text("k");
 }
 
-void expect_right(uint32_t first, uint32_t count, const char* processor) {
+using Structures = MemoryProgram::Structures;
+
+void expect_right(uint32_t first, uint32_t count, const char* processor, Structures structures = Structures::none) {
     if (const char* text = std::getenv("POLDER_RANDOM_SEEDS")) {
         char* end = nullptr;
         first = static_cast<uint32_t>(std::strtoul(text, &end, 10));
@@ -81,7 +83,7 @@ void expect_right(uint32_t first, uint32_t count, const char* processor) {
         std::string source;
         std::vector<std::unique_ptr<MemoryProgram>> programs;
         for (uint32_t i = 0; i < here; ++i) {
-            programs.push_back(std::make_unique<MemoryProgram>(first + done + i));
+            programs.push_back(std::make_unique<MemoryProgram>(first + done + i, structures));
             source += programs.back()->text("k" + std::to_string(i));
         }
         Compiled compiled(source, processor);
@@ -119,6 +121,20 @@ TEST(WorkGroupMemory, WithVectorsOf512Bits) {
     expect_right(1, 700, "x86-64-v4");
 }
 
+TEST(WorkGroupMemory, StructuresWithVectorsOf512Bits) {
+    if (!has_512_bits())
+        GTEST_SKIP() << "needs a processor like Skylake's server";
+    expect_right(30001, 200, "x86-64-v4", Structures::used);
+}
+
+TEST(WorkGroupMemory, StructuresWithVectorsOf256Bits) {
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2"))
+        GTEST_SKIP() << "needs a processor like Haswell";
+    expect_right(31001, 100, "haswell", Structures::used);
+}
+
+TEST(WorkGroupMemory, StructuresWithVectorsOf128Bits) { expect_right(32001, 100, "x86-64-v2", Structures::used); }
+
 TEST(WorkGroupMemory, WithVectorsOf256Bits) {
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2"))
         GTEST_SKIP() << "needs a processor like Haswell";
@@ -134,6 +150,8 @@ TEST(WorkGroupMemory, WithVectorsOf128Bits) {
 #else
 
 TEST(WorkGroupMemory, WithThisProcessor) { expect_right(1, 2000, ""); }
+
+TEST(WorkGroupMemory, StructuresWithThisProcessor) { expect_right(30001, 400, "", Structures::used); }
 
 #endif
 

@@ -232,5 +232,32 @@ TEST(Steps, RowsThatAreOnlyLikely_AreAskedFor) {
     EXPECT_EQ(out.values(), expected);
 }
 
+// A structure is aligned at the place of the one active lane of several, and not where the first lane would access memory.
+template <class T>
+void expect_alignment_of_active_lanes(const std::string& type) {
+    constexpr size_t items = 96, members = 64 / sizeof(T);
+    Compiled program(
+        "typedef struct __attribute__((aligned(64))) { " + type + " x, y; } S;\nkernel void k(global const " + type +
+        "* in, global " + type + "* out, int first) {\n  int i = get_global_id(0);\n  if (i % " + number(members) +
+        " == first) ((global S*)(out + (i - first)))->x = " + "((global const S*)(in + (i - first)))->x + 1;\n}");
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    EXPECT_GT(program.result().lanes.loops, 0U) << program.result().lanes.reason;
+    using Side = typename Fenced<T>::Side;
+    Fenced<T> in(items, Side::after), out(items, Side::after);
+    std::vector<T> expected = out.values();
+    constexpr int first = static_cast<int>(members) - 3;
+    for (size_t i = 0; i < items; i += members)
+        expected[i] = in[i] + T{1};
+    program.run({1, {items, 1, 1}, {items, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(first));
+    EXPECT_EQ(out.values(), expected);
+}
+
+TEST(Steps, ActiveLanesAloneAreAligned) {
+    expect_alignment_of_active_lanes<float>("float");
+    expect_alignment_of_active_lanes<double>("double");
+    expect_alignment_of_active_lanes<int32_t>("int");
+    expect_alignment_of_active_lanes<int64_t>("long");
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

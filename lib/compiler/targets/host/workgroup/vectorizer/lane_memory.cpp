@@ -24,6 +24,13 @@ bool is_first_of_undisturbed(const llvm::Instruction& load, llvm::ArrayRef<llvm:
     return false;
 }
 
+// Of a row. Its first lane may not be active, and only as far from an aligned place as elements are: LLVM's alignment is that of the active ones,
+// such as one of 16 that reads the first member of a structure aligned to 64 bytes.
+llvm::Align alignment_of_row(const llvm::Instruction& access) {
+    const llvm::TypeSize bytes = access.getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(&access));
+    return llvm::commonAlignment(llvm::getLoadStoreAlignment(&access), bytes);
+}
+
 }  // namespace
 
 llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
@@ -159,7 +166,7 @@ LaneCode::TwoWays LaneCode::branch_on(llvm::Value* condition) {
 llvm::Value* LaneCode::load_row(llvm::LoadInst& load, const LaneAccess& access, llvm::Value* first, llvm::Value* mask) {
     llvm::Type* type = wide(load.getType());
     if (mask && access.takes_mask)
-        return builder_.CreateMaskedLoad(type, first, load.getAlign(), mask, llvm::Constant::getNullValue(type));
+        return builder_.CreateMaskedLoad(type, first, alignment_of_row(load), mask, llvm::Constant::getNullValue(type));
     return load_with_step(builder_, load, access, first, width_);
 }
 
@@ -185,9 +192,9 @@ void LaneCode::store_row(const LaneAccess& access, llvm::StoreInst& store, llvm:
         first = moved_by(1 - static_cast<int64_t>(width_));
     }
     if (mask && access.takes_mask)
-        builder_.CreateMaskedStore(value, first, store.getAlign(), mask);
+        builder_.CreateMaskedStore(value, first, alignment_of_row(store), mask);
     else
-        builder_.CreateAlignedStore(value, first, store.getAlign());
+        builder_.CreateAlignedStore(value, first, alignment_of_row(store));
 }
 
 llvm::Value* LaneCode::lane_address(llvm::Value* address, unsigned lane) {

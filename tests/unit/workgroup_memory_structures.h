@@ -1,0 +1,90 @@
+// Statements of random kernels whose work-items read whole structures, or know of their own place alone that it is aligned.
+//
+// Where lanes execute them, the lanes that are not active have neither a place that may be read nor one that is aligned.
+#pragma once
+
+#include "workgroup_memory_wraps.h"
+
+namespace polder::compiler::workgroup::test {
+
+class StructureMaker : public WrapMaker {
+public:
+    using WrapMaker::WrapMaker;
+
+protected:
+    MemoryStatement structured() {
+        switch (pick(4)) {
+        case 0: return read_aligned();
+        case 1: return write_aligned();
+        default: return read_structure();
+        }
+    }
+
+private:
+    // Up to eight elements at a place that follows no step, member by member or as a vector, whose alignment is its size.
+    MemoryStatement read_structure() {
+        constexpr NumberType types[] = {int_, uint_, long_, ulong_};
+        constexpr int64_t all_members[] = {2, 3, 4, 8};
+        const NumberType type = types[pick(4)];
+        const Number near = index(type), away = masked(whole(int_, 1), 7);
+        const Buffer from = buffer();
+        const int64_t members = all_members[pick(4)], structures = memory_elements / members;
+        const bool is_vector = members != 3 && pick(2), is_asked = pick(2);
+        const Number asked = comparison(1);
+        const std::string id = number(static_cast<int64_t>(names_++)), i = "i" + id, x = "x" + id;
+        const std::string vector = from.type + number(members);
+        std::string text = "{ " + std::string(type.name) + " " + i + " = (" + type.name + ")(" + near.text + " ^ (" +
+                           type.name + ")" + away.text + "); if (" + i + " >= 0 && " + i + " < " + number(structures) +
+                           (is_asked ? " && " + asked.text : "") + ") { ";
+        if (is_vector)
+            text += vector + " " + x + " = ((global const " + vector + "*)" + from.name + ")[" + i + "]; ";
+        for (int64_t m = 0; m < members && !is_vector; ++m)
+            text += std::string(from.type) + " " + x + "s" + number(m) + " = " + from.name + "[" + i + " * " +
+                    number(members) + " + " + number(m) + "]; ";
+        text += "v2 = (";
+        for (int64_t m = 0; m < members; ++m)
+            text += std::string(m > 0 ? " ^ " : "") + "(long)" + x + (is_vector ? "." : "") + "s" + number(m) + " * " +
+                    number(2 * m + 1);
+        return on_each(text + ") & 1023; } }", [=](World& w, MemoryItem& m) {
+            const int64_t place = type.wrap(near.value(w, m) ^ away.value(w, m));
+            const bool is_inside = place >= 0 && place < structures;
+            if (!is_inside || (is_asked && asked.value(w, m) == 0))
+                return;
+            int64_t sum = 0;
+            for (int64_t member = 0; member < members; ++member)
+                sum ^= from.get(w, place * members + member) * (2 * member + 1);
+            m.v[2] = sum & 1023;
+        });
+    }
+
+    // One work-item of several reads a structure that is aligned to 64 bytes, and the places of all are a row.
+    MemoryStatement read_aligned() {
+        const Buffer from = buffer();
+        const int64_t distance = 64 / from.bytes, first = pick(static_cast<uint32_t>(distance)), member = pick(4) / 3;
+        const std::string x = "x" + number(static_cast<int64_t>(names_++));
+        return on_each("{ typedef struct __attribute__((aligned(64))) { " + std::string(from.type) + " s0, s1; } " + x +
+                           "; if ((get_global_id(0) & " + number(distance - 1) + ") == " + number(first) +
+                           ") v2 = (long)((global const " + x + "*)(" + from.name + " + ((long)get_global_id(0) - " +
+                           number(first) + ")))->s" + number(member) + " & 1023; }",
+                       [=](World& w, MemoryItem& m) {
+                           const auto id = static_cast<int64_t>(m.global[0]);
+                           if ((id & (distance - 1)) == first)
+                               m.v[2] = from.get(w, id - first + member) & 1023;
+                       });
+    }
+
+    MemoryStatement write_aligned() {
+        const Number e = whole(long_, 2);
+        const int64_t away = away_;
+        return on_each("{ typedef struct __attribute__((aligned(64))) { long x; } line; if (at >= " + number(away) +
+                           " && (at - " + number(away) + ") % 8 == 0) ((global line*)(shifted + (at - " + number(away) +
+                           ")))->x = " + e.text + "; }",
+                       [e, away](World& w, MemoryItem& m) {
+                           const auto at = static_cast<int64_t>(w.place(m));
+                           if (at >= away && (at - away) % 8 == 0)
+                               w.buffers.shifted[static_cast<size_t>(at - away)] = e.value(w, m);
+                       });
+    }
+};
+
+}  // namespace polder::compiler::workgroup::test
