@@ -1,6 +1,7 @@
 #include "workgroup_harness.h"
 
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
+#include "targets/host/workgroup/vectorizer/rare_calls.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
 
 #include <cstdio>
@@ -102,7 +103,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
 void give_target_features(llvm::Module& module, const llvm::TargetMachine& machine) {
     for (llvm::Function& function : module) {
         function.addFnAttr("target-cpu", machine.getTargetCPU());
-        function.addFnAttr("target-features", machine.getTargetFeatureString());
+        function.addFnAttr("target-features", features_of(function, machine.getTargetFeatureString()));
         function.removeFnAttr("frame-pointer");
     }
 }

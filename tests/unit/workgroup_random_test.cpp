@@ -420,6 +420,11 @@ void expect_right(Seeds seeds, const char* processor, SubGroups sub_groups = Sub
 
 TEST(WorkGroupRandom, KernelsComputeWhatAnInterpreterInLockStepComputes) { expect_right(seeds_or({1, 25}), ""); }
 
+// The registers of a uniform argument of a cold function were lost behind its call (decision 136).
+TEST(WorkGroupRandom, RareCallsOfSubGroupsKeepWhatAllLanesShare) {
+    expect_right(seeds_or({7100143, 1}), "", SubGroups::used);
+}
+
 TEST(WorkGroupRandom, SubGroupsCombineWhatTheActiveLanesHave) {
     expect_right(seeds_or({20000, 30}), "", SubGroups::used);
 }

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
+#include <regex>
 
 namespace polder::compiler::workgroup::test {
 namespace {
@@ -124,6 +125,75 @@ TEST(RareCalls, PassEveryKindOfScalar) {
         program.run({1, {n, 1, 1}, {40, 1, 1}}, Arguments().add(out.data()).add(17));
         EXPECT_EQ(out, expected) << processor;
     }
+}
+
+// LLVM's attribute of functions that save all registers is right where arguments and results fill their registers: not for an int or a float,
+// and not for vectors that are shorter than the processor's. So they are in memory. What all lanes share is known to this caller in a wider
+// register, too.
+TEST(RareCalls, LeaveWiderRegistersOfTheirArgumentsAlone) {
+    constexpr uint32_t n = 96;
+    for (const std::string processor : processors) {
+        if (!runs_here(processor))
+            continue;
+        Compiled program(R"(
+            __attribute__((noinline, cold)) uint far(uint x, uint shared, float factor, uchar byte) {
+                uint sum = 0;
+                for (uint bit = 0; bit < 32; ++bit) sum += shared >> bit & 1 ? x << bit : 0;
+                return sum * (uint)factor + byte;
+            }
+            kernel void k(global const uint* in, global ulong* out, uint limit, ulong shared, global const float* factors) {
+                const size_t i = get_global_id(0);
+                const uint x = in[i];
+                const float factor = factors[limit & 1];
+                const uchar byte = (uchar)(x >> 3);
+                ulong found = 5;
+                if (x > limit) found = far(x, (uint)shared, factor, byte);
+                if (x > limit + 2) found += far(x + 1, (uint)shared, factor, byte);
+                out[i] = found * 3 + shared + (ulong)(factor * x) + byte;
+            })",
+                         processor);
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+        EXPECT_EQ(count(program.optimised(), "@far.lanes"), 2U) << program.optimised();
+        const std::regex in_memory(R"(call [a-z]* ?void @far\.lanes\d+\(ptr[^,]*, i64 [^,]*\))");
+        EXPECT_EQ(std::distance(std::sregex_iterator(program.optimised().begin(), program.optimised().end(), in_memory),
+                                std::sregex_iterator()),
+                  2)
+            << program.optimised();
+        constexpr uint64_t shared = 0x123456789abcdef1U;
+        const std::vector<float> factors{3, 5};
+        std::vector<uint32_t> in(n);
+        std::vector<uint64_t> out(n), expected(n);
+        for (const uint32_t limit : {0U, 50U, 91U, 1000U}) {
+            const auto factor = static_cast<uint32_t>(factors[limit & 1]);
+            for (uint32_t i = 0; i < n; ++i) {
+                const uint32_t x = in[i] = i * 37 % n, byte = x >> 3;
+                const auto called = [&](uint32_t with) {
+                    return uint64_t{with * static_cast<uint32_t>(shared) * factor + byte};
+                };
+                const uint64_t found = (x > limit ? called(x) : 5) + (x > limit + 2 ? called(x + 1) : 0);
+                expected[i] = found * 3 + shared + uint64_t{factor} * x + byte;
+            }
+            program.run({1, {n, 1, 1}, {40, 1, 1}},
+                        Arguments().add(in.data()).add(out.data()).add(limit).add(shared).add(factors.data()));
+            EXPECT_EQ(out, expected) << processor << ", limit " << limit;
+        }
+    }
+}
+
+// A function that saves all registers restores their upper halves last.
+TEST(RareCalls, TheirFunctionsDoNotClearUpperHalves) {
+    llvm::LLVMContext context;
+    llvm::Module module("m", context);
+    auto* const type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), false);
+    auto* const plain = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, "plain", module);
+    auto* const saving = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, "saving", module);
+    saving->addFnAttr(saves_registers_attribute);
+    module.setTargetTriple(llvm::Triple("x86_64-pc-linux-gnu"));
+    EXPECT_EQ(features_of(*plain, "+avx,+sse2"), "+avx,+sse2");
+    EXPECT_EQ(features_of(*saving, "+avx,+sse2"), "+avx,+sse2,-vzeroupper");
+    EXPECT_EQ(features_of(*saving, ""), "-vzeroupper");
+    module.setTargetTriple(llvm::Triple("aarch64-unknown-linux-gnu"));
+    EXPECT_EQ(features_of(*saving, "+neon"), "+neon");
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "pass_times.h"
 #include "sum_order.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
+#include "targets/host/workgroup/vectorizer/rare_calls.h"
 #include "targets/host/workgroup/workgroup.h"
 
 #include <base/log.h>
@@ -85,7 +86,7 @@ void set_processor(llvm::Module& module) {
         if (function.isDeclaration())
             continue;
         function.addFnAttr("target-cpu", host().cpu);
-        function.addFnAttr("target-features", host().features);
+        function.addFnAttr("target-features", workgroup::features_of(function, host().features));
         function.addFnAttr("prefer-vector-width", host().preferred_vector_bits);
         function.addFnAttr(llvm::Attribute::NoUnwind);
     }

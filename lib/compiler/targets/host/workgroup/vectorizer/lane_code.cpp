@@ -263,7 +263,8 @@ void LaneCode::emit_lane_by_lane(llvm::Instruction& instruction, llvm::Value* ma
     const bool is_rare = is_rare_call(instruction, width_);
     if (is_rare) {
         operands.pop_back();  // the callee
-        result = call_rare(builder_, llvm::cast<llvm::CallInst>(instruction), operands, mask ? *mask : *all_lanes());
+        result = call_rare(builder_, llvm::cast<llvm::CallInst>(instruction), operands, mask ? *mask : *all_lanes(),
+                           rare_values_);
     }
     for (unsigned lane = 0; lane < width_ && !is_rare; ++lane) {
         llvm::BasicBlock* before = builder_.GetInsertBlock();

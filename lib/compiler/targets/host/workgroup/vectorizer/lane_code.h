@@ -109,6 +109,7 @@ private:
     llvm::DenseMap<const llvm::Value*, llvm::Value*> vectors_;
     llvm::DenseMap<const llvm::Value*, llvm::Value*> loaded_before_;  // with others of their group
     llvm::AllocaInst* dummy_ = nullptr;
+    llvm::AllocaInst* rare_values_ = nullptr;
     std::set<std::string> serial_calls_;
 };
 

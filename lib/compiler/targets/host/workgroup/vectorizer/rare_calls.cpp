@@ -1,14 +1,20 @@
-// The function gets the mask as an integer. It stores its vectors, and takes one lane after the other: the lowest bit that is set in
-// what is left of the mask.
+// The function gets the values of all lanes in memory, and the mask as an integer. It takes one lane after the other: the lowest bit that
+// is set in what is left of the mask.
+//
+// Both arguments fill their registers. LLVM 22 compiles calls with its attribute wrongly where an argument or a result is a part of a
+// register, as the lower half of 64 bits: the callee does not save the whole register, and the caller takes the rest of it for saved
+// (decision 136).
 #include "rare_calls.h"
 
 #include <llvm/IR/Module.h>
+#include <llvm/TargetParser/Triple.h>
 
 namespace polder::compiler::workgroup {
 
 namespace {
 
 constexpr unsigned lanes_max = 64;  // bits of the mask
+constexpr uint64_t values_align = 64;
 
 // Whether a vector of such elements has them in memory as an array has.
 bool is_array_element(const llvm::Type& type, const llvm::DataLayout& layout) {
@@ -26,66 +32,68 @@ llvm::AttributeList calling_attributes(const llvm::Function& callee) {
     return llvm::AttributeList::get(callee.getContext(), {}, all.getRetAttrs(), parameters);
 }
 
+// Where the values of all lanes lie in memory: one vector after the other, the result last.
+struct ValuesInMemory {
+    llvm::SmallVector<uint64_t> arguments;
+    uint64_t result = 0, bytes = 0;
+
+    ValuesInMemory(const llvm::CallInst& call, unsigned lanes) {
+        const llvm::DataLayout& layout = call.getDataLayout();
+        const auto place_of_next = [&](llvm::Type* element) {
+            const uint64_t place = bytes;
+            bytes = llvm::alignTo(place + layout.getTypeAllocSize(element) * lanes, values_align);
+            return place;
+        };
+        for (const llvm::Use& argument : call.args())
+            arguments.push_back(place_of_next(argument->getType()));
+        if (!call.getType()->isVoidTy())
+            result = place_of_next(call.getType());
+    }
+};
+
 class RareFunction {
 public:
-    RareFunction(const llvm::CallInst& call, llvm::ArrayRef<llvm::Value*> arguments, unsigned lanes)
-        : call_(call), callee_(*call.getCalledFunction()), arguments_(arguments), lanes_(lanes),
-          context_(call.getContext()), builder_(context_) {}
+    RareFunction(const llvm::CallInst& call, const ValuesInMemory& places, unsigned lanes)
+        : call_(call), callee_(*call.getCalledFunction()), places_(places), lanes_(lanes), context_(call.getContext()),
+          builder_(context_) {}
 
+    // Of the place of the values and the mask.
     llvm::Function* get() {
         llvm::Module& module = *callee_.getParent();
-        if (llvm::Function* const made = module.getFunction(name()))
+        const std::string name = callee_.getName().str() + ".lanes" + std::to_string(lanes_);
+        if (llvm::Function* const made = module.getFunction(name))
             return made;
-        auto* const function = llvm::Function::Create(type(), llvm::GlobalValue::InternalLinkage, name(), module);
+        auto* const type =
+            llvm::FunctionType::get(builder_.getVoidTy(), {builder_.getPtrTy(), builder_.getInt64Ty()}, false);
+        auto* const function = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, module);
         describe(*function);
         define(*function);
         return function;
     }
 
 private:
-    [[nodiscard]] bool is_vector(unsigned argument) const {
-        return arguments_[argument]->getType() != call_.getArgOperand(argument)->getType();
-    }
-
-    // Same callee, lanes and vectors: the same function.
-    [[nodiscard]] std::string name() const {
-        std::string text = callee_.getName().str() + ".lanes" + std::to_string(lanes_);
-        for (unsigned i = 0; i < arguments_.size(); ++i)
-            text += is_vector(i) ? 'v' : 's';
-        return text;
-    }
-
-    llvm::Type* wide(llvm::Type* type) const {
-        return type->isVoidTy() ? type : llvm::FixedVectorType::get(type, lanes_);
-    }
-
-    [[nodiscard]] llvm::FunctionType* type() {
-        llvm::SmallVector<llvm::Type*> types;
-        for (const llvm::Value* argument : arguments_)
-            types.push_back(argument->getType());
-        types.push_back(builder_.getInt64Ty());
-        return llvm::FunctionType::get(wide(callee_.getReturnType()), types, false);
-    }
-
     void describe(llvm::Function& function) const {
         function.setDSOLocal(true);
         function.addFnAttr(llvm::Attribute::Cold);
         function.addFnAttr(llvm::Attribute::NoInline);
         function.addFnAttr(llvm::Attribute::NoUnwind);
+        function.addFnAttr(saves_registers_attribute);
         for (const auto kind : {llvm::Attribute::WillReturn, llvm::Attribute::Convergent, llvm::Attribute::NoSync})
             if (callee_.hasFnAttribute(kind))
                 function.addFnAttr(kind);
-        // Where it gets pointers, they are in vectors: what it accesses by them does not count as by its arguments.
+        function.addParamAttr(0, llvm::Attribute::NoAlias);
+        function.addParamAttr(0, llvm::Attribute::getWithCaptureInfo(context_, llvm::CaptureInfo::none()));
+        function.addParamAttr(0, llvm::Attribute::getWithAlignment(context_, llvm::Align(values_align)));
+        // Where the callee gets pointers, they are among the values: what it accesses by them does not count as by an argument.
         if (callee_.doesNotAccessMemory())
-            function.setDoesNotAccessMemory();
+            function.setMemoryEffects(llvm::MemoryEffects::argMemOnly());
         else if (callee_.onlyReadsMemory())
-            function.setOnlyReadsMemory();
+            function.setMemoryEffects(llvm::MemoryEffects::readOnly() | llvm::MemoryEffects::argMemOnly());
     }
 
-    llvm::AllocaInst* place(llvm::Type* type) { return builder_.CreateAlloca(type); }
-
-    llvm::Value* element_address(llvm::Value* place, llvm::Type* element, llvm::Value* lane) {
-        return builder_.CreateInBoundsGEP(element, place, lane);
+    llvm::Value* element_address(llvm::Function& function, uint64_t place, llvm::Type* element, llvm::Value* lane) {
+        llvm::Value* const first = builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), function.getArg(0), place);
+        return builder_.CreateInBoundsGEP(element, first, lane);
     }
 
     void define(llvm::Function& function) {
@@ -93,53 +101,59 @@ private:
         auto* const loop = llvm::BasicBlock::Create(context_, "lane", &function);
         auto* const done = llvm::BasicBlock::Create(context_, "done", &function);
         builder_.SetInsertPoint(entry);
-        llvm::Type* const result = callee_.getReturnType();
-        llvm::Value* const results = result->isVoidTy() ? nullptr : place(wide(result));
-        llvm::SmallVector<llvm::Value*> places;
-        for (unsigned i = 0; i < arguments_.size(); ++i) {
-            places.push_back(is_vector(i) ? place(arguments_[i]->getType()) : nullptr);
-            if (is_vector(i))
-                builder_.CreateStore(function.getArg(i), places.back());
-        }
         builder_.CreateBr(loop);
 
         builder_.SetInsertPoint(loop);
         llvm::PHINode* const rest = builder_.CreatePHI(builder_.getInt64Ty(), 2, "rest");
-        rest->addIncoming(function.getArg(function.arg_size() - 1), entry);
+        rest->addIncoming(function.getArg(1), entry);
         llvm::Value* const lane =
             builder_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, rest, builder_.getTrue(), nullptr, "lane");
         llvm::SmallVector<llvm::Value*> values;
-        for (unsigned i = 0; i < arguments_.size(); ++i) {
-            llvm::Type* const element = call_.getArgOperand(i)->getType();
-            values.push_back(is_vector(i) ? builder_.CreateLoad(element, element_address(places[i], element, lane))
-                                          : static_cast<llvm::Value*>(function.getArg(i)));
-        }
-        llvm::CallInst* const call =
-            builder_.CreateCall(callee_.getFunctionType(), const_cast<llvm::Function*>(&callee_), values);
+        for (const auto [argument, place] : llvm::zip(call_.args(), places_.arguments))
+            values.push_back(
+                builder_.CreateLoad(argument->getType(), element_address(function, place, argument->getType(), lane)));
+        llvm::CallInst* const call = builder_.CreateCall(callee_.getFunctionType(), &callee_, values);
         call->setCallingConv(callee_.getCallingConv());
         call->setAttributes(calling_attributes(callee_));
-        if (results != nullptr)
-            builder_.CreateStore(call, element_address(results, result, lane));
+        // A call at the end could be made a jump, after which the registers would not be restored.
+        call->setTailCallKind(llvm::CallInst::TCK_NoTail);
+        if (!call->getType()->isVoidTy())
+            builder_.CreateStore(call, element_address(function, places_.result, call->getType(), lane));
         llvm::Value* const next = builder_.CreateAnd(rest, builder_.CreateSub(rest, builder_.getInt64(1)));
         rest->addIncoming(next, loop);
         builder_.CreateCondBr(builder_.CreateIsNull(next), done, loop);
-
         builder_.SetInsertPoint(done);
-        if (results != nullptr)
-            builder_.CreateRet(builder_.CreateLoad(wide(result), results));
-        else
-            builder_.CreateRetVoid();
+        builder_.CreateRetVoid();
     }
 
     const llvm::CallInst& call_;
     llvm::Function& callee_;
-    const llvm::ArrayRef<llvm::Value*> arguments_;
+    const ValuesInMemory& places_;
     const unsigned lanes_;
     llvm::LLVMContext& context_;
     llvm::IRBuilder<> builder_;
 };
 
+// Memory for the values of one call at a time: `known`, made as large as is needed.
+llvm::AllocaInst* memory_for(uint64_t bytes, llvm::Function& function, llvm::AllocaInst* known) {
+    llvm::Type* const byte = llvm::Type::getInt8Ty(function.getContext());
+    if (known == nullptr) {
+        llvm::IRBuilder<> at(&*function.getEntryBlock().begin());
+        known = at.CreateAlloca(llvm::ArrayType::get(byte, 0), nullptr, "rare.values");
+        known->setAlignment(llvm::Align(values_align));
+    }
+    const uint64_t before = llvm::cast<llvm::ArrayType>(known->getAllocatedType())->getNumElements();
+    known->setAllocatedType(llvm::ArrayType::get(byte, std::max(before, bytes)));
+    return known;
+}
+
 }  // namespace
+
+std::string features_of(const llvm::Function& function, llvm::StringRef features) {
+    const bool keeps = function.hasFnAttribute(saves_registers_attribute) &&
+                       llvm::Triple(function.getParent()->getTargetTriple()).isX86();
+    return keeps ? (features.empty() ? "" : features.str() + ",") + "-vzeroupper" : features.str();
+}
 
 bool is_rare_call(const llvm::Instruction& instruction, unsigned lanes) {
     const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
@@ -154,13 +168,27 @@ bool is_rare_call(const llvm::Instruction& instruction, unsigned lanes) {
                         [&](const llvm::Use& argument) { return is_array_element(*argument->getType(), layout); });
 }
 
-llvm::CallInst* call_rare(llvm::IRBuilder<>& builder, const llvm::CallInst& call,
-                          llvm::ArrayRef<llvm::Value*> arguments, llvm::Value& mask) {
+llvm::Value* call_rare(llvm::IRBuilder<>& builder, const llvm::CallInst& call, llvm::ArrayRef<llvm::Value*> arguments,
+                       llvm::Value& mask, llvm::AllocaInst*& memory) {
     const unsigned lanes = llvm::cast<llvm::FixedVectorType>(mask.getType())->getNumElements();
-    llvm::Function* const function = RareFunction(call, arguments, lanes).get();
-    llvm::SmallVector<llvm::Value*> all(arguments);
-    all.push_back(builder.CreateZExt(builder.CreateBitCast(&mask, builder.getIntNTy(lanes)), builder.getInt64Ty()));
-    return builder.CreateCall(function, all);
+    const ValuesInMemory places(call, lanes);
+    memory = memory_for(places.bytes, *builder.GetInsertBlock()->getParent(), memory);
+    const llvm::Align align(values_align);
+    const auto address = [&](uint64_t place) {
+        return builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), memory, place);
+    };
+    for (const auto [argument, place] : llvm::zip(arguments, places.arguments)) {
+        llvm::Value* const all =
+            argument->getType()->isVectorTy() ? argument : builder.CreateVectorSplat(lanes, argument);
+        builder.CreateAlignedStore(all, address(place), align);
+    }
+    llvm::Value* const bits =
+        builder.CreateZExt(builder.CreateBitCast(&mask, builder.getIntNTy(lanes)), builder.getInt64Ty());
+    llvm::CallInst* const made = builder.CreateCall(RareFunction(call, places, lanes).get(), {memory, bits});
+    made->addFnAttr(llvm::Attribute::get(builder.getContext(), saves_registers_attribute));
+    if (call.getType()->isVoidTy())
+        return nullptr;
+    return builder.CreateAlignedLoad(llvm::FixedVectorType::get(call.getType(), lanes), address(places.result), align);
 }
 
 }  // namespace polder::compiler::workgroup

@@ -2,19 +2,29 @@
 //
 // A copy of the call for each of 16 lanes makes 33 basic blocks, and all vector registers have to be saved around them: the 28 sines and
 // cosines of an FFT were 1,100 blocks, for which LLVM's register allocator took half of the time for the whole kernel. The lanes
-// are instead a loop in a function of their own, one for each callee and width.
+// are instead a loop in a function of their own, one for each callee and width. That function saves every register that it uses, so that the code
+// around the call keeps its values in registers, as if there was no call.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
+#include <string>
 
 namespace polder::compiler::workgroup {
+
+// LLVM's attribute of functions that save every register that they change.
+inline constexpr const char* saves_registers_attribute = "no_caller_saved_registers";
+
+// The "target-features" of `function` on a processor with `features`. Functions with the attribute must not clear the upper halves of
+// registers at their end, as others do.
+[[nodiscard]] std::string features_of(const llvm::Function& function, llvm::StringRef features);
 
 // Whether `instruction` is a call that call_rare() can make for `lanes` lanes.
 [[nodiscard]] bool is_rare_call(const llvm::Instruction& instruction, unsigned lanes);
 
 // Calls the function of `call` for the lanes in `mask`, in their order. `arguments`: a vector with an element for each lane, or one value for all lanes.
-// Returns the vector of results, whose elements for other lanes are undefined.
-llvm::CallInst* call_rare(llvm::IRBuilder<>& builder, const llvm::CallInst& call,
-                          llvm::ArrayRef<llvm::Value*> arguments, llvm::Value& mask);
+// `memory`: what an earlier call in this function of LLVM left there, or null. Returns the vector of results, whose elements for other
+// lanes are undefined, or null.
+llvm::Value* call_rare(llvm::IRBuilder<>& builder, const llvm::CallInst& call, llvm::ArrayRef<llvm::Value*> arguments,
+                       llvm::Value& mask, llvm::AllocaInst*& memory);
 
 }  // namespace polder::compiler::workgroup
