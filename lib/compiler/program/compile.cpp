@@ -9,6 +9,7 @@
 #include "module/bitcode.h"
 #include "module/module.h"
 #include "module/unsupported_code.h"
+#include "program/recent_builds.h"
 
 #include <base/log.h>
 #include <compiler/compiler.h>
@@ -34,13 +35,20 @@ Result<FrontendResult> read_spirv(const CompileInput& input, llvm::LLVMContext& 
     return FrontendResult{std::move(module)};
 }
 
+// Code with debug information is announced to debuggers until its program is released, so no other program may share it.
+void keep_recent(const std::string& key, const std::shared_ptr<const Module>& module, const BuildOptions& options) {
+    if (!options.has_debug_information)
+        RecentBuilds::get().keep_compiled(key, module);
+}
+
 Result<std::shared_ptr<const Module>> compile_parsed(const CompileInput& input, const BuildOptions& options,
-                                                     std::string& log) {
+                                                     const std::string& key, std::string& log) {
     if (options.has_debug_information && input.language == CompileInput::Language::opencl_c)
         keep_debug_source(input.source);
-    const std::string key = frontend_cache_key(input, options);
-    if (auto cached = load_frontend_result(key))
+    if (auto cached = load_frontend_result(key)) {
+        keep_recent(key, *cached, options);
         return std::move(*cached);
+    }
 
     llvm::LLVMContext context;
     auto frontend = input.language == CompileInput::Language::spirv ? read_spirv(input, context, log)
@@ -55,8 +63,10 @@ Result<std::shared_ptr<const Module>> compile_parsed(const CompileInput& input, 
     parts.options.is_optimized = options.is_optimized;
     auto module = std::make_shared<const CompiledModule>(std::move(parts));
     // Warnings are not kept with a cached result, so that a program with warnings is compiled again.
-    if (!frontend->reads_files && log.empty())
+    if (!frontend->reads_files && log.empty()) {
         store_frontend_result(key, *module);
+        keep_recent(key, module, options);
+    }
     return std::shared_ptr<const Module>(std::move(module));
 }
 
@@ -85,12 +95,17 @@ std::shared_ptr<const Module> with_source(const std::shared_ptr<const Module>& m
     return std::make_shared<const CompiledModule>(std::move(parts));
 }
 
+// What compile() returns: a driver that compiles itself needs the source.
+std::shared_ptr<const Module> finished(std::shared_ptr<const Module> module, const CompileInput& input) {
+    return input.target.code.format == driver::CodeFormat::opencl_c ? with_source(module, input) : std::move(module);
+}
+
 // Clang says compile_program_failure; clBuildProgram has its own code.
 Status failure_of(const CompileInput& input, Status status) {
     return input.is_build && status == Status::compile_program_failure ? Status::build_program_failure : status;
 }
 
-} // namespace
+}  // namespace
 
 Result<std::shared_ptr<const Module>> compile(const CompileInput& input, std::string& log) {
     auto options = parse_options(input.options, input.is_build ? OptionStage::build : OptionStage::compile);
@@ -104,16 +119,17 @@ Result<std::shared_ptr<const Module>> compile(const CompileInput& input, std::st
     }
     if (auto checked = check_standard(input, *options, log); !checked)
         return fail(failure_of(input, checked.error().status()));
+    const std::string key = frontend_cache_key(input, *options);
+    if (auto recent = RecentBuilds::get().compiled(key))
+        return finished(std::move(recent), input);
     Result<std::shared_ptr<const Module>> result = fail(Status::compile_program_failure);
-    if (const auto crash = run_guarded([&] { result = compile_parsed(input, *options, log); })) {
+    if (const auto crash = run_guarded([&] { result = compile_parsed(input, *options, key, log); })) {
         log += "error: " + *crash + "\n";
         return fail(failure_of(input, Status::compile_program_failure), *crash);
     }
     if (!result)
         return fail(failure_of(input, result.error().status()), std::string{result.error().detail()});
-    if (input.target.code.format == driver::CodeFormat::opencl_c)
-        return with_source(*result, input);
-    return result;
+    return finished(std::move(*result), input);
 }
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

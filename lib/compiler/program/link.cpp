@@ -10,6 +10,7 @@
 #include "module/module.h"
 #include "module/program_variables.h"
 #include "module/verified.h"
+#include "program/recent_builds.h"
 #include "targets/host/lower.h"
 
 #include <compiler/compiler.h>
@@ -109,7 +110,10 @@ Result<std::shared_ptr<const Module>> link(const LinkInput& input, std::string& 
     }
     if (input.modules.empty())
         return fail(Status::invalid_value, "nothing to link");
-    Result<std::shared_ptr<const Module>> result = fail(failure);
+    Result<std::shared_ptr<const Module>> result = RecentBuilds::get().linked(input);
+    if (*result != nullptr)
+        return result;
+    const size_t log_bytes = log.size();
     if (const auto crash = run_guarded([&] { result = link_parsed(input, *options, log); })) {
         log += "error: " + *crash + "\n";
         return fail(failure, *crash);
@@ -120,6 +124,8 @@ Result<std::shared_ptr<const Module>> link(const LinkInput& input, std::string& 
         return fail(result.error().status() == Status::invalid_binary ? Status::invalid_binary : failure,
                     std::string{result.error().detail()});
     }
+    if (log.size() == log_bytes)  // a program with messages is linked again, for them
+        RecentBuilds::get().keep_linked(input, *result);
     return result;
 }
 

@@ -4,6 +4,7 @@
 #include "files/paths.h"
 #include "host/executable.h"
 #include "machine/machine_pool.h"
+#include "program/recent_builds.h"
 #include "source/executable.h"
 
 #include <compiler/compiler.h>
@@ -14,12 +15,29 @@ Result<std::shared_ptr<Executable>> Executable::open(std::shared_ptr<const Modul
     return open_zeroed(std::move(module), target, {});
 }
 
+namespace {
+
+// Programs that are built again share their code.
+std::shared_ptr<Executable> open_for_host(std::shared_ptr<const Module> module, const Target& target) {
+    const uint64_t local_memory = target.code.local_memory_bytes;
+    if (auto recent = RecentBuilds::get().code(*module, local_memory))
+        return recent;
+    const Module& program = *module;
+    auto made = make_host_executable(std::move(module), target, {});
+    RecentBuilds::get().keep_code(program, local_memory, made);
+    return made;
+}
+
+}  // namespace
+
 Result<std::shared_ptr<Executable>> open_zeroed(std::shared_ptr<const Module> module, const Target& target,
                                                 const ZeroedMemory& zeroed) {
     if (module == nullptr || module->kind() != ModuleKind::executable)
         return fail(Status::invalid_program_executable, "not an executable program");
     switch (target.code.format) {
-    case driver::CodeFormat::host_function: return make_host_executable(std::move(module), target, zeroed);
+    case driver::CodeFormat::host_function:
+        return zeroed == ZeroedMemory{} ? open_for_host(std::move(module), target)
+                                        : make_host_executable(std::move(module), target, zeroed);
     case driver::CodeFormat::ptx:
         if (zeroed != ZeroedMemory{})
             break;
@@ -35,7 +53,10 @@ Result<std::shared_ptr<Executable>> open_zeroed(std::shared_ptr<const Module> mo
 
 Installation installation() { return {paths().builtins, paths().problem}; }
 
-// Contexts live as long as a compilation; what stays besides target machines (the mapped libraries of built-ins) is small.
-void unload() { MachinePool::get().clear(); }
+// Contexts live as long as a compilation; what stays besides these (the mapped libraries of built-ins) is small.
+void unload() {
+    MachinePool::get().clear();
+    RecentBuilds::get().clear();
+}
 
 }  // namespace polder::compiler
