@@ -183,5 +183,13 @@ TEST(StoresToOnePlace, TheLastActiveLane_IsTheOneWhoseValueRemains) {
     }
 }
 
+// A frozen base hides from LLVM how ids are computed, and each of its passes looks for a proof that the base is defined.
+TEST(IdleLoops, TheFirstIdOfAGroup_IsNotFrozen) {
+    Compiled program("kernel void k(global const float* a, global float* out, int n) {"
+                     " const int x = get_global_id(0); if (x < n) out[x] = a[x] + 1; }");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_FALSE(has(program, "freeze i64")) << program.optimised();
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

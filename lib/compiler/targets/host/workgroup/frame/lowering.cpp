@@ -170,10 +170,13 @@ private:
         load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(load->getContext(), {}));
         return load;
     }
+    // A word that the launch always sets. LLVM has to know that: else it keeps ids frozen, and looks for a proof in each pass.
     llvm::Value* load_word(llvm::Value* base, uint64_t offset) {
         llvm::LoadInst* load =
             builder_.CreateAlignedLoad(builder_.getInt64Ty(), byte_address(base, offset), llvm::Align(8));
-        load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(load->getContext(), {}));
+        llvm::MDNode* const no_operands = llvm::MDNode::get(load->getContext(), {});
+        load->setMetadata(llvm::LLVMContext::MD_invariant_load, no_operands);
+        load->setMetadata(llvm::LLVMContext::MD_noundef, no_operands);
         return load;
     }
     llvm::Value* context_word(uint64_t member, unsigned d) {
