@@ -1,10 +1,10 @@
-// Code of the fake libcuda: modules, kernels and launches. PTX is text with an entry. Machine code is that text behind a header with a
-// hash and the version of the library, which refuses the code of another one.
+// Code of the fake libcuda: modules, kernels and launches. Machine code is PTX behind a header with a hash and the version of the library,
+// which refuses the code of another one.
 #include "fake_entry.h"
 
+#include <cstdio>
 #include <cstring>
 #include <functional>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -47,16 +47,23 @@ std::string text_of_machine_code(const char* image) {
     return std::hash<std::string>{}(text) == header.hash ? text : std::string();
 }
 
-void log_refusal(std::span<const std::pair<JitOption, void*>> options) {
+using Options = std::vector<std::pair<JitOption, void*>>;
+
+void log_refusal(const Options& options, const std::string& log) {
+    size_t size = 0;
+    for (const auto& [option, value] : options)
+        if (option == jit_error_log_buffer_bytes)
+            size = reinterpret_cast<uintptr_t>(value);
     for (const auto& [option, value] : options)
         if (option == jit_error_log_buffer)
-            std::strcpy(static_cast<char*>(value), "ptxas error: no entry");
+            std::snprintf(static_cast<char*>(value), size, "%s", log.c_str());
 }
 
-bool has_entry(const std::string& ptx) { return ptx.find(".entry") != std::string::npos; }
+// Of the GPU that cuDeviceGetAttribute describes.
+constexpr unsigned processor = 90;
 
-std::vector<std::pair<JitOption, void*>> listed(unsigned count, const JitOption* options, void** values) {
-    std::vector<std::pair<JitOption, void*>> list;
+Options listed(unsigned count, const JitOption* options, void** values) {
+    Options list;
     for (unsigned i = 0; i < count; ++i)
         list.emplace_back(options[i], values[i]);
     return list;
@@ -64,92 +71,151 @@ std::vector<std::pair<JitOption, void*>> listed(unsigned count, const JitOption*
 
 }  // namespace
 
-EXPORT Code cuModuleLoadDataEx(Module* module, const void* image, unsigned count, JitOption* options, void** values) {
+EXPORT Code cuModuleLoadDataEx(Module* module, const void* image, unsigned count, JitOption* options,
+                               void** values) try {
     ENTER("cuModuleLoadDataEx");
     NEEDS_CONTEXT();
     const auto* const bytes = static_cast<const char*>(image);
-    if (std::string_view(bytes, magic.size()) == magic) {
-        std::string text = text_of_machine_code(bytes);
-        if (text.empty())
-            return invalid_image;
-        *module = new ModuleOfCuda{std::move(text)};
-        return code_success;
-    }
-    const std::string text(bytes);
-    if (!has_entry(text)) {
-        log_refusal(listed(count, options, values));
+    const bool is_machine_code = std::string_view(bytes, magic.size()) == magic;
+    const std::string text = is_machine_code ? text_of_machine_code(bytes) : std::string(bytes);
+    if (is_machine_code && text.empty())
+        return invalid_image;
+    std::string log;
+    std::shared_ptr<const polder::ptx::Module> loaded = polder::ptx::Module::load(text, processor, log);
+    if (!loaded) {
+        log_refusal(listed(count, options, values), log);
         return invalid_ptx;
     }
-    *module = new ModuleOfCuda{text};
+    *module = new ModuleOfCuda{std::move(loaded), {}};
     return code_success;
 }
-EXPORT Code cuModuleUnload(Module module) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuModuleUnload(Module module) try {
     delete module;
     return code_success;
 }
+CATCH_OUT_OF_MEMORY
 
-EXPORT Code cuLinkCreate_v2(unsigned count, JitOption* options, void** values, Link* link) {
+EXPORT Code cuLinkCreate_v2(unsigned count, JitOption* options, void** values, Link* link) try {
     ENTER("cuLinkCreate");
     NEEDS_CONTEXT();
     *link = new LinkOfCuda{listed(count, options, values), {}, {}};
     return code_success;
 }
+CATCH_OUT_OF_MEMORY
 EXPORT Code cuLinkAddData_v2(Link link, JitInput type, void* data, size_t size, const char*, unsigned, JitOption*,
-                             void**) {
+                             void**) try {
     ENTER("cuLinkAddData");
     const auto* const text = static_cast<const char*>(data);
     if (type != jit_input_ptx || size == 0 || text[size - 1] != '\0')
         return invalid_value;
     link->ptx = text;
-    if (has_entry(link->ptx))
+    std::string log;
+    if (polder::ptx::Module::load(link->ptx, processor, log))
         return code_success;
-    log_refusal(link->options);
+    log_refusal(link->options, log);
     return invalid_ptx;
 }
-EXPORT Code cuLinkComplete(Link link, void** code, size_t* size) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuLinkComplete(Link link, void** code, size_t* size) try {
     ENTER("cuLinkComplete");
     link->code = machine_code(link->ptx);
     *code = link->code.data();
     *size = link->code.size();
     return code_success;
 }
-EXPORT Code cuLinkDestroy(Link link) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuLinkDestroy(Link link) try {
     ENTER("cuLinkDestroy");
     delete link;
     return code_success;
 }
+CATCH_OUT_OF_MEMORY
 
-EXPORT Code cuModuleGetFunction(Function* function, Module module, const char* name) {
+EXPORT Code cuModuleGetFunction(Function* function, Module module, const char* name) try {
     ENTER("cuModuleGetFunction");
-    const std::lock_guard lock(state().mutex);
-    const auto found = state().kernels.find(name);
-    if (found == state().kernels.end() || module->text.find(name) == std::string::npos)
+    const polder::ptx::Function* const kernel = module->module->kernel(name);
+    if (kernel == nullptr)
         return not_found;
-    // Kernels live as long as the process, like this.
-    static std::map<std::string, FunctionOfCuda> functions;
-    functions[name].kernel = found->second;
-    *function = &functions[name];
+    const std::lock_guard lock(state().mutex);
+    FunctionOfCuda& made = module->functions[name];
+    made.module = module->module;
+    made.kernel = kernel;
+    if (const auto found = state().kernels.find(name); found != state().kernels.end())
+        made.registered = found->second;
+    *function = &made;
     return code_success;
 }
-EXPORT Code cuFuncGetAttribute(int* value, FunctionAttribute attribute, Function) {
-    *value = attribute == function_max_threads_per_block ? 1024 : attribute == function_registers ? 32 : 0;
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuFuncGetAttribute(int* value, FunctionAttribute attribute, Function function) try {
+    switch (static_cast<int>(attribute)) {
+    case function_max_threads_per_block:
+        *value = function->kernel->threads_max != 0 ? static_cast<int>(function->kernel->threads_max) : 1024;
+        break;
+    case function_shared_bytes: *value = static_cast<int>(function->module->static_shared_bytes()); break;
+    case function_local_bytes: *value = static_cast<int>(function->kernel->local_bytes); break;
+    case function_registers: *value = 32; break;
+    default: *value = 0;
+    }
     return code_success;
 }
-EXPORT Code cuFuncSetAttribute(Function, FunctionAttribute, int value) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuFuncSetAttribute(Function, FunctionAttribute, int value) try {
     return value <= max_shared_bytes ? code_success : invalid_value;
 }
+CATCH_OUT_OF_MEMORY
+
+namespace {
+
+// What a launch keeps until its stream comes to it.
+struct FakeLaunch {
+    FunctionOfCuda function;
+    polder::ptx::Module::Grid grid;
+    // Aligned as a parameter of 16 bytes.
+    std::vector<std::byte> parameters;
+};
+
+void execute(ContextOfCuda& context, const FakeLaunch& launch) {
+    if (launch.function.registered) {
+        const auto& blocks = launch.grid.blocks;
+        run_grid(*launch.function.registered, {blocks[0], blocks[1], blocks[2]}, launch.grid.dynamic_shared_bytes,
+                 launch.parameters);
+        return;
+    }
+    const auto outcome = launch.function.module->run(*launch.function.kernel, launch.grid, launch.parameters,
+                                                     state().memory_of(context.device));
+    if (outcome.fault == polder::ptx::Fault::none)
+        return;
+    std::fprintf(stderr, "fake GPU %d: kernel %s: %s\n", context.device, launch.function.kernel->name.c_str(),
+                 outcome.what.c_str());
+    {
+        const std::lock_guard lock(state().mutex);
+        state().last_fault = outcome.what;
+    }
+    context.lost_by.store(static_cast<int>(outcome.fault));
+}
+
+}  // namespace
+
 EXPORT Code cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                            unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream stream, void** parameters,
-                           void** extra) {
+                           void** extra) try {
     ENTER("cuLaunchKernel");
     NEEDS_CONTEXT();
-    if (grid_y > 300 || grid_z > 3 || block_x * block_y * block_z > 1024 || parameters || !extra ||
-        static_cast<int>(shared_bytes) > max_shared_bytes)
+    const uint64_t shared = function->module->static_shared_bytes() + shared_bytes;
+    int threads_max = 0;
+    cuFuncGetAttribute(&threads_max, function_max_threads_per_block, function);
+    if (grid_y > 300 || grid_z > 3 || uint64_t{block_x} * block_y * block_z > static_cast<uint64_t>(threads_max) ||
+        parameters || !extra || shared > static_cast<uint64_t>(max_shared_bytes))
         return invalid_value;
     const auto* const begin = static_cast<const std::byte*>(extra[1]);
-    std::vector<std::byte> buffer(begin, begin + *static_cast<const size_t*>(extra[3]));
-    stream->push([kernel = function->kernel, grid_x, grid_y, grid_z, shared_bytes, buffer = std::move(buffer)] {
-        polder::cuda::fake::run_grid(kernel, {grid_x, grid_y, grid_z}, shared_bytes, buffer);
-    });
+    const size_t size = *static_cast<const size_t*>(extra[3]);
+    if (size < function->kernel->parameter_bytes)
+        return invalid_value;
+    FakeLaunch launch{*function,
+                      {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes},
+                      std::vector<std::byte>(begin, begin + size)};
+    stream->push([&context = stream->context, launch = std::move(launch)] { execute(context, launch); });
     return code_success;
 }
+CATCH_OUT_OF_MEMORY

@@ -14,8 +14,6 @@ namespace {
 
 constexpr uint64_t granularity = uint64_t{2} << 20;
 
-std::byte* pointer(DevicePointer address) { return reinterpret_cast<std::byte*>(static_cast<uintptr_t>(address)); }
-
 } // namespace
 
 // --- steering ---
@@ -28,7 +26,13 @@ EXPORT void fake_cuda_fail_next(const char* function, int code) {
     const std::lock_guard lock(state().mutex);
     state().failures[function] = code;
 }
-EXPORT void fake_cuda_lose_device(int device) { state().contexts[static_cast<size_t>(device)].is_lost.store(true); }
+EXPORT void fake_cuda_lose_device(int device) {
+    state().contexts[static_cast<size_t>(device)].lost_by.store(launch_failed);
+}
+EXPORT void fake_cuda_last_fault(char* text, uint64_t size) {
+    const std::lock_guard lock(state().mutex);
+    std::snprintf(text, size, "%s", state().last_fault.c_str());
+}
 EXPORT void fake_cuda_set_version(int version) { state().driver_version = version; }
 EXPORT uint64_t fake_cuda_calls(const char* function) {
     const std::lock_guard lock(state().mutex);
@@ -46,30 +50,35 @@ EXPORT void fake_cuda_hold_streams(bool held) {
 
 // --- devices and contexts ---
 
-EXPORT Code cuInit(unsigned) {
+EXPORT Code cuInit(unsigned) try {
     ENTER("cuInit");
     return state().contexts.empty() ? static_cast<Code>(100) : code_success;
 }
-EXPORT Code cuDriverGetVersion(int* version) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuDriverGetVersion(int* version) try {
     ENTER("cuDriverGetVersion");
     *version = state().driver_version;
     return code_success;
 }
-EXPORT Code cuDeviceGetCount(int* count) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuDeviceGetCount(int* count) try {
     *count = static_cast<int>(state().contexts.size());
     return code_success;
 }
-EXPORT Code cuDeviceGet(Device* device, int ordinal) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuDeviceGet(Device* device, int ordinal) try {
     if (ordinal < 0 || static_cast<size_t>(ordinal) >= state().contexts.size())
         return invalid_device;
     *device = ordinal;
     return code_success;
 }
-EXPORT Code cuDeviceGetName(char* name, int size, Device device) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuDeviceGetName(char* name, int size, Device device) try {
     std::snprintf(name, static_cast<size_t>(size), "Fake GPU %d", device);
     return code_success;
 }
-EXPORT Code cuDeviceGetAttribute(int* value, Attribute attribute, Device) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuDeviceGetAttribute(int* value, Attribute attribute, Device) try {
     switch (static_cast<int>(attribute)) {
     case attribute_max_threads_per_block:
     case attribute_max_block_dim_x:
@@ -93,16 +102,19 @@ EXPORT Code cuDeviceGetAttribute(int* value, Attribute attribute, Device) {
     }
     return code_success;
 }
-EXPORT Code cuDeviceTotalMem_v2(size_t* bytes, Device device) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuDeviceTotalMem_v2(size_t* bytes, Device device) try {
     *bytes = state().contexts[static_cast<size_t>(device)].memory_bytes;
     return code_success;
 }
-EXPORT Code cuDeviceCanAccessPeer(int* can, Device device, Device peer) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuDeviceCanAccessPeer(int* can, Device device, Device peer) try {
     *can = device != peer;
     return code_success;
 }
+CATCH_OUT_OF_MEMORY
 // GPUs 0 and 1 have an NVLink, and so have 2 and 3; all others are farther from each other.
-EXPORT Code cuDeviceGetP2PAttribute(int* value, PeerAttribute attribute, Device device, Device peer) {
+EXPORT Code cuDeviceGetP2PAttribute(int* value, PeerAttribute attribute, Device device, Device peer) try {
     if (device == peer)
         return invalid_value;
     const bool has_nvlink = device / 2 == peer / 2;
@@ -112,71 +124,86 @@ EXPORT Code cuDeviceGetP2PAttribute(int* value, PeerAttribute attribute, Device 
     default: return invalid_value;
     }
 }
-EXPORT Code cuDevicePrimaryCtxRetain(Context* context, Device device) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuDevicePrimaryCtxRetain(Context* context, Device device) try {
     ENTER("cuDevicePrimaryCtxRetain");
     const std::lock_guard lock(state().mutex);
     *context = &state().contexts[static_cast<size_t>(device)];
     ++(*context)->users;
     return code_success;
 }
+CATCH_OUT_OF_MEMORY
 // The last user takes with it what the context has registered.
-EXPORT Code cuDevicePrimaryCtxRelease_v2(Device device) {
+EXPORT Code cuDevicePrimaryCtxRelease_v2(Device device) try {
     const std::lock_guard lock(state().mutex);
     if (--state().contexts[static_cast<size_t>(device)].users == 0)
         std::erase_if(state().registered, [device](const auto& one) { return one.second.device == device; });
     return code_success;
 }
-EXPORT Code cuCtxSetCurrent(Context context) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuCtxSetCurrent(Context context) try {
     current = context;
     return code_success;
 }
-EXPORT Code cuCtxGetCurrent(Context* context) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuCtxGetCurrent(Context* context) try {
     *context = current;
     return code_success;
 }
-EXPORT Code cuMemGetInfo_v2(size_t* free, size_t* total) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuMemGetInfo_v2(size_t* free, size_t* total) try {
     NEEDS_CONTEXT();
     const std::lock_guard lock(current->mutex);
     *total = current->memory_bytes;
     *free = current->memory_bytes - current->used_bytes;
     return code_success;
 }
-EXPORT Code cuGetErrorName(Code code, const char** name) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuGetErrorName(Code code, const char** name) try {
     switch (static_cast<int>(code)) {
     case 2: *name = "CUDA_ERROR_OUT_OF_MEMORY"; break;
     case 218: *name = "CUDA_ERROR_INVALID_PTX"; break;
+    case 700: *name = "CUDA_ERROR_ILLEGAL_ADDRESS"; break;
+    case 715: *name = "CUDA_ERROR_ILLEGAL_INSTRUCTION"; break;
+    case 716: *name = "CUDA_ERROR_MISALIGNED_ADDRESS"; break;
+    case 718: *name = "CUDA_ERROR_INVALID_PC"; break;
     case 719: *name = "CUDA_ERROR_LAUNCH_FAILED"; break;
     default: return invalid_value;
     }
     return code_success;
 }
+CATCH_OUT_OF_MEMORY
 
 // --- streams and events ---
 
-EXPORT Code cuStreamCreateWithPriority(Stream* stream, unsigned, int) {
+EXPORT Code cuStreamCreateWithPriority(Stream* stream, unsigned, int) try {
     ENTER("cuStreamCreateWithPriority");
     NEEDS_CONTEXT();
     *stream = new StreamOfCuda(*current);
     return code_success;
 }
-EXPORT Code cuStreamDestroy_v2(Stream stream) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuStreamDestroy_v2(Stream stream) try {
     delete stream;
     return code_success;
 }
-EXPORT Code cuStreamQuery(Stream stream) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuStreamQuery(Stream stream) try {
     ENTER("cuStreamQuery");
     NEEDS_CONTEXT();
     return stream->is_idle() ? code_success : code_not_ready;
 }
-EXPORT Code cuStreamWaitEvent(Stream stream, Event event, unsigned) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuStreamWaitEvent(Stream stream, Event event, unsigned) try {
     ENTER("cuStreamWaitEvent");
     NEEDS_CONTEXT();
     if (const std::shared_ptr<FakeRecord> record = event->record())
         stream->push([record] { record->wait(); });
     return code_success;
 }
+CATCH_OUT_OF_MEMORY
 EXPORT Code cuStreamWaitValue64_v2(Stream, DevicePointer, uint64_t, unsigned) { return static_cast<Code>(801); }
-EXPORT Code cuStreamWriteValue64_v2(Stream stream, DevicePointer address, uint64_t value, unsigned) {
+EXPORT Code cuStreamWriteValue64_v2(Stream stream, DevicePointer address, uint64_t value, unsigned) try {
     ENTER("cuStreamWriteValue64_v2");
     NEEDS_CONTEXT();
     if (!state().is_pinned(pointer(address), sizeof value))
@@ -186,28 +213,31 @@ EXPORT Code cuStreamWriteValue64_v2(Stream stream, DevicePointer address, uint64
     });
     return code_success;
 }
-EXPORT Code cuEventCreate(Event* event, unsigned) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuEventCreate(Event* event, unsigned) try {
     ENTER("cuEventCreate");
     NEEDS_CONTEXT();
     *event = new EventOfCuda;
     return code_success;
 }
-EXPORT Code cuEventDestroy_v2(Event event) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuEventDestroy_v2(Event event) try {
     delete event;
     return code_success;
 }
-EXPORT Code cuEventRecord(Event event, Stream stream) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuEventRecord(Event event, Stream stream) try {
     ENTER("cuEventRecord");
     NEEDS_CONTEXT();
     auto record = std::make_shared<FakeRecord>();
-    {
-        const std::lock_guard lock(event->mutex);
-        event->newest = record;
-    }
+    // Without memory, the event stays what it was.
     stream->push([record] { record->reach(); });
+    const std::lock_guard lock(event->mutex);
+    event->newest = std::move(record);
     return code_success;
 }
-EXPORT Code cuEventQuery(Event event) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuEventQuery(Event event) try {
     ENTER("cuEventQuery");
     NEEDS_CONTEXT();
     const std::shared_ptr<FakeRecord> record = event->record();
@@ -216,12 +246,14 @@ EXPORT Code cuEventQuery(Event event) {
     const std::lock_guard lock(record->mutex);
     return record->is_reached ? code_success : code_not_ready;
 }
-EXPORT Code cuEventSynchronize(Event event) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuEventSynchronize(Event event) try {
     if (const std::shared_ptr<FakeRecord> record = event->record())
         record->wait();
     return code_success;
 }
-EXPORT Code cuEventElapsedTime(float* ms, Event start, Event end) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuEventElapsedTime(float* ms, Event start, Event end) try {
     NEEDS_CONTEXT();
     const auto time_of = [](Event event) {
         const std::shared_ptr<FakeRecord> record = event->record();
@@ -237,15 +269,17 @@ EXPORT Code cuEventElapsedTime(float* ms, Event start, Event end) {
     *ms = static_cast<float>(static_cast<double>(last) - static_cast<double>(first)) * 1e-6f;
     return code_success;
 }
+CATCH_OUT_OF_MEMORY
 
 // --- memory ---
 
-EXPORT Code cuMemGetAllocationGranularity(size_t* size, const AllocationProperties*, int) {
+EXPORT Code cuMemGetAllocationGranularity(size_t* size, const AllocationProperties*, int) try {
     *size = granularity;
     return code_success;
 }
+CATCH_OUT_OF_MEMORY
 EXPORT Code cuMemAddressReserve(DevicePointer* address, size_t size, size_t alignment, DevicePointer,
-                                unsigned long long) {
+                                unsigned long long) try {
     ENTER("cuMemAddressReserve");
     NEEDS_CONTEXT();
     void* const memory = mmap(nullptr, size + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -259,7 +293,8 @@ EXPORT Code cuMemAddressReserve(DevicePointer* address, size_t size, size_t alig
     *address = aligned;
     return code_success;
 }
-EXPORT Code cuMemAddressFree(DevicePointer address, size_t size) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuMemAddressFree(DevicePointer address, size_t size) try {
     {
         const std::lock_guard lock(state().mutex);
         const auto mapped = state().mappings.lower_bound(address);
@@ -269,7 +304,9 @@ EXPORT Code cuMemAddressFree(DevicePointer address, size_t size) {
     munmap(pointer(address), size);
     return code_success;
 }
-EXPORT Code cuMemCreate(MemoryHandle* handle, size_t size, const AllocationProperties* properties, unsigned long long) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuMemCreate(MemoryHandle* handle, size_t size, const AllocationProperties* properties,
+                        unsigned long long) try {
     ENTER("cuMemCreate");
     NEEDS_CONTEXT();
     if (size % granularity != 0)
@@ -287,7 +324,8 @@ EXPORT Code cuMemCreate(MemoryHandle* handle, size_t size, const AllocationPrope
     state().allocations[*handle] = {device, size};
     return code_success;
 }
-EXPORT Code cuMemRelease(MemoryHandle handle) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuMemRelease(MemoryHandle handle) try {
     const std::lock_guard lock(state().mutex);
     const auto found = state().allocations.find(handle);
     if (found == state().allocations.end())
@@ -300,7 +338,8 @@ EXPORT Code cuMemRelease(MemoryHandle handle) {
     state().allocations.erase(found);
     return code_success;
 }
-EXPORT Code cuMemMap(DevicePointer address, size_t size, size_t, MemoryHandle handle, unsigned long long) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuMemMap(DevicePointer address, size_t size, size_t, MemoryHandle handle, unsigned long long) try {
     ENTER("cuMemMap");
     const std::lock_guard lock(state().mutex);
     const auto next = state().mappings.lower_bound(address);
@@ -312,7 +351,8 @@ EXPORT Code cuMemMap(DevicePointer address, size_t size, size_t, MemoryHandle ha
     state().mappings[address] = {size, handle};
     return code_success;
 }
-EXPORT Code cuMemUnmap(DevicePointer address, size_t size) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuMemUnmap(DevicePointer address, size_t size) try {
     const std::lock_guard lock(state().mutex);
     // Exactly what one cuMemMap has mapped.
     const auto found = state().mappings.find(address);
@@ -322,7 +362,9 @@ EXPORT Code cuMemUnmap(DevicePointer address, size_t size) {
     mmap(pointer(address), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     return code_success;
 }
-EXPORT Code cuMemSetAccess(DevicePointer address, size_t size, const AccessDescription* descriptions, size_t count) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuMemSetAccess(DevicePointer address, size_t size, const AccessDescription* descriptions,
+                           size_t count) try {
     ENTER("cuMemSetAccess");
     const std::lock_guard lock(state().mutex);
     if (count == 0 || descriptions[0].flags != 3)
@@ -332,11 +374,14 @@ EXPORT Code cuMemSetAccess(DevicePointer address, size_t size, const AccessDescr
         const auto found = state().mappings.find(at);
         if (found == state().mappings.end() || found->second.size > address + size - at)
             return invalid_value;
+        for (size_t i = 0; i < count; ++i)
+            found->second.devices |= uint64_t{1} << descriptions[i].location.id;
         at += found->second.size;
     }
     return mprotect(pointer(address), size, PROT_READ | PROT_WRITE) == 0 ? code_success : code_out_of_memory;
 }
-EXPORT Code cuMemHostAlloc(void** memory, size_t size, unsigned) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuMemHostAlloc(void** memory, size_t size, unsigned) try {
     ENTER("cuMemHostAlloc");
     NEEDS_CONTEXT();
     count_bytes("cuMemHostAlloc", size);
@@ -346,14 +391,16 @@ EXPORT Code cuMemHostAlloc(void** memory, size_t size, unsigned) {
     state().pinned[static_cast<const std::byte*>(*memory)] = size;
     return code_success;
 }
-EXPORT Code cuMemFreeHost(void* memory) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuMemFreeHost(void* memory) try {
     const std::lock_guard lock(state().mutex);
     if (state().pinned.erase(static_cast<const std::byte*>(memory)) == 0)
         return invalid_value;
     ::operator delete(memory, std::align_val_t{4096});
     return code_success;
 }
-EXPORT Code cuMemHostRegister_v2(void* memory, size_t size, unsigned flags) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuMemHostRegister_v2(void* memory, size_t size, unsigned flags) try {
     ENTER("cuMemHostRegister_v2");
     NEEDS_CONTEXT();
     if (size == 0 || (flags & host_memory_portable) == 0)
@@ -366,8 +413,9 @@ EXPORT Code cuMemHostRegister_v2(void* memory, size_t size, unsigned flags) {
     state().registered[begin] = {size, current->device};
     return code_success;
 }
+CATCH_OUT_OF_MEMORY
 // In the context that has registered it.
-EXPORT Code cuMemHostUnregister(void* memory) {
+EXPORT Code cuMemHostUnregister(void* memory) try {
     ENTER("cuMemHostUnregister");
     NEEDS_CONTEXT();
     const std::lock_guard lock(state().mutex);
@@ -377,82 +425,9 @@ EXPORT Code cuMemHostUnregister(void* memory) {
     state().registered.erase(found);
     return code_success;
 }
-EXPORT Code cuMemHostGetDevicePointer_v2(DevicePointer* address, void* memory, unsigned) {
+CATCH_OUT_OF_MEMORY
+EXPORT Code cuMemHostGetDevicePointer_v2(DevicePointer* address, void* memory, unsigned) try {
     *address = reinterpret_cast<uintptr_t>(memory);
     return code_success;
 }
-
-// --- copies and fills ---
-
-EXPORT Code cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, size_t size, Stream stream) {
-    ENTER("cuMemcpyHtoDAsync_v2");
-    NEEDS_CONTEXT();
-    if (!state().is_pinned(from, size))
-        return invalid_value;
-    count_bytes("cuMemcpyHtoDAsync_v2", size);
-    stream->push([to, from, size] { std::memcpy(pointer(to), from, size); });
-    return code_success;
-}
-EXPORT Code cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, size_t size, Stream stream) {
-    ENTER("cuMemcpyDtoHAsync_v2");
-    NEEDS_CONTEXT();
-    if (!state().is_pinned(to, size))
-        return invalid_value;
-    count_bytes("cuMemcpyDtoHAsync_v2", size);
-    stream->push([to, from, size] { std::memcpy(to, pointer(from), size); });
-    return code_success;
-}
-EXPORT Code cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t size, Stream stream) {
-    ENTER("cuMemcpyDtoDAsync_v2");
-    NEEDS_CONTEXT();
-    count_bytes("cuMemcpyDtoDAsync_v2", size);
-    stream->push([to, from, size] { std::memcpy(pointer(to), pointer(from), size); });
-    return code_success;
-}
-EXPORT Code cuMemcpyPeerAsync(DevicePointer to, Context, DevicePointer from, Context, size_t size, Stream stream) {
-    NEEDS_CONTEXT();
-    count_bytes("cuMemcpyPeerAsync", size);
-    stream->push([to, from, size] { std::memcpy(pointer(to), pointer(from), size); });
-    return code_success;
-}
-EXPORT Code cuMemcpy3DAsync_v2(const Copy3D* copy, Stream stream) {
-    ENTER("cuMemcpy3DAsync_v2");
-    NEEDS_CONTEXT();
-    for (const CopyEnd3D* const end : {&copy->from, &copy->to}) {
-        const uint64_t bytes = (copy->height - 1) * end->pitch + copy->width_bytes;
-        if (end->pitch < copy->width_bytes || copy->depth != 1 ||
-            (end->type == memory_of_host && !state().is_pinned(end->host, bytes)))
-            return invalid_value;
-    }
-    count_bytes("cuMemcpy3DAsync_v2", copy->width_bytes * copy->height);
-    stream->push([rows = *copy] {
-        const auto base = [](const CopyEnd3D& end) {
-            return end.type == memory_of_host ? static_cast<std::byte*>(const_cast<void*>(end.host))
-                                              : pointer(end.device);
-        };
-        for (size_t y = 0; y < rows.height; ++y)
-            std::memcpy(base(rows.to) + y * rows.to.pitch, base(rows.from) + y * rows.from.pitch, rows.width_bytes);
-    });
-    return code_success;
-}
-
-namespace {
-template <class Word>
-Code fill(DevicePointer to, Word word, size_t count, Stream stream) {
-    NEEDS_CONTEXT();
-    if (to % sizeof word != 0)
-        return invalid_value;
-    stream->push([to, word, count] { std::fill_n(reinterpret_cast<Word*>(pointer(to)), count, word); });
-    return code_success;
-}
-} // namespace
-
-EXPORT Code cuMemsetD8Async(DevicePointer to, unsigned char byte, size_t count, Stream stream) {
-    return fill(to, byte, count, stream);
-}
-EXPORT Code cuMemsetD16Async(DevicePointer to, unsigned short word, size_t count, Stream stream) {
-    return fill(to, word, count, stream);
-}
-EXPORT Code cuMemsetD32Async(DevicePointer to, unsigned word, size_t count, Stream stream) {
-    return fill(to, word, count, stream);
-}
+CATCH_OUT_OF_MEMORY

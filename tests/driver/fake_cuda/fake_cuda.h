@@ -1,8 +1,9 @@
 // A libcuda.so.1 that executes on the host, for tests of the CUDA driver without a GPU.
 //
 // It implements the functions that devices/cuda uses: streams are threads, device memory is host memory that is
-// inaccessible until it is mapped and access is granted, kernels are registered work-group functions that are found by their
-// entry name. It refuses what the real library refuses or what the driver promises not to do: calls without a current
+// inaccessible until it is mapped and access is granted, kernels are PTX, which an interpreter executes (tests/support/ptx). A kernel
+// that uses memory that its GPU cannot access, or traps, ends the context with CUDA's error code, as on a GPU. Tests of drivers may
+// register a work-group function, which is executed instead of the kernel with its name. It refuses what the real library refuses or what the driver promises not to do: calls without a current
 // context, asynchronous copies from or to host memory that is not pinned, memory beyond the GPU's.
 //
 // These functions steer it; tests find them with dlsym. Environment: FAKE_CUDA_DEVICES (2), FAKE_CUDA_MEMORY in MiB (256).
@@ -23,6 +24,7 @@ struct Kernel {
 using RegisterKernel = void (*)(const char* entry, const Kernel* kernel);  // fake_cuda_register_kernel
 using FailNext = void (*)(const char* function, int code);  // fake_cuda_fail_next: its next call fails
 using LoseDevice = void (*)(int device);  // fake_cuda_lose_device: as after a trap
+using LastFault = void (*)(char* text, uint64_t size);  // fake_cuda_last_fault: why a kernel has lost the GPU
 using SetVersion = void (*)(int version);  // fake_cuda_set_version: of the driver, as cuDriverGetVersion returns it
 using CountCalls = uint64_t (*)(const char* function);  // fake_cuda_calls
 using CountBytes = uint64_t (*)(const char* function);  // fake_cuda_bytes: that it was asked to copy or to allocate

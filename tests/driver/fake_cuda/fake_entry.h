@@ -3,6 +3,8 @@
 
 #include "fake_state.h"
 
+#include <exception>
+
 #define EXPORT extern "C" __attribute__((visibility("default")))
 // Counts the call, and returns the failure that a test asked for, or the loss of the current context.
 #define ENTER(name)                                                                                                    \
@@ -10,12 +12,17 @@
         if (const int injected = enter(name))                                                                          \
             return static_cast<Code>(injected);                                                                        \
     } while (false)
+// Behind the body of each function: without memory it fails, as the real one does.
+#define CATCH_OUT_OF_MEMORY                                                                                            \
+    catch (const std::exception&) {                                                                                    \
+        return code_out_of_memory;                                                                                     \
+    }
 #define NEEDS_CONTEXT()                                                                                                \
     do {                                                                                                               \
         if (!current)                                                                                                  \
             return invalid_context;                                                                                    \
-        if (current->is_lost.load())                                                                                   \
-            return launch_failed;                                                                                      \
+        if (const int lost_by = current->lost_by.load())                                                               \
+            return static_cast<Code>(lost_by);                                                                         \
     } while (false)
 
 namespace polder::cuda::fake {
@@ -39,6 +46,10 @@ inline int enter(const char* name) {
     const int code = found->second;
     state().failures.erase(found);
     return code;
+}
+
+inline std::byte* pointer(DevicePointer address) {
+    return reinterpret_cast<std::byte*>(static_cast<uintptr_t>(address));
 }
 
 inline void count_bytes(const char* name, uint64_t bytes) {

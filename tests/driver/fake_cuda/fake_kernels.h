@@ -37,7 +37,7 @@ inline driver::TargetCode code_of(const driver::HostCode& code, driver::PrintRin
     // Valid during Device::load, as long as the next one is not made on this thread.
     static thread_local std::string text;
     const std::string entry = "kernel_" + std::to_string(count++);
-    text = ".entry " + entry;
+    text = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry " + entry + "()\n{\n ret;\n}\n";
     const Kernel kernel{code.function, code.local_bytes, code.scratch_bytes_per_work_item};
     register_kernel(entry.c_str(), &kernel);
     driver::TargetCode made;

@@ -2,6 +2,7 @@
 #include "fake_state.h"
 
 #include <algorithm>
+#include <cfenv>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -47,6 +48,8 @@ bool StreamOfCuda::is_idle() {
 }
 
 void StreamOfCuda::work() {
+    // How the application's thread rounds, which creates this one, is nothing to a GPU.
+    std::fesetenv(FE_DFL_ENV);
     std::unique_lock lock(mutex_);
     for (;;) {
         changed_.wait(lock, [this] { return stopping_ || !commands_.empty(); });
@@ -58,7 +61,7 @@ void StreamOfCuda::work() {
         lock.unlock();
         fake::state().is_held.wait(true);
         // A lost GPU executes nothing more.
-        if (!context.is_lost.load())
+        if (context.lost_by.load() == 0)
             command();
         command = nullptr;
         lock.lock();
@@ -112,6 +115,23 @@ bool State::touches_pinned(const std::byte* begin, uint64_t size) const {
     const auto touches = [&](const std::byte* of, uint64_t length) { return of < begin + size && begin < of + length; };
     return std::ranges::any_of(pinned, [&](const auto& one) { return touches(one.first, one.second); }) ||
            std::ranges::any_of(registered, [&](const auto& one) { return touches(one.first, one.second.size); });
+}
+
+std::vector<ptx::Range> State::memory_of(int device) {
+    const std::lock_guard lock(mutex);
+    std::vector<ptx::Range> ranges;
+    for (const auto& [address, mapping] : mappings)
+        if ((mapping.devices >> device & 1) != 0)
+            ranges.push_back({address, address + mapping.size});
+    const auto add_host = [&](const std::byte* begin, uint64_t size) {
+        const auto address = reinterpret_cast<uintptr_t>(begin);
+        ranges.push_back({address, address + size});
+    };
+    for (const auto& [begin, size] : pinned)
+        add_host(begin, size);
+    for (const auto& [begin, registration] : registered)
+        add_host(begin, registration.size);
+    return ranges;
 }
 
 namespace {

@@ -11,14 +11,17 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <support/ptx/module.h>
 #include <thread>
+#include <vector>
 
 namespace polder::cuda {
 
 struct ContextOfCuda {
     int device = 0;
-    std::atomic<bool> is_lost{false};
+    std::atomic<int> lost_by{0};  // the error of all calls from then on; 0: it works
     std::mutex mutex;
     int users = 0;  // of the primary context; under the state's mutex
     uint64_t memory_bytes = 0;
@@ -62,11 +65,14 @@ private:
     std::thread thread_;
 };
 
-struct ModuleOfCuda {
-    std::string text;
-};
 struct FunctionOfCuda {
-    fake_cuda::Kernel kernel;
+    std::shared_ptr<const ptx::Module> module;  // lives until the last launch has ended
+    const ptx::Function* kernel = nullptr;
+    std::optional<fake_cuda::Kernel> registered;  // executed instead of the text
+};
+struct ModuleOfCuda {
+    std::shared_ptr<const ptx::Module> module;
+    std::map<std::string, FunctionOfCuda> functions;
 };
 
 namespace fake {
@@ -86,9 +92,11 @@ struct State {
     std::map<std::string, uint64_t> bytes;  // copied, allocated
     std::atomic<bool> is_held{false};
     int driver_version = 12040;
+    std::string last_fault;
     struct Mapping {
         uint64_t size;
         MemoryHandle handle;
+        uint64_t devices = 0;  // with access, as bits
     };
     std::map<DevicePointer, Mapping> mappings;
     struct Allocation {
@@ -101,6 +109,8 @@ struct State {
     [[nodiscard]] bool is_pinned(const void* begin, uint64_t size);
     // Under the mutex: some of the bytes are registered or were allocated as pinned memory.
     [[nodiscard]] bool touches_pinned(const std::byte* begin, uint64_t size) const;
+    // What kernels on `device` may use: mapped memory to which it has access, and host memory that is pinned.
+    [[nodiscard]] std::vector<ptx::Range> memory_of(int device);
 };
 State& state();
 uint64_t now_ns();
