@@ -170,7 +170,7 @@ private:
 using SteppedLaunch = BasicLastLaunch<SteppedAtomic>;
 
 // More than the operations of a reader or a writer.
-constexpr size_t operations_max = 16;
+constexpr size_t operations_max = 13;
 
 const size_t same_global[] = {96};
 const SteppedLaunch::Sizes same_sizes{pointer<Device>(1), 1, same_global, nullptr};
