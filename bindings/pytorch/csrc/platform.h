@@ -26,6 +26,7 @@ struct Device {
     bool has_double = false;
     bool is_gpu = false;
     cl_uint compute_units = 1;
+    cl_uint float_lanes = 1;  // of its widest vectors
     size_t group_size_max = 1;
     cl_ulong memory_bytes = 0;
     cl_ulong allocation_bytes_max = 0;

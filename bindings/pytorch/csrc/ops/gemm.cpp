@@ -15,27 +15,27 @@ constexpr int64_t packed_bytes_max = 32 << 10;
 const char* const kernel_text = R"(
 #define A_AT(r) LOADA(a, a##r + k * S.a.column)
 #define DECLARE(r) T x##r = 0, y##r = 0; long a##r = min(m + r, S.m - 1) * S.a.row;
-kernel __attribute__((reqd_work_group_size(8, 1, 1)))
+kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
 void multiply()" TORCH_OPENCL_FACTORS R"( PACKED_PARAMETER) {
   MOVE_TO_BATCH(get_group_id(2) / S.panels)
-  PANEL(get_group_id(2) % S.panels * 16)
+  PANEL(get_group_id(2) % S.panels * COLUMNS)
 #if PACKED
   local T* mine = packed + get_local_id(0);
   for (long k = 0; k < S.k; ++k) {
-    mine[k * 16] = LOADB(b, k * S.b.row + f);
-    mine[k * 16 + 8] = LOADB(b, k * S.b.row + s);
+    mine[k * COLUMNS] = LOADB(b, k * S.b.row + f);
+    mine[k * COLUMNS + LANES] = LOADB(b, k * S.b.row + s);
   }
   long end = min(S.m, (long)(get_group_id(1) + 1) * S.group_rows);
-  for (long m = get_group_id(1) * S.group_rows; m < end; m += 6) {
+  for (long m = get_group_id(1) * S.group_rows; m < end; m += TILE_ROWS) {
     FOR_ROWS(DECLARE)
     for (long k = 0; k < S.k; ++k) {
-      T p = mine[k * 16], q = mine[k * 16 + 8];
+      T p = mine[k * COLUMNS], q = mine[k * COLUMNS + LANES];
       FOR_ROWS(STEP)
     }
     FINISH_ROWS
   }
 #else
-  long m = get_group_id(1) * 6;
+  long m = get_group_id(1) * TILE_ROWS;
   FOR_ROWS(DECLARE)
   if (is_full) {
     for (long k = 0; k < S.k; ++k) {
@@ -63,20 +63,21 @@ at::Tensor with_batch(const at::Tensor& matrix) {
 // Tile by tile.
 void multiply_tiles(Factors& factors) {
     at::Tensor& b = factors.b;
+    const Tile tile = tile_of(factors);
     const int64_t rows = factors.a.size(2);
-    const bool b_is_apart = b.stride(3) != 1 && b.size(3) > 1 && rows > tile_rows;
+    const bool b_is_apart = b.stride(3) != 1 && b.size(3) > 1 && rows > tile.rows;
     const int64_t packed_bytes =
-        tile_columns * factors.a.size(3) * static_cast<int64_t>(scalar_bytes(0, factors.type).size);
+        tile.columns() * factors.a.size(3) * static_cast<int64_t>(scalar_bytes(0, factors.type).size);
     const bool is_packed = b_is_apart && b.stride(2) == 1 && packed_bytes <= packed_bytes_max;
     if (b_is_apart && !is_packed)
         b = b.contiguous();
     const bool b_is_dense = b.stride(3) == 1;
     Shape shape = shape_of(factors);
-    shape.panels = (shape.n + tile_columns - 1) / tile_columns;
+    shape.panels = (shape.n + tile.columns() - 1) / tile.columns();
     // Enough groups for all compute units; else as many rows as there are for each copy of a panel.
     const int64_t products = shape.panels * factors.out.size(0) * factors.out.size(1);
     const int64_t parts = std::max<int64_t>(1, 4 * int64_t{factors.device.compute_units} / products);
-    shape.group_rows = is_packed ? (rows / parts / tile_rows + 1) * tile_rows : tile_rows;
+    shape.group_rows = is_packed ? (rows / parts / tile.rows + 1) * tile.rows : tile.rows;
     const std::string key = "multiply " + product_key(factors, b_is_dense) + (is_packed ? "p" : "");
     Kernel& kernel = kernel_of(factors.device, key, "multiply", [&] {
         return product_macros(factors, b_is_dense) +
@@ -88,9 +89,9 @@ void multiply_tiles(Factors& factors) {
     add_factors(launch, factors, shape);
     if (is_packed)
         launch.local(static_cast<size_t>(packed_bytes));
-    launch.run({static_cast<size_t>(tile_lanes), static_cast<size_t>((rows + shape.group_rows - 1) / shape.group_rows),
+    launch.run({static_cast<size_t>(tile.lanes), static_cast<size_t>((rows + shape.group_rows - 1) / shape.group_rows),
                 static_cast<size_t>(products)},
-               {static_cast<size_t>(tile_lanes), 1, 1});
+               {static_cast<size_t>(tile.lanes), 1, 1});
 }
 
 }  // namespace

@@ -10,47 +10,46 @@
 namespace torch_opencl {
 namespace {
 
-constexpr int64_t block_tiles = 16;
-constexpr int64_t block_rows = block_tiles * tile_rows;
-constexpr int64_t packed_tile_rows = 8;
+constexpr int64_t block_rows = 96;
 constexpr int64_t group_rows_max = 4 * block_rows;
-constexpr int64_t group_panels_max = 8;
+constexpr int64_t group_columns_max = 128;
+constexpr int64_t rows_min = 12;
 
 const char* const kernel_text = R"(
-#define TILES 16
-#define ROWS (6 * TILES)
-// A tile of a packed block has 8 elements for each k, so that items copy vectors.
+#define TILES (96 / TILE_ROWS)
+#define ROWS (TILE_ROWS * TILES)
+// A tile of a packed block has LANES elements for each k, so that items copy vectors.
 #if A_IS_PACKED
-#define A_AT(r) tile_a[k * 8 + r]
+#define A_AT(r) tile_a[k * LANES + r]
 #define DECLARE_A(r)
 #else
 #define A_AT(r) LOADA(a##r, k * A_COLUMN)
 #define DECLARE_A(r) global const AS* restrict a##r = a + min(m + r, S.m - 1) * S.a.row + from * A_COLUMN;
 #endif
 #define DECLARE(r) T x##r = 0, y##r = 0; DECLARE_A(r)
-#define RESUME(r) x##r = waiting[r * group_panels * 16]; y##r = waiting[r * group_panels * 16 + 8];
-#define WAIT(r) waiting[r * group_panels * 16] = x##r; waiting[r * group_panels * 16 + 8] = y##r;
-kernel __attribute__((reqd_work_group_size(8, 1, 1)))
+#define RESUME(r) x##r = waiting[r * group_panels * COLUMNS]; y##r = waiting[r * group_panels * COLUMNS + LANES];
+#define WAIT(r) waiting[r * group_panels * COLUMNS] = x##r; waiting[r * group_panels * COLUMNS + LANES] = y##r;
+kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
 void multiply_blocks()" TORCH_OPENCL_FACTORS
                                 R"(, long group_panels, local T* a_block, local T* b_block, local T* tiles) {
   MOVE_TO_BATCH(get_group_id(2) / S.panels)
-  long lane = get_local_id(0), begin_n = get_group_id(2) % S.panels * group_panels * 16;
-  long panels = min(group_panels, (S.n - begin_n + 15) / 16);
+  long lane = get_local_id(0), begin_n = get_group_id(2) % S.panels * group_panels * COLUMNS;
+  long panels = min(group_panels, (S.n - begin_n + COLUMNS - 1) / COLUMNS);
   long begin = get_group_id(1) * S.group_rows, end = min(S.m, begin + S.group_rows);
   for (long from = 0; from < S.k; from += DEPTH) {
     long depth = min((long)DEPTH, S.k - from);
     for (long panel = 0; panel < panels; ++panel) {
-      PANEL(begin_n + panel * 16)
-      local T* mine = b_block + panel * DEPTH * 16 + lane;
+      PANEL(begin_n + panel * COLUMNS)
+      local T* mine = b_block + panel * DEPTH * COLUMNS + lane;
       if (is_full) {
         for (long k = 0; k < depth; ++k) {
-          mine[k * 16] = LOADB(b, (from + k) * S.b.row + first * B_COLUMN);
-          mine[k * 16 + 8] = LOADB(b, (from + k) * S.b.row + second * B_COLUMN);
+          mine[k * COLUMNS] = LOADB(b, (from + k) * S.b.row + first * B_COLUMN);
+          mine[k * COLUMNS + LANES] = LOADB(b, (from + k) * S.b.row + second * B_COLUMN);
         }
       } else {
         for (long k = 0; k < depth; ++k) {
-          mine[k * 16] = LOADB(b, (from + k) * S.b.row + f);
-          mine[k * 16 + 8] = LOADB(b, (from + k) * S.b.row + s);
+          mine[k * COLUMNS] = LOADB(b, (from + k) * S.b.row + f);
+          mine[k * COLUMNS + LANES] = LOADB(b, (from + k) * S.b.row + s);
         }
       }
     }
@@ -58,30 +57,30 @@ void multiply_blocks()" TORCH_OPENCL_FACTORS
       long block_end = min(end, block + ROWS);
 #if A_IS_PACKED
       barrier(CLK_LOCAL_MEM_FENCE);
-      if (block + ROWS + 2 <= S.m) {
+      if (block + ROWS + LANES - TILE_ROWS <= S.m) {
         for (long k = 0; k < depth; ++k)
           for (long tile = 0; tile < TILES; ++tile)
-            a_block[(tile * DEPTH + k) * 8 + lane] = LOADA(a, (block + tile * 6 + lane) * A_ROW + (from + k) * A_COLUMN);
+            a_block[(tile * DEPTH + k) * LANES + lane] = LOADA(a, (block + tile * TILE_ROWS + lane) * A_ROW + (from + k) * A_COLUMN);
       } else {
-        for (long tile = 0; tile < TILES && block + tile * 6 < S.m; ++tile) {
-          long row = min(block + tile * 6 + lane, S.m - 1) * A_ROW;
-          for (long k = 0; k < depth; ++k) a_block[(tile * DEPTH + k) * 8 + lane] = LOADA(a, row + (from + k) * A_COLUMN);
+        for (long tile = 0; tile < TILES && block + tile * TILE_ROWS < S.m; ++tile) {
+          long row = min(block + tile * TILE_ROWS + lane, S.m - 1) * A_ROW;
+          for (long k = 0; k < depth; ++k) a_block[(tile * DEPTH + k) * LANES + lane] = LOADA(a, row + (from + k) * A_COLUMN);
         }
       }
       barrier(CLK_LOCAL_MEM_FENCE);
 #endif
       for (long panel = 0; panel < panels; ++panel) {
-        PANEL(begin_n + panel * 16)
-        const local T* mine = b_block + panel * DEPTH * 16 + lane;
-        for (long m = block; m < block_end; m += 6) {
-          local T* waiting = tiles + (m - begin) * group_panels * 16 + panel * 16 + lane;
+        PANEL(begin_n + panel * COLUMNS)
+        const local T* mine = b_block + panel * DEPTH * COLUMNS + lane;
+        for (long m = block; m < block_end; m += TILE_ROWS) {
+          local T* waiting = tiles + (m - begin) * group_panels * COLUMNS + panel * COLUMNS + lane;
 #if A_IS_PACKED
-          const local T* tile_a = a_block + (m - block) / 6 * DEPTH * 8;
+          const local T* tile_a = a_block + (m - block) / TILE_ROWS * DEPTH * LANES;
 #endif
           FOR_ROWS(DECLARE)
           if (from > 0) { FOR_ROWS(RESUME) }
           for (long k = 0; k < depth; ++k) {
-            T p = mine[k * 16], q = mine[k * 16 + 8];
+            T p = mine[k * COLUMNS], q = mine[k * COLUMNS + LANES];
             FOR_ROWS(STEP)
           }
           if (from + DEPTH < S.k) { FOR_ROWS(WAIT) } else { FINISH_ROWS }
@@ -104,12 +103,18 @@ cl_ulong local_bytes_of(const Device& device) {
     return bytes;
 }
 
+// A block of a in local memory.
+int64_t packed_elements(const Factors& factors) {
+    const Tile tile = tile_of(factors);
+    return block_rows / tile.rows * tile.lanes * depth_for(factors);
+}
+
 // The rows whose sums can wait in the local memory that the blocks leave.
-int64_t waiting_rows(const Factors& factors, int64_t group_panels) {
-    const int64_t size = element_bytes(factors), panel_columns = group_panels * tile_columns;
-    const int64_t blocks = (block_tiles * packed_tile_rows + panel_columns) * depth_for(factors) * size;
-    const int64_t rows = (static_cast<int64_t>(local_bytes_of(factors.device)) - blocks) / (panel_columns * size);
-    return std::min(group_rows_max, rows / tile_rows * tile_rows);
+int64_t waiting_rows(const Factors& factors, int64_t group_columns) {
+    const int64_t size = element_bytes(factors), rows_each = tile_of(factors).rows;
+    const int64_t blocks = (packed_elements(factors) + group_columns * depth_for(factors)) * size;
+    const int64_t rows = (static_cast<int64_t>(local_bytes_of(factors.device)) - blocks) / (group_columns * size);
+    return std::min(group_rows_max, rows / rows_each * rows_each);
 }
 
 // Whether neighbouring rows, and not neighbouring columns, are neighbours in memory.
@@ -133,8 +138,8 @@ Factors transposed(const Factors& factors) {
 bool suits_blocks(const Factors& factors) {
     // Shallow products of a transposed a read the lines of its columns for several tiles before they leave the cache.
     const int64_t depth_min = has_dense_rows(factors.a) ? 192 : 64;
-    return !factors.device.is_gpu && waiting_rows(factors, group_panels_max) >= block_rows &&
-           factors.a.size(2) >= 2 * tile_rows && factors.a.size(3) >= depth_min;
+    return !factors.device.is_gpu && waiting_rows(factors, group_columns_max) >= block_rows &&
+           factors.a.size(2) >= rows_min && factors.a.size(3) >= depth_min;
 }
 
 void multiply_blocks(const Factors& given) {
@@ -145,15 +150,18 @@ void multiply_blocks(const Factors& given) {
     const bool a_is_packed = a_is_transposed || compute_type(factors.type) != factors.type;
     const bool a_is_dense = factors.a.stride(3) == 1, b_is_dense = factors.b.stride(3) == 1;
     Shape shape = shape_of(factors);
-    const int64_t all_panels = (shape.n + tile_columns - 1) / tile_columns;
+    const Tile tile = tile_of(factors);
+    const int64_t all_panels = (shape.n + tile.columns() - 1) / tile.columns();
     // More panels for each copy of a.
-    const int64_t group_panels = std::min<int64_t>(a_is_packed ? group_panels_max : group_panels_max / 2, all_panels);
+    const int64_t group_panels =
+        std::min<int64_t>((a_is_packed ? group_columns_max : group_columns_max / 2) / tile.columns(), all_panels);
+    const int64_t group_columns = group_panels * tile.columns();
     shape.panels = (all_panels + group_panels - 1) / group_panels;
     // Enough groups for all compute units; else as many rows as there are for each copy of a panel.
     const int64_t products = shape.panels * factors.out.size(0) * factors.out.size(1);
     const int64_t parts = std::max<int64_t>(1, 4 * int64_t{factors.device.compute_units} / products);
     shape.group_rows =
-        std::min(waiting_rows(factors, group_panels), rounded_up((shape.m + parts - 1) / parts, tile_rows));
+        std::min(waiting_rows(factors, group_columns), rounded_up((shape.m + parts - 1) / parts, tile.rows));
     const std::string key = "multiply_blocks " + product_key(factors, b_is_dense) + (a_is_packed ? "p" : "") +
                             (a_is_transposed ? "t" : "") + (a_is_dense ? "a" : "");
     Kernel& kernel = kernel_of(factors.device, key, "multiply_blocks", [&] {
@@ -166,13 +174,13 @@ void multiply_blocks(const Factors& given) {
     Launch launch(factors.device, kernel);
     add_factors(launch, factors, shape);
     launch.value(group_panels);
-    launch.local(local_bytes(a_is_packed ? block_tiles * packed_tile_rows * depth : 1));
-    launch.local(local_bytes(group_panels * tile_columns * depth));
-    launch.local(local_bytes(shape.k > depth ? shape.group_rows * group_panels * tile_columns : 1));
-    launch.run({static_cast<size_t>(tile_lanes),
+    launch.local(local_bytes(a_is_packed ? packed_elements(factors) : 1));
+    launch.local(local_bytes(group_columns * depth));
+    launch.local(local_bytes(shape.k > depth ? shape.group_rows * group_columns : 1));
+    launch.run({static_cast<size_t>(tile.lanes),
                 static_cast<size_t>((shape.m + shape.group_rows - 1) / shape.group_rows),
                 static_cast<size_t>(products)},
-               {static_cast<size_t>(tile_lanes), 1, 1});
+               {static_cast<size_t>(tile.lanes), 1, 1});
 }
 
 }  // namespace torch_opencl

@@ -17,25 +17,29 @@ typedef struct { long m, n, k, panels, inner_count, group_rows; Matrix a, b, c, 
 #define MADD(x, y, z) ((T)((x) * (y) + (z)))
 #endif
 #if HAS_C
-#define RESULT(v_, m_, n_) (alpha * (v_) + beta * (T)LOADC(c, (m_) * S.c.row + (n_) * S.c.column))
+#define RESULT(v_, m_, n_) (alpha * (v_) + beta * (T)LOADC(c, (m_) * S.c.row + (n_) * C_COLUMN))
 #else
 #define RESULT(v_, m_, n_) (alpha * (v_))
 #endif
 // The panel of columns that begins at n_. A full one whose results are neighbours in memory is stored without conditions.
 #define PLACE(n_) ((n_) / S.split * S.out_high + (n_) % S.split * S.out.column)
-#define PANEL(n_) long first = (n_) + get_local_id(0), second = first + 8; \
-  bool is_full = (n_) + 16 <= S.n, is_plain = is_full && S.out.column == 1 && S.split % 16 == 0; \
+#define PANEL(n_) long first = (n_) + get_local_id(0), second = first + LANES; \
+  bool is_full = (n_) + COLUMNS <= S.n, is_plain = is_full && S.out.column == 1 && S.split % COLUMNS == 0; \
   long f = min(first, S.n - 1) * S.b.column, s = min(second, S.n - 1) * S.b.column, place = PLACE(n_) + get_local_id(0); \
   long first_place = place, second_place = place; \
   if (!is_plain) { first_place = PLACE(first); second_place = PLACE(second); }
+#if TILE_ROWS == 12
+#define FOR_ROWS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
+#else
 #define FOR_ROWS(X) X(0) X(1) X(2) X(3) X(4) X(5)
+#endif
 #define STEP(r) { T v = A_AT(r); x##r = MADD(v, p, x##r); y##r = MADD(v, q, y##r); }
 #define FINISH(r) if (m + r < S.m) { \
     if (first < S.n) STOREO(out, (m + r) * S.out.row + first_place, RESULT(x##r, m + r, first)); \
     if (second < S.n) STOREO(out, (m + r) * S.out.row + second_place, RESULT(y##r, m + r, second)); }
 #define FINISH_PLAIN(r) if (m + r < S.m) { \
     STOREO(out, (m + r) * S.out.row + place, RESULT(x##r, m + r, first)); \
-    STOREO(out, (m + r) * S.out.row + place + 8, RESULT(y##r, m + r, second)); }
+    STOREO(out, (m + r) * S.out.row + place + LANES, RESULT(y##r, m + r, second)); }
 #define FINISH_ROWS if (is_plain) { FOR_ROWS(FINISH_PLAIN) } else { FOR_ROWS(FINISH) }
 )";
 
@@ -45,7 +49,24 @@ Matrix strides_of(const at::Tensor& matrix) {
     return {stride(2), stride(3), stride(0), stride(1)};
 }
 
+// The distance of c's columns as text: constants, as of a bias, where a stride that the compiler does not know would be a gather.
+const char* c_column(const Factors& factors) {
+    const int64_t stride = strides_of(factors.c).column;
+    return stride == 0 ? "0" : stride == 1 ? "1" : "S.c.column";
+}
+
+bool gathers_c(const Factors& factors) { return factors.has_c && strides_of(factors.c).column > 1; }
+
 }  // namespace
+
+Tile tile_of(const Factors& factors) {
+    const bool has_wide_vectors = !factors.device.is_gpu && factors.device.float_lanes >= 16;
+    const bool is_four_bytes = scalar_bytes(0, factors.type).size == 4;
+    // Sixteen columns fill half of a wide tile.
+    return has_wide_vectors && is_four_bytes && !gathers_c(factors) && factors.b.size(3) > Tile{}.columns()
+               ? Tile{12, 16}
+               : Tile{};
+}
 
 Shape shape_of(const Factors& factors) {
     const int64_t split = factors.product.split > 0 ? factors.product.split : int64_t{1} << 62;
@@ -68,12 +89,17 @@ std::string product_macros(const Factors& factors, bool b_is_dense) {
     for (const char* name : {"A", "B", "C", "O"})
         text += access_macros(name, factors.type) + "#define " + name + "S " + storage_name(factors.type) + "\n";
     text += std::string("#define HAS_C ") + (factors.has_c ? "1\n" : "0\n");
+    const Tile tile = tile_of(factors);
+    text += "#define TILE_ROWS " + std::to_string(tile.rows) + "\n#define LANES " + std::to_string(tile.lanes) +
+            "\n#define COLUMNS " + std::to_string(tile.columns()) + "\n";
+    text += std::string("#define C_COLUMN ") + c_column(factors) + "\n";
     text += std::string("#define B_COLUMN ") + (b_is_dense ? "1\n" : "S.b.column\n");
     return text + tile_macros;
 }
 
 std::string product_key(const Factors& factors, bool b_is_dense) {
-    return std::string(short_name(factors.type)) + (factors.has_c ? "c" : "") + (b_is_dense ? "b" : "");
+    return std::to_string(tile_of(factors).lanes) + short_name(factors.type) +
+           (factors.has_c ? std::string("c") + c_column(factors) : "") + (b_is_dense ? "b" : "");
 }
 
 void add_factors(Launch& launch, const Factors& factors, const Shape& shape) {

@@ -1,7 +1,8 @@
 // What the two kernels of matrix products share: their parameters, and the macros of a tile of 6 rows and 16 columns, of which each of 8
 // work-items computes two columns in registers. On a processor with lanes of vectors each step of k is two vector loads of b, six
 // loads of one element of a for all lanes, and twelve fused multiply-adds (the register block of BLIS for AVX2: Van Zee and
-// van de Geijn, "BLIS", 2015). gemm.cpp walks over all of k for a tile; gemm_blocks.cpp goes by blocks that fit the caches.
+// van de Geijn, "BLIS", 2015). Where vectors have 16 lanes there are 32 registers of them, and a tile has 12 rows and 32 columns.
+// gemm.cpp walks over all of k for a tile; gemm_blocks.cpp goes by blocks that fit the caches.
 #pragma once
 
 #include "gemm.h"
@@ -10,9 +11,11 @@
 
 namespace torch_opencl {
 
-constexpr int64_t tile_rows = 6;
-constexpr int64_t tile_lanes = 8;  // items of a group
-constexpr int64_t tile_columns = 2 * tile_lanes;
+struct Tile {
+    int64_t rows = 6;
+    int64_t lanes = 8;  // items of a group
+    [[nodiscard]] int64_t columns() const { return 2 * lanes; }
+};
 
 // The kernels' structures of the same names. Strides in elements. Column n of the result is at
 // n / split * out_high + n % split * out.column.
@@ -34,6 +37,7 @@ struct Factors {
     c10::ScalarType type;
 };
 
+Tile tile_of(const Factors& factors);
 // The shape without panels and group_rows, which the caller sets.
 Shape shape_of(const Factors& factors);
 // Types, accessors and macros for a kernel whose b has neighbouring columns (b_is_dense), and the variant's name for its key.
