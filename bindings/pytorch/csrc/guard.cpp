@@ -56,7 +56,7 @@ public:
     bool queryStream(const c10::Stream& stream) const override { return is_idle(stream); }
     void synchronizeStream(const c10::Stream& stream) const override { synchronize_stream(stream); }
     void synchronizeDevice(c10::DeviceIndex device) const override {
-        synchronize_device(device < 0 ? current_device() : device);
+        synchronize_device(device == -1 ? current_device() : device);
     }
     void recordDataPtrOnStream(const c10::DataPtr& data, const c10::Stream& stream) const override {
         if (data.get())
@@ -118,7 +118,9 @@ public:
         return default_generator(device);
     }
     at::Generator getNewGenerator(c10::DeviceIndex device) const override {
-        return at::make_generator<Generator>(static_cast<c10::DeviceIndex>(device < 0 ? current_device() : device));
+        const int index = device == -1 ? current_device() : device;
+        static_cast<void>(Platform::get().device(index));  // throws when there is none
+        return at::make_generator<Generator>(static_cast<c10::DeviceIndex>(index));
     }
     void resizePrivateUse1Bytes(const c10::Storage& storage, size_t bytes) const override {
         c10::StorageImpl* const impl = storage.unsafeGetStorageImpl();

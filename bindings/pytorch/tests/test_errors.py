@@ -1,9 +1,16 @@
 """Bad input: PyTorch's usual exceptions, and nothing lost."""
 import gc
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
 import warnings
 
 import pytest
 import torch
+
+from conftest import platform_has_statistics
 
 
 @pytest.fixture(autouse=True)
@@ -81,3 +88,148 @@ def test_a_tensor_is_usable_after_an_error(device):
             torch.empty(1 << 50, dtype=torch.uint8, device=device)
         x = x + 1
     assert x.sum().item() == 4000
+
+
+def run_alone(code, **environment):
+    """What code prints in a process of its own, which must end well."""
+    run = subprocess.run([sys.executable, "-c", "import torch, torch_opencl\n" + code], capture_output=True, text=True, timeout=300,
+                         env={**os.environ, **environment})
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.float8_e4m3fn, torch.uint16])
+def test_types_without_kernels(dtype, device):
+    x = torch.zeros(8, dtype=torch.uint8).view(dtype).to(device)
+    for function in (lambda: x + x, lambda: x.sum(), lambda: x.view(-1, 1) @ x.view(1, -1)):
+        try:
+            function()  # some run on the CPU
+        except (RuntimeError, NotImplementedError) as error:
+            assert str(error)
+    with pytest.raises((RuntimeError, NotImplementedError), match="no kernel|not implemented"):
+        x * x
+    assert x.cpu().view(torch.uint8).sum() == 0
+
+
+def test_quantized_tensors_are_refused(device):
+    with pytest.raises((RuntimeError, NotImplementedError)):
+        torch.quantize_per_tensor(torch.ones(4, device=device), 0.1, 0, torch.qint8) + 1
+
+
+@pytest.mark.parametrize("index", [99, -5])
+def test_devices_that_are_not_there(index, device):
+    x = torch.ones(2, device=device)
+    name = f"opencl:{index}"
+    for function in (lambda: x.to(name), lambda: torch.ones(2).to(name), lambda: torch.empty(2, device=name),
+                     lambda: torch.Generator(device=name), lambda: torch.Stream(device=name),
+                     lambda: torch.opencl.memory_allocated(index), lambda: torch.opencl.synchronize(index),
+                     lambda: torch.opencl.get_device_properties(index)):
+        with pytest.raises((RuntimeError, ValueError), match="(?i)device"):
+            function()
+    assert (x + 1).tolist() == [2, 2]
+
+
+def test_tensors_of_other_backends_are_not_mixed_in(device):
+    x, other = torch.ones(2, 2, device=device), torch.empty(2, 2, device="meta")
+    with pytest.raises(RuntimeError, match="meta"):
+        torch.cat([x, other])
+    with pytest.raises((RuntimeError, AssertionError), match="(?i)cuda|nvidia"):
+        x.to("cuda:77")
+    assert x.sum().item() == 4
+
+
+def test_a_platform_without_addresses(tmp_path):
+    """The message names the extensions that a device needs."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if not compiler:
+        pytest.skip("no C compiler")
+    source, library = pathlib.Path(__file__).with_name("platform_without_addresses.c"), tmp_path / "platform.so"
+    headers = pathlib.Path(__file__).resolve().parents[3] / "include"
+    subprocess.run([compiler, "-shared", "-fPIC", "-DCL_TARGET_OPENCL_VERSION=300", f"-I{headers}", "-o", library, source], check=True)
+    (tmp_path / "test.icd").write_text(f"{library}\n")
+    printed = run_alone("""
+assert torch.opencl.device_count() == 0 and not torch.opencl.is_available()
+for function in (lambda: torch.ones(3, device="opencl"), lambda: torch.ones(3).to("opencl:0"), lambda: torch.ones(3).opencl()):
+    try:
+        function()
+    except RuntimeError as error:
+        print(error)
+print((torch.ones(3) * 2).tolist())
+""", OCL_ICD_VENDORS=str(tmp_path), OPENCL_VENDOR_PATH=str(tmp_path), TORCH_OPENCL_ADDRESSES="unified")
+    assert printed.count("no OpenCL device has cl_intel_unified_shared_memory or cl_ext_buffer_device_address") == 3, printed
+    assert "[2.0, 2.0, 2.0]" in printed
+
+
+def test_a_kernel_that_does_not_compile():
+    if not platform_has_statistics():
+        pytest.skip("a setting of Polder spoils the compilation")
+    printed = run_alone("""
+x = torch.arange(4.0).to("opencl")
+for attempt in range(2):
+    try:
+        x + 1
+    except RuntimeError as error:
+        assert type(error) is RuntimeError and "was not compiled: CL_BUILD_PROGRAM_FAILURE" in str(error), error
+        print("failed")
+assert x.cpu().tolist() == [0, 1, 2, 3]  # nothing is lost
+before = torch.opencl.memory_allocated()
+del x
+print(before, torch.opencl.memory_allocated())
+""", POCL_EXTRA_BUILD_FLAGS="-DT=(", POCL_KERNEL_CACHE="0")
+    assert printed == "failed\nfailed\n16 0\n"
+
+
+def test_a_kernel_that_cannot_run():
+    """Its three tensors do not fit in the device's memory together: the error is at the call, and the tensors are as before."""
+    if not platform_has_statistics():
+        pytest.skip("a setting of Polder makes the memory small")
+    printed = run_alone("""
+import gc
+x, y = torch.full((2 << 20,), 3.0, device="opencl"), torch.full((2 << 20,), 4.0, device="opencl")
+before = torch.opencl.memory_allocated()
+for attempt in range(2):
+    try:
+        x + y
+    except torch.OutOfMemoryError as error:
+        print("CL_MEM_OBJECT_ALLOCATION_FAILURE" in str(error))
+x += 1
+print(x[::1 << 20].tolist(), y[::1 << 20].tolist())
+gc.collect()
+print(torch.opencl.memory_allocated() - before)
+""", POCL_DEVICES="discrete", POCL_DISCRETE0_PARAMETERS="memory=16M", TORCH_OPENCL_ADDRESSES="none")
+    assert printed == "True\nTrue\n[4.0, 4.0] [4.0, 4.0]\n0\n"
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128, torch.float8_e4m3fn, torch.uint16])
+def test_types_without_kernels_are_copied(dtype, device):
+    """Strided copies on the device and from and to the host: they called each other without an end."""
+    if dtype.is_complex:
+        x = torch.view_as_complex(torch.arange(24, dtype=dtype.to_real()).reshape(3, 4, 2) - 9)
+    else:
+        x = torch.arange(12 * dtype.itemsize, dtype=torch.uint8).view(dtype).reshape(3, 4)
+
+    def same(got, expected):
+        assert got.dtype == dtype
+        return torch.equal(got.cpu().contiguous().view(torch.uint8), expected.contiguous().view(torch.uint8))
+
+    y = x.to(device)
+    assert same(y.t(), x.t()) and same(y.t().contiguous(), x.t()) and same(y[:, 1:3].clone(), x[:, 1:3])
+    z = torch.zeros(4, 3, dtype=dtype, device=device)
+    z.t()[1:] = x[1:]
+    z[:, 0] = y[0]
+    assert same(z, x.t())
+
+
+def test_views_that_are_conjugated_or_negated_are_copied(device):
+    x = torch.tensor([[1 + 2j, 3 - 4j], [-5j, 6]])
+    y = x.to(device)
+    for view in (lambda z: z.conj(), lambda z: z.conj().t(), lambda z: torch.imag(z.conj()), lambda z: torch.imag(z.conj()).t(),
+                 lambda z: torch.imag(z.conj()).clone(), lambda z: z.conj().t().contiguous(), lambda z: z.conj().to(torch.complex128)):
+        assert torch.equal(view(y).cpu().resolve_conj().resolve_neg(), view(x).resolve_conj().resolve_neg())
+    target = torch.zeros(2, 2, dtype=torch.complex64, device=device)
+    target.conj().copy_(y)
+    torch.imag(target.conj())[0].fill_(7)
+    expected = torch.zeros(2, 2, dtype=torch.complex64)
+    expected.conj().copy_(x)
+    torch.imag(expected.conj())[0].fill_(7)
+    assert torch.equal(target.cpu(), expected)

@@ -18,6 +18,36 @@ bool has_same_bytes(const at::Tensor& a, const at::Tensor& b) {
            a.is_conj() == b.is_conj();
 }
 
+// The tensor without the bits of views that are conjugated or negated.
+at::Tensor plain(const at::Tensor& tensor) {
+    const at::Tensor numbers = tensor.is_conj() ? tensor.conj() : tensor;
+    return numbers.is_neg() ? numbers._neg_view() : numbers;
+}
+
+c10::ScalarType integer_of_size(size_t bytes) {
+    return bytes == 1 ? at::kByte : bytes == 2 ? at::kShort : bytes == 4 ? at::kInt : at::kLong;
+}
+
+// Elements of a type without kernels as integers; complex numbers as pairs of their parts.
+at::Tensor as_known_elements(const at::Tensor& tensor) {
+    const at::Tensor numbers = plain(tensor);
+    const at::Tensor parts = numbers.is_complex() ? at::view_as_real(numbers) : numbers;
+    return is_supported(parts.scalar_type(), opencl_device(parts).has_double)
+               ? parts
+               : parts.view(integer_of_size(parts.element_size()));
+}
+
+void copy_elements(const at::Tensor& target, const at::Tensor& source);
+
+// Between tensors of one type that has no kernels.
+void copy_unknown_elements(const at::Tensor& target, const at::Tensor& source) {
+    copy_elements(as_known_elements(target), as_known_elements(source));
+    if (target.is_neg() != source.is_neg())
+        at::view_as_real(plain(target)).neg_();
+    if (target.is_conj() != source.is_conj())
+        at::view_as_real(plain(target)).select(-1, 1).neg_();
+}
+
 void copy_elements(const at::Tensor& target, const at::Tensor& source) {
     if (has_same_bytes(target, source)) {
         if (target.data_ptr() != source.data_ptr())
@@ -27,8 +57,10 @@ void copy_elements(const at::Tensor& target, const at::Tensor& source) {
     const auto type = target.scalar_type();
     const bool has_double = opencl_device(target).has_double;
     if (!is_supported(type, has_double) || !is_supported(source.scalar_type(), has_double)) {
-        // Complex numbers and the like: by way of the host.
-        target.copy_(source.to(at::kCPU).to(type));
+        if (source.scalar_type() == type)
+            return copy_unknown_elements(target, source);
+        // Casts from and to complex numbers and the like: by way of the host.
+        target.copy_(source.contiguous().to(at::kCPU).to(type));
         return;
     }
     auto iter = at::TensorIteratorConfig()
@@ -40,7 +72,8 @@ void copy_elements(const at::Tensor& target, const at::Tensor& source) {
                     .build();
     // Integers pass through the wider type, floats through the source's, as casts in C++ do.
     const auto compute = compute_type(source.scalar_type());
-    pointwise(iter, type == at::kBool ? "a != 0" : "a", compute);
+    const char* const value = source.is_neg() == target.is_neg() ? "a" : "-a";
+    pointwise(iter, type == at::kBool ? "a != 0" : value, compute);
 }
 
 Wait wait_for(const at::Tensor& host, bool non_blocking) {
@@ -70,7 +103,8 @@ void copy_to_cpu(const at::Tensor& target, const at::Tensor& source, bool non_bl
     const at::Tensor dense = source.contiguous();
     const at::Tensor staged = at::empty(dense.sizes(), dense.options().device(at::kCPU));
     copy_to_host(source.device().index(), staged.data_ptr(), dense.data_ptr(), dense.nbytes(), Wait::yes);
-    target.copy_(source.is_neg() ? staged.neg() : staged);
+    const at::Tensor positive = dense.is_neg() ? staged.neg() : staged;
+    target.copy_(dense.is_conj() ? positive.conj() : positive);
 }
 
 void copy_devices(const at::Tensor& target, const at::Tensor& source) {
@@ -79,7 +113,7 @@ void copy_devices(const at::Tensor& target, const at::Tensor& source) {
                      target.nbytes());
         return;
     }
-    const at::Tensor dense = source.to(target.scalar_type()).contiguous();
+    const at::Tensor dense = source.to(target.scalar_type()).contiguous().resolve_neg().resolve_conj();
     const at::Tensor arrived = at::empty(dense.sizes(), target.options().memory_format(at::MemoryFormat::Contiguous));
     copy_devices(arrived, dense);
     copy_elements(target, arrived);
