@@ -159,31 +159,79 @@ def test_results_are_those_of_the_cpu(op):
                     close(a, b, dtype)
 
 
+def with_leaves(op, sample, where):
+    """The function of its leaves that a sample is, and the leaves: tensors on the device `where`."""
+    inputs = moved((sample.input, sample.args, sample.kwargs), where)
+    leaves = [tensor for tensor in tensors_of(inputs) if tensor.requires_grad]
+
+    def function(*given):
+        rest = iter(given)
+
+        def replaced(value):
+            if isinstance(value, torch.Tensor):
+                return next(rest).clone() if value.requires_grad else value  # operators may change their arguments
+            if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
+                parts = [replaced(part) for part in value]
+                return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+            if isinstance(value, dict):
+                return {name: replaced(part) for name, part in value.items()}
+            return value
+
+        first, args, kwargs = replaced(inputs)
+        results = op(first, *args, **kwargs)
+        if sample.output_process_fn_grad is not None:
+            results = sample.output_process_fn_grad(results)
+        return tuple(result for result in flat(results) if result.requires_grad)
+
+    return function, leaves
+
+
+def gradients_of(op, sample, where):
+    """Gradients of the leaves for the same seeds on each device; None where there are none."""
+    function, leaves = with_leaves(op, sample, where)
+    results = function(*leaves) if leaves else ()
+    if not results:
+        return None
+    seeds = []
+    for result in results:
+        torch.manual_seed(2)
+        seeds.append(torch.randn(result.shape, dtype=result.dtype).to(where))
+    return torch.autograd.grad(results, leaves, seeds, allow_unused=True)
+
+
+def gradcheck(op, sample, where):
+    """Whether there is something to check. Throws GradcheckError when gradients differ from differences of results."""
+    function, leaves = with_leaves(op, sample, where)
+    if not leaves or not function(*leaves):
+        return False
+    return torch.autograd.gradcheck(function, leaves, fast_mode=True, check_batched_grad=False, nondet_tol=op.gradcheck_nondet_tol,
+                                    check_undefined_grad=False)
+
+
 @pytest.mark.parametrize("op", [op for op in OPERATORS if op.supports_autograd], ids=lambda op: op.formatted_name)
 def test_gradients_are_those_of_the_cpu(op):
     device = DEVICES[-1]
     for sample in samples_of(op, torch.float32, GRADIENTS_MAX, requires_grad=True):
-        gradients = []
-        for where in ("cpu", device):
-            inputs = moved((sample.input, sample.args, sample.kwargs), where)
-            leaves = [tensor for tensor in tensors_of(inputs) if tensor.requires_grad]
-            first = inputs[0]
-            copies = first.clone() if isinstance(first, torch.Tensor) else type(first)(each.clone() for each in first)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                results = [r for r in flat(op(copies, *inputs[1], **inputs[2])) if r.requires_grad]
-                if not results or not leaves:
-                    break
-                seeds = []
-                for result in results:
-                    torch.manual_seed(2)
-                    seeds.append(torch.randn(result.shape, dtype=result.dtype).to(where))
-                gradients.append(torch.autograd.grad(results, leaves, seeds, allow_unused=True))
-        if len(gradients) == 2:
-            for expected, got in zip(*gradients):
-                assert (got is None) == (expected is None)
-                if got is not None:
-                    close(got, expected, torch.float32)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected, got = (gradients_of(op, sample, where) for where in ("cpu", device))
+        assert (expected is None) == (got is None)
+        for a, b in zip(got or (), expected or ()):
+            assert (a is None) == (b is None)
+            if a is not None:
+                close(a, b, torch.float32)
+
+
+@pytest.mark.parametrize("op", [op for op in OPERATORS if op.supports_autograd and op.name not in RANDOM and torch.float64 in op.dtypes],
+                         ids=lambda op: op.formatted_name)
+def test_gradcheck(op):
+    device = DEVICES[0]
+    if not torch.opencl.get_device_properties(device).has_fp64:
+        pytest.skip("no double precision")
+    for sample in samples_of(op, torch.float64, GRADIENTS_MAX, requires_grad=True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            gradcheck(op, sample, device)
 
 
 @pytest.mark.parametrize("descending", [False, True])
