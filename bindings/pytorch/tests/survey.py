@@ -23,7 +23,7 @@ WITHOUT_VALUES = {
     "new_empty", "new_empty_strided", "normal", "rand_like", "randint", "randint_like", "randn", "randn_like", "resize_", "resize_as_",
     "uniform", "nn.functional.alpha_dropout", "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d",
     "nn.functional.feature_alpha_dropout", "nn.functional.rrelu", "nn.functional.fractional_max_pool2d", "svd_lowrank", "pca_lowrank",
-    "nn.functional.fractional_max_pool3d", "nn.functional.multi_head_attention_forward",
+    "nn.functional.fractional_max_pool3d",
 }
 
 

@@ -8,12 +8,23 @@ import pathlib
 
 import torch
 
+from .built_with import TORCH_VERSION
+
 _LIBRARY = pathlib.Path(__file__).parent / "libtorch_opencl.so"
+
+
+def _check_version():
+    """PyTorch's C++ interface changes with each minor version: loading would fail with names of symbols, or worse."""
+    here = torch.__version__.partition("+")[0]
+    if here.split(".")[:2] != TORCH_VERSION.split(".")[:2]:
+        raise ImportError(f"torch_opencl was built for PyTorch {TORCH_VERSION}, and this is PyTorch {here}: install torch-opencl again "
+                          "(pip install --force-reinstall --no-deps ./bindings/pytorch)")
 
 
 def _register():
     if hasattr(torch, "opencl"):
         return
+    _check_version()
     torch.ops.load_library(str(_LIBRARY))
     torch.utils.rename_privateuse1_backend("opencl")
     from . import opencl
