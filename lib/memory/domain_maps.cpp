@@ -138,13 +138,14 @@ Result<driver::Timepoint> DomainImpl::migrate_there(Sequence& sequence, std::spa
         next.push_back(next_version(storage.residency(), use.range));
     }
     const driver::Timepoint done = sequence.finish();
-    for (size_t i = 0; i < ranges.size(); ++i) {
-        StorageImpl& storage = impl(*ranges[i].storage);
-        const std::span<const ByteRange> range{&ranges[i].range, 1};
-        if (content == Content::undefined)
-            storage.residency().commit_write(range, place_in(storage, target), next[i], done);
-        storage.residency().merge(range);
-    }
+    if (content == Content::undefined)
+        for (size_t i = 0; i < ranges.size(); ++i) {
+            StorageImpl& storage = impl(*ranges[i].storage);
+            storage.residency().commit_write({&ranges[i].range, 1}, place_in(storage, target), next[i], done);
+        }
+    // Pieces are joined when every range has been committed: joining could take a boundary that another range has been prepared with.
+    for (const Use& use : ranges)
+        impl(*use.storage).residency().merge({&use.range, 1});
     POLDER_LOG(memory, "migration of %zu ranges to space %u%s", ranges.size(), target.value,
                content == Content::kept ? "" : ", contents undefined");
     return done;

@@ -240,25 +240,6 @@ TEST_F(Flow, KernelThatWritesAPartKeepsTheRest) {
     EXPECT_EQ(read<cl_int>(buffer, count, queues[first]), expected);
 }
 
-TEST_F(Flow, MigrationMovesAheadAndWithUndefinedContentNothing) {
-    const OwnedMem buffer = make_buffer(bytes);
-    write(buffer, numbers(count), queues[first]);
-    moved();
-    ASSERT_EQ(clEnqueueMigrateMemObjects(queues[second], 1, buffer.in(), 0, 0, nullptr, nullptr), CL_SUCCESS);
-    EXPECT_EQ(moved(), bytes);
-    run(second, "add", count, {}, mem(buffer), cl_int{1});
-    EXPECT_EQ(moved(), 0u);
-    ASSERT_EQ(
-        clEnqueueMigrateMemObjects(queues[first], 1, buffer.in(), CL_MIGRATE_MEM_OBJECT_HOST, 0, nullptr, nullptr),
-        CL_SUCCESS);
-    EXPECT_EQ(moved(), bytes);
-    ASSERT_EQ(clEnqueueMigrateMemObjects(queues[first], 1, buffer.in(), CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, 0,
-                                         nullptr, nullptr),
-              CL_SUCCESS);
-    run(first, "set_every_second", count / 2, {}, mem(buffer), cl_int{1});
-    EXPECT_EQ(moved(), 0u);
-}
-
 TEST_F(Flow, ReleasingBuffersAndEventsWithWorkInFlightIsSafe) {
     for (int round = 0; round < 50; ++round) {
         const OwnedMem sum = make_buffer(4);

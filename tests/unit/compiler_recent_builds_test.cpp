@@ -40,6 +40,17 @@ TEST_F(CompilerRecentBuilds, TheSameSource_SharesModuleAndCode) {
     EXPECT_EQ(result_of(again), 1);
 }
 
+TEST_F(CompilerRecentBuilds, WithoutOptimization_IsAnotherProgram) {
+    const Outcome optimized = build(source_of(8));
+    const Outcome as_written = build(source_of(8), "-cl-opt-disable");
+    const auto is_optimized = [](const Outcome& built) {
+        return static_cast<const CompiledModule&>(*built.module).options().is_optimized;
+    };
+    EXPECT_TRUE(is_optimized(optimized));
+    EXPECT_FALSE(is_optimized(as_written));
+    EXPECT_EQ(result_of(as_written), 8);
+}
+
 TEST_F(CompilerRecentBuilds, AProgramThatWasReleased_IsFoundAgain) {
     const std::weak_ptr<const Module> released = build(source_of(2)).module;
     EXPECT_EQ(build(source_of(2)).module, released.lock());

@@ -7,7 +7,8 @@ namespace polder::compiler {
 
 std::string frontend_cache_key(const CompileInput& input, const BuildOptions& options) {
     const std::vector<std::string> arguments = frontend_arguments(input, options);
-    std::vector<std::string_view> parts{"frontend", input.source};
+    // -cl-opt-disable is no argument of Clang's: the module keeps it for the passes behind it.
+    std::vector<std::string_view> parts{"frontend", input.source, options.is_optimized ? "optimized" : "as written"};
     for (const NamedSource& header : input.headers) {
         parts.push_back(header.name);
         parts.push_back(header.text);

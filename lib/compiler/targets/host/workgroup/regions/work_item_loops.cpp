@@ -138,13 +138,14 @@ private:
 
     // Registers ---------------------------------------------------------------------------------------
 
-    // Whether some work-items of a loop leave `variable` as it was: those that reach another cut, or none.
+    // Whether some work-items of a loop leave `variable` as it was: those that reach another cut, or none. Loops that contain loops are
+    // not asked for: stores of what an inner loop computes are not understood by the vectorizer.
     static bool is_changed_by_some(const llvm::AllocaInst& variable, const llvm::LoopInfo& loops,
                                    const llvm::DominatorTree& dominators) {
         return llvm::any_of(variable.users(), [&](const llvm::User* user) {
             const auto* store = llvm::dyn_cast<llvm::StoreInst>(user);
             const llvm::Loop* loop = store ? loops.getLoopFor(store->getParent()) : nullptr;
-            return loop && llvm::findOptionMDForLoop(loop, work_item_loop_tag) &&
+            return loop && loop->isInnermost() && llvm::findOptionMDForLoop(loop, work_item_loop_tag) &&
                    !dominators.dominates(store->getParent(), loop->getLoopLatch());
         });
     }
