@@ -23,6 +23,7 @@ public:
     Workspace workspace;
     pthread_t thread{};
     Worker* next_idle = nullptr;
+    bool is_in_idle_list = false;  // both under the pool's mutex
 
     static void* main(void* argument) {
         auto& me = *static_cast<Worker*>(argument);
@@ -109,8 +110,10 @@ bool WorkerPool::may_execute_here() const {
 
 Worker* WorkerPool::idle_worker() {
     Worker* const worker = idle_;
-    if (worker)
+    if (worker) {
         idle_ = worker->next_idle;
+        worker->is_in_idle_list = false;
+    }
     return worker;
 }
 
@@ -228,9 +231,12 @@ PooledQueue* WorkerPool::claim_stranded_queue() {
     return queue;
 }
 
-// Takes `me` from the list of idle workers; it is not there when another thread is about to wake it.
+// Takes `me` from the list of idle workers; it is not there when another thread is about to wake it. That wake may come late,
+// when `me` has executed a stranded queue and is in the list again: then it ends the next sleep, and `me` leaves the list here.
 void WorkerPool::stop_idling(Worker& me) {
-    Lock lock(mutex_);
+    if (!me.is_in_idle_list)
+        return;
+    me.is_in_idle_list = false;
     for (Worker** link = &idle_; *link; link = &(*link)->next_idle)
         if (*link == &me) {
             *link = me.next_idle;
@@ -305,6 +311,7 @@ void WorkerPool::work(Worker& me) {
             Lock lock(mutex_);
             if (stopping_)
                 return;
+            stop_idling(me);
             queue = claim_ready_queue();
             if (!queue) {
                 task = joinable_task();
@@ -312,6 +319,7 @@ void WorkerPool::work(Worker& me) {
                     task->join();
                 } else {
                     me.next_idle = idle_;
+                    me.is_in_idle_list = true;
                     idle_ = &me;
                 }
             }
@@ -324,7 +332,10 @@ void WorkerPool::work(Worker& me) {
             task->work(me.workspace, me.place.node, &ready_count_);
             task->leave();
         } else if (PooledQueue* const stranded = claim_stranded_queue()) {
-            stop_idling(me);
+            {
+                Lock lock(mutex_);
+                stop_idling(me);
+            }
             stranded->run_claimed();
         } else {
             me.parker.park(spins_);

@@ -101,7 +101,7 @@ private:
     void work(Worker& me);
     [[nodiscard]] PooledQueue* claim_stranded_queue();
     [[nodiscard]] bool wake_idle_worker();
-    void stop_idling(Worker& me);
+    void stop_idling(Worker& me) POLDER_REQUIRES(mutex_);
     static bool ask_other_pools();
     Worker* idle_worker() POLDER_REQUIRES(mutex_);
     Worker* wanted_worker() POLDER_REQUIRES(mutex_);

@@ -6,6 +6,7 @@
 #include "kernels.h"
 
 #include <array>
+#include <chrono>
 #include <thread>
 #include <unistd.h>
 
@@ -17,8 +18,6 @@ using test::refuse_threads;
 class NoThreads : public testing::Test {
 protected:
     void SetUp() override {
-        // A hang ends the test with SIGALRM.
-        alarm(30);
         cpu_driver_ = driver_named("cpu");
         cpu_ = *cpu_driver_->open(0, host_space, "");
         refuse_threads.store(true);
@@ -30,14 +29,16 @@ protected:
         discrete_ = *discrete_driver_->open(0, SpaceId{1}, "memory=1M");
         refuse_threads.store(true);
     }
-    void TearDown() override {
-        refuse_threads.store(false);
-        alarm(0);
-    }
+    void TearDown() override { refuse_threads.store(false); }
     static std::unique_ptr<driver::Queue> queue_of(driver::Device& device) {
         return *device.create_queue(driver::QueueRole::compute);
     }
 
+    // A hang ends the test with SIGALRM, also one in a destructor of what follows.
+    struct Alarm {
+        Alarm() { alarm(30); }
+        ~Alarm() { alarm(0); }
+    } alarm_;
     std::unique_ptr<driver::Driver> discrete_driver_, cpu_driver_;
     std::unique_ptr<driver::Device> discrete_, cpu_;
 };
@@ -93,6 +94,32 @@ TEST_F(NoThreads, FlushAloneOnTheCpuIsServedByAnotherDevicesWorker) {
         std::this_thread::yield();
 }
 
+// While the processor's pool asks for a thread and is refused, the other device's worker has nothing to do, is in its pool's list of
+// idle workers, and waits for the lock under which it may take the processor's queue. So it takes the queue and is woken for it besides. The
+// wake ended its next sleep while it was in the list, it was put there twice, and the list had no end.
+TEST_F(NoThreads, AWorkerThatIsWokenLateIsIdleOnce) {
+    open_discrete();
+    const auto cpu = queue_of(*cpu_);
+    const auto discrete = queue_of(*discrete_);
+    const auto submit = [&cpu] {
+        const Timepoint point = cpu->marker({});
+        cpu->flush();
+        // A wait could execute it.
+        while (!point.is_complete())
+            std::this_thread::yield();
+    };
+    submit();
+    test::on_refusal = [&discrete] {
+        static_cast<void>(discrete->marker({}));
+        discrete->flush();
+        // Long enough for the worker to come to that lock. When it is too short, the test passes without having tried.
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    };
+    for (int round = 0; round < 5; ++round)
+        submit();
+    test::on_refusal = nullptr;
+}
+
 TEST_F(NoThreads, FlushAloneExecutes) {
     const auto queue = queue_of(*cpu_);
     std::vector<int> numbers;
@@ -132,5 +159,5 @@ TEST_F(NoThreads, WorkersStartAsSoonAsTheSystemAllowsThem) {
     queue->wait(3);
 }
 
-} // namespace
-} // namespace polder::conformance
+}  // namespace
+}  // namespace polder::conformance
