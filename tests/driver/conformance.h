@@ -88,6 +88,13 @@ protected:
         EXPECT_TRUE(opened.has_value());
         return opened ? std::move(*opened) : nullptr;
     }
+    // A second device in space 2; null where the machine has only one that the driver could open, and the test is to be skipped.
+    [[nodiscard]] std::unique_ptr<driver::Device> open_another() {
+        auto opened = driver_->open(next_index_, SpaceId{2}, GetParam().parameters);
+        EXPECT_TRUE(opened.has_value() || driver_->count() == next_index_);
+        ++next_index_;
+        return opened ? std::move(*opened) : nullptr;
+    }
     [[nodiscard]] driver::Device& device() { return *device_; }
     [[nodiscard]] std::unique_ptr<driver::Queue> make_queue(driver::QueueRole role = driver::QueueRole::compute) {
         return make_queue(*device_, role);

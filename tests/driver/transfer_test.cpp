@@ -163,8 +163,9 @@ TEST_P(DriverConformance, AddressesAreAlignedAsTheDeviceSays) {
 }
 
 TEST_P(DriverConformance, TwoDevicesOfADriverWaitForEachOther) {
-    const auto other = open(2);
-    ASSERT_NE(other, nullptr);
+    const auto other = open_another();
+    if (!other)
+        GTEST_SKIP() << "the machine has one device";
     const auto here = make_queue();
     const auto there = make_queue(*other);
     Timepoint last;

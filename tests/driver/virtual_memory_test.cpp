@@ -86,8 +86,9 @@ TEST_P(DriverConformance, ACommitThatFailsChangesNothing) {
 
 TEST_P(DriverConformance, PeersReachMemoryThatIsCommittedLater) {
     driver::PeerCopy* const peer = device().peer_copy();
-    const auto other = open(2);
-    ASSERT_NE(other, nullptr);
+    const auto other = open_another();
+    if (!other)
+        GTEST_SKIP() << "the machine has one device";
     driver::VirtualMemory* const memory = other->virtual_memory();
     if (!peer || !memory)
         GTEST_SKIP() << "has no peers, or no virtual memory";

@@ -113,7 +113,9 @@ void multiply(const Product& product) {
                     to,
                     has_c,
                     type};
-    if (suits_blocks(factors))
+    if (suits_groups(factors))
+        multiply_groups(factors);
+    else if (suits_blocks(factors))
         multiply_blocks(factors);
     else
         multiply_tiles(factors);

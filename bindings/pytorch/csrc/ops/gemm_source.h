@@ -2,7 +2,8 @@
 // work-items computes two columns in registers. On a processor with lanes of vectors each step of k is two vector loads of b, six
 // loads of one element of a for all lanes, and twelve fused multiply-adds (the register block of BLIS for AVX2: Van Zee and
 // van de Geijn, "BLIS", 2015). Where vectors have 16 lanes there are 32 registers of them, and a tile has 12 rows and 32 columns.
-// gemm.cpp walks over all of k for a tile; gemm_blocks.cpp goes by blocks that fit the caches.
+// gemm.cpp walks over all of k for a tile; gemm_blocks.cpp goes by blocks that fit the caches. GPUs have gemm_groups.cpp, which shares
+// the parameters and accessors alone.
 #pragma once
 
 #include "gemm.h"
@@ -53,5 +54,9 @@ void add_factors(Launch& launch, const Factors& factors, const Shape& shape);
 // Whether the kernel by blocks is the faster one.
 bool suits_blocks(const Factors& factors);
 void multiply_blocks(const Factors& factors);
+
+// Whether the device's products are computed by whole work-groups.
+bool suits_groups(const Factors& factors);
+void multiply_groups(const Factors& factors);
 
 }  // namespace torch_opencl

@@ -1,0 +1,67 @@
+"""Products of matrices by whole work-groups, the way of GPUs, on every device: each order of the factors, each tile, parts of k."""
+import os
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import itertools
+import sys
+
+import torch
+
+device = sys.argv[1]
+generator = torch.Generator().manual_seed(0)
+# One element; less than a tile; more than one of each size; deep and narrow, so that k is divided; no k at all.
+SIZES = [(1, 1, 1), (33, 65, 17), (130, 129, 70), (1, 100, 600), (100, 1, 600), (20, 30, 2000), (5, 5, 0)]
+
+
+def ordered(matrix, order):
+    if order == "rows":
+        return matrix.to(device)
+    if order == "columns":
+        return matrix.t().contiguous().to(device).t()
+    apart = torch.zeros(2 * matrix.size(0), 3 * matrix.size(1), dtype=matrix.dtype)
+    apart[::2, ::3] = matrix
+    return apart.to(device)[::2, ::3]
+
+
+def compare(got, expected, tolerance):
+    scale = expected.abs().max().item() + 1 if expected.numel() else 1
+    torch.testing.assert_close(got.cpu().double(), expected, rtol=0, atol=tolerance * scale)
+
+
+def compare_all(dtype, tolerance, orders):
+    for m, n, k in SIZES:
+        for first, second in orders:
+            a, b, c = (torch.randn(shape, generator=generator).mul(4).to(dtype) for shape in ((m, k), (k, n), (n,)))
+            on_device = ordered(a, first), ordered(b, second)
+            expected = a.double() @ b.double()
+            if dtype != torch.int32:
+                compare(torch.addmm(c.to(device), *on_device, beta=0.5, alpha=2), 0.5 * c.double() + 2 * expected, tolerance)
+            compare(on_device[0] @ on_device[1], expected, tolerance)
+
+
+pairs = list(itertools.product(("rows", "columns", "apart"), repeat=2))
+compare_all(torch.float32, 1e-5, pairs)
+compare_all(torch.float64, 1e-12, pairs[1:4])
+compare_all(torch.float16, 2e-3, pairs[:2])
+compare_all(torch.bfloat16, 2e-2, pairs[:2])
+compare_all(torch.int32, 0, pairs[:1])
+a, b = torch.randn(3, 2, 40, 50, generator=generator), torch.randn(3, 2, 50, 30, generator=generator)
+compare(a.to(device) @ b.to(device), a.double() @ b.double(), 1e-5)
+image, filters = torch.randn(2, 3, 20, 20, generator=generator), torch.randn(8, 3, 3, 3, generator=generator)
+convolved = torch.nn.functional.conv2d(image.to(device), filters.to(device), padding=1)
+compare(convolved, torch.nn.functional.conv2d(image, filters, padding=1).double(), 1e-5)
+# Parts of k are added in their order.
+a, b = torch.randn(64, 4096, device=device), torch.randn(4096, 64, device=device)
+assert all(torch.equal(a @ b, a @ b) for _ in range(3))
+assert torch.opencl.fallbacks() == {}
+"""
+
+
+@pytest.mark.parametrize("way", ["groups", "blocks"])
+def test_products(way, device):
+    environment = {**os.environ, "TORCH_OPENCL_PRODUCTS": way}
+    subprocess.run([sys.executable, "-c", PROGRAM, device], env=environment, check=True, timeout=900)
