@@ -43,9 +43,37 @@ std::string CudaApi::name_of(Code code) const {
     return "CUDA error " + std::to_string(static_cast<int>(code));
 }
 
+Status CudaApi::status_of(Code code) {
+    return code == code_out_of_memory ? Status::mem_object_allocation_failure : Status::out_of_resources;
+}
+
+bool CudaApi::is_fatal(Code code) {
+    switch (static_cast<int>(code)) {
+    case 3:    // not initialized: the child of a fork
+    case 4:    // deinitialized: the process exits
+    case 46:   // device unavailable
+    case 214:  // uncorrectable memory error
+    case 220:  // the same, of NVLink
+    case 226:  // the same, contained in this process
+    case 700:  // illegal address
+    case 702:  // launch timeout
+    case 709:  // context is destroyed
+    case 710:  // assert
+    case 714:
+    case 715:
+    case 716:
+    case 717:
+    case 718:
+    case 719:  // stack, instruction, alignment, address space, pc, launch
+    case 809:  // the server of a shared GPU has ended the client
+    case 911:  // another device
+    case 999: return true;
+    default: return false;
+    }
+}
+
 Error CudaApi::error(Code code, const char* what) const {
-    return Error{code == code_out_of_memory ? Status::mem_object_allocation_failure : Status::out_of_resources,
-                 std::string(what) + ": " + name_of(code)};
+    return Error{status_of(code), std::string(what) + ": " + name_of(code)};
 }
 
 } // namespace polder::cuda

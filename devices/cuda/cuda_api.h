@@ -175,7 +175,11 @@ struct CudaApi {
 
     // "CUDA_ERROR_OUT_OF_MEMORY".
     [[nodiscard]] std::string name_of(Code code) const;
-    // An Error for a failed call: mem_object_allocation_failure when there is no memory, else out_of_resources.
+    // mem_object_allocation_failure when there is no memory, else out_of_resources.
+    [[nodiscard]] static Status status_of(Code code);
+    // A failure after which nothing of the context works any more.
+    [[nodiscard]] static bool is_fatal(Code code);
+    // An Error for a failed call.
     [[nodiscard]] Error error(Code code, const char* what) const;
 };
 

@@ -54,7 +54,12 @@ Result<std::unique_ptr<CudaContext>> CudaContext::open(const CudaApi& api, int o
     POLDER_ASSIGN(facts, facts_of(api, device));
     Context handle = nullptr;
     POLDER_CUDA_TRY(api, primary_context_retain(&handle, device), "cuDevicePrimaryCtxRetain");
-    return std::unique_ptr<CudaContext>(new CudaContext(api, device, handle, std::move(facts)));
+    try {
+        return std::unique_ptr<CudaContext>(new CudaContext(api, device, handle, std::move(facts)));
+    } catch (...) {
+        api.primary_context_release(device);
+        throw;
+    }
 }
 
 CudaContext::~CudaContext() {
@@ -63,8 +68,12 @@ CudaContext::~CudaContext() {
 }
 
 void CudaContext::lose(const char* what, Code code) {
-    if (!is_lost_.exchange(true))
-        log::line(log::Category::error, "%s is lost: %s: %s", facts.name.c_str(), what, api.name_of(code).c_str());
+    if (is_lost_.exchange(true))
+        return;
+    const char* name = nullptr;
+    if (api.error_name(code, &name) != code_success || !name)
+        name = "CUDA error";
+    log::line(log::Category::error, "%s is lost: %s: %s (%d)", facts.name.c_str(), what, name, static_cast<int>(code));
 }
 
 } // namespace polder::cuda

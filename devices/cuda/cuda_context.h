@@ -43,14 +43,18 @@ public:
     public:
         explicit Current(const CudaContext& context) : Current(context.api, context.handle) {}
         Current(const CudaApi& api, Context handle) : api_(api), handle_(handle) {
-            api_.context_get_current(&before_);
-            if (before_ != handle_)
-                api_.context_set_current(handle_);
+            const bool is_known = api_.context_get_current(&before_) == code_success;
+            if (is_known && before_ == handle_)
+                return;
+            restores_ = is_known;
+            // Without its context, no call must act on the application's.
+            if (api_.context_set_current(handle_) != code_success) [[unlikely]]
+                api_.context_set_current(nullptr);
         }
         Current(const Current&) = delete;
         Current& operator=(const Current&) = delete;
         ~Current() {
-            if (before_ != handle_)
+            if (restores_)
                 api_.context_set_current(before_);
         }
 
@@ -58,10 +62,11 @@ public:
         const CudaApi& api_;
         const Context handle_;
         Context before_ = nullptr;
+        bool restores_ = false;
     };
 
     [[nodiscard]] bool is_lost() const { return is_lost_.load(std::memory_order_relaxed); }
-    // Reports the first loss.
+    // Reports the first loss. Needs no memory.
     void lose(const char* what, Code code);
     // In the child of a fork: CUDA does not work there, and none of its functions may be called.
     void lose_in_child() { is_lost_.store(true, std::memory_order_relaxed); }

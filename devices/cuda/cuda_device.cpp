@@ -83,27 +83,36 @@ std::optional<driver::PeerLink> link_between(const CudaContext& reader, const Cu
 
 void Peers::add(CudaDevice& device) {
     Lock lock(mutex_);
+    devices_.reserve(devices_.size() + 1);
     for (CudaDevice* const other : devices_) {
-        const auto connect = [](CudaDevice& from, CudaDevice& to) {
-            if (link_between(*from.context_, *to.context_))
-                to.memory_->grant_to(from.context_->device);
-        };
         connect(device, *other);
         connect(*other, device);
     }
     devices_.push_back(&device);
 }
 
-void Peers::remove(CudaDevice& device) {
+void Peers::connect(const CudaDevice& reader, CudaDevice& other) {
+    const std::optional<driver::PeerLink> link = link_between(*reader.context_, *other.context_);
+    if (!link)
+        return;
+    connections_.reserve(connections_.size() + 1);
+    if (other.memory_->grant_to(reader.context_->device))
+        connections_.push_back({&reader, &other, *link});
+}
+
+void Peers::remove(CudaDevice& device) noexcept {
     Lock lock(mutex_);
     std::erase(devices_, &device);
+    std::erase_if(connections_, [&device](const Connection& connection) {
+        return connection.reader == &device || connection.other == &device;
+    });
 }
 
 std::optional<driver::PeerLink> Peers::link(const CudaDevice& device, SpaceId space) const {
     Lock lock(mutex_);
-    for (const CudaDevice* const other : devices_)
-        if (other != &device && other->info_.space == space)
-            return link_between(*device.context_, *other->context_);
+    for (const Connection& connection : connections_)
+        if (connection.reader == &device && connection.other->info_.space == space)
+            return connection.link;
     return std::nullopt;
 }
 

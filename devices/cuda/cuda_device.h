@@ -20,14 +20,22 @@ class CudaDevice;
 // The open GPUs of a driver, in the order of their opening.
 class Peers {
 public:
-    // Gives `device` and those before it access to each other's memory, where the hardware allows it.
+    // Gives `device` and those before it access to each other's memory, where the hardware and CUDA allow it.
     void add(CudaDevice& device);
-    void remove(CudaDevice& device);
+    void remove(CudaDevice& device) noexcept;
     [[nodiscard]] std::optional<driver::PeerLink> link(const CudaDevice& device, SpaceId space) const;
 
 private:
+    struct Connection {
+        const CudaDevice* reader;
+        const CudaDevice* other;
+        driver::PeerLink link;
+    };
+    void connect(const CudaDevice& reader, CudaDevice& other) POLDER_REQUIRES(mutex_);
+
     mutable Mutex mutex_;
     std::vector<CudaDevice*> devices_ POLDER_GUARDED_BY(mutex_);
+    std::vector<Connection> connections_ POLDER_GUARDED_BY(mutex_);
 };
 
 // What all GPUs of a driver have in common.

@@ -82,7 +82,12 @@ Result<std::shared_ptr<LoadedModule>> LoadedModule::load(CudaContext& context, s
     const CudaContext::Current current(context);
     std::string text(code);
     POLDER_ASSIGN(handle, module_of_ptx(context, text));
-    return std::shared_ptr<LoadedModule>(new LoadedModule(context, handle));
+    try {
+        return std::shared_ptr<LoadedModule>(new LoadedModule(context, handle));
+    } catch (...) {
+        context.api.module_unload(handle);
+        throw;
+    }
 }
 
 LoadedModule::~LoadedModule() {
@@ -111,9 +116,12 @@ Result<std::unique_ptr<driver::LoadedKernel>> CudaKernel::load(CudaContext& cont
     const CudaApi& api = context.api;
     Function function = nullptr;
     POLDER_CUDA_TRY(api, module_function(&function, module->handle(), code.entry.c_str()), "cuModuleGetFunction");
+    Code failed = code_success;
     const auto ask = [&](FunctionAttribute attribute) {
         int value = 0;
-        return api.function_attribute(&value, attribute, function) == code_success ? static_cast<uint32_t>(value) : 0;
+        if (const Code result = api.function_attribute(&value, attribute, function))
+            failed = result;
+        return static_cast<uint32_t>(value);
     };
     const uint64_t static_bytes = ask(function_shared_bytes);
     if (static_bytes + code.dynamic_local_bytes > context.facts.shared_bytes)
@@ -129,6 +137,8 @@ Result<std::unique_ptr<driver::LoadedKernel>> CudaKernel::load(CudaContext& cont
     limits.local_bytes = code.local_bytes;
     limits.private_bytes_per_work_item = ask(function_local_bytes);
     limits.registers_per_work_item = ask(function_registers);
+    if (failed != code_success)
+        return fail(api.error(failed, "cuFuncGetAttribute"));
     limits.preferred_multiple = context.facts.warp_size;
     return std::unique_ptr<driver::LoadedKernel>(new CudaKernel(context, std::move(module), function, code, limits));
 }

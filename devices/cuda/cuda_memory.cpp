@@ -9,6 +9,12 @@ namespace {
 
 constexpr uint64_t page_bytes_max = uint64_t{32} << 20;
 
+AccessDescription reader(Device device) {
+    AccessDescription description;
+    description.location.id = device;
+    return description;
+}
+
 AllocationProperties properties_of(Device device) {
     AllocationProperties properties;
     properties.location.id = device;
@@ -26,14 +32,19 @@ Result<std::unique_ptr<CudaMemory>> CudaMemory::create(CudaContext& context) {
     const uint64_t size = Alignment{granularity}.round_up(2 * context.facts.memory_bytes);
     DevicePointer base = 0;
     POLDER_CUDA_TRY(context.api, address_reserve(&base, size, granularity, 0, 0), "cuMemAddressReserve");
-    return std::unique_ptr<CudaMemory>(new CudaMemory(context, base, size, granularity));
+    try {
+        return std::unique_ptr<CudaMemory>(new CudaMemory(context, base, size, granularity));
+    } catch (...) {
+        context.api.address_free(base, size);
+        throw;
+    }
 }
 
 CudaMemory::CudaMemory(CudaContext& context, DevicePointer base, uint64_t size, uint64_t granularity)
     : context_(context), base_(base), size_(size), granularity_(granularity),
       page_(std::clamp(std::bit_floor(context.facts.memory_bytes / 256), granularity,
                        std::max(granularity, page_bytes_max))),
-      addresses_({DeviceAddress{base}, ByteCount{size}, Alignment{granularity}}), readers_{context.device} {}
+      addresses_({DeviceAddress{base}, ByteCount{size}, Alignment{granularity}}), readers_{reader(context.device)} {}
 
 CudaMemory::~CudaMemory() {
     if (context_.is_lost())
@@ -52,10 +63,7 @@ CudaMemory::~CudaMemory() {
 }
 
 Code CudaMemory::grant(DevicePointer address, uint64_t size) {
-    std::vector<AccessDescription> all(readers_.size());
-    for (size_t i = 0; i < all.size(); ++i)
-        all[i].location.id = readers_[i];
-    return context_.api.memory_set_access(address, size, all.data(), all.size());
+    return context_.api.memory_set_access(address, size, readers_.data(), readers_.size());
 }
 
 Result<MemoryHandle> CudaMemory::map(DevicePointer address, uint64_t size) {
@@ -69,11 +77,13 @@ Result<MemoryHandle> CudaMemory::map(DevicePointer address, uint64_t size) {
     return handle;
 }
 
-void CudaMemory::unmap(DevicePointer address, uint64_t size, MemoryHandle handle) {
+bool CudaMemory::unmap(DevicePointer address, uint64_t size, MemoryHandle handle) {
     if (context_.is_lost())
-        return;
-    context_.api.memory_unmap(address, size);
+        return true;
+    if (context_.api.memory_unmap(address, size) != code_success)
+        return false;
     context_.api.memory_release(handle);
+    return true;
 }
 
 Result<driver::Memory> CudaMemory::reserve(ByteCount size) {
@@ -83,18 +93,29 @@ Result<driver::Memory> CudaMemory::reserve(ByteCount size) {
     if (!block)
         return fail(Status::mem_object_allocation_failure, "no addresses for " + std::to_string(size.value) + " bytes");
     const DevicePointer address = base_ + block->offset;
-    Result<MemoryHandle> handle = map(address, block->size.value);
+    const uint64_t bytes = block->size.value;
+    std::map<DevicePointer, Region> made;
+    Result<MemoryHandle> handle = MemoryHandle{0};
+    try {
+        made.emplace(address, Region{*block, 0});
+        handle = map(address, bytes);
+    } catch (...) {
+        addresses_.free(*block);
+        throw;
+    }
     if (!handle) {
         addresses_.free(*block);
-        return fail(handle.error());
+        return fail(std::move(handle).error());
     }
-    if (const Code code = grant(address, block->size.value)) {
-        unmap(address, block->size.value, *handle);
-        addresses_.free(*block);
+    if (const Code code = grant(address, bytes)) {
+        // Addresses that stay mapped cannot be used again.
+        if (unmap(address, bytes, *handle))
+            addresses_.free(*block);
         return fail(context_.api.error(code, "cuMemSetAccess"));
     }
-    regions_.emplace(address, Region{*block, *handle});
-    return driver::Memory{DeviceAddress{address}, block->size.value};
+    made.begin()->second.handle = *handle;
+    regions_.merge(made);
+    return driver::Memory{DeviceAddress{address}, bytes};
 }
 
 void CudaMemory::release(driver::Memory memory) {
@@ -102,8 +123,8 @@ void CudaMemory::release(driver::Memory memory) {
     Lock lock(mutex_);
     const auto found = regions_.find(memory.address.value);
     assert(found != regions_.end());
-    unmap(found->first, found->second.block.size.value, found->second.handle);
-    addresses_.free(found->second.block);
+    if (unmap(found->first, found->second.block.size.value, found->second.handle))
+        addresses_.free(found->second.block);
     regions_.erase(found);
 }
 
@@ -124,24 +145,34 @@ void CudaMemory::release_addresses(driver::Memory range) {
     context_.api.address_free(range.address.value, page_.round_up(range.size));
 }
 
+Result<void> CudaMemory::commit_page(DevicePointer address) {
+    if (pages_.contains(address))
+        return {};
+    std::map<DevicePointer, MemoryHandle> made{{address, 0}};
+    POLDER_ASSIGN(handle, map(address, page_.value));
+    made.begin()->second = handle;
+    pages_.merge(made);
+    return {};
+}
+
 // Access is granted once for the whole range, which is the slowest step.
 Result<void> CudaMemory::commit(driver::Memory range) {
     const CudaContext::Current current(context_);
     Lock lock(mutex_);
-    for (uint64_t done = 0; done < range.size; done += page_.value) {
-        const DevicePointer address = range.address.value + done;
-        Result<MemoryHandle> handle = map(address, page_.value);
-        if (!handle) {
-            decommit_pages({range.address, done});
-            return fail(handle.error());
-        }
-        pages_.emplace(address, *handle);
-    }
-    if (const Code code = grant(range.address.value, range.size)) {
+    Result<void> committed;
+    try {
+        for (uint64_t done = 0; done < range.size && committed; done += page_.value)
+            committed = commit_page(range.address.value + done);
+        if (committed)
+            if (const Code code = grant(range.address.value, range.size))
+                committed = fail(context_.api.error(code, "cuMemSetAccess"));
+    } catch (...) {
         decommit_pages(range);
-        return fail(context_.api.error(code, "cuMemSetAccess"));
+        throw;
     }
-    return {};
+    if (!committed)
+        decommit_pages(range);
+    return committed;
 }
 
 void CudaMemory::decommit(driver::Memory range) {
@@ -151,11 +182,9 @@ void CudaMemory::decommit(driver::Memory range) {
 }
 
 void CudaMemory::decommit_pages(driver::Memory range) {
-    const auto first = pages_.lower_bound(range.address.value);
     const auto end = pages_.lower_bound(range.address.value + range.size);
-    for (auto page = first; page != end; ++page)
-        unmap(page->first, page_.value, page->second);
-    pages_.erase(first, end);
+    for (auto page = pages_.lower_bound(range.address.value); page != end;)
+        page = unmap(page->first, page_.value, page->second) ? pages_.erase(page) : std::next(page);
 }
 
 ByteCount CudaMemory::available() const {
@@ -169,16 +198,18 @@ ByteCount CudaMemory::available() const {
     return ByteCount{free};
 }
 
-void CudaMemory::grant_to(Device peer) {
+bool CudaMemory::grant_to(Device peer) {
     const CudaContext::Current current(context_);
     Lock lock(mutex_);
-    readers_.push_back(peer);
+    readers_.push_back(reader(peer));
+    bool granted = true;
     for (const auto& [address, region] : regions_)
-        if (const Code code = grant(address, region.block.size.value))
-            context_.lose("cuMemSetAccess", code);
+        granted = granted && grant(address, region.block.size.value) == code_success;
     for (const auto& [address, handle] : pages_)
-        if (const Code code = grant(address, page_.value))
-            context_.lose("cuMemSetAccess", code);
+        granted = granted && grant(address, page_.value) == code_success;
+    if (!granted)
+        readers_.pop_back();
+    return granted;
 }
 
 }  // namespace polder::cuda

@@ -36,7 +36,8 @@ public:
     // The free memory that the GPU reports, which depends on other processes and libraries too.
     [[nodiscard]] ByteCount available() const;
     // Lets `peer` access what is mapped now and later.
-    void grant_to(Device peer);
+    // False when CUDA refuses; then nothing of what it does later depends on `peer`.
+    [[nodiscard]] bool grant_to(Device peer);
 
 private:
     struct Region {
@@ -45,9 +46,11 @@ private:
     };
     CudaMemory(CudaContext& context, DevicePointer base, uint64_t size, uint64_t granularity);
     [[nodiscard]] Result<MemoryHandle> map(DevicePointer address, uint64_t size) POLDER_REQUIRES(mutex_);
-    void unmap(DevicePointer address, uint64_t size, MemoryHandle handle) POLDER_REQUIRES(mutex_);
+    // False when CUDA refuses: the memory stays where it is.
+    [[nodiscard]] bool unmap(DevicePointer address, uint64_t size, MemoryHandle handle) POLDER_REQUIRES(mutex_);
     void decommit_pages(driver::Memory range) POLDER_REQUIRES(mutex_);
     [[nodiscard]] Code grant(DevicePointer address, uint64_t size) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] Result<void> commit_page(DevicePointer address) POLDER_REQUIRES(mutex_);
 
     CudaContext& context_;
     const DevicePointer base_;
@@ -57,8 +60,9 @@ private:
     mutable Mutex mutex_;
     RegionAllocator addresses_ POLDER_GUARDED_BY(mutex_);
     std::map<DevicePointer, Region> regions_ POLDER_GUARDED_BY(mutex_);
-    std::map<DevicePointer, MemoryHandle> pages_ POLDER_GUARDED_BY(mutex_);  // committed
-    std::vector<Device> readers_ POLDER_GUARDED_BY(mutex_);  // this GPU and its peers
+    // Committed, and what CUDA refused to unmap, which the next commit of the range finds.
+    std::map<DevicePointer, MemoryHandle> pages_ POLDER_GUARDED_BY(mutex_);
+    std::vector<AccessDescription> readers_ POLDER_GUARDED_BY(mutex_);  // this GPU and its peers
 };
 
 }  // namespace polder::cuda

@@ -1,31 +1,16 @@
 // Waits between streams, launches, failures, and the queue's life. See cuda_queue_push.cpp and cuda_queue_host.cpp.
+#include <base/log.h>
+
+#include <algorithm>
 #include <cuda/cuda_queue.h>
+#include <host/clock.h>
 #include <typeinfo>
 
 namespace polder::cuda {
 namespace {
 
-// Failures after which nothing of the context works any more.
-bool is_fatal(Code code) {
-    switch (static_cast<int>(code)) {
-    case 3:    // not initialized: the child of a fork
-    case 4:    // deinitialized: the process exits
-    case 46:   // device unavailable
-    case 214:  // uncorrectable memory error
-    case 700:  // illegal address
-    case 702:  // launch timeout
-    case 709:  // context is destroyed
-    case 710:  // assert
-    case 714:
-    case 715:
-    case 716:
-    case 717:
-    case 718:
-    case 719:  // stack, instruction, alignment, address space, pc, launch
-    case 999: return true;
-    default: return false;
-    }
-}
+// What is on a stream before it waits for a lost GPU has so much time to execute.
+constexpr uint64_t stuck_after_ns = 100'000'000;
 
 } // namespace
 
@@ -42,7 +27,13 @@ Result<std::unique_ptr<driver::Queue>> CudaQueue::create(const QueueServices& se
         context.api.stream_destroy(stream);
         return fail(context.api.error(code, "cuEventCreate"));
     }
-    return std::unique_ptr<driver::Queue>(new CudaQueue(services, stream, tail, std::move(counter)));
+    try {
+        return std::unique_ptr<driver::Queue>(new CudaQueue(services, stream, tail, std::move(counter)));
+    } catch (...) {
+        context.api.event_destroy(tail);
+        context.api.stream_destroy(stream);
+        throw;
+    }
 }
 
 CudaQueue::CudaQueue(const QueueServices& services, Stream stream, Event tail, std::unique_ptr<PinnedCounter> counter)
@@ -55,6 +46,11 @@ CudaQueue::~CudaQueue() {
     finish();
     if (context_.is_lost())
         return;
+    if (is_stuck_) {
+        // The stream may still go on, and write.
+        static_cast<void>(counter_.release());
+        return;
+    }
     const CudaContext::Current current(context_);
     Lock lock(mutex_);
     for (const Event event : events_)
@@ -73,17 +69,23 @@ CudaQueue::~CudaQueue() {
 bool CudaQueue::order_after(driver::Timepoint wait, Operation& operation) {
     if (typeid(*wait.queue) != typeid(CudaQueue))
         return false;
-    const std::optional<Event> event = static_cast<CudaQueue*>(wait.queue)->event_after(wait.value);
-    if (event && *event)
+    auto& other = *static_cast<CudaQueue*>(wait.queue);
+    const std::optional<Event> event = other.event_after(wait.value);
+    if (!event)
+        return false;
+    if (*event) {
+        if (&other.context_ != &context_)
+            operation.after.push_back(wait);
         operation.events.push_back(*event);
-    return event.has_value();
+    }
+    return true;
 }
 
 std::optional<Event> CudaQueue::event_after(uint64_t value) {
     Lock lock(mutex_);
     if (completed() >= value)
         return nullptr;
-    if (pushed_ < value || context_.is_lost())
+    if (pushed_ < value || is_lost())
         return std::nullopt;
     // What waits for the operation must not be seen to complete before it: flights are published by the host.
     if (!flights_.empty() && flights_.front().value <= value)
@@ -92,12 +94,22 @@ std::optional<Event> CudaQueue::event_after(uint64_t value) {
         const CudaContext::Current current(context_);
         write_counter();
         if (const Code code = context_.api.event_record(tail_, stream_)) {
-            note(value, code, "cuEventRecord");
+            // The other queue's host waits instead.
+            static_cast<void>(survives(code, "cuEventRecord"));
             return std::nullopt;
         }
         tail_value_ = pushed_;
     }
     return tail_;
+}
+
+void CudaQueue::wait_for_gpu(const CudaContext& other, uint64_t value) {
+    for (AwaitedGpu& gpu : awaited_)
+        if (gpu.context == &other) {
+            gpu.value = value;
+            return;
+        }
+    awaited_.push_back({&other, value});
 }
 
 bool CudaQueue::check_waits(const Operation& operation) {
@@ -129,19 +141,48 @@ void CudaQueue::wait(uint64_t value) {
 // --- failures ---
 
 void CudaQueue::note(uint64_t value, Code code, const char* what) {
-    if (code == code_success)
-        return;
-    if (is_fatal(code)) {
-        context_.lose(what, code);
-        return abandon();
-    }
-    failures_.note(value, context_.api.error(code, what).status());
+    if (code != code_success && survives(code, what))
+        failures_.note(value, CudaApi::status_of(code));
+}
+
+bool CudaQueue::survives(Code code, const char* what) {
+    if (!CudaApi::is_fatal(code))
+        return true;
+    context_.lose(what, code);
+    abandon();
+    return false;
 }
 
 void CudaQueue::lose(const char* what, Code code) {
     context_.lose(what, code);
     Lock lock(mutex_);
     abandon();
+}
+
+// CUDA cannot take back what a stream waits for. Other queues of this GPU go on.
+bool CudaQueue::is_stuck() {
+    const auto waits_for_lost = [this](const AwaitedGpu& gpu) {
+        return gpu.value > completed() && gpu.context->is_lost();
+    };
+    const auto awaited = std::ranges::find_if(awaited_, waits_for_lost);
+    if (awaited == awaited_.end())
+        return false;
+    const uint64_t now_ns = devices::now_ns();
+    if (lost_gpu_seen_ns_ == 0)
+        lost_gpu_seen_ns_ = now_ns;
+    if (now_ns - lost_gpu_seen_ns_ < stuck_after_ns)
+        return false;
+    if (!is_stuck_.exchange(true)) {
+        log::line(log::Category::error, "%s: the commands of a queue fail, which waits for %s",
+                  context_.facts.name.c_str(), awaited->context->facts.name.c_str());
+        services_.staging.discard(stream_);
+    }
+    return true;
+}
+
+void CudaQueue::publish_by_host(uint64_t value) {
+    written_ = value;
+    ForeignQueue::publish_by_host(value);
 }
 
 void CudaQueue::forget_pushed(Where where) {

@@ -9,6 +9,11 @@
 // thread that waits for one operation of a long row waits for at most as many behind it as lie before it. Operations whose times are
 // asked for are *flights*: the host publishes them after it has read their events.
 //
+// Any call of CUDA may fail. A command that CUDA refuses fails alone. What concerns no single command (a write of the counter, a record or
+// a query of an event) is tried again or done without: a thread that waits then looks whether the stream is idle, and publishes what was
+// pushed. Failures after which nothing of the context works lose the GPU. A queue whose stream waits for a lost GPU is lost alone. So
+// each wait ends, unless a kernel does not.
+//
 // Threads: see driver::Queue. The mutex is not held while the host waits for anything.
 #pragma once
 
@@ -55,11 +60,14 @@ private:
 
     CudaQueue(const QueueServices& services, Stream stream, Event tail, std::unique_ptr<PinnedCounter> counter);
 
-    [[nodiscard]] bool is_lost() const override { return context_.is_lost(); }
+    [[nodiscard]] bool is_lost() const override {
+        return context_.is_lost() || is_stuck_.load(std::memory_order_relaxed);
+    }
     void lose_in_child() override { context_.lose_in_child(); }
     [[nodiscard]] bool needs_host(const Operation& operation) const override;
     [[nodiscard]] bool order_after(driver::Timepoint wait, Operation& operation) override;
     void flush_pushed() override POLDER_REQUIRES(mutex_) { write_counter(); }
+    void publish_by_host(uint64_t value) override POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool needs_thread() const override POLDER_REQUIRES(mutex_) { return !flights_.empty(); }
     void forget_pushed(Where where) override POLDER_REQUIRES(mutex_);
 
@@ -67,6 +75,8 @@ private:
     // For other queues: an event after which the operation has executed; null when it has already, nothing when the
     // operation is pending.
     [[nodiscard]] std::optional<Event> event_after(uint64_t value);
+    // The stream waits for an event of `other`.
+    void wait_for_gpu(const CudaContext& other, uint64_t value) POLDER_REQUIRES(mutex_);
 
     // Pushing.
     void push(Operation& operation) override POLDER_REQUIRES(mutex_);
@@ -76,28 +86,48 @@ private:
     [[nodiscard]] Code push_copy(const driver::CopyOperation& copy);
     [[nodiscard]] Code push_fill(const devices::FillWork& fill);
     void begin_flight(Flight& flight) POLDER_REQUIRES(mutex_);
-    void end_flight(const Flight& flight) POLDER_REQUIRES(mutex_);
+    void end_flight(Flight& flight) POLDER_REQUIRES(mutex_);
+    // When CUDA refuses it, a later call tries again.
     void write_counter() POLDER_REQUIRES(mutex_);
     void retire() POLDER_REQUIRES(mutex_);
+    void retire_oldest() POLDER_REQUIRES(mutex_);
     void read_times(const Flight& flight) POLDER_REQUIRES(mutex_);
+    // Recorded now; null when CUDA refuses.
+    [[nodiscard]] Event record_event() POLDER_REQUIRES(mutex_);
     [[nodiscard]] Event take_event() POLDER_REQUIRES(mutex_);
+    void give_back(Event event) POLDER_REQUIRES(mutex_);
+    // If the stream is idle, everything that was pushed has executed, and is published.
+    [[nodiscard]] Code publish_idle_stream() POLDER_REQUIRES(mutex_);
 
     // With the host's help.
     [[nodiscard]] Code execute_printing(LaunchWork& launch);
+    [[nodiscard]] Code execute_work(Operation& operation);
     void execute_on_host(Operation& operation) override;
-    void wait_for_event(Event event);
+    void wait_for_event(Event event, const Operation& operation);
+    [[nodiscard]] bool waits_for_lost_gpu(const Operation& operation) const;
+    // Returns when the stream is idle, with success, or the queue is lost. Nothing is pushed meanwhile.
+    [[nodiscard]] Code drain();
+    [[nodiscard]] bool is_over() POLDER_EXCLUDES(mutex_) {
+        const Lock lock(mutex_);
+        return is_lost() || is_stuck();
+    }
     // Returns when the operation has executed, which has been pushed.
     void poll(uint64_t value);
     void work() override;
 
     // Failures.
+    // Of the command `value`.
     void note(uint64_t value, Code code, const char* what) POLDER_REQUIRES(mutex_);
+    // Of no command: false, and everything fails, when nothing works any more.
+    bool survives(Code code, const char* what) POLDER_REQUIRES(mutex_);
     void lose(const char* what, Code code);
+    // The stream waits for a lost GPU, has had time to do all else, and is abandoned: the queue is lost.
+    [[nodiscard]] bool is_stuck() POLDER_REQUIRES(mutex_);
 
     const QueueServices services_;
     CudaContext& context_;
     const Stream stream_;
-    const std::unique_ptr<PinnedCounter> counter_;
+    std::unique_ptr<PinnedCounter> counter_;
     std::byte* print_ring_ = nullptr;  // pinned; of the thread that pumps
 
     uint64_t written_ POLDER_GUARDED_BY(mutex_) = 0;  // a value that the GPU or the host will publish
@@ -106,10 +136,19 @@ private:
     const Event tail_;
     uint64_t tail_value_ POLDER_GUARDED_BY(mutex_) = 0;
     std::deque<Flight> flights_ POLDER_GUARDED_BY(mutex_);
-    std::vector<Event> events_ POLDER_GUARDED_BY(mutex_);  // with times, to be used again
+    std::vector<Event> events_ POLDER_GUARDED_BY(mutex_);  // with times, to be used again; room for all that were made
+    size_t events_made_ POLDER_GUARDED_BY(mutex_) = 0;
     // The event of a flight that has ended, and when that was: what the next flight's times are counted from.
     Event reference_ POLDER_GUARDED_BY(mutex_) = nullptr;
     uint64_t reference_ns_ POLDER_GUARDED_BY(mutex_) = 0;
+    // Other GPUs that this stream waits for or has waited for, and the newest operation that did.
+    struct AwaitedGpu {
+        const CudaContext* context;
+        uint64_t value;
+    };
+    std::vector<AwaitedGpu> awaited_ POLDER_GUARDED_BY(mutex_);
+    uint64_t lost_gpu_seen_ns_ POLDER_GUARDED_BY(mutex_) = 0;  // when one of them was first seen to be lost
+    std::atomic<bool> is_stuck_{false};  // it waits for a lost GPU
     ForkMembership fork_membership_{*this};
 };
 

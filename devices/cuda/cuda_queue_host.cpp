@@ -5,6 +5,7 @@
 #include <cuda/backoff.h>
 #include <cuda/copy_threads.h>
 #include <cuda/cuda_queue.h>
+#include <cuda/refusals.h>
 #include <cuda/staged_copy.h>
 #include <host/clock.h>
 
@@ -19,42 +20,70 @@ constexpr uint64_t print_ring_bytes = uint64_t{1} << 20;
 
 void CudaQueue::poll(uint64_t value) {
     Backoff backoff;
+    Refusals refusals;
     while (completed() < value) {
         {
             Lock lock(mutex_);
-            if (context_.is_lost())
+            if (is_lost())
                 return abandon();
             retire();
             // A value that was pushed after flights have begun.
             if (flights_.empty() && written_ < value)
                 write_counter();
+            // A stream that has failed never writes its counter, nor does one for which CUDA refuses the write.
+            if (backoff.has_slept() && !is_lost()) {
+                const Code code = publish_idle_stream();
+                if (refusals.are_final_after(code))
+                    context_.lose("a command of the queue", code);
+                if (code != code_success && is_stuck())
+                    return abandon();
+            }
         }
         if (completed() >= value)
             return;
-        // A stream that has failed never writes its counter.
-        if (backoff.has_slept()) {
+        backoff.pause();
+    }
+}
+
+bool CudaQueue::waits_for_lost_gpu(const Operation& operation) const {
+    return std::ranges::any_of(operation.after, [](driver::Timepoint wait) {
+        return static_cast<const CudaQueue*>(wait.queue)->context_.is_lost();
+    });
+}
+
+void CudaQueue::wait_for_event(Event event, const Operation& operation) {
+    Backoff backoff;
+    Refusals refusals;
+    while (!is_lost() && !waits_for_lost_gpu(operation)) {
+        {
             const CudaContext::Current current(context_);
-            const Code code = context_.api.stream_query(stream_);
-            if (code != code_success && code != code_not_ready)
+            const Code code = context_.api.event_query(event);
+            if (code == code_success)
+                return;
+            if (refusals.are_final_after(code))
                 return lose("a command of the queue", code);
         }
         backoff.pause();
     }
 }
 
-void CudaQueue::wait_for_event(Event event) {
+Code CudaQueue::drain() {
     Backoff backoff;
-    for (;;) {
+    Refusals refusals;
+    while (!is_over()) {
         {
             const CudaContext::Current current(context_);
-            const Code code = context_.is_lost() ? code_success : context_.api.event_query(event);
+            const Code code = context_.api.stream_query(stream_);
             if (code == code_success)
-                return;
-            if (code != code_not_ready)
-                return lose("a command of the queue", code);
+                return code_success;
+            if (refusals.are_final_after(code)) {
+                lose("a command of the queue", code);
+                return code;
+            }
         }
         backoff.pause();
     }
+    return code_out_of_memory;  // the queue is lost
 }
 
 // --- operations that need the host ---
@@ -62,8 +91,13 @@ void CudaQueue::wait_for_event(Event event) {
 void CudaQueue::execute_on_host(Operation& operation) {
     using Place = driver::CopyOperation::Place;
     for (const Event event : operation.events)
-        wait_for_event(event);
-    auto* const copy = std::get_if<driver::CopyOperation>(&operation.work);
+        wait_for_event(event, operation);
+    for (const driver::Timepoint wait : operation.after) {
+        if (waits_for_lost_gpu(operation))
+            wait.queue->wait(wait.value);  // fails what waits there
+        operation.has_failed_wait |= wait.queue->status(wait.value) != Status::success;
+    }
+    const auto* const copy = std::get_if<driver::CopyOperation>(&operation.work);
     const bool is_copy_in = copy && copy->from.place == Place::host && copy->to.place == Place::device;
     {
         // The GPU need not be done with what comes before a copy to it, unless that writes what is copied.
@@ -77,34 +111,38 @@ void CudaQueue::execute_on_host(Operation& operation) {
         if (completed() < before)
             poll(before);
     }
-    if (context_.is_lost())
+    if (is_lost())
         return;
-    const CudaContext::Current current(context_);
     if (!is_copy_in)
         started_.store(operation.value, std::memory_order_release);
-    if (operation.times)
-        operation.times->start(devices::now_ns());
+    const uint64_t start_ns = devices::now_ns();
     bool may = false;
     {
         Lock lock(mutex_);
         may = check_waits(operation);
     }
     Code code = code_success;
-    if (!may) {
-        // Its failure is noted.
-    } else if (auto* const host = std::get_if<driver::HostOperation>(&operation.work)) {
-        host->function(host->data);
-    } else if (auto* const launch = std::get_if<LaunchWork>(&operation.work)) {
-        code = execute_printing(*launch);
-    } else if (is_copy_in || copy->from.place == Place::device) {
-        code = StagedCopy(context_, services_.staging, stream_, *copy).run();
-    } else {
-        devices::for_each_host_row(*copy, parallel_copy);
+    Status status = Status::success;
+    try {
+        if (may)
+            code = execute_work(operation);
+        status = code == code_success ? Status::success : CudaApi::status_of(code);
+    } catch (...) {
+        status = Status::out_of_host_memory;
     }
+    // A part of it may be on the stream, and is no part of what the GPU publishes.
+    if (status != Status::success && !is_copy_in)
+        static_cast<void>(drain());
     Lock lock(mutex_);
-    note(operation.value, code, "a command of the queue");
-    if (context_.is_lost())
+    if (code != code_success)
+        note(operation.value, code, "a command of the queue");
+    else if (status != Status::success)
+        failures_.note(operation.value, status);
+    // Another thread may have abandoned the operation; then its times may not be there any more.
+    if (is_lost())
         return abandon();
+    if (operation.times)
+        operation.times->start(start_ns);
     if (is_copy_in) {
         // On its way: the GPU publishes it.
         Operation rest;
@@ -114,8 +152,22 @@ void CudaQueue::execute_on_host(Operation& operation) {
     }
     if (operation.times)
         operation.times->end(devices::now_ns());
-    pushed_ = written_ = operation.value;
-    publish(operation.value);
+    publish_by_host(operation.value);
+}
+
+Code CudaQueue::execute_work(Operation& operation) {
+    const CudaContext::Current current(context_);
+    if (auto* const host = std::get_if<driver::HostOperation>(&operation.work)) {
+        host->function(host->data);
+        return code_success;
+    }
+    if (auto* const launch = std::get_if<LaunchWork>(&operation.work))
+        return execute_printing(*launch);
+    const auto& copy = std::get<driver::CopyOperation>(operation.work);
+    if (copy.from.place != copy.to.place)
+        return StagedCopy(context_, services_.staging, stream_, copy, [this] { return is_over(); }).run();
+    devices::for_each_host_row(copy, parallel_copy);
+    return code_success;
 }
 
 // --- kernels that print ---
@@ -137,11 +189,7 @@ Code CudaQueue::execute_printing(LaunchWork& launch) {
     launch.kernel->set_print_ring(launch.parameter, address);
     if (const Code code = launch.kernel->launch(stream_, launch.parameter, launch.dynamic_bytes))
         return code;
-    Backoff backoff;
-    Code code = code_not_ready;
-    while ((code = api.stream_query(stream_)) == code_not_ready)
-        backoff.pause();
-    if (code != code_success)
+    if (const Code code = drain())
         return code;
     PtxPrintRing after;
     std::memcpy(&after, print_ring_, sizeof after);

@@ -59,6 +59,9 @@ bool CudaQueue::needs_host(const Operation& operation) const {
 }
 
 void CudaQueue::push(Operation& operation) {
+    // The only step that needs memory.
+    for (const driver::Timepoint wait : operation.after)
+        wait_for_gpu(static_cast<CudaQueue*>(wait.queue)->context_, operation.value);
     const CudaContext::Current current(context_);
     Flight flight{operation.value, nullptr, nullptr, operation.times};
     Code code = code_success;
@@ -140,13 +143,14 @@ Code CudaQueue::push_fill(const devices::FillWork& fill) {
 // --- publishing ---
 
 void CudaQueue::write_counter() {
-    if (written_ == pushed_ || !flights_.empty() || context_.is_lost())
+    if (written_ == pushed_ || !flights_.empty() || is_lost())
         return;
     const CudaContext::Current current(context_);
     const uint64_t value = pushed_;
     if (const Code code = context_.api.stream_write_value(stream_, counter_->address(), value, 0))
-        return note(value, code, "cuStreamWriteValue64");
-    written_ = value;
+        static_cast<void>(survives(code, "cuStreamWriteValue64"));
+    else
+        written_ = value;
 }
 
 Event CudaQueue::take_event() {
@@ -154,28 +158,55 @@ Event CudaQueue::take_event() {
     if (!events_.empty()) {
         event = events_.back();
         events_.pop_back();
-    } else if (context_.api.event_create(&event, event_default) != code_success) {
-        event = nullptr;
+        return event;
     }
+    try {
+        events_.reserve(events_made_ + 1);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+    if (context_.api.event_create(&event, event_default) != code_success)
+        return nullptr;
+    ++events_made_;
     return event;
+}
+
+void CudaQueue::give_back(Event event) {
+    if (event)
+        events_.push_back(event);
+}
+
+Event CudaQueue::record_event() {
+    const Event event = take_event();
+    if (!event)
+        return nullptr;
+    const Code code = context_.api.event_record(event, stream_);
+    if (code == code_success)
+        return event;
+    // What it was recorded for before is over: it would seem to be complete.
+    give_back(event);
+    static_cast<void>(survives(code, "cuEventRecord"));
+    return nullptr;
 }
 
 void CudaQueue::begin_flight(Flight& flight) {
     // What was pushed before is published by the GPU.
     write_counter();
-    if (flight.times) {
-        flight.start = take_event();
-        if (flight.start)
-            context_.api.event_record(flight.start, stream_);
-    }
-    flight.end = take_event();
+    if (flight.times)
+        flight.start = record_event();
 }
 
-void CudaQueue::end_flight(const Flight& flight) {
-    if (flight.end)
-        note(flight.value, context_.api.event_record(flight.end, stream_), "cuEventRecord");
-    if (!context_.is_lost())
-        flights_.push_back(flight);
+void CudaQueue::end_flight(Flight& flight) {
+    flight.end = record_event();
+    try {
+        if (!is_lost())
+            return flights_.push_back(flight);
+    } catch (const std::bad_alloc&) {
+        // It is published with what comes behind the flights.
+    }
+    devices::set_times(flight.times, devices::now_ns());
+    give_back(flight.start);
+    give_back(flight.end);
 }
 
 // Publishes the flights that have ended.
@@ -184,25 +215,40 @@ void CudaQueue::retire() {
         return;
     const CudaContext::Current current(context_);
     while (!flights_.empty()) {
-        const Flight flight = flights_.front();
+        const Event end = flights_.front().end;
         // Without an event for it, the whole stream must be done.
-        const Code code = flight.end ? context_.api.event_query(flight.end) : context_.api.stream_query(stream_);
-        if (code == code_not_ready)
-            return;
+        const Code code = end ? context_.api.event_query(end) : context_.api.stream_query(stream_);
         if (code != code_success) {
-            note(flight.value, code, "a command of the queue");
-            if (context_.is_lost())
-                return;
+            // When CUDA refuses, a thread that waits looks at the stream.
+            static_cast<void>(code == code_not_ready || survives(code, "a command of the queue"));
+            return;
         }
-        if (flight.times)
-            read_times(flight);
-        flights_.pop_front();
-        written_ = std::max(written_, flight.value);
-        publish(flight.value);
-        for (const Event event : {flight.start, flight.end})
-            if (event && event != reference_)
-                events_.push_back(event);
+        retire_oldest();
     }
+}
+
+void CudaQueue::retire_oldest() {
+    const Flight flight = flights_.front();
+    if (flight.times)
+        read_times(flight);
+    flights_.pop_front();
+    written_ = std::max(written_, flight.value);
+    publish(flight.value);
+    for (const Event event : {flight.start, flight.end})
+        if (event != reference_)
+            give_back(event);
+}
+
+Code CudaQueue::publish_idle_stream() {
+    const CudaContext::Current current(context_);
+    if (const Code code = context_.api.stream_query(stream_))
+        return code;
+    while (!flights_.empty())
+        retire_oldest();
+    written_ = pushed_;
+    if (completed() < pushed_)
+        publish(pushed_);
+    return code_success;
 }
 
 // Events have distances, not times. The first one ended now, as far as the host knows; later ones are counted from it.
@@ -225,8 +271,7 @@ void CudaQueue::read_times(const Flight& flight) {
     flight.times->start(start_ns);
     flight.times->end(end_ns);
     if (flight.end) {
-        if (reference_)
-            events_.push_back(reference_);
+        give_back(reference_);
         reference_ = flight.end;
     }
     reference_ns_ = end_ns;

@@ -8,9 +8,9 @@
 
 #include <base/mutex.h>
 
+#include <algorithm>
 #include <cuda/cuda_context.h>
 #include <cuda/parameters.h>
-#include <deque>
 #include <polder/driver.h>
 #include <vector>
 
@@ -20,6 +20,7 @@ namespace polder::cuda {
 struct StagingChunk {
     std::byte* memory = nullptr;
     Event used = nullptr;
+    Stream stream = nullptr;  // that used it last
 };
 
 class StagingPool {
@@ -32,20 +33,36 @@ public:
     [[nodiscard]] const Parameters& parameters() const { return parameters_; }
     // The chunk that was given back first, of parameters().copy_chunk_bytes; wait for its event before use. Empty when chunks of
     // `bytes_max` are in use or there is no memory to pin: a thread that has one gives it back without waiting for another.
-    [[nodiscard]] StagingChunk take();
-    void give_back(StagingChunk chunk);
+    struct Taken {
+        StagingChunk chunk;
+        size_t in_use = 0;  // by other threads
+    };
+    [[nodiscard]] Taken take();
+    // Needs no memory. `stream` has used it.
+    void give_back(StagingChunk chunk, Stream stream) noexcept;
+    // The stream does not go on: its chunks are not used any more. They are kept until the end.
+    void discard(Stream stream) noexcept;
+    [[nodiscard]] bool is_discarded(const StagingChunk& chunk) {
+        const Lock lock(mutex_);
+        return is_discarded(chunk.stream);
+    }
 
 private:
     static constexpr uint64_t bytes_max = uint64_t{256} << 20;
     static constexpr uint64_t slab_bytes = uint64_t{16} << 20;
 
     [[nodiscard]] bool grow() POLDER_REQUIRES(mutex_);
+    [[nodiscard]] bool is_discarded(Stream stream) const POLDER_REQUIRES(mutex_) {
+        return std::ranges::find(discarded_, stream) != discarded_.end();
+    }
 
     CudaContext& context_;
     const Parameters parameters_;
     Mutex mutex_;
     std::vector<std::byte*> slabs_ POLDER_GUARDED_BY(mutex_);
-    std::deque<StagingChunk> free_ POLDER_GUARDED_BY(mutex_);
+    std::vector<StagingChunk> free_ POLDER_GUARDED_BY(mutex_);  // the oldest one first; room for all that were made
+    std::vector<Stream> discarded_ POLDER_GUARDED_BY(mutex_);
+    size_t in_use_ POLDER_GUARDED_BY(mutex_) = 0;
 };
 
 // The counter of a timeline in pinned memory, which the GPU writes and the host reads.

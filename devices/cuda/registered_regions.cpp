@@ -14,15 +14,17 @@ Result<void> RegisteredRegions::add(const CudaContext& gpu, std::span<std::byte>
             return {};
         }
     }
-    Context context = nullptr;
-    POLDER_CUDA_TRY(gpu.api, primary_context_retain(&context, gpu.device), "cuDevicePrimaryCtxRetain");
+    // What is registered must be known, so all memory for it comes first.
+    std::map<const std::byte*, Region> made;
+    Region& fresh = made[region.data()] = {region.size(), gpu.device, nullptr, {&gpu}};
+    POLDER_CUDA_TRY(gpu.api, primary_context_retain(&fresh.context, gpu.device), "cuDevicePrimaryCtxRetain");
     const CudaContext::Current current(gpu);
     if (const Code code = gpu.api.host_register(region.data(), region.size(), host_memory_portable)) {
         gpu.api.primary_context_release(gpu.device);
         return fail(gpu.api.error(code, "cuMemHostRegister"));
     }
     const Lock lock(mutex_);
-    regions_[region.data()] = {region.size(), gpu.device, context, {&gpu}};
+    regions_.merge(made);
     return {};
 }
 
@@ -33,15 +35,16 @@ void RegisteredRegions::remove(const CudaContext& gpu, std::span<std::byte> regi
 
 void RegisteredRegions::remove_all(const CudaContext& gpu) {
     const Lock changing(changing_);
-    std::vector<const std::byte*> mine;
-    {
-        const Lock lock(mutex_);
-        for (const auto& [begin, region] : regions_)
-            if (std::ranges::find(region.gpus, &gpu) != region.gpus.end())
-                mine.push_back(begin);
-    }
-    for (const std::byte* const begin : mine)
+    while (const std::byte* const begin = any_of(gpu))
         drop(gpu, begin);
+}
+
+const std::byte* RegisteredRegions::any_of(const CudaContext& gpu) const {
+    const Lock lock(mutex_);
+    for (const auto& [begin, region] : regions_)
+        if (std::ranges::find(region.gpus, &gpu) != region.gpus.end())
+            return begin;
+    return nullptr;
 }
 
 void RegisteredRegions::drop(const CudaContext& gpu, const std::byte* begin) {

@@ -44,6 +44,8 @@ private:
         std::vector<const CudaContext*> gpus;  // that have added it
     };
 
+    // A region that the GPU has added; null when there is none.
+    [[nodiscard]] const std::byte* any_of(const CudaContext& gpu) const;
     void drop(const CudaContext& gpu, const std::byte* begin) POLDER_REQUIRES(changing_);
     static void unregister(const CudaContext& gpu, const std::byte* begin, const Region& region);
 

@@ -3,8 +3,10 @@
 #include <cuda/backoff.h>
 #include <cuda/copy_threads.h>
 #include <cuda/enqueue_copy.h>
+#include <cuda/refusals.h>
 #include <cuda/staged_copy.h>
 #include <host/stream_copy.h>
+#include <new>
 #include <optional>
 
 namespace polder::cuda {
@@ -38,8 +40,9 @@ uint64_t piece_bytes_for(const driver::CopyOperation& copy, const Parameters& pa
 
 }  // namespace
 
-StagedCopy::StagedCopy(CudaContext& context, StagingPool& staging, Stream stream, const driver::CopyOperation& copy)
-    : context_(context), staging_(staging), stream_(stream), copy_(copy),
+StagedCopy::StagedCopy(CudaContext& context, StagingPool& staging, Stream stream, const driver::CopyOperation& copy,
+                       FunctionRef<bool()> is_over)
+    : context_(context), staging_(staging), stream_(stream), copy_(copy), is_over_(is_over),
       threads_(threads_for(copy, staging.parameters())),
       pieces_(copy, piece_bytes_for(copy, staging.parameters(), threads_)) {}
 
@@ -52,41 +55,50 @@ void StagedCopy::take_part() {
     if (next_.load(std::memory_order_relaxed) >= pieces_.count())
         return;
     const CudaContext::Current current(context_);
-    std::vector<StagingChunk> chunks = take_chunks();
-    if (chunks.empty())
-        return;
+    std::vector<StagingChunk> chunks;
+    try {
+        chunks.reserve(staging_.parameters().copy_chunks);
+        take_chunks(chunks);
+        if (!chunks.empty())
+            take_part_with(chunks);
+    } catch (const std::bad_alloc&) {
+        // No exception may leave a thread of the pool.
+        static_cast<void>(note(code_out_of_memory));
+    }
+    for (const StagingChunk& chunk : chunks)
+        staging_.give_back(chunk, stream_);
+}
+
+void StagedCopy::take_part_with(std::span<const StagingChunk> chunks) {
+    threads_with_chunks_.fetch_add(1);
     if (copy_.from.place == Place::host)
         copy_in(chunks);
     else
         copy_out(chunks);
-    for (const StagingChunk& chunk : chunks)
-        staging_.give_back(chunk);
 }
 
 // --- chunks and pieces ---
 
-std::vector<StagingChunk> StagedCopy::take_chunks() {
-    std::vector<StagingChunk> chunks;
-    chunks.reserve(staging_.parameters().copy_chunks);
+void StagedCopy::take_chunks(std::vector<StagingChunk>& chunks) {
+    constexpr int refusals_max = 16;
+    int refusals = 0;
     Backoff backoff;
-    while (chunks.size() < chunks.capacity()) {
-        const StagingChunk chunk = staging_.take();
-        if (chunk.memory) {
-            chunks.push_back(chunk);
+    while (chunks.size() < staging_.parameters().copy_chunks) {
+        const StagingPool::Taken taken = staging_.take();
+        if (taken.chunk.memory) {
+            chunks.push_back(taken.chunk);
             continue;
         }
         // A thread that has a chunk waits for no other one, nor does one whose copy other threads work on.
         if (!chunks.empty() || threads_with_chunks_.load() != 0)
-            break;
-        if (context_.is_lost()) {
+            return;
+        // When no thread has a chunk, none will be given back.
+        if ((taken.in_use == 0 && ++refusals == refusals_max) || is_over_()) {
             static_cast<void>(note(code_out_of_memory));
-            break;
+            return;
         }
         backoff.pause();
     }
-    if (!chunks.empty())
-        threads_with_chunks_.fetch_add(1);
-    return chunks;
 }
 
 std::optional<uint64_t> StagedCopy::take_piece() {
@@ -104,20 +116,34 @@ bool StagedCopy::note(Code code) {
     return false;
 }
 
-Code StagedCopy::wait_until_unused(const StagingChunk& chunk) {
+Code StagedCopy::wait_for(FunctionRef<Code()> query, FunctionRef<bool()> is_hopeless) {
     Backoff backoff;
+    Refusals refusals;
     for (;;) {
         if (context_.is_lost())
             return code_out_of_memory;
-        if (const Code code = context_.api.event_query(chunk.used); code != code_not_ready)
+        const Code code = query();
+        if (code == code_success || refusals.are_final_after(code))
             return code;
+        if (backoff.has_slept() && is_hopeless())
+            return code_out_of_memory;
         backoff.pause();
     }
 }
 
+// The chunk may have been another queue's, whose stream does not go on.
+Code StagedCopy::wait_until_unused(const StagingChunk& chunk) {
+    return wait_for([&] { return context_.api.event_query(chunk.used); },
+                    [&] { return is_over_() || staging_.is_discarded(chunk); });
+}
+
+Code StagedCopy::wait_until_idle() {
+    return wait_for([&] { return context_.api.stream_query(stream_); }, is_over_);
+}
+
 // --- to the device ---
 
-void StagedCopy::copy_in(std::span<StagingChunk> chunks) {
+void StagedCopy::copy_in(std::span<const StagingChunk> chunks) {
     for (size_t turn = 0;; ++turn) {
         const std::optional<uint64_t> piece = take_piece();
         if (!piece || !note(fill(chunks[turn % chunks.size()], pieces_[*piece])))
@@ -137,7 +163,7 @@ Code StagedCopy::fill(const StagingChunk& chunk, const CopyPiece& piece) {
 // --- from the device ---
 
 // As many pieces as the thread has chunks are on their way; the oldest one is copied to where it belongs.
-void StagedCopy::copy_out(std::span<StagingChunk> chunks) {
+void StagedCopy::copy_out(std::span<const StagingChunk> chunks) {
     std::vector<uint64_t> arriving(chunks.size());
     size_t started = 0;
     for (size_t finished = 0;; ++finished) {
@@ -187,7 +213,12 @@ Code StagedCopy::enqueue(const StagingChunk& chunk, const CopyPiece& piece) {
     }
     part.shape = {piece.row_bytes, piece.rows, 1};
     const Code code = enqueue_copy(context_.api, stream_, part);
-    return code == code_success ? context_.api.event_record(chunk.used, stream_) : code;
+    const Code recorded = context_.api.event_record(chunk.used, stream_);
+    // The chunk's event would seem to be complete: no other copy may use the chunk until this one is done.
+    if (recorded == code_success)
+        return code;
+    const Code idle = wait_until_idle();
+    return code == code_success ? idle : code;
 }
 
 // Around the caches where several threads copy: the bytes are not read from this processor's cache.

@@ -4,8 +4,11 @@
 // it copies bytes between one chunk and the host's memory while the GPU copies the others, and it waits only for its own chunks. So
 // no thread waits for the slowest one before the next pieces begin, and the link is idle only when all threads are too slow for it.
 //
-// Owned by the thread that executes the copy. All pieces go to one stream, in any order; nothing else goes to it meanwhile.
+// Owned by the thread that executes the copy. All pieces go to one stream, in any order; nothing else goes to it meanwhile. After a
+// failure, pieces may be on the stream.
 #pragma once
+
+#include <base/function_ref.h>
 
 #include <atomic>
 #include <cuda/copy_pieces.h>
@@ -15,8 +18,9 @@ namespace polder::cuda {
 
 class StagedCopy {
 public:
-    // `copy` is from host memory to the device or from the device to host memory.
-    StagedCopy(CudaContext& context, StagingPool& staging, Stream stream, const driver::CopyOperation& copy);
+    // `copy` is from host memory to the device or from the device to host memory. The queue is lost when `is_over` says so.
+    StagedCopy(CudaContext& context, StagingPool& staging, Stream stream, const driver::CopyOperation& copy,
+               FunctionRef<bool()> is_over);
     StagedCopy(const StagedCopy&) = delete;
     StagedCopy& operator=(const StagedCopy&) = delete;
 
@@ -26,16 +30,20 @@ public:
 private:
     // What one thread does.
     void take_part();
-    void copy_in(std::span<StagingChunk> chunks);
-    void copy_out(std::span<StagingChunk> chunks);
+    void take_part_with(std::span<const StagingChunk> chunks);
+    void copy_in(std::span<const StagingChunk> chunks);
+    void copy_out(std::span<const StagingChunk> chunks);
     [[nodiscard]] Code fill(const StagingChunk& chunk, const CopyPiece& piece);
     [[nodiscard]] Code start(const StagingChunk& chunk, const CopyPiece& piece);
     [[nodiscard]] Code finish(const StagingChunk& chunk, const CopyPiece& piece);
     [[nodiscard]] Code enqueue(const StagingChunk& chunk, const CopyPiece& piece);
     [[nodiscard]] Code wait_until_unused(const StagingChunk& chunk);
+    [[nodiscard]] Code wait_until_idle();
+    // Asks `query` until it says neither "not ready" nor, for some time, something strange.
+    [[nodiscard]] Code wait_for(FunctionRef<Code()> query, FunctionRef<bool()> is_hopeless);
     void copy_bytes(std::byte* to, const std::byte* from, uint64_t size) const;
     // The chunks of one thread; none when other threads have some and no more can be had.
-    [[nodiscard]] std::vector<StagingChunk> take_chunks();
+    void take_chunks(std::vector<StagingChunk>& chunks);
     // The number of a piece that no thread has taken; nothing when there is none, or a piece has failed.
     [[nodiscard]] std::optional<uint64_t> take_piece();
     [[nodiscard]] bool note(Code code);  // false: failed
@@ -44,6 +52,7 @@ private:
     StagingPool& staging_;
     const Stream stream_;
     const driver::CopyOperation& copy_;
+    const FunctionRef<bool()> is_over_;
     const uint64_t threads_;
     const CopyPieces pieces_;
     std::atomic<uint64_t> next_{0};

@@ -10,6 +10,9 @@
 //
 // The derived class is final, calls `finish` in its destructor, and has a ForkMembership as its last member.
 //
+// Without host memory, a submission throws std::bad_alloc, and is then no part of the timeline. What was submitted always completes: an
+// operation for which there is no memory later fails with out_of_host_memory.
+//
 // Threads: see driver::Queue. The mutex is not held while the host waits for anything.
 #pragma once
 
@@ -74,16 +77,22 @@ protected:
     // In the child of a fork: the device is not there. No function of its interface may be called.
     virtual void lose_in_child() = 0;
     [[nodiscard]] virtual bool needs_host(const Operation& operation) const = 0;
-    // Makes the device wait for `wait`, which is of another queue; false when the host must.
+    // Makes the device wait for `wait`, which is of another queue; false when the host must. When it throws, it has changed nothing.
     [[nodiscard]] virtual bool order_after(driver::Timepoint wait, Operation& operation) = 0;
-    // Gives the operation to the device, and sets pushed_.
+    // Gives the operation to the device, and sets pushed_. When it throws, the device has got nothing of it, and its events are not
+    // released.
     virtual void push(Operation& operation) POLDER_REQUIRES(mutex_) = 0;
     // Has the device begin what was pushed, and publish it as far as it does that itself.
     virtual void flush_pushed() POLDER_REQUIRES(mutex_) = 0;
     // True when a thread must publish what was pushed.
     [[nodiscard]] virtual bool needs_thread() const POLDER_REQUIRES(mutex_) = 0;
-    // The oldest pending operation, whose waits are over; publishes it.
+    // The oldest pending operation, whose waits are over; publishes it. Throws only before the device has got anything of it.
     virtual void execute_on_host(Operation& operation) = 0;
+    // The host has executed the oldest operation that is not complete.
+    virtual void publish_by_host(uint64_t value) POLDER_REQUIRES(mutex_) {
+        pushed_ = value;
+        publish(value);
+    }
     // Of an operation that was pushed or executed.
     [[nodiscard]] virtual bool has_failed(uint64_t value) const POLDER_REQUIRES(mutex_) {
         return failures_.status(value) != Status::success;
@@ -161,7 +170,18 @@ private:
     void forget_threads() override POLDER_NO_THREAD_SAFETY_ANALYSIS;
 
     driver::Timepoint submit(Operation&& operation, const driver::Submission& submission);
+    void collect_waits(Operation& operation, driver::Waits waits);
+    [[nodiscard]] driver::Timepoint accept(Operation& operation);
+    [[nodiscard]] bool try_order_after(driver::Timepoint wait, Operation& operation) {
+        try {
+            return order_after(wait, operation);
+        } catch (...) {
+            return false;  // the host needs no memory to wait
+        }
+    }
     void execute_pending(Operation& operation);
+    // Of a pending operation for which there is no host memory.
+    void fail_pending(Operation& operation);
     // Of an operation that is not executed because the device is lost.
     void drop(Operation& operation) {
         release_events(operation);
@@ -204,26 +224,46 @@ private:
 template <class Operation>
 driver::Timepoint ForeignQueue<Operation>::submit(Operation&& operation, const driver::Submission& submission) {
     operation.times = submission.times;
-    for (const driver::Timepoint wait : submission.waits) {
+    try {
+        collect_waits(operation, submission.waits);
+        return accept(operation);
+    } catch (...) {
+        release_events(operation);
+        throw;
+    }
+}
+
+template <class Operation>
+void ForeignQueue<Operation>::collect_waits(Operation& operation, driver::Waits waits) {
+    for (const driver::Timepoint wait : waits) {
         if (!wait.queue)
             continue;
         if (wait.queue == this)
             operation.own_waits.push_back(wait.value);
-        else if (!wait.is_complete() && !order_after(wait, operation))
+        else if (!wait.is_complete() && !try_order_after(wait, operation))
             operation.waits.push_back(wait);
         else
             // What was given to the device has failed by now, or its driver notices that later.
             operation.has_failed_wait |= wait.queue->status(wait.value) != Status::success;
     }
+}
+
+template <class Operation>
+driver::Timepoint ForeignQueue<Operation>::accept(Operation& operation) {
     const Lock lock(mutex_);
     operation.value = ++submitted_;
-    if (is_lost()) {
-        drop(operation);
-        abandon();
-    } else if (!operation.waits.empty() || is_pumping_ || !pending_.empty() || needs_host(operation)) {
-        pending_.push_back(std::move(operation));
-    } else {
-        push(operation);
+    try {
+        if (is_lost()) {
+            drop(operation);
+            abandon();
+        } else if (!operation.waits.empty() || is_pumping_ || !pending_.empty() || needs_host(operation)) {
+            pending_.push_back(std::move(operation));
+        } else {
+            push(operation);
+        }
+    } catch (...) {
+        --submitted_;
+        throw;
     }
     return {this, submitted_};
 }
@@ -305,7 +345,11 @@ void ForeignQueue<Operation>::pump_one() {
     pending_.pop_front();
     is_pumping_ = true;
     mutex_.unlock();
-    execute_pending(operation);
+    try {
+        execute_pending(operation);
+    } catch (...) {
+        fail_pending(operation);
+    }
     mutex_.lock();
     is_pumping_ = false;
     if (is_lost())
@@ -317,7 +361,7 @@ template <class Operation>
 void ForeignQueue<Operation>::execute_pending(Operation& operation) {
     const bool is_for_host = needs_host(operation);
     for (const driver::Timepoint wait : operation.waits)
-        if (!wait.is_complete() && (is_for_host || !order_after(wait, operation))) {
+        if (!wait.is_complete() && (is_for_host || !try_order_after(wait, operation))) {
             wait.queue->flush();
             wait.queue->wait(wait.value);
         }
@@ -333,6 +377,19 @@ void ForeignQueue<Operation>::execute_pending(Operation& operation) {
     push(operation);
     if (operation.value <= wanted_ && (pending_.empty() || !is_ready(pending_.front())))
         flush_pushed();
+}
+
+// Everything before it has been pushed.
+template <class Operation>
+void ForeignQueue<Operation>::fail_pending(Operation& operation) {
+    if (operation.value > 1)
+        wait(operation.value - 1);
+    const Lock lock(mutex_);
+    drop(operation);
+    if (is_lost())
+        return abandon();
+    failures_.note(operation.value, Status::out_of_host_memory);
+    publish_by_host(operation.value);
 }
 
 template <class Operation>

@@ -52,8 +52,14 @@ bool ProxyQueue::order_after(driver::Timepoint wait, Operation& operation) {
     if (!event)
         return false;
     if (*event) {
+        try {
+            operation.events.reserve(operation.events.size() + 1);
+            operation.after.push_back(wait);
+        } catch (...) {
+            release(*event);
+            throw;
+        }
         operation.events.push_back(*event);
-        operation.after.push_back(wait);
     }
     return true;
 }

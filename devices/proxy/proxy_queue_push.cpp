@@ -22,10 +22,20 @@ void ProxyQueue::push(Operation& operation) {
         start_profiling();
     Pushed pushed;
     Status status = Status::exec_status_error_for_events_in_wait_list;
-    if (may_execute(operation)) {
-        push_work(operation, pushed);
-        status = report(pushed.code, pushed.what);
-    }
+    const bool may = may_execute(operation);
+    // What needs memory comes before everything that the implementation gets.
+    flights_.emplace_back();
+    if (may)
+        try {
+            push_work(operation, pushed);
+            status = report(pushed.code, pushed.what);
+        } catch (...) {
+            if (pushed.code == CL_SUCCESS) {
+                flights_.pop_back();
+                throw;
+            }
+            status = Status::out_of_host_memory;  // there was none for the report
+        }
     using Ends = Flight::Ends;
     const Ends ends = pushed.last          ? Ends::with_its_event
                       : pushed.is_enqueued ? Ends::before_the_next_event
@@ -35,9 +45,19 @@ void ProxyQueue::push(Operation& operation) {
     is_flushed_ = false;
     const bool is_run =
         ends == Ends::before_the_next_event && std::holds_alternative<LaunchWork>(operation.work) && !operation.times;
-    flights_.push_back({operation.value, operation.value, pushed.first, pushed.last, ends, status, operation.times,
-                        pushed_ns, std::move(operation.after), std::move(operation.own_waits), false,
-                        std::move(pushed.kept), is_run});
+    flights_.back() = {operation.value,
+                       operation.value,
+                       pushed.first,
+                       pushed.last,
+                       ends,
+                       status,
+                       operation.times,
+                       pushed_ns,
+                       std::move(operation.after),
+                       std::move(operation.own_waits),
+                       false,
+                       std::move(pushed.kept),
+                       is_run};
     if (context_.is_lost())
         abandon();
 }
@@ -67,13 +87,21 @@ bool ProxyQueue::push_in_run(const LaunchWork& launch, driver::Waits waits) {
     const std::optional<Flight*> run = run_for(waits);
     if (!run)
         return false;
+    flights_.emplace_back();
     cl_event event = nullptr;
-    const cl_int code = launch.kernel->enqueue(launch, handle_, {}, needs_event(nullptr) ? &event : nullptr);
+    cl_int code = CL_SUCCESS;
+    try {
+        code = launch.kernel->enqueue(launch, handle_, {}, needs_event(nullptr) ? &event : nullptr);
+    } catch (...) {
+        flights_.pop_back();
+        throw;
+    }
     const Status status = report(code, "clEnqueueNDRangeKernel");
     pushed_ = ++submitted_;
     is_flushed_ = false;
     using Ends = Flight::Ends;
     if (*run && status == Status::success) {
+        flights_.pop_back();
         (*run)->value = pushed_;
         (*run)->last = event;
         (*run)->ends = event ? Ends::with_its_event : Ends::before_the_next_event;
@@ -82,7 +110,7 @@ bool ProxyQueue::push_in_run(const LaunchWork& launch, driver::Waits waits) {
     const Ends ends = event                       ? Ends::with_its_event
                       : status == Status::success ? Ends::before_the_next_event
                                                   : Ends::with_the_one_before;
-    flights_.push_back({pushed_, pushed_, nullptr, event, ends, status, nullptr, 0, {}, {}, false, {}, true});
+    flights_.back() = {pushed_, pushed_, nullptr, event, ends, status, nullptr, 0, {}, {}, false, {}, true};
     if (context_.is_lost())
         abandon();
     return true;

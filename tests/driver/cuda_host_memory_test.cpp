@@ -229,7 +229,9 @@ TEST_F(CudaStaging, APieceThatFailsFailsTheCopyAlone) {
         const bool is_in = function != std::string_view("cuMemcpyDtoHAsync_v2");
         const Timepoint failed = is_in ? upload(*queue, there.at(), memory_) : download(*queue, out, there.at());
         queue->wait(failed.value);
-        EXPECT_EQ(queue->status(failed.value), Status::out_of_resources) << function;
+        // Without the record, the queue waits until the piece has been copied.
+        const bool is_copy = function != std::string_view("cuEventRecord");
+        EXPECT_EQ(queue->status(failed.value), is_copy ? Status::out_of_resources : Status::success) << function;
         static_cast<void>(upload(*queue, there.at(), memory_));
         const Timepoint back = download(*queue, out, there.at());
         queue->wait(back.value);

@@ -90,14 +90,11 @@ EXPORT Code cuModuleLoadDataEx(Module* module, const void* image, unsigned count
     return code_success;
 }
 CATCH_OUT_OF_MEMORY
-EXPORT Code cuModuleUnload(Module module) try {
-    delete module;
-    return code_success;
-}
+EXPORT Code cuModuleUnload(Module module) try { RELEASE("cuModuleUnload", delete module); }
 CATCH_OUT_OF_MEMORY
 
 EXPORT Code cuLinkCreate_v2(unsigned count, JitOption* options, void** values, Link* link) try {
-    ENTER("cuLinkCreate");
+    ENTER("cuLinkCreate_v2");
     NEEDS_CONTEXT();
     *link = new LinkOfCuda{listed(count, options, values), {}, {}};
     return code_success;
@@ -105,7 +102,7 @@ EXPORT Code cuLinkCreate_v2(unsigned count, JitOption* options, void** values, L
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuLinkAddData_v2(Link link, JitInput type, void* data, size_t size, const char*, unsigned, JitOption*,
                              void**) try {
-    ENTER("cuLinkAddData");
+    ENTER("cuLinkAddData_v2");
     const auto* const text = static_cast<const char*>(data);
     if (type != jit_input_ptx || size == 0 || text[size - 1] != '\0')
         return invalid_value;
@@ -125,11 +122,7 @@ EXPORT Code cuLinkComplete(Link link, void** code, size_t* size) try {
     return code_success;
 }
 CATCH_OUT_OF_MEMORY
-EXPORT Code cuLinkDestroy(Link link) try {
-    ENTER("cuLinkDestroy");
-    delete link;
-    return code_success;
-}
+EXPORT Code cuLinkDestroy(Link link) try { RELEASE("cuLinkDestroy", delete link); }
 CATCH_OUT_OF_MEMORY
 
 EXPORT Code cuModuleGetFunction(Function* function, Module module, const char* name) try {
@@ -148,6 +141,7 @@ EXPORT Code cuModuleGetFunction(Function* function, Module module, const char* n
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuFuncGetAttribute(int* value, FunctionAttribute attribute, Function function) try {
+    ENTER("cuFuncGetAttribute");
     switch (static_cast<int>(attribute)) {
     case function_max_threads_per_block:
         *value = function->kernel->threads_max != 0 ? static_cast<int>(function->kernel->threads_max) : 1024;
@@ -161,6 +155,7 @@ EXPORT Code cuFuncGetAttribute(int* value, FunctionAttribute attribute, Function
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuFuncSetAttribute(Function, FunctionAttribute, int value) try {
+    ENTER("cuFuncSetAttribute");
     return value <= max_shared_bytes ? code_success : invalid_value;
 }
 CATCH_OUT_OF_MEMORY

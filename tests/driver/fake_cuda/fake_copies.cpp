@@ -36,6 +36,7 @@ EXPORT Code cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t si
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuMemcpyPeerAsync(DevicePointer to, Context, DevicePointer from, Context, size_t size, Stream stream) try {
+    ENTER("cuMemcpyPeerAsync");
     NEEDS_CONTEXT();
     count_bytes("cuMemcpyPeerAsync", size);
     stream->push([to, from, size] { std::memcpy(pointer(to), pointer(from), size); });
@@ -76,14 +77,17 @@ Code fill(DevicePointer to, Word word, size_t count, Stream stream) {
 } // namespace
 
 EXPORT Code cuMemsetD8Async(DevicePointer to, unsigned char byte, size_t count, Stream stream) try {
+    ENTER("cuMemsetD8Async");
     return fill(to, byte, count, stream);
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuMemsetD16Async(DevicePointer to, unsigned short word, size_t count, Stream stream) try {
+    ENTER("cuMemsetD16Async");
     return fill(to, word, count, stream);
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuMemsetD32Async(DevicePointer to, unsigned word, size_t count, Stream stream) try {
+    ENTER("cuMemsetD32Async");
     return fill(to, word, count, stream);
 }
 CATCH_OUT_OF_MEMORY

@@ -26,8 +26,28 @@ EXPORT void fake_cuda_fail_next(const char* function, int code) {
     const std::lock_guard lock(state().mutex);
     state().failures[function] = code;
 }
+EXPORT void fake_cuda_fail_always(const char* function, int code) {
+    const std::lock_guard lock(state().mutex);
+    state().lasting_failures.erase(function);
+    if (code != 0)
+        state().lasting_failures[function] = code;
+}
+EXPORT void fake_cuda_fail_call(int64_t index, int code) {
+    const std::lock_guard lock(state().mutex);
+    state().calls_until_failure = index;
+    state().failure_of_call = code;
+    state().failed_call = nullptr;
+}
+EXPORT const char* fake_cuda_failed_call() {
+    const std::lock_guard lock(state().mutex);
+    return state().failed_call;
+}
 EXPORT void fake_cuda_lose_device(int device) {
     state().contexts[static_cast<size_t>(device)].lost_by.store(launch_failed);
+}
+EXPORT void fake_cuda_restore_devices() {
+    for (polder::cuda::ContextOfCuda& context : state().contexts)
+        context.lost_by.store(0);
 }
 EXPORT void fake_cuda_last_fault(char* text, uint64_t size) {
     const std::lock_guard lock(state().mutex);
@@ -62,11 +82,13 @@ EXPORT Code cuDriverGetVersion(int* version) try {
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuDeviceGetCount(int* count) try {
+    ENTER("cuDeviceGetCount");
     *count = static_cast<int>(state().contexts.size());
     return code_success;
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuDeviceGet(Device* device, int ordinal) try {
+    ENTER("cuDeviceGet");
     if (ordinal < 0 || static_cast<size_t>(ordinal) >= state().contexts.size())
         return invalid_device;
     *device = ordinal;
@@ -74,11 +96,13 @@ EXPORT Code cuDeviceGet(Device* device, int ordinal) try {
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuDeviceGetName(char* name, int size, Device device) try {
+    ENTER("cuDeviceGetName");
     std::snprintf(name, static_cast<size_t>(size), "Fake GPU %d", device);
     return code_success;
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuDeviceGetAttribute(int* value, Attribute attribute, Device) try {
+    ENTER("cuDeviceGetAttribute");
     switch (static_cast<int>(attribute)) {
     case attribute_max_threads_per_block:
     case attribute_max_block_dim_x:
@@ -104,17 +128,20 @@ EXPORT Code cuDeviceGetAttribute(int* value, Attribute attribute, Device) try {
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuDeviceTotalMem_v2(size_t* bytes, Device device) try {
+    ENTER("cuDeviceTotalMem_v2");
     *bytes = state().contexts[static_cast<size_t>(device)].memory_bytes;
     return code_success;
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuDeviceCanAccessPeer(int* can, Device device, Device peer) try {
+    ENTER("cuDeviceCanAccessPeer");
     *can = device != peer;
     return code_success;
 }
 CATCH_OUT_OF_MEMORY
 // GPUs 0 and 1 have an NVLink, and so have 2 and 3; all others are farther from each other.
 EXPORT Code cuDeviceGetP2PAttribute(int* value, PeerAttribute attribute, Device device, Device peer) try {
+    ENTER("cuDeviceGetP2PAttribute");
     if (device == peer)
         return invalid_value;
     const bool has_nvlink = device / 2 == peer / 2;
@@ -135,6 +162,7 @@ EXPORT Code cuDevicePrimaryCtxRetain(Context* context, Device device) try {
 CATCH_OUT_OF_MEMORY
 // The last user takes with it what the context has registered.
 EXPORT Code cuDevicePrimaryCtxRelease_v2(Device device) try {
+    ENTER("cuDevicePrimaryCtxRelease_v2");
     const std::lock_guard lock(state().mutex);
     if (--state().contexts[static_cast<size_t>(device)].users == 0)
         std::erase_if(state().registered, [device](const auto& one) { return one.second.device == device; });
@@ -142,16 +170,19 @@ EXPORT Code cuDevicePrimaryCtxRelease_v2(Device device) try {
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuCtxSetCurrent(Context context) try {
+    ENTER("cuCtxSetCurrent");
     current = context;
     return code_success;
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuCtxGetCurrent(Context* context) try {
+    ENTER("cuCtxGetCurrent");
     *context = current;
     return code_success;
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuMemGetInfo_v2(size_t* free, size_t* total) try {
+    ENTER("cuMemGetInfo_v2");
     NEEDS_CONTEXT();
     const std::lock_guard lock(current->mutex);
     *total = current->memory_bytes;
@@ -160,6 +191,7 @@ EXPORT Code cuMemGetInfo_v2(size_t* free, size_t* total) try {
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuGetErrorName(Code code, const char** name) try {
+    ENTER("cuGetErrorName");
     switch (static_cast<int>(code)) {
     case 2: *name = "CUDA_ERROR_OUT_OF_MEMORY"; break;
     case 218: *name = "CUDA_ERROR_INVALID_PTX"; break;
@@ -183,10 +215,7 @@ EXPORT Code cuStreamCreateWithPriority(Stream* stream, unsigned, int) try {
     return code_success;
 }
 CATCH_OUT_OF_MEMORY
-EXPORT Code cuStreamDestroy_v2(Stream stream) try {
-    delete stream;
-    return code_success;
-}
+EXPORT Code cuStreamDestroy_v2(Stream stream) try { RELEASE("cuStreamDestroy_v2", delete stream); }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuStreamQuery(Stream stream) try {
     ENTER("cuStreamQuery");
@@ -221,10 +250,7 @@ EXPORT Code cuEventCreate(Event* event, unsigned) try {
     return code_success;
 }
 CATCH_OUT_OF_MEMORY
-EXPORT Code cuEventDestroy_v2(Event event) try {
-    delete event;
-    return code_success;
-}
+EXPORT Code cuEventDestroy_v2(Event event) try { RELEASE("cuEventDestroy_v2", delete event); }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuEventRecord(Event event, Stream stream) try {
     ENTER("cuEventRecord");
@@ -248,12 +274,14 @@ EXPORT Code cuEventQuery(Event event) try {
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuEventSynchronize(Event event) try {
+    ENTER("cuEventSynchronize");
     if (const std::shared_ptr<FakeRecord> record = event->record())
         record->wait();
     return code_success;
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuEventElapsedTime(float* ms, Event start, Event end) try {
+    ENTER("cuEventElapsedTime");
     NEEDS_CONTEXT();
     const auto time_of = [](Event event) {
         const std::shared_ptr<FakeRecord> record = event->record();
@@ -274,6 +302,7 @@ CATCH_OUT_OF_MEMORY
 // --- memory ---
 
 EXPORT Code cuMemGetAllocationGranularity(size_t* size, const AllocationProperties*, int) try {
+    ENTER("cuMemGetAllocationGranularity");
     *size = granularity;
     return code_success;
 }
@@ -295,6 +324,7 @@ EXPORT Code cuMemAddressReserve(DevicePointer* address, size_t size, size_t alig
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuMemAddressFree(DevicePointer address, size_t size) try {
+    ENTER("cuMemAddressFree");
     {
         const std::lock_guard lock(state().mutex);
         const auto mapped = state().mappings.lower_bound(address);
@@ -313,19 +343,18 @@ EXPORT Code cuMemCreate(MemoryHandle* handle, size_t size, const AllocationPrope
         return invalid_value;
     const int device = properties->location.id;
     ContextOfCuda& context = state().contexts[static_cast<size_t>(device)];
-    {
-        const std::lock_guard lock(context.mutex);
-        if (size > context.memory_bytes - context.used_bytes)
-            return code_out_of_memory;
-        context.used_bytes += size;
-    }
     const std::lock_guard lock(state().mutex);
+    const std::lock_guard of_context(context.mutex);
+    if (size > context.memory_bytes - context.used_bytes)
+        return code_out_of_memory;
+    state().allocations[state().next_handle] = {device, size};
+    context.used_bytes += size;
     *handle = state().next_handle++;
-    state().allocations[*handle] = {device, size};
     return code_success;
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuMemRelease(MemoryHandle handle) try {
+    ENTER("cuMemRelease");
     const std::lock_guard lock(state().mutex);
     const auto found = state().allocations.find(handle);
     if (found == state().allocations.end())
@@ -353,6 +382,7 @@ EXPORT Code cuMemMap(DevicePointer address, size_t size, size_t, MemoryHandle ha
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuMemUnmap(DevicePointer address, size_t size) try {
+    ENTER("cuMemUnmap");
     const std::lock_guard lock(state().mutex);
     // Exactly what one cuMemMap has mapped.
     const auto found = state().mappings.find(address);
@@ -385,14 +415,20 @@ EXPORT Code cuMemHostAlloc(void** memory, size_t size, unsigned) try {
     ENTER("cuMemHostAlloc");
     NEEDS_CONTEXT();
     count_bytes("cuMemHostAlloc", size);
-    *memory = ::operator new(size, std::align_val_t{4096});
-    std::memset(*memory, 0xab, size);
+    struct Free {
+        void operator()(void* unused) const { ::operator delete(unused, std::align_val_t{4096}); }
+    };
+    std::unique_ptr<void, Free> made(::operator new(size, std::align_val_t{4096}));
+    // Nothing may depend on zeros. The beginning is enough: unused pages stay without memory.
+    std::memset(made.get(), 0xab, std::min(size, size_t{64} << 10));
     const std::lock_guard lock(state().mutex);
-    state().pinned[static_cast<const std::byte*>(*memory)] = size;
+    state().pinned[static_cast<const std::byte*>(made.get())] = size;
+    *memory = made.release();
     return code_success;
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuMemFreeHost(void* memory) try {
+    ENTER("cuMemFreeHost");
     const std::lock_guard lock(state().mutex);
     if (state().pinned.erase(static_cast<const std::byte*>(memory)) == 0)
         return invalid_value;
@@ -427,6 +463,7 @@ EXPORT Code cuMemHostUnregister(void* memory) try {
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuMemHostGetDevicePointer_v2(DevicePointer* address, void* memory, unsigned) try {
+    ENTER("cuMemHostGetDevicePointer_v2");
     *address = reinterpret_cast<uintptr_t>(memory);
     return code_success;
 }

@@ -23,7 +23,13 @@ struct Kernel {
 // extern "C" names and types.
 using RegisterKernel = void (*)(const char* entry, const Kernel* kernel);  // fake_cuda_register_kernel
 using FailNext = void (*)(const char* function, int code);  // fake_cuda_fail_next: its next call fails
+// fake_cuda_fail_always: each call fails until this is called with 0. Functions that only release something do it all the same.
+using FailAlways = void (*)(const char* function, int code);
+// fake_cuda_fail_call: of all functions' calls from now on, number `index` (from 0) fails; -1: none.
+using FailCall = void (*)(int64_t index, int code);
+using FailedCall = const char* (*)();  // fake_cuda_failed_call: the function whose call that was; null: not yet
 using LoseDevice = void (*)(int device);  // fake_cuda_lose_device: as after a trap
+using RestoreDevices = void (*)();  // fake_cuda_restore_devices: no GPU is lost, as in a new process
 using LastFault = void (*)(char* text, uint64_t size);  // fake_cuda_last_fault: why a kernel has lost the GPU
 using SetVersion = void (*)(int version);  // fake_cuda_set_version: of the driver, as cuDriverGetVersion returns it
 using CountCalls = uint64_t (*)(const char* function);  // fake_cuda_calls

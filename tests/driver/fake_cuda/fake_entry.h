@@ -12,6 +12,13 @@
         if (const int injected = enter(name))                                                                          \
             return static_cast<Code>(injected);                                                                        \
     } while (false)
+// For functions that release something: whatever they return, it is released.
+#define RELEASE(name, release)                                                                                         \
+    do {                                                                                                               \
+        const int injected = enter(name);                                                                              \
+        release;                                                                                                       \
+        return static_cast<Code>(injected);                                                                            \
+    } while (false)
 // Behind the body of each function: without memory it fails, as the real one does.
 #define CATCH_OUT_OF_MEMORY                                                                                            \
     catch (const std::exception&) {                                                                                    \
@@ -39,12 +46,23 @@ inline constexpr int max_shared_bytes = 228 << 10;
 
 inline int enter(const char* name) {
     const std::lock_guard lock(state().mutex);
-    ++state().calls[name];
-    const auto found = state().failures.find(name);
-    if (found == state().failures.end())
+    State& all = state();
+    // Without memory for the name: only the first call allocates.
+    if (const auto known = all.calls.find(name); known != all.calls.end())
+        ++known->second;
+    else
+        all.calls.emplace(name, 1);
+    if (all.calls_until_failure >= 0 && all.calls_until_failure-- == 0) {
+        all.failed_call = name;
+        return all.failure_of_call;
+    }
+    if (const auto lasting = all.lasting_failures.find(name); lasting != all.lasting_failures.end())
+        return lasting->second;
+    const auto found = all.failures.find(name);
+    if (found == all.failures.end())
         return 0;
     const int code = found->second;
-    state().failures.erase(found);
+    all.failures.erase(found);
     return code;
 }
 

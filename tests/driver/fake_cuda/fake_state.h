@@ -87,8 +87,12 @@ struct State {
     };
     std::map<const std::byte*, Registration> registered;
     std::map<std::string, fake_cuda::Kernel> kernels;
-    std::map<std::string, int> failures;
-    std::map<std::string, uint64_t> calls;
+    std::map<std::string, int, std::less<>> failures;
+    std::map<std::string, int, std::less<>> lasting_failures;
+    int64_t calls_until_failure = -1;
+    int failure_of_call = 0;
+    const char* failed_call = nullptr;
+    std::map<std::string, uint64_t, std::less<>> calls;
     std::map<std::string, uint64_t> bytes;  // copied, allocated
     std::atomic<bool> is_held{false};
     int driver_version = 12040;
