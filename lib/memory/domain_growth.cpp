@@ -87,7 +87,7 @@ Result<void> add_first_part(SpaceImpl& host, StorageImpl& storage, ByteRange par
         if (stretch)
             host.sparse().free(std::move(stretch), {});
     }};
-    if (!host.sparse().charge(*stretch, ByteCount{SparseMemory::page().round_up(part.size())}))
+    if (!host.sparse().charge(*stretch, part))
         return fail(no_host_memory(host, part.size()));
     if (!stretch->back(part))
         return fail(Status::mem_object_allocation_failure, nothing_promised);
@@ -112,7 +112,7 @@ public:
     explicit ChargedParts(SpaceImpl& host) : host_(host) {}
     ~ChargedParts() {
         for (const Charged& charged : charged_)
-            host_.sparse().discharge(*charged.storage->stretch(), charged.bytes);
+            host_.sparse().discharge(*charged.storage->stretch(), charged.part);
     }
     ChargedParts(const ChargedParts&) = delete;
     ChargedParts& operator=(const ChargedParts&) = delete;
@@ -124,19 +124,19 @@ public:
 private:
     struct Charged {
         StorageImpl* storage;
-        ByteRange range;
-        ByteCount bytes;
+        ByteRange part;
     };
-    template <class F>
-    static void for_each_gap(const StorageImpl& storage, ByteRange range, F&& f) {
+    using Gaps = SmallVector<ByteRange, 2>;
+    // The parts of `range` where the storage has no memory yet. Only this thread adds some.
+    static void find_gaps(const StorageImpl& storage, ByteRange range, Gaps& gaps) {
         uint64_t at = range.begin;
         storage.replicas().visit(host_space, range, [&](const Replica& known) {
             if (at < known.range.begin)
-                f(ByteRange{at, known.range.begin});
+                gaps.push_back({at, known.range.begin});
             at = std::max(at, known.range.end);
         });
         if (at < range.end)
-            f(ByteRange{at, range.end});
+            gaps.push_back({at, range.end});
     }
 
     SpaceImpl& host_;
@@ -151,52 +151,35 @@ Result<void> DomainImpl::ChargedParts::charge(const Wanted& wanted) {
         storage.set_stretch(std::move(stretch));
     }
     const ByteRange range = wanted.growth.range;
-    uint64_t missing = 0;
-    uint32_t gaps = 0;
+    Gaps gaps;
     {
         const StorageGuard guard{storage};
-        for_each_gap(storage, range, [&](ByteRange gap) {
-            missing += gap.size();
-            ++gaps;
-        });
-        storage.make_room_for_replicas(gaps, host_space);
+        find_gaps(storage, range, gaps);
+        storage.make_room_for_replicas(gaps.size(), host_space);
     }
-    charged_.reserve(charged_.size() + 1);
-    if (!host_.sparse().charge(*storage.stretch(), ByteCount{SparseMemory::page().round_up(missing)})) {
-        return fail(no_host_memory(host_, missing));
+    charged_.reserve(charged_.size() + gaps.size());
+    for (const ByteRange gap : gaps) {
+        if (!host_.sparse().charge(*storage.stretch(), gap))
+            return fail(no_host_memory(host_, gap.size()));
+        charged_.push_back({&storage, gap});
     }
-    charged_.push_back({&storage, range, ByteCount{SparseMemory::page().round_up(missing)}});
     if (!storage.stretch()->back(range))
         return fail(Status::mem_object_allocation_failure, nothing_promised);
+    storage.stretch()->prepare(range);
     return {};
 }
 
 void DomainImpl::ChargedParts::arrive() noexcept {
     for (const Charged& charged : charged_) {
         StorageImpl& storage = *charged.storage;
-        storage.stretch()->prepare(charged.range);
-        // Inserting changes what is visited.
-        for (uint64_t at = charged.range.begin; at < charged.range.end;) {
-            ByteRange next{charged.range.end, charged.range.end};
-            {
-                const StorageGuard guard{storage};
-                for_each_gap(storage, {at, charged.range.end}, [&](ByteRange gap) {
-                    if (next.empty())
-                        next = gap;
-                });
-            }
-            if (next.empty())
-                break;
-            // It takes long, so without the lock: only this thread adds memory here.
-            if (host_.pins())
-                storage.stretch()->pin(*host_.pins(), next);
-            const StorageGuard guard{storage};
-            storage.add_replica({host_space, 0, next, storage.stretch()->address(), std::nullopt});
-            at = next.end;
-        }
-        POLDER_LOG(memory, "storage %llu: [%llu, %llu) in space 0 at 0x%llx, %llu bytes of it new",
-                   llu(storage.number()), llu(charged.range.begin), llu(charged.range.end),
-                   llu(storage.stretch()->address().value + charged.range.begin), llu(charged.bytes.value));
+        const DeviceAddress address = storage.stretch()->address();
+        // It takes long, so without the lock: only this thread adds memory here.
+        if (host_.pins())
+            storage.stretch()->pin(*host_.pins(), charged.part);
+        POLDER_LOG(memory, "storage %llu: [%llu, %llu) in space 0 at 0x%llx", llu(storage.number()),
+                   llu(charged.part.begin), llu(charged.part.end), llu(address.value + charged.part.begin));
+        const StorageGuard guard{storage};
+        storage.add_replica({host_space, 0, charged.part, address, std::nullopt});
     }
     charged_.clear();
 }

@@ -38,5 +38,48 @@ TEST_F(MemoryLimit, TwoGiBOfBuffersInAControlGroupOf512MiB) {
     EXPECT_EQ(created, CL_INVALID_BUFFER_SIZE);
 }
 
-} // namespace
-} // namespace polder::test
+// Buffers that touch other pages than those of the same size before them: released memory that is kept does not add up.
+TEST_F(MemoryLimit, PartsOfReleasedBuffersDoNotAddUp) {
+    constexpr size_t part = size_t{64} << 10, all = 240 * MiB, at_once = 4;
+    const cl_int value = 7;
+    for (size_t offset = 0; offset < all; offset += part) {
+        std::vector<OwnedMem> buffers;
+        for (size_t i = 0; i < at_once; ++i) {
+            buffers.push_back(make_buffer(all));
+            ASSERT_EQ(clEnqueueFillBuffer(queue, buffers.back(), &value, 4, offset, part, 0, nullptr, nullptr),
+                      CL_SUCCESS);
+        }
+        ASSERT_EQ(clFinish(queue), CL_SUCCESS);
+    }
+}
+
+// Small buffers are released; their memory is kept in pieces that larger buffers cannot use. Parts of large buffers then use all that the
+// limit allows.
+TEST_F(MemoryLimit, ReleasedBuffersMakeRoomForPartsOfOthers) {
+    cl_ulong global = 0;
+    ASSERT_EQ(clGetDeviceInfo(devices[0], CL_DEVICE_GLOBAL_MEM_SIZE, sizeof global, &global, nullptr), CL_SUCCESS);
+    const cl_int value = 7;
+    std::vector<OwnedMem> small;
+    for (size_t i = 0; i < 220; ++i) {
+        small.push_back(make_buffer(MiB));
+        ASSERT_EQ(clEnqueueFillBuffer(queue, small.back(), &value, 4, 0, MiB, 0, nullptr, nullptr), CL_SUCCESS);
+    }
+    ASSERT_EQ(clFinish(queue), CL_SUCCESS);
+    for (size_t i = 0; i < small.size(); i += 2)
+        small[i] = {};
+    const OwnedMem large[] = {make_buffer(global / 4 * 3), make_buffer(global / 4 * 3)};
+    cl_int error = CL_SUCCESS;
+    size_t filled = 0;
+    for (size_t offset = 0; error == CL_SUCCESS; offset += 4 * MiB, filled += 4 * MiB) {
+        const size_t which = offset < global / 2 ? 0 : 1;
+        error = clEnqueueFillBuffer(queue, large[which], &value, 4, offset - which * (global / 2), 4 * MiB, 0, nullptr,
+                                    nullptr);
+        ASSERT_EQ(clFinish(queue), CL_SUCCESS);
+    }
+    EXPECT_EQ(error, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+    EXPECT_GT(filled, global - 120 * MiB);
+    EXPECT_LE(filled, global - 110 * MiB + 4 * MiB);
+}
+
+}  // namespace
+}  // namespace polder::test

@@ -254,6 +254,36 @@ TEST(BlockPool, BlockLargerThanTheCacheGoesBackAtOnce) {
     EXPECT_TRUE(fixture.pool->validate());
 }
 
+// Free memory that the system still backs makes room for memory without pages: a charge, and a block where free blocks are too small.
+TEST(BlockPool, WarmMemoryGoesBackBeforeTheLimitIsExceeded) {
+    const auto backed = [](const Fixture& fixture) {
+        const auto now = fixture.pool->statistics();
+        return now.live.value + now.deferred.value + now.cached.value;
+    };
+    for (const bool charges : {true, false}) {
+        const Fixture fixture{{.region = 64 * MiB, .discards = true},
+                              {.limit = ByteCount{16 * MiB}, .cache_max = ByteCount{256 * MiB}}};
+        std::vector<Block> blocks;
+        for (int i = 0; i < 16; ++i)
+            blocks.push_back(fixture.take(MiB));
+        for (size_t i = 0; i < 16; i += 2)
+            fixture.pool->free(blocks[i], {});
+        EXPECT_EQ(fixture.pool->statistics().cached, ByteCount{8 * MiB});
+        EXPECT_EQ(fixture.source->discarded, 0u);
+        for (int i = 0; i < 4; ++i) {
+            if (charges) {
+                ASSERT_TRUE(fixture.pool->charge(ByteCount{2 * MiB}));
+            } else {
+                blocks.push_back(fixture.take(2 * MiB));
+            }
+            EXPECT_LE(backed(fixture), 16 * MiB) << i;
+        }
+        EXPECT_FALSE(fixture.pool->charge(ByteCount{1}));
+        EXPECT_TRUE(fixture.pool->validate());
+        EXPECT_EQ(fixture.source->discarded, 8 * MiB);
+    }
+}
+
 // Random blocks with random timepoints: no two that are live or deferred overlap, and the figures add up.
 TEST(BlockPoolProperty, LiveAndDeferredBlocksNeverOverlap) {
     for (uint64_t seed = 0; seed < 20; ++seed) {
@@ -385,5 +415,5 @@ TEST(HostPoolDeathTest, UseAfterFreeAndOverrunAreCaught) {
 }
 #endif
 
-} // namespace
-} // namespace polder::memory
+}  // namespace
+}  // namespace polder::memory

@@ -60,6 +60,7 @@ Result<void> BlockPool::lease(std::span<const LeaseRequest> requests, const Leas
     for (Lease& leased : leases)
         if (std::exchange(leased.is_fresh, false)) [[unlikely]]
             source_->prepare({leased.block.address, leased.block.place.size.value});
+    purge_if_requested();
     if (terms.consumer == LeaseTerms::Consumer::device) [[likely]]
         return {};
     for (Lease& leased : leases) {
@@ -228,6 +229,8 @@ bool BlockPool::try_region(uint32_t index, const Request& request, Search search
         throw;
     }
     count_live(bytes);
+    if (discards_)
+        request_purge_over_limit();
     leased.block = {region.memory.address.plus(place->offset), request.asked, index, *place};
     if (poisons_)
         unpoison(leased.block.address, leased.block.size);
@@ -307,8 +310,9 @@ void BlockPool::merge_pending(uint32_t index, ByteRange within) {
 }
 
 bool BlockPool::charge(ByteCount bytes) {
-    for (const bool after_draining : {false, true}) {
-        if (after_draining) {
+    bool has_charged = false;
+    for (int attempt = 0; attempt < 2 && !has_charged; ++attempt) {
+        if (attempt != 0) {
             flush_front();
             drain_all();
         }
@@ -318,9 +322,11 @@ bool BlockPool::charge(ByteCount bytes) {
         live_bytes_ += bytes.value;
         live_peak_bytes_ = std::max(live_peak_bytes_, live_bytes_);
         charged_bytes_ += bytes.value;
-        return true;
+        request_purge_over_limit();
+        has_charged = true;
     }
-    return false;
+    purge_if_requested();
+    return has_charged;
 }
 
 void BlockPool::discharge(ByteCount bytes) noexcept {

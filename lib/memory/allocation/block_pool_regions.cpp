@@ -16,6 +16,8 @@ namespace {
 
 // Smaller free ranges are not worth a system call.
 constexpr ByteCount purged_at_least{uint64_t{64} << 10};
+// At the limit, so much is freed between two purges.
+constexpr uint64_t purge_step_bytes = uint64_t{1} << 20;
 
 // Parts of `range` before and behind `hole`.
 std::pair<ByteRange, ByteRange> around(ByteRange range, ByteRange hole) {
@@ -161,6 +163,20 @@ bool BlockPool::must_purge() const {
     return cached_bytes_ > allowed && cached_bytes_ > cached_after_purge_bytes_ + allowed / 2;
 }
 
+// What is in use and free memory with pages behind it stay within the limit together, also when a request gets memory without pages. A
+// purge is paid for by the bytes that were freed since the last one.
+void BlockPool::request_purge_over_limit() {
+    const uint64_t held = std::min(limit_, live_bytes_ + deferred_bytes_);
+    if (cached_bytes_ > limit_ - held && cached_bytes_ >= cached_after_purge_bytes_ + purge_step_bytes) [[unlikely]]
+        is_purge_requested_.store(true, std::memory_order_relaxed);
+}
+
+void BlockPool::purge_if_requested() noexcept {
+    if (is_purge_requested_.load(std::memory_order_relaxed) &&
+        is_purge_requested_.exchange(false, std::memory_order_relaxed)) [[unlikely]]
+        purge(nullptr);
+}
+
 // Free blocks with pages behind them, taken out of their region while the system takes the pages back.
 struct BlockPool::Claims {
     Region* region = nullptr;  // stays: it has blocks
@@ -263,4 +279,4 @@ void BlockPool::trim() {
     turns_.leave_quietly();
 }
 
-} // namespace polder::memory
+}  // namespace polder::memory

@@ -13,6 +13,7 @@
 #include <string>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <utility>
 
 namespace polder::memory {
 namespace {
@@ -22,6 +23,13 @@ constexpr Alignment huge_page{uint64_t{2} << 20};
 constexpr uint64_t large_part_bytes = uint64_t{8} << 20;
 // Stretches with more pages in use are not kept.
 constexpr uint64_t kept_bytes_max = uint64_t{64} << 10;
+// All spare pages of stretches in use.
+constexpr uint64_t spare_bytes_max = uint64_t{256} << 10;
+
+TouchedPages::Range pages_of(ByteRange part) {
+    const uint64_t bytes = SparseMemory::page().value;
+    return {part.begin / bytes, (part.end + bytes - 1) / bytes};
+}
 
 }  // namespace
 
@@ -80,6 +88,11 @@ Stretch::~Stretch() {
     munmap(address_.host(), size_);
 }
 
+void Stretch::discard(TouchedPages::Range pages) const noexcept {
+    const uint64_t bytes = SparseMemory::page().value;
+    madvise(address_.plus(pages.begin * bytes).host(), pages.size() * bytes, MADV_DONTNEED);
+}
+
 void Stretch::prepare(ByteRange part) const {
     if (part.size() < large_part_bytes)
         return;
@@ -135,16 +148,55 @@ void SparseMemory::trim() noexcept {
         delete kept.stretch.exchange(nullptr, std::memory_order_acq_rel);
 }
 
-bool SparseMemory::charge(Stretch& stretch, ByteCount bytes) {
+// Only who has taken a stretch out of its place may look at it. Meanwhile another thread may have put its own there.
+ByteCount SparseMemory::uncounted_bytes() const noexcept {
+    uint64_t bytes = spare_bytes_.load(std::memory_order_relaxed);
+    for (KeptStretch& kept : kept_) {
+        std::unique_ptr<Stretch> taken{kept.stretch.exchange(nullptr, std::memory_order_acq_rel)};
+        if (!taken)
+            continue;
+        const uint64_t found = taken->touched_.size() * page().value;
+        Stretch* expected = nullptr;
+        if (kept.stretch.compare_exchange_strong(expected, taken.get(), std::memory_order_acq_rel)) {
+            static_cast<void>(taken.release());
+            bytes += found;
+        }
+    }
+    return ByteCount{bytes};
+}
+
+bool SparseMemory::charge(Stretch& stretch, ByteRange part) {
     if (has_freed_.load(std::memory_order_relaxed))
         drain();
+    const TouchedPages::Range pages = pages_of(part);
+    const ByteCount bytes{pages.size() * page().value};
     if (!pool_.charge(bytes))
         return false;
     stretch.charged_ += bytes.value;
+    stretch.touched_.use(pages, [&](TouchedPages::Range dropped) { stretch.discard(dropped); });
+    count_spare(stretch);
     return true;
 }
 
-void SparseMemory::discharge(Stretch& stretch, ByteCount bytes) noexcept {
+// Most storages use the same parts as the storages before them, so there is nothing to count.
+void SparseMemory::count_spare(Stretch& stretch) noexcept {
+    const uint64_t before = stretch.spare_bytes_;
+    const uint64_t spare = stretch.touched_.spare() * page().value;
+    if (spare == before) [[likely]]
+        return;
+    stretch.spare_bytes_ = spare;
+    const uint64_t all = spare_bytes_.fetch_add(spare - before, std::memory_order_relaxed) + (spare - before);
+    if (spare < before || all <= spare_bytes_max)
+        return;
+    stretch.touched_.drop_spare([&](TouchedPages::Range dropped) { stretch.discard(dropped); });
+    spare_bytes_.fetch_sub(std::exchange(stretch.spare_bytes_, 0), std::memory_order_relaxed);
+}
+
+void SparseMemory::discharge(Stretch& stretch, ByteRange part) noexcept {
+    const TouchedPages::Range pages = pages_of(part);
+    const ByteCount bytes{pages.size() * page().value};
+    stretch.discard(pages);
+    stretch.touched_.remove(pages);
     stretch.charged_ -= bytes.value;
     pool_.discharge(bytes);
 }
@@ -189,15 +241,19 @@ void SparseMemory::drain() noexcept {
 
 void SparseMemory::give_back(std::unique_ptr<Stretch> stretch) noexcept {
     const ByteCount charged{stretch->charged_};
+    if (stretch->spare_bytes_ != 0)
+        spare_bytes_.fetch_sub(std::exchange(stretch->spare_bytes_, 0), std::memory_order_relaxed);
     const std::unique_ptr<Stretch> surplus = keep(std::move(stretch));
     pool_.discharge(charged);
 }
 
 std::unique_ptr<Stretch> SparseMemory::keep(std::unique_ptr<Stretch> stretch) noexcept {
-    if (stretch->charged_ > kept_bytes_max || !stretch->pinned_.empty() ||
+    const uint64_t touched = stretch->touched_.size() * page().value;
+    if (!stretch->touched_.are_listed() || touched > kept_bytes_max || !stretch->pinned_.empty() ||
         (pins_ && pins_->has_registered({stretch->address_, stretch->size_})))
         return stretch;
     stretch->charged_ = 0;
+    stretch->touched_.begin_next_storage();
     stretch->after_ = {};
     const auto is_free = [](const KeptStretch& kept) { return !kept.stretch.load(std::memory_order_relaxed); };
     auto place = std::ranges::find_if(kept_, is_free);

@@ -4,15 +4,18 @@
 // moves. The system backs a page when it is first written; the pool counts the pages as soon as they are asked for, against
 // its limit, like blocks. One page of a buffer of 16 GiB costs one page.
 //
-// A stretch that commands in flight still use goes back when they are complete, in any order: `drain` looks. Up to 16 stretches of which at
-// most 64 KiB were used are kept for storages of the same size, so that a program that creates, uses a part of and releases large
-// buffers makes no system calls. Their pages, 1 MiB together, are counted no longer. Any thread.
+// A stretch that commands in flight still use goes back when they are complete, in any order: `drain` looks. Up to 16 stretches with at
+// most 64 KiB in use are kept for storages of the same size, so that a program that creates, uses a part of and releases large
+// buffers makes no system calls. The pages of a kept stretch do not count against the limit: the 16 have at most 1 MiB together. When the next storage
+// has the stretch, the pages that it uses count again, and the others are spare until it uses them too (touched_pages.h). All spare pages of a memory together
+// are 256 KiB at most; more go back to the system. So the process never has more than 1.25 MiB that do not count. Any thread.
 // Sizes are bytes. Freeing needs no memory. Where host memory is pinned (host_pins.h), the parts in use are; where it is pinned by its use
 // (adaptive_pins.h), a stretch is a region that may be.
 #pragma once
 
 #include "adaptive_pins.h"
 #include "host_pins.h"
+#include "touched_pages.h"
 
 #include <base/word_mutex.h>
 #include <memory/allocator.h>
@@ -49,11 +52,15 @@ public:
 
 private:
     friend class SparseMemory;
+    // Gives pages back to the system; they are zero afterwards.
+    void discard(TouchedPages::Range pages) const noexcept;
     Stretch(DeviceAddress address, uint64_t size) : address_(address), size_(size) {}
 
     const DeviceAddress address_;
     const uint64_t size_;
     uint64_t charged_ = 0;  // bytes of its pages that count
+    TouchedPages touched_;
+    uint64_t spare_bytes_ = 0;  // of its spare pages, while a storage has it
     HostPins* pins_ = nullptr;  // outlives the stretch
     std::vector<driver::Memory> pinned_;
     AdaptivePins* adaptive_pins_ = nullptr;  // likewise
@@ -77,11 +84,13 @@ public:
     [[nodiscard]] Result<std::unique_ptr<Stretch>> reserve(ByteCount size);
     // Unmaps the stretches that are kept.
     void trim() noexcept;
+    // What the system backs and no storage uses: stretches that are kept, and spare pages.
+    [[nodiscard]] ByteCount uncounted_bytes() const noexcept;
 
-    // Counts `bytes` more of `stretch`; false when the pool's limit does not allow them.
-    [[nodiscard]] bool charge(Stretch& stretch, ByteCount bytes);
-    // Takes back what was charged and not used.
-    void discharge(Stretch& stretch, ByteCount bytes) noexcept;
+    // Counts the pages of `part`, none of which was charged before; false, and nothing, when the pool's limit does not allow them.
+    [[nodiscard]] bool charge(Stretch& stretch, ByteRange part);
+    // Takes back what was charged and not used; pages that an earlier storage left there go back to the system.
+    void discharge(Stretch& stretch, ByteRange part) noexcept;
     // The stretch goes back when all of `after` is complete.
     void free(std::unique_ptr<Stretch> stretch, Timepoints&& after) noexcept;
 
@@ -100,6 +109,7 @@ private:
     [[nodiscard]] std::unique_ptr<Stretch> keep(std::unique_ptr<Stretch> stretch) noexcept;
 
     [[nodiscard]] Result<std::unique_ptr<Stretch>> map(ByteCount size);
+    void count_spare(Stretch& stretch) noexcept;
 
     Allocator& pool_;
     AdaptivePins* const pins_;
@@ -110,7 +120,8 @@ private:
         std::atomic<uint64_t> bytes{0};
         std::atomic<Stretch*> stretch{nullptr};
     };
-    std::array<KeptStretch, kept_max> kept_;
+    mutable std::array<KeptStretch, kept_max> kept_;  // uncounted_bytes() takes one for a moment
+    std::atomic<uint64_t> spare_bytes_{0};  // of all stretches that storages have
     std::atomic<size_t> next_kept_{0};  // where the next one goes if no place is free
     std::unique_ptr<Stretch> freed_ POLDER_GUARDED_BY(mutex_);  // newest first
     std::atomic<bool> has_freed_{false};  // whether there are any. Written under the mutex.

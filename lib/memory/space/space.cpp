@@ -33,7 +33,7 @@ SpaceBudget SpaceImpl::budget() const {
     budget.limit = std::min(budget.total, limit());
     budget.committed = ByteCount{now.live.value + now.deferred.value};
     budget.reserved = now.reserved;
-    budget.resident = pool_->resident();
+    budget.resident = ByteCount{pool_->resident().value + sparse_.uncounted_bytes().value};
     budget.available = free_bytes();
     const uint64_t unused = id_.is_host() ? SystemMemory::now().available.value : device_->available_memory().value;
     budget.used_by_others =

@@ -19,7 +19,8 @@
 //
 // When the system could use free memory for other purposes (RegionSource::discards), up to Options::cache_max bytes are
 // kept, at times half as much more, so that a program that creates and releases large buffers
-// gets pages that are already mapped. Beyond that all free memory is returned except for the block that was freed last.
+// gets pages that are already mapped. Beyond that all free memory is returned except for the block that was freed last. It is returned too when it
+// exceeds the limit together with what is in use, but for 1 MiB and ranges below 64 KiB.
 //
 // After threads have waited for the pool's lock a few times, small blocks use a front cache (front_cache.h).
 //
@@ -39,6 +40,7 @@
 #include <memory/turns.h>
 
 #include <array>
+#include <atomic>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -171,6 +173,8 @@ private:
     void take_back(const Block& block) POLDER_REQUIRES(mutex_);
     [[nodiscard]] uint64_t cache_allowed() const POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool must_purge() const POLDER_REQUIRES(mutex_);
+    void request_purge_over_limit() POLDER_REQUIRES(mutex_);
+    void purge_if_requested() noexcept POLDER_EXCLUDES(mutex_);
     struct Claims;
     void purge(const Block* keep) noexcept POLDER_EXCLUDES(mutex_);
     void purge_in_turn(const Block* keep) POLDER_EXCLUDES(mutex_);
@@ -207,6 +211,7 @@ private:
     uint64_t retries_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t out_of_memory_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t cached_after_purge_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
+    std::atomic<bool> is_purge_requested_{false};
 };
 
 }  // namespace polder::memory

@@ -69,7 +69,7 @@ public:
     // A deferred block is in use again, which the limit already counts.
     void reuse_deferred(uint64_t bytes) {
         add(mine().allocations, 1);
-        raise(live_peak_, add(live_, bytes) + bytes);
+        raise(live_peak_, add(live_, bytes) + bytes + charged());
         end_deferred(bytes);
     }
 
@@ -81,6 +81,7 @@ public:
             if (bytes > most || before + live() + deferred() > most - bytes)
                 return false;
         } while (!charged_.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
+        raise(live_peak_, live() + before + bytes);
         return true;
     }
     void discharge(uint64_t bytes) { charged_.fetch_sub(bytes, std::memory_order_relaxed); }
@@ -100,7 +101,7 @@ public:
     void count_out_of_memory() { out_of_memory_.fetch_add(1, std::memory_order_relaxed); }
     void reset_peak(Allocator::Peak peak) {
         if (peak == Allocator::Peak::live)
-            live_peak_.store(live(), std::memory_order_relaxed);
+            live_peak_.store(live() + charged(), std::memory_order_relaxed);
         else
             reserved_peak_.store(reserved(), std::memory_order_relaxed);
     }
@@ -169,10 +170,6 @@ private:
     void subtract(Count& count, uint64_t value) { add(count, 0 - value); }
     void raise(Count& peak, uint64_t value) {
         uint64_t known = peak.load(std::memory_order_relaxed);
-        if (known >= value) [[likely]]
-            return;
-        if (locked_)
-            return peak.store(value, std::memory_order_relaxed);
         while (known < value && !peak.compare_exchange_weak(known, value, std::memory_order_relaxed)) {
         }
     }
@@ -199,7 +196,7 @@ private:
                     meetings_.fetch_add(1, std::memory_order_relaxed);
             }
         }
-        raise(live_peak_, before + bytes);
+        raise(live_peak_, before + bytes + charged());
         return true;
     }
     [[nodiscard]] bool take_from_share(Shard& shard, uint64_t bytes) {

@@ -34,6 +34,7 @@ public:
     [[nodiscard]] ByteCount limit() const final { return ByteCount{tally_.limit()}; }
     void reset_peak(Peak peak) final { tally_.reset_peak(peak); }
     [[nodiscard]] ByteCount free_bytes() const final;
+    [[nodiscard]] ByteCount resident() const final { return ByteCount{tally_.reserved() + tally_.charged()}; }
 
 protected:
     struct Request {
