@@ -88,10 +88,14 @@ bool is_same(const Handlers& one, const Handlers& other) {
 class CompilerProcess : public ContextTest {
 protected:
     // Builds and launches a program that no cache knows.
-    void build_and_launch() {
+    void build_and_launch(const char* options = "") {
         static int serial = 0;
-        const std::string number = std::to_string(getpid() * 1000 + serial++);
-        const OwnedProgram program = build("kernel void k(global int* a) { a[get_global_id(0)] = " + number + "; }");
+        build_and_launch(std::to_string(getpid() * 1000 + serial++), options);
+    }
+    // Builds and launches a program that stores `number`.
+    void build_and_launch(const std::string& number, const char* options) {
+        const OwnedProgram program =
+            build("kernel void k(global int* a) { a[get_global_id(0)] = " + number + "; }", options);
         const OwnedKernel kernel = make_kernel(program, "k");
         const OwnedMem buffer = make_buffer(sizeof(cl_int));
         ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer.in()), CL_SUCCESS);
@@ -171,25 +175,46 @@ double growth_of(const std::vector<double>& samples) {
     return *middle;
 }
 
-// Each program used to leave 7 KB and more in every round. A queue keeps the code of up to 16 launches until it looks which are
-// complete: clFinish makes it look, so that no sample counts them.
-TEST_F(CompilerProcess, AProgramThatIsReleased_LeavesNothing) {
+// Runs `round` again and again. Nothing may grow with the number of rounds: neither what is allocated nor what is resident. A queue keeps the
+// code of up to 16 launches until it looks which are complete: clFinish makes it look, so that no sample counts them.
+void expect_nothing_left(cl_command_queue queue, int rounds, const std::function<void()>& round) {
     if (has_address_sanitizer || has_thread_sanitizer)
         GTEST_SKIP() << "sanitizers keep freed memory for a while, and records of what was allocated";
-    constexpr int warm_up = 30, rounds = 110;
+    constexpr int warm_up = 40;  // more than the compiler keeps of recent builds
     std::vector<double> allocated, resident;
     for (std::vector<double>* samples : {&allocated, &resident})
-        samples->reserve(rounds);  // what they take does not count
-    for (int round = 0; round < warm_up + rounds; ++round) {
-        build_and_launch();
+        samples->reserve(static_cast<size_t>(rounds));  // what they take does not count
+    for (int done = 0; done < warm_up + rounds; ++done) {
+        round();
         ASSERT_EQ(clFinish(queue), CL_SUCCESS);
-        if (round < warm_up)
+        if (done < warm_up)
             continue;
         allocated.push_back(static_cast<double>(allocated_bytes()));
         resident.push_back(static_cast<double>(resident_bytes()));
     }
     EXPECT_LT(growth_of(allocated), 40) << "bytes a round";
     EXPECT_LT(growth_of(resident), 6000) << "bytes a round";
+}
+
+// Each program used to leave 7 KB and more in every round: the first launch of code, and its announcement to debuggers.
+TEST_F(CompilerProcess, AProgramThatIsReleased_LeavesNothing) {
+    expect_nothing_left(queue, 110, [&] { build_and_launch(); });
+}
+
+// Its code is shared with the programs before it, so the rounds are short, and more of them show less.
+TEST_F(CompilerProcess, AProgramThatIsBuiltAgain_LeavesNothing) {
+    int round = 0;
+    expect_nothing_left(queue, 500, [&] { build_and_launch(std::to_string(getpid() + round++ % 2), ""); });
+}
+
+// Code with debug information is announced to debuggers until its program is released; no program shares it.
+TEST_F(CompilerProcess, AProgramForADebugger_LeavesNothing) {
+    expect_nothing_left(queue, 80, [&] { build_and_launch("-g"); });
+}
+
+TEST_F(CompilerProcess, AProgramForADebuggerThatIsBuiltAgain_LeavesNothing) {
+    int round = 0;
+    expect_nothing_left(queue, 80, [&] { build_and_launch(std::to_string(getpid() + round++ % 2), "-g"); });
 }
 
 TEST_F(CompilerProcess, NestedParentheses_AreNoCrash) {
