@@ -56,7 +56,7 @@ Result<void> BlockPool::lease(std::span<const LeaseRequest> requests, const Leas
     if (in_turn && requests.size() == 1 && front_.is_on() && lease_from_front(requests[0], leases[0]))
         return {};
     if (!in_turn || !lease_quickly(requests, terms, leases))
-        POLDER_TRY(lease_by_ladder(requests, terms, leases));
+        POLDER_TRY(lease_by_ladder(requests, terms, in_turn ? Tried::yes : Tried::no, leases));
     for (Lease& leased : leases)
         if (std::exchange(leased.is_fresh, false)) [[unlikely]]
             source_->prepare({leased.block.address, leased.block.place.size.value});
@@ -107,10 +107,10 @@ bool BlockPool::try_all(std::span<const LeaseRequest> requests, const LeaseTerms
     return false;
 }
 
-Result<void> BlockPool::lease_by_ladder(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
+Result<void> BlockPool::lease_by_ladder(std::span<const LeaseRequest> requests, const LeaseTerms& terms, Tried tried,
                                         std::span<Lease> leases) {
     Result<void> result = lease_in_turn(
-        turns_, terms.when_full, leases,
+        turns_, terms.when_full, tried, leases, [&] { return lease_quickly(requests, terms, leases); },
         [&](size_t index, Lease& leased) { return climb(full(requests[index], terms), leased); },
         [&](const Lease& gained) { free(gained.block, gained.after.view()); });
     if (!result && requests.size() > 1 && lease_anew(requests, terms, leases))

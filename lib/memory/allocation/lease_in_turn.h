@@ -10,16 +10,31 @@
 namespace polder::memory {
 
 // Calls `climb(i, leases[i])` for each lease while it is this thread's turn. All of them or none: when one fails, by its
-// result or by std::bad_alloc, `free(lease)` is called for those before it. `free` does not throw.
+// result or by std::bad_alloc, `free(lease)` is called for those before it. `free` does not throw. A request that has not tried yet
+// calls `try_now` first, and is served when that returns true.
 // mem_object_allocation_failure when it is another thread's turn and the request must not wait.
-template <class Climb, class Free>
-[[nodiscard]] Result<void> lease_in_turn(Turns& turns, WhenFull when_full, std::span<Lease> leases, const Climb& climb,
-                                         const Free& free) {
-    if (when_full != WhenFull::fail)
+template <class TryNow, class Climb, class Free>
+[[nodiscard]] Result<void> lease_in_turn(Turns& turns, WhenFull when_full, Tried tried, std::span<Lease> leases,
+                                         const TryNow& try_now, const Climb& climb, const Free& free) {
+    bool is_quiet = tried == Tried::no && when_full != WhenFull::fail;
+    if (is_quiet)
+        turns.enter_quietly();
+    else if (when_full != WhenFull::fail)
         turns.enter();
     else if (!turns.try_enter())
         return fail(Status::mem_object_allocation_failure, "other requests are waiting for memory");
-    const ScopeExit leave{[&] { turns.leave(); }};
+    const ScopeExit leave{[&] {
+        if (is_quiet)
+            turns.leave_quietly();
+        else
+            turns.leave();
+    }};
+    if (is_quiet) {
+        if (try_now())
+            return {};
+        turns.insist();
+        is_quiet = false;
+    }
     size_t done = 0;
     const ScopeExit undo{[&] {
         if (done < leases.size())

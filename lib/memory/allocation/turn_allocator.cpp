@@ -14,9 +14,13 @@ Result<void> TurnAllocator::lease(std::span<const LeaseRequest> requests, const 
                                   std::span<Lease> leases) {
     assert(requests.size() == leases.size());
     const auto full = [&](size_t index) { return Request{requests[index].size, requests[index].alignment, terms}; };
-    if (requests.size() != 1 || !is_quiet() || !lease_now(full(0), leases[0])) {
+    // A group has no way without the turn.
+    const auto lease_one_now = [&] { return lease_now(full(0), leases[0]); };
+    const Tried tried = requests.size() != 1 || is_quiet() ? Tried::yes : Tried::no;
+    if (requests.size() != 1 || tried == Tried::no || !lease_one_now()) {
         POLDER_TRY(lease_in_turn(
-            turns_, terms.when_full, leases, [&](size_t index, Lease& leased) { return climb(full(index), leased); },
+            turns_, terms.when_full, tried, leases, lease_one_now,
+            [&](size_t index, Lease& leased) { return climb(full(index), leased); },
             [&](const Lease& gained) { free(gained.block, gained.after.view()); }));
     }
     if (terms.consumer == LeaseTerms::Consumer::device) [[likely]]

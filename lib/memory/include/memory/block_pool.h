@@ -110,7 +110,7 @@ private:
     [[nodiscard]] bool lease_quickly(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
                                      std::span<Lease> leases);
     [[nodiscard]] Result<void> lease_by_ladder(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
-                                               std::span<Lease> leases);
+                                               Tried tried, std::span<Lease> leases);
     [[nodiscard]] bool lease_anew(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
                                   std::span<Lease> leases);
     // All or none of them.

@@ -1,7 +1,12 @@
 // Turns: one thread at a time, first come first served.
 //
 // A mutex guarantees no order, so a thread that locks it repeatedly can keep others waiting for long. Here each
-// thread gets a number and waits until this number is next. `requested` reports whether a thread waits or has the turn.
+// thread gets a number and waits until this number is next. `requested` reports whether a thread that found no room waits or has the turn.
+//
+// Others go past the turn unless it is requested. A request that has not tried yet, but waits because others do, must not make later ones wait: two
+// threads that allocate in a loop would wait for each other in turns for ever, with a switch of threads for each allocation. So it enters quietly, and
+// insists when it finds no room either.
+//
 // Any thread may call any function; a thread leaves only after it has entered.
 #pragma once
 
@@ -12,9 +17,11 @@
 
 namespace polder::memory {
 
+enum class Tried : bool { no, yes };  // whether a request has looked for room already
+
 class Turns {
 public:
-    // For a request: others see it in requested() until it leaves.
+    // For a request that found no room: others see it in requested() until it leaves.
     void enter() {
         requests_.fetch_add(1, std::memory_order_relaxed);
         Lock lock(mutex_);
@@ -34,7 +41,10 @@ public:
         return true;
     }
 
-    // For housekeeping, which keeps requests from their turn but is none.
+    // Likewise for one that has entered quietly.
+    void insist() { requests_.fetch_add(1, std::memory_order_relaxed); }
+
+    // For housekeeping, which keeps requests from their turn but is none, and for requests that have not tried yet.
     void enter_quietly() {
         Lock lock(mutex_);
         const uint64_t number = next_++;
