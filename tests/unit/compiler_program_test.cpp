@@ -220,8 +220,24 @@ TEST(CompilerWorkGroups, CodeForAnyGroups_SaysInWhichDimensionTheyShouldBeWide) 
     EXPECT_EQ(executable->lane_dimension("rows"), 1u);
     EXPECT_EQ(executable->lane_dimension("columns"), 0u);
     const WorkGroups wide{{64, 1, 1}, WorkGroups::Ends::whole};
-    EXPECT_TRUE(executable->is_worth_specialising(wide, executable->lane_dimension("rows")));
-    EXPECT_FALSE(executable->is_worth_specialising(wide, executable->lane_dimension("columns")));
+    EXPECT_EQ(executable->specialising(wide, executable->lane_dimension("rows")), Specialising::at_once);
+    EXPECT_EQ(executable->specialising(wide, executable->lane_dimension("columns")), Specialising::never);
+}
+
+// In code for any groups a row of 16 has lanes, but what is the same for all rows is loaded again for each.
+TEST(CompilerWorkGroups, RowsOfOneVector_GetCodeOfTheirOwnOnceTheKernelIsHot) {
+    const Outcome built = build("kernel void k(global int* a) { a[get_global_id(1) * 64 + get_global_id(0)] += 1; }");
+    ASSERT_TRUE(built.module) << built.log;
+    const auto executable = *Executable::open(built.module, target());
+    ASSERT_TRUE(executable->code("k", std::nullopt).has_value());
+    const auto of = [&](std::array<uint64_t, 3> size) {
+        return executable->specialising({size, WorkGroups::Ends::whole}, executable->lane_dimension("k"));
+    };
+    EXPECT_EQ(of({16, 16, 1}), Specialising::when_hot);
+    EXPECT_EQ(of({16, 1, 4}), Specialising::when_hot);
+    EXPECT_EQ(of({16, 1, 1}), Specialising::never);
+    EXPECT_EQ(of({8, 8, 1}), Specialising::at_once);
+    EXPECT_EQ(of({32, 8, 1}), Specialising::never);
 }
 
 TEST(CompilerLink, ObjectsAndLibraries_MakeAProgram) {

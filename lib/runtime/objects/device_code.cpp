@@ -94,10 +94,10 @@ Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info, c
 
 bool DeviceCode::wants_special(Entry& entry, const compiler::WorkGroups& groups, uint64_t items) {
     const bool is_required = entry.info->reqd_work_group_size.has_value();
-    const bool is_worth_it = is_worth_specialising(*entry.info, groups, entry.code);
+    const compiler::Specialising worth = specialising(*entry.info, groups, entry.code);
     if (!entry.code && entry.specials.empty())
-        return is_worth_it || is_required;
-    if (!is_worth_it || is_required)
+        return worth == compiler::Specialising::at_once || is_required;
+    if (worth == compiler::Specialising::never || is_required)
         return false;
     entry.items_without += items + items_per_launch;
     if (entry.items_without < items_before_special || entry.specials.size() >= specials_max)

@@ -156,6 +156,10 @@ struct WorkGroups {
     friend auto operator<=>(const WorkGroups&, const WorkGroups&) = default;
 };
 
+// Code for one size of work-groups is faster than code for any: not by enough to compile it, or enough for a kernel that runs for long
+// (`when_hot`), or so much that a kernel's first launch should have it (`at_once`).
+enum class Specialising : uint8_t { never, when_hot, at_once };
+
 // The sizes that a sub-group can have on host devices, smallest first, and the default size.
 [[nodiscard]] std::span<const uint32_t> sub_group_sizes();
 [[nodiscard]] uint32_t default_sub_group_size();
@@ -175,9 +179,8 @@ public:
     // detail.
     [[nodiscard]] virtual Result<const driver::KernelCode*> code(std::string_view kernel,
                                                                  const std::optional<WorkGroups>& groups) = 0;
-    // Whether code for exactly these work-groups is so much faster than code for any that it should be compiled. `lane_dimension`:
-    // that of the code for any, 0 before it is made.
-    [[nodiscard]] virtual bool is_worth_specialising(const WorkGroups& groups, unsigned lane_dimension) const = 0;
+    // Whether code for exactly these work-groups should be compiled. `lane_dimension`: that of the code for any, 0 before it is made.
+    [[nodiscard]] virtual Specialising specialising(const WorkGroups& groups, unsigned lane_dimension) const = 0;
     // The dimension in which work-groups should be wide, of code for any work-groups that was made before.
     [[nodiscard]] virtual unsigned lane_dimension(std::string_view) { return 0; }
 };

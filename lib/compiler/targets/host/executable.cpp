@@ -84,10 +84,15 @@ public:
         return &entry->code;
     }
 
-    [[nodiscard]] bool is_worth_specialising(const WorkGroups& groups, unsigned lane_dimension) const override {
-        // 16 is the widest vector. A single work-item, too, is better off alone: the vectors that its source names stay whole.
+    [[nodiscard]] Specialising specialising(const WorkGroups& groups, unsigned lane_dimension) const override {
+        // 16 is the widest vector. Narrower groups have no lanes in code for any groups. A single work-item, too, is better off alone: the
+        // vectors that its source names stay whole. Where a row is one vector, what is the same for all rows stays in registers.
         constexpr uint64_t lanes_max = 16;
-        return groups.size[lane_dimension] < lanes_max;
+        const uint64_t row = groups.size[lane_dimension];
+        if (row < lanes_max)
+            return Specialising::at_once;
+        const bool has_rows = groups.size[0] * groups.size[1] * groups.size[2] > row;
+        return row == lanes_max && has_rows ? Specialising::when_hot : Specialising::never;
     }
 
     [[nodiscard]] unsigned lane_dimension(std::string_view name) override {

@@ -94,7 +94,7 @@ public:
     }
 
     // A work-group of any size is made of warps.
-    [[nodiscard]] bool is_worth_specialising(const WorkGroups&, unsigned) const override { return false; }
+    [[nodiscard]] Specialising specialising(const WorkGroups&, unsigned) const override { return Specialising::never; }
 
 private:
     struct Entry {

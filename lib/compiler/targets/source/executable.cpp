@@ -56,7 +56,7 @@ public:
         return &entry->code;
     }
 
-    [[nodiscard]] bool is_worth_specialising(const WorkGroups&, unsigned) const override { return false; }
+    [[nodiscard]] Specialising specialising(const WorkGroups&, unsigned) const override { return Specialising::never; }
 
 private:
     struct Entry {

@@ -46,18 +46,24 @@ public:
     [[nodiscard]] const compiler::KernelInfo* info(std::string_view kernel) const;
 
     // `general`: the code for any groups; may be null.
-    [[nodiscard]] bool is_worth_specialising(const compiler::KernelInfo& kernel, const compiler::WorkGroups& groups,
-                                             const LoadedCode* general) const {
+    [[nodiscard]] compiler::Specialising specialising(const compiler::KernelInfo& kernel,
+                                                      const compiler::WorkGroups& groups,
+                                                      const LoadedCode* general) const {
+        using enum compiler::Specialising;
         // Sub-groups follow the linear local id, from which those of more than one dimension take divisions.
         if (kernel.uses_sub_groups)
-            return device_.info().code.format == driver::CodeFormat::host_function;
-        return executable_->is_worth_specialising(groups, general ? general->lane_dimension : 0);
+            return device_.info().code.format == driver::CodeFormat::host_function ? at_once : never;
+        return executable_->specialising(groups, general ? general->lane_dimension : 0);
+    }
+    [[nodiscard]] bool is_worth_specialising(const compiler::KernelInfo& kernel, const compiler::WorkGroups& groups,
+                                             const LoadedCode* general) const {
+        return specialising(kernel, groups, general) != compiler::Specialising::never;
     }
     // Code for any launch. Compiles and loads at first request; later requests are a look-up.
     [[nodiscard]] Result<const LoadedCode*> kernel(const compiler::KernelInfo& info);
     // Code for a launch of `items` work-items in `groups`. When a version for exactly these groups is worth compiling, it is
-    // compiled at once if the kernel has no code yet (it takes no longer than code for any groups), otherwise after the
-    // kernel has run for long enough.
+    // compiled at once if the kernel has no code yet (it takes no longer than code for any groups) and would be slow without, otherwise
+    // after the kernel has run for long enough.
     [[nodiscard]] Result<const LoadedCode*> kernel(const compiler::KernelInfo& info, const compiler::WorkGroups& groups,
                                                    uint64_t items);
     // Whether code of `kernel` should be made before its first launch, and none is: where the groups of that launch can be foreseen.
