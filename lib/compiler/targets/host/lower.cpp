@@ -9,6 +9,7 @@
 #include "module/powers.h"
 #include "module/printf_lowering.h"
 #include "module/program_variables.h"
+#include "module/sine_pairs.h"
 #include "module/unsupported_code.h"
 #include "module/verified.h"
 
@@ -48,6 +49,7 @@ Result<void> lower_for_host(llvm::Module& module, std::string& log) {
     lower_printf(module);
     name_blocks(module);
     fold_powers(module);
+    pair_sines(module);
     POLDER_TRY(builtins->link_into(module));
     POLDER_TRY(check_supported(module, log));
     clean_up(module);
