@@ -180,7 +180,7 @@ unsigned vectors_at_once(const LanePlan& plan, const LaneShapes& shapes, LaneAcc
     size_t size = 0;
     for (const llvm::BasicBlock* block : plan.blocks)
         size += block->size();
-    if (size > instructions_max || !plan.private_strides.empty())
+    if (size > instructions_max || !plan.privates.empty())
         return 1;
     unsigned vectors = vectors_max;
     bool has_loop = false;

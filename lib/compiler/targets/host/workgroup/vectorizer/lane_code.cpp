@@ -9,6 +9,7 @@
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Analysis/VectorUtils.h>
+#include <llvm/IR/GetElementPtrTypeIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
 
@@ -119,6 +120,9 @@ llvm::Value* LaneCode::emit_scalar(llvm::Instruction& instruction, llvm::Value* 
     if (auto* cast = llvm::dyn_cast<llvm::CastInst>(&instruction);
         cast && (llvm::isa<llvm::SExtInst>(cast) || llvm::isa<llvm::ZExtInst>(cast)) && !shapes_.of(cast).is_uniform())
         return widened(cast->getOperand(0), cast->getType(), extension_of(*cast));
+    if (auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction);
+        address && plan_.privates.scale(address) > 1)
+        return emit_interleaved(*address, [&](llvm::Value* operand) { return scalar(operand); });
     llvm::Instruction* copy = shapes_.of(&instruction).is_uniform() ? instruction.clone() : clone_for_all(instruction);
     for (llvm::Use& operand : copy->operands())
         operand.set(scalar(operand.get()));
@@ -171,7 +175,32 @@ llvm::Value* LaneCode::dummy() {
     return dummy_;
 }
 
+// An address in an interleaved array: each part of the offset is multiplied by the number of lanes.
+llvm::Value* LaneCode::emit_interleaved(llvm::GetElementPtrInst& address,
+                                        llvm::function_ref<llvm::Value*(llvm::Value*)> form) {
+    const llvm::DataLayout& layout = function_.getDataLayout();
+    const uint64_t scale = plan_.privates.scale(&address);
+    llvm::Value* result = form(address.getPointerOperand());
+    for (auto part = llvm::gep_type_begin(address); part != llvm::gep_type_end(address); ++part) {
+        if (llvm::StructType* const structure = part.getStructTypeOrNull()) {
+            const auto member = static_cast<unsigned>(llvm::cast<llvm::ConstantInt>(part.getOperand())->getZExtValue());
+            const uint64_t offset = layout.getStructLayout(structure)->getElementOffset(member).getFixedValue();
+            result = builder_.CreateGEP(builder_.getInt8Ty(), result, builder_.getInt64(offset * scale));
+            continue;
+        }
+        if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(part.getOperand()); constant && constant->isZero())
+            continue;
+        auto* const row =
+            llvm::ArrayType::get(builder_.getInt8Ty(), part.getSequentialElementStride(layout).getFixedValue() * scale);
+        result = builder_.CreateGEP(row, result, form(part.getOperand()));
+    }
+    return result;
+}
+
 llvm::Value* LaneCode::emit_vector(llvm::Instruction& instruction, llvm::Value* mask) {
+    if (auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction);
+        address && plan_.privates.scale(address) > 1)
+        return emit_interleaved(*address, [&](llvm::Value* operand) { return vector(operand); });
     llvm::SmallVector<llvm::Value*> operands;
     for (const llvm::Use& operand : instruction.operands())
         operands.push_back(vector(operand.get()));
@@ -215,6 +244,14 @@ void LaneCode::emit_call(llvm::Instruction& instruction, llvm::Value* mask) {
     const llvm::Intrinsic::ID id = call ? call->getIntrinsicID() : llvm::Intrinsic::not_intrinsic;
     if (id != llvm::Intrinsic::not_intrinsic && llvm::isTriviallyVectorizable(id)) {
         vectors_[call] = emit_intrinsic(*call, id);
+        return;
+    }
+    // Of an interleaved array: of no work-item alone, see PrivateVariables.
+    if (auto* filling = llvm::dyn_cast<llvm::MemSetInst>(&instruction);
+        filling && plan_.privates.scale(filling->getRawDest()) > 1) {
+        const uint64_t bytes = llvm::cast<llvm::ConstantInt>(filling->getLength())->getZExtValue();
+        builder_.CreateMemSet(scalar(filling->getRawDest()), filling->getValue(), bytes * width_,
+                              filling->getDestAlign());
         return;
     }
     const llvm::Function* callee = call ? call->getCalledFunction() : nullptr;

@@ -67,6 +67,8 @@ private:
     llvm::Instruction* clone_for_all(const llvm::Instruction& instruction);
     void make_harmless(llvm::Instruction& copy, llvm::Value* mask);
     llvm::Value* dummy();
+    llvm::Value* emit_interleaved(llvm::GetElementPtrInst& address,
+                                  llvm::function_ref<llvm::Value*(llvm::Value*)> form);
     llvm::Value* emit_vector(llvm::Instruction& instruction, llvm::Value* mask);
     // Sub-groups (lane_sub_group.cpp)
     void emit_sub_group(llvm::CallBase& call, const SubGroupOperation& operation, llvm::Value* mask);

@@ -19,8 +19,8 @@ namespace {
 class Planner {
 public:
     Planner(llvm::Loop& loop, llvm::LoopInfo& loops, const llvm::PostDominatorTree& post_dominators, LoopKind kind,
-            Masking masking)
-        : post_dominators_(post_dominators), masking_(masking) {
+            Masking masking, unsigned lanes)
+        : post_dominators_(post_dominators), masking_(masking), plan_(lanes) {
         plan_.kind = kind;
         plan_.loop = &loop;
         plan_.loops = &loops;
@@ -33,6 +33,7 @@ public:
             return tl::unexpected(LaneObstacle{"the code is too long to be compiled in lanes"});
         if (!is_supported() || !find_masked_blocks() || !find_chunks())
             return tl::unexpected(LaneObstacle{reason_});
+        plan_.privates.interleave([&](const llvm::BasicBlock* block) { return plan_.masked.contains(block); });
         return std::move(plan_);
     }
 
@@ -108,12 +109,11 @@ private:
 
     // Private variables that one work-item after the other uses: each lane needs its own copy.
     bool find_private_variables() {
-        const llvm::DataLayout& layout = plan_.header->getParent()->getDataLayout();
         for (llvm::BasicBlock* block : plan_.blocks)
             for (llvm::Instruction& instruction : *block)
                 for (const llvm::Use& operand : instruction.operands()) {
                     auto* variable = llvm::dyn_cast<llvm::AllocaInst>(operand.get());
-                    if (!variable || plan_.private_strides.contains(variable) || variable->hasMetadata(shared_variable))
+                    if (!variable || plan_.privates.contains(variable) || variable->hasMetadata(shared_variable))
                         continue;
                     const auto is_here = [&](const llvm::User* user) {
                         return plan_.loop->contains(llvm::cast<llvm::Instruction>(user));
@@ -121,16 +121,14 @@ private:
                     // Variables that live from one loop to the next are in arrays (regions/carried_values.h).
                     if (plan_.kind == LoopKind::work_items && !llvm::all_of(variable->users(), is_here))
                         return fail("a private array is used in several loops");
-                    plan_.private_strides[variable] =
-                        llvm::alignTo(variable->getAllocationSize(layout)->getFixedValue(), variable->getAlign());
+                    plan_.privates.add(*variable);
                 }
         return true;
     }
 
     llvm::SmallVector<const llvm::Value*> sources() {
         llvm::SmallVector<const llvm::Value*> result{plan_.index};
-        for (auto& [variable, stride] : plan_.private_strides)
-            result.push_back(variable);
+        llvm::append_range(result, plan_.privates.all());
         return result;
     }
 
@@ -276,9 +274,9 @@ std::string text_of(const llvm::Instruction& instruction) {
 }  // namespace
 
 tl::expected<LanePlan, LaneObstacle> plan_lanes(llvm::Loop& loop, llvm::LoopInfo& loops,
-                                                const llvm::PostDominatorTree& post_dominators, LoopKind kind,
-                                                Masking masking) {
-    return Planner(loop, loops, post_dominators, kind, masking).run();
+                                                const llvm::PostDominatorTree& post_dominators, unsigned lanes,
+                                                LoopKind kind, Masking masking) {
+    return Planner(loop, loops, post_dominators, kind, masking, lanes).run();
 }
 
 std::optional<LaneObstacle> obstacle_to_lanes(const LanePlan& plan, const LaneShapes& shapes) {

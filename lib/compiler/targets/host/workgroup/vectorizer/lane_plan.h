@@ -33,6 +33,8 @@ enum class LoopKind : uint8_t { work_items, sub_group };
 enum class Masking : uint8_t { where_divergent, everywhere };
 
 struct LanePlan {
+    explicit LanePlan(unsigned lanes) : privates(lanes) {}
+
     llvm::Loop* loop = nullptr;
     llvm::LoopInfo* loops = nullptr;
 
@@ -43,7 +45,7 @@ struct LanePlan {
     llvm::Value* count = nullptr;
     llvm::Value* start = nullptr;  // of the index: 0, or where a vector loop with more lanes ended
     llvm::SmallVector<llvm::BasicBlock*> blocks;  // reverse post-order
-    llvm::DenseMap<const llvm::Value*, uint64_t> private_strides;
+    PrivateVariables privates;
     LoopKind kind = LoopKind::work_items;
 
     BlockSet masked;
@@ -60,7 +62,7 @@ struct LaneObstacle {
 
 [[nodiscard]] tl::expected<LanePlan, LaneObstacle> plan_lanes(llvm::Loop& loop, llvm::LoopInfo& loops,
                                                               const llvm::PostDominatorTree& post_dominators,
-                                                              LoopKind kind = LoopKind::work_items,
+                                                              unsigned lanes, LoopKind kind = LoopKind::work_items,
                                                               Masking masking = Masking::where_divergent);
 
 // Nothing when every instruction has a form for lanes, given the shapes of the values.

@@ -73,9 +73,8 @@ bool is_small_and_negative(const llvm::APInt& value) {
 LaneShapes::LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm::PHINode& index,
                        llvm::ArrayRef<llvm::BasicBlock*> blocks, const llvm::SmallPtrSetImpl<llvm::BasicBlock*>& masked,
                        const llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& divergent,
-                       const llvm::DenseMap<const llvm::Value*, uint64_t>& private_strides, Certainty certainty)
-    : certainty_(certainty), loop_(loop), loops_(loops), masked_(masked), divergent_(divergent),
-      private_strides_(private_strides) {
+                       const PrivateVariables& privates, Certainty certainty)
+    : certainty_(certainty), loop_(loop), loops_(loops), masked_(masked), divergent_(divergent), privates_(privates) {
     shapes_[&index] = {LaneShape::Kind::strided, 1, true, true, llvm::ConstantInt::get(index.getType(), 0)};
     for (bool changed = true; changed;) {
         changed = false;
@@ -101,8 +100,8 @@ LaneShapes::LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm
 }
 
 LaneShape LaneShapes::of(const llvm::Value* value) const {
-    if (const auto found = private_strides_.find(value); found != private_strides_.end())
-        return strided(static_cast<int64_t>(found->second));
+    if (const uint64_t stride = privates_.stride(value); stride != 0)
+        return strided(static_cast<int64_t>(stride));
     const auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
     if (!instruction || !loop_.contains(instruction))
         return uniform;
@@ -403,7 +402,8 @@ LaneShape LaneShapes::address(llvm::GetElementPtrInst& gep) {
         // InstCombine has extended all indices.
         if (at.getOperand()->getType()->getIntegerBitWidth() < 64)
             return varying;
-        stride += index.stride * static_cast<int64_t>(at.getSequentialElementStride(layout).getFixedValue());
+        stride += index.stride * static_cast<int64_t>(at.getSequentialElementStride(layout).getFixedValue()) *
+                  static_cast<int64_t>(privates_.scale(&gep));
     }
     return strided(stride);
 }

@@ -16,6 +16,7 @@
 // where an index is not extended as an unsigned number.
 #pragma once
 
+#include "private_variables.h"
 #include "targets/host/workgroup/work_items/sub_group_functions.h"
 
 #include <cstdint>
@@ -54,8 +55,7 @@ public:
     // `blocks`: the loop's in reverse post-order. `is_masked`: blocks that run under a mask.
     LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm::PHINode& index,
                llvm::ArrayRef<llvm::BasicBlock*> blocks, const llvm::SmallPtrSetImpl<llvm::BasicBlock*>& masked,
-               const llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& divergent,
-               const llvm::DenseMap<const llvm::Value*, uint64_t>& private_strides,
+               const llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& divergent, const PrivateVariables& privates,
                Certainty certainty = Certainty::certain);
 
     [[nodiscard]] LaneShape of(const llvm::Value* value) const;
@@ -90,7 +90,7 @@ private:
     const llvm::LoopInfo& loops_;
     const llvm::SmallPtrSetImpl<llvm::BasicBlock*>& masked_;
     const llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& divergent_;
-    const llvm::DenseMap<const llvm::Value*, uint64_t>& private_strides_;
+    const PrivateVariables& privates_;
     llvm::DenseMap<const llvm::Value*, LaneShape> shapes_;
     llvm::SmallVector<SmallBase> assumed_small_;
     llvm::DenseMap<const llvm::Value*, llvm::Value*> bases_;

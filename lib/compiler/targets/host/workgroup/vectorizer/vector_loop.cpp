@@ -100,10 +100,10 @@ private:
 
     void make_private_variables() {
         llvm::IRBuilder<> at(&*function_.getEntryBlock().begin());
-        for (auto& [variable, stride] : plan_.private_strides) {
-            const auto* original = llvm::cast<llvm::AllocaInst>(variable);
-            llvm::AllocaInst* all = at.CreateAlloca(llvm::ArrayType::get(at.getInt8Ty(), stride * lanes_.width()));
-            all->setAlignment(original->getAlign());
+        for (const llvm::AllocaInst* variable : plan_.privates.all()) {
+            auto* const type = llvm::ArrayType::get(at.getInt8Ty(), plan_.privates.bytes_of_all_lanes(*variable));
+            llvm::AllocaInst* all = at.CreateAlloca(type);
+            all->setAlignment(plan_.privates.alignment(*variable));
             lanes_.set_scalar(variable, all);
         }
     }

@@ -234,17 +234,16 @@ struct Outcome {
 Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, const llvm::TargetTransformInfo& target, unsigned width,
                   Lanes lanes) {
     const llvm::PostDominatorTree post_dominators(*loop.getHeader()->getParent());
-    const auto plan = plan_lanes(loop, loops, post_dominators);
+    const auto plan = plan_lanes(loop, loops, post_dominators, width);
     if (!plan)
         return {Outcome::Kind::not_understood, 0, plan.error().reason};
-    const LaneShapes shapes(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent,
-                            plan->private_strides);
+    const LaneShapes shapes(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent, plan->privates);
     if (const auto obstacle = obstacle_to_lanes(*plan, shapes))
         return {Outcome::Kind::not_understood, 0, obstacle->reason};
     if (instruction_count(*plan) > lane_instructions_max)
         return {Outcome::Kind::does_not_pay, 0, "the code is too long to be compiled in lanes"};
-    const LaneShapes guesses(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent,
-                             plan->private_strides, LaneShapes::Certainty::likely);
+    const LaneShapes guesses(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent, plan->privates,
+                             LaneShapes::Certainty::likely);
     LaneAccesses accesses(shapes, guesses, width, target);
     const double gain = weight_of_loop(loop) * costs_of(*plan, shapes, accesses, width).gain();
     if (lanes == Lanes::where_they_pay && gain < 0)
@@ -332,7 +331,7 @@ std::optional<std::string> vectorize_sub_group(llvm::Function& function, const c
     const llvm::PostDominatorTree post_dominators(function);
     std::string obstacle;
     for (const Masking masking : {Masking::where_divergent, Masking::everywhere}) {
-        const auto plan = plan_lanes(*tagged.front(), loops, post_dominators, LoopKind::sub_group, masking);
+        const auto plan = plan_lanes(*tagged.front(), loops, post_dominators, lanes.size, LoopKind::sub_group, masking);
         if (!plan) {
             obstacle = plan.error().reason;
             continue;
@@ -340,7 +339,7 @@ std::optional<std::string> vectorize_sub_group(llvm::Function& function, const c
         llvm::BasicBlock* const otherwise = tag == whole_sub_group_tag ? other_loop(*plan->preheader) : nullptr;
         const auto shapes = [&](LaneShapes::Certainty certainty) {
             return LaneShapes(*plan->loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent,
-                              plan->private_strides, certainty);
+                              plan->privates, certainty);
         };
         const LaneShapes sure = shapes(otherwise ? LaneShapes::Certainty::certain : LaneShapes::Certainty::proven);
         if (const auto found = obstacle_to_lanes(*plan, sure)) {

@@ -1,0 +1,125 @@
+// An offset in an interleaved array is multiplied by the number of lanes. This keeps the order of the bytes within an element only if all
+// accesses have the size of an element and are aligned to it, which the alignments that LLVM knows say.
+#include "private_variables.h"
+
+#include <algorithm>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/Module.h>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+// The accesses to a variable, as far as it is used by loads, stores and addresses only.
+class Uses {
+public:
+    Uses(const llvm::AllocaInst& variable, llvm::function_ref<bool(const llvm::BasicBlock*)> is_masked)
+        : layout_(variable.getDataLayout()), is_masked_(is_masked), variable_(variable), are_known_(follow(variable)) {}
+
+    // 0 when the elements have several sizes, or there are other uses.
+    [[nodiscard]] uint64_t element_bytes() const { return are_known_ ? element_bytes_ : 0; }
+    [[nodiscard]] const llvm::SmallPtrSetImpl<const llvm::Value*>& addresses() const { return addresses_; }
+    [[nodiscard]] llvm::ArrayRef<const llvm::MemSetInst*> fillings() const { return fillings_; }
+
+private:
+    bool follow(const llvm::Value& address) {
+        addresses_.insert(&address);
+        return llvm::all_of(address.users(), [&](const llvm::User* user) {
+            const auto& instruction = *llvm::cast<llvm::Instruction>(user);
+            if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction))
+                return load->isSimple() && is_element(*load, *load->getType());
+            if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction))
+                return store->isSimple() && store->getValueOperand() != &address &&
+                       is_element(*store, *store->getValueOperand()->getType());
+            if (const auto* filling = llvm::dyn_cast<llvm::MemSetInst>(&instruction))
+                return is_filling(*filling);
+            const bool is_address =
+                llvm::isa<llvm::GetElementPtrInst>(instruction) || llvm::isa<llvm::AddrSpaceCastInst>(instruction);
+            return is_address && instruction.getType()->isPointerTy() && follow(instruction);
+        });
+    }
+
+    bool is_element(const llvm::Instruction& access, const llvm::Type& type) {
+        auto& its = const_cast<llvm::Type&>(type);
+        const uint64_t bytes = layout_.getTypeStoreSize(&its).getFixedValue();
+        if (type.isVectorTy() || type.isAggregateType() || !layout_.typeSizeEqualsStoreSize(&its) ||
+            bytes != layout_.getTypeAllocSize(&its).getFixedValue())
+            return false;
+        if (element_bytes_ == 0)
+            element_bytes_ = bytes;
+        return bytes == element_bytes_ && llvm::getLoadStoreAlignment(&access).value() >= bytes;
+    }
+
+    // For all lanes at once, from a place that is known.
+    bool is_filling(const llvm::MemSetInst& filling) {
+        llvm::APInt offset(layout_.getIndexTypeSizeInBits(filling.getRawDest()->getType()), 0);
+        const bool is_known =
+            filling.getRawDest()->stripAndAccumulateConstantOffsets(layout_, offset, true) == &variable_;
+        fillings_.push_back(&filling);
+        return is_known && !filling.isVolatile() && !is_masked_(filling.getParent()) &&
+               llvm::isa<llvm::ConstantInt>(filling.getLength()) && llvm::isa<llvm::ConstantInt>(filling.getValue());
+    }
+
+    const llvm::DataLayout& layout_;
+    llvm::function_ref<bool(const llvm::BasicBlock*)> is_masked_;
+    const llvm::AllocaInst& variable_;
+    uint64_t element_bytes_ = 0;
+    llvm::SmallPtrSet<const llvm::Value*, 8> addresses_;
+    llvm::SmallVector<const llvm::MemSetInst*> fillings_;
+    bool are_known_;
+};
+
+// Whether `filling` begins and ends between elements.
+bool fills_elements(const llvm::MemSetInst& filling, uint64_t element_bytes) {
+    const llvm::DataLayout& layout = filling.getDataLayout();
+    llvm::APInt offset(layout.getIndexTypeSizeInBits(filling.getRawDest()->getType()), 0);
+    static_cast<void>(filling.getRawDest()->stripAndAccumulateConstantOffsets(layout, offset, true));
+    const uint64_t length = llvm::cast<llvm::ConstantInt>(filling.getLength())->getZExtValue();
+    return offset.getZExtValue() % element_bytes == 0 && length % element_bytes == 0;
+}
+
+uint64_t size_of(const llvm::AllocaInst& variable) {
+    return variable.getAllocationSize(variable.getDataLayout())->getFixedValue();
+}
+
+}  // namespace
+
+void PrivateVariables::add(const llvm::AllocaInst& variable) {
+    strides_[&variable] = llvm::alignTo(size_of(variable), variable.getAlign());
+}
+
+void PrivateVariables::interleave(llvm::function_ref<bool(const llvm::BasicBlock*)> is_masked) {
+    for (auto& [value, stride] : strides_) {
+        const auto& variable = *llvm::cast<llvm::AllocaInst>(value);
+        const Uses uses(variable, is_masked);
+        const uint64_t element = uses.element_bytes();
+        if (element == 0 || !llvm::isPowerOf2_64(element) || variable.getAlign().value() < element ||
+            size_of(variable) % element != 0 || !llvm::all_of(uses.fillings(), [&](const llvm::MemSetInst* filling) {
+                return fills_elements(*filling, element);
+            }))
+            continue;
+        stride = element;
+        interleaved_.insert(uses.addresses().begin(), uses.addresses().end());
+    }
+}
+
+llvm::SmallVector<const llvm::AllocaInst*> PrivateVariables::all() const {
+    llvm::SmallVector<const llvm::AllocaInst*> variables;
+    for (const auto& entry : strides_)
+        variables.push_back(llvm::cast<llvm::AllocaInst>(entry.first));
+    return variables;
+}
+
+uint64_t PrivateVariables::bytes_of_all_lanes(const llvm::AllocaInst& variable) const {
+    return lanes_ * llvm::alignTo(size_of(variable), variable.getAlign());
+}
+
+llvm::Align PrivateVariables::alignment(const llvm::AllocaInst& variable) const {
+    constexpr uint64_t vector_max = 64;
+    if (!interleaved_.contains(&variable))
+        return variable.getAlign();
+    return std::max(variable.getAlign(),
+                    llvm::Align(llvm::PowerOf2Ceil(std::min(vector_max, stride(&variable) * lanes_))));
+}
+
+}  // namespace polder::compiler::workgroup

@@ -1,0 +1,188 @@
+// Private arrays that stay in memory, because an index is a variable: the lanes' copies are interleaved.
+#include "workgroup_harness.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+bool has(const Compiled& program, const char* text) { return program.optimised().find(text) != std::string::npos; }
+
+// A generator whose place in its state is the same for all work-items.
+constexpr const char* generator = R"(
+    kernel void k(global const uint* in, global uint* out, int n) {
+        uint state[19], x = in[get_global_id(0)];
+        for (int i = 0; i < 19; ++i) state[i] = x = x * 1812433253u + (uint)i;
+        int at = 0;
+        for (int i = 0; i < n; ++i) {
+            int next = at + 1, middle = at + 9;
+            if (next >= 19) next -= 19;
+            if (middle >= 19) middle -= 19;
+            state[at] = x = state[middle] ^ ((x & 0xfffffffeu) | (state[next] & 1u)) >> 1;
+            at = next;
+            out[(size_t)i * get_global_size(0) + get_global_id(0)] = x;
+        }
+    })";
+
+TEST(PrivateArrays, WithOneIndexForAllLanes_AreReadAndWrittenInRows) {
+    Compiled program(generator, processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.scalar_loops, 0) << program.result().lanes.reason;
+    EXPECT_FALSE(has(program, "masked.gather")) << program.optimised();
+    EXPECT_FALSE(has(program, "masked.scatter")) << program.optimised();
+}
+
+TEST(PrivateArrays, WithOneIndexForAllLanes_AreRight) {
+    Compiled program(generator);
+    constexpr uint32_t items = 74, rounds = 60;
+    std::vector<uint32_t> in(items), out(items * rounds), expected(out.size());
+    std::iota(in.begin(), in.end(), 7);
+    for (uint32_t item = 0; item < items; ++item) {
+        uint32_t state[19], x = in[item];
+        for (uint32_t i = 0; i < 19; ++i)
+            state[i] = x = x * 1812433253U + i;
+        for (uint32_t i = 0; i < rounds; ++i) {
+            x = state[(i + 9) % 19] ^ ((x & 0xfffffffeU) | (state[(i + 1) % 19] & 1U)) >> 1;
+            expected[size_t{i} * items + item] = state[i % 19] = x;
+        }
+    }
+    for (const Lanes lanes : {Lanes::none, Lanes::wherever_possible})
+        for (const uint64_t local : {uint64_t{2}, uint64_t{37}, uint64_t{74}}) {
+            ASSERT_EQ(program.prepare("k", local == 2, {local, 1, 1}, WorkGroupOptions::Ends::whole, lanes), "");
+            std::ranges::fill(out, 0U);
+            program.run({1, {items, 1, 1}, {local, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(int{rounds}));
+            EXPECT_EQ(out, expected) << local;
+        }
+}
+
+// Elements of each size, at indices of each work-item, of all, and that go down; some work-items write.
+template <class T>
+void expect_right_elements(const std::string& type) {
+    Compiled program("typedef " + type + R"( T;
+        kernel void k(global const T* in, global T* out, int n) {
+            size_t id = get_global_id(0);
+            T counts[12] = {0}, before[12];
+            for (int i = 0; i < n; ++i) {
+                int own = (int)((id * 7 + i * 5) % 12);
+                counts[own] += in[i];
+                before[i % 12] = counts[(i * 3) % 12];
+                if (id % 3 == 1) counts[11 - i % 12] = before[i % 12] + (T)2;
+                out[i * get_global_size(0) + id] = (11 - own <= i ? before[11 - own] : (T)0) + counts[i % 12];
+            }
+        })");
+    constexpr size_t items = 70, rounds = 41;
+    std::vector<T> in(rounds), out(items * rounds), expected(out.size());
+    std::iota(in.begin(), in.end(), T{3});
+    for (size_t id = 0; id < items; ++id) {
+        T counts[12] = {}, before[12] = {};
+        for (size_t i = 0; i < rounds; ++i) {
+            const size_t own = (id * 7 + i * 5) % 12;
+            counts[own] = static_cast<T>(counts[own] + in[i]);
+            before[i % 12] = counts[i * 3 % 12];
+            if (id % 3 == 1)
+                counts[11 - i % 12] = static_cast<T>(before[i % 12] + 2);
+            const T read = 11 - own <= i ? before[11 - own] : T{0};
+            expected[i * items + id] = static_cast<T>(read + counts[i % 12]);
+        }
+    }
+    for (const Lanes lanes : {Lanes::none, Lanes::wherever_possible}) {
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+        for (const uint64_t local : {uint64_t{1}, uint64_t{33}, uint64_t{64}}) {
+            std::ranges::fill(out, T{0});
+            program.run({1, {items, 1, 1}, {local, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(int{rounds}));
+            EXPECT_EQ(out, expected) << type << ' ' << local;
+        }
+    }
+}
+
+TEST(PrivateArrays, OfElementsOfEachSize_AreRight) {
+    expect_right_elements<uint8_t>("uchar");
+    expect_right_elements<uint16_t>("ushort");
+    expect_right_elements<uint32_t>("uint");
+    expect_right_elements<uint64_t>("ulong");
+    expect_right_elements<double>("double");
+}
+
+// Bytes that are read as words, and words whose parts are written, stay side by side.
+TEST(PrivateArrays, OfSeveralSizes_AreRight) {
+    Compiled program(R"(
+        kernel void k(global uint* out, int n) {
+            union { uchar bytes[32]; ushort halves[16]; uint words[8]; } u;
+            uint sum = 0;
+            for (int i = 0; i < n; ++i) {
+                u.bytes[i % 32] = (uchar)(get_global_id(0) * 3 + i);
+                if (i % 32 == 31)
+                    for (int j = 0; j < n % 8; ++j) {
+                        u.halves[j * 2] ^= 0x101;
+                        sum = sum * 31 + u.words[j];
+                    }
+            }
+            out[get_global_id(0)] = sum;
+        })");
+    constexpr uint32_t items = 48, rounds = 103;
+    std::vector<uint32_t> out(items), expected(items);
+    for (uint32_t id = 0; id < items; ++id) {
+        uint8_t bytes[32] = {};
+        for (uint32_t i = 0; i < rounds; ++i) {
+            bytes[i % 32] = static_cast<uint8_t>(id * 3 + i);
+            for (uint32_t j = 0; i % 32 == 31 && j < rounds % 8; ++j) {
+                bytes[4 * j] ^= 1;
+                bytes[4 * j + 1] ^= 1;
+                uint32_t word = 0;
+                std::memcpy(&word, bytes + size_t{4} * j, 4);
+                expected[id] = expected[id] * 31 + word;
+            }
+        }
+    }
+    for (const Lanes lanes : {Lanes::none, Lanes::wherever_possible}) {
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+        std::ranges::fill(out, 0U);
+        program.run({1, {items, 1, 1}, {16, 1, 1}}, Arguments().add(out.data()).add(int{rounds}));
+        EXPECT_EQ(out, expected);
+    }
+}
+
+// A part of an array is set to one value, in some rounds only.
+TEST(PrivateArrays, ThatAreFilled_AreRight) {
+    Compiled program(R"(
+        kernel void k(global uint* out, int n, int bound) {
+            uint state[24];
+            for (int i = 0; i < 24; ++i) state[i] = 5;
+            uint sum = 0;
+            for (int i = 0; i < n; ++i) {
+                if (i % 7 == 3)
+                    for (int j = 4; j < 22; ++j) state[j] = 0;
+                if ((int)get_local_id(0) < bound)
+                    for (int j = 1; j < 23; ++j) state[j] = 0x7070707;
+                state[i % 24] += (uint)get_global_id(0) + 1;
+                sum = sum * 31 + state[(i * 5) % 24];
+            }
+            out[get_global_id(0)] = sum;
+        })");
+    constexpr uint32_t items = 48, rounds = 50;
+    for (const int bound : {0, 9, 16}) {
+        std::vector<uint32_t> out(items), expected(items);
+        for (uint32_t id = 0; id < items; ++id) {
+            uint32_t state[24];
+            std::ranges::fill(state, 5U);
+            for (uint32_t i = 0; i < rounds; ++i) {
+                if (i % 7 == 3)
+                    std::fill(state + 4, state + 22, 0U);
+                if (static_cast<int>(id % 16) < bound)
+                    std::fill(state + 1, state + 23, 0x7070707U);
+                state[i % 24] += id + 1;
+                expected[id] = expected[id] * 31 + state[i * 5 % 24];
+            }
+        }
+        for (const Lanes lanes : {Lanes::none, Lanes::wherever_possible}) {
+            ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+            std::ranges::fill(out, 0U);
+            program.run({1, {items, 1, 1}, {16, 1, 1}}, Arguments().add(out.data()).add(int{rounds}).add(bound));
+            EXPECT_EQ(out, expected) << bound;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace polder::compiler::workgroup::test
