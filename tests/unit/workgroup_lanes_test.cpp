@@ -389,5 +389,52 @@ TEST(Lanes, AccessesThatAreApart_AreMadeForEachLaneInOrder) {
     }
 }
 
+// A vector of four in a loop saves less than lanes gain in the loops that this loop contains, however deep.
+TEST(Lanes, LoopsAroundBarriersInALoop_OutweighItsVectors) {
+    Compiled program(R"(
+        kernel void k(global const uint4* in, global uint* out, local uint* sums, int count, int n) {
+            const int l = get_local_id(0), size = get_local_size(0);
+            for (int round = 0; round < count; ++round) {
+                const int i = round * size + l;
+                uint counts[16] = {0};
+                uint4 keys, digits;
+                if (i < n) {
+                    keys = in[i];
+                    digits = keys >> 8 & 15u;
+                    counts[digits.x]++;
+                    counts[digits.y]++;
+                    counts[digits.z]++;
+                    counts[digits.w]++;
+                }
+                for (int digit = 0; digit < 16; ++digit) {
+                    sums[l] = 0;
+                    sums[size + l] = counts[digit];
+                    barrier(CLK_LOCAL_MEM_FENCE);
+                    for (int step = 1; step < size; step *= 2) {
+                        const uint before = sums[size + l - step];
+                        barrier(CLK_LOCAL_MEM_FENCE);
+                        sums[size + l] += before;
+                        barrier(CLK_LOCAL_MEM_FENCE);
+                    }
+                    counts[digit] = sums[size + l - 1];
+                    barrier(CLK_LOCAL_MEM_FENCE);
+                }
+                if (i < n) {
+                    out[counts[digits.x]++] = keys.x;
+                    out[counts[digits.y]++] = keys.y;
+                    out[counts[digits.z]++] = keys.z;
+                    out[counts[digits.w]++] = keys.w;
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                if (l == size - 1)
+                    for (int digit = 0; digit < 16; ++digit) out[digit] += counts[digit];
+                barrier(CLK_LOCAL_MEM_FENCE);
+            }
+        })",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_GT(program.result().lanes.loops, 0) << program.result().lanes.reason;
+}
+
 } // namespace
 } // namespace polder::compiler::workgroup::test

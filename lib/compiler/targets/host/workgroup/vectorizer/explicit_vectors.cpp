@@ -76,10 +76,14 @@ bool use_wide_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::L
 double saved_by_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::LoopInfo& loops,
                         unsigned register_elements) {
     double saved = 0;
-    for (const llvm::Loop* loop : work_item_loops)
-        for (const llvm::BasicBlock* block : loop->blocks())
+    for (const llvm::Loop* loop : work_item_loops) {
+        const double rounds = weight_of_block(kernel_loops_around(*loop));
+        for (const llvm::BasicBlock* block : loop->blocks()) {
+            const double weight = rounds * weight_of_block(loops.getLoopDepth(block) - loop->getLoopDepth());
             for (const llvm::Instruction& instruction : *block)
-                saved += weight_of_block(loops.getLoopDepth(block) - 1) * saved_by(instruction, register_elements);
+                saved += weight * saved_by(instruction, register_elements);
+        }
+    }
     return std::max(saved, 0.0);
 }
 

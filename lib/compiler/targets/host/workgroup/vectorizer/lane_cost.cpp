@@ -1,5 +1,7 @@
+// A sum over the instructions of a loop, each weighted by how often its block is assumed to run: eight times for each loop around it.
 #include "lane_cost.h"
 
+#include "hoisted_loads.h"
 #include "lane_code.h"
 #include "targets/host/workgroup/frame/accumulators.h"
 
@@ -10,6 +12,7 @@
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
 
 namespace polder::compiler::workgroup {
 
@@ -64,6 +67,13 @@ double weight_of_block(unsigned depth) {
     constexpr double rounds = 8;
     constexpr unsigned depth_max = 4;
     return std::pow(rounds, std::min(depth, depth_max));
+}
+
+unsigned kernel_loops_around(const llvm::Loop& item_loop) {
+    unsigned count = 0;
+    for (const llvm::Loop* around = item_loop.getParentLoop(); around != nullptr; around = around->getParentLoop())
+        count += llvm::findOptionMDForLoop(around, items_tag) == nullptr ? 1 : 0;
+    return count;
 }
 
 bool is_vector_instruction(const llvm::Instruction& instruction) {

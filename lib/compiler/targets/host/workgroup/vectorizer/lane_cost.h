@@ -18,6 +18,9 @@ enum class LanePlaces : uint8_t { same, consecutive, apart };
 // How often a block inside of `depth` loops is assumed to run.
 [[nodiscard]] double weight_of_block(unsigned depth);
 
+// How many loops of the kernel are around a loop over work-items: its regions between barriers may run in each of their rounds.
+[[nodiscard]] unsigned kernel_loops_around(const llvm::Loop& item_loop);
+
 // Whether there is a vector form of `instruction`; other instructions are repeated for each lane.
 [[nodiscard]] bool is_vector_instruction(const llvm::Instruction& instruction);
 

@@ -210,7 +210,7 @@ void separate_counter(llvm::Loop& loop) {
 constexpr double least_gain = 1.1;
 
 // The assumed number of iterations of a loop.
-double weight_of_loop(const llvm::Loop& loop) { return weight_of_block(loop.getLoopDepth() - 1); }
+double weight_of_loop(const llvm::Loop& loop) { return weight_of_block(kernel_loops_around(loop)); }
 
 // Beyond this many instructions LLVM takes minutes over 16 lanes of what it compiles in seconds for one work-item (hashcat's scrypt).
 constexpr size_t lane_instructions_max = 12000;
