@@ -164,6 +164,41 @@ TEST_F(EarlyCode, OfManyKernelsOfAProgramHasALimit) {
     EXPECT_GT(made("many"), limit / 2);
 }
 
+// Code with images is made for their formats, which are not known before the launch. The number of versions has a limit.
+TEST_F(EarlyCode, OfImagesIsLeftToTheLaunchAndHasALimit) {
+    constexpr size_t versions_max = 8, launches_before_a_version = 8;
+    const OwnedProgram program = build("kernel void painted(read_only image2d_t image, global float4* a)"
+                                       "{ a[get_global_id(0)] = read_imagef(image, (int2)(get_global_id(0), 0)); }");
+    const OwnedKernel kernel = make_kernel(program, "painted");
+    serve_all_requests();
+    EXPECT_EQ(made("painted"), 0);
+    const OwnedMem to = make_buffer(64 * sizeof(cl_float4));
+    ASSERT_EQ(clSetKernelArg(kernel, 1, sizeof(cl_mem), to.in()), CL_SUCCESS);
+    size_t formats = 0;
+    for (const cl_channel_order order : {CL_RGBA, CL_R, CL_RG})
+        for (const cl_channel_type type : {CL_FLOAT, CL_HALF_FLOAT, CL_UNORM_INT8, CL_UNORM_INT16, CL_SNORM_INT8}) {
+            const cl_image_format format{order, type};
+            cl_image_desc description{};
+            description.image_type = CL_MEM_OBJECT_IMAGE2D;
+            description.image_width = 64;
+            description.image_height = 1;
+            cl_int error = CL_SUCCESS;
+            const OwnedMem image = clCreateImage(context, CL_MEM_READ_ONLY, &format, &description, nullptr, &error);
+            ASSERT_EQ(error, CL_SUCCESS);
+            ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), image.in()), CL_SUCCESS);
+            for (size_t launch = 0; launch < launches_before_a_version; ++launch) {
+                const size_t global = 64;
+                ASSERT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &global, nullptr, 0, nullptr, nullptr),
+                          CL_SUCCESS);
+                EXPECT_TRUE(formats > 0 || made("painted") == 1);
+            }
+            ASSERT_EQ(clFinish(queue), CL_SUCCESS);
+            ++formats;
+            // The first format's, code for any image, and one for each other format that was launched often.
+            EXPECT_EQ(made("painted"), formats == 1 ? 1 : std::min(formats, versions_max) + 1) << formats;
+        }
+}
+
 constexpr const char* long_source = "kernel void lengthy(global float4* a) { float4 v = a[get_global_id(0)];\n"
                                     "for (int i = 0; i < 9; ++i) v = pow(sin(v), cos(v)) + tgamma(exp(v)) + erf(v);\n"
                                     "a[get_global_id(0)] = v; }\n"

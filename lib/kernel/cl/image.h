@@ -4,9 +4,10 @@
 // polder_sampler the sampler's bits: the library's maker (retarget_builtins.cpp) puts the parameter itself in their place, and
 // marks the descriptor's loads as invariant, so that kernels load it once per work-group.
 //
-// Everything about an image but the coordinates is the same for all work-items. So the branches on formats and samplers stay
-// branches when work-items are lanes. Formats of which there are many images have code of their own, which becomes a part of the
-// kernel; all others are read and written by the functions of image_element.cl, one lane after the other.
+// Code is made for the formats of a launch's images (targets/host/known_arguments.h): then no branch on formats and samplers is left, and
+// the functions of image_element.cl are a few instructions. In code for any image the branches stay; formats of which there are many
+// images have code of their own, which becomes a part of the kernel, and all others are read and written by these functions, one
+// work-item after the other.
 #pragma once
 
 #include "common.h"

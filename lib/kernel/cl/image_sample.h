@@ -88,54 +88,59 @@ SAMPLING int border_alpha(Image image) {
     }
 }
 
-SAMPLING int4 inside_or_first(int4 at, bool is_in) { return is_in ? at : (int4)0; }
+// Where to load from: the first element instead of one outside of the image. The address is chosen and not the coordinates, so that it is
+// a row's for lanes in a row.
+SAMPLING const __global uchar* place_of(Image image, int4 at, int count, uint element_bytes, bool is_in) {
+    const __global uchar* place = element_at(image, at, count, element_bytes);
+    return is_in ? place : image->data;
+}
 
 // --- elements of a kind that is known when this is compiled ---
 
-SAMPLING float4 float_of_kind(Image image, int4 at, int count, uint kind) {
+SAMPLING float4 float_of_kind(Image image, int4 at, int count, bool is_in, uint kind) {
     switch (kind) {
-    case KIND_RGBA_FLOAT: return *(const __global float4*)element_at(image, at, count, 16);
+    case KIND_RGBA_FLOAT: return *(const __global float4*)place_of(image, at, count, 16, is_in);
     case KIND_RGBA_UNORM8: {
         // 255 times this is 1.
         const float unit = 1.0f / 255.0f;
-        const uint c = *(const __global uint*)element_at(image, at, count, 4);
+        const uint c = *(const __global uint*)place_of(image, at, count, 4, is_in);
         return (float4)((float)(c & 255) * unit, (float)(c >> 8 & 255) * unit, (float)(c >> 16 & 255) * unit,
                         (float)(c >> 24) * unit);
     }
-    case KIND_R_FLOAT: return (float4)(*(const __global float*)element_at(image, at, count, 4), 0, 0, 1);
-    case KIND_R_UNORM8: return (float4)((float)*element_at(image, at, count, 1) * (1.0f / 255.0f), 0, 0, 1);
-    default: return polder_image_load_float(image, element_at(image, at, count, image->element_bytes));
+    case KIND_R_FLOAT: return (float4)(*(const __global float*)place_of(image, at, count, 4, is_in), 0, 0, 1);
+    case KIND_R_UNORM8: return (float4)((float)*place_of(image, at, count, 1, is_in) * (1.0f / 255.0f), 0, 0, 1);
+    default: return polder_image_load_float(image, place_of(image, at, count, image->element_bytes, is_in));
     }
 }
 
-SAMPLING int4 int_of_kind(Image image, int4 at, int count, uint kind) {
+SAMPLING int4 int_of_kind(Image image, int4 at, int count, bool is_in, uint kind) {
     switch (kind) {
-    case KIND_RGBA_INT32: return *(const __global int4*)element_at(image, at, count, 16);
+    case KIND_RGBA_INT32: return *(const __global int4*)place_of(image, at, count, 16, is_in);
     case KIND_RGBA_UINT8: {
-        const uint c = *(const __global uint*)element_at(image, at, count, 4);
+        const uint c = *(const __global uint*)place_of(image, at, count, 4, is_in);
         return (int4)(c & 255, c >> 8 & 255, c >> 16 & 255, c >> 24);
     }
-    default: return polder_image_load_int(image, element_at(image, at, count, image->element_bytes));
+    default: return polder_image_load_int(image, place_of(image, at, count, image->element_bytes, is_in));
     }
 }
 
 // --- one element, whatever its kind ---
 
-SAMPLING float4 load_float(Image image, int4 at, int count) {
+SAMPLING float4 load_float(Image image, int4 at, int count, bool is_in) {
     switch (image->kind) {
-    case KIND_RGBA_FLOAT: return float_of_kind(image, at, count, KIND_RGBA_FLOAT);
-    case KIND_RGBA_UNORM8: return float_of_kind(image, at, count, KIND_RGBA_UNORM8);
-    case KIND_R_FLOAT: return float_of_kind(image, at, count, KIND_R_FLOAT);
-    case KIND_R_UNORM8: return float_of_kind(image, at, count, KIND_R_UNORM8);
-    default: return float_of_kind(image, at, count, 0);
+    case KIND_RGBA_FLOAT: return float_of_kind(image, at, count, is_in, KIND_RGBA_FLOAT);
+    case KIND_RGBA_UNORM8: return float_of_kind(image, at, count, is_in, KIND_RGBA_UNORM8);
+    case KIND_R_FLOAT: return float_of_kind(image, at, count, is_in, KIND_R_FLOAT);
+    case KIND_R_UNORM8: return float_of_kind(image, at, count, is_in, KIND_R_UNORM8);
+    default: return float_of_kind(image, at, count, is_in, 0);
     }
 }
 
-SAMPLING int4 load_int(Image image, int4 at, int count) {
+SAMPLING int4 load_int(Image image, int4 at, int count, bool is_in) {
     switch (image->kind) {
-    case KIND_RGBA_INT32: return int_of_kind(image, at, count, KIND_RGBA_INT32);
-    case KIND_RGBA_UINT8: return int_of_kind(image, at, count, KIND_RGBA_UINT8);
-    default: return int_of_kind(image, at, count, 0);
+    case KIND_RGBA_INT32: return int_of_kind(image, at, count, is_in, KIND_RGBA_INT32);
+    case KIND_RGBA_UINT8: return int_of_kind(image, at, count, is_in, KIND_RGBA_UINT8);
+    default: return int_of_kind(image, at, count, is_in, 0);
     }
 }
 
@@ -152,7 +157,7 @@ SAMPLING int4 into_image(Image image, int4 at, int count) {
 
 #define DEFINE_PLAIN_READ(T)                                                                           \
     SAMPLING T##4 read_plain_##T(Image image, int4 at, int count) {                                    \
-        return load_##T(image, into_image(image, at, count), count);                                   \
+        return load_##T(image, into_image(image, at, count), count, true);                             \
     }
 
 // --- the nearest element ---
@@ -184,7 +189,7 @@ SAMPLING int4 with_whole_layer(Image image, int4 at, struct Sampled how) {
     return at;
 }
 
-// The coordinates are clamped, or those outside replaced, before the one load: lanes ask at run time whether their addresses follow one
+// The coordinates are clamped, or the address outside replaced, before the one load: lanes ask at run time whether their addresses follow one
 // another, and one work-item has no branch.
 #define DEFINE_NEAREST_READS(T)                                                                        \
     SAMPLING T##4 border_##T(Image image) { return (T##4)(0, 0, 0, border_alpha(image)); }              \
@@ -192,18 +197,18 @@ SAMPLING int4 with_whole_layer(Image image, int4 at, struct Sampled how) {
         const int count = how.dims + how.is_array;                                                     \
         const int4 at = nearest(image, sampler, coordinate, how);                                      \
         if (!has_border(sampler))                                                                      \
-            return load_##T(image, at, count);                                                         \
+            return load_##T(image, at, count, true);                                                   \
         const bool is_in = is_inside(image, at, count);                                                \
-        const T##4 color = load_##T(image, inside_or_first(at, is_in), count);                         \
+        const T##4 color = load_##T(image, at, count, is_in);                                          \
         return is_in ? color : border_##T(image);                                                      \
     }                                                                                                  \
     SAMPLING T##4 read_whole_##T(Image image, uint sampler, int4 place, struct Sampled how) {          \
         const int count = how.dims + how.is_array;                                                     \
         int4 at = with_whole_layer(image, place, how);                                                 \
         if (!has_border(sampler))                                                                      \
-            return load_##T(image, into_image(image, at, count), count);                               \
+            return load_##T(image, into_image(image, at, count), count, true);                         \
         const bool is_in = is_inside(image, at, count);                                                \
-        const T##4 color = load_##T(image, inside_or_first(at, is_in), count);                         \
+        const T##4 color = load_##T(image, at, count, is_in);                                          \
         return is_in ? color : border_##T(image);                                                      \
     }
 
@@ -222,9 +227,9 @@ struct Corner {
 SAMPLING float4 corner(struct Corner of, int x, int y, int z) {
     const int4 at = (int4)(x, y, z, 0);
     if (!has_border(of.sampler))
-        return float_of_kind(of.image, at, of.count, of.kind);
+        return float_of_kind(of.image, at, of.count, true, of.kind);
     const bool is_in = is_inside(of.image, at, of.count);
-    const float4 color = float_of_kind(of.image, inside_or_first(at, is_in), of.count, of.kind);
+    const float4 color = float_of_kind(of.image, at, of.count, is_in, of.kind);
     return is_in ? color : of.border;
 }
 

@@ -1,5 +1,5 @@
-// Code is compiled and loaded at the first launch of a kernel. A kernel's entry has code for any work-group size and a few versions
-// for one size each, which are compiled when enough work-items ran without them.
+// Code is compiled and loaded at the first launch of a kernel. A kernel's entry has code for any launch and a few versions, each for one
+// size of work-groups, for images of certain formats, or both, which are compiled when enough work-items ran without them.
 #include <memory/trace.h>
 #include <runtime/device_code.h>
 
@@ -9,9 +9,9 @@
 namespace polder::runtime {
 namespace {
 
-// Versions of a kernel for one size of work-groups each.
-constexpr size_t specials_max = 4;
-// How many work-items a kernel runs in unsuitable groups before another version is compiled. At about 100 ns each they take as
+// Versions of a kernel that are not for any launch.
+constexpr size_t specials_max = 8;
+// How many work-items a kernel runs without a suitable version before another version is compiled. At about 100 ns each they take as
 // long as the compilation.
 constexpr uint64_t items_before_special = uint64_t{1} << 19;
 // Added for each launch: after eight launches more are expected, even when each has few work-items.
@@ -61,43 +61,50 @@ const compiler::KernelInfo* DeviceCode::info(std::string_view kernel) const {
 }
 
 Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info) {
-    Groups groups;
+    compiler::CodeVersion version;
     if (info.reqd_work_group_size)
-        groups = {*info.reqd_work_group_size, compiler::WorkGroups::Ends::ragged};
-    POLDER_ASSIGN(code, version(info, groups));
+        version.groups = {*info.reqd_work_group_size, compiler::WorkGroups::Ends::ragged};
+    POLDER_ASSIGN(code, made(info, version));
     const Lock lock(mutex_);
     entry(info).code = code;
     return code;
 }
 
-Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info, const compiler::WorkGroups& groups,
+Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info, const compiler::CodeVersion& version,
                                              uint64_t items) {
     bool is_special = false;
     {
         const Lock lock(mutex_);
         Entry& of = entry(info);
-        if (const auto own = std::ranges::find(of.specials, groups, &Special::groups); own != of.specials.end())
+        if (const auto own = std::ranges::find(of.specials, version, &Special::version); own != of.specials.end())
             return own->code;
-        is_special = wants_special(of, groups, items);
+        is_special = wants_special(of, version, items);
         if (!is_special && of.code)
             return of.code;
+        // Where no launch follows, any code will do.
+        if (items == 0 && !is_special)
+            return of.specials.front().code;
     }
     if (!is_special)
         return kernel(info);
-    POLDER_ASSIGN(code, version(info, groups));
+    POLDER_ASSIGN(code, made(info, version));
     const Lock lock(mutex_);
     std::vector<Special>& specials = entry(info).specials;
-    if (std::ranges::find(specials, groups, &Special::groups) == specials.end())
-        specials.push_back({groups, code});
+    if (std::ranges::find(specials, version, &Special::version) == specials.end())
+        specials.push_back({version, code});
     return code;
 }
 
-bool DeviceCode::wants_special(Entry& entry, const compiler::WorkGroups& groups, uint64_t items) {
+bool DeviceCode::wants_special(Entry& entry, const compiler::CodeVersion& version, uint64_t items) {
     const bool is_required = entry.info->reqd_work_group_size.has_value();
-    const compiler::Specialising worth = specialising(*entry.info, groups, entry.code);
+    using enum compiler::Specialising;
+    const compiler::Specialising for_groups =
+        version.groups ? specialising(*entry.info, *version.groups, entry.code) : never;
+    const bool suits_images = !version.known.empty();
     if (!entry.code && entry.specials.empty())
-        return worth == compiler::Specialising::at_once || is_required;
-    if (worth == compiler::Specialising::never || is_required)
+        return for_groups == at_once || suits_images || is_required;
+    // Code for any launch of a kernel with a required size is code for this size.
+    if (items == 0 || !(suits_images || (for_groups != never && !is_required)))
         return false;
     entry.items_without += items + items_per_launch;
     if (entry.items_without < items_before_special || entry.specials.size() >= specials_max)
@@ -112,7 +119,7 @@ DeviceCode::Groups DeviceCode::likely_groups(const compiler::KernelInfo& info) c
         return WorkGroups{*info.reqd_work_group_size, WorkGroups::Ends::whole};
     if (info.work_group_size_hint) {
         const WorkGroups hinted{*info.work_group_size_hint, WorkGroups::Ends::whole};
-        if (is_worth_specialising(info, hinted, nullptr))
+        if (specialising(info, hinted, nullptr) == compiler::Specialising::at_once)
             return hinted;
     }
     return std::nullopt;
@@ -122,17 +129,17 @@ bool DeviceCode::begins_early(const compiler::KernelInfo& kernel) const {
     const driver::CodeFormat format = device_.info().code.format;
     const bool is_ours = format == driver::CodeFormat::host_function || format == driver::CodeFormat::ptx;
     const Groups groups = likely_groups(kernel);
-    // Code with sub-groups is nearly always made for one size.
-    const bool is_foreseen = groups || !kernel.uses_sub_groups;
+    // Code with sub-groups is nearly always made for one size, and code with images for their formats.
+    const bool is_foreseen = (groups || !kernel.uses_sub_groups) && !specialises_for_images(kernel);
     return is_ours && is_foreseen && early_versions_.load(std::memory_order_relaxed) < early_versions_max &&
-           !versions_.is_begun({&kernel, groups});
+           !versions_.is_begun({&kernel, {groups, {}}});
 }
 
 void DeviceCode::make_early(const compiler::KernelInfo& kernel) {
     if (!begins_early(kernel))
         return;
     early_versions_.fetch_add(1, std::memory_order_relaxed);
-    static_cast<void>(version(kernel, likely_groups(kernel)));
+    static_cast<void>(made(kernel, {likely_groups(kernel), {}}));
 }
 
 DeviceCode::Entry& DeviceCode::entry(const compiler::KernelInfo& info) {
@@ -142,18 +149,18 @@ DeviceCode::Entry& DeviceCode::entry(const compiler::KernelInfo& info) {
     return entries_.emplace_back(Entry{.info = &info, .code = nullptr, .specials = {}});
 }
 
-Result<const LoadedCode*> DeviceCode::version(const compiler::KernelInfo& info, const Groups& groups) {
-    return versions_.get({&info, groups}, [&] { return load(info, groups); });
+Result<const LoadedCode*> DeviceCode::made(const compiler::KernelInfo& info, const compiler::CodeVersion& version) {
+    return versions_.get({&info, version}, [&] { return load(info, version); });
 }
 
-Result<LoadedCode> DeviceCode::load(const compiler::KernelInfo& info, const Groups& groups) {
-    POLDER_ASSIGN(compiled, executable_->code(info.name, groups));
+Result<LoadedCode> DeviceCode::load(const compiler::KernelInfo& info, const compiler::CodeVersion& version) {
+    POLDER_ASSIGN(compiled, executable_->code(info.name, version));
     POLDER_ASSIGN(loaded, device_.load(*compiled));
     LoadedCode code;
     code.loaded = std::move(loaded);
-    code.is_for_one_size = groups.has_value();
-    if (!groups)
-        code.lane_dimension = executable_->lane_dimension(info.name);
+    code.is_special = !version.is_general();
+    if (!version.groups)
+        code.lane_dimension = executable_->lane_dimension(info.name, version);
     for (const compiler::KernelArgument& argument : info.arguments)
         if (holds_address(argument))
             code.pointer_offsets.push_back(argument.offset);

@@ -157,31 +157,89 @@ Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on) const {
     return loaded;
 }
 
+namespace {
+
+// Of one that the kernel uses; nothing when it is no image any more.
+std::optional<compiler::KnownArgument> known_image(uint32_t index, cl_mem handle) {
+    const Result<MemObject*> object = from_handle<MemObject>(handle);
+    const ImageShape* const shape = object ? (*object)->image() : nullptr;
+    if (!shape)
+        return std::nullopt;
+    const ImageDescriptor descriptor = shape->descriptor();
+    return compiler::KnownArgument{.index = index,
+                                   .channel_order = descriptor.channel_order,
+                                   .channel_type = descriptor.channel_type,
+                                   .element_bytes = descriptor.element_bytes,
+                                   .kind = descriptor.kind};
+}
+
+}  // namespace
+
+std::vector<compiler::KnownArgument> Kernel::known_arguments(const KernelOnDevice& on) const {
+    if (!on.code->specialises_for_images(*on.info))
+        return {};
+    std::vector<compiler::KnownArgument> known;
+    for (const KernelArguments::Pointer& pointer : arguments_->pointers) {
+        const KernelArgument& argument = on.info->arguments[pointer.index];
+        if (argument.kind != compiler::ArgumentKind::image || argument.access == Access::none)
+            continue;
+        const auto image = known_image(pointer.index, pointer.buffer);
+        if (!image)
+            return {};  // the launch reports it
+        known.push_back(*image);
+    }
+    for (uint32_t index = 0; index < on.info->arguments.size(); ++index) {
+        const KernelArgument& argument = on.info->arguments[index];
+        if (argument.kind != compiler::ArgumentKind::sampler)
+            continue;
+        uint64_t bits = 0;
+        std::memcpy(&bits, arguments_->packed.data() + argument.offset, sizeof bits);
+        known.push_back({.index = index, .sampler = static_cast<uint32_t>(bits)});
+    }
+    return known;
+}
+
 Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const Size3& global, const Size3& local) const {
     using Ends = compiler::WorkGroups::Ends;
     const LoadedCode* const general = general_code(on).load(std::memory_order_acquire);
+    const bool suits_groups =
+        on.info->reqd_work_group_size || on.code->is_worth_specialising(*on.info, {local, Ends::ragged}, general);
+    compiler::CodeVersion version{{}, known_arguments(on)};
     // Most launches end here, without divisions.
-    if (!on.info->reqd_work_group_size && !on.code->is_worth_specialising(*on.info, {local, Ends::ragged}, general))
+    if (!suits_groups && version.known.empty())
         return general ? general : code(on);
-    const bool is_whole = global[0] % local[0] == 0 && global[1] % local[1] == 0 && global[2] % local[2] == 0;
-    const compiler::WorkGroups groups{local, is_whole ? Ends::whole : Ends::ragged};
+    if (suits_groups) {
+        const bool is_whole = global[0] % local[0] == 0 && global[1] % local[1] == 0 && global[2] % local[2] == 0;
+        version.groups = {local, is_whole ? Ends::whole : Ends::ragged};
+    }
     {
         const Lock lock(mutex_);
-        if (const LastCode& last = last_code(on); last.special && last.groups == groups)
+        if (const LastCode& last = last_code(on); last.special && last.version == version)
             return last.special;
     }
-    POLDER_ASSIGN(loaded, on.code->kernel(*on.info, groups, global[0] * global[1] * global[2]));
-    // Code for any size is requested again, because the program counts the launches without a version of their own.
-    if (loaded->is_for_one_size) {
+    POLDER_ASSIGN(loaded, on.code->kernel(*on.info, version, global[0] * global[1] * global[2]));
+    // Code for any launch is requested again, because the program counts the launches without a version of their own.
+    if (loaded->is_special) {
         const Lock lock(mutex_);
-        last_code(on).groups = groups;
+        last_code(on).version = std::move(version);
         last_code(on).special = loaded;
     }
     return loaded;
 }
 
+Result<const LoadedCode*> Kernel::code_before_groups(const KernelOnDevice& on) const {
+    if (const LoadedCode* const general = general_code(on).load(std::memory_order_acquire))
+        return general;
+    if (const compiler::CodeVersion version{{}, known_arguments(on)}; !version.known.empty())
+        return on.code->kernel(*on.info, version, 0);
+    return code(on);
+}
+
 bool Kernel::is_final(const KernelOnDevice& on, const LoadedCode& code, const Size3& local) const {
-    if (code.is_for_one_size)
+    // The next launch may have other images.
+    if (on.code->specialises_for_images(*on.info))
+        return false;
+    if (code.is_special)
         return true;
     return !on.info->reqd_work_group_size &&
            !on.code->is_worth_specialising(*on.info, {local, compiler::WorkGroups::Ends::ragged}, &code);
@@ -190,7 +248,7 @@ bool Kernel::is_final(const KernelOnDevice& on, const LoadedCode& code, const Si
 Result<Size3> Kernel::suggest_local_size(const KernelOnDevice& on, const Device& device, const Size3& global) const {
     if (on.info->reqd_work_group_size)
         return *on.info->reqd_work_group_size;
-    POLDER_ASSIGN(loaded, code(on));
+    POLDER_ASSIGN(loaded, code_before_groups(on));
     const bool may_differ = on.work_groups == BuiltModule::WorkGroups::any;
     return choose(may_differ ? LocalSizeRules::Shape::any : LocalSizeRules::Shape::uniform, device, *loaded, global);
 }
@@ -203,7 +261,7 @@ Result<Size3> Kernel::best_local_size(const KernelOnDevice& on, const Device& de
     if (device.info().code.format != driver::CodeFormat::host_function || on.info->sees_work_groups ||
         on.info->reqd_work_group_size || is_one_group)
         return local;
-    POLDER_ASSIGN(loaded, code(on));
+    POLDER_ASSIGN(loaded, code_before_groups(on));
     if (local[loaded->lane_dimension] >= loaded->limits().preferred_multiple && items_of(local) >= items_worth_a_group)
         return local;
     const Size3 better = choose(LocalSizeRules::Shape::unseen, device, *loaded, global);

@@ -160,6 +160,27 @@ struct WorkGroups {
 // (`when_hot`), or so much that a kernel's first launch should have it (`at_once`).
 enum class Specialising : uint8_t { never, when_hot, at_once };
 
+// What a launch has for an image or a sampler of the kernel's arguments, for code that is made for it: all of it but extents, pitches and
+// the address.
+struct KnownArgument {
+    uint32_t index = 0;  // among the kernel's arguments
+    uint32_t sampler = 0;  // the bits of a sampler (image_abi.h)
+    // Of an image, as in its ImageDescriptor.
+    uint32_t channel_order = 0;
+    uint32_t channel_type = 0;
+    uint32_t element_bytes = 0;
+    uint32_t kind = 0;
+    friend auto operator<=>(const KnownArgument&, const KnownArgument&) = default;
+};
+
+// What code is made for, and must then only be launched with. Without either, it is code for any launch.
+struct CodeVersion {
+    std::optional<WorkGroups> groups;
+    std::vector<KnownArgument> known;  // all images and samplers in their order, or none
+    [[nodiscard]] bool is_general() const { return !groups && known.empty(); }
+    friend auto operator<=>(const CodeVersion&, const CodeVersion&) = default;
+};
+
 // The sizes that a sub-group can have on host devices, smallest first, and the default size.
 [[nodiscard]] std::span<const uint32_t> sub_group_sizes();
 [[nodiscard]] uint32_t default_sub_group_size();
@@ -174,15 +195,21 @@ public:
     [[nodiscard]] static Result<std::shared_ptr<Executable>> open(std::shared_ptr<const Module> module,
                                                                   const Target& target);
     // Compiles at first request (or loads the result from the disk cache); later requests are a
-    // look-up. The pointer, and what it points to, stay valid as long as the Executable. With `groups`, the code is
-    // specialised for them, and must then only be launched with them. On failure `out_of_resources` with the reason as
-    // detail.
+    // look-up. The pointer, and what it points to, stay valid as long as the Executable. On failure `out_of_resources` with the
+    // reason as detail.
     [[nodiscard]] virtual Result<const driver::KernelCode*> code(std::string_view kernel,
-                                                                 const std::optional<WorkGroups>& groups) = 0;
+                                                                 const CodeVersion& version) = 0;
+    [[nodiscard]] Result<const driver::KernelCode*> code(std::string_view kernel,
+                                                         const std::optional<WorkGroups>& groups) {
+        return code(kernel, CodeVersion{groups, {}});
+    }
     // Whether code for exactly these work-groups should be compiled. `lane_dimension`: that of the code for any, 0 before it is made.
     [[nodiscard]] virtual Specialising specialising(const WorkGroups& groups, unsigned lane_dimension) const = 0;
+    // Whether code for what is known of images and samplers differs from code for any.
+    [[nodiscard]] virtual bool specialises_for_images() const { return false; }
     // The dimension in which work-groups should be wide, of code for any work-groups that was made before.
-    [[nodiscard]] virtual unsigned lane_dimension(std::string_view) { return 0; }
+    [[nodiscard]] virtual unsigned lane_dimension(std::string_view, const CodeVersion&) { return 0; }
+    [[nodiscard]] unsigned lane_dimension(std::string_view kernel) { return lane_dimension(kernel, CodeVersion{}); }
 };
 
 // Where Clang's resource headers and the library of built-ins were found; for error messages and

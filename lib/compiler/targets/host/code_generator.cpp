@@ -7,6 +7,7 @@
 #include "division_guard.h"
 #include "files/cache.h"
 #include "half_rounding.h"
+#include "known_arguments.h"
 #include "lower.h"
 #include "machine/host.h"
 #include "machine/machine_pool.h"
@@ -290,6 +291,7 @@ private:
                                                                                                : workgroup::Lanes::none;
         for (const KernelArgument& argument : request_.kernel.arguments)
             options.arguments.push_back({argument.offset, slot_kind(argument.kind)});
+        fold_known_arguments(*kernel_, request_.known);
         prefer_inlining(*module_);
         auto made = workgroup::make_work_group_function(*kernel_, options);
         if (!made)

@@ -10,6 +10,7 @@
 #include "targets/host/workgroup/workgroup.h"
 
 #include <optional>
+#include <span>
 #include <string>
 
 namespace polder::compiler {
@@ -31,6 +32,7 @@ struct KernelRequest {
     std::string_view host_bitcode;  // of the module's host form (lower.h)
     const KernelInfo& kernel;
     std::optional<WorkGroups> groups;
+    std::span<const KnownArgument> known = {};
 };
 
 [[nodiscard]] Result<KernelObject> generate_code(const KernelRequest& request);

@@ -35,10 +35,19 @@ auto fields_of(T& kernel) {
 
 namespace {
 
-Result<std::string> key_of(const CompiledModule& module, const std::string& kernel,
-                           const std::optional<WorkGroups>& groups, const ZeroedMemory& zeroed) {
+std::string text_of(const std::vector<KnownArgument>& known) {
+    std::string text;
+    for (const KnownArgument& argument : known)
+        for (const uint32_t word : {argument.index, argument.sampler, argument.channel_order, argument.channel_type,
+                                    argument.element_bytes, argument.kind})
+            text += std::to_string(word) + " ";
+    return text;
+}
+
+Result<std::string> key_of(const CompiledModule& module, const std::string& kernel, const CodeVersion& version,
+                           const ZeroedMemory& zeroed) {
     std::string size = "any";
-    if (groups)
+    if (const std::optional<WorkGroups>& groups = version.groups)
         size = std::to_string(groups->size[0]) + "x" + std::to_string(groups->size[1]) + "x" +
                std::to_string(groups->size[2]) + (groups->ends == WorkGroups::Ends::whole ? " whole" : " ragged");
     POLDER_ASSIGN(builtins, Builtins::for_host());
@@ -48,6 +57,7 @@ Result<std::string> key_of(const CompiledModule& module, const std::string& kern
                       {reinterpret_cast<const char*>(library.data()), library.size()},
                       kernel,
                       size,
+                      text_of(version.known),
                       module.options().is_optimized ? "optimized" : "plain",
                       zeroed.local ? "zeroed local memory" : "",
                       zeroed.private_variables ? "zeroed variables" : "",
@@ -76,11 +86,11 @@ public:
     HostExecutable(std::shared_ptr<const Module> module, const Target& target, const ZeroedMemory& zeroed)
         : module_(std::move(module)), local_memory_bytes_(target.code.local_memory_bytes), zeroed_(zeroed) {}
 
-    Result<const driver::KernelCode*> code(std::string_view name, const std::optional<WorkGroups>& groups) override {
+    Result<const driver::KernelCode*> code(std::string_view name, const CodeVersion& version) override {
         const KernelInfo* kernel = find(name);
         if (kernel == nullptr)
             return fail(Status::invalid_kernel_name, "the program has no kernel " + std::string{name});
-        POLDER_ASSIGN(entry, entries_.get({std::string{name}, groups}, [&] { return make(*kernel, groups); }));
+        POLDER_ASSIGN(entry, entries_.get({std::string{name}, version}, [&] { return make(*kernel, version); }));
         return &entry->code;
     }
 
@@ -95,9 +105,13 @@ public:
         return row == lanes_max && has_rows ? Specialising::when_hot : Specialising::never;
     }
 
-    [[nodiscard]] unsigned lane_dimension(std::string_view name) override {
-        const Entry* const general = entries_.find({std::string{name}, std::nullopt});
-        return general == nullptr ? 0 : general->lane_dimension;
+    [[nodiscard]] bool specialises_for_images() const override {
+        return module().options().is_optimized && options::use_lanes();
+    }
+
+    [[nodiscard]] unsigned lane_dimension(std::string_view name, const CodeVersion& version) override {
+        const Entry* const made = entries_.find({std::string{name}, version});
+        return made == nullptr ? 0 : made->lane_dimension;
     }
 
 private:
@@ -131,8 +145,8 @@ private:
         return std::string_view{host_bitcode_};
     }
 
-    Result<KernelObject> make_object(const KernelInfo& kernel, const std::optional<WorkGroups>& groups) {
-        POLDER_ASSIGN(key, key_of(module(), kernel.name, groups, zeroed_));
+    Result<KernelObject> make_object(const KernelInfo& kernel, const CodeVersion& version) {
+        POLDER_ASSIGN(key, key_of(module(), kernel.name, version, zeroed_));
         if (const auto bytes = load_cached(key))
             if (auto object = from_bytes<KernelObject>(*bytes)) {
                 report(kernel.name, *object);
@@ -140,7 +154,8 @@ private:
             }
         POLDER_ASSIGN(bitcode, host_bitcode());
         Result<KernelObject> object = fail(Status::out_of_resources);
-        if (const auto crash = run_guarded([&] { object = generate_code({module(), bitcode, kernel, groups}); }))
+        if (const auto crash = run_guarded(
+                [&] { object = generate_code({module(), bitcode, kernel, version.groups, version.known}); }))
             return fail(Status::out_of_resources, *crash);
         if (object) {
             report(kernel.name, *object);
@@ -149,8 +164,8 @@ private:
         return object;
     }
 
-    Result<Entry> make(const KernelInfo& kernel, const std::optional<WorkGroups>& groups) {
-        POLDER_ASSIGN(object, make_object(kernel, groups));
+    Result<Entry> make(const KernelInfo& kernel, const CodeVersion& version) {
+        POLDER_ASSIGN(object, make_object(kernel, version));
         if (local_memory_bytes_ != 0 && object.local_bytes > local_memory_bytes_)
             return fail(Status::out_of_resources,
                         "kernel " + kernel.name + " needs " + std::to_string(object.local_bytes) +
@@ -177,7 +192,7 @@ private:
     Mutex bitcode_mutex_;
     std::string
         host_bitcode_ POLDER_GUARDED_BY(bitcode_mutex_);  // when the module has none; not changed once it is there
-    MadeOnce<std::pair<std::string, std::optional<WorkGroups>>, Entry> entries_;
+    MadeOnce<std::pair<std::string, CodeVersion>, Entry> entries_;
 };
 
 }  // namespace

@@ -84,7 +84,8 @@ public:
     NvptxExecutable(std::shared_ptr<const Module> module, const Target& target)
         : module_(std::move(module)), target_(target.code) {}
 
-    Result<const driver::KernelCode*> code(std::string_view name, const std::optional<WorkGroups>& groups) override {
+    Result<const driver::KernelCode*> code(std::string_view name, const CodeVersion& version) override {
+        const std::optional<WorkGroups>& groups = version.groups;
         const auto kernels = module_->kernels();
         const auto info = std::ranges::find(kernels, name, &KernelInfo::name);
         if (info == kernels.end())

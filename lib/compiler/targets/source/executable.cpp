@@ -31,7 +31,7 @@ public:
     }
 
     // The driver's compiler makes the same code for work-groups of any size.
-    Result<const driver::KernelCode*> code(std::string_view name, const std::optional<WorkGroups>&) override {
+    Result<const driver::KernelCode*> code(std::string_view name, const CodeVersion&) override {
         const auto kernels = module_->kernels();
         const auto info = std::ranges::find(kernels, name, &KernelInfo::name);
         if (info == kernels.end())

@@ -22,7 +22,7 @@ struct LoadedCode {
     std::unique_ptr<driver::LoadedKernel> loaded;
     // The offsets of addresses within the packed arguments.
     std::vector<uint32_t> pointer_offsets;
-    bool is_for_one_size = false;  // of work-groups
+    bool is_special = false;  // made for some launches only
     mutable uint32_t trace_text = 0;  // the kernel's name in a trace; 0: not recorded yet. Atomic.
     std::span<const driver::LoadedKernel* const> blocks;  // that it may enqueue: all of the program
     unsigned lane_dimension = 0;  // the one in which work-groups should be wide
@@ -59,13 +59,20 @@ public:
                                              const LoadedCode* general) const {
         return specialising(kernel, groups, general) != compiler::Specialising::never;
     }
+    // Whether code for known images (compiler::CodeVersion) is worth compiling.
+    [[nodiscard]] bool specialises_for_images(const compiler::KernelInfo& kernel) const {
+        return executable_->specialises_for_images() &&
+               std::ranges::any_of(kernel.arguments, [](const compiler::KernelArgument& argument) {
+                   return argument.kind == compiler::ArgumentKind::image;
+               });
+    }
     // Code for any launch. Compiles and loads at first request; later requests are a look-up.
     [[nodiscard]] Result<const LoadedCode*> kernel(const compiler::KernelInfo& info);
-    // Code for a launch of `items` work-items in `groups`. When a version for exactly these groups is worth compiling, it is
-    // compiled at once if the kernel has no code yet (it takes no longer than code for any groups) and would be slow without, otherwise
-    // after the kernel has run for long enough.
-    [[nodiscard]] Result<const LoadedCode*> kernel(const compiler::KernelInfo& info, const compiler::WorkGroups& groups,
-                                                   uint64_t items);
+    // Code for a launch of `items` work-items that `version` suits. When exactly this version is worth compiling, it is
+    // compiled at once if the kernel has no code yet (it takes no longer than code for any launch) and would be slow without, otherwise
+    // after the kernel has run for long enough. Without items, any code will do: the caller wants to know how it was compiled.
+    [[nodiscard]] Result<const LoadedCode*> kernel(const compiler::KernelInfo& info,
+                                                   const compiler::CodeVersion& version, uint64_t items);
     // Whether code of `kernel` should be made before its first launch, and none is: where the groups of that launch can be foreseen.
     [[nodiscard]] bool begins_early(const compiler::KernelInfo& kernel) const;
     // Makes that code, unless another thread has begun it. Failures are left to the launch.
@@ -78,7 +85,7 @@ public:
 private:
     using Groups = std::optional<compiler::WorkGroups>;
     struct Special {
-        compiler::WorkGroups groups;
+        compiler::CodeVersion version;
         const LoadedCode* code;
     };
     // What launches and queries have asked for.
@@ -86,17 +93,18 @@ private:
         const compiler::KernelInfo* info;
         const LoadedCode* code = nullptr;  // for any launch
         std::vector<Special> specials;
-        uint64_t items_without = 0;  // work-items launched in groups that lack a version of their own
+        uint64_t items_without = 0;  // work-items of launches that lack a version of their own
     };
     [[nodiscard]] Entry& entry(const compiler::KernelInfo& info) POLDER_REQUIRES(mutex_);
     // Counts the launch.
-    [[nodiscard]] bool wants_special(Entry& entry, const compiler::WorkGroups& groups, uint64_t items)
+    [[nodiscard]] bool wants_special(Entry& entry, const compiler::CodeVersion& version, uint64_t items)
         POLDER_REQUIRES(mutex_);
     // The groups of the first launch, as far as they can be foreseen.
     [[nodiscard]] Groups likely_groups(const compiler::KernelInfo& info) const;
     // Compiles and loads at first request, without a lock.
-    [[nodiscard]] Result<const LoadedCode*> version(const compiler::KernelInfo& info, const Groups& groups);
-    [[nodiscard]] Result<LoadedCode> load(const compiler::KernelInfo& info, const Groups& groups);
+    [[nodiscard]] Result<const LoadedCode*> made(const compiler::KernelInfo& info,
+                                                 const compiler::CodeVersion& version);
+    [[nodiscard]] Result<LoadedCode> load(const compiler::KernelInfo& info, const compiler::CodeVersion& version);
     // Code for every block of the program.
     [[nodiscard]] Result<std::span<const driver::LoadedKernel* const>> load_blocks() POLDER_EXCLUDES(blocks_mutex_);
     [[nodiscard]] Result<void> fill_variables(const memory::Block& block);
@@ -109,7 +117,7 @@ private:
     Mutex blocks_mutex_;
     std::vector<std::unique_ptr<driver::LoadedKernel>> blocks_ POLDER_GUARDED_BY(blocks_mutex_);
     std::vector<const driver::LoadedKernel*> block_list_ POLDER_GUARDED_BY(blocks_mutex_);
-    MadeOnce<std::pair<const compiler::KernelInfo*, Groups>, LoadedCode> versions_;
+    MadeOnce<std::pair<const compiler::KernelInfo*, compiler::CodeVersion>, LoadedCode> versions_;
     std::atomic<uint32_t> early_versions_{0};
     Mutex mutex_;
     std::vector<Entry> entries_ POLDER_GUARDED_BY(mutex_);

@@ -140,10 +140,14 @@ private:
 
     // The code of the last launch on a device, so that a repeated launch need not lock data that the program's kernels share.
     struct LastCode {
-        compiler::WorkGroups groups;
+        compiler::CodeVersion version;
         const LoadedCode* special = nullptr;
     };
     [[nodiscard]] LastCode& last_code(const KernelOnDevice& on) const POLDER_REQUIRES(mutex_);
+    // What is known of the images and samplers, where code for them is worth compiling; empty otherwise.
+    [[nodiscard]] std::vector<compiler::KnownArgument> known_arguments(const KernelOnDevice& on) const;
+    // The code by which the size of work-groups is chosen: that of the next launch, as far as it can be known before.
+    [[nodiscard]] Result<const LoadedCode*> code_before_groups(const KernelOnDevice& on) const;
     // The code for any launch; null when this kernel has not been launched with it yet.
     [[nodiscard]] std::atomic<const LoadedCode*>& general_code(const KernelOnDevice& on) const;
 
