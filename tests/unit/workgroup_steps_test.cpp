@@ -1,5 +1,6 @@
 // Lanes whose places in memory are a constant step apart: structures, vectors, every third number, rows backwards. They are
 // accessed together, and nothing else is: buffers end where the process has no memory, and what lies between stays as it was.
+// Structures whose places follow no step are loaded at once by each lane.
 #include "targets/host/workgroup/vectorizer/lane_access.h"
 #include "workgroup_harness.h"
 
@@ -230,6 +231,113 @@ TEST(Steps, RowsThatAreOnlyLikely_AreAskedFor) {
     program.run({1, {64, 1, 1}, {64, 1, 1}},
                 Arguments().add(in.data()).add(out.data()).add(columns).add(rows).add(step));
     EXPECT_EQ(out.values(), expected);
+}
+
+// Elements side by side, at places that follow no step: each lane loads its structure at once. Vectors are aligned to their size.
+template <class T>
+void expect_structures_are_right(const std::string& type) {
+    constexpr size_t items = 53, structures = 40;
+    constexpr int n = 45;
+    const auto expect_right = [&](size_t members, bool is_guarded, bool is_vector) {
+        std::string source = "kernel void k(global const " + type + "* in, global " + type +
+                             "* out, global int* at, int n) {\n  int i = get_global_id(0);\n";
+        // The store keeps the place known to all lanes, those behind the guard included.
+        source += "  int place = " + number(static_cast<int64_t>(members)) + " * at[i];\n  at[i] = place;\n";
+        if (is_guarded)
+            source += "  if (i < n && i % 7 != 3) {\n";
+        if (is_vector) {
+            const std::string vector = type + number(static_cast<int64_t>(members));
+            source += "  " + vector + " x = *(global const " + vector + "*)(in + place);\n";
+        }
+        // All loads before the stores, which might change the others.
+        for (size_t m = members; m-- > 0 && !is_vector;)
+            source += "  " + type + " x" + std::to_string(m) + " = in[place + " + std::to_string(m) + "];\n";
+        for (size_t m = 0; m < members; ++m)
+            source += "  out[" + std::to_string(m * items) + " + i] = x" + (is_vector ? ".s" : "") + std::to_string(m) +
+                      ";\n";
+        Compiled program(source + (is_guarded ? "  }\n}" : "}"));
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+        for (const auto side : {Fenced<T>::Side::before, Fenced<T>::Side::after}) {
+            Fenced<T> in(structures * members, side), out(items * members, side);
+            Fenced<int> at(items, Fenced<int>::Side::before);
+            std::vector<T> expected = out.values();
+            for (size_t i = 0; i < items; ++i) {
+                const bool is_read = !is_guarded || (i < n && i % 7 != 3);
+                // Both ends of `in`; where nothing is read, no place of it.
+                at[i] = is_read ? static_cast<int>(i * 17 % structures) : 1 << 27;
+                for (size_t m = 0; is_read && m < members; ++m)
+                    expected[m * items + i] = in[members * static_cast<size_t>(at[i]) + m];
+            }
+            program.run({1, {items, 1, 1}, {items, 1, 1}},
+                        Arguments().add(in.data()).add(out.data()).add(at.data()).add(n));
+            ASSERT_EQ(out.values(), expected) << type << ", " << members << " members"
+                                              << (is_guarded ? ", guarded" : "") << (is_vector ? ", a vector" : "");
+        }
+    };
+    for (const bool is_guarded : {false, true}) {
+        for (const size_t members : {2, 3, 4, 5, 8})
+            expect_right(members, is_guarded, false);
+        for (const size_t members : {2, 4, 8})
+            expect_right(members, is_guarded, true);
+    }
+}
+
+TEST(Structures, OfBytes) { expect_structures_are_right<uint8_t>("uchar"); }
+TEST(Structures, OfShorts) { expect_structures_are_right<uint16_t>("ushort"); }
+TEST(Structures, OfFloats) { expect_structures_are_right<float>("float"); }
+TEST(Structures, OfDoubles) { expect_structures_are_right<double>("double"); }
+
+TEST(Structures, AreLoadedWithoutGathers) {
+    Compiled program(
+        "kernel void k(global const float4* in, global float4* out, global const int* at, float factor) {\n"
+        "  int i = get_global_id(0); float4 v = in[at[i]]; out[i] = v * v.wzyx * factor + v; }",
+        processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    EXPECT_NE(program.optimised().find("load <4 x float>"), std::string::npos) << program.optimised();
+    EXPECT_EQ(program.optimised().find("llvm.masked."), std::string::npos) << program.optimised();
+}
+
+// A store to a member between the loads of a structure is seen by the loads behind it.
+TEST(Structures, ThatChangeBetweenTheirLoads_AreLoadedApart) {
+    Compiled program(R"(
+        kernel void k(global int* in, global int* out, global const int* at, int changed) {
+            int i = get_global_id(0);
+            global int* from = in + 4 * at[i];
+            int first = from[0] + from[1];
+            from[changed] = 1000 + i;
+            out[i] = first + 2 * from[2] + 3 * from[3];
+        })");
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    constexpr size_t items = 48;
+    using Side = Fenced<int>::Side;
+    for (const int changed : {2, 3}) {
+        Fenced<int> in(4 * items, Side::before), at(items, Side::before);
+        std::vector<int> out(items), expected(items);
+        for (size_t i = 0; i < items; ++i) {
+            at[i] = static_cast<int>(i * 5 % items);
+            const size_t from = 4 * static_cast<size_t>(at[i]);
+            const int written = 1000 + static_cast<int>(i);
+            expected[i] = in[from] + in[from + 1] + 2 * (changed == 2 ? written : in[from + 2]) +
+                          3 * (changed == 3 ? written : in[from + 3]);
+        }
+        program.run({1, {items, 1, 1}, {items, 1, 1}},
+                    Arguments().add(in.data()).add(out.data()).add(at.data()).add(changed));
+        EXPECT_EQ(out, expected) << changed;
+    }
+}
+
+// Lanes that are not active read zeros, which are as aligned as the structures are said to be: doubles of vectors to 32 bytes. A stack that
+// happens to be aligned would hide it.
+TEST(Structures, OfInactiveLanesAreAligned) {
+    Compiled program("kernel void k(global const double4* in, global double4* out, global const int* at, int n) {\n"
+                     "  int i = get_global_id(0); if (at[i] < n) { double4 v = in[at[i]]; out[i] = v * v.wzyx + v; } }",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    ASSERT_NE(program.optimised().find("load <4 x double>"), std::string::npos) << program.optimised();
+    const std::regex zeros(R"(%unread\S* = alloca \[32 x i64\], align (\d+))");
+    std::smatch found;
+    ASSERT_TRUE(std::regex_search(program.optimised(), found, zeros)) << program.optimised();
+    EXPECT_GE(std::stoi(found[1]), 32);
 }
 
 // A structure is aligned at the place of the one active lane of several, and not where the first lane would access memory.

@@ -89,6 +89,41 @@ void LaneAccesses::find_group(llvm::Instruction& instruction, LaneAccess& access
     access.group = std::move(group);
 }
 
+llvm::SmallVector<llvm::LoadInst*, lane_structure_max> LaneAccesses::structure_of(llvm::LoadInst& load) {
+    const llvm::DataLayout& layout = load.getDataLayout();
+    llvm::Type* const type = load.getType();
+    const auto bytes = static_cast<int64_t>(layout.getTypeStoreSize(type).getFixedValue());
+    llvm::SmallVector<llvm::LoadInst*, lane_structure_max> run{&load};
+    if (!is_simple(load) || !layout.typeSizeEqualsStoreSize(type) ||
+        layout.getTypeStoreSize(type) != layout.getTypeAllocSize(type))
+        return run;
+    const Block& block = block_of(*load.getParent());
+    const Neighbours& all = block.neighbours.find(key_of(load, place_of(load, layout).base))->second;
+    run.clear();
+    for (const Placed* member = all.begin(); member != all.end(); ++member) {
+        const bool follows = member != all.begin() && member->offset == member[-1].offset + bytes;
+        if (!follows || run.size() == lane_structure_max) {
+            if (llvm::is_contained(run, &load))
+                break;
+            run.clear();
+        }
+        run.push_back(llvm::cast<llvm::LoadInst>(member->access));
+    }
+    return run;
+}
+
+// Three small elements are no single load, and fewer lanes than elements no vectors to exchange elements between.
+bool LaneAccesses::is_loaded_at_once(const llvm::Type& element, size_t elements) const {
+    constexpr uint64_t word = 32;
+    const bool is_odd = !llvm::isPowerOf2_64(elements);
+    return elements > 1 && lanes_ >= lane_structure_max && !(is_odd && element.getPrimitiveSizeInBits() < word);
+}
+
+bool LaneAccesses::has_gather(llvm::Type& element, llvm::Align align) const {
+    auto* const type = llvm::FixedVectorType::get(&element, lanes_);
+    return target_.isLegalMaskedGather(type, align) && !target_.forceScalarizeMaskedGather(type, align);
+}
+
 bool LaneAccesses::has_masked_form(const llvm::Instruction& access) const {
     llvm::Type* type = llvm::FixedVectorType::get(llvm::getLoadStoreType(&access), lanes_);
     const llvm::Align align = llvm::getLoadStoreAlignment(&access);
@@ -169,6 +204,38 @@ llvm::Value* load_with_step(llvm::IRBuilder<>& builder, llvm::LoadInst& load, co
         if (place >= (access.step - 1) * width)
             place += static_cast<int>((access.step - 1) * width - last);
     return builder.CreateShuffleVector(llvm::concatenateVectors(builder, parts), places);
+}
+
+// With the lanes 0, n, 2n, ... side by side in one vector, 1, n + 1, ... in the next one, pairs of these vectors exchange elements
+// without leaving a structure's place, which processors do well.
+llvm::SmallVector<llvm::Value*, lane_structure_max> transposed(llvm::IRBuilder<>& builder,
+                                                               llvm::ArrayRef<llvm::Value*> structures) {
+    const unsigned elements = llvm::cast<llvm::FixedVectorType>(structures.front()->getType())->getNumElements();
+    const auto lanes = static_cast<unsigned>(structures.size());
+    llvm::SmallVector<llvm::Value*, lane_structure_max> vectors;
+    for (unsigned first = 0; first < elements; ++first) {
+        llvm::SmallVector<llvm::Value*> every_nth;
+        for (unsigned lane = first; lane < lanes; lane += elements)
+            every_nth.push_back(structures[lane]);
+        vectors.push_back(llvm::concatenateVectors(builder, every_nth));
+    }
+    const auto exchange = [&](llvm::Value* low, llvm::Value* high, unsigned begin, unsigned size) {
+        llvm::SmallVector<int> places;
+        for (unsigned structure = 0; structure < lanes; structure += elements)
+            for (unsigned place = 0; place < elements; ++place) {
+                const unsigned from = structure + begin + place / (2 * size) * size + place % size;
+                places.push_back(static_cast<int>(place / size % 2 == 0 ? from : lanes + from));
+            }
+        return builder.CreateShuffleVector(low, high, places);
+    };
+    if (elements == 2)
+        return {exchange(vectors[0], vectors[1], 0, 1), exchange(vectors[0], vectors[1], 1, 1)};
+    llvm::SmallVector<llvm::Value*, lane_structure_max> halves;
+    for (const unsigned pair : {0U, 2U})
+        for (const unsigned begin : {0U, 2U})
+            halves.push_back(exchange(vectors[pair], vectors[pair + 1], begin, 1));
+    return {exchange(halves[0], halves[2], 0, 2), exchange(halves[0], halves[2], 2, 2),
+            exchange(halves[1], halves[3], 0, 2), exchange(halves[1], halves[3], 2, 2)};
 }
 
 void store_group(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values, llvm::Value* first,

@@ -4,6 +4,8 @@
 // Such elements are loaded together with the elements between them, and separated in registers. Accesses of one block to
 // the same structures are an interleave group: all its loads begin at the first member that is accessed, so that LLVM can merge
 // them. A store is possible only for a whole group, because the bytes between must not change.
+//
+// Where there is no step, elements side by side are still one load for each lane (structure_of), whose results are transposed.
 #pragma once
 
 #include "lane_shape.h"
@@ -18,6 +20,8 @@ namespace polder::compiler::workgroup {
 
 // Lanes that are more elements apart are accessed one by one.
 inline constexpr int64_t lane_step_max = 8;
+// The elements of a structure that a lane loads at once.
+inline constexpr unsigned lane_structure_max = 4;
 
 struct LaneAccess {
     // Elements from one lane to the next: 1 when the lanes are consecutive, never 0 (a uniform address is no LaneAccess).
@@ -47,6 +51,12 @@ public:
 
     // For a load or store; nothing when the addresses of the lanes have no constant step, or one above `lane_step_max`.
     [[nodiscard]] std::optional<LaneAccess> of(llvm::Instruction& instruction);
+    // The loads of elements side by side, `load` among them, by address: what one lane can load at once. Alone: one load.
+    [[nodiscard]] llvm::SmallVector<llvm::LoadInst*, lane_structure_max> structure_of(llvm::LoadInst& load);
+    // Whether so many elements of a structure are loaded together.
+    [[nodiscard]] bool is_loaded_at_once(const llvm::Type& element, size_t elements) const;
+    // Whether the processor has an instruction that gathers such elements.
+    [[nodiscard]] bool has_gather(llvm::Type& element, llvm::Align align) const;
 
 private:
     struct Placed {
@@ -79,6 +89,10 @@ private:
 // `first`: the first lane's address. Reads no byte before the group's first element or after its last.
 [[nodiscard]] llvm::Value* load_with_step(llvm::IRBuilder<>& builder, llvm::LoadInst& load, const LaneAccess& access,
                                           llvm::Value* first, unsigned lanes);
+
+// The elements of structures, each as a vector over the lanes. `structures`: a vector for each lane, of 2 or 4 elements each.
+[[nodiscard]] llvm::SmallVector<llvm::Value*, lane_structure_max> transposed(llvm::IRBuilder<>& builder,
+                                                                             llvm::ArrayRef<llvm::Value*> structures);
 
 // Stores the vectors of a whole group, in the order of members. `first`: the address of the first lane's first member.
 void store_group(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values, llvm::Value* first,

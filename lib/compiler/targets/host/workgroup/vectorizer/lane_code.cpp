@@ -153,8 +153,8 @@ llvm::Instruction* LaneCode::clone_for_all(const llvm::Instruction& instruction)
 // The scalar copy may run when no lane is active: then it reads a dummy variable, or divides by one.
 void LaneCode::make_harmless(llvm::Instruction& copy, llvm::Value* mask) {
     llvm::Value* active = any(mask);
-    if (llvm::isa<llvm::LoadInst>(copy)) {
-        llvm::Value* safe = dummy();
+    if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&copy)) {
+        llvm::Value* safe = dummy(load->getAlign());
         if (safe->getType() != copy.getOperand(0)->getType())
             safe = builder_.CreateAddrSpaceCast(safe, copy.getOperand(0)->getType());
         copy.setOperand(0, builder_.CreateSelect(active, copy.getOperand(0), safe));
@@ -164,7 +164,8 @@ void LaneCode::make_harmless(llvm::Instruction& copy, llvm::Value* mask) {
     }
 }
 
-llvm::Value* LaneCode::dummy() {
+// What is read in place of an address that no active lane has, which is as aligned as that would be.
+llvm::Value* LaneCode::dummy(llvm::Align align) {
     if (!dummy_) {
         llvm::IRBuilder<> at(&*function_.getEntryBlock().begin());
         auto* type = llvm::ArrayType::get(at.getInt64Ty(), 32);
@@ -172,6 +173,7 @@ llvm::Value* LaneCode::dummy() {
         at.SetInsertPoint(function_.getEntryBlock().getTerminator());
         at.CreateStore(llvm::Constant::getNullValue(type), dummy_);
     }
+    dummy_->setAlignment(std::max(dummy_->getAlign(), align));
     return dummy_;
 }
 

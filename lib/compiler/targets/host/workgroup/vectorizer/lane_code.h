@@ -66,7 +66,7 @@ private:
     llvm::Instruction::CastOps extension_of(const llvm::CastInst& cast) const;
     llvm::Instruction* clone_for_all(const llvm::Instruction& instruction);
     void make_harmless(llvm::Instruction& copy, llvm::Value* mask);
-    llvm::Value* dummy();
+    llvm::Value* dummy(llvm::Align align);
     llvm::Value* emit_interleaved(llvm::GetElementPtrInst& address,
                                   llvm::function_ref<llvm::Value*(llvm::Value*)> form);
     llvm::Value* emit_vector(llvm::Instruction& instruction, llvm::Value* mask);
@@ -85,7 +85,17 @@ private:
     };
     PlaceCheck check_place(const LaneAccess& access, llvm::Value* address, llvm::Value* mask);
     llvm::Value* load_row(llvm::LoadInst& load, const LaneAccess& access, llvm::Value* first, llvm::Value* mask);
-    llvm::Value* load_apart(llvm::LoadInst& load, llvm::Value* address, int64_t elements, llvm::Value* mask);
+    llvm::SmallVector<llvm::Value*, 4> load_group_apart(llvm::LoadInst& load, llvm::ArrayRef<llvm::Instruction*> group,
+                                                        llvm::Value* mask);
+    llvm::SmallVector<llvm::Value*, lane_structure_max> load_structures(llvm::Type& type, size_t count,
+                                                                        llvm::Align align, llvm::Value* address,
+                                                                        int64_t distance, llvm::Value* mask);
+    llvm::SmallVector<llvm::Value*, 16> lane_addresses(llvm::Value* address, llvm::Align align, int64_t distance,
+                                                       llvm::Value* mask);
+    llvm::Value* load_apart(llvm::Type& type, llvm::Align align, llvm::Value* address, int64_t distance,
+                            llvm::Value* mask);
+    llvm::Value* load_part(llvm::Type& type, llvm::Align align, llvm::Value* address, int64_t distance,
+                           llvm::Value* mask);
     void store_row(const LaneAccess& access, llvm::StoreInst& store, llvm::Value* first, llvm::Value* mask);
     void store_apart(llvm::StoreInst& store, llvm::Value* mask);
     llvm::Value* lane_address(llvm::Value* address, unsigned lane);

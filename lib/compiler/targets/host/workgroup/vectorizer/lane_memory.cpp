@@ -1,4 +1,5 @@
-// Loads and stores of lanes: one vector access where the addresses have a constant step, otherwise one access for each lane.
+// Loads and stores of lanes: one vector access where the addresses have a constant step, otherwise one access for each lane, of a whole
+// structure where its elements are loaded side by side.
 // Where the constant step is only likely, or holds only while all lanes are active, the code checks at run time and has
 // both forms, because a gather costs as much as ten loads.
 #include "lane_access.h"
@@ -38,8 +39,15 @@ llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
         return found->second;
     const std::optional<LaneAccess> access = accesses_.of(load);
     llvm::Value* address = load.getPointerOperand();
-    if (!access)
-        return load_apart(load, address, 0, mask);
+    if (!access) {
+        const auto neighbours = accesses_.structure_of(load);
+        llvm::SmallVector<llvm::Instruction*, 4> structure(neighbours.begin(), neighbours.end());
+        if (!is_first_of_undisturbed(load, structure))
+            structure = {&load};
+        for (const auto [member, value] : llvm::zip(structure, load_group_apart(load, structure, mask)))
+            loaded_before_[member] = value;
+        return loaded_before_[&load];
+    }
     const PlaceCheck check = check_place(*access, address, mask);
     if (check.condition == nullptr)
         return load_row(load, *access, check.first, mask);
@@ -47,7 +55,7 @@ llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
     llvm::SmallVector<llvm::Instruction*, 4> group{&load};
     if (is_first_of_undisturbed(load, access->group))
         group = access->group;
-    llvm::SmallVector<llvm::Value*, 4> rows, gathered;
+    llvm::SmallVector<llvm::Value*, 4> rows;
     const TwoWays ways = branch_on(check.condition);
     builder_.SetInsertPoint(ways.together);
     for (llvm::Instruction* member : group) {
@@ -60,9 +68,7 @@ llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
     }
     builder_.CreateBr(ways.done);
     builder_.SetInsertPoint(ways.apart);
-    for (llvm::Instruction* member : group)
-        gathered.push_back(
-            load_apart(llvm::cast<llvm::LoadInst>(*member), address, elements_between(load, *member), mask));
+    const llvm::SmallVector<llvm::Value*, 4> gathered = load_group_apart(load, group, mask);
     builder_.CreateBr(ways.done);
     builder_.SetInsertPoint(ways.done);
     for (size_t i = 0; i < group.size(); ++i) {
@@ -205,19 +211,110 @@ llvm::Value* LaneCode::lane_address(llvm::Value* address, unsigned lane) {
                               builder_.getInt64(static_cast<uint64_t>(shape.stride) * lane));
 }
 
-// `elements` beyond `address`.
-llvm::Value* LaneCode::load_apart(llvm::LoadInst& load, llvm::Value* address, int64_t elements, llvm::Value* mask) {
-    llvm::Type* type = wide(load.getType());
-    llvm::Value* distance = builder_.getInt64(static_cast<uint64_t>(elements));
-    if (mask || width_ > accessed_one_by_one_max)
-        return builder_.CreateMaskedGather(type, builder_.CreateGEP(load.getType(), vector(address), distance),
-                                           load.getAlign(), mask ? mask : all_lanes());
-    llvm::Value* result = llvm::PoisonValue::get(type);
-    for (unsigned lane = 0; lane < width_; ++lane) {
-        llvm::Value* place = builder_.CreateGEP(load.getType(), lane_address(address, lane), distance);
-        result = builder_.CreateInsertElement(result,
-                                              builder_.CreateAlignedLoad(load.getType(), place, load.getAlign()), lane);
+// Each lane's elements, where structures of them are one load. `group`: loads at constant distances from `load`.
+llvm::SmallVector<llvm::Value*, 4>
+LaneCode::load_group_apart(llvm::LoadInst& load, llvm::ArrayRef<llvm::Instruction*> group, llvm::Value* mask) {
+    llvm::Value* const address = load.getPointerOperand();
+    llvm::Type* const type = load.getType();
+    const auto bytes = static_cast<int64_t>(load.getDataLayout().getTypeStoreSize(type).getFixedValue());
+    llvm::SmallDenseMap<llvm::Instruction*, llvm::Value*> loaded;
+    for (llvm::Instruction* member : group) {
+        if (loaded.contains(member))
+            continue;
+        const auto structure = accesses_.structure_of(llvm::cast<llvm::LoadInst>(*member));
+        const bool is_here = llvm::all_of(structure, [&](auto* one) { return llvm::is_contained(group, one); });
+        if (!is_here || !accesses_.is_loaded_at_once(*type, structure.size())) {
+            const llvm::Align align = llvm::cast<llvm::LoadInst>(member)->getAlign();
+            loaded[member] = load_apart(*type, align, address, elements_between(load, *member) * bytes, mask);
+            continue;
+        }
+        const int64_t distance = elements_between(load, *structure.front()) * bytes;
+        const auto values =
+            load_structures(*type, structure.size(), structure.front()->getAlign(), address, distance, mask);
+        for (const auto [one, value] : llvm::zip(structure, values))
+            loaded[one] = value;
     }
+    llvm::SmallVector<llvm::Value*, 4> values;
+    for (llvm::Instruction* member : group)
+        values.push_back(loaded[member]);
+    return values;
+}
+
+llvm::SmallVector<llvm::Value*, lane_structure_max> LaneCode::load_structures(llvm::Type& type, size_t count,
+                                                                              llvm::Align align, llvm::Value* address,
+                                                                              int64_t distance, llvm::Value* mask) {
+    const auto elements = static_cast<unsigned>(count);
+    // A vector of three words is two loads, and a lane's words are put together one by one: two words as one number and a third are faster.
+    constexpr unsigned word = 32;
+    if (elements == 3 && type.getPrimitiveSizeInBits() == word) {
+        constexpr uint64_t pair = 8;
+        auto values = load_structures(type, 2, align, address, distance, mask);
+        values.push_back(
+            load_apart(type, llvm::commonAlignment(align, pair), address, distance + static_cast<int64_t>(pair), mask));
+        return values;
+    }
+    const unsigned bits = elements * static_cast<unsigned>(type.getPrimitiveSizeInBits());
+    const bool is_number =
+        llvm::isPowerOf2_64(elements) && bits != 0 && bits <= 64;  // pointers have no size of their own
+    if (is_number) {
+        llvm::Value* all = load_part(*builder_.getIntNTy(bits), align, address, distance, mask);
+        all = builder_.CreateBitCast(all, llvm::FixedVectorType::get(&type, width_ * elements));
+        llvm::SmallVector<llvm::Value*, lane_structure_max> values;
+        for (unsigned element = 0; element < elements; ++element)
+            values.push_back(builder_.CreateShuffleVector(all, llvm::createStrideMask(element, elements, width_)));
+        return values;
+    }
+    const auto addresses = lane_addresses(address, align, distance, mask);
+    llvm::SmallVector<llvm::Value*> structures;
+    for (llvm::Value* place : addresses) {
+        llvm::Value* one = builder_.CreateAlignedLoad(llvm::FixedVectorType::get(&type, elements), place, align);
+        if (elements == 3)
+            one = builder_.CreateShuffleVector(one, {0, 1, 2, llvm::PoisonMaskElem});
+        structures.push_back(one);
+    }
+    return transposed(builder_, structures);
+}
+
+// `distance` bytes beyond `address`. Of lanes that are not active: a place that may be read, and is aligned as the others are.
+llvm::SmallVector<llvm::Value*, 16> LaneCode::lane_addresses(llvm::Value* address, llvm::Align align, int64_t distance,
+                                                             llvm::Value* mask) {
+    const auto moved = [&](llvm::Value* place) {
+        return builder_.CreateGEP(builder_.getInt8Ty(), place, builder_.getInt64(static_cast<uint64_t>(distance)));
+    };
+    llvm::Value* active = nullptr;
+    if (mask) {
+        llvm::Value* const unread = builder_.CreateAddrSpaceCast(dummy(align), address->getType());
+        active = builder_.CreateSelect(mask, moved(vector(address)), builder_.CreateVectorSplat(width_, unread));
+    }
+    llvm::SmallVector<llvm::Value*, 16> addresses;
+    for (unsigned lane = 0; lane < width_; ++lane)
+        addresses.push_back(active ? builder_.CreateExtractElement(active, lane) : moved(lane_address(address, lane)));
+    return addresses;
+}
+
+// A structure's number, or its last element. Where the processor has no gathers, LLVM would make a branch for each lane under a mask, and lanes
+// that are not active load zeros instead.
+llvm::Value* LaneCode::load_part(llvm::Type& type, llvm::Align align, llvm::Value* address, int64_t distance,
+                                 llvm::Value* mask) {
+    if (!mask || accesses_.has_gather(type, align))
+        return load_apart(type, align, address, distance, mask);
+    llvm::Value* result = llvm::PoisonValue::get(wide(&type));
+    for (const auto [lane, place] : llvm::enumerate(lane_addresses(address, align, distance, mask)))
+        result = builder_.CreateInsertElement(result, builder_.CreateAlignedLoad(&type, place, align), lane);
+    return result;
+}
+
+// `distance` bytes beyond `address`.
+llvm::Value* LaneCode::load_apart(llvm::Type& type, llvm::Align align, llvm::Value* address, int64_t distance,
+                                  llvm::Value* mask) {
+    if (mask || width_ > accessed_one_by_one_max) {
+        llvm::Value* places = builder_.CreateGEP(builder_.getInt8Ty(), vector(address),
+                                                 builder_.getInt64(static_cast<uint64_t>(distance)));
+        return builder_.CreateMaskedGather(wide(&type), places, align, mask ? mask : all_lanes());
+    }
+    llvm::Value* result = llvm::PoisonValue::get(wide(&type));
+    for (const auto [lane, place] : llvm::enumerate(lane_addresses(address, align, distance, nullptr)))
+        result = builder_.CreateInsertElement(result, builder_.CreateAlignedLoad(&type, place, align), lane);
     return result;
 }
 
