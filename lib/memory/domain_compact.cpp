@@ -112,7 +112,7 @@ bool DomainImpl::move_replica(const Victim& victim, const Block& block, Lease& l
     const StorageGuard guard{storage};
     const Replica* const known = storage.replicas().find(victim.space, victim.range);
     if (!known || !(known->range == victim.range) || !known->block || known->block->address != block.address ||
-        !is_idle(storage, victim.range))
+        storage.is_pinned(victim.space) || !is_idle(storage, victim.range))
         return false;
     Replica moved = *known;
     const Replica before = moved;

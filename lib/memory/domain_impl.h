@@ -52,6 +52,8 @@ public:
     [[nodiscard]] bool is_reserved(const Storage& storage, ByteRange range, SpaceId space) const override;
     // Host memory for all of a new storage that the calling thread is about to write.
     [[nodiscard]] Result<void> reserve_for_host(StorageImpl& storage);
+    // Gives a new storage host memory with `contents`. No eviction takes that memory away, or writes it back, before it has them.
+    [[nodiscard]] Result<void> write_initially(StorageImpl& storage, const std::byte* contents);
     [[nodiscard]] Result<MapPin> reserve_map(Storage& storage, ByteRange range) override;
     [[nodiscard]] Result<void> reserve_migration(std::span<const Use> ranges, SpaceId target,
                                                  const driver::Queue* queue) override;

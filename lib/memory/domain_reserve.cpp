@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -89,6 +90,27 @@ bool DomainImpl::is_reserved(const Storage& storage, ByteRange range, SpaceId sp
 Result<void> DomainImpl::reserve_for_host(StorageImpl& storage) {
     const Use use{&storage, {0, storage.size().value}};
     return reserve_now({&use, 1}, host_space, {LeaseTerms::Consumer::host});
+}
+
+// The storage is new, but other threads find it as soon as it has memory.
+Result<void> DomainImpl::write_initially(StorageImpl& storage, const std::byte* contents) {
+    const ByteRange all{0, storage.size().value};
+    const MapPin pin{storage};
+    for (;;) {
+        POLDER_TRY(reserve_for_host(storage));
+        std::byte* target = nullptr;
+        {
+            const StorageGuard guard{storage};
+            if (const auto found = storage.find(host_space, all))  // else an eviction had begun before the pin
+                target = found->host();
+        }
+        if (!target)
+            continue;
+        std::memcpy(target, contents, all.size());
+        const StorageGuard guard{storage};
+        storage.write_initially(host_space);
+        return {};
+    }
 }
 
 Result<MapPin> DomainImpl::reserve_map(Storage& storage, ByteRange range) {

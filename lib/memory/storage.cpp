@@ -6,7 +6,6 @@
 #include <base/log.h>
 #include <memory/trace.h>
 
-#include <cstring>
 #include <new>
 #include <utility>
 
@@ -26,11 +25,8 @@ Result<Ref<Storage>> Storage::create(Domain& domain, ByteCount size, const Stora
         storage->record_event(trace::Kind::storage_create, {0, size.value});
     if (options.application_memory)
         storage->add_application_memory(options.application_memory);
-    if (options.initial_contents) {
-        POLDER_TRY(static_cast<DomainImpl&>(domain).reserve_for_host(*storage));
-        std::memcpy(storage->base(host_space, {0, size.value}).host(), options.initial_contents, size.value);
-        storage->write_initially(host_space);
-    }
+    if (options.initial_contents)
+        POLDER_TRY(static_cast<DomainImpl&>(domain).write_initially(*storage, options.initial_contents));
     if (trace::enabled() && (options.application_memory || options.initial_contents)) [[unlikely]]
         DomainImpl::trace_transfer(*storage, StorageRect::of({0, size.value}), storage->map_place(),
                                    storage->map_place(), {}, DomainImpl::Transferring::writing);
