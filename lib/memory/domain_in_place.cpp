@@ -99,10 +99,12 @@ std::optional<InPlace> DomainImpl::map_in_place(const Execution& execution, Stor
     if (!version)
         return std::nullopt;
     const driver::Timepoint done = execution.queue.marker({waits.view(), execution.times});
-    if (reads(access))
-        residency.commit_read({&range, 1}, place, TouchKind::user_read, done);
-    else
+    if (!reads(access))
         residency.commit_write({&range, 1}, place, version->next(), done);
+    else if (writes(access))
+        residency.commit_map_for_writing({&range, 1}, place, version->next(), done);
+    else
+        residency.commit_read({&range, 1}, place, TouchKind::user_read, done);
     return InPlace{done, version->next()};
 }
 

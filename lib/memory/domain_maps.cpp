@@ -19,6 +19,12 @@ Access access_of(MapAccess access) {
     return Access::read_write;
 }
 
+bool has_unwritten(const Residency& residency, ByteRange range) {
+    bool found = false;
+    residency.visit(range, [&](ByteRange, const RangeState& state) { found = found || state.holders.empty(); });
+    return found;
+}
+
 }  // namespace
 
 Result<driver::Timepoint> DomainImpl::map(const Execution& execution, Storage& of, const StorageRect& rect,
@@ -41,7 +47,9 @@ Result<driver::Timepoint> DomainImpl::map_there(Sequence& sequence, StorageImpl&
     Residency& residency = storage.residency();
     const SpaceId place = storage.map_place();
     const bool is_read = reads(access_of(access));
-    const Rows rows = is_read ? read_ranges_of(rect) : written_ranges_of(rect, residency, place);
+    const bool is_written = writes(access_of(access));
+    const bool makes_new = !is_read || (is_written && has_unwritten(residency, rect.span()));
+    const Rows rows = makes_new ? written_ranges_of(rect, residency, place) : read_ranges_of(rect);
     log_map(storage, rect, access);
     if (trace::enabled()) [[unlikely]]
         storage.record_event(trace::Kind::map, ByteRange::at(rect.offset, ByteCount{bytes_of(rect.shape)}), place);
@@ -53,10 +61,12 @@ Result<driver::Timepoint> DomainImpl::map_there(Sequence& sequence, StorageImpl&
         residency.user_waits(row, place, access_of(access), sequence.before());
     const Version version = next_version(residency, rows.view());
     const driver::Timepoint done = sequence.finish();
-    // What the map leaves undefined is new already: an eviction before the unmap would write the old bytes over those that the
-    // application has written by then.
+    // What the map leaves undefined, and what was never written, is new already: an eviction before the unmap would write the old bytes,
+    // or those of a command that takes bytes between its rows along, over what the application has written by then.
     if (!is_read)
         residency.commit_write(rows.view(), place, version, done);
+    else if (makes_new)
+        residency.commit_map_for_writing(rows.view(), place, version, done);
     else
         residency.commit_read(rows.view(), place, TouchKind::user_read, done);
     return done;

@@ -204,6 +204,34 @@ TEST_F(Flow, MapForWritingMakesOnlyTheMappedBytesNew) {
     EXPECT_EQ(read<cl_int>(buffer, count, queues[first]), expected);
 }
 
+// Of a buffer that nobody has written, the application has bytes between a rectangle's rows mapped when the rectangle is written.
+TEST_F(Flow, MappedBytesBetweenTheRowsOfARectangleAreTheApplications) {
+    constexpr size_t pitch = 2048, row = 1024, rows = bytes / pitch;
+    static_assert(rows > 16, "the whole span of few rows is never noted");
+    const OwnedMem buffer = make_buffer(bytes);
+    cl_int error = CL_INVALID_VALUE;
+    auto* const mapped = static_cast<cl_uchar*>(clEnqueueMapBuffer(queues[first], buffer, CL_TRUE, CL_MAP_WRITE, row,
+                                                                   pitch - row, 0, nullptr, nullptr, &error));
+    ASSERT_EQ(error, CL_SUCCESS);
+    const std::vector<cl_uchar> source(row * rows, 3);
+    const size_t origin[3] = {0, 0, 0}, region[3] = {row, rows, 1};
+    ASSERT_EQ(clEnqueueWriteBufferRect(queues[first], buffer, CL_TRUE, origin, origin, region, pitch, 0, row, 0,
+                                       source.data(), 0, nullptr, nullptr),
+              CL_SUCCESS);
+    std::fill_n(mapped, pitch - row, cl_uchar{9});
+    ASSERT_EQ(
+        clEnqueueMigrateMemObjects(queues[first], 1, buffer.in(), CL_MIGRATE_MEM_OBJECT_HOST, 0, nullptr, nullptr),
+        CL_SUCCESS);
+    ASSERT_EQ(clFinish(queues[first]), CL_SUCCESS);
+    EXPECT_EQ(std::count(mapped, mapped + (pitch - row), cl_uchar{9}), std::ptrdiff_t{pitch - row});
+    ASSERT_EQ(clEnqueueUnmapMemObject(queues[first], buffer, mapped, 0, nullptr, nullptr), CL_SUCCESS);
+    const auto seen = read<cl_uchar>(buffer, bytes, queues[first]);
+    for (size_t i = 0; i < bytes; ++i)
+        if (i % pitch < row || i < pitch) {
+            ASSERT_EQ(seen[i], i % pitch < row ? 3 : 9) << i;
+        }
+}
+
 TEST_F(Flow, RectangleCopyMovesOnlyItsRows) {
     constexpr size_t pitch = 256, rows = 32, row = 64;
     const OwnedMem from = make_buffer(bytes);

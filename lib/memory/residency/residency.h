@@ -144,6 +144,17 @@ public:
         else
             commit_write_of_pieces(ranges, space, next, done);
     }
+    // The application gets the bytes in `space` to change them. What was never written is new from now on and held there alone: nobody
+    // else gives those bytes contents before the unmap.
+    void commit_map_for_writing(std::span<const ByteRange> ranges, SpaceId space, Version next,
+                                driver::Timepoint done) noexcept {
+        map_.apply(ranges, [&](ByteRange, RangeState& state) {
+            if (state.holders.empty())
+                state.write(space, holders_after(space), next, done);
+            else
+                state.touches.add(space, TouchKind::user_read, done);
+        });
+    }
     // The memory of `range` in `space` is new to the storage: what still uses it for something else is complete at `after`.
     // May throw std::bad_alloc; then nothing has changed.
     void begin_in(ByteRange range, SpaceId space, driver::Waits after) {
