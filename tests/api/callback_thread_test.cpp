@@ -1,6 +1,7 @@
 // The one thread that calls completion callbacks: how many threads there are, in which order callbacks come, and what is
 // reported when no thread can be made.
 #include "../support/refused_threads.h"
+#include "support/command_buffer.h"
 #include "support/fixture.h"
 #include "support/native_kernels.h"
 
@@ -99,14 +100,14 @@ TEST_F(CallbackThread, RegistrationFailsWhenThereCanBeNoThread) {
 
 TEST_F(CallbackThread, IsTheOnlyOneForManyQueuesAndReleases) {
     // Many more than the workers that devices may start meanwhile, one for each processor.
-    const int count = std::max(100, 10 * static_cast<int>(std::thread::hardware_concurrency()));
+    const int queue_count = std::max(100, 10 * static_cast<int>(std::thread::hardware_concurrency()));
     std::atomic<int> events{0}, buffers{0};
     std::vector<OwnedQueue> queues;
     std::vector<OwnedMem> filled;
     std::vector<OwnedEvent> fills;
     Gate gate;
     close(gate);
-    for (int i = 0; i < count; ++i) {
+    for (int i = 0; i < queue_count; ++i) {
         queues.push_back(make_queue(devices[static_cast<size_t>(i) % devices.size()]));
         filled.push_back(make_buffer(64));
         fills.push_back(fill(queues.back(), filled.back(), &gate.event));
@@ -118,12 +119,12 @@ TEST_F(CallbackThread, IsTheOnlyOneForManyQueuesAndReleases) {
         ASSERT_EQ(clSetMemObjectDestructorCallback(buffer, count_buffer, &buffers), CL_SUCCESS);
         buffer.reset();
     }
-    EXPECT_LT(thread_count(), before + count / 5);
+    EXPECT_LT(thread_count(), before + queue_count / 5);
     EXPECT_EQ(events, 0);
     EXPECT_EQ(buffers, 0);
     gate.open();
-    EXPECT_TRUE(becomes(events, count));
-    EXPECT_TRUE(becomes(buffers, count));
+    EXPECT_TRUE(becomes(events, queue_count));
+    EXPECT_TRUE(becomes(buffers, queue_count));
 }
 
 TEST_F(CallbackThread, CallsInOrderOfCompletion) {
@@ -161,7 +162,7 @@ TEST_F(CallbackThread, CallsThoseOfOneQueueInItsOrder) {
             ++*record->calls;
         }
     };
-    constexpr int count = 20;
+    constexpr int event_count = 20;
     std::vector<int> order, expected;
     std::atomic<int> calls{0};
     OwnedMem buffer = make_buffer(64);
@@ -170,15 +171,15 @@ TEST_F(CallbackThread, CallsThoseOfOneQueueInItsOrder) {
     OwnedQueue on = make_queue(devices.back());
     std::vector<OwnedEvent> events;
     std::vector<Record> records;
-    for (int i = 0; i < count; ++i) {
+    for (int i = 0; i < event_count; ++i) {
         events.push_back(fill(on, buffer, &gate.event));
         records.push_back({&order, &calls, i});
         expected.push_back(i);
     }
-    for (size_t i = count; i-- > 0;)
+    for (size_t i = event_count; i-- > 0;)
         ASSERT_EQ(clSetEventCallback(events[i], CL_COMPLETE, Record::note, &records[i]), CL_SUCCESS);
     gate.open();
-    ASSERT_TRUE(becomes(calls, count));
+    ASSERT_TRUE(becomes(calls, event_count));
     EXPECT_EQ(order, expected);
 }
 
@@ -205,6 +206,75 @@ TEST_F(CallbackThread, CallsForASubBufferWhenItsCommandsAreComplete) {
         EXPECT_TRUE(becomes(of_parent, 1));
         EXPECT_EQ(of_sub, 1);
     }
+}
+
+// A command buffer keeps its buffers as long as an enqueue of it is in flight, so the queue may hold the last reference. Their
+// callbacks may use that queue.
+TEST_F(CallbackThread, BuffersThatAQueueReleasesLastCallWithoutItsLocks) {
+    struct Called {
+        cl_command_queue queue;
+        std::atomic<int> returned{0};
+        static void CL_CALLBACK use_queue(cl_mem, void* data) {
+            auto* const self = static_cast<Called*>(data);
+            // On another thread, so that a queue that is locked is a failure, and not the end of this test.
+            auto flushed = std::async(std::launch::async, [self] { return clFlush(self->queue); });
+            if (flushed.wait_for(std::chrono::seconds(20)) == std::future_status::ready)
+                ++self->returned;
+        }
+    };
+    for (const cl_command_queue_properties properties : {0, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE}) {
+        Gate gate;
+        close(gate);
+        const OwnedQueue on = make_queue(devices[0], properties);
+        Called called{on};
+        OwnedMem seen = make_buffer(64);
+        const OwnedMem other = make_buffer(64);
+        const auto make = [&](cl_mem buffer) {
+            OwnedCommandBuffer commands = make_command_buffer(on);
+            const cl_int one = 1;
+            EXPECT_EQ(functions().Fill(commands, nullptr, nullptr, buffer, &one, sizeof one, 0, 64, 0, nullptr, nullptr,
+                                       nullptr),
+                      CL_SUCCESS);
+            EXPECT_EQ(functions().Finalize(commands), CL_SUCCESS);
+            return commands;
+        };
+        OwnedCommandBuffer first = make(seen);
+        const OwnedCommandBuffer second = make(other), third = make(other);
+        ASSERT_EQ(clSetMemObjectDestructorCallback(seen, Called::use_queue, &called), CL_SUCCESS);
+        OwnedEvent done;
+        ASSERT_EQ(functions().Enqueue(0, nullptr, first, 1, gate.event.in(), done.out()), CL_SUCCESS);
+        first.reset();
+        seen.reset();
+        gate.open();
+        ASSERT_EQ(clWaitForEvents(1, done.in()), CL_SUCCESS);
+        for (int i = 0; i < 40; ++i) {
+            OwnedEvent event;
+            ASSERT_EQ(enqueue_command_buffer(i % 2 ? second : third, event.out()), CL_SUCCESS);
+            ASSERT_EQ(clWaitForEvents(1, event.in()), CL_SUCCESS);
+        }
+        ASSERT_EQ(clFinish(on), CL_SUCCESS);
+        EXPECT_TRUE(becomes(called.returned, 1));
+    }
+}
+
+// Not at the next use of the queue, which need not come.
+TEST_F(CallbackThread, BuffersOfACompleteCommandBufferEndWithIt) {
+    std::atomic<int> calls{0};
+    const OwnedQueue on = make_queue(devices[0]);
+    OwnedMem buffer = make_buffer(64);
+    OwnedCommandBuffer commands = make_command_buffer(on);
+    const cl_int one = 1;
+    ASSERT_EQ(
+        functions().Fill(commands, nullptr, nullptr, buffer, &one, sizeof one, 0, 64, 0, nullptr, nullptr, nullptr),
+        CL_SUCCESS);
+    ASSERT_EQ(functions().Finalize(commands), CL_SUCCESS);
+    ASSERT_EQ(clSetMemObjectDestructorCallback(buffer, count_buffer, &calls), CL_SUCCESS);
+    OwnedEvent done;
+    ASSERT_EQ(enqueue_command_buffer(commands, done.out()), CL_SUCCESS);
+    ASSERT_EQ(clWaitForEvents(1, done.in()), CL_SUCCESS);
+    commands.reset();
+    buffer.reset();
+    EXPECT_TRUE(becomes(calls, 1));
 }
 
 }  // namespace

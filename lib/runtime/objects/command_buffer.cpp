@@ -9,6 +9,18 @@ namespace polder::runtime {
 CommandBuffer::~CommandBuffer() {
     for (const Ref<MutableCommand>& command : mutable_commands_)
         static_cast<void>(command->release_api());
+    // The queues keep what was enqueued. What is complete is not to keep the application's buffers until they look at it again.
+    std::vector<Slot> slots;
+    Ref<const Schedule> schedule;
+    {
+        const Lock lock(mutex_);
+        slots.swap(slots_);
+        std::swap(schedule, schedule_);
+    }
+    slots.clear();
+    schedule = nullptr;
+    for (const Ref<Queue>& queue : queues_)
+        queue->drop_complete();
 }
 
 CommandBuffer::State CommandBuffer::state() const {
@@ -73,15 +85,18 @@ Result<void> CommandBuffer::finalize() {
 }
 
 void CommandBuffer::update(std::vector<Update> updates) {
-    Lock lock(mutex_);
-    std::vector<Slot> slots = slots_;
+    // What is replaced is destroyed unlocked: it may be the last reference to a buffer, whose destructor callback may use the command buffer.
+    std::vector<Slot> slots;
+    Ref<const Schedule> schedule;
+    const Lock lock(mutex_);
+    slots = slots_;
     for (Update& update : updates) {
         Slot& slot = slots[update.command->index()];
         slot.command.operation = update.operation;
         slot.is_complete = update.is_complete;
         slot.dispatch = make_ref<Dispatch>(std::move(update.state));
     }
-    Ref<const Schedule> schedule = make_schedule(slots);
+    schedule = make_schedule(slots);
     // Nothing fails from here on.
     slots_.swap(slots);
     std::swap(schedule_, schedule);

@@ -196,6 +196,10 @@ void Queue::finish_shards() {
     for_each_shard([](QueueShard& shard) { drop_kept(shard); });
 }
 
+void Queue::drop_complete() {
+    for_each_shard([](QueueShard& shard) { drop_kept(shard); });
+}
+
 void Queue::drop_kept(QueueShard& shard) {
     std::vector<QueueShard::Kept> dropped;
     const WordLock lock(shard.mutex);

@@ -24,9 +24,9 @@ QueueShard::Stream& QueueShard::choose_stream(std::span<const driver::Timepoint>
     return streams[current_stream];
 }
 
-void QueueShard::reserve_kept() {
+void QueueShard::reserve_kept(std::vector<Kept>& dropped) {
     if (kept.size() >= sweep_at) {
-        std::erase_if(kept, [](const Kept& entry) { return entry.until.is_complete(); });
+        drop_complete(dropped);
         sweep_at = std::max<size_t>(16, 2 * kept.size());
     }
     if (kept.capacity() - kept.size() < kept_by_a_submission) [[unlikely]]
@@ -36,16 +36,23 @@ void QueueShard::reserve_kept() {
 void QueueShard::drop_complete(std::vector<Kept>& dropped) {
     const auto first =
         std::partition(kept.begin(), kept.end(), [](const Kept& entry) { return !entry.until.is_complete(); });
+    dropped.reserve(dropped.size() + static_cast<size_t>(kept.end() - first));
     std::move(first, kept.end(), std::back_inserter(dropped));
     kept.erase(first, kept.end());
 }
 
 bool QueueShard::try_again() noexcept {
+    // No other thread uses the shard, but what is destroyed may call the application.
+    std::vector<Kept> left;
     {
         const WordLock lock(mutex);
-        std::erase_if(kept, [](const Kept& entry) { return entry.until.is_complete(); });
-        if (!kept.empty())
-            return false;
+        left.swap(kept);
+    }
+    std::erase_if(left, [](const Kept& entry) { return entry.until.is_complete(); });
+    if (!left.empty()) {
+        const WordLock lock(mutex);
+        kept.swap(left);
+        return false;
     }
     delete this;
     return true;

@@ -27,28 +27,28 @@ Result<Ref<Event>> Queue::reserve_and_submit(const EnqueueRequest& request, Comm
     using Ordering = EnqueueRequest::Ordering;
     if (Result<void> reserved = command.reserve(*this); !reserved) [[unlikely]]
         return fail(context_->reported(std::move(reserved)).error());
-    ReadyList ready;
+    Afterwards afterwards;
     Result<Ref<Event>> event = request.ordering == Ordering::command || !is_out_of_order()
-                                   ? submit_or_hold_back(request, nullptr, command, move, ready)
-                                   : submit_marker(request, command, move, ready);
-    ready.run();
+                                   ? submit_or_hold_back(request, nullptr, command, move, afterwards)
+                                   : submit_marker(request, command, move, afterwards);
+    afterwards.ready.run();
     return event;
 }
 
 // A marker or a barrier of an out-of-order queue.
 Result<Ref<Event>> Queue::submit_marker(const EnqueueRequest& request, Command& command, MoveToHeap move,
-                                        ReadyList& ready) {
+                                        Afterwards& afterwards) {
     std::optional<Lock> turn;
     if (request.ordering == EnqueueRequest::Ordering::barrier)
         turn.emplace(barrier_turn_);
     std::optional<Earlier> earlier;
     if (request.wait_list.empty())
         earlier = everything_so_far();
-    return submit_or_hold_back(request, earlier ? &*earlier : nullptr, command, move, ready);
+    return submit_or_hold_back(request, earlier ? &*earlier : nullptr, command, move, afterwards);
 }
 
 Result<Ref<Event>> Queue::submit_or_hold_back(const EnqueueRequest& request, const Earlier* earlier, Command& command,
-                                              MoveToHeap move, ReadyList& ready) {
+                                              MoveToHeap move, Afterwards& afterwards) {
     bool must_wait = false;
     bool failed = false;
     for (const Event* event : request.wait_list) {
@@ -69,7 +69,7 @@ Result<Ref<Event>> Queue::submit_or_hold_back(const EnqueueRequest& request, con
     if (must_wait || failed) {
         if (!event)
             event = make_event(request.type);
-        hold_back(shard, request, earlier, move(command), event, ready);
+        hold_back(shard, request, earlier, move(command), event, afterwards.ready);
         return event;
     }
     shard.waits.reset(nullptr);
@@ -79,7 +79,7 @@ Result<Ref<Event>> Queue::submit_or_hold_back(const EnqueueRequest& request, con
         shard.waits.add(shard.barrier);
     if (earlier)
         shard.waits.add(earlier->submitted.view());
-    POLDER_ASSIGN(timepoint, submit(shard, command, shard.waits, event.get()));
+    POLDER_ASSIGN(timepoint, submit(shard, command, shard.waits, event.get(), afterwards.dropped));
     if (request.ordering == EnqueueRequest::Ordering::barrier && is_out_of_order())
         set_barrier(timepoint);
     if (event)
@@ -200,22 +200,24 @@ void Queue::pass_barrier_locked() {
 }
 
 Result<driver::Timepoint> Queue::submit_pending(const Command& command, WaitList& waits, Event& event) {
+    std::vector<QueueShard::Kept> dropped;
     QueueShard& shard = shard_here();
     const WordLock lock(shard.mutex);
-    POLDER_ASSIGN(timepoint, submit(shard, command, waits, &event));
+    POLDER_ASSIGN(timepoint, submit(shard, command, waits, &event, dropped));
     if (timepoint.queue && is_flushed_ahead_.load(std::memory_order_acquire))
         timepoint.queue->flush();
     return timepoint;
 }
 
-Result<driver::Timepoint> Queue::submit(QueueShard& shard, const Command& command, WaitList& waits, Event* event) {
+Result<driver::Timepoint> Queue::submit(QueueShard& shard, const Command& command, WaitList& waits, Event* event,
+                                        std::vector<QueueShard::Kept>& dropped) {
     QueueShard::Stream& stream = shard.choose_stream(waits.view());
     waits.set_waiting(stream.queue);
     Event::Times* times = event ? event->times() : nullptr;
     if (times)
         times->submit_ns = device_->driver().now_ns();
     const memory::Execution execution{*stream.queue, space(), waits.view(), times ? &times->operation : nullptr};
-    shard.reserve_kept();
+    shard.reserve_kept(dropped);
     const Result<driver::Timepoint> submitted = command.submit(*this, execution);
     // A command that fails may have submitted some of its operations.
     const driver::Timepoint end = submitted ? *submitted : stream.queue->marker({});

@@ -67,6 +67,8 @@ public:
     void flush();
     // Waits for everything enqueued so far.
     void finish();
+    // Releases what the queue keeps for commands that are complete.
+    void drop_complete();
 
     // Keeps `object` alive until all operations submitted to this queue so far are complete. Called by
     // Command::submit (with the lock), after the operation was submitted; cheap when the object is the same as before.
@@ -80,6 +82,11 @@ private:
     struct Earlier {
         std::vector<Ref<Event>> pending;
         WaitList submitted;
+    };
+    // What an enqueue call does when it has released its locks: both may call the application.
+    struct Afterwards {
+        ReadyList ready;
+        std::vector<QueueShard::Kept> dropped;
     };
 
     Queue(Ref<Context> context, Ref<Device> device, cl_command_queue_properties properties,
@@ -105,10 +112,10 @@ private:
     // Reserves, and takes the turn of barriers.
     Result<Ref<Event>> reserve_and_submit(const EnqueueRequest& request, Command& command, MoveToHeap move);
     Result<Ref<Event>> submit_marker(const EnqueueRequest& request, Command& command, MoveToHeap move,
-                                     ReadyList& ready);
+                                     Afterwards& afterwards);
     // `earlier`: what a marker or a barrier of an out-of-order queue waits for when it has no wait list, else null.
     Result<Ref<Event>> submit_or_hold_back(const EnqueueRequest& request, const Earlier* earlier, Command& command,
-                                           MoveToHeap move, ReadyList& ready);
+                                           MoveToHeap move, Afterwards& afterwards);
     Ref<Event> make_event(cl_command_type type);
     // Reads what is pending first: a command that is submitted meanwhile is in one list or the other, or in both.
     Earlier everything_so_far() POLDER_EXCLUDES(mutex_);
@@ -117,8 +124,8 @@ private:
         POLDER_REQUIRES(shard.mutex) POLDER_EXCLUDES(mutex_);
     // `waits` requires the events of the wait list.
     Result<driver::Timepoint> submit_pending(const Command& command, WaitList& waits, Event& event);
-    Result<driver::Timepoint> submit(QueueShard& shard, const Command& command, WaitList& waits, Event* event)
-        POLDER_REQUIRES(shard.mutex);
+    Result<driver::Timepoint> submit(QueueShard& shard, const Command& command, WaitList& waits, Event* event,
+                                     std::vector<QueueShard::Kept>& dropped) POLDER_REQUIRES(shard.mutex);
     // Whether a barrier that is not submitted holds back what the shard enqueues now. If not, shard.barrier is the barrier to
     // wait for.
     [[nodiscard]] bool is_behind_pending_barrier(QueueShard& shard) POLDER_REQUIRES(shard.mutex)

@@ -48,8 +48,9 @@ struct alignas(128) QueueShard final : Retried {
     [[nodiscard]] Stream& choose_stream(std::span<const driver::Timepoint> waits) POLDER_REQUIRES(mutex);
     // Makes room for what one submission keeps alive, so that nothing can fail once the driver has it. Amortised: complete
     // entries are dropped each time the list has doubled since the last time.
-    void reserve_kept() POLDER_REQUIRES(mutex);
-    // Moves what is kept for complete commands to `dropped`, which the caller destroys unlocked.
+    void reserve_kept(std::vector<Kept>& dropped) POLDER_REQUIRES(mutex);
+    // Moves what is kept for complete commands to `dropped`, which the caller destroys unlocked: it may be the last reference to a buffer,
+    // whose destructor callback may use the queue.
     void drop_complete(std::vector<Kept>& dropped) POLDER_REQUIRES(mutex);
     // For the end: destroys the shard when nothing has to be kept.
     [[nodiscard]] bool try_again() noexcept override;
