@@ -5,6 +5,8 @@
 #pragma once
 
 #include <base/wait_list.h>
+#include <runtime/address_map.h>
+#include <runtime/pending_uses.h>
 #include <runtime/queue.h>
 
 #include <algorithm>
@@ -17,7 +19,10 @@ class Queue::PendingCommand final : public Dependent {
 public:
     PendingCommand(Ref<Queue> queue, std::unique_ptr<Command> command, Ref<Event> event)
         : queue_(std::move(queue)), command_(std::move(command)), event_(std::move(event)),
-          announcement_(command_->announce(*queue_)) {}
+          announcement_(command_->announce(*queue_)) {
+        if (!queue_->context().addresses().is_empty())
+            uses_.emplace(storages_of(*command_));
+    }
 
     // Failures of explicit dependencies make the command fail; implicit ones (queue order) only order.
     enum class Dependency : uint8_t { explicit_, implicit };
@@ -45,6 +50,12 @@ public:
     }
 
 private:
+    [[nodiscard]] static std::vector<const memory::Storage*> storages_of(const Command& command) {
+        std::vector<const memory::Storage*> storages;
+        command.add_storages(storages);
+        return storages;
+    }
+
     [[nodiscard]] Result<driver::Timepoint> submit() {
         const bool failed =
             std::any_of(explicit_.begin(), explicit_.end(), [](const Ref<Event>& e) { return e->is_failed(); });
@@ -75,6 +86,7 @@ private:
         else
             event_->fail(static_cast<cl_int>(result.error().status()), ready);
         // After the event: a thread that waits until no command uses a storage must see that this one has been submitted.
+        uses_.reset();
         command_.reset();
         explicit_.clear();
         implicit_.clear();
@@ -86,6 +98,7 @@ private:
     std::unique_ptr<Command> command_;
     Ref<Event> event_;
     std::optional<memory::Announcement> announcement_;  // of the command
+    std::optional<PendingUses> uses_;  // likewise; none: the context has no allocations
     std::vector<Ref<Event>> explicit_;
     std::vector<Ref<Event>> implicit_;
     WaitList order_waits_;

@@ -1,8 +1,7 @@
+#include <runtime/pending_uses.h>
 #include <runtime/svm.h>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 namespace polder::runtime {
 namespace {
@@ -49,20 +48,15 @@ bool free_allocation(Context& context, const void* pointer, uint32_t kinds) {
     return true;
 }
 
-// A command that has not been submitted yet holds a reference to the storage.
+// Residency knows of what is submitted, PendingUses of what is held back.
 bool free_allocation_when_idle(Context& context, const void* pointer, uint32_t kinds) {
-    constexpr std::chrono::microseconds pause_min{20}, pause_max{1000};
     const Ref<const Allocation> removed = remove(context, pointer, kinds);
     if (!removed)
         return false;
     const Ref<memory::Storage> storage = removed->take_storage();
     if (!storage)  // another thread frees it
         return true;
-    storage->wait_until_idle();
-    for (auto pause = pause_min; !storage->is_unique(); pause = std::min(2 * pause, pause_max)) {
-        std::this_thread::sleep_for(pause);
-        storage->wait_until_idle();
-    }
+    PendingUses::wait_until_none(*storage);
     storage->wait_until_idle();
     return true;
 }

@@ -16,6 +16,9 @@ public:
     ReadCommand(Kept<MemObject> from, const memory::StorageRect& rect, std::byte* to, driver::RectLayout to_layout)
         : from_(std::move(from)), rect_(rect), to_(to), to_layout_(to_layout) {}
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    void add_storages(std::vector<const memory::Storage*>& storages) const override {
+        storages.push_back(&from_->storage());
+    }
     void keep() override { from_.keep(); }
     Ref<const RecordedOperation> record() const override;
 
@@ -34,6 +37,9 @@ public:
     Result<void> reserve(const Queue& queue) const override;
     memory::Announcement announce(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    void add_storages(std::vector<const memory::Storage*>& storages) const override {
+        storages.push_back(&to_->storage());
+    }
     void keep() override { to_.keep(); }
     Ref<const RecordedOperation> record() const override;
 
@@ -52,6 +58,10 @@ public:
     Result<void> reserve(const Queue& queue) const override;
     memory::Announcement announce(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    void add_storages(std::vector<const memory::Storage*>& storages) const override {
+        storages.push_back(&from_->storage());
+        storages.push_back(&to_->storage());
+    }
     void keep() override {
         from_.keep();
         to_.keep();
@@ -83,6 +93,9 @@ public:
     Result<void> reserve(const Queue& queue) const override;
     memory::Announcement announce(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    void add_storages(std::vector<const memory::Storage*>& storages) const override {
+        storages.push_back(&to_->storage());
+    }
     void keep() override { to_.keep(); }
     Ref<const RecordedOperation> record() const override;
 
@@ -100,6 +113,9 @@ public:
     static Result<MapCommand> create(Ref<MemObject> object, const memory::StorageRect& rect, memory::MapAccess access);
     [[nodiscard]] std::byte* pointer() const { return record_->pointer; }
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    void add_storages(std::vector<const memory::Storage*>& storages) const override {
+        storages.push_back(&object_->storage());
+    }
     // The map is not registered any more.
     void abandon() const override { object_->cancel_map(*record_); }
 
@@ -116,6 +132,9 @@ public:
     UnmapCommand(Ref<MemObject> object, Ref<MapRecord> record)
         : object_(std::move(object)), record_(std::move(record)) {}
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    void add_storages(std::vector<const memory::Storage*>& storages) const override {
+        storages.push_back(&object_->storage());
+    }
     // The bytes are still mapped.
     void abandon() const override { object_->return_map(record_); }
 
@@ -130,6 +149,10 @@ public:
         : objects_(std::move(objects)), target_(target), content_(content) {}
     Result<void> reserve(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    void add_storages(std::vector<const memory::Storage*>& storages) const override {
+        for (const Ref<MemObject>& object : objects_)
+            storages.push_back(&object->storage());
+    }
 
 private:
     [[nodiscard]] std::vector<memory::Use> uses() const;

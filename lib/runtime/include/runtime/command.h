@@ -13,6 +13,7 @@
 
 #include <polder/driver.h>
 #include <polder/result.h>
+#include <vector>
 
 namespace polder::runtime {
 
@@ -35,6 +36,8 @@ public:
         static_cast<void>(queue);
         return {};
     }
+    // Appends the storages that the command uses, perhaps several times. For the time before it is submitted (pending_uses.h).
+    virtual void add_storages(std::vector<const memory::Storage*>& storages) const { static_cast<void>(storages); }
     // The operation for a command buffer; null when the command executes nothing, or cannot be recorded.
     [[nodiscard]] virtual Ref<const RecordedOperation> record() const { return nullptr; }
     // Called once when the command outlives the enqueue call: takes references to everything that it has borrowed.

@@ -16,6 +16,9 @@ public:
     HandOverCommand(std::vector<Ref<MemObject>> objects, Direction direction);
     Result<void> reserve(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    void add_storages(std::vector<const memory::Storage*>& storages) const override {
+        migration_.add_storages(storages);
+    }
 
 private:
     [[nodiscard]] driver::Timepoint call(const memory::Execution& execution, driver::Waits waits) const;

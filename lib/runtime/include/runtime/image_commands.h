@@ -14,6 +14,9 @@ public:
     Result<void> reserve(const Queue& queue) const override;
     [[nodiscard]] memory::Announcement announce(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    void add_storages(std::vector<const memory::Storage*>& storages) const override {
+        storages.push_back(&to_->storage());
+    }
     Ref<const RecordedOperation> record() const override;
 
 private:

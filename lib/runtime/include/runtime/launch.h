@@ -29,6 +29,11 @@ public:
         for (MemObject* const buffer : buffers_)
             kept.push_back(Ref<const RefCounted>::share(buffer));
     }
+    void add_storages(std::vector<const memory::Storage*>& storages) const {
+        for (const MemObject* const buffer : buffers_)
+            if (buffer)
+                storages.push_back(&buffer->storage());
+    }
 
 private:
     SmallVector<MemObject*, 8> buffers_;
@@ -59,6 +64,7 @@ public:
 
     Result<void> reserve(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    void add_storages(std::vector<const memory::Storage*>& storages) const override { buffers_.add_storages(storages); }
     memory::Announcement announce(const Queue& queue) const override;
     Ref<const RecordedOperation> record() const override;
     void keep() override;
@@ -111,6 +117,7 @@ public:
 
     Result<void> reserve(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    void add_storages(std::vector<const memory::Storage*>& storages) const override { buffers_.add_storages(storages); }
     void keep() override { buffers_.add_references(kept_); }
 
 private:

@@ -24,6 +24,11 @@ public:
     // Memory for everything, or else for each operation by itself: then the replay is planned operation by operation.
     [[nodiscard]] Result<void> reserve(const Queue& queue) const;
     [[nodiscard]] Result<driver::Timepoint> replay(Queue& queue, const memory::Execution& execution) const;
+    // See Command.
+    void add_storages(std::vector<const memory::Storage*>& storages) const {
+        for (const memory::Use& use : uses_)
+            storages.push_back(use.storage);
+    }
 
 private:
     // The addresses of one operation's uses are those of uses_[places_[first_place + i]].
@@ -47,6 +52,9 @@ public:
     explicit ReplayCommand(Ref<const Recording> recording) : recording_(std::move(recording)) {}
     Result<void> reserve(const Queue& queue) const override { return recording_->reserve(queue); }
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    void add_storages(std::vector<const memory::Storage*>& storages) const override {
+        recording_->add_storages(storages);
+    }
 
 private:
     Ref<const Recording> recording_;

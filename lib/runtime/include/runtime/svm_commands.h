@@ -15,6 +15,9 @@ public:
     SvmMapCommand(Ref<const Allocation> allocation, Ref<memory::Storage> storage, Ref<AllocationMap> map)
         : allocation_(std::move(allocation)), storage_(std::move(storage)), map_(std::move(map)) {}
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    void add_storages(std::vector<const memory::Storage*>& storages) const override {
+        storages.push_back(storage_.get());
+    }
     // The map is not registered any more.
     void abandon() const override { allocation_->cancel_map(*map_); }
 
@@ -30,6 +33,9 @@ public:
     SvmUnmapCommand(Ref<const Allocation> allocation, Ref<memory::Storage> storage, Ref<AllocationMap> map)
         : allocation_(std::move(allocation)), storage_(std::move(storage)), map_(std::move(map)) {}
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    void add_storages(std::vector<const memory::Storage*>& storages) const override {
+        storages.push_back(storage_.get());
+    }
     // The bytes are still mapped.
     void abandon() const override { allocation_->return_map(map_); }
 
@@ -51,6 +57,11 @@ public:
     HostEndCopyCommand(End to, End from, ByteCount size) : to_(std::move(to)), from_(std::move(from)), size_(size) {}
     Result<void> reserve(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
+    void add_storages(std::vector<const memory::Storage*>& storages) const override {
+        for (const End* const end : {&to_, &from_})
+            if (end->bytes)
+                storages.push_back(&end->bytes->storage());
+    }
 
 private:
     [[nodiscard]] Result<driver::Timepoint> copy(Queue& queue, const memory::Execution& execution) const;
