@@ -1,7 +1,12 @@
 #include "support/fixture.h"
+#include "support/native_kernels.h"
 
 #include <CL/cl_ext.h>
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <thread>
 
 namespace polder::test {
 namespace {
@@ -128,6 +133,59 @@ TEST_F(Queues, MarkerOfAnOutOfOrderQueueWaitsForEverythingBefore) {
     ASSERT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
     ASSERT_EQ(clWaitForEvents(1, marker.in()), CL_SUCCESS);
     EXPECT_EQ(read<uint32_t>(buffer, 1).front(), 7u);
+}
+
+// A barrier that fails orders nothing by itself, but the barrier before it still does: for commands that are enqueued while both wait, and
+// for those that come when the second one has failed.
+TEST_F(Queues, ABarrierBeforeAFailedOneStillOrders) {
+    struct Running {
+        std::promise<void> may_end;
+        std::atomic<bool> has_ended{false};
+        static void CL_CALLBACK run(void* data) {
+            auto* const self = *static_cast<Running**>(data);
+            self->may_end.get_future().wait();
+            self->has_ended = true;
+        }
+    };
+    if (!executes_native_kernels(devices[0]))
+        GTEST_SKIP() << "a command that runs until it is told to end is a native kernel";
+    for (const bool is_enqueued_before : {true, false})
+        for (const int failing : {1, 2}) {
+            const OwnedQueue on = make_queue(devices[0], CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+            const OwnedMem buffer = make_buffer(64);
+            Running running;
+            Running* pointer = &running;
+            OwnedEvent runs, after;
+            ASSERT_EQ(clEnqueueNativeKernel(queue, Running::run, &pointer, sizeof pointer, 0, nullptr, nullptr, 0,
+                                            nullptr, runs.out()),
+                      CL_SUCCESS);
+            ASSERT_EQ(clFlush(queue), CL_SUCCESS);
+            const OwnedEvent good = make_user_event(), bad = make_user_event();
+            const cl_event of_good[] = {runs, good};
+            ASSERT_EQ(clEnqueueBarrierWithWaitList(on, 2, of_good, nullptr), CL_SUCCESS);
+            for (int i = 0; i < failing; ++i)
+                ASSERT_EQ(clEnqueueBarrierWithWaitList(on, 1, bad.in(), nullptr), CL_SUCCESS);
+            const auto fill = [&] {
+                const cl_int one = 1;
+                ASSERT_EQ(clEnqueueFillBuffer(on, buffer, &one, sizeof one, 0, 64, 0, nullptr, after.out()),
+                          CL_SUCCESS);
+            };
+            if (is_enqueued_before)
+                fill();
+            ASSERT_EQ(clSetUserEventStatus(good, CL_COMPLETE), CL_SUCCESS);
+            ASSERT_EQ(clSetUserEventStatus(bad, -7), CL_SUCCESS);
+            if (!is_enqueued_before)
+                fill();
+            std::thread ender([&] {
+                std::this_thread::sleep_for(std::chrono::milliseconds(100));  // a command that does not wait is faster
+                running.may_end.set_value();
+            });
+            EXPECT_EQ(clWaitForEvents(1, after.in()), CL_SUCCESS);
+            EXPECT_TRUE(running.has_ended) << is_enqueued_before << ' ' << failing;
+            ender.join();
+            EXPECT_EQ(clFinish(on), CL_SUCCESS);
+            EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+        }
 }
 
 // A context of its own, whose destructor callback shows that the queue was destroyed.

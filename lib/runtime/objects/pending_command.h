@@ -66,9 +66,16 @@ private:
             if (event->is_submitted())
                 waits.require(event->timepoint());
         waits.add(order_waits_.view());
-        for (const Ref<Event>& event : implicit_)
+        bool has_failed_before = false;
+        for (const Ref<Event>& event : implicit_) {
             if (event->is_submitted())
                 waits.add(event->timepoint());
+            else
+                has_failed_before = true;
+        }
+        // It was perhaps a barrier, which stood for those before it.
+        if (has_failed_before && queue_->is_out_of_order())
+            waits.add(queue_->newest_barrier());
         return queue_->submit_pending(*command_, waits, *event_);
     }
 

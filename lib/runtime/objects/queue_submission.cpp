@@ -8,6 +8,7 @@
 
 #include <runtime/queue_shard.h>
 
+#include <algorithm>
 #include <new>
 #include <optional>
 #include <utility>
@@ -122,15 +123,18 @@ void Queue::hold_back(QueueShard&, const EnqueueRequest& request, const Earlier*
     {
         const Lock lock(mutex_);
         if (is_out_of_order()) {
-            if (pending_barrier_)
-                pending->depend_on(*pending_barrier_, Dependency::implicit);
+            if (!pending_barriers_.empty())
+                pending->depend_on(*pending_barriers_.back(), Dependency::implicit);
             pending->wait_for(barrier_);
         } else if (!pending_.empty()) {
             pending->depend_on(*pending_.back(), Dependency::implicit);
         }
+        const bool is_barrier = request.ordering == EnqueueRequest::Ordering::barrier && is_out_of_order();
+        if (is_barrier && pending_barriers_.size() == pending_barriers_.capacity())
+            pending_barriers_.reserve(2 * pending_barriers_.size() + 1);
         add_pending_locked(event);
-        if (request.ordering == EnqueueRequest::Ordering::barrier && is_out_of_order()) {
-            pending_barrier_ = event;
+        if (is_barrier) {
+            pending_barriers_.push_back(event);
             barrier_changes_.fetch_add(1, std::memory_order_release);
         }
     }
@@ -142,9 +146,9 @@ bool Queue::is_behind_pending_barrier(QueueShard& shard) {
         [[likely]]
         return false;
     const Lock lock(mutex_);
-    pass_barrier_locked();
+    pass_barriers_locked();
     shard.barrier = barrier_;
-    shard.is_behind_pending_barrier = static_cast<bool>(pending_barrier_);
+    shard.is_behind_pending_barrier = !pending_barriers_.empty();
     shard.barriers_seen = barrier_changes_.load(std::memory_order_relaxed);
     return shard.is_behind_pending_barrier;
 }
@@ -183,20 +187,30 @@ void Queue::add_pending_locked(const Ref<Event>& event) {
 // Swept each time half of them may be resolved, so the last one to be resolved is removed too.
 void Queue::note_resolved() {
     Lock lock(mutex_);
-    pass_barrier_locked();
+    pass_barriers_locked();
     if (2 * ++resolved_since_sweep_ < pending_.size())
         return;
     resolved_since_sweep_ = 0;
     static_cast<void>(has_pending_locked());
 }
 
-void Queue::pass_barrier_locked() {
-    if (!pending_barrier_ || pending_barrier_->is_pending())
+// Each barrier waits for the one before it, so they leave the state `pending` in order.
+void Queue::pass_barriers_locked() {
+    const auto first_pending =
+        std::ranges::find_if(pending_barriers_, [](const Ref<Event>& barrier) { return barrier->is_pending(); });
+    if (first_pending == pending_barriers_.begin())
         return;
-    if (pending_barrier_->is_submitted())
-        barrier_ = pending_barrier_->timepoint();
-    pending_barrier_ = nullptr;
+    for (auto passed = pending_barriers_.begin(); passed != first_pending; ++passed)
+        if ((*passed)->is_submitted())
+            barrier_ = (*passed)->timepoint();
+    pending_barriers_.erase(pending_barriers_.begin(), first_pending);
     barrier_changes_.fetch_add(1, std::memory_order_release);
+}
+
+driver::Timepoint Queue::newest_barrier() {
+    const Lock lock(mutex_);
+    pass_barriers_locked();
+    return barrier_;
 }
 
 Result<driver::Timepoint> Queue::submit_pending(const Command& command, WaitList& waits, Event& event) {

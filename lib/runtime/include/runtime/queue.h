@@ -131,13 +131,15 @@ private:
     [[nodiscard]] bool is_behind_pending_barrier(QueueShard& shard) POLDER_REQUIRES(shard.mutex)
         POLDER_EXCLUDES(mutex_);
     void set_barrier(driver::Timepoint barrier) POLDER_EXCLUDES(mutex_);
+    // The newest barrier that was submitted.
+    [[nodiscard]] driver::Timepoint newest_barrier() POLDER_EXCLUDES(mutex_);
     // Whether something was enqueued that is not submitted.
     bool has_pending() POLDER_EXCLUDES(mutex_);
     bool has_pending_locked() POLDER_REQUIRES(mutex_);
     void add_pending_locked(const Ref<Event>& event) POLDER_REQUIRES(mutex_);
     // Something that was enqueued has been submitted, or has failed: its event, which keeps the queue, is released.
     void note_resolved() POLDER_EXCLUDES(mutex_);
-    void pass_barrier_locked() POLDER_REQUIRES(mutex_);
+    void pass_barriers_locked() POLDER_REQUIRES(mutex_);
 
     Ref<Context> context_;
     Ref<Device> device_;
@@ -161,9 +163,10 @@ private:
     size_t resolved_since_sweep_ POLDER_GUARDED_BY(mutex_) = 0;
     // The last flush was also for commands that were not submitted then, so they need no flush of their own.
     std::atomic<bool> is_flushed_ahead_{false};
-    // Of an out-of-order queue: everything enqueued later comes after it.
-    Ref<Event> pending_barrier_ POLDER_GUARDED_BY(mutex_);
+    // Of an out-of-order queue: everything enqueued later comes after the newest barrier that was submitted, and after those that are
+    // not yet, in order. All of them are known, because one that fails leaves the order to those before it.
     driver::Timepoint barrier_ POLDER_GUARDED_BY(mutex_);
+    std::vector<Ref<Event>> pending_barriers_ POLDER_GUARDED_BY(mutex_);
     std::atomic<uint32_t> barrier_changes_{0};  // how often the two above have changed. Written under the mutex.
 };
 
