@@ -98,6 +98,40 @@ TEST_F(CallbackThread, RegistrationFailsWhenThereCanBeNoThread) {
     refuse_threads = false;
 }
 
+void CL_CALLBACK count_build(cl_program, void* counter) { ++*static_cast<std::atomic<int>*>(counter); }
+
+// The calling thread builds where there can be no thread.
+TEST_F(CallbackThread, BuildsWithACallbackNeedNoThreadOfTheirOwn) {
+    const char* const source = "kernel void set(global int* to) { to[get_global_id(0)] = 1; }";
+    std::atomic<int> calls{0};
+    const auto status_of = [&](cl_program program) {
+        cl_build_status status = CL_BUILD_NONE;
+        EXPECT_EQ(clGetProgramBuildInfo(program, devices[0], CL_PROGRAM_BUILD_STATUS, sizeof status, &status, nullptr),
+                  CL_SUCCESS);
+        return status;
+    };
+    refuse_threads = true;
+    const OwnedProgram built = from_source(source);
+    EXPECT_EQ(clBuildProgram(built, 0, nullptr, "", count_build, &calls), CL_SUCCESS);
+    EXPECT_TRUE(becomes(calls, 1));
+    EXPECT_EQ(status_of(built), CL_BUILD_SUCCESS);
+    const OwnedProgram compiled = from_source(source);
+    EXPECT_EQ(clCompileProgram(compiled, 0, nullptr, "", 0, nullptr, nullptr, count_build, &calls), CL_SUCCESS);
+    EXPECT_TRUE(becomes(calls, 2));
+    EXPECT_EQ(status_of(compiled), CL_BUILD_SUCCESS);
+    cl_int error = CL_INVALID_VALUE;
+    const cl_program part = compiled;
+    const OwnedProgram linked = clLinkProgram(context, 0, nullptr, "", 1, &part, count_build, &calls, &error);
+    EXPECT_EQ(error, CL_SUCCESS);
+    EXPECT_TRUE(becomes(calls, 3));
+    EXPECT_EQ(status_of(linked), CL_BUILD_SUCCESS);
+    const OwnedProgram wrong = from_source("kernel void wrong(");
+    EXPECT_EQ(clBuildProgram(wrong, 0, nullptr, "", count_build, &calls), CL_SUCCESS);
+    EXPECT_TRUE(becomes(calls, 4));
+    EXPECT_EQ(status_of(wrong), CL_BUILD_ERROR);
+    refuse_threads = false;
+}
+
 TEST_F(CallbackThread, IsTheOnlyOneForManyQueuesAndReleases) {
     // Many more than the workers that devices may start meanwhile, one for each processor.
     const int queue_count = std::max(100, 10 * static_cast<int>(std::thread::hardware_concurrency()));

@@ -7,6 +7,7 @@
 
 #include <CL/cl_ext.h>
 #include <algorithm>
+#include <exception>
 #include <map>
 
 namespace polder::runtime {
@@ -129,16 +130,21 @@ bool Program::has_valid_options(const BuildRequest& request) const {
 }
 
 Result<void> Program::build(BuildRequest request) {
-    POLDER_TRY(begin(request));
     // With invalid options no build begins, so the callback is not called.
-    if (!request.notify || !has_valid_options(request))
+    const bool is_notified = request.notify && has_valid_options(request);
+    POLDER_TRY(begin(request));
+    if (!is_notified)
         return run_or_fail(request);
     // The callback reports the result; this call has succeeded when the build has begun.
-    BuildThreads::get().start(BuildThreads::Work::build,
-                              [program = Ref<Program>::share(this), request = std::move(request)] {
-                                  static_cast<void>(program->run_or_fail(request));
-                                  request.notify(static_cast<cl_program>(program->handle()), request.user);
-                              });
+    const auto build = [program = Ref<Program>::share(this), request = std::move(request)] {
+        static_cast<void>(program->run_or_fail(request));
+        request.notify(static_cast<cl_program>(program->handle()), request.user);
+    };
+    try {
+        BuildThreads::get().start(BuildThreads::Work::build, build);
+    } catch (const std::exception&) {
+        build();  // the process is out of threads, or of memory for one
+    }
     return {};
 }
 
