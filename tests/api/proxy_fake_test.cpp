@@ -1,5 +1,6 @@
 // A device of the tests' own OpenCL implementation in one context with ours: POCL_DEVICES="cpu proxy". It fails when a test
 // wants it to.
+#include "support/command_buffer.h"
 #include "support/fixture.h"
 
 #include <CL/cl_ext.h>
@@ -235,6 +236,89 @@ TEST_F(ProxyFake, AFailureOfTheDeviceReachesWhatOtherDevicesDoAfterIt) {
     EXPECT_EQ(status_of(failed), CL_OUT_OF_RESOURCES);
     mend("execute");
     EXPECT_EQ(read<cl_int>(other, count), all(3));
+}
+
+// Of a command that consists of several operations, every one waits for the failed event, not only the first.
+TEST_F(ProxyFake, ACommandBufferThatWaitsForAFailedCommandExecutesNothing) {
+    ASSERT_EQ(add(foreign, 1), CL_SUCCESS);
+    ASSERT_EQ(clFinish(foreign), CL_SUCCESS);
+    fail_call("execute", -9999);
+    OwnedEvent failed;
+    ASSERT_EQ(add(foreign, 1, failed.out()), CL_SUCCESS);
+    ASSERT_EQ(status_of(failed), CL_OUT_OF_RESOURCES);
+    mend("execute");
+    const cl_command_queue queues[] = {queue, foreign};
+    for (const cl_command_queue on : queues) {
+        const OwnedMem first = make_buffer(count * sizeof(cl_int)), second = make_buffer(count * sizeof(cl_int));
+        write(first, all(3));
+        write(second, all(4));
+        const OwnedCommandBuffer commands = make_command_buffer(on);
+        const cl_int pattern = 9;
+        const cl_mem filled[] = {first, second};
+        for (const cl_mem each : filled)
+            ASSERT_EQ(functions().Fill(commands, nullptr, nullptr, each, &pattern, sizeof pattern, 0, 64, 0, nullptr,
+                                       nullptr, nullptr),
+                      CL_SUCCESS);
+        ASSERT_EQ(functions().Finalize(commands), CL_SUCCESS);
+        OwnedEvent after;
+        ASSERT_EQ(functions().Enqueue(0, nullptr, commands, 1, failed.in(), after.out()), CL_SUCCESS);
+        EXPECT_EQ(status_of(after), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+        // Nothing is filled. What the first bytes are instead is not defined: the command is their newest writer.
+        EXPECT_NE(read<cl_int>(first, count).front(), pattern);
+        EXPECT_NE(read<cl_int>(second, count).front(), pattern);
+    }
+}
+
+TEST_F(ProxyFake, ACommandBufferFailsWhenOneOfItsCommandsFails) {
+    const OwnedMem other = make_buffer(count * sizeof(cl_int));
+    write(other, all(3));
+    const OwnedKernel kernel = make_kernel(program, "add");
+    const cl_int value = 1, pattern = 9;
+    ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer.in()), CL_SUCCESS);
+    ASSERT_EQ(clSetKernelArg(kernel, 1, sizeof value, &value), CL_SUCCESS);
+    const size_t local = 64;
+    const OwnedCommandBuffer commands = make_command_buffer(foreign);
+    ASSERT_EQ(functions().Kernel(commands, nullptr, nullptr, kernel, 1, nullptr, &count, &local, 0, nullptr, nullptr,
+                                 nullptr),
+              CL_SUCCESS);
+    ASSERT_EQ(functions().Fill(commands, nullptr, nullptr, other, &pattern, sizeof pattern, 0, 64, 0, nullptr, nullptr,
+                               nullptr),
+              CL_SUCCESS);
+    ASSERT_EQ(functions().Finalize(commands), CL_SUCCESS);
+    fail_call("clEnqueueNDRangeKernel", CL_OUT_OF_RESOURCES);
+    OwnedEvent failed;
+    ASSERT_EQ(functions().Enqueue(0, nullptr, commands, 0, nullptr, failed.out()), CL_SUCCESS);
+    EXPECT_LT(status_of(failed), 0);
+    mend("clEnqueueNDRangeKernel");
+    EXPECT_NE(read<cl_int>(other, count).front(), pattern);
+    OwnedEvent next;
+    ASSERT_EQ(functions().Enqueue(0, nullptr, commands, 0, nullptr, next.out()), CL_SUCCESS);
+    EXPECT_EQ(status_of(next), CL_COMPLETE);
+}
+
+TEST_F(ProxyFake, AnImageFillThatWaitsForAFailedCommandExecutesNothing) {
+    ASSERT_EQ(add(foreign, 1), CL_SUCCESS);
+    ASSERT_EQ(clFinish(foreign), CL_SUCCESS);
+    fail_call("execute", -9999);
+    OwnedEvent failed;
+    ASSERT_EQ(add(foreign, 1, failed.out()), CL_SUCCESS);
+    ASSERT_EQ(status_of(failed), CL_OUT_OF_RESOURCES);
+    mend("execute");
+    const cl_image_format format{CL_R, CL_UNSIGNED_INT32};
+    const cl_image_desc shape{CL_MEM_OBJECT_IMAGE2D, 16, 16, 1, 0, 0, 0, 0, 0, {nullptr}};
+    cl_int error = CL_INVALID_VALUE;
+    const OwnedMem image = clCreateImage(context, CL_MEM_READ_WRITE, &format, &shape, nullptr, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    const size_t origin[3] = {0, 0, 0}, whole[3] = {16, 16, 1}, part[3] = {8, 16, 1};
+    const cl_uint one[4] = {1, 0, 0, 0}, two[4] = {2, 0, 0, 0};
+    ASSERT_EQ(clEnqueueFillImage(queue, image, one, origin, whole, 0, nullptr, nullptr), CL_SUCCESS);
+    OwnedEvent after;
+    ASSERT_EQ(clEnqueueFillImage(queue, image, two, origin, part, 1, failed.in(), after.out()), CL_SUCCESS);
+    EXPECT_EQ(status_of(after), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+    std::vector<cl_uint> pixels(256);
+    ASSERT_EQ(clEnqueueReadImage(queue, image, CL_TRUE, origin, whole, 0, 0, pixels.data(), 0, nullptr, nullptr),
+              CL_SUCCESS);
+    EXPECT_EQ(pixels, std::vector<cl_uint>(256, 1));
 }
 
 TEST_F(ProxyFake, AFailureElsewhereKeepsTheDevicesCommandsFromExecuting) {

@@ -26,17 +26,21 @@ public:
         : queue_(queue), begin_(begin), layout_(layout), submission_(submission), submitted_(submitted) {}
 
     void fill(uint64_t y, uint64_t z, uint64_t bytes, std::span<const std::byte> pattern) {
-        submitted_ = queue_.fill({at(y, z), bytes, pattern}, submission_);
-        submission_.waits = {};  // the queue executes in order
+        note(queue_.fill({at(y, z), bytes, pattern}, submission_));
     }
     void copy_to(uint64_t y, uint64_t z, const driver::RectShape& shape) {
         using driver::CopyOperation;
-        submitted_ = queue_.copy(
+        note(queue_.copy(
             {{CopyOperation::Place::device, begin_, layout_}, {CopyOperation::Place::device, at(y, z), layout_}, shape},
-            submission_);
+            submission_));
     }
 
 private:
+    // The next operation waits for this one, so that it fails when this one has failed, and the last one reports it.
+    void note(driver::Timepoint point) {
+        submitted_ = point;
+        submission_.waits = {&submitted_, 1};
+    }
     [[nodiscard]] DeviceAddress at(uint64_t y, uint64_t z) const { return begin_.plus(row_offset(layout_, y, z)); }
 
     driver::Queue& queue_;

@@ -62,9 +62,9 @@ driver::Timepoint Recording::submit_all(const memory::Execution& execution, driv
         own.clear();
         for (uint32_t i = 0; i < step.place_count; ++i)
             own.push_back(addresses[places_[step.first_place + i]]);
-        // The queue executes in order, so only the first one has to wait.
+        // Each waits for the one before it, so that it fails when that one has failed, and the last one reports it.
         done = step.operation->submit(execution, waits, own.view());
-        waits = {};
+        waits = {&done, 1};
     }
     return done;
 }
@@ -84,7 +84,7 @@ Result<driver::Timepoint> Recording::replay_one_by_one(Queue& queue, const memor
             POLDER_ASSIGN(launched, queue.context().domain().launch(each, uses, submit));
             done = launched;
         }
-        each.waits = {};
+        each.waits = {&done, 1};
     }
     return done;
 }
