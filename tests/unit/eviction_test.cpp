@@ -456,7 +456,9 @@ TEST_F(Eviction, ANewBufferKeepsItsMemoryWhileItsContentsAreCopied) {
     // From now on it may be evicted, with its contents.
     EXPECT_TRUE(world.domain->reserve(*world.storage(60 * KiB), host_space));
     EXPECT_EQ(read(world, *created), pattern(32 * KiB, 1));
-// Nobody has ever written the buffer. The application has bytes between a rectangle's rows mapped when the rectangle is written on the
+}
+
+// No command has written the buffer. The application has bytes between a rectangle's rows mapped when the rectangle is written on the
 // device, whose memory is then needed for others.
 TEST_F(Eviction, BytesThatAreMappedBetweenTheRowsOfARectangleStayTheApplications) {
     constexpr uint64_t pitch = 128, row = 64, rows = 64, size = rows * pitch;
