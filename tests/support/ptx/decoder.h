@@ -24,6 +24,7 @@ public:
     std::map<std::string_view, Variable> variables;
     std::map<std::string_view, uint32_t> functions;  // their numbers
     std::vector<const Function*> by_number;
+    unsigned processor = 0;  // the module's target
 };
 
 // An address as instructions use it: slot + offset.

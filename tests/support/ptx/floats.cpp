@@ -6,6 +6,9 @@
 #include "integers.h"
 #include "operation.h"
 
+#include <bit>
+#include <type_traits>
+
 namespace polder::ptx {
 namespace {
 
@@ -116,11 +119,7 @@ struct Extreme {
 // --- float and double ---
 
 template <class T, class Operation>
-bool run_float(Thread& t, const Instruction& i) {
-    const Modifiers modifiers = Modifiers::of(i.immediate);
-    T a = t.get<T>(i.a);
-    T b = Operation::operands > 1 ? t.get<T>(i.b) : T{0};
-    T c = Operation::operands > 2 ? t.get<T>(i.c) : T{0};
+T float_result(T a, T b, T c, const Modifiers& modifiers) {
     if (modifiers.flushes) {
         a = flush(a);
         b = flush(b);
@@ -137,7 +136,28 @@ bool run_float(Thread& t, const Instruction& i) {
         result = flush(result);
     if (modifiers.saturates)
         result = saturate(result);
-    t.set(i.d, canonical(result));
+    return canonical(result);
+}
+
+template <class T, class Operation>
+bool run_float(Thread& t, const Instruction& i) {
+    t.set(i.d, float_result<T, Operation>(t.get<T>(i.a), Operation::operands > 1 ? t.get<T>(i.b) : T{0},
+                                          Operation::operands > 2 ? t.get<T>(i.c) : T{0}, Modifiers::of(i.immediate)));
+    return true;
+}
+
+// Two floats in 64 bits, each as if it were alone.
+template <class Operation>
+bool run_two_floats(Thread& t, const Instruction& i) {
+    const auto a = t.get<uint64_t>(i.a), b = t.get<uint64_t>(i.b);
+    const uint64_t c = Operation::operands > 2 ? t.get<uint64_t>(i.c) : 0;
+    uint64_t both = 0;
+    for (const unsigned shift : {0u, 32u}) {
+        const auto part = [shift](uint64_t of) { return std::bit_cast<float>(static_cast<uint32_t>(of >> shift)); };
+        const float result = float_result<float, Operation>(part(a), part(b), part(c), Modifiers::of(i.immediate));
+        both |= uint64_t{std::bit_cast<uint32_t>(result)} << shift;
+    }
+    t.set(i.d, both);
     return true;
 }
 
@@ -203,6 +223,12 @@ void decode_float(Line& line) {
         handler = is_plain ? run_plain_float<float, Operation> : run_float<float, Operation>;
     else if (type == Type::f64)
         handler = is_plain ? run_plain_float<double, Operation> : run_float<double, Operation>;
+    // Of these alone; none of them saturates.
+    constexpr bool is_packed = std::is_same_v<Operation, Add> || std::is_same_v<Operation, Sub> ||
+                               std::is_same_v<Operation, Mul> || std::is_same_v<Operation, Fma>;
+    if constexpr (is_packed)
+        if (type == Type::f32x2 && !modifiers.saturates && line.function().symbols().processor >= 100)
+            handler = run_two_floats<Operation>;
     if constexpr (
         requires { Operation::narrow(0.0, 0.0, 0.0); } || requires { Operation::narrow_with(0.0, 0.0, Modifiers{}); }) {
         if (type == Type::f16)
@@ -215,7 +241,7 @@ void decode_float(Line& line) {
             handler = run_two_narrow<BFloat, Operation>;
     }
     if (handler == nullptr || line.count() != Operation::operands + 1 ||
-        (modifiers.clamps && is_float(type) && bytes_of(type) > 2))
+        (modifiers.clamps && bytes_of(type) > 2 && (is_float(type) || type == Type::f32x2)))
         return line.refuse();
     Instruction made{.run = handler, .d = line.target(0, type), .a = line.source(1, type)};
     if (Operation::operands > 1)
@@ -227,7 +253,7 @@ void decode_float(Line& line) {
 }
 
 bool is_of_floats(const Line& line) {
-    for (const char* type : {"f32", "f64", "f16", "bf16", "f16x2", "bf16x2"})
+    for (const char* type : {"f32", "f64", "f16", "bf16", "f16x2", "bf16x2", "f32x2"})
         if (line.has(type))
             return true;
     return false;

@@ -29,6 +29,7 @@ std::unique_ptr<Module> Module::load(std::string_view text, unsigned processor, 
             "ptxas error: PTX for sm_" + std::to_string(made->tree_.processor) + " on sm_" + std::to_string(processor);
         return nullptr;
     }
+    made->symbols_.processor = made->tree_.processor;
     made->place_variables();
     if (!made->decode(log) || !made->initialize(log))
         return nullptr;

@@ -16,13 +16,13 @@ std::optional<Value> find(const std::array<std::pair<std::string_view, Value>, c
 }  // namespace
 
 std::optional<Type> type_named(std::string_view name) {
-    static constexpr std::array<std::pair<std::string_view, Type>, 21> all{
+    static constexpr std::array<std::pair<std::string_view, Type>, 22> all{
         {{"pred", Type::pred},   {"b8", Type::b8},       {"b16", Type::b16},       {"b32", Type::b32},
          {"b64", Type::b64},     {"u8", Type::u8},       {"u16", Type::u16},       {"u32", Type::u32},
          {"u64", Type::u64},     {"s8", Type::s8},       {"s16", Type::s16},       {"s32", Type::s32},
          {"s64", Type::s64},     {"u16x2", Type::u16x2}, {"s16x2", Type::s16x2},   {"f16", Type::f16},
          {"f16x2", Type::f16x2}, {"bf16", Type::bf16},   {"bf16x2", Type::bf16x2}, {"f32", Type::f32},
-         {"f64", Type::f64}}};
+         {"f32x2", Type::f32x2}, {"f64", Type::f64}}};
     return find(all, name);
 }
 

@@ -29,6 +29,7 @@ enum class Type : uint8_t {
     bf16,
     bf16x2,
     f32,
+    f32x2,
     f64,
 };
 
@@ -54,6 +55,7 @@ enum class Space : uint8_t { generic, global, constant, shared, local, parameter
     case Type::b64:
     case Type::u64:
     case Type::s64:
+    case Type::f32x2:
     case Type::f64: return 8;
     default: return 4;
     }

@@ -239,6 +239,58 @@ TEST(PtxInstruction, HalvesRoundOnce) {
     expect({{"setp.lt.f16", "pred", {"f16", "f16"}, {0xbc00, 0x3c00}, 1}});
 }
 
+// On processors from sm_100 on.
+std::string packed_text(const std::string& target, const std::string& instruction) {
+    return ".version 8.6\n.target " + target + "\n.address_size 64\n" +
+           kernel("    ld.global.b64 %rd1, [%rd0+8];\n    ld.global.b64 %rd2, [%rd0+16];\n    ld.global.b64 %rd3, "
+                  "[%rd0+24];\n    " +
+                  instruction + ";\n    st.global.b64 [%rd0], %rd4;\n    ret;\n");
+}
+
+TEST(PtxInstruction, PackedFloatsAreTwoFloats) {
+    const auto two = [](float low, float high_part) { return f(low) | f(high_part) << 32; };
+    const std::array<uint64_t, 3> operands{two(3, tiny), two(0.5f, 1), two(-1, 0)};
+    const float third = 1.0f / 3;
+    struct {
+        std::string instruction;
+        std::array<uint64_t, 3> operands;
+        uint64_t expected;
+    } const cases[] = {
+        {"add.rn.f32x2 %rd4, %rd1, %rd2", operands, two(3.5f, 1)},
+        {"add.f32x2 %rd4, %rd1, %rd2", operands, two(3.5f, 1)},
+        {"add.rp.f32x2 %rd4, %rd1, %rd2", operands, two(3.5f, std::nextafter(1.0f, 2.0f))},
+        {"sub.rn.f32x2 %rd4, %rd1, %rd2", operands, two(2.5f, -1)},
+        {"mul.rn.f32x2 %rd4, %rd1, %rd2", operands, two(1.5f, tiny)},
+        {"mul.rn.ftz.f32x2 %rd4, %rd1, %rd2", operands, two(1.5f, 0)},
+        {"fma.rn.f32x2 %rd4, %rd1, %rd2, %rd3", operands, two(0.5f, tiny)},
+        {"fma.rz.f32x2 %rd4, %rd1, %rd2, %rd3",
+         {two(third, NAN), two(3, 1), two(-1, 1)},
+         uint64_t{f(std::fma(third, 3.0f, -1.0f))} | uint64_t{canonical_nan} << 32},
+    };
+    for (const auto& one : cases) {
+        std::string log;
+        const auto module = Module::load(packed_text("sm_100", one.instruction), 100, log);
+        ASSERT_NE(module, nullptr) << log;
+        std::array<uint64_t, 4> memory{0, one.operands[0], one.operands[1], one.operands[2]};
+        const auto outcome = run(*module, memory);
+        EXPECT_EQ(outcome.fault, Fault::none) << outcome.what;
+        EXPECT_EQ(memory[0], one.expected) << one.instruction;
+    }
+}
+
+TEST(PtxInstruction, PackedFloatsThatNoProcessorHasAreRefused) {
+    for (const auto& [target, instruction] :
+         std::vector<std::pair<std::string, std::string>>{{"sm_90", "add.rn.f32x2 %rd4, %rd1, %rd2"},
+                                                          {"sm_100", "add.rn.sat.f32x2 %rd4, %rd1, %rd2"},
+                                                          {"sm_100", "min.f32x2 %rd4, %rd1, %rd2"},
+                                                          {"sm_100", "div.rn.f32x2 %rd4, %rd1, %rd2"},
+                                                          {"sm_100", "add.rn.f32x2 %rd4, %r1, %rd2"}}) {
+        std::string log;
+        EXPECT_EQ(Module::load(packed_text(target, instruction), 100, log), nullptr) << target << ": " << instruction;
+        EXPECT_NE(log.find("line"), std::string::npos) << log;
+    }
+}
+
 TEST(PtxInstruction, ComparisonsOfNansAreOrderedOrNot) {
     const uint64_t nan = canonical_nan;
     for (const auto& [relation, of_nan, of_less] :
