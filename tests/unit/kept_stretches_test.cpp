@@ -4,9 +4,14 @@
 #include "allocation/touched_pages.h"
 #include "support/memory_world.h"
 
+#include <memory/block_pool.h>
+
+#include <atomic>
+#include <chrono>
 #include <random>
 #include <set>
 #include <sys/mman.h>
+#include <thread>
 
 namespace polder::memory {
 namespace {
@@ -186,6 +191,48 @@ TEST(KeptStretches, APartThatIsTakenBackLeavesNoPages) {
     EXPECT_EQ(live(world), 0u);
     EXPECT_EQ(resident(address), 0u);
     EXPECT_EQ(world.space(0).budget().resident.value, 0u);
+}
+
+// Threads take stretches and keep them, while another one asks for figures and a fourth trims.
+TEST(KeptStretches, FiguresAddUpWhileThreadsUseStretches) {
+    BlockPool pool{std::make_unique<HostRegionSource>(), {}};
+    SparseMemory sparse{pool};
+    std::atomic<bool> is_over{false};
+    std::vector<std::thread> threads;
+    for (uint64_t number = 0; number < 2; ++number)
+        threads.emplace_back([&sparse, number] {
+            std::mt19937_64 random{number};
+            for (int i = 0; i < 3000; ++i) {
+                auto stretch = sparse.reserve(ByteCount{(1 + random() % 3) * MiB});
+                ASSERT_TRUE(stretch);
+                const uint64_t first = random() % 100;
+                ASSERT_TRUE(sparse.charge(**stretch, {first * page(), (first + 1 + random() % 8) * page()}));
+                (*stretch)->address().plus(first * page()).host()[0] = std::byte{7};
+                if (random() % 4 == 0)
+                    sparse.discharge(**stretch, {first * page(), (first + 1) * page()});
+                sparse.free(std::move(*stretch), {});
+            }
+        });
+    threads.emplace_back([&] {
+        while (!is_over) {
+            EXPECT_LE(sparse.uncounted_bytes().value, uint64_t{1280} << 10);
+            std::this_thread::yield();
+        }
+    });
+    threads.emplace_back([&] {
+        while (!is_over) {
+            sparse.trim();
+            std::this_thread::sleep_for(std::chrono::microseconds(200));
+        }
+    });
+    threads[0].join();
+    threads[1].join();
+    is_over = true;
+    threads[2].join();
+    threads[3].join();
+    EXPECT_EQ(pool.statistics().live, ByteCount{0});
+    sparse.trim();
+    EXPECT_EQ(sparse.uncounted_bytes(), ByteCount{0}) << "no page counts as spare for ever";
 }
 
 // Storages use, take back and leave random pages; two sets of numbers say what must be listed.
