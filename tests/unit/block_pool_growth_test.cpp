@@ -82,6 +82,72 @@ TEST(GrowingPoolThatIsFull, PagesStayWhereTooFewAreIdle) {
     EXPECT_TRUE(fixture.pool->validate());
 }
 
+// Four blocks in a memory of 64 MiB, of which two were released for a larger one: there are gaps among the free memory when all is released.
+struct PoolWithGaps {
+    PoolWithGaps() {
+        std::vector<Block> blocks;
+        for (int i = 0; i < 4; ++i)
+            blocks.push_back(fixture.take(block_bytes));
+        fixture.pool->free(blocks[0], {});
+        fixture.pool->free(blocks[2], {});
+        last = {blocks[1], blocks[3], fixture.take(block_bytes / 2 * 3)};
+    }
+    static constexpr uint64_t block_bytes = 15 * MiB + page / 4;
+    Fixture fixture{{.capacity = 64 * MiB, .grows = true}};
+    std::vector<Block> last;
+};
+
+TEST(GrowingPoolThatIsFull, AllOfAMemoryWithoutBlocksIsThere) {
+    for (uint64_t size = page; size <= 64 * MiB; size += page / 2) {
+        PoolWithGaps pool;
+        for (const Block& block : pool.last)
+            pool.fixture.pool->free(block, {});
+        const Block large = pool.fixture.take(size);
+        EXPECT_TRUE(pool.fixture.source->has_memory(large)) << size;
+        EXPECT_TRUE(pool.fixture.pool->validate());
+        pool.fixture.pool->free(large, {});
+    }
+}
+
+// The pages of what commands in flight use are needed elsewhere.
+TEST(GrowingPoolThatIsFull, ARequestWaitsForMemoryThatWasMerged) {
+    for (uint64_t size = page; size <= 64 * MiB; size += page / 2) {
+        PoolWithGaps pool;
+        FakeQueue queue, other;
+        for (size_t i = 0; i < pool.last.size(); ++i) {
+            const driver::Timepoint used = other.at(i + 1);
+            pool.fixture.pool->free(pool.last[i], {&used, 1});
+        }
+        const LeaseRequest request{ByteCount{size}, aligned};
+        const auto large = pool.fixture.pool->lease(request, {LeaseTerms::Consumer::device, &queue, WhenFull::wait});
+        ASSERT_TRUE(large) << size;
+        EXPECT_TRUE(pool.fixture.source->has_memory(large->block)) << size;
+        EXPECT_TRUE(pool.fixture.pool->validate());
+        other.complete(3);
+        pool.fixture.pool->free(large->block, {});
+    }
+}
+
+// Free memory between two gaps: neither end of the place is where the block belongs.
+TEST_F(GrowingPool, TheWindowWithTheFewestNewPagesMayBeginAnywhere) {
+    const Block low = take(page);
+    const Block left = take(8 * page);
+    const Block middle = take(8 * page);
+    const Block right = take(8 * page);
+    const Block high = take(page);
+    give(left);
+    give(right);
+    const Block larger = take(16 * page + page / 2);  // takes the pages of both
+    EXPECT_EQ(fixture.source->decommitted, 16 * page);
+    give(middle);
+    const uint64_t before = reserved();
+    const Block again = take(10 * page);
+    EXPECT_EQ(reserved(), before + 2 * page);
+    EXPECT_EQ(fixture.source->decommitted, 16 * page) << "pages of `middle` moved";
+    for (const Block& block : {low, high, larger, again})
+        give(block);
+}
+
 // Parts of pages beside blocks in use stay.
 TEST_F(GrowingPool, OnlyWholePagesGoBack) {
     const Block low = take(page / 2);

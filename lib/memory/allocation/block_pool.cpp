@@ -153,7 +153,7 @@ Result<void> BlockPool::climb(const Request& request, Lease& leased) {
         std::optional<driver::Timepoint> pending;
         if (request.terms.when_full == WhenFull::wait) {
             const WordLock lock(mutex_);
-            pending = pending_.oldest();
+            pending = oldest_in_flight();
         }
         if (!pending) {
             {
@@ -290,6 +290,18 @@ bool BlockPool::merge_pending(const Request& request, Lease& leased) {
             return true;
     }
     return false;
+}
+
+// A pending block, else a free range that was merged from some: its pages may be needed elsewhere.
+std::optional<driver::Timepoint> BlockPool::oldest_in_flight() const {
+    if (const auto pending = pending_.oldest())
+        return pending;
+    for (const auto& region : regions_)
+        if (region)
+            for (const Region::Unready& part : region->unready)
+                if (!part.until.is_complete())
+                    return part.until;
+    return std::nullopt;
 }
 
 void BlockPool::merge_pending(uint32_t index, ByteRange within) {

@@ -1,11 +1,12 @@
 // A region of a BlockPool that grows in place: its addresses are reserved once, and get memory in whole pages.
 //
 // A request that finds no room needs contiguous addresses. They may lie behind the region's end, or within it where pages were given back
-// (gaps): each run of free bytes and gaps between two blocks is a candidate, and the one that needs the fewest new pages wins. Before pages are
-// committed, as many idle pages of other holes are given back. So what is reserved in vain is less than a page at each end of a hole, and what a
+// (gaps). A window of addresses without a block may begin or end wherever a gap or idle pages do; of the windows that idle pages elsewhere and what
+// the source has suffice for, the one that needs the fewest new pages wins. Before pages are committed, as many idle pages outside of the window
+// are given back. So what is reserved in vain is less than a page at each end of a hole, and what a
 // step adds. No page moves while a request finds room, and one request moves at most as many bytes as it asks for, rounded up to pages.
 //
-// Every call to the source is made without the pool's lock, by the thread that has the turn. O(holes of a page or more + gaps).
+// Every call to the source is made without the pool's lock, by the thread that has the turn. O(n log n) for n holes of a page or more and gaps.
 #include "block_pool_region.h"
 
 #include <base/log.h>
@@ -44,6 +45,7 @@ struct BlockPool::Extension {
     ByteRange window;
     std::vector<ByteRange> parts;  // that have no memory yet: of gaps, then behind the region's end
     uint64_t bytes = 0;  // of the parts
+    uint64_t idle_bytes = 0;  // of pages outside of the window
 };
 
 namespace {
@@ -90,46 +92,124 @@ Extension extension_at(const Region& region, const Run& run, ByteRange window, A
     return made;
 }
 
-// Whole pages of each free block that nothing in flight uses.
+// Whole pages of free blocks, outside of `kept`, that nothing in flight uses; in no order.
 template <class Region>
 std::vector<ByteRange> idle_pages(Region& region, ByteRange kept, Alignment page) {
     std::vector<ByteRange> idle;
     region.forget_ready();
+    std::vector<ByteRange> used{kept};
+    for (const auto& part : region.unready)
+        used.push_back(part.range);
+    std::ranges::sort(used, {}, &ByteRange::begin);
     region.allocator.for_each_free(ByteCount{page.value}, [&](ByteRange free) {
+        const auto add = [&](uint64_t begin, uint64_t end) {
+            const ByteRange pages = begin < end ? whole_pages({begin, end}, page) : ByteRange{};
+            if (!pages.empty())
+                idle.push_back(pages);
+        };
         uint64_t begin = free.begin;
-        for (const auto& part : region.unready)
-            if (part.range.overlaps(free))
-                begin = std::max(begin, std::min(part.range.end, free.end));
-        const ByteRange pages = whole_pages({begin, free.end}, page);
-        if (!pages.empty() && !free.overlaps(kept))
-            idle.push_back(pages);
+        for (const ByteRange& part : used) {
+            if (!part.overlaps(free))
+                continue;
+            add(begin, part.begin);
+            begin = std::max(begin, part.end);
+        }
+        add(begin, free.end);
     });
     return idle;
 }
 
+// How many bytes of any window are in some disjoint ranges.
+class Coverage {
+public:
+    explicit Coverage(std::vector<ByteRange> ranges) : ranges_(std::move(ranges)) {
+        std::ranges::sort(ranges_, {}, &ByteRange::begin);
+        before_.reserve(ranges_.size() + 1);
+        before_.push_back(0);
+        for (const ByteRange& range : ranges_)
+            before_.push_back(before_.back() + range.size());
+    }
+    [[nodiscard]] const std::vector<ByteRange>& ranges() const { return ranges_; }
+    [[nodiscard]] uint64_t bytes() const { return before_.back(); }
+    [[nodiscard]] uint64_t bytes_in(ByteRange window) const {
+        const auto first = std::ranges::upper_bound(ranges_, window.begin, {}, &ByteRange::end);
+        const auto past = std::ranges::lower_bound(ranges_, window.end, {}, &ByteRange::begin);
+        if (first >= past)
+            return 0;
+        const uint64_t all = before_[static_cast<size_t>(past - ranges_.begin())] -
+                             before_[static_cast<size_t>(first - ranges_.begin())];
+        const uint64_t left = window.begin - std::min(window.begin, first->begin);
+        const uint64_t right = (past - 1)->end - std::min(window.end, (past - 1)->end);
+        return all - left - right;
+    }
+
+private:
+    std::vector<ByteRange> ranges_;
+    std::vector<uint64_t> before_;  // bytes of the ranges before each one, and of all
+};
+
+// Calls f(begin) for the windows of `size` bytes in a run that begin or end where the run or one of the sorted `ranges` does. They begin
+// where the region does not end before.
+template <class F>
+void for_each_window(const Run& run, uint64_t size, uint64_t region_end, const std::vector<ByteRange>& ranges, F&& f) {
+    if (run.range.size() < size)
+        return;
+    const uint64_t last = std::min(run.range.end - size, region_end);
+    f(run.range.begin);
+    f(last);
+    for (auto next = std::ranges::lower_bound(ranges, run.range.begin, {}, &ByteRange::begin);
+         next != ranges.end() && next->begin < run.range.end; ++next) {
+        for (const uint64_t begin : {next->begin, next->end})
+            if (begin <= last)
+                f(begin);
+        for (const uint64_t end : {next->begin, next->end})
+            if (end >= size && end - size >= run.range.begin && end - size <= last)
+                f(end - size);
+    }
+}
+
 }  // namespace
 
-// The place that needs the fewest new pages; nothing if the region has too few addresses.
-std::optional<BlockPool::Extension> BlockPool::best_extension(const Region& region, const Request& request) const {
+// The place that needs the fewest new pages, of those for which `available` bytes and idle pages elsewhere suffice.
+std::optional<BlockPool::Extension> BlockPool::best_extension(Region& region, const Request& request,
+                                                              uint64_t available) const {
     const Alignment page = source_->growable()->page();
     const uint64_t padding = std::max(request.alignment, options_.granularity).value - options_.granularity.value;
     const uint64_t needed = options_.granularity.round_up(std::max<uint64_t>(request.size.value, 1)) + padding;
     if (needed < request.size.value)
         return std::nullopt;
-    std::optional<Extension> best;
-    const auto consider = [&](const Run& run, uint64_t begin) {
-        auto made = extension_at<Extension>(region, run, ByteRange::at(begin, ByteCount{needed}), page);
-        if (!best || made.bytes < best->bytes)
-            best = std::move(made);
+    std::vector<ByteRange> without_memory;
+    for (const RegionAllocator::Block& gap : region.gaps)
+        without_memory.push_back(gap.range());
+    if (region.memory.size < region.addresses)
+        without_memory.push_back({region.memory.size, region.addresses});
+    const Coverage missing{std::move(without_memory)};
+    const Coverage idle{idle_pages(region, {}, page)};
+    struct Place {
+        Run run;
+        ByteRange window;
+        uint64_t missing_bytes = 0;
+        uint64_t idle_bytes = 0;  // elsewhere
     };
+    std::optional<Place> best;
     for (const Run& run : runs_of(region)) {
-        if (run.range.size() < needed)
-            continue;
-        consider(run, run.range.begin);
-        if (run.range.end != region.addresses)
-            consider(run, run.range.end - needed);
+        const auto consider = [&](uint64_t begin) {
+            const ByteRange window = ByteRange::at(begin, ByteCount{needed});
+            const ByteRange pages{window.begin & ~(page.value - 1), page.round_up(window.end)};
+            const Place place{run, window, missing.bytes_in(pages), idle.bytes() - idle.bytes_in(pages)};
+            if (place.missing_bytes <= available + place.idle_bytes &&
+                (!best || place.missing_bytes < best->missing_bytes))
+                best = place;
+        };
+        for_each_window(run, needed, region.memory.size, missing.ranges(), consider);
+        for_each_window(run, needed, region.memory.size, idle.ranges(), consider);
     }
-    return best;
+    if (!best)
+        return std::nullopt;
+    Extension extension = extension_at<Extension>(region, best->run, best->window, page);
+    assert(extension.bytes == best->missing_bytes);
+    extension.idle_bytes = best->idle_bytes;
+    return extension;
 }
 
 bool BlockPool::grow_in_place(const Request& request, Ladder& ladder, Lease& leased) {
@@ -151,15 +231,10 @@ bool BlockPool::grow_in_place(const Request& request, Ladder& ladder, Lease& lea
         const WordLock lock(mutex_);
         grown = regions_[index].get();
         Region& region = *grown;
-        extension = best_extension(region, request);
+        extension = best_extension(region, request, available);
         if (!extension)
             return false;
-        uint64_t idle = 0;
-        for (const ByteRange& pages : idle_pages(region, extension->window, page))
-            idle += pages.size();
-        if (extension->bytes > available + idle)
-            return false;
-        if (idle != 0)
+        if (extension->idle_bytes != 0)
             remove_idle_pages(region, extension->window, extension->bytes, removed);
         else
             add_step(region, *extension, available);
@@ -251,7 +326,7 @@ uint32_t BlockPool::growing_region(ByteCount addresses, Ladder& ladder) {
 }
 
 // Takes idle pages of up to `bytes_max` bytes, rounded up, out of the pool, the largest holes first. Those within the region become gaps; at its end
-// it gets smaller. Free blocks that overlap `kept` stay.
+// it gets smaller. Pages that overlap `kept` stay, and the gaps there.
 void BlockPool::remove_idle_pages(Region& region, ByteRange kept, uint64_t bytes_max, Removed& removed) {
     const Alignment page = source_->growable()->page();
     while (bytes_max != 0) {
@@ -284,13 +359,14 @@ void BlockPool::remove_idle_pages(Region& region, ByteRange kept, uint64_t bytes
             removed.pages.push_back(region.part(place.range()));
             bytes_max -= std::min(bytes_max, bytes);
         }
-        cut_end(region);
+        cut_end(region, kept);
     }
 }
 
-// Gaps at the region's end are no part of it.
-void BlockPool::cut_end(Region& region) {
-    while (!region.gaps.empty() && region.gaps.back().range().end == region.memory.size) {
+// Gaps at the region's end are no part of it, but for those that get memory next.
+void BlockPool::cut_end(Region& region, ByteRange kept) {
+    while (!region.gaps.empty() && region.gaps.back().range().end == region.memory.size &&
+           !region.gaps.back().range().overlaps(kept)) {
         const RegionAllocator::Block gap = region.gaps.back();
         region.gaps.pop_back();
         region.gap_bytes -= gap.size.value;

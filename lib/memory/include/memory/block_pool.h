@@ -7,7 +7,7 @@
 //   2. reserve another region (a device's consumer first takes a pending block of another queue when much is pending);
 //   3. release unused regions to the source and reserve one that is large enough ("trim");
 //   4. for a consumer on a device: merge pending blocks and free memory; the consumer's queue waits for them;
-//   5. wait for pending blocks, the oldest first, trying again after each (WhenFull::wait only).
+//   5. wait for pending blocks, the oldest first, then for what step 4 has merged, trying again after each (WhenFull::wait only).
 // Between steps 4 and 5 the domain moves blocks together (open_hole; domain_compact.cpp), then evicts other storages
 // (domain_reserve.cpp).
 // Requests that wait are served first come, first served, and no later request is served before them. So a request waits only for
@@ -128,6 +128,7 @@ private:
     [[nodiscard]] bool reuse_of_any_queue(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool merge_pending(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
     void merge_pending(uint32_t region, ByteRange within = {0, UINT64_MAX}) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] std::optional<driver::Timepoint> oldest_in_flight() const POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool within_limit(ByteCount size) const POLDER_REQUIRES(mutex_);
     void count_live(uint64_t bytes) POLDER_REQUIRES(mutex_);
     void reuse(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
@@ -146,11 +147,11 @@ private:
     struct Extension;
     [[nodiscard]] bool grow_in_place(const Request& request, Ladder& ladder, Lease& leased) POLDER_EXCLUDES(mutex_);
     [[nodiscard]] uint32_t growing_region(ByteCount addresses, Ladder& ladder) POLDER_EXCLUDES(mutex_);
-    [[nodiscard]] std::optional<Extension> best_extension(const Region& region, const Request& request) const
-        POLDER_REQUIRES(mutex_);
+    [[nodiscard]] std::optional<Extension> best_extension(Region& region, const Request& request,
+                                                          uint64_t available) const POLDER_REQUIRES(mutex_);
     void add_step(const Region& region, Extension& extension, uint64_t available) const POLDER_REQUIRES(mutex_);
     void isolate_gaps(Region& region, const Extension& extension) POLDER_REQUIRES(mutex_);
-    void cut_end(Region& region) POLDER_REQUIRES(mutex_);
+    void cut_end(Region& region, ByteRange kept) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool commit_part(Region& region, ByteRange part, Ladder& ladder) POLDER_EXCLUDES(mutex_);
     void remove_idle_pages(Region& region, ByteRange kept, uint64_t bytes_max, Removed& removed)
         POLDER_REQUIRES(mutex_);
