@@ -233,6 +233,24 @@ TEST_F(Oversubscription, ReleasedMemoryIsTheApplicationsWhileAnotherThreadEvicts
     other.join();
 }
 
+// Shared virtual memory is the library's, also for parts of a buffer over it that are released.
+TEST_F(Oversubscription, SharedVirtualMemoryGoesBackToTheHostWhenASubBufferWasReleased) {
+    constexpr size_t most = memory_bytes / 16 * 10;
+    auto* const svm = static_cast<cl_int*>(clSVMAlloc(context, CL_MEM_READ_WRITE, most, 0));
+    ASSERT_NE(svm, nullptr);
+    {
+        const OwnedMem over = make_buffer(most, CL_MEM_USE_HOST_PTR, svm);
+        sub_buffer(over, 0, most).reset();
+        run(1, "number", mem(over), 7);
+        const OwnedMem other = make_buffer(most);
+        run(1, "number", mem(other), 1);
+        expect_numbers(over, 7, 1);
+        expect_numbers(other, 1, 1);
+    }
+    finish();
+    clSVMFree(context, svm);
+}
+
 // What a command uses may stand in the middle of the memory, so that nothing else that it needs fits beside it.
 TEST_F(Oversubscription, CommandThatFitsFindsRoomBesideItsOwnMemory) {
     for (size_t used = 0; used < 3; ++used) {

@@ -89,6 +89,14 @@ public:
     [[nodiscard]] ExternalMemory* external() const { return external_.get(); }
     [[nodiscard]] cl_mem_flags flags() const { return flags_; }
     [[nodiscard]] void* host_pointer() const { return host_pointer_; }
+    // Its bytes, or those of the buffer or image that it is a part of, are memory of the application (CL_MEM_USE_HOST_PTR). Shared virtual
+    // memory is the library's.
+    [[nodiscard]] bool is_in_application_memory() const {
+        const MemObject* root = this;
+        while (root->parent_)
+            root = root->parent_.get();
+        return (root->flags_ & CL_MEM_USE_HOST_PTR) != 0 && !root->is_view_;
+    }
     [[nodiscard]] const std::vector<cl_mem_properties>& properties() const { return properties_; }
     [[nodiscard]] uint64_t size() const { return range_.size(); }
     // Within the storage.
@@ -124,9 +132,6 @@ private:
     MemObject(Ref<Context>&& context, Ref<MemObject>&& parent, Ref<memory::Storage>&& storage, cl_mem_flags flags,
               ByteRange range, void* host_pointer, std::vector<cl_mem_properties>&& properties);
 
-    [[nodiscard]] bool is_in_application_memory() const {
-        return ((parent_ ? parent_->flags_ : flags_) & CL_MEM_USE_HOST_PTR) != 0 && !is_view_;
-    }
     void on_exposed() override {
         if (is_in_application_memory()) [[unlikely]]
             storage_->add_handle();
