@@ -233,7 +233,7 @@ TEST_F(FakeCuda, CodeIsLoadedBeforeTheFirstLaunch) {
 
 // CUDA loses the GPU for the whole process: nothing of it hangs, and the processor works on, in this context and in others.
 TEST_F(FakeCuda, AKernelThatTraps_FailsWhatTheGpuDoesAndNothingElse) {
-    const auto fails_on_gpu = [](cl_command_queue on, cl_kernel kernel) {
+    const auto fails_on = [](cl_command_queue on, cl_kernel kernel) {
         OwnedEvent event;
         const size_t one = 1;
         if (clEnqueueNDRangeKernel(on, kernel, 1, nullptr, &one, nullptr, 0, nullptr, event.out()) != CL_SUCCESS)
@@ -259,9 +259,9 @@ TEST_F(FakeCuda, AKernelThatTraps_FailsWhatTheGpuDoesAndNothingElse) {
         if (clEnqueueNDRangeKernel(on_gpu, add, 1, nullptr, &all, nullptr, 0, nullptr, nullptr) != CL_SUCCESS ||
             clFinish(on_gpu) != CL_SUCCESS)
             return 1;
-        if (!fails_on_gpu(on_gpu, trap))
+        if (!fails_on(on_gpu, trap))
             return 2;
-        if (!fails_on_gpu(on_gpu, add))
+        if (!fails_on(on_gpu, add))
             return 3;
         const cl_uint seven = 7;
         OwnedEvent filled;
@@ -274,6 +274,21 @@ TEST_F(FakeCuda, AKernelThatTraps_FailsWhatTheGpuDoesAndNothingElse) {
         if (clEnqueueReadBuffer(on_gpu, a, CL_TRUE, 0, bytes, found.data(), 0, nullptr, nullptr) == CL_SUCCESS)
             return 5;
         OwnedQueue on_cpu = make_queue(devices[0]);
+        // The newest bytes were on the GPU; the processor has old ones.
+        OwnedMem twice_a = make_buffer(bytes);
+        OwnedKernel twice = with("twice", a, twice_a);
+        for (int i = 0; i < 3; ++i)
+            if (!fails_on(on_cpu, twice))
+                return 9;
+        cl_int mapped = CL_SUCCESS;
+        static_cast<void>(clEnqueueMapBuffer(on_cpu, a, CL_TRUE, CL_MAP_READ, 0, bytes, 0, nullptr, nullptr, &mapped));
+        if (mapped == CL_SUCCESS)
+            return 10;
+        OwnedEvent moved;
+        if (clEnqueueMigrateMemObjects(on_cpu, 1, a.in(), CL_MIGRATE_MEM_OBJECT_HOST, 0, nullptr, moved.out()) ==
+                CL_SUCCESS &&
+            clWaitForEvents(1, moved.in()) == CL_SUCCESS)
+            return 11;
         if (clEnqueueNDRangeKernel(on_cpu, add_to_b, 1, nullptr, &all, nullptr, 0, nullptr, nullptr) != CL_SUCCESS ||
             read<cl_uint>(b, count, on_cpu) != std::vector<cl_uint>(count, 5))
             return 6;

@@ -79,6 +79,69 @@ TEST_F(TransferFaults, TheOnlyHolderStaysOne) {
     EXPECT_TRUE(holds(2));
 }
 
+// The transfers of a device that is lost fail before the command that needs them is submitted.
+TEST_F(TransferFaults, ACommandFailsWhenATransferToItHasFailedAlready) {
+    world.world.copies_at_once = true;
+    const auto fails = [&](const Result<driver::Timepoint>& done) {
+        EXPECT_TRUE(done);
+        world.world.run();
+        return done && done->queue->status(done->value) != Status::success;
+    };
+    const Use use{storage.get(), whole, Access::read};
+    break_copies();
+    EXPECT_TRUE(fails(world.kernel(world.on(0), {use})));
+    break_copies();
+    EXPECT_TRUE(fails(world.domain->migrate(world.on(0), {&use, 1}, host_space, Domain::Content::kept)));
+    const auto pin = world.domain->reserve_map(*storage);
+    ASSERT_TRUE(pin);
+    for (const MapAccess access : {MapAccess::read, MapAccess::write, MapAccess::read_write}) {
+        break_copies();
+        EXPECT_TRUE(fails(world.domain->map(world.on(0), *storage, StorageRect::of(whole), access)));
+    }
+    break_copies();
+    const auto target = world.storage(size);
+    EXPECT_TRUE(
+        fails(world.domain->copy(world.on(2), *storage, StorageRect::of(whole), *target, StorageRect::of(whole))));
+    // Of a rectangle, which has no short way.
+    const StorageRect rows{0, {size / 4, 2, 1}, {size / 2, size}};
+    break_copies();
+    EXPECT_TRUE(fails(world.domain->map(world.on(0), *storage, rows, MapAccess::read)));
+    mend_copies();
+    EXPECT_FALSE(fails(world.kernel(world.on(0), {use})));
+    EXPECT_TRUE(storage->validate());
+}
+
+// Its bytes had left the source when the transfer failed: no memory has them any more, so commands that read them fail, until some
+// command writes them.
+TEST_F(TransferFaults, BytesThatAreLostAreNotRead) {
+    break_copies();
+    world.kernel(world.on(0), {{storage.get(), whole, Access::read}});
+    mend_copies();
+    auto& residency = static_cast<StorageImpl&>(*storage).residency();
+    residency.drop(whole, SpaceId{1});  // as an eviction does
+    world.world.run();
+    const auto status_of = [&](const driver::Timepoint& done) {
+        world.world.run();
+        return done.queue->status(done.value);
+    };
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_NE(status_of(world.kernel(world.on(0), {{storage.get(), whole, Access::read}})), Status::success);
+        EXPECT_NE(status_of(world.kernel(world.on(2), {{storage.get(), whole, Access::read}})), Status::success);
+        std::vector<std::byte> to(size);
+        const auto read = world.domain->read(world.on(0), *storage, StorageRect::of(whole), to.data(), {});
+        ASSERT_TRUE(read);
+        EXPECT_NE(status_of(*read), Status::success);
+    }
+    EXPECT_TRUE(storage->validate());
+    world.kernel(world.on(0), {{storage.get(), whole, Access::overwrite}},
+                 [&](const auto& at) { std::ranges::copy(bytes, at[0]); });
+    std::vector<std::byte> seen;
+    const auto done = world.kernel(world.on(2), {{storage.get(), whole, Access::read}},
+                                   [&](const auto& at) { seen.assign(at[0], at[0] + size); });
+    EXPECT_EQ(status_of(done), Status::success);
+    EXPECT_EQ(seen, bytes);
+}
+
 // The first part is on the command's queue, the second would be on a hidden queue that cannot be created.
 TEST_F(TransferFaults, AReadThatFailsHalfwayDoesNotGoOnWriting) {
     const auto right = pattern(size / 2, 99);
@@ -166,5 +229,5 @@ TEST_F(TransferFaults, ACommandFailsWhenAnEventOfItsOwnQueueHasFailed) {
     EXPECT_EQ(unrelated.queue->status(unrelated.value), Status::success);
 }
 
-} // namespace
-} // namespace polder::memory
+}  // namespace
+}  // namespace polder::memory

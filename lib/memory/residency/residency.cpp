@@ -5,7 +5,11 @@ namespace polder::memory {
 
 void Residency::user_waits(ByteRange range, SpaceId space, Access access, WaitList& waits) const {
     const uint8_t mask = user_wait_mask(access);
-    visit(range, [&](ByteRange, const RangeState& state) { state.touches.collect(space, mask, waits); });
+    visit(range, [&](ByteRange, const RangeState& state) {
+        if (reads(access))
+            state.touches.collect_failed(space, waits);
+        state.touches.collect(space, mask, waits);
+    });
 }
 
 void Residency::wait_for_all() const {
@@ -46,7 +50,10 @@ bool Residency::prepare_held_pieces(ByteRange range, SpaceId space, uint32_t tou
 }
 
 void Residency::hidden_read_waits(ByteRange range, SpaceId space, WaitList& waits) const {
-    visit(range, [&](ByteRange, const RangeState& state) { state.touches.collect(space, any_write, waits); });
+    visit(range, [&](ByteRange, const RangeState& state) {
+        state.touches.collect_failed(space, waits);
+        state.touches.collect(space, any_write, waits);
+    });
 }
 
 void Residency::hidden_write_waits(ByteRange range, SpaceId space, WaitList& waits) const {

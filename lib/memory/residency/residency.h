@@ -40,14 +40,18 @@ struct RangeState {
     void write(SpaceId space, SpaceSet to, Version next, driver::Timepoint done) noexcept {
         version = std::max(version, next);
         holders = to;
+        if (touches.has_transfers()) [[unlikely]]
+            touches.supersede_transfers();
         touches.add(space, TouchKind::user_write, done);
     }
-    // Forgets the touches that are complete. The target of a failed transfer is no holder, unless it became the only
-    // one by a later write.
+    // Forgets the touches that are complete. The target of a failed transfer is no holder. Where it is the only one, because the source's
+    // memory was used for something else since, the bytes are lost: the transfer is kept, so that commands which read them fail.
     void settle() noexcept {
         touches.prune([this](SpaceId target) {
-            if (holders.count() > 1)
-                holders.erase(target);
+            if (holders == SpaceSet{target})
+                return true;
+            holders.erase(target);
+            return false;
         });
     }
     // Afterwards `count` touches can be added without allocating.
@@ -71,7 +75,7 @@ public:
         map_.visit(range, f);
     }
 
-    // --- what has to be waited for ---
+    // --- what has to be waited for. Who reads bytes that a failed transfer should have brought fails as well ---
     // By a user's command that uses `range` in `space`: the hidden operations it would collide with. Commands of
     // the user are ordered among themselves by the application.
     void user_waits(ByteRange range, SpaceId space, Access access, WaitList& waits) const;
@@ -190,8 +194,11 @@ private:
     [[nodiscard]] static bool prepare_piece(RangeState& state, SpaceId space, Access access, uint32_t touches,
                                             WaitList& waits) {
         if (!state.touches.empty()) {
-            if (state.touches.has_transfers()) [[unlikely]]
+            if (state.touches.has_transfers()) [[unlikely]] {
                 state.settle();
+                if (reads(access))
+                    state.touches.collect_failed(space, waits);
+            }
             state.touches.collect(space, user_wait_mask(access), waits);
             state.make_room(touches);
         }

@@ -58,16 +58,27 @@ public:
         if (when.queue && (kind == TouchKind::hidden_write || !when.is_complete()))
             list_.push_back({when.queue, when.value, space, kind});
     }
-    // Forgets the touches that are complete. Calls failed(space) for each transfer among them that has failed.
+    // Forgets the touches that are complete, but for transfers that have failed for which is_needed(space) is true.
     template <class F>
-    void prune(F&& failed) noexcept {
+    void prune(F&& is_needed) noexcept {
         for (uint32_t i = list_.size(); i-- > 0;) {
             const Touch& touch = list_[i];
             if (!touch.when().is_complete())
                 continue;
-            if (touch.kind == TouchKind::hidden_write && has_failed(touch.when()))
-                failed(touch.space);
+            if (touch.kind == TouchKind::hidden_write && has_failed(touch.when()) && is_needed(touch.space))
+                continue;
             list_.erase_unordered(i);
+        }
+    }
+    // A command has written the bytes since: whether transfers have failed does not matter any more.
+    void supersede_transfers() noexcept {
+        for (uint32_t i = list_.size(); i-- > 0;) {
+            if (list_[i].kind != TouchKind::hidden_write)
+                continue;
+            if (list_[i].when().is_complete())
+                list_.erase_unordered(i);
+            else
+                list_[i].kind = TouchKind::earlier;
         }
     }
     // Forgets the touches in `space`: an operation that waits for all of them comes next.
@@ -81,6 +92,12 @@ public:
         for (const Touch& touch : view())
             if (touch.space == space && (static_cast<uint8_t>(touch.kind) & mask) != 0)
                 waits.add(touch.when());
+    }
+    // For a command that reads the bytes: it fails when a transfer that should have brought them has failed, also one that is complete.
+    void collect_failed(SpaceId space, WaitList& waits) const {
+        for (const Touch& touch : view())
+            if (touch.kind == TouchKind::hidden_write && touch.space == space && has_failed(touch.when()))
+                waits.require_failed(touch.when());
     }
     // True when a transfer is among the touches.
     [[nodiscard]] bool has_transfers() const {

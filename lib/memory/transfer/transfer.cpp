@@ -82,7 +82,7 @@ Result<void> Mover::hidden(const Move& move, const WaitList& before_read, const 
     const Route route = topology_.route(move.from.space, move.to.space);
     WaitList all;
     all.add(before_write.view());
-    all.add(before_read.view());
+    all.add_all(before_read.view());
     if (route == Route::staged) {
         POLDER_ASSIGN(out, space(move.from.space)->transfers_out().lease(all.view(), slots ? slots->out : nullptr));
         POLDER_ASSIGN(in, space(move.to.space)->transfers_in().lease(all.view(), slots ? slots->in : nullptr));
@@ -121,7 +121,7 @@ Result<void> Mover::on_queue(driver::Queue& queue, const Move& move, driver::Wai
     const Route route = topology_.route(move.from.space, move.to.space);
     if (route == Route::staged) {
         WaitList first;
-        first.add(before_read);
+        first.add(before_read);  // which queue is chosen
         POLDER_ASSIGN(out, space(move.from.space)->transfers_out().lease(first.view(), slots ? slots->out : nullptr));
         if (slots)
             slots->out = &out.queue();
@@ -129,7 +129,7 @@ Result<void> Mover::on_queue(driver::Queue& queue, const Move& move, driver::Wai
     }
     WaitList waits{&queue};
     waits.require(submission.waits);
-    waits.add(before_read);
+    waits.add_all(before_read);
     const driver::Submission all{waits.view(), submission.times};
     moved.read = moved.written = direct(route, queue, move, all);
     return {};
@@ -153,7 +153,7 @@ Result<void> Mover::staged(const Move& move, driver::Waits before_read, const St
         WaitList before_in{&path.in};
         if (first) {
             before_in.require(submission.waits);
-            before_out.add(before_read);
+            before_out.add_all(before_read);
         }
         before_out.add(slots.emptied());
         const Place from = moved_by(move.from, chunk.x, chunk.y, chunk.z);

@@ -130,6 +130,8 @@ public:
     [[nodiscard]] const std::vector<FakeQueue*>& queues() const { return queues_; }
     // Called by each copy when it is submitted.
     std::function<void(FakeQueue&)> on_copy;
+    // Copies are executed when they are submitted, as by a device that is lost, whose operations fail at once.
+    bool copies_at_once = false;
 
 private:
     friend class FakeQueue;
@@ -284,7 +286,7 @@ inline driver::Timepoint FakeQueue::copy(const driver::CopyOperation& operation,
         world_.on_copy(*this);
     if (!device_.has_bytes())
         return submit(submission, [] {});
-    return submit(submission, [this, operation] {
+    const driver::Timepoint done = submit(submission, [this, operation] {
         const auto at = [this, &operation](const driver::CopyOperation::End& end, uint64_t y, uint64_t z) {
             const DeviceAddress address = row_of(end, y, z);
             return end.place == driver::CopyOperation::Place::host
@@ -295,6 +297,9 @@ inline driver::Timepoint FakeQueue::copy(const driver::CopyOperation& operation,
             for (uint64_t y = 0; y < operation.shape.rows; ++y)
                 std::memcpy(at(operation.to, y, z), at(operation.from, y, z), operation.shape.row_bytes);
     });
+    if (world_.copies_at_once)
+        wait(done.value);
+    return done;
 }
 
 inline driver::Timepoint FakeQueue::fill(const driver::FillOperation& operation, const driver::Submission& submission) {

@@ -11,6 +11,7 @@
 #include <base/small_vector.h>
 
 #include <polder/driver.h>
+#include <utility>
 
 namespace polder {
 
@@ -39,6 +40,15 @@ public:
         for (const driver::Timepoint& point : points)
             require(point);
     }
+    // The command fails, because it needs what the operation of `point` should have done, which has failed. Any time; one such point
+    // is enough.
+    void require_failed(driver::Timepoint point) {
+        for (uint32_t i = 0; i < required_; ++i)
+            if (has_failed(list_[i]))
+                return;
+        list_.push_back(point);
+        std::swap(list_[required_++], list_[list_.size() - 1]);
+    }
     // The command comes after `point`, whether that succeeds or fails.
     void add(driver::Timepoint point) {
         if (point.queue == waiting_ || point.is_complete())
@@ -55,6 +65,14 @@ public:
             }
         }
         list_.push_back(point);
+    }
+    // Everything that another list waits for. The command fails when that list has a point that has failed.
+    void add_all(driver::Waits of_list) {
+        for (const driver::Timepoint& point : of_list)
+            if (has_failed(point)) [[unlikely]]
+                require_failed(point);
+            else
+                add(point);
     }
     // Adds a part of the command itself, which was submitted before.
     void add_part(driver::Timepoint point) {
