@@ -248,7 +248,7 @@ uint64_t DomainImpl::evict_replica(const Victim& victim, WriteBack write_back, E
             only = only_in(storage, victim.range, victim.space);
             if (only.empty())
                 return drop_replicas(victim, evicted);
-            if (write_back == WriteBack::never || storage.is_released())
+            if (write_back == WriteBack::never || (storage.is_released() && !storage.leave_map_place()))
                 return 0;
         }
         // Commands that go on writing, as a long copy does, need more room each time.
@@ -257,7 +257,7 @@ uint64_t DomainImpl::evict_replica(const Victim& victim, WriteBack write_back, E
         if (!target)
             return 0;
         const StorageGuard guard{storage};
-        if (storage.is_released())  // since
+        if (storage.is_released() && !storage.leave_map_place())  // since
             return 0;
         only = only_in(storage, victim.range, victim.space);
         const bool has_room =
@@ -281,6 +281,8 @@ bool DomainImpl::write_back_range(StorageImpl& storage, ByteRange range, SpaceId
     SmallVector<Replica, 1> sources;
     storage.replicas().visit(from, range, [&](const Replica& known) { sources.push_back(known); });
     storage.residency().prepare({&range, 1}, 3);
+    if (to == storage.map_place())
+        storage.note_unknown_transfer();
     for (const Replica& source : sources)
         if (!transfer(storage, StorageRect::of(source.range.intersect(range)), {from, source.base}, to))
             return false;

@@ -4,6 +4,7 @@
 // proper is asked, and its transfers are submitted first. Either way everything that may fail is done when `submit` is
 // called, and what follows it cannot fail.
 #include "domain_impl.h"
+#include "failed_command.h"
 
 #include <base/log.h>
 
@@ -30,6 +31,11 @@ struct DomainImpl::LaunchPlan {
     enum class Bytes : uint8_t { in_place, stale, without_memory };
     [[nodiscard]] Bytes prepare_in_place();
     void commit(driver::Timepoint done) noexcept;
+    [[nodiscard]] driver::Timepoint submit_by(SubmitLaunch submit) {
+        const driver::Timepoint done = submit(waits.view(), addresses);
+        commit(done);
+        return done;
+    }
 };
 
 DomainImpl::LaunchPlan::Bytes DomainImpl::LaunchPlan::prepare_in_place() {
@@ -116,13 +122,15 @@ Result<driver::Timepoint> DomainImpl::launch(const Execution& execution, std::sp
                 POLDER_TRY(own(uses, execution.space));
                 static_cast<void>(launch.prepare_in_place());  // there may be more to wait for
             }
-            if (bytes == Bytes::in_place) [[likely]]
+            if (bytes == Bytes::in_place) [[likely]] {
                 POLDER_LOG(memory, "kernel on space %u: %zu uses in place", execution.space.value, uses.size());
-            else
-                POLDER_TRY(prepare_by_plan(launch));
-            if (!launch.long_transfer) [[likely]] {
-                const driver::Timepoint done = submit(launch.waits.view(), launch.addresses);
-                launch.commit(done);
+                return launch.submit_by(submit);
+            }
+            FailedCommand failed{uses};
+            POLDER_TRY(prepare_by_plan(launch));
+            if (!launch.long_transfer) {
+                const driver::Timepoint done = launch.submit_by(submit);
+                failed.has_succeeded();
                 return done;
             }
         }

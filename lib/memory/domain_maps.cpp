@@ -1,5 +1,6 @@
 // Commands that move bytes for what comes later: map, unmap, migrate.
 #include "domain_impl.h"
+#include "failed_command.h"
 #include "messages.h"
 #include "prepared.h"
 #include "transfer/sequence.h"
@@ -54,6 +55,8 @@ Result<driver::Timepoint> DomainImpl::map_there(Sequence& sequence, StorageImpl&
     if (trace::enabled()) [[unlikely]]
         storage.record_event(trace::Kind::map, ByteRange::at(rect.offset, ByteCount{bytes_of(rect.shape)}), place);
     const Prepared prepared{residency, rows, 3};
+    const Use use{&storage, rect.span()};
+    FailedCommand failed{{&use, 1}};
     if (is_read)
         POLDER_TRY(make_resident(storage, rect, place));
     POLDER_TRY(own(storage, rect.span(), place));
@@ -69,6 +72,7 @@ Result<driver::Timepoint> DomainImpl::map_there(Sequence& sequence, StorageImpl&
         residency.commit_map_for_writing(rows.view(), place, version, done);
     else
         residency.commit_read(rows.view(), place, TouchKind::user_read, done);
+    failed.has_succeeded();
     return done;
 }
 
@@ -136,6 +140,7 @@ Result<driver::Timepoint> DomainImpl::migrate(const Execution& execution, std::s
 Result<driver::Timepoint> DomainImpl::migrate_there(Sequence& sequence, std::span<const Use> ranges, SpaceId target,
                                                     Content content) {
     SmallVector<Version, 8> next;
+    FailedCommand failed{ranges};
     for (const Use& use : ranges) {
         StorageImpl& storage = impl(*use.storage);
         storage.residency().prepare({&use.range, 1}, 3);
@@ -148,6 +153,7 @@ Result<driver::Timepoint> DomainImpl::migrate_there(Sequence& sequence, std::spa
         next.push_back(next_version(storage.residency(), use.range));
     }
     const driver::Timepoint done = sequence.finish();
+    failed.has_succeeded();
     if (content == Content::undefined)
         for (size_t i = 0; i < ranges.size(); ++i) {
             StorageImpl& storage = impl(*ranges[i].storage);

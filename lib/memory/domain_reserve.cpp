@@ -127,6 +127,8 @@ Result<MapPin> DomainImpl::reserve_map(Storage& storage, ByteRange range) {
 // Requests that find room at once do not wait for each other. The others are served in turn, before later ones that would find room.
 [[gnu::noinline]] Result<void> DomainImpl::reserve_now(std::span<const Use> uses, SpaceId space,
                                                        const LeaseTerms& terms, Turn turn) {
+    if (space == application_space)
+        return fail(Status::mem_object_allocation_failure, "the application's memory of a buffer that was released");
     SmallVector<Use, 2> sorted;
     if (uses.size() > 1) {
         sorted.append(uses);

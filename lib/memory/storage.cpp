@@ -198,7 +198,7 @@ void StorageImpl::wait_until_idle() {
         point.queue->wait(point.value);
 }
 
-// One that is in flight; nothing when all are complete. With the lock.
+// Any transfer to or from there that is in flight; nothing when all are complete. With the lock.
 driver::Timepoint StorageImpl::transfer_at_map_place() const {
     driver::Timepoint next;
     residency_.visit({0, size().value}, [&](ByteRange, const RangeState& state) {
@@ -210,23 +210,26 @@ driver::Timepoint StorageImpl::transfer_at_map_place() const {
     return next;
 }
 
-// Commands in flight may keep the storage, and finished ones that their queue has not forgotten yet. Where other memories hold all bytes, the
-// application's is no replica any more, and what is evicted later goes to memory of the library. Memory that is shared with a device stays
-// the application's.
-void StorageImpl::leave_map_place() noexcept {
+// Commands may keep the storage, and finished ones that their queue has not forgotten yet. Where other memories hold all bytes, the
+// application's is no replica any more, and what is evicted later goes to memory of the library. Memory that is shared with a device, or
+// that maps and commands that are held back name (MapPin), stays the application's.
+bool StorageImpl::leave_map_place() noexcept {
     const ByteRange all{0, size().value};
+    const Replica* const replica = replicas_.find(map_place_, all);
+    if (linked_ || is_mapped() || !replica || replica->block)
+        return false;
     bool is_needed = false;
     residency_.visit(all, [&](ByteRange, const RangeState& state) {
         is_needed = is_needed || state.holders == SpaceSet{map_place_};
     });
-    const Replica* const replica = replicas_.find(map_place_, all);
-    if (linked_ || is_needed || !replica || replica->block)
-        return;
+    if (is_needed)
+        return false;
     residency_.drop(all, map_place_);
     residency_.merge({&all, 1});
     replicas_.erase(map_place_, 0);
     note_spaces();
     is_released_ = false;
+    return true;
 }
 
 void StorageImpl::remove_handle() noexcept {
@@ -238,9 +241,9 @@ void StorageImpl::remove_handle() noexcept {
             next.queue->wait(next.value);
         const StorageGuard guard{*this};
         is_released_ = true;
-        next = transfer_at_map_place();
+        next = has_unknown_transfers_ ? transfer_at_map_place() : driver::Timepoint{};
         if (!next.queue)
-            leave_map_place();
+            static_cast<void>(leave_map_place());
     } while (next.queue);
 }
 

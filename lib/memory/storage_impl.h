@@ -90,6 +90,12 @@ public:
     void unpin(SpaceId space) { pinned_spaces_.fetch_and(~SpaceSet{space}.bits, std::memory_order_relaxed); }
     // Nothing is written back to where maps are: the application may free that memory. With the lock.
     [[nodiscard]] bool is_released() const { return is_released_; }
+    // The application's memory is no replica any more, so that the bytes may go elsewhere. False, and nothing has changed, when that is not
+    // possible now. With the lock; of a storage that is released.
+    [[nodiscard]] bool leave_map_place() noexcept;
+    // A transfer to or from where maps are may be in flight that no command of the application waits for: of an eviction, or of a command
+    // that has failed. With the lock.
+    void note_unknown_transfer() noexcept { has_unknown_transfers_ = true; }
     // Notes that a command uses `range`, which has memory in `space`, when memory is short there.
     void note_use(SpaceId space, ByteRange range, uint64_t number) noexcept {
         replicas_.note_use(space, range, number);
@@ -186,7 +192,6 @@ private:
     }
     void wait_to_allocate(SpaceId space) noexcept;
     [[nodiscard]] driver::Timepoint transfer_at_map_place() const;
-    void leave_map_place() noexcept;
     void note_spaces() noexcept;
     void give_back(const Replica& replica) noexcept;
     void give_back_stretch() noexcept;
@@ -225,6 +230,7 @@ private:
     SpaceId map_place_ = host_space;
     std::atomic<uint32_t> handles_{0};
     bool is_released_ = false;
+    bool has_unknown_transfers_ = false;
     CompletionCallback destroyed_;
 };
 

@@ -1,7 +1,7 @@
 // Memories that are too small for everything: which memory is evicted, and that all bytes stay right.
 #include "space/space_impl.h"
 #include "storage_impl.h"
-#include "support/memory_world.h"
+#include "support/eviction_fixture.h"
 
 #include <atomic>
 #include <chrono>
@@ -13,41 +13,12 @@
 namespace polder::memory {
 namespace {
 
+using test::device;
+using test::Eviction;
+using test::KiB;
 using test::MemoryWorld;
 using test::pattern;
 using test::Peers;
-
-constexpr uint64_t KiB = 1024;
-constexpr SpaceId device{1};
-
-class Eviction : public ::testing::Test {
-protected:
-    Ref<Storage> written(MemoryWorld& world, uint64_t size, uint8_t first, uint32_t space = 1) {
-        const Ref<Storage> storage = world.storage(size);
-        bytes_.push_back(pattern(size, first));
-        EXPECT_TRUE(
-            world.domain->write(world.on(space), *storage, StorageRect::of({0, size}), bytes_.back().data(), {}));
-        return storage;
-    }
-    static void use(MemoryWorld& world, Storage& storage, Access access = Access::read, uint32_t space = 1) {
-        world.kernel(world.on(space), {{&storage, {0, storage.size().value}, access}});
-    }
-    static std::vector<std::byte> read(MemoryWorld& world, Storage& storage, uint32_t space = 1) {
-        std::vector<std::byte> bytes(storage.size().value);
-        EXPECT_TRUE(world.domain->read(world.on(space), storage, StorageRect::of({0, bytes.size()}), bytes.data(), {}));
-        world.world.run();
-        return bytes;
-    }
-    static bool has_memory(MemoryWorld& world, Storage& storage, SpaceId space = device) {
-        return world.domain->is_reserved(storage, {0, storage.size().value}, space);
-    }
-    static uint64_t live(MemoryWorld& world, uint32_t space) {
-        return world.space(space).pool().statistics().live.value;
-    }
-
-private:
-    std::deque<std::vector<std::byte>> bytes_;
-};
 
 TEST_F(Eviction, FourTimesTheMemoryIsUsedInTurns) {
     for (const Peers peers : {Peers::none, Peers::all}) {
@@ -381,81 +352,6 @@ TEST_F(Eviction, MappedBytesStayWhereTheyAre) {
     EXPECT_TRUE(world.domain->reserve(*world.storage(60 * KiB), host_space));
     EXPECT_EQ(read(world, *mapped), pattern(32 * KiB, 1));
     EXPECT_EQ(read(world, *free), pattern(32 * KiB, 2));
-}
-
-// Bytes whose first access runs `meanwhile` on another thread, and waits for it.
-class WatchedBytes {
-public:
-    explicit WatchedBytes(uint64_t size)
-        : size_(size), bytes_(static_cast<std::byte*>(
-                           mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {}
-    ~WatchedBytes() {
-        if (thread_.joinable()) {
-            state_ = State::accessed;
-            thread_.join();
-            sigaction(SIGSEGV, &before_, nullptr);
-        }
-        munmap(bytes_, size_);
-    }
-    WatchedBytes(const WatchedBytes&) = delete;
-    WatchedBytes& operator=(const WatchedBytes&) = delete;
-    [[nodiscard]] std::byte* data() const { return bytes_; }
-    void watch(std::function<void()> meanwhile) {
-        watched = this;
-        state_ = State::untouched;
-        struct sigaction action{};
-        action.sa_handler = [](int) { watched->pause(); };
-        sigaction(SIGSEGV, &action, &before_);
-        mprotect(bytes_, size_, PROT_NONE);
-        thread_ = std::thread{[this, meanwhile = std::move(meanwhile)] {
-            while (state_ != State::accessed)
-                std::this_thread::yield();
-            meanwhile();
-            state_ = State::done;
-        }};
-    }
-
-private:
-    enum class State : uint8_t { untouched, accessed, done };
-    void pause() {
-        state_ = State::accessed;
-        while (state_ != State::done) {
-        }
-        mprotect(bytes_, size_, PROT_READ | PROT_WRITE);
-    }
-    static inline WatchedBytes* watched = nullptr;
-    const uint64_t size_;
-    std::byte* const bytes_;
-    std::atomic<State> state_{State::untouched};
-    struct sigaction before_{};
-    std::thread thread_;
-};
-
-// clCreateBuffer with CL_MEM_COPY_HOST_PTR, and pipes: the buffer is found by evictions as soon as it has memory.
-TEST_F(Eviction, ANewBufferKeepsItsMemoryWhileItsContentsAreCopied) {
-    MemoryWorld world{{.separate_memories = 1, .memory_bytes = 256 * KiB}};
-    const std::byte two{2};
-    const auto other = world.storage(32 * KiB);
-    world.space(0).pool().set_limit(ByteCount{64 * KiB});
-    WatchedBytes contents{32 * KiB};
-    std::ranges::copy(pattern(32 * KiB, 1), contents.data());
-    bool had_room = true;
-    std::byte* taken = nullptr;
-    contents.watch([&] {
-        had_room = world.domain->reserve(*world.storage(60 * KiB), host_space).has_value();
-        if (world.domain->reserve(*other, host_space))
-            taken = other->map_address();
-    });
-    const auto created = world.storage(32 * KiB, {.initial_contents = contents.data()});
-    EXPECT_FALSE(had_room) << "the new buffer was evicted";
-    ASSERT_TRUE(has_memory(world, *created, host_space));
-    EXPECT_NE(created->map_address(), taken);
-    EXPECT_EQ(read(world, *created), pattern(32 * KiB, 1));
-    ASSERT_TRUE(world.domain->fill(world.on(0), *other, {0, 32 * KiB}, {&two, 1}));
-    EXPECT_EQ(read(world, *created), pattern(32 * KiB, 1));
-    // From now on it may be evicted, with its contents.
-    EXPECT_TRUE(world.domain->reserve(*world.storage(60 * KiB), host_space));
-    EXPECT_EQ(read(world, *created), pattern(32 * KiB, 1));
 }
 
 // No command has written the buffer. The application has bytes between a rectangle's rows mapped when the rectangle is written on the

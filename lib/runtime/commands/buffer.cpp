@@ -74,6 +74,15 @@ Result<Timepoint> UnmapCommand::submit(Queue& queue, const Execution& execution)
     return queue.context().domain().unmap(execution, object_->storage(), record_->rect, record_->access);
 }
 
+MigrateCommand::MigrateCommand(std::vector<Ref<MemObject>> objects, SpaceId target, memory::Domain::Content content)
+    : objects_(std::move(objects)), target_(target), content_(content) {
+    if (!target_.is_host())
+        return;
+    for (const Ref<MemObject>& object : objects_)
+        if (object->is_in_application_memory())
+            pins_.emplace_back(object->storage());
+}
+
 Result<void> MigrateCommand::reserve(const Queue& queue) const {
     return queue.context().domain().reserve_migration(uses(), target_, queue.only_driver_queue());
 }

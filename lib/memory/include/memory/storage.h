@@ -55,8 +55,9 @@ public:
     // Returns when the work that was submitted before this call is complete.
     virtual void wait_until_idle() = 0;
     // Of a buffer in the application's memory (CL_MEM_USE_HOST_PTR), and for each part of it: the application has a handle. When it has
-    // released the last one, it may free the memory as soon as its commands are complete: no transfer of the library's own reads or
-    // writes there any more when `remove_handle` returns, and none begins later. Allocates nothing.
+    // released the last one, it may free the memory as soon as its commands are complete: no transfer that they do not wait for reads or
+    // writes there any more when `remove_handle` returns, and none begins later. Waits only for such transfers: those of evictions, and of
+    // commands that have failed. Allocates nothing.
     virtual void add_handle() noexcept = 0;
     virtual void remove_handle() noexcept = 0;
     // A number for messages and traces, given to a storage when it is first mentioned in one.

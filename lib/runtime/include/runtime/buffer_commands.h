@@ -145,8 +145,7 @@ private:
 
 class MigrateCommand final : public Command {
 public:
-    MigrateCommand(std::vector<Ref<MemObject>> objects, SpaceId target, memory::Domain::Content content)
-        : objects_(std::move(objects)), target_(target), content_(content) {}
+    MigrateCommand(std::vector<Ref<MemObject>> objects, SpaceId target, memory::Domain::Content content);
     Result<void> reserve(const Queue& queue) const override;
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
     void add_storages(std::vector<const memory::Storage*>& storages) const override {
@@ -160,6 +159,8 @@ private:
     std::vector<Ref<MemObject>> objects_;
     SpaceId target_;
     memory::Domain::Content content_;
+    // Of buffers in the application's memory, for a migration to there: they keep that memory when the application releases them.
+    std::vector<memory::MapPin> pins_;
 };
 
 // Markers, barriers, and commands that only have to be ordered.
