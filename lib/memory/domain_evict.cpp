@@ -16,6 +16,7 @@
 // used again behind that. The caller has the turn of the memory and no lock. Eviction itself takes the guards that adding
 // memory takes only when they are free, and one storage's lock at a time.
 #include "domain_impl.h"
+#include "prepared.h"
 #include "space/shares.h"
 
 #include <base/log.h>
@@ -90,6 +91,12 @@ SmallVector<ByteRange, 2> only_in(const StorageImpl& storage, ByteRange range, S
             only.push_back(piece);
     });
     return only;
+}
+
+// The same, without holders to which a transfer has failed. Pieces that were split for it may be merged after.
+SmallVector<ByteRange, 2> settled_only_in(StorageImpl& storage, ByteRange range, SpaceId space) {
+    storage.residency().prepare({&range, 1}, 0);
+    return only_in(storage, range, space);
 }
 
 bool is_kept(const StorageImpl& storage, ByteRange range, std::span<const Use> keep) {
@@ -245,9 +252,13 @@ uint64_t DomainImpl::evict_replica(const Victim& victim, WriteBack write_back, E
         SmallVector<ByteRange, 2> only;
         {
             const StorageGuard guard{storage};
-            only = only_in(storage, victim.range, victim.space);
-            if (only.empty())
-                return drop_replicas(victim, evicted);
+            const Merged merged{storage.residency(), victim.range};
+            only = settled_only_in(storage, victim.range, victim.space);
+            if (only.empty()) {
+                if (const auto dropped = drop_replicas(victim, evicted))
+                    return *dropped;
+                continue;
+            }
             if (write_back == WriteBack::never || (storage.is_released() && !storage.leave_map_place()))
                 return 0;
         }
@@ -259,7 +270,8 @@ uint64_t DomainImpl::evict_replica(const Victim& victim, WriteBack write_back, E
         const StorageGuard guard{storage};
         if (storage.is_released() && !storage.leave_map_place())  // since
             return 0;
-        only = only_in(storage, victim.range, victim.space);
+        const Merged merged{storage.residency(), victim.range};
+        only = settled_only_in(storage, victim.range, victim.space);
         const bool has_room =
             std::ranges::all_of(only, [&](ByteRange range) { return storage.find(*target, range).has_value(); });
         if (!has_room)
@@ -270,7 +282,7 @@ uint64_t DomainImpl::evict_replica(const Victim& victim, WriteBack write_back, E
             evicted.written_bytes += range.size();
             space(victim.space).shortage().count_written_back(range.size());
         }
-        return drop_replicas(victim, evicted);
+        return drop_replicas(victim, evicted).value_or(0);
     }
     evicted.is_busy = true;
     return 0;
@@ -289,19 +301,25 @@ bool DomainImpl::write_back_range(StorageImpl& storage, ByteRange range, SpaceId
     return true;
 }
 
-// With the storage's lock, when `victim.space` is the only holder of nothing there.
-uint64_t DomainImpl::drop_replicas(const Victim& victim, Evicted& evicted) {
+// With the storage's lock, when `victim.space` is the only holder of nothing there, as far as is known: a transfer to another holder
+// may have failed since. Then nothing is dropped, and nothing is returned.
+std::optional<uint64_t> DomainImpl::drop_replicas(const Victim& victim, Evicted& evicted) {
     StorageImpl& storage = victim.storage;
     SmallVector<Replica, 1> replicas;
     storage.replicas().visit(victim.space, victim.range, [&](const Replica& known) {
         if (can_move(storage, known) && victim.range.contains(known.range))
             replicas.push_back(known);
     });
+    bool is_needed = false;
+    for (const Replica& replica : replicas)
+        is_needed = is_needed || !settled_only_in(storage, replica.range, victim.space).empty();
+    if (is_needed)
+        return std::nullopt;
+    // The caller merges the pieces: merging looks again which transfers have failed.
+    for (const Replica& replica : replicas)
+        storage.residency().drop(replica.range, victim.space);
     uint64_t bytes = 0;
     for (const Replica& replica : replicas) {
-        storage.residency().prepare({&replica.range, 1}, 0);
-        storage.residency().drop(replica.range, victim.space);
-        storage.residency().merge({&replica.range, 1});
         bytes += replica.range.size();
         if (replica.block)
             storage.remove_replica(replica);

@@ -224,7 +224,7 @@ private:
     // Of a storage of this domain.
     uint64_t evict_replica(const Victim& victim, WriteBack write_back, Evicted& evicted);
     [[nodiscard]] bool write_back_range(StorageImpl& storage, ByteRange range, SpaceId from, SpaceId to);
-    static uint64_t drop_replicas(const Victim& victim, Evicted& evicted);
+    static std::optional<uint64_t> drop_replicas(const Victim& victim, Evicted& evicted);
     // A memory other than `from` in which memory for `range` was reserved; nothing when there is no room anywhere.
     [[nodiscard]] std::optional<SpaceId> place_for(StorageImpl& storage, ByteRange range, SpaceId from,
                                                    Evicted& evicted);

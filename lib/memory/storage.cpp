@@ -218,6 +218,7 @@ bool StorageImpl::leave_map_place() noexcept {
     const Replica* const replica = replicas_.find(map_place_, all);
     if (linked_ || is_mapped() || !replica || replica->block)
         return false;
+    residency_.prepare({&all, 1}, 0);  // of the whole: forgets holders to which transfers have failed, splits nothing
     bool is_needed = false;
     residency_.visit(all, [&](ByteRange, const RangeState& state) {
         is_needed = is_needed || state.holders == SpaceSet{map_place_};

@@ -92,5 +92,33 @@ TEST_F(Eviction, ANewBufferKeepsItsMemoryWhileItsContentsAreCopied) {
     EXPECT_EQ(read(world, *created), pattern(32 * KiB, 1));
 }
 
+// A transfer to the host has failed, and nothing has looked at it since: the device has the only good bytes.
+TEST_F(Eviction, AHolderWithoutTheBytesIsNone) {
+    MemoryWorld world{{.separate_memories = 1, .memory_bytes = 64 * KiB}};
+    const auto storage = written(world, 32 * KiB, 1);
+    world.world.run();
+    world.world.on_copy = [](test::FakeQueue& queue) { queue.fail_next(); };
+    use(world, *storage, Access::read, 0);
+    world.world.on_copy = {};
+    world.world.run();
+    const auto other = written(world, 48 * KiB, 2);
+    EXPECT_FALSE(has_memory(world, *storage));
+    EXPECT_EQ(read(world, *storage), pattern(32 * KiB, 1));
+    EXPECT_TRUE(storage->validate());
+}
+
+// Likewise when the transfer fails at once to which the eviction would leave the bytes.
+TEST_F(Eviction, BytesStayWhereTheyAreWhenTheyCannotBeWrittenBack) {
+    MemoryWorld world{{.separate_memories = 1, .memory_bytes = 64 * KiB}};
+    const auto storage = written(world, 32 * KiB, 1);
+    world.world.run();
+    world.world.on_copy = [](test::FakeQueue& queue) { queue.fail_next(); };
+    world.world.copies_at_once = true;
+    EXPECT_FALSE(world.domain->reserve(*world.storage(48 * KiB), device));
+    world.world.on_copy = {};
+    EXPECT_EQ(read(world, *storage), pattern(32 * KiB, 1));
+    EXPECT_TRUE(storage->validate());
+}
+
 }  // namespace
 }  // namespace polder::memory
