@@ -3,6 +3,7 @@
 #include "host.h"
 
 #include "llvm_compat.h"
+#include "pass_options.h"
 
 #include <base/log.h>
 #include <base/options.h>
@@ -60,6 +61,7 @@ std::string host_features([[maybe_unused]] const std::string& processor) {
 Host detect() {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
+    set_pass_options();
     Host host;
     host.triple = llvm::Triple(llvm::sys::getProcessTriple());
     const std::string chosen = chosen_processor();

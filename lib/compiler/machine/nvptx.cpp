@@ -1,6 +1,7 @@
 #include "nvptx.h"
 
 #include "llvm_compat.h"
+#include "pass_options.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -25,6 +26,7 @@ const llvm::Target* nvptx_target() {
         LLVMInitializeNVPTXTarget();
         LLVMInitializeNVPTXTargetMC();
         LLVMInitializeNVPTXAsmPrinter();
+        set_pass_options();
         std::string error;
         return compat::lookup_target(nvptx_triple(), error);
     }();
