@@ -173,6 +173,15 @@ void DomainImpl::ChargedParts::arrive() noexcept {
     for (const Charged& charged : charged_) {
         StorageImpl& storage = *charged.storage;
         const DeviceAddress address = storage.stretch()->address();
+        // The same command may use all of the storage too, for which there is a block now.
+        const bool is_covered = [&] {
+            const StorageGuard guard{storage};
+            return storage.replicas().find(host_space, charged.part) != nullptr;
+        }();
+        if (is_covered) {
+            host_.sparse().discharge(*storage.stretch(), charged.part);
+            continue;
+        }
         // It takes long, so without the lock: only this thread adds memory here.
         if (host_.pins())
             storage.stretch()->pin(*host_.pins(), charged.part);

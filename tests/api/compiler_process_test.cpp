@@ -209,12 +209,12 @@ TEST_F(CompilerProcess, AProgramThatIsBuiltAgain_LeavesNothing) {
 
 // Code with debug information is announced to debuggers until its program is released; no program shares it.
 TEST_F(CompilerProcess, AProgramForADebugger_LeavesNothing) {
-    expect_nothing_left(queue, 80, [&] { build_and_launch("-g"); });
+    expect_nothing_left(queue, 40, [&] { build_and_launch("-g"); });
 }
 
 TEST_F(CompilerProcess, AProgramForADebuggerThatIsBuiltAgain_LeavesNothing) {
     int round = 0;
-    expect_nothing_left(queue, 80, [&] { build_and_launch(std::to_string(getpid() + round++ % 2), "-g"); });
+    expect_nothing_left(queue, 40, [&] { build_and_launch(std::to_string(getpid() + round++ % 2), "-g"); });
 }
 
 TEST_F(CompilerProcess, NestedParentheses_AreNoCrash) {

@@ -193,6 +193,17 @@ TEST(KeptStretches, APartThatIsTakenBackLeavesNoPages) {
     EXPECT_EQ(world.space(0).budget().resident.value, 0u);
 }
 
+// A command that uses all of a storage and a part of it: one block has both.
+TEST(KeptStretches, APartOfWhatTheCommandUsesWholeCostsNothing) {
+    MemoryWorld world{{}};
+    const auto storage = world.storage(size);
+    const memory::Use uses[] = {{storage.get(), {0, size}, Access::read_write},
+                                {storage.get(), {50 * page(), 60 * page()}, Access::read_write}};
+    ASSERT_TRUE(world.domain->reserve(uses, host_space, nullptr));
+    EXPECT_EQ(live(world), size);
+    EXPECT_TRUE(storage->validate());
+}
+
 // Threads take stretches and keep them, while another one asks for figures and a fourth trims.
 TEST(KeptStretches, FiguresAddUpWhileThreadsUseStretches) {
     BlockPool pool{std::make_unique<HostRegionSource>(), {}};
