@@ -47,7 +47,7 @@ template <class Policy>
 class TurnsOf : public ::testing::Test {};
 TYPED_TEST_SUITE(TurnsOf, AllPolicies);
 
-// How often the calling thread has left the processor to wait.
+// How often the calling thread has stopped to wait.
 long waits() {
     rusage usage{};
     getrusage(RUSAGE_THREAD, &usage);
