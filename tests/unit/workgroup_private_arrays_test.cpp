@@ -143,34 +143,31 @@ TEST(PrivateArrays, OfSeveralSizes_AreRight) {
     }
 }
 
-// A part of an array is set to one value, in some rounds only.
+// An array is set to zero, by all work-items or by some.
 TEST(PrivateArrays, ThatAreFilled_AreRight) {
     Compiled program(R"(
+        typedef struct { uint numbers[24]; } State;
         kernel void k(global uint* out, int n, int bound) {
-            uint state[24];
-            for (int i = 0; i < 24; ++i) state[i] = 5;
+            State state;
+            for (int i = 0; i < 24; ++i) state.numbers[i] = 5;
             uint sum = 0;
             for (int i = 0; i < n; ++i) {
-                if (i % 7 == 3)
-                    for (int j = 4; j < 22; ++j) state[j] = 0;
-                if ((int)get_local_id(0) < bound)
-                    for (int j = 1; j < 23; ++j) state[j] = 0x7070707;
-                state[i % 24] += (uint)get_global_id(0) + 1;
-                sum = sum * 31 + state[(i * 5) % 24];
+                if (i % 7 == 3) state = (State){0};
+                if ((int)get_local_id(0) * i % 11 < bound) state = (State){0};
+                state.numbers[i % 24] += (uint)get_global_id(0) + 1;
+                sum = sum * 31 + state.numbers[(i * 5) % 24];
             }
             out[get_global_id(0)] = sum;
         })");
     constexpr uint32_t items = 48, rounds = 50;
-    for (const int bound : {0, 9, 16}) {
+    for (const uint32_t bound : {0U, 1U, 9U}) {
         std::vector<uint32_t> out(items), expected(items);
         for (uint32_t id = 0; id < items; ++id) {
             uint32_t state[24];
             std::ranges::fill(state, 5U);
             for (uint32_t i = 0; i < rounds; ++i) {
-                if (i % 7 == 3)
-                    std::fill(state + 4, state + 22, 0U);
-                if (static_cast<int>(id % 16) < bound)
-                    std::fill(state + 1, state + 23, 0x7070707U);
+                if (i % 7 == 3 || id % 16 * i % 11 < bound)
+                    std::ranges::fill(state, 0U);
                 state[i % 24] += id + 1;
                 expected[id] = expected[id] * 31 + state[i * 5 % 24];
             }
@@ -178,7 +175,8 @@ TEST(PrivateArrays, ThatAreFilled_AreRight) {
         for (const Lanes lanes : {Lanes::none, Lanes::wherever_possible}) {
             ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
             std::ranges::fill(out, 0U);
-            program.run({1, {items, 1, 1}, {16, 1, 1}}, Arguments().add(out.data()).add(int{rounds}).add(bound));
+            program.run({1, {items, 1, 1}, {16, 1, 1}},
+                        Arguments().add(out.data()).add(int{rounds}).add(static_cast<int>(bound)));
             EXPECT_EQ(out, expected) << bound;
         }
     }

@@ -108,6 +108,8 @@ void pair_sines(llvm::Module& module) {
             if (callers.contains(caller))
                 with_both.insert(caller);
     }
+    if (with_both.empty())
+        return;
     simplify(with_both);
     for (auto& [parameters, pair] : pairs) {
         using Place = std::pair<llvm::BasicBlock*, llvm::Value*>;  // where, and of what
