@@ -134,6 +134,14 @@ protected:
     void pump_one() POLDER_REQUIRES(mutex_);
     // Everything that has not completed fails now. An operation that the host is executing ends by itself.
     void abandon() POLDER_REQUIRES(mutex_);
+    // Has the queue's thread look at what there is to do; false when there can be no thread.
+    [[nodiscard]] bool wake_thread() POLDER_REQUIRES(mutex_) {
+        if (!start_thread())
+            return false;
+        if (thread_sleeps_)
+            wake_.notify_one();
+        return true;
+    }
     void publish(uint64_t value) { word_->store(value, std::memory_order_release); }
     // The device writes the timeline's counter.
     void publish_in(std::atomic<uint64_t>& word) {
@@ -204,6 +212,11 @@ private:
     // True when `wait` is complete, or its fence will call `resume`. The mutex is released meanwhile.
     [[nodiscard]] bool arm(driver::Timepoint wait) POLDER_REQUIRES(mutex_);
     void resume();
+    // After `advance` by a thread that will not wait for what it has pushed: what was flushed is published all the same.
+    void publish_without_caller() POLDER_REQUIRES(mutex_) {
+        if (!is_lost() && completed() < wanted_ && needs_thread())
+            static_cast<void>(wake_thread());
+    }
     [[nodiscard]] bool start_thread() POLDER_REQUIRES(mutex_);
 
     const char* const thread_name_;
@@ -282,13 +295,8 @@ void ForeignQueue<Operation>::flush() {
         last = wanted_ = submitted_;
         flush_pushed();
         if (advance() == Progress::sure) {
-            if (!needs_thread())
+            if (!needs_thread() || wake_thread())
                 return;
-            if (start_thread()) {
-                if (thread_sleeps_)
-                    wake_.notify_one();
-                return;
-            }
         }
     }
     // Without a thread, the caller does its part.
@@ -310,8 +318,10 @@ bool ForeignQueue<Operation>::push_up_to(uint64_t value) {
         }
     }
     // Another thread may have left the rest to this one.
-    if (has_pumped)
+    if (has_pumped) {
         static_cast<void>(advance());
+        publish_without_caller();
+    }
     return completed() < value;
 }
 
@@ -436,8 +446,7 @@ void ForeignQueue<Operation>::resume() {
     is_armed_ = false;
     ++callbacks_;
     static_cast<void>(advance());
-    if (!is_lost() && needs_thread() && start_thread() && thread_sleeps_)
-        wake_.notify_one();
+    publish_without_caller();
     --callbacks_;
     changed_.notify_all();
 }

@@ -142,6 +142,27 @@ TEST_P(EveryDriver, AFlushedQueueGoesOnByItselfBehindAFence) {
     }
 }
 
+// A thread that waits for one operation executes those of other threads before it returns. It does not wait for them.
+TEST_P(EveryDriver, WhatIsFlushedBehindAWaitingThreadIsPublishedWithoutIt) {
+    for (const Fences fences : {Fences::call, Fences::refuse, Fences::are_none})
+        for (const bool has_times : {false, true}) {
+            FencedQueue other{fences};
+            const auto queue = make_queue();
+            driver::OperationTimes times;
+            const std::array waits{Timepoint{&other, 1}};
+            const Timepoint first = queue->marker({waits});
+            std::thread waiting([&] { queue->wait(first.value); });
+            while (other.waiting_threads() + other.notified() == 0)
+                std::this_thread::yield();
+            const Timepoint last = queue->marker({{}, has_times ? &times : nullptr});
+            queue->flush();
+            other.reach(1);
+            waiting.join();
+            while (!last.is_complete())
+                std::this_thread::yield();
+        }
+}
+
 TEST_P(EveryDriver, AFailureBehindAFenceIsPassedOn) {
     for (const Fences fences : {Fences::call, Fences::refuse, Fences::are_none}) {
         FencedQueue other{fences};
