@@ -140,7 +140,7 @@ CudaDevice::~CudaDevice() {
 }
 
 Result<std::unique_ptr<driver::Queue>> CudaDevice::create_queue(driver::QueueRole) {
-    return CudaQueue::create({*context_, staging_, shared_->regions});
+    return CudaQueue::create({*context_, staging_, shared_->regions, watch_});
 }
 
 Result<std::unique_ptr<driver::LoadedKernel>> CudaDevice::load(const driver::KernelCode& code) {

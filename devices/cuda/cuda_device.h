@@ -9,6 +9,7 @@
 #include <cuda/cuda_memory.h>
 #include <cuda/pinned_memory.h>
 #include <cuda/registered_regions.h>
+#include <cuda/stream_watch.h>
 #include <memory>
 #include <polder/driver.h>
 #include <vector>
@@ -99,6 +100,7 @@ private:
     const std::unique_ptr<CudaMemory> memory_;
     const std::shared_ptr<SharedByGpus> shared_;
     StagingPool staging_;
+    StreamWatch watch_;
     ModuleCache modules_;
     const driver::DeviceInfo info_;
 };

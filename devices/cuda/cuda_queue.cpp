@@ -44,6 +44,7 @@ CudaQueue::CudaQueue(const QueueServices& services, Stream stream, Event tail, s
 
 CudaQueue::~CudaQueue() {
     finish();
+    services_.watch.remove(*this);
     if (context_.is_lost())
         return;
     if (is_stuck_) {

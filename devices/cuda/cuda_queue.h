@@ -7,7 +7,8 @@
 // The counter is written lazily, by the newest operation, when a thread flushes or waits, and now and then in between: the stream
 // is idle for some microseconds at each write, so the distance doubles from 64 to 1,024 operations until a thread waits again. Thus a
 // thread that waits for one operation of a long row waits for at most as many behind it as lie before it. Operations whose times are
-// asked for are *flights*: the host publishes them after it has read their events.
+// asked for are *flights*: the host publishes them after it has read their events. The counter of a stream that has failed does not move
+// any more: threads that wait notice that, and otherwise StreamWatch does.
 //
 // Any call of CUDA may fail. A command that CUDA refuses fails alone. What concerns no single command (a write of the counter, a record or
 // a query of an event) is tried again or done without: a thread that waits then looks whether the stream is idle, and publishes what was
@@ -19,7 +20,9 @@
 
 #include <cuda/cuda_operation.h>
 #include <cuda/pinned_memory.h>
+#include <cuda/refusals.h>
 #include <cuda/registered_regions.h>
+#include <cuda/stream_watch.h>
 #include <deque>
 #include <foreign/foreign_queue.h>
 #include <optional>
@@ -32,9 +35,10 @@ struct QueueServices {
     CudaContext& context;
     StagingPool& staging;
     const RegisteredRegions& regions;
+    StreamWatch& watch;
 };
 
-class CudaQueue final : public devices::ForeignQueue<Operation> {
+class CudaQueue final : public devices::ForeignQueue<Operation>, private StreamWatch::Watched {
 public:
     [[nodiscard]] static Result<std::unique_ptr<driver::Queue>> create(const QueueServices& services);
     ~CudaQueue() override;
@@ -66,7 +70,10 @@ private:
     void lose_in_child() override { context_.lose_in_child(); }
     [[nodiscard]] bool needs_host(const Operation& operation) const override;
     [[nodiscard]] bool order_after(driver::Timepoint wait, Operation& operation) override;
-    void flush_pushed() override POLDER_REQUIRES(mutex_) { write_counter(); }
+    void flush_pushed() override POLDER_REQUIRES(mutex_) {
+        write_counter();
+        begin_to_watch();
+    }
     void publish_by_host(uint64_t value) override POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool needs_thread() const override POLDER_REQUIRES(mutex_) { return !flights_.empty(); }
     void forget_pushed(Where where) override POLDER_REQUIRES(mutex_);
@@ -114,6 +121,9 @@ private:
     // Returns when the operation has executed, which has been pushed.
     void poll(uint64_t value);
     void work() override;
+    // The GPU publishes what is flushed, unless the stream fails.
+    void begin_to_watch() POLDER_REQUIRES(mutex_);
+    [[nodiscard]] bool look() override;
 
     // Failures.
     // Of the command `value`.
@@ -149,6 +159,10 @@ private:
     std::vector<AwaitedGpu> awaited_ POLDER_GUARDED_BY(mutex_);
     uint64_t lost_gpu_seen_ns_ POLDER_GUARDED_BY(mutex_) = 0;  // when one of them was first seen to be lost
     std::atomic<bool> is_stuck_{false};  // it waits for a lost GPU
+    bool is_watched_ POLDER_GUARDED_BY(mutex_) = false;
+    uint64_t seen_ POLDER_GUARDED_BY(mutex_) = 0;  // of the timeline, at the last look
+    uint32_t idle_looks_ POLDER_GUARDED_BY(mutex_) = 0;
+    Refusals refusals_ POLDER_GUARDED_BY(mutex_);  // of looks
     ForkMembership fork_membership_{*this};
 };
 

@@ -8,6 +8,7 @@
 #include <cuda/refusals.h>
 #include <cuda/staged_copy.h>
 #include <host/clock.h>
+#include <utility>
 
 namespace polder::cuda {
 namespace {
@@ -220,6 +221,35 @@ void CudaQueue::work() {
             thread_sleeps_ = false;
         }
     }
+}
+
+// --- failures that no thread waits for ---
+
+void CudaQueue::begin_to_watch() {
+    if (!is_watched_ && completed() < wanted_ && !is_lost())
+        is_watched_ = services_.watch.add(*this);
+}
+
+bool CudaQueue::look() {
+    constexpr uint32_t idle_looks_max = 25;
+    const Lock lock(mutex_);
+    if (is_lost()) {
+        abandon();
+        return is_watched_ = false;
+    }
+    const bool is_idle = completed() >= wanted_;
+    idle_looks_ = is_idle ? idle_looks_ + 1 : 0;
+    is_watched_ = idle_looks_ < idle_looks_max;
+    if (!is_watched_)
+        idle_looks_ = 0;
+    if (is_idle || std::exchange(seen_, completed()) != completed())
+        return is_watched_;
+    const Code code = publish_idle_stream();
+    if (refusals_.are_final_after(code))
+        context_.lose("a command of the queue", code);
+    if (is_lost() || (code != code_success && is_stuck()))
+        abandon();
+    return is_watched_;
 }
 
 }  // namespace polder::cuda

@@ -4,6 +4,7 @@
 #include "support/images.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <dlfcn.h>
@@ -300,6 +301,46 @@ TEST_F(FakeCuda, AKernelThatTraps_FailsWhatTheGpuDoesAndNothingElse) {
     };
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(std::exit(body()), testing::ExitedWithCode(7), "is lost: .*CUDA_ERROR_ILLEGAL_ADDRESS");
+}
+
+// The GPU's own sign that a command is complete never comes. No thread waits for the command. Another queue's commands, behind it, fail too.
+TEST_F(FakeCuda, AKernelThatTraps_IsNoticedByCallbacksAndByWhoPollsItsStatus) {
+    for (const bool polls : {false, true}) {
+        const auto body = [&] {
+            OwnedProgram wild = build("kernel void trap(ulong at) { *(global uint*)at = 1; }");
+            OwnedKernel trap = make_kernel(wild, "trap");
+            const cl_ulong nowhere = 64;
+            EXPECT_EQ(clSetKernelArg(trap, 0, sizeof nowhere, &nowhere), CL_SUCCESS);
+            OwnedQueue second = make_queue(gpu);
+            OwnedEvent event, behind;
+            const size_t one = 1;
+            if (clEnqueueNDRangeKernel(on_gpu, trap, 1, nullptr, &one, nullptr, 0, nullptr, event.out()) !=
+                    CL_SUCCESS ||
+                clEnqueueMarkerWithWaitList(second, 1, event.in(), behind.out()) != CL_SUCCESS)
+                return 1;
+            std::atomic<int> failures{0};
+            const auto count_failure = [](cl_event, cl_int status, void* counter) {
+                if (status < 0)
+                    ++*static_cast<std::atomic<int>*>(counter);
+            };
+            const cl_event both[] = {event, behind};
+            for (const cl_event each : both)
+                if (!polls && clSetEventCallback(each, CL_COMPLETE, count_failure, &failures) != CL_SUCCESS)
+                    return 2;
+            if (clFlush(on_gpu) != CL_SUCCESS || clFlush(second) != CL_SUCCESS)
+                return 3;
+            const auto has_failed = [](cl_event each) {
+                cl_int status = CL_QUEUED;
+                clGetEventInfo(each, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+                return status < 0;
+            };
+            while (polls ? !has_failed(event) || !has_failed(behind) : failures != 2)
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            return 7;
+        };
+        GTEST_FLAG_SET(death_test_style, "threadsafe");
+        EXPECT_EXIT(std::exit(body()), testing::ExitedWithCode(7), "is lost: .*CUDA_ERROR_ILLEGAL_ADDRESS");
+    }
 }
 
 }  // namespace
