@@ -116,6 +116,7 @@ private:
     alignas(64) ClaimState claim_;
     Operation* current_ = nullptr;  // taken from the log, waiting for its waits
     uint64_t executed_ = 0;
+    bool has_previous_failed_ = false;  // the operation executed_
     Workspace workspace_;  // of helping threads
     struct Resumption : driver::FenceWaiter {
         HostQueue* queue = nullptr;

@@ -128,12 +128,14 @@ HostQueue::Outcome HostQueue::drain(uint64_t limit, uint32_t depth) {
         driver::OperationTimes* const times = operation.times;
         if (times)
             times->start(now_ns());
-        const Status status = has_failed_wait(operation) ? Status::exec_status_error_for_events_in_wait_list
-                              : fits                     ? execute(operation)
-                                                         : Status::out_of_resources;
+        const bool may_not = has_failed_wait(operation) || (operation.needs_previous && has_previous_failed_);
+        const Status status = may_not ? Status::exec_status_error_for_events_in_wait_list
+                              : fits  ? execute(operation)
+                                      : Status::out_of_resources;
         if (times)
             times->end(now_ns());
-        if (status != Status::success) [[unlikely]]
+        has_previous_failed_ = status != Status::success;
+        if (has_previous_failed_) [[unlikely]]
             note_failure(value, status);
         current_ = nullptr;
         executed_ = value;

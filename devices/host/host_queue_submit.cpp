@@ -22,15 +22,20 @@ constexpr size_t rounded_up(size_t bytes, size_t alignment) { return (bytes + al
 
 template <class Record>
 Record& HostQueue::begin_record(OperationKind kind, const driver::Submission& submission, size_t extra_bytes) {
+    // Of a command that consists of several operations, each waits for the one before it: no wait that takes time.
+    const driver::Timepoint previous{this, submitted_.load(std::memory_order_relaxed)};
+    const bool needs_previous = submission.waits.size() == 1 && submission.waits.front() == previous;
+    const driver::Waits waits = needs_previous ? driver::Waits{} : submission.waits;
     constexpr size_t record_bytes = rounded_up(sizeof(Record), OperationLog::record_alignment);
     const size_t waits_offset = record_bytes + rounded_up(extra_bytes, alignof(driver::Timepoint));
-    const size_t total = waits_offset + submission.waits.size() * sizeof(driver::Timepoint);
+    const size_t total = waits_offset + waits.size() * sizeof(driver::Timepoint);
     auto* const record = log_.append<Record>(total - sizeof(Record));
     record->kind = kind;
     record->times = submission.times;
-    if (!submission.waits.empty()) {
+    record->needs_previous = needs_previous;
+    if (!waits.empty()) {
         record->waits = reinterpret_cast<driver::Timepoint*>(reinterpret_cast<std::byte*>(record) + waits_offset);
-        for (const driver::Timepoint wait : submission.waits) {
+        for (const driver::Timepoint wait : waits) {
             if (!wait.is_complete())
                 record->waits[record->wait_count++] = wait;
             else if (wait.queue && wait.queue->status(wait.value) != Status::success) [[unlikely]]

@@ -21,6 +21,7 @@ struct Operation {
     OperationKind kind = OperationKind::marker;
     bool first_in_chunk = false;
     bool has_failed_wait = false;  // known when it was submitted
+    bool needs_previous = false;  // waits for the operation before it in the queue
     uint32_t wait_count = 0;
     uint32_t waits_seen = 0;  // the first this many waits are complete
     driver::Timepoint* waits = nullptr;
