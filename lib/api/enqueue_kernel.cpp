@@ -5,6 +5,9 @@
 #include <runtime/launch.h>
 #include <runtime/svm.h>
 
+#include <limits>
+#include <string>
+
 using namespace polder;
 using namespace polder::api;
 using runtime::BufferList;
@@ -88,6 +91,20 @@ Result<void> set_range(const Kernel& kernel, const KernelOnDevice& on, const Dev
         range.local = local;
     }
     return check_local_size(on, device.info(), range);
+}
+
+// CL_INVALID_GLOBAL_WORK_SIZE: more than the device can count. PTX counts the work-groups of a dimension with 32 bits
+// (PtxHiddenArguments::num_groups).
+Result<void> check_group_counts(const Device& device, const runtime::Size3& global, const runtime::Size3& local) {
+    if (device.info().code.format != driver::CodeFormat::ptx)
+        return {};
+    constexpr uint64_t most = std::numeric_limits<uint32_t>::max();
+    for (size_t d = 0; d < global.size(); ++d)
+        if (global[d] / local[d] + (global[d] % local[d] != 0) > most)
+            return fail(Status::invalid_global_work_size,
+                        "the device has at most 2^32 - 1 work-groups in a dimension, and a work-group has " +
+                            std::to_string(local[d]) + " work-items there");
+    return {};
 }
 
 // The buffer or image that an argument named when it was set. A kernel holds no reference to its arguments
@@ -199,6 +216,7 @@ Result<void> choose_code(const Kernel& kernel, const Device& device, const SizeA
     POLDER_TRY(set_range(kernel, on, device, sizes, range));
     POLDER_TRY(check_addresses(device, *kernel.arguments()));
     POLDER_ASSIGN(local, kernel.best_local_size(on, device, range.global, range.local));
+    POLDER_TRY(check_group_counts(device, range.global, local));
     POLDER_ASSIGN(code, kernel.code(on, range.global, local));
     // CL_INVALID_WORK_GROUP_SIZE: more work-items than CL_KERNEL_WORK_GROUP_SIZE, which the kernel's registers may limit.
     if (local[0] * local[1] * local[2] > code->group_size_max(device.info().max_work_group_size))

@@ -343,5 +343,25 @@ TEST_F(FakeCuda, AKernelThatTraps_IsNoticedByCallbacksAndByWhoPollsItsStatus) {
     }
 }
 
+TEST_F(FakeCuda, MoreWorkGroupsThanPtxCounts_AreRefused) {
+    OwnedKernel add = with("add", a, 1);
+    // Nothing executes: the event fails.
+    const OwnedEvent never = make_user_event();
+    const auto launch = [&](size_t items, size_t local, cl_event* event) {
+        return clEnqueueNDRangeKernel(on_gpu, add, 1, nullptr, &items, &local, 1, never.in(), event);
+    };
+    constexpr size_t groups_max = 0xffffffff;
+    OwnedEvent most, more;
+    EXPECT_EQ(launch(groups_max, 1, most.out()), CL_SUCCESS);
+    EXPECT_EQ(launch(2 * groups_max, 2, more.out()), CL_SUCCESS);
+    EXPECT_EQ(launch(groups_max + 1, 1, nullptr), CL_INVALID_GLOBAL_WORK_SIZE);
+    EXPECT_EQ(launch(2 * groups_max + 2, 2, nullptr), CL_INVALID_GLOBAL_WORK_SIZE);
+    const size_t far[] = {1, 1, groups_max + 1}, ones[] = {1, 1, 1};
+    EXPECT_EQ(clEnqueueNDRangeKernel(on_gpu, add, 3, nullptr, far, ones, 1, never.in(), nullptr),
+              CL_INVALID_GLOBAL_WORK_SIZE);
+    EXPECT_EQ(clSetUserEventStatus(never, -1), CL_SUCCESS);
+    EXPECT_EQ(clFinish(on_gpu), CL_SUCCESS);
+}
+
 }  // namespace
 }  // namespace polder::test
