@@ -1,108 +1,15 @@
 // cl_intel_unified_shared_memory, on every device of the context.
-#include "support/command_buffer.h"
-#include "support/fixture.h"
+#include "support/usm.h"
 
 #include <CL/cl_ext.h>
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstring>
-#include <functional>
 #include <future>
 #include <numeric>
 #include <thread>
-#include <utility>
 
 namespace polder::test {
 namespace {
-
-constexpr const char* kernels = R"(
-kernel void add(global int* data, int value) { data[get_global_id(0)] += value; }
-kernel void follow(global int* global* table, int entries, int value) {
-    for (int i = 0; i < entries; ++i)
-        table[i][get_global_id(0)] += value;
-}
-kernel void by_number(ulong address, int value) { ((global int*)address)[get_global_id(0)] += value; }
-)";
-
-template <class Function>
-Function find(const char* name) {
-    void* const found = clGetExtensionFunctionAddressForPlatform(platform(), name);
-    EXPECT_NE(found, nullptr) << name;
-    return reinterpret_cast<Function>(found);
-}
-
-class Usm : public ContextTest {
-protected:
-    static constexpr size_t count = 1024;
-    static constexpr size_t bytes = count * sizeof(cl_int);
-
-    void SetUp() override {
-        ContextTest::SetUp();
-        program = build(kernels, "-cl-std=CL3.0");
-    }
-    bool computes_on_host(size_t device) { return capabilities(device, CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL) != 0; }
-    cl_device_unified_shared_memory_capabilities_intel capabilities(size_t device, cl_device_info name) {
-        cl_device_unified_shared_memory_capabilities_intel value = 0;
-        EXPECT_EQ(clGetDeviceInfo(devices[device], name, sizeof value, &value, nullptr), CL_SUCCESS);
-        return value;
-    }
-    cl_int* device_memory(size_t device, size_t size = bytes) {
-        cl_int error = CL_INVALID_VALUE;
-        void* const made = device_alloc(context, devices[device], nullptr, size, 0, &error);
-        EXPECT_EQ(error, CL_SUCCESS);
-        return static_cast<cl_int*>(made);
-    }
-    cl_int* host_memory(size_t size = bytes) {
-        cl_int error = CL_INVALID_VALUE;
-        void* const made = host_alloc(context, nullptr, size, 0, &error);
-        EXPECT_EQ(error, CL_SUCCESS);
-        return static_cast<cl_int*>(made);
-    }
-    OwnedKernel kernel_with(const char* name, const void* pointer, cl_int value) {
-        OwnedKernel kernel = make_kernel(program, name);
-        EXPECT_EQ(set_pointer(kernel, 0, pointer), CL_SUCCESS);
-        EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof value, &value), CL_SUCCESS);
-        return kernel;
-    }
-    void launch(cl_command_queue on, cl_kernel kernel, size_t items = count) {
-        ASSERT_EQ(clEnqueueNDRangeKernel(on, kernel, 1, nullptr, &items, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
-    }
-    std::vector<cl_int> contents(cl_command_queue on, const cl_int* pointer, size_t number = count) {
-        std::vector<cl_int> values(number);
-        EXPECT_EQ(copy(on, CL_TRUE, values.data(), pointer, number * sizeof(cl_int), 0, nullptr, nullptr), CL_SUCCESS);
-        return values;
-    }
-    static OwnedCommandBuffer recorded(cl_command_queue on, const OwnedKernel& kernel) {
-        OwnedCommandBuffer commands = make_command_buffer(on);
-        const size_t items = count;
-        EXPECT_EQ(functions().Kernel(commands, nullptr, nullptr, kernel, 1, nullptr, &items, nullptr, 0, nullptr,
-                                     nullptr, nullptr),
-                  CL_SUCCESS);
-        EXPECT_EQ(functions().Finalize(commands), CL_SUCCESS);
-        return commands;
-    }
-    static std::vector<cl_int> numbers(cl_int first) {
-        std::vector<cl_int> values(count);
-        std::iota(values.begin(), values.end(), first);
-        return values;
-    }
-
-    OwnedProgram program;
-    clHostMemAllocINTEL_fn host_alloc = find<clHostMemAllocINTEL_fn>("clHostMemAllocINTEL");
-    clDeviceMemAllocINTEL_fn device_alloc = find<clDeviceMemAllocINTEL_fn>("clDeviceMemAllocINTEL");
-    clSharedMemAllocINTEL_fn shared_alloc = find<clSharedMemAllocINTEL_fn>("clSharedMemAllocINTEL");
-    clMemFreeINTEL_fn free_memory = find<clMemFreeINTEL_fn>("clMemFreeINTEL");
-    clMemBlockingFreeINTEL_fn free_blocking = find<clMemBlockingFreeINTEL_fn>("clMemBlockingFreeINTEL");
-    clGetMemAllocInfoINTEL_fn alloc_info = find<clGetMemAllocInfoINTEL_fn>("clGetMemAllocInfoINTEL");
-    clSetKernelArgMemPointerINTEL_fn set_pointer =
-        find<clSetKernelArgMemPointerINTEL_fn>("clSetKernelArgMemPointerINTEL");
-    clEnqueueMemcpyINTEL_fn copy = find<clEnqueueMemcpyINTEL_fn>("clEnqueueMemcpyINTEL");
-    cl_int(CL_API_CALL* fill)(cl_command_queue, void*, const void*, size_t, size_t, cl_uint, const cl_event*,
-                              cl_event*) = find<decltype(fill)>("clEnqueueMemFillINTEL");
-    clEnqueueMigrateMemINTEL_fn migrate = find<clEnqueueMigrateMemINTEL_fn>("clEnqueueMigrateMemINTEL");
-    clEnqueueMemAdviseINTEL_fn advise = find<clEnqueueMemAdviseINTEL_fn>("clEnqueueMemAdviseINTEL");
-};
 
 TEST_F(Usm, IsReported) {
     for (const cl_device_id device : devices) {
@@ -450,98 +357,6 @@ TEST_F(Usm, BuffersOverUnifiedMemoryAreForContextsOfTheCpuAlone) {
         EXPECT_EQ(clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, bytes, there, &error), nullptr);
         EXPECT_EQ(error, CL_INVALID_HOST_PTR);
         EXPECT_EQ(free_memory(context, there), CL_SUCCESS);
-    }
-}
-
-TEST_F(Usm, BlockingFreeWaitsForCommandsThatAnEventHoldsBack) {
-    for (size_t i = 0; i < devices.size(); ++i) {
-        const OwnedQueue on = make_queue(devices[i]);
-        cl_int* const memory = device_memory(i);
-        const OwnedEvent gate = make_user_event();
-        const OwnedKernel kernel = kernel_with("add", memory, 1);
-        OwnedEvent done;
-        const size_t items = count;
-        ASSERT_EQ(clEnqueueNDRangeKernel(on, kernel, 1, nullptr, &items, nullptr, 1, gate.in(), done.out()),
-                  CL_SUCCESS);
-        std::thread opener([&] { EXPECT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS); });
-        EXPECT_EQ(free_blocking(context, memory), CL_SUCCESS);
-        cl_int status = CL_QUEUED;
-        EXPECT_EQ(clGetEventInfo(done, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr), CL_SUCCESS);
-        EXPECT_EQ(status, CL_COMPLETE);
-        opener.join();
-    }
-}
-
-// It waits for commands, not for objects: a command buffer or a buffer over the memory may still exist.
-TEST_F(Usm, BlockingFreeReturnsWhileObjectsReferToTheMemory) {
-    for (size_t i = 0; i < devices.size(); ++i) {
-        const OwnedQueue on = make_queue(devices[i]);
-        for (const bool is_released : {false, true}) {
-            cl_int* const memory = device_memory(i);
-            OwnedCommandBuffer commands = recorded(on, kernel_with("add", memory, 1));
-            OwnedEvent done;
-            ASSERT_EQ(enqueue_command_buffer(commands, done.out()), CL_SUCCESS);
-            ASSERT_EQ(clWaitForEvents(1, done.in()), CL_SUCCESS);
-            if (is_released)
-                commands.reset();
-            EXPECT_EQ(free_blocking(context, memory), CL_SUCCESS);
-        }
-    }
-    cl_int error = CL_INVALID_VALUE;
-    const OwnedContext alone = clCreateContext(nullptr, 1, devices.data(), nullptr, nullptr, &error);
-    ASSERT_EQ(error, CL_SUCCESS);
-    if (computes_on_host(0)) {
-        void* const memory = host_alloc(alone, nullptr, bytes, 0, &error);
-        ASSERT_EQ(error, CL_SUCCESS);
-        const OwnedMem over = clCreateBuffer(alone, CL_MEM_USE_HOST_PTR, bytes, memory, &error);
-        ASSERT_EQ(error, CL_SUCCESS);
-        EXPECT_EQ(free_blocking(alone, memory), CL_SUCCESS);
-    }
-}
-
-// Of each kind of command that can use the memory.
-TEST_F(Usm, BlockingFreeWaitsForEveryKindOfCommandThatIsHeldBack) {
-    for (size_t i = 0; i < devices.size(); ++i) {
-        const OwnedQueue on = make_queue(devices[i]);
-        std::vector<cl_int> values(count);
-        const cl_int pattern = 3;
-        using Enqueue = std::function<cl_int(cl_int * memory, const cl_event* gate, cl_event* done)>;
-        OwnedCommandBuffer commands;
-        const std::vector<std::pair<const char*, Enqueue>> kinds{
-            {"copy from",
-             [&](cl_int* memory, const cl_event* gate, cl_event* done) {
-                 return copy(on, CL_FALSE, values.data(), memory, bytes, 1, gate, done);
-             }},
-            {"copy to",
-             [&](cl_int* memory, const cl_event* gate, cl_event* done) {
-                 return copy(on, CL_FALSE, memory, values.data(), bytes, 1, gate, done);
-             }},
-            {"copy within",
-             [&](cl_int* memory, const cl_event* gate, cl_event* done) {
-                 return copy(on, CL_FALSE, memory, memory + count / 2, bytes / 2, 1, gate, done);
-             }},
-            {"fill", [&](cl_int* memory, const cl_event* gate,
-                         cl_event* done) { return fill(on, memory, &pattern, sizeof pattern, bytes, 1, gate, done); }},
-            {"command buffer", [&](cl_int* memory, const cl_event* gate, cl_event* done) {
-                 commands = recorded(on, kernel_with("add", memory, 1));
-                 return functions().Enqueue(0, nullptr, commands, 1, gate, done);
-             }}};
-        for (const auto& [name, enqueue] : kinds) {
-            cl_int* const memory = device_memory(i);
-            const OwnedEvent gate = make_user_event();
-            OwnedEvent done;
-            ASSERT_EQ(enqueue(memory, gate.in(), done.out()), CL_SUCCESS) << name;
-            std::atomic<bool> is_open{false};
-            std::thread opener([&] {
-                std::this_thread::sleep_for(std::chrono::milliseconds(50));  // a free that does not wait is faster
-                is_open = true;
-                EXPECT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
-            });
-            EXPECT_EQ(free_blocking(context, memory), CL_SUCCESS) << name;
-            EXPECT_TRUE(is_open) << name;
-            opener.join();
-            EXPECT_EQ(clWaitForEvents(1, done.in()), CL_SUCCESS) << name;
-        }
     }
 }
 

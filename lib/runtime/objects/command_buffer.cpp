@@ -1,3 +1,5 @@
+// A command buffer's slots, one for each command, and the Schedule that is made of them when it is finalized and at each update. What is
+// replaced, and what a released buffer leaves, is destroyed without its lock: it may be the last reference to an object of the application.
 #include <runtime/command_buffer.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // PendingUses: how many commands that are held back (PendingCommand) use a storage. Once a command is submitted, the storage's own
-// residency knows of it; before that, only this does. References do not tell: command buffers and buffers over an allocation refer to
+// residency knows of it; before that, only this does. References say nothing: command buffers and buffers over an allocation refer to
 // its storage too.
 //
 // One for the process, because only contexts with allocations (address_map.h) use it. Any thread.
