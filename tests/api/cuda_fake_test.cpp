@@ -257,6 +257,16 @@ TEST_F(FakeCuda, AKernelThatTraps_FailsWhatTheGpuDoesAndNothingElse) {
         OwnedQueue other_cpu = clCreateCommandQueueWithProperties(other_context, devices[0], nullptr, nullptr);
         OwnedMem other = clCreateBuffer(other_context, CL_MEM_READ_WRITE, bytes, nullptr, nullptr);
         const size_t all = count;
+        // The processor has bytes of `a`, too, and the queues between the two exist.
+        OwnedQueue on_cpu = make_queue(devices[0]);
+        OwnedMem twice_a = make_buffer(bytes);
+        OwnedKernel twice = with("twice", a, twice_a);
+        for (int i = 0; i < 3; ++i)
+            if (clEnqueueNDRangeKernel(on_gpu, add, 1, nullptr, &all, nullptr, 0, nullptr, nullptr) != CL_SUCCESS ||
+                clFinish(on_gpu) != CL_SUCCESS ||
+                clEnqueueNDRangeKernel(on_cpu, twice, 1, nullptr, &all, nullptr, 0, nullptr, nullptr) != CL_SUCCESS ||
+                clFinish(on_cpu) != CL_SUCCESS)
+                return 12;
         if (clEnqueueNDRangeKernel(on_gpu, add, 1, nullptr, &all, nullptr, 0, nullptr, nullptr) != CL_SUCCESS ||
             clFinish(on_gpu) != CL_SUCCESS)
             return 1;
@@ -274,10 +284,6 @@ TEST_F(FakeCuda, AKernelThatTraps_FailsWhatTheGpuDoesAndNothingElse) {
         // The newest bytes were on the GPU.
         if (clEnqueueReadBuffer(on_gpu, a, CL_TRUE, 0, bytes, found.data(), 0, nullptr, nullptr) == CL_SUCCESS)
             return 5;
-        OwnedQueue on_cpu = make_queue(devices[0]);
-        // The newest bytes were on the GPU; the processor has old ones.
-        OwnedMem twice_a = make_buffer(bytes);
-        OwnedKernel twice = with("twice", a, twice_a);
         for (int i = 0; i < 3; ++i)
             if (!fails_on(on_cpu, twice))
                 return 9;
