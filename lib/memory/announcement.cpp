@@ -1,6 +1,8 @@
 // What commands that are held back will use, noted in their storages.
 #include "domain_impl.h"
 
+#include <base/scope_exit.h>
+
 namespace polder::memory {
 
 Announcement::Announcement(Domain& domain, std::vector<Use> uses, SpaceId space)
@@ -13,9 +15,15 @@ Announcement::~Announcement() {
 
 uint64_t DomainImpl::announce(std::span<const Use> uses, SpaceId space) {
     const uint64_t number = announced_.fetch_add(1, std::memory_order_relaxed) + 1;
-    for (const Use& use : uses) {
-        const StorageGuard guard{*use.storage};
-        impl(*use.storage).announce({number, space, use.range});
+    size_t done = 0;
+    // Else a storage that no command will use would count as used soon for ever.
+    const ScopeExit undo{[&]() noexcept {
+        if (done != uses.size())
+            withdraw(uses.first(done), number);
+    }};
+    for (; done < uses.size(); ++done) {
+        const StorageGuard guard{*uses[done].storage};
+        impl(*uses[done].storage).announce({number, space, uses[done].range});
     }
     return number;
 }

@@ -58,7 +58,10 @@ protected:
         add = make_kernel(program, "add");
         statistics = reinterpret_cast<clGetMemoryStatisticsPOLDER_fn>(
             clGetExtensionFunctionAddressForPlatform(platform(), "clGetMemoryStatisticsPOLDER"));
+        trim = reinterpret_cast<clTrimMemoryPOLDER_fn>(
+            clGetExtensionFunctionAddressForPlatform(platform(), "clTrimMemoryPOLDER"));
         ASSERT_NE(statistics, nullptr);
+        ASSERT_NE(trim, nullptr);
         contents.resize(ints);
         seen.resize(ints);
         for (size_t i = 0; i < ints; ++i)
@@ -118,6 +121,21 @@ protected:
         return blocks;
     }
 
+    // Of the devices' own memory, when what is unused has been given back.
+    [[nodiscard]] cl_ulong reserved_bytes() {
+        std::array<cl_memory_statistics_polder, 8> entries{};
+        cl_uint count = 0;
+        EXPECT_EQ(statistics(context, 8, entries.data(), &count), CL_SUCCESS);
+        for (cl_uint i = 0; i < count; ++i) {
+            EXPECT_EQ(trim(context, entries[i].space), CL_SUCCESS);
+        }
+        EXPECT_EQ(statistics(context, 8, entries.data(), &count), CL_SUCCESS);
+        cl_ulong total = 0;
+        for (cl_uint i = 0; i < count; ++i)
+            total += entries[i].space != 0 ? entries[i].reserved_bytes : 0;
+        return total;
+    }
+
     using Flow = std::function<void(Answers&)>;
     // One failure of the flow, and everything that must hold after it. False: no call was left to fail.
     bool fail_at(Fault fault, int64_t n, const Flow& flow) {
@@ -151,6 +169,7 @@ protected:
             }
             EXPECT_EQ(warm.text(), "");
             const cl_ulong blocks = live_blocks();
+            const cl_ulong reserved = reserved_bytes();
             bool struck = true;
             int64_t strikes = 0;
             for (int64_t n = 0; struck && !HasFailure(); ++n) {
@@ -166,6 +185,8 @@ protected:
                 }
                 EXPECT_LT(growths, repeats) << "host memory leaks each time";
                 EXPECT_EQ(live_blocks(), blocks) << "device memory leaks";
+                // Also: the next flow has to reserve memory again, which may fail too.
+                EXPECT_EQ(reserved_bytes(), reserved) << "reserved device memory leaks";
                 ASSERT_LT(n, 5000);
                 strikes += struck ? 1 : 0;
             }
@@ -179,6 +200,7 @@ protected:
     OwnedProgram program;
     OwnedKernel add;
     clGetMemoryStatisticsPOLDER_fn statistics = nullptr;
+    clTrimMemoryPOLDER_fn trim = nullptr;
     std::vector<cl_int> contents;
     std::vector<cl_int> seen;
 };
@@ -196,6 +218,48 @@ TEST_F(Faults, CreateWriteReadRelease) {
         answers.note(clEnqueueReadBuffer(queues[0], buffer, CL_TRUE, 0, bytes, seen.data(), 0, nullptr, nullptr));
         answers.note(clReleaseMemObject(buffer));
     });
+}
+
+// Memory for several buffers at once, beside each number of live ones: lists of blocks grow at some of them, and only once.
+TEST_F(Faults, KernelsThatNeedMemoryForThreeBuffers) {
+    const OwnedProgram sums = build("kernel void sum(global int* to, global const int* a, global const int* b) {"
+                                    "    to[get_global_id(0)] = a[get_global_id(0)] + b[get_global_id(0)]; }");
+    const OwnedKernel sum = make_kernel(sums, "sum");
+    const auto run = [&](Answers& answers) {
+        std::array<cl_mem, 3> made{};
+        for (cl_mem& each : made)
+            each = create(answers);
+        bool is_set = true;
+        for (cl_uint i = 0; i < 3; ++i)
+            is_set = is_set && made[i] && answers.note(clSetKernelArg(sum, i, sizeof(cl_mem), &made[i]));
+        const size_t items = 16;
+        if (is_set)
+            answers.note(clEnqueueNDRangeKernel(queues.back(), sum, 1, nullptr, &items, nullptr, 0, nullptr, nullptr));
+        for (const cl_mem each : made)
+            if (each)
+                answers.note(clReleaseMemObject(each));
+    };
+    Answers none;
+    run(none);
+    finish_all();
+    std::vector<cl_mem> live;
+    for (int count = 0; count < 140 && !HasFailure(); ++count) {
+        SCOPED_TRACE(count);
+        const cl_ulong blocks = live_blocks();
+        bool struck = true;
+        for (int64_t n = 0; struck && !HasFailure(); ++n) {
+            SCOPED_TRACE(n);
+            struck = fail_at(Fault::host_memory, n, run);
+            EXPECT_EQ(live_blocks(), blocks) << "device memory leaks";
+        }
+        live.push_back(create(none));
+        EXPECT_TRUE(none.note(
+            clEnqueueFillBuffer(queues.back(), live.back(), &count, sizeof count, 0, bytes, 0, nullptr, nullptr)));
+        finish_all();
+    }
+    for (const cl_mem each : live)
+        clReleaseMemObject(each);
+    EXPECT_EQ(none.text(), "");
 }
 
 TEST_F(Faults, KernelsOnEveryDevice) {

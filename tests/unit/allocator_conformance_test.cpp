@@ -294,6 +294,57 @@ TYPED_TEST(AllocatorConformance, FreeingNeedsNoHostMemory) {
     EXPECT_TRUE(this->fixture.pool->validate());
 }
 
+// Each allocation of host memory that a group of requests makes fails in turn, beside each number of blocks: lists grow at some of them.
+TYPED_TEST(AllocatorConformance, HostMemoryThatRunsOutLosesNoDeviceMemory) {
+    const std::vector<std::vector<LeaseRequest>> groups = {
+        {{ByteCount{24 * MiB}, aligned}},
+        {{ByteCount{64 * KiB}, aligned}, {ByteCount{64 * KiB}, aligned}, {ByteCount{64 * KiB}, aligned}},
+        {{ByteCount{KiB}, aligned}, {ByteCount{3 * MiB}, aligned}, {ByteCount{24 * MiB}, aligned}}};
+    int failures = 0;
+    for (const std::vector<LeaseRequest>& requests : groups) {
+        for (size_t live = 0; live < 140; live += live < 56 || live > 70 ? 7 : 1) {
+            bool has_failed = true;
+            for (int64_t n = 0; has_failed; ++n) {
+                SCOPED_TRACE(std::to_string(requests.size()) + " requests beside " + std::to_string(live) +
+                             " blocks, call " + std::to_string(n));
+                const AllocatorFixture fresh{TypeParam::settings, {.capacity = this->all, .grows = TypeParam::grows}};
+                std::vector<Block> blocks;
+                while (blocks.size() < live)
+                    blocks.push_back(fresh.take(64 * KiB));
+                std::vector<Lease> leases(requests.size());
+                const auto lease = [&] { return fresh.pool->lease(requests, {}, leases).has_value(); };
+                has_failed = false;
+                polder::test::calls_before_failure = n;
+                try {
+                    EXPECT_TRUE(lease());
+                } catch (const std::bad_alloc&) {
+                    has_failed = true;
+                }
+                polder::test::calls_before_failure = -1;
+                failures += has_failed;
+                EXPECT_EQ(fresh.now().live_blocks, live + (has_failed ? 0 : requests.size()));
+                EXPECT_EQ(fresh.now().reserved.value, fresh.source->reserved);
+                EXPECT_TRUE(fresh.pool->validate());
+                if (has_failed) {
+                    EXPECT_TRUE(lease());
+                }
+                // As many as there are without a failure.
+                EXPECT_LE(fresh.source->address_ranges, TypeParam::grows ? 2 : 0);
+                for (const Lease& leased : leases)
+                    blocks.push_back(leased.block);
+                for (const Block& block : blocks)
+                    fresh.pool->free(block, {});
+                fresh.pool->trim();
+                EXPECT_EQ(fresh.now().live_blocks, 0u);
+                EXPECT_EQ(fresh.now().reserved.value, 0u);
+                EXPECT_EQ(fresh.source->reserved, 0u);
+                ASSERT_FALSE(testing::Test::HasFailure());
+            }
+        }
+    }
+    EXPECT_GT(failures, 10);
+}
+
 TYPED_TEST(AllocatorConformance, ThreadsAllocateAndFreeAtOnce) {
     std::vector<std::thread> threads;
     for (unsigned number = 0; number < 4; ++number)

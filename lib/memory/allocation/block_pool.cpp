@@ -5,6 +5,7 @@
 #include "poison.h"
 
 #include <base/log.h>
+#include <base/scope_exit.h>
 
 #include <cassert>
 #include <cinttypes>
@@ -98,13 +99,15 @@ bool BlockPool::lease_quickly(std::span<const LeaseRequest> requests, const Leas
 bool BlockPool::try_all(std::span<const LeaseRequest> requests, const LeaseTerms& terms, Search search,
                         std::span<Lease> leases) {
     size_t done = 0;
+    // Also when a later request throws.
+    const ScopeExit undo{[&]() noexcept POLDER_NO_THREAD_SAFETY_ANALYSIS {
+        if (done != requests.size()) [[unlikely]]
+            for (Lease& leased : leases.first(done))
+                give_up(leased.block, std::move(leased.after));
+    }};
     while (done < requests.size() && try_pool(full(requests[done], terms), search, leases[done]))
         ++done;
-    if (done == requests.size()) [[likely]]
-        return true;
-    for (Lease& leased : leases.first(done))
-        give_up(leased.block, std::move(leased.after));
-    return false;
+    return done == requests.size();
 }
 
 Result<void> BlockPool::lease_by_ladder(std::span<const LeaseRequest> requests, const LeaseTerms& terms, Tried tried,
@@ -217,7 +220,10 @@ bool BlockPool::try_region(uint32_t index, const Request& request, Search search
     const uint64_t bytes = place->size.value;
     leased.after.clear();
     leased.is_fresh = false;
+    std::vector<Region::Unready> unready_before;
     try {
+        if (discards_ && !region.unready.empty()) [[unlikely]]
+            unready_before = region.unready;
         region.take_unready(place->range(), leased);
         if (discards_) {
             const uint64_t fresh = region.clean.erase(place->range());
@@ -225,6 +231,8 @@ bool BlockPool::try_region(uint32_t index, const Request& request, Search search
             leased.is_fresh = fresh >= fresh_bytes_min;
         }
     } catch (const std::bad_alloc&) {
+        if (!unready_before.empty())
+            region.unready.swap(unready_before);
         region.free(*place);
         throw;
     }

@@ -10,6 +10,7 @@
 #include "block_pool_region.h"
 
 #include <base/log.h>
+#include <base/scope_exit.h>
 
 #include <algorithm>
 #include <array>
@@ -227,6 +228,8 @@ bool BlockPool::grow_in_place(const Request& request, Ladder& ladder, Lease& lea
     Region* grown = nullptr;  // stays
     std::optional<Extension> extension;
     Removed removed;
+    // Also when host memory runs out halfway.
+    const ScopeExit give_back{[&]() noexcept { give_to_source(std::move(removed)); }};
     {
         const WordLock lock(mutex_);
         grown = regions_[index].get();
@@ -319,8 +322,13 @@ uint32_t BlockPool::growing_region(ByteCount addresses, Ladder& ladder) {
         ladder.source_said = address.error().detail();
         return UINT32_MAX;
     }
+    uint32_t index = UINT32_MAX;
+    const ScopeExit give_back{[&]() noexcept {
+        if (index == UINT32_MAX)
+            source_->growable()->release_addresses({*address, addresses.value});
+    }};
     const WordLock lock(mutex_);
-    const uint32_t index = add_region({*address, 0});
+    index = add_region({*address, 0});
     regions_[index]->addresses = addresses.value;
     return index;
 }

@@ -4,6 +4,7 @@
 #include "poison.h"
 
 #include <base/log.h>
+#include <base/scope_exit.h>
 
 #include <algorithm>
 #include <array>
@@ -61,10 +62,16 @@ bool BlockPool::grow_by(ByteCount size, const Request& request, Ladder& ladder, 
     }
     Removed removed;
     bool done = false;
+    bool is_added = false;
+    const ScopeExit give_back{[&]() noexcept {
+        if (!is_added)
+            source_->release(*memory);
+    }};
     {
         const WordLock lock(mutex_);
         ++reserves_;
         const uint32_t index = add_region(*memory);
+        is_added = true;
         done = try_region(index, request, Search::thorough, leased);
         if (!done)  // large enough, but no address in it has the alignment
             remove_region(index, removed);
@@ -75,20 +82,21 @@ bool BlockPool::grow_by(ByteCount size, const Request& request, Ladder& ladder, 
 
 uint32_t BlockPool::add_region(driver::Memory memory) {
     auto region = std::make_unique<Region>(memory, options_.granularity);
-    reserved_bytes_ += memory.size;
-    reserved_peak_bytes_ = std::max(reserved_peak_bytes_, reserved_bytes_);
     if (discards_)
         region->allocator.for_each_free(ByteCount{1}, [&](ByteRange range) { region->clean.insert(range); });
-    if (poisons_)
-        poison(memory.address, ByteCount{memory.size});
-    POLDER_LOG(memory, "space %u: reserve a region of %" PRIu64 " bytes at 0x%" PRIx64, options_.space.value,
-               memory.size, memory.address.value);
     const auto hole = std::find(regions_.begin(), regions_.end(), nullptr);
     const auto index = static_cast<uint32_t>(hole - regions_.begin());
     if (hole == regions_.end())
         regions_.push_back(std::move(region));
     else
         *hole = std::move(region);
+    // From here on nothing fails.
+    reserved_bytes_ += memory.size;
+    reserved_peak_bytes_ = std::max(reserved_peak_bytes_, reserved_bytes_);
+    if (poisons_)
+        poison(memory.address, ByteCount{memory.size});
+    POLDER_LOG(memory, "space %u: reserve a region of %" PRIu64 " bytes at 0x%" PRIx64, options_.space.value,
+               memory.size, memory.address.value);
     return index;
 }
 
@@ -135,6 +143,8 @@ uint64_t BlockPool::remove_unused_regions(const Block* keep, Removed& removed) {
 bool BlockPool::regroup(const Request& request, Ladder& ladder, Lease& leased) {
     const uint64_t available = source_->available().value;
     Removed removed;
+    // Also when host memory runs out halfway.
+    const ScopeExit give_back{[&]() noexcept { give_to_source(std::move(removed)); }};
     {
         const WordLock lock(mutex_);
         uint64_t unused = 0;
@@ -221,6 +231,8 @@ void BlockPool::purge(const Block* keep) noexcept {
 
 void BlockPool::purge_in_turn(const Block* keep) {
     Removed removed;
+    // Also when host memory runs out halfway.
+    const ScopeExit give_back{[&]() noexcept { give_to_source(std::move(removed)); }};
     Claims claims;
     size_t regions = 0;
     {
@@ -268,7 +280,10 @@ void BlockPool::trim() {
     flush_front();
     drain_all();
     turns_.enter_quietly();
+    const ScopeExit leave{[&]() noexcept { turns_.leave_quietly(); }};
     Removed removed;
+    // Also when host memory runs out halfway.
+    const ScopeExit give_back{[&]() noexcept { give_to_source(std::move(removed)); }};
     {
         const WordLock lock(mutex_);
         remove_unused_regions(nullptr, removed);
@@ -276,7 +291,6 @@ void BlockPool::trim() {
     give_to_source(std::move(removed));
     if (discards_)
         purge_in_turn(nullptr);
-    turns_.leave_quietly();
 }
 
 }  // namespace polder::memory

@@ -2,6 +2,7 @@
 // turn (`climb`) it tries, in order: blocks whose commands are complete, a new slab, a new slab after unused ones were released,
 // a larger block, a pending block of another queue, waiting.
 #include <base/log.h>
+#include <base/scope_exit.h>
 #include <memory/bucket_allocator.h>
 
 #include <algorithm>
@@ -212,9 +213,17 @@ bool BucketAllocator::grow_by(uint64_t bytes, uint32_t number, const Request& re
     const auto memory = reserve(ByteCount{bytes}, ladder);
     if (!memory)
         return false;
+    bool is_added = false;
+    const ScopeExit give_back{[&]() noexcept {
+        if (is_added)
+            return;
+        source_->release(*memory);
+        tally_.release(memory->size);
+    }};
     Bucket& bucket = buckets_[number];
     Lock lock(bucket.mutex);
     add_slab(bucket, *memory);
+    is_added = true;
     ++bucket.misses;
     return take_free(bucket, request, leased);
 }

@@ -1,6 +1,7 @@
 // Segments of the caching allocator: reserving and growing them, and the steps that release them to the source. Every
 // call to the source is made without the allocator's lock, by the thread that has the turn.
 #include <base/log.h>
+#include <base/scope_exit.h>
 #include <memory/caching_allocator.h>
 
 #include <algorithm>
@@ -37,6 +38,13 @@ bool CachingAllocator::grow_by(uint64_t bytes, const Request& request, Ladder& l
         return false;
     RemovedList removed;
     bool done = false;
+    bool is_added = false;
+    const ScopeExit undo{[&]() noexcept {
+        if (is_added)
+            return;
+        source_->release(*memory);
+        tally_.release(memory->size);
+    }};
     {
         const WordLock lock(mutex_);
         // A source may give more; what is no whole block is not used.
@@ -45,6 +53,7 @@ bool CachingAllocator::grow_by(uint64_t bytes, const Request& request, Ladder& l
         made.queue = request.terms.queue;
         made.pool = pool_of(round_size(request.asked.value));
         const Index segment = add_segment(made);
+        is_added = true;
         done = try_cache(request, leased);
         if (!done && tally_.allows(request.asked.value))
             remove_segment(segment, removed);
@@ -92,6 +101,10 @@ bool CachingAllocator::grow_in_place(const Request& request, Ladder& ladder, Lea
             ladder.source_said = address.error().detail();
             return false;
         }
+        const ScopeExit undo{[&]() noexcept {
+            if (index == none)
+                regions.release_addresses({*address, addresses});
+        }};
         const WordLock lock(mutex_);
         index = add_segment({{*address, 0}, request.terms.queue, no_bins, pool, none, none, addresses});
     }
@@ -116,8 +129,16 @@ bool CachingAllocator::grow_in_place(const Request& request, Ladder& ladder, Lea
             continue;
         }
         tally_.reserve(added.size);
+        bool is_added = false;
+        const ScopeExit undo{[&]() noexcept {
+            if (is_added)
+                return;
+            regions.decommit(added);
+            tally_.release(added.size);
+        }};
         const WordLock lock(mutex_);
         append_free(index, added.size);
+        is_added = true;
         return try_cache(request, leased);
     }
     return false;
@@ -128,6 +149,8 @@ CachingAllocator::Index CachingAllocator::add_segment(const Segment& made) {
     const auto hole = unused_segments_ == 0 ? segments_.end() : std::ranges::find_if(segments_, is_unused);
     const auto index = static_cast<Index>(hole - segments_.begin());
     const BinsNumber bins = made.pool == Pool::small ? make_bins_of(made.queue) : no_bins;
+    if (made.memory.size != 0)
+        retire_chunk(new_chunk());  // so that append_free below finds one
     if (hole == segments_.end()) {
         segments_.push_back(made);
     } else {
@@ -205,7 +228,7 @@ void CachingAllocator::shrink_segment(Index segment, RemovedList& removed) {
     retire_chunk(index);
 }
 
-uint64_t CachingAllocator::give_back(const RemovedList& removed) {
+uint64_t CachingAllocator::give_back(RemovedList& removed) {
     uint64_t bytes = 0;
     for (const Removed& part : removed) {
         POLDER_LOG(memory, "space %u: give back a region of %" PRIu64 " bytes at 0x%" PRIx64, options_.space.value,
@@ -217,6 +240,7 @@ uint64_t CachingAllocator::give_back(const RemovedList& removed) {
         tally_.release(part.memory.size);
         bytes += part.memory.size;
     }
+    removed.clear();
     return bytes;
 }
 
@@ -233,6 +257,7 @@ void CachingAllocator::collect_garbage(const Request& request, Ladder& ladder) {
         return;
     const uint64_t target = reserved + needed - threshold;
     RemovedList removed;
+    const ScopeExit rest{[&]() noexcept { give_back(removed); }};  // when host memory runs out halfway
     {
         const WordLock lock(mutex_);
         std::vector<Index> unused;
@@ -272,6 +297,7 @@ bool CachingAllocator::release_available(const Request& request, Ladder& ladder)
         return false;
     const uint64_t size = std::max(round_size(request.asked.value), policy_.max_split_size.value);
     RemovedList removed;
+    const ScopeExit rest{[&]() noexcept { give_back(removed); }};  // when host memory runs out halfway
     bool enough = false;
     {
         const WordLock lock(mutex_);
@@ -337,6 +363,7 @@ bool CachingAllocator::wait_for_cached() {
 
 uint64_t CachingAllocator::release_unused() {
     RemovedList removed;
+    const ScopeExit rest{[&]() noexcept { give_back(removed); }};  // when host memory runs out halfway
     {
         const WordLock lock(mutex_);
         for (Index index = 0; index < segments_.size(); ++index) {

@@ -10,7 +10,9 @@ thread_local bool no_memory = false;
 } // namespace polder::test
 
 void* operator new(size_t size) {
-    void* const memory = polder::test::no_memory ? nullptr : std::malloc(size);
+    const bool fails = polder::test::no_memory ||
+                       (polder::test::calls_before_failure >= 0 && polder::test::calls_before_failure-- == 0);
+    void* const memory = fails ? nullptr : std::malloc(size);
     if (!memory)
         throw std::bad_alloc{};
     return memory;

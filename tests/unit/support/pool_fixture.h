@@ -2,6 +2,7 @@
 #pragma once
 
 #include "allocation/range_set.h"
+#include "no_memory.h"
 #include "stub_queue.h"
 
 #include <memory/block_pool.h>
@@ -33,6 +34,7 @@ public:
 
     Result<driver::Memory> reserve(ByteCount size) override {
         called("reserve");
+        const polder::test::NoFailures needs_memory;
         ++reserves;
         if (size > available())
             return fail(Status::mem_object_allocation_failure, "the device is full");
@@ -44,6 +46,7 @@ public:
     }
     void release(driver::Memory memory) override {
         called("release");
+        const polder::test::NoFailures needs_memory;
         ++releases;
         reserved -= memory.size;
         backed_.erase(bytes_of(memory));
@@ -67,6 +70,7 @@ public:
     Alignment page() const override { return Alignment{2 * MiB}; }
     Result<DeviceAddress> reserve_addresses(ByteCount size) override {
         called("reserve_addresses");
+        const polder::test::NoFailures needs_memory;
         ++address_ranges;
         next_ = page().round_up(next_);
         const DeviceAddress address{next_};
@@ -76,6 +80,7 @@ public:
     void release_addresses(driver::Memory) override { --address_ranges; }
     Result<void> commit(driver::Memory range) override {
         called("commit");
+        const polder::test::NoFailures needs_memory;
         EXPECT_TRUE(page().divides(range.address.value) && page().divides(range.size));
         ++commits;
         if (range.size > available().value)
@@ -87,6 +92,7 @@ public:
     }
     void decommit(driver::Memory range) override {
         called("decommit");
+        const polder::test::NoFailures needs_memory;
         EXPECT_TRUE(has_memory(range, Part::all)) << "nothing to decommit";
         reserved -= range.size;
         decommitted += range.size;

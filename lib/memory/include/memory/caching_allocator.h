@@ -182,7 +182,7 @@ private:
     void remove_segment(Index segment, RemovedList& removed) POLDER_REQUIRES(mutex_);
     void shrink_segment(Index segment, RemovedList& removed) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool may_release(Index index) const POLDER_REQUIRES(mutex_);
-    uint64_t give_back(const RemovedList& removed) POLDER_EXCLUDES(mutex_);
+    uint64_t give_back(RemovedList& removed) POLDER_EXCLUDES(mutex_);
     void collect_garbage(const Request& request, Ladder& ladder) POLDER_EXCLUDES(mutex_);
     [[nodiscard]] bool release_available(const Request& request, Ladder& ladder) POLDER_EXCLUDES(mutex_);
     [[nodiscard]] bool release_cached(const LeaseTerms& terms, Ladder& ladder) POLDER_EXCLUDES(mutex_);
