@@ -135,26 +135,6 @@ void StorageImpl::remove_stretch() noexcept {
     give_back_stretch();
 }
 
-void StorageImpl::announce(const Announced& use) {
-    if (!announced_)
-        announced_ = std::make_unique<std::vector<Announced>>();
-    announced_->push_back(use);
-}
-
-void StorageImpl::withdraw(uint64_t number) noexcept {
-    if (announced_)
-        std::erase_if(*announced_, [&](const Announced& use) { return use.number == number; });
-}
-
-uint64_t StorageImpl::next_use(SpaceId space, ByteRange range) const {
-    uint64_t next = ~uint64_t{0};
-    if (announced_)
-        for (const Announced& use : *announced_)
-            if (use.space == space && use.range.overlaps(range))
-                next = std::min(next, use.number);
-    return next;
-}
-
 void StorageImpl::note_spaces() noexcept {
     SpaceSet any;
     SpaceSet whole;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "allocation/sparse.h"
+#include "announced.h"
 #include "residency/replicas.h"
 #include "residency/residency.h"
 #include "space/residents.h"
@@ -102,15 +103,18 @@ public:
     }
 
     // --- what commands that are held back will use, in the order in which they were enqueued; with the lock ---
-    struct Announced {
-        uint64_t number = 0;
-        SpaceId space;
-        ByteRange range;
-    };
-    void announce(const Announced& use);
-    void withdraw(uint64_t number) noexcept;
-    // The number of the next command that will use bytes of `range` in `space`; nothing known: the largest.
-    [[nodiscard]] uint64_t next_use(SpaceId space, ByteRange range) const;
+    void announce(const Announced::Use& use) {
+        if (!announced_)
+            announced_ = std::make_unique<Announced>();
+        announced_->add(use);
+    }
+    void withdraw(uint64_t number) noexcept {
+        if (announced_)
+            announced_->withdraw(number);
+    }
+    [[nodiscard]] uint64_t next_use(SpaceId space, ByteRange range) const {
+        return announced_ ? announced_->next_use(space, range) : ~uint64_t{0};
+    }
 
     // --- maps that the application holds: their memory stays where it is. Any thread ---
     void pin_map() override { map_pins_.fetch_add(1, std::memory_order_acq_rel); }
@@ -223,7 +227,7 @@ private:
     std::atomic<uint64_t> pinned_spaces_{0};  // likewise
     std::atomic<uint64_t> evicted_spaces_{0};  // likewise
     std::atomic<uint32_t> map_pins_{0};
-    std::unique_ptr<std::vector<Announced>> announced_;  // null: nothing was ever announced
+    std::unique_ptr<Announced> announced_;  // null: nothing was ever announced
     // The first is for the space where memory was first reserved; the others are chained behind it.
     Residents::Entry first_entry_;
     std::atomic<std::byte*> map_address_{nullptr};
