@@ -1,9 +1,11 @@
 // RangeMap: a state for every byte of [0, size), kept as few pieces as there are different states.
 //
-// Pieces are sorted. Where they begin is an array of its own, so that a binary search in thousands of pieces reads few cache lines;
-// splitting and merging move what follows. The piece that was found last is tried first: a command finds its piece several times.
-// Most maps have one piece, which is stored in the map itself: then nothing is searched or allocated. Many ranges (the rows of
-// a rectangle) are prepared in one pass over the pieces.
+// Pieces are sorted, in leaves of at most 64: the two lowest levels of a B+ tree (R. Bayer, E. McCreight, "Organization and Maintenance of
+// Large Ordered Indexes", Acta Informatica 1, 1972), of which the upper one is a flat array. A split or a merge moves pieces of one leaf only,
+// however many there are; a full leaf is halved, and neighbours that are together half full become one. Where the pieces of a leaf begin, and
+// where leaves begin, are arrays of their own, so that a binary search reads few cache lines. The piece that was found last is tried
+// first: a command finds its piece several times. Most maps have one piece, which is stored in the map itself: then nothing is searched
+// or allocated. Maps of few pieces have one leaf, without the upper level.
 //
 // A change has three steps, so that nothing can fail after a device operation was submitted:
 //   prepare  splits the pieces at the ends of the ranges; may throw std::bad_alloc, no byte's state changes
@@ -33,47 +35,43 @@ public:
     RangeMap(ByteCount size, State initial) : size_(size.value), only_(std::move(initial)) { assert(size_ > 0); }
 
     [[nodiscard]] ByteCount size() const { return ByteCount{size_}; }
-    [[nodiscard]] size_t pieces() const { return begins_.empty() ? 1 : begins_.size(); }
+    [[nodiscard]] size_t pieces() const { return is_split() ? pieces_ : 1; }
 
     // False when the one piece is stored in the map itself: there is nothing to merge.
-    [[nodiscard]] bool is_split() const { return !begins_.empty(); }
+    [[nodiscard]] bool is_split() const { return pieces_ != 0; }
     // The one state of all bytes; null when there are several pieces.
-    [[nodiscard]] const State* only() const { return begins_.empty() ? &only_ : nullptr; }
+    [[nodiscard]] const State* only() const { return is_split() ? nullptr : &only_; }
     // Likewise, to be changed, if `range` is all there is.
-    [[nodiscard]] State* only(ByteRange range) { return begins_.empty() && range.size() == size_ ? &only_ : nullptr; }
+    [[nodiscard]] State* only(ByteRange range) { return !is_split() && range.size() == size_ ? &only_ : nullptr; }
 
     // Calls f(ByteRange, const State&) for every piece that overlaps `range`, clipped to it, in order.
     template <class F>
     void visit(ByteRange range, F&& f) const {
         assert(range.end <= size_);
-        if (begins_.empty()) [[likely]] {
+        if (!is_split()) [[likely]] {
             if (!range.empty())
                 f(range, only_);
             return;
         }
-        for (size_t i = find(range.begin); i < begins_.size() && begins_[i] < range.end; ++i)
-            f(range_of(i).intersect(range), states_[i]);
+        for_each_piece(*this, range, [&](ByteRange piece, const State& state) { f(piece.intersect(range), state); });
     }
 
     // Splits the pieces so that one begins and one ends where each of `ranges` does. The ranges are sorted and disjoint.
     void prepare(std::span<const ByteRange> ranges) {
-        if (ranges.size() > few_ranges) {
-            split_all(ranges);
-            return;
-        }
         for (const ByteRange& range : ranges)
             prepare(range);
     }
     void prepare(ByteRange range) {
         assert(range.end <= size_);
-        if (range.empty() || (begins_.empty() && range.size() == size_)) [[likely]]
+        if (range.empty() || (!is_split() && range.size() == size_)) [[likely]]
             return;
-        if (begins_.empty()) {
+        if (!is_split()) {
             static_assert(few_pieces >= 3, "the most pieces that one range makes of one");
-            begins_.reserve(few_pieces);
-            states_.reserve(few_pieces);
-            begins_.push_back(0);
-            states_.push_back(std::move(only_));
+            first_.begins.reserve(few_pieces);
+            first_.states.reserve(few_pieces);
+            first_.begins.push_back(0);
+            first_.states.push_back(std::move(only_));
+            pieces_ = 1;
         }
         split(range.begin);
         if (range.end != size_)
@@ -85,17 +83,15 @@ public:
     void apply(ByteRange range, F&& f) {
         if (range.empty())
             return;
-        if (begins_.empty()) [[likely]] {
+        if (!is_split()) [[likely]] {
             assert(range.size() == size_);
             f(range, only_);
             return;
         }
-        size_t i = find(range.begin);
-        assert(begins_[i] == range.begin);
-        for (; i < begins_.size() && begins_[i] < range.end; ++i) {
-            assert(end_of(i) <= range.end);
-            f(range_of(i), states_[i]);
-        }
+        for_each_piece(*this, range, [&](ByteRange piece, State& state) {
+            assert(range.contains(piece));
+            f(piece, state);
+        });
     }
     template <class F>
     void apply(std::span<const ByteRange> ranges, F&& f) {
@@ -105,11 +101,11 @@ public:
 
     // Merges equal neighbours from the one before the first range to the one after the last.
     void merge(std::span<const ByteRange> ranges) noexcept {
-        if (begins_.empty() || ranges.empty()) [[likely]]
+        if (!is_split() || ranges.empty()) [[likely]]
             return;
-        const size_t first = find(ranges.front().begin);
-        const size_t last = find(ranges.back().end - (ranges.back().empty() ? 0 : 1));
-        merge(first > 0 ? first - 1 : 0, std::min(last + 2, begins_.size()));
+        const Place first = find(ranges.front().begin);
+        const Place last = find(ranges.back().end - (ranges.back().empty() ? 0 : 1));
+        merge(before(first), behind(last));
     }
 
     // All three steps.
@@ -127,130 +123,242 @@ public:
     // Calls f(ByteRange, State&) for every piece and merges what became equal.
     template <class F>
     void sweep(F&& f) {
-        if (begins_.empty()) {
+        if (!is_split()) {
             f(ByteRange{0, size_}, only_);
             return;
         }
-        for (size_t i = 0; i < begins_.size(); ++i)
-            f(range_of(i), states_[i]);
-        merge(0, begins_.size());
+        for_each_piece(*this, {0, size_}, f);
+        merge({0, 0}, {leaf_count() - 1, leaf(leaf_count() - 1).size() - 1});
     }
 
-    // Pieces begin at 0, are in order, not empty, and end within the size.
+    // Pieces begin at 0, are in order, not empty, and end within the size; leaves are neither empty nor too large.
     [[nodiscard]] bool validate() const {
-        if (begins_.size() != states_.size())
+        if (leaf_begins_.size() != leaves_.size() || leaves_.size() == 1 || (!leaves_.empty() && first_.size() != 0))
             return false;
-        if (begins_.empty())
-            return true;
-        return begins_.front() == 0 && begins_.back() < size_ &&
-               std::ranges::adjacent_find(begins_, std::ranges::greater_equal{}) == begins_.end();
+        if (!is_split())
+            return leaves_.empty() && first_.size() == 0;
+        size_t count = 0;
+        uint64_t end = 0;  // of the pieces so far, at least
+        for (size_t i = 0; i < leaf_count(); ++i) {
+            const Leaf& each = leaf(i);
+            if (each.size() == 0 || each.size() > leaf_pieces || each.states.size() != each.size() ||
+                (!leaves_.empty() && leaf_begins_[i] != each.begins.front()))
+                return false;
+            for (const uint64_t begin : each.begins) {
+                if (count++ == 0 ? begin != 0 : begin < end)
+                    return false;
+                end = begin + 1;
+            }
+        }
+        return count == pieces_ && end <= size_;
     }
 
 private:
-    static constexpr size_t few_ranges = 4;
     // Most maps that have several pieces have few, and not for long: their arrays use the memory of other maps.
     static constexpr size_t few_pieces = 4;
+    static constexpr size_t leaf_pieces = 64;
     using Begins = std::vector<uint64_t, RecycledArrays<uint64_t, few_pieces>>;
     using States = std::vector<State, RecycledArrays<State, few_pieces>>;
 
-    [[nodiscard]] uint64_t end_of(size_t index) const {
-        return index + 1 < begins_.size() ? begins_[index + 1] : size_;
-    }
-    [[nodiscard]] ByteRange range_of(size_t index) const { return {begins_[index], end_of(index)}; }
+    struct Leaf {
+        [[nodiscard]] size_t size() const { return begins.size(); }
+        Begins begins;
+        States states;
+    };
+    // Of a piece.
+    struct Place {
+        size_t leaf = 0;
+        size_t index = 0;
+    };
 
-    // The piece that contains `offset`; of several.
-    [[nodiscard]] size_t find(uint64_t offset) const {
-        for (size_t near = last_found_; near < begins_.size() && near < last_found_ + 2; ++near)
-            if (begins_[near] <= offset && offset < end_of(near))
-                return near;
-        // Without branches that depend on the offset.
-        const uint64_t* first = begins_.data();
-        for (size_t count = begins_.size(); count > 1;) {
+    [[nodiscard]] size_t leaf_count() const { return leaves_.empty() ? 1 : leaves_.size(); }
+    [[nodiscard]] const Leaf& leaf(size_t number) const { return leaves_.empty() ? first_ : leaves_[number]; }
+    [[nodiscard]] Leaf& leaf(size_t number) { return leaves_.empty() ? first_ : leaves_[number]; }
+    [[nodiscard]] uint64_t end_of_leaf(size_t number) const {
+        return number + 1 < leaves_.size() ? leaf_begins_[number + 1] : size_;
+    }
+    [[nodiscard]] Place before(Place at) const {
+        if (at.index != 0)
+            return {at.leaf, at.index - 1};
+        return at.leaf != 0 ? Place{at.leaf - 1, leaf(at.leaf - 1).size() - 1} : at;
+    }
+    [[nodiscard]] Place behind(Place at) const {
+        if (at.index + 1 < leaf(at.leaf).size())
+            return {at.leaf, at.index + 1};
+        return at.leaf + 1 < leaf_count() ? Place{at.leaf + 1, 0} : at;
+    }
+
+    // Calls f(ByteRange, state) for every piece of several that overlaps `range`, not clipped.
+    template <class Map, class F>
+    static void for_each_piece(Map& map, ByteRange range, F&& f) {
+        const Place first = map.find(range.begin);
+        size_t index = first.index;
+        for (size_t number = first.leaf;; ++number, index = 0) {
+            auto& pieces = map.leaf(number);
+            const uint64_t leaf_end = map.end_of_leaf(number);
+            for (const size_t count = pieces.size(); index < count; ++index) {
+                const uint64_t begin = pieces.begins[index];
+                if (begin >= range.end)
+                    return;
+                f(ByteRange{begin, index + 1 < count ? pieces.begins[index + 1] : leaf_end}, pieces.states[index]);
+            }
+            if (leaf_end >= range.end)
+                return;
+        }
+    }
+
+    // The last of `begins` that is not above `offset`. Without branches that depend on the offset.
+    template <class Array>
+    [[nodiscard]] static size_t last_not_above(const Array& begins, uint64_t offset) {
+        const uint64_t* first = begins.data();
+        for (size_t count = begins.size(); count > 1;) {
             const size_t half = count / 2;
             first = first[half] <= offset ? first + half : first;
             count -= half;
         }
-        return last_found_ = static_cast<size_t>(first - begins_.data());
+        return static_cast<size_t>(first - begins.data());
+    }
+
+    // The piece that contains `offset`; of several.
+    [[nodiscard]] Place find(uint64_t offset) const {
+        if (last_found_.leaf < leaf_count()) [[likely]] {
+            const Leaf& known = leaf(last_found_.leaf);
+            for (size_t near = last_found_.index; near < known.size() && near < last_found_.index + 2; ++near)
+                if (known.begins[near] <= offset &&
+                    offset < (near + 1 < known.size() ? known.begins[near + 1] : end_of_leaf(last_found_.leaf)))
+                    return {last_found_.leaf, near};
+        }
+        const size_t number = leaves_.empty() ? 0 : last_not_above(leaf_begins_, offset);
+        return last_found_ = {number, last_not_above(leaf(number).begins, offset)};
     }
 
     // Makes a piece begin at `offset`, which is less than the size.
     void split(uint64_t offset) {
-        const size_t index = find(offset);
-        if (begins_[index] == offset)
+        Place at = find(offset);
+        if (leaf(at.leaf).begins[at.index] == offset)
             return;
-        State right = states_[index];
-        if (begins_.size() == begins_.capacity())
-            begins_.reserve(2 * begins_.size());  // so that the second insertion cannot fail
-        states_.insert(states_.begin() + static_cast<ptrdiff_t>(index) + 1, std::move(right));
-        begins_.insert(begins_.begin() + static_cast<ptrdiff_t>(index) + 1, offset);
+        if (leaf(at.leaf).size() == leaf_pieces) [[unlikely]] {
+            halve(at.leaf);
+            at = find(offset);
+        }
+        Leaf& pieces = leaf(at.leaf);
+        State right = pieces.states[at.index];
+        if (pieces.begins.size() == pieces.begins.capacity())
+            pieces.begins.reserve(2 * pieces.begins.size());  // so that the second insertion cannot fail
+        pieces.states.insert(pieces.states.begin() + static_cast<ptrdiff_t>(at.index) + 1, std::move(right));
+        pieces.begins.insert(pieces.begins.begin() + static_cast<ptrdiff_t>(at.index) + 1, offset);
+        ++pieces_;
     }
 
-    // Merges equal neighbours among the pieces [first, past).
-    void merge(size_t first, size_t past) noexcept {
-        size_t kept = first;
-        for (size_t i = first + 1; i < past; ++i) {
-            if (states_[kept].absorb(states_[i]))
+    // Makes two leaves of one that is full. All but the only leaf of a map have room for as many pieces as they may get.
+    void halve(size_t number) {
+        constexpr auto half = static_cast<ptrdiff_t>(leaf_pieces / 2);
+        Leaf upper;
+        upper.begins.reserve(leaf_pieces);
+        upper.states.reserve(leaf_pieces);
+        leaf(number).begins.reserve(leaf_pieces);
+        leaf(number).states.reserve(leaf_pieces);
+        const size_t needed = leaf_count() + 1;
+        if (leaves_.capacity() < needed)
+            leaves_.reserve(2 * needed);
+        if (leaf_begins_.capacity() < needed)
+            leaf_begins_.reserve(2 * needed);
+        // From here on nothing fails.
+        if (leaves_.empty()) {
+            leaves_.push_back(std::exchange(first_, Leaf{}));
+            leaf_begins_.push_back(0);
+        }
+        Leaf& lower = leaves_[number];
+        upper.begins.assign(lower.begins.begin() + half, lower.begins.end());
+        upper.states.assign(std::move_iterator{lower.states.begin() + half}, std::move_iterator{lower.states.end()});
+        lower.begins.erase(lower.begins.begin() + half, lower.begins.end());
+        lower.states.erase(lower.states.begin() + half, lower.states.end());
+        const auto behind = static_cast<ptrdiff_t>(number) + 1;
+        leaf_begins_.insert(leaf_begins_.begin() + behind, upper.begins.front());
+        leaves_.insert(leaves_.begin() + behind, std::move(upper));
+    }
+
+    // Merges equal neighbours among the pieces from `first` to `last`.
+    void merge(Place first, Place last) noexcept {
+        State* kept = &leaf(first.leaf).states[first.index];
+        bool changes_leaves = false;
+        for (size_t number = first.leaf; number <= last.leaf; ++number) {
+            Leaf& pieces = leaf(number);
+            const size_t begin = number == first.leaf ? first.index + 1 : 0;
+            const size_t end = number == last.leaf ? last.index + 1 : pieces.size();
+            size_t next = begin;
+            for (size_t i = begin; i < end; ++i) {
+                if (kept->absorb(pieces.states[i]))
+                    continue;
+                if (next != i) {
+                    pieces.begins[next] = pieces.begins[i];
+                    pieces.states[next] = std::move(pieces.states[i]);
+                }
+                kept = &pieces.states[next++];
+            }
+            if (next == end)
                 continue;
-            if (++kept != i) {
-                begins_[kept] = begins_[i];
-                states_[kept] = std::move(states_[i]);
+            const auto from = static_cast<ptrdiff_t>(next);
+            const auto to = static_cast<ptrdiff_t>(end);
+            pieces.begins.erase(pieces.begins.begin() + from, pieces.begins.begin() + to);
+            pieces.states.erase(pieces.states.begin() + from, pieces.states.begin() + to);
+            pieces_ -= end - next;
+            changes_leaves = true;
+        }
+        if (changes_leaves && !leaves_.empty()) [[unlikely]]
+            mend_leaves(first.leaf, last.leaf);
+        keep_only_piece_inside();
+    }
+
+    // After pieces of the leaves from `first` to `last` were taken out: empty leaves go, and neighbours with few pieces become one.
+    void mend_leaves(size_t first, size_t last) noexcept {
+        size_t kept = first > 0 ? first - 1 : 0;  // may take in the next one
+        const size_t past = std::min(last + 2, leaves_.size());
+        for (size_t number = kept + 1; number < past; ++number) {
+            Leaf& next = leaves_[number];
+            if (leaves_[kept].size() + next.size() <= leaf_pieces / 2) {
+                append(leaves_[kept], next);
+            } else if (next.size() != 0 && ++kept != number) {
+                leaves_[kept] = std::move(next);
             }
         }
-        if (kept + 1 < past) {
-            const auto from = static_cast<ptrdiff_t>(kept) + 1;
-            const auto to = static_cast<ptrdiff_t>(past);
-            begins_.erase(begins_.begin() + from, begins_.begin() + to);
-            states_.erase(states_.begin() + from, states_.begin() + to);
-        }
-        keep_only_piece_inside();
+        const auto from = static_cast<ptrdiff_t>(kept) + 1;
+        leaves_.erase(leaves_.begin() + from, leaves_.begin() + static_cast<ptrdiff_t>(past));
+        leaf_begins_.erase(leaf_begins_.begin() + from, leaf_begins_.begin() + static_cast<ptrdiff_t>(past));
+        for (size_t number = first > 0 ? first - 1 : 0; number <= kept; ++number)
+            leaf_begins_[number] = leaves_[number].begins.front();
+        if (leaves_.size() != 1)
+            return;
+        first_ = std::move(leaves_.front());
+        leaves_.clear();
+        leaf_begins_.clear();
+    }
+
+    // There is room.
+    static void append(Leaf& to, Leaf& from) noexcept {
+        to.begins.insert(to.begins.end(), from.begins.begin(), from.begins.end());
+        to.states.insert(to.states.end(), std::move_iterator{from.states.begin()},
+                         std::move_iterator{from.states.end()});
     }
 
     // The arrays keep their memory: a map that was split once is likely to be split again.
     void keep_only_piece_inside() noexcept {
-        if (begins_.size() != 1)
+        if (pieces_ != 1)
             return;
-        only_ = std::move(states_.front());
-        begins_.clear();
-        states_.clear();
-    }
-
-    // Splits at the ends of many ranges in one pass.
-    void split_all(std::span<const ByteRange> ranges) {
-        const size_t pieces = this->pieces();
-        Begins begins;
-        States states;
-        begins.reserve(pieces + 2 * ranges.size());
-        states.reserve(pieces + 2 * ranges.size());
-        size_t next = 0;  // the first range that does not end before the piece
-        for (size_t i = 0; i < pieces; ++i) {
-            const ByteRange piece = begins_.empty() ? ByteRange{0, size_} : range_of(i);
-            const State& state = begins_.empty() ? only_ : states_[i];
-            const auto add = [&](uint64_t begin) {
-                begins.push_back(begin);
-                states.push_back(state);
-            };
-            add(piece.begin);
-            const auto cut = [&](uint64_t at) {
-                if (at > begins.back() && at < piece.end)
-                    add(at);
-            };
-            for (; next < ranges.size() && ranges[next].begin < piece.end; ++next) {
-                cut(ranges[next].begin);
-                cut(ranges[next].end);
-                if (ranges[next].end > piece.end)
-                    break;  // also ends a later piece
-            }
-        }
-        begins_ = std::move(begins);
-        states_ = std::move(states);
+        only_ = std::move(first_.states.front());
+        first_.begins.clear();
+        first_.states.clear();
+        pieces_ = 0;
     }
 
     uint64_t size_;
-    mutable size_t last_found_ = 0;
+    mutable Place last_found_;
     State only_;  // valid while there are no others
-    // Several pieces; one while it is being split.
-    Begins begins_;
-    States states_;
+    // Several pieces; one while it is being split. 0: only_ is valid.
+    size_t pieces_ = 0;
+    Leaf first_;  // all of them, unless there are several leaves
+    std::vector<Leaf> leaves_;
+    std::vector<uint64_t> leaf_begins_;
 };
 
 }  // namespace polder::memory
