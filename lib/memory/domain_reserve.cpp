@@ -54,15 +54,18 @@ void wait_for_stretches(SpaceImpl& memory) {
         pending->queue->wait(pending->value);
 }
 
-// How often a command waits for threads that are just giving memory to a storage, or taking it away: about a second.
-constexpr int busy_max = 10'000;
+// How often a command waits for threads that are just giving memory to a storage, or taking it away: about a second in all. They may be
+// commands that find no room either and wait for this one, and each time is a complete search, so it must not be often.
+constexpr int busy_max = 110;
 
-// They take microseconds unless they do not run.
+// They take microseconds unless they do not run. Each time is twice as long as the one before, up to a 40th of a second.
 void let_others_run(int waited) {
-    if (waited < 64)
+    constexpr int yields = 64;
+    constexpr int doublings = 8;
+    if (waited < yields)
         std::this_thread::yield();
     else
-        std::this_thread::sleep_for(std::chrono::microseconds(100));
+        std::this_thread::sleep_for(std::chrono::microseconds(100 << std::min(waited - yields, doublings)));
 }
 
 }  // namespace

@@ -392,6 +392,25 @@ TEST_F(Eviction, BytesThatAreMappedBetweenTheRowsOfARectangleStayTheApplications
     }
 }
 
+// As when the threads that have the storages wait themselves, for this one among others: a search looks at all of them each time.
+TEST_F(Eviction, ARequestThatOthersKeepOutSearchesAFewTimes) {
+    constexpr uint64_t replicas = 64;
+    MemoryWorld world{{.separate_memories = 1, .memory_bytes = replicas * KiB}};
+    std::vector<Ref<Storage>> storages;
+    for (uint64_t i = 0; i < replicas; ++i)
+        storages.push_back(written(world, KiB, static_cast<uint8_t>(i)));
+    world.world.run();
+    for (const Ref<Storage>& storage : storages)
+        static_cast<StorageImpl&>(*storage).begin_allocating(device);
+    const auto next = world.storage(KiB);
+    const uint64_t examined = world.space(1).activity().examined;
+    EXPECT_FALSE(world.domain->reserve(*next, device));
+    EXPECT_LE(world.space(1).activity().examined - examined, 200 * 2 * replicas);
+    for (const Ref<Storage>& storage : storages)
+        static_cast<StorageImpl&>(*storage).end_allocating(device);
+    EXPECT_TRUE(world.domain->reserve(*next, device));
+}
+
 TEST_F(Eviction, PinnedMemoryStays) {
     MemoryWorld world{{.memory_bytes = 64 * KiB}};
     const auto pinned = world.storage(32 * KiB);
