@@ -204,7 +204,7 @@ TEST_F(Flow, MapForWritingMakesOnlyTheMappedBytesNew) {
     EXPECT_EQ(read<cl_int>(buffer, count, queues[first]), expected);
 }
 
-// Of a buffer that no command has written, the application has bytes between a rectangle's rows mapped when the rectangle is written.
+// Of a buffer that was never written, the application has bytes between a rectangle's rows mapped when the rectangle is written.
 TEST_F(Flow, MappedBytesBetweenTheRowsOfARectangleAreTheApplications) {
     constexpr size_t pitch = 2048, row = 1024, rows = bytes / pitch;
     static_assert(rows > 16, "the whole span of few rows is never noted");

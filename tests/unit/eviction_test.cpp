@@ -354,63 +354,6 @@ TEST_F(Eviction, MappedBytesStayWhereTheyAre) {
     EXPECT_EQ(read(world, *free), pattern(32 * KiB, 2));
 }
 
-// No command has written the buffer. The application has bytes between a rectangle's rows mapped when the rectangle is written on the
-// device, whose memory is then needed for others.
-TEST_F(Eviction, BytesThatAreMappedBetweenTheRowsOfARectangleStayTheApplications) {
-    constexpr uint64_t pitch = 128, row = 64, rows = 64, size = rows * pitch;
-    for (const uint64_t mapped_rows : {1u, 40u}) {
-        for (const MapAccess access : {MapAccess::write, MapAccess::read_write, MapAccess::write_invalidate}) {
-            MemoryWorld world{{.separate_memories = 1, .memory_bytes = 64 * KiB}};
-            const auto storage = world.storage(size);
-            const StorageRect gaps{row, {pitch - row, mapped_rows, 1}, {pitch, 0}};
-            auto pin = world.domain->reserve_map(*storage, gaps.span());
-            ASSERT_TRUE(pin);
-            const driver::Timepoint mapped = *world.domain->map(world.on(1), *storage, gaps, access);
-            world.world.run();
-            const std::vector<std::byte> source(row * rows, std::byte{3});
-            const StorageRect rect{0, {row, rows, 1}, {pitch, 0}};
-            ASSERT_TRUE(world.domain->write(world.on(1, {&mapped, 1}), *storage, rect, source.data(), {row, 0}));
-            world.world.run();
-            const auto for_each_mapped = [&](auto&& f) {
-                for (uint64_t y = 0; y < mapped_rows; ++y)
-                    for (uint64_t x = row; x < pitch; ++x)
-                        f(y * pitch + x);
-            };
-            for_each_mapped([&](uint64_t at) { storage->map_address()[at] = std::byte{9}; });
-            static_cast<void>(written(world, 64 * KiB, 1));
-            world.world.run();
-            EXPECT_FALSE(has_memory(world, *storage));
-            for_each_mapped([&](uint64_t at) { ASSERT_EQ(storage->map_address()[at], std::byte{9}) << at; });
-            ASSERT_TRUE(world.domain->unmap(world.on(1), *storage, gaps, access));
-            pin = MapPin{};
-            const std::vector<std::byte> bytes = read(world, *storage);
-            for_each_mapped([&](uint64_t at) { ASSERT_EQ(bytes[at], std::byte{9}) << at; });
-            for (uint64_t y = 0; y < rows; ++y)
-                for (uint64_t x = 0; x < row; ++x)
-                    ASSERT_EQ(bytes[y * pitch + x], std::byte{3}) << y << ' ' << x;
-        }
-    }
-}
-
-// As when the threads that have the storages wait themselves, for this one among others: a search looks at all of them each time.
-TEST_F(Eviction, ARequestThatOthersKeepOutSearchesAFewTimes) {
-    constexpr uint64_t replicas = 64;
-    MemoryWorld world{{.separate_memories = 1, .memory_bytes = replicas * KiB}};
-    std::vector<Ref<Storage>> storages;
-    for (uint64_t i = 0; i < replicas; ++i)
-        storages.push_back(written(world, KiB, static_cast<uint8_t>(i)));
-    world.world.run();
-    for (const Ref<Storage>& storage : storages)
-        static_cast<StorageImpl&>(*storage).begin_allocating(device);
-    const auto next = world.storage(KiB);
-    const uint64_t examined = world.space(1).activity().examined;
-    EXPECT_FALSE(world.domain->reserve(*next, device));
-    EXPECT_LE(world.space(1).activity().examined - examined, 200 * 2 * replicas);
-    for (const Ref<Storage>& storage : storages)
-        static_cast<StorageImpl&>(*storage).end_allocating(device);
-    EXPECT_TRUE(world.domain->reserve(*next, device));
-}
-
 TEST_F(Eviction, PinnedMemoryStays) {
     MemoryWorld world{{.memory_bytes = 64 * KiB}};
     const auto pinned = world.storage(32 * KiB);

@@ -1,4 +1,5 @@
 // A domain whose memory is full: no thread waits under a lock, and a refused command reports its error.
+#include "storage_impl.h"
 #include "support/memory_world.h"
 
 #include <chrono>
@@ -239,6 +240,26 @@ TEST(TransferFull, TwoThreadsThatFirstUseAStorageGiveItMemoryOnce) {
         EXPECT_TRUE(other);
         EXPECT_EQ(world.space(1).pool().statistics().live_blocks, 1u);
     }
+}
+
+// As when the threads that have the storages wait themselves, for this one among others: a search looks at all of them each time.
+TEST(TransferFull, ARequestThatOthersKeepOutSearchesAFewTimes) {
+    constexpr uint64_t replicas = 64;
+    MemoryWorld world{{.separate_memories = 1, .memory_bytes = replicas * 1024}};
+    std::vector<Ref<Storage>> storages;
+    for (uint64_t i = 0; i < replicas; ++i) {
+        storages.push_back(world.storage(1024));
+        ASSERT_TRUE(world.domain->reserve(*storages.back(), SpaceId{1}));
+    }
+    for (const Ref<Storage>& storage : storages)
+        static_cast<StorageImpl&>(*storage).begin_allocating(SpaceId{1});
+    const auto next = world.storage(1024);
+    const uint64_t examined = world.space(1).activity().examined;
+    EXPECT_FALSE(world.domain->reserve(*next, SpaceId{1}));
+    EXPECT_LE(world.space(1).activity().examined - examined, 200 * 2 * replicas);
+    for (const Ref<Storage>& storage : storages)
+        static_cast<StorageImpl&>(*storage).end_allocating(SpaceId{1});
+    EXPECT_TRUE(world.domain->reserve(*next, SpaceId{1}));
 }
 
 }  // namespace

@@ -148,8 +148,8 @@ public:
         else
             commit_write_of_pieces(ranges, space, next, done);
     }
-    // The application gets the bytes in `space` to change them. What was never written is new from now on and held there alone: nobody
-    // else gives those bytes contents before the unmap.
+    // The application gets the bytes in `space` to change them. What was never written is new from now on and held there alone, so
+    // that no other command gives those bytes contents before the unmap.
     void commit_map_for_writing(std::span<const ByteRange> ranges, SpaceId space, Version next,
                                 driver::Timepoint done) noexcept {
         map_.apply(ranges, [&](ByteRange, RangeState& state) {
