@@ -171,11 +171,12 @@ private:
         size_t index = 0;
     };
 
-    [[nodiscard]] size_t leaf_count() const { return leaves_.empty() ? 1 : leaves_.size(); }
-    [[nodiscard]] const Leaf& leaf(size_t number) const { return leaves_.empty() ? first_ : leaves_[number]; }
-    [[nodiscard]] Leaf& leaf(size_t number) { return leaves_.empty() ? first_ : leaves_[number]; }
+    [[nodiscard]] bool has_leaves() const { return !leaf_begins_.empty(); }
+    [[nodiscard]] size_t leaf_count() const { return has_leaves() ? leaf_begins_.size() : 1; }
+    [[nodiscard]] const Leaf& leaf(size_t number) const { return has_leaves() ? leaves_[number] : first_; }
+    [[nodiscard]] Leaf& leaf(size_t number) { return has_leaves() ? leaves_[number] : first_; }
     [[nodiscard]] uint64_t end_of_leaf(size_t number) const {
-        return number + 1 < leaves_.size() ? leaf_begins_[number + 1] : size_;
+        return number + 1 < leaf_begins_.size() ? leaf_begins_[number + 1] : size_;
     }
     [[nodiscard]] Place before(Place at) const {
         if (at.index != 0)
@@ -221,15 +222,21 @@ private:
 
     // The piece that contains `offset`; of several.
     [[nodiscard]] Place find(uint64_t offset) const {
-        if (last_found_.leaf < leaf_count()) [[likely]] {
-            const Leaf& known = leaf(last_found_.leaf);
-            for (size_t near = last_found_.index; near < known.size() && near < last_found_.index + 2; ++near)
-                if (known.begins[near] <= offset &&
-                    offset < (near + 1 < known.size() ? known.begins[near + 1] : end_of_leaf(last_found_.leaf)))
-                    return {last_found_.leaf, near};
-        }
-        const size_t number = leaves_.empty() ? 0 : last_not_above(leaf_begins_, offset);
-        return last_found_ = {number, last_not_above(leaf(number).begins, offset)};
+        if (!has_leaves()) [[likely]]
+            return {0, find_in(first_, size_, offset, last_found_.index)};
+        if (last_found_.leaf >= leaf_count() || offset < leaf_begins_[last_found_.leaf] ||
+            offset >= end_of_leaf(last_found_.leaf))
+            last_found_.leaf = last_not_above(leaf_begins_, offset);
+        const size_t number = last_found_.leaf;
+        return {number, find_in(leaves_[number], end_of_leaf(number), offset, last_found_.index)};
+    }
+    // In `pieces`, which contain `offset` and end at `end`.
+    [[nodiscard]] static size_t find_in(const Leaf& pieces, uint64_t end, uint64_t offset, size_t& last_found) {
+        const Begins& begins = pieces.begins;
+        for (size_t near = last_found; near < begins.size() && near < last_found + 2; ++near)
+            if (begins[near] <= offset && offset < (near + 1 < begins.size() ? begins[near + 1] : end))
+                return near;
+        return last_found = last_not_above(begins, offset);
     }
 
     // Makes a piece begin at `offset`, which is less than the size.
@@ -281,33 +288,43 @@ private:
     // Merges equal neighbours among the pieces from `first` to `last`.
     void merge(Place first, Place last) noexcept {
         State* kept = &leaf(first.leaf).states[first.index];
+        if (!has_leaves()) [[likely]] {
+            merge_in(first_, first.index + 1, last.index + 1, kept);
+            keep_only_piece_inside();
+            return;
+        }
         bool changes_leaves = false;
         for (size_t number = first.leaf; number <= last.leaf; ++number) {
             Leaf& pieces = leaf(number);
             const size_t begin = number == first.leaf ? first.index + 1 : 0;
             const size_t end = number == last.leaf ? last.index + 1 : pieces.size();
-            size_t next = begin;
-            for (size_t i = begin; i < end; ++i) {
-                if (kept->absorb(pieces.states[i]))
-                    continue;
-                if (next != i) {
-                    pieces.begins[next] = pieces.begins[i];
-                    pieces.states[next] = std::move(pieces.states[i]);
-                }
-                kept = &pieces.states[next++];
-            }
-            if (next == end)
-                continue;
-            const auto from = static_cast<ptrdiff_t>(next);
-            const auto to = static_cast<ptrdiff_t>(end);
-            pieces.begins.erase(pieces.begins.begin() + from, pieces.begins.begin() + to);
-            pieces.states.erase(pieces.states.begin() + from, pieces.states.begin() + to);
-            pieces_ -= end - next;
-            changes_leaves = true;
+            changes_leaves |= merge_in(pieces, begin, end, kept);
         }
-        if (changes_leaves && !leaves_.empty()) [[unlikely]]
+        if (changes_leaves)
             mend_leaves(first.leaf, last.leaf);
         keep_only_piece_inside();
+    }
+
+    // Of the pieces from `begin` to before `end` of one leaf; `kept` is the one before them, then the last that stays. Returns whether any went.
+    bool merge_in(Leaf& pieces, size_t begin, size_t end, State*& kept) noexcept {
+        size_t next = begin;
+        for (size_t i = begin; i < end; ++i) {
+            if (kept->absorb(pieces.states[i]))
+                continue;
+            if (next != i) {
+                pieces.begins[next] = pieces.begins[i];
+                pieces.states[next] = std::move(pieces.states[i]);
+            }
+            kept = &pieces.states[next++];
+        }
+        if (next == end)
+            return false;
+        const auto from = static_cast<ptrdiff_t>(next);
+        const auto to = static_cast<ptrdiff_t>(end);
+        pieces.begins.erase(pieces.begins.begin() + from, pieces.begins.begin() + to);
+        pieces.states.erase(pieces.states.begin() + from, pieces.states.begin() + to);
+        pieces_ -= end - next;
+        return true;
     }
 
     // After pieces of the leaves from `first` to `last` were taken out: empty leaves go, and neighbours with few pieces become one.
