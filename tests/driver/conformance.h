@@ -182,4 +182,4 @@ private:
     std::atomic<bool> reached_{false};
 };
 
-} // namespace polder::conformance
+}  // namespace polder::conformance
