@@ -100,7 +100,7 @@ bool BlockPool::try_all(std::span<const LeaseRequest> requests, const LeaseTerms
                         std::span<Lease> leases) {
     size_t done = 0;
     // Also when a later request throws.
-    const ScopeExit undo{[&]() noexcept POLDER_NO_THREAD_SAFETY_ANALYSIS {
+    const ScopeExit undo{[&]() POLDER_NO_THREAD_SAFETY_ANALYSIS noexcept {
         if (done != requests.size()) [[unlikely]]
             for (Lease& leased : leases.first(done))
                 give_up(leased.block, std::move(leased.after));
