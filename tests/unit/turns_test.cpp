@@ -57,8 +57,8 @@ long waits() {
 // The second thread comes while the first one gets a region. Once there is room, neither has anything to wait for.
 TYPED_TEST(TurnsOf, ThreadsThatMetInTheSlowPathGoOnWithoutWaitingForEachOther) {
     constexpr long pairs = 20'000;
-    const AllocatorFixture fixture{TypeParam::settings, {.region = 64 * MiB, .grows = TypeParam::grows}};
     std::atomic<bool> is_reserving{false}, is_coming{false};
+    const AllocatorFixture fixture{TypeParam::settings, {.region = 64 * MiB, .grows = TypeParam::grows}};
     fixture.source->on_call = [&](const char*) {
         if (is_reserving.exchange(true))
             return;
