@@ -132,7 +132,7 @@ protected:
     }
     // Executes the oldest pending operation; the mutex is released meanwhile.
     void pump_one() POLDER_REQUIRES(mutex_);
-    // Everything that has not completed fails now. An operation that the host is executing ends by itself.
+    // Everything that has not completed fails now; an operation whose waits the host is waiting for, and all after it, once they are over.
     void abandon() POLDER_REQUIRES(mutex_);
     // Has the queue's thread look at what there is to do; false when there can be no thread.
     [[nodiscard]] bool wake_thread() POLDER_REQUIRES(mutex_) {
@@ -223,6 +223,7 @@ private:
     std::atomic<uint64_t>* word_ = &completed_;
     std::deque<Operation> pending_ POLDER_GUARDED_BY(mutex_);
     bool is_pumping_ POLDER_GUARDED_BY(mutex_) = false;
+    uint64_t pumped_ POLDER_GUARDED_BY(mutex_) = 0;  // the operation, while is_pumping_
     Resumption resumption_;
     bool is_armed_ POLDER_GUARDED_BY(mutex_) = false;  // a fence has resumption_
     uint32_t callbacks_ POLDER_GUARDED_BY(mutex_) = 0;  // threads in `resume`
@@ -308,10 +309,10 @@ bool ForeignQueue<Operation>::push_up_to(uint64_t value) {
     const Lock lock(mutex_);
     bool has_pumped = false;
     while (pushed_ < value && completed() < value) {
-        if (is_lost()) {
-            abandon();
-        } else if (is_pumping_) {
+        if (is_pumping_) {
             changed_.wait(mutex_);
+        } else if (is_lost()) {
+            abandon();
         } else {
             pump_one();
             has_pumped = true;
@@ -354,6 +355,7 @@ void ForeignQueue<Operation>::pump_one() {
     Operation operation = std::move(pending_.front());
     pending_.pop_front();
     is_pumping_ = true;
+    pumped_ = operation.value;
     mutex_.unlock();
     try {
         execute_pending(operation);
@@ -474,15 +476,17 @@ void ForeignQueue<Operation>::abandon() {
         drop(operation);
     pending_.clear();
     forget_pushed(Where::here);
-    pushed_ = submitted_;
-    publish(submitted_);
+    // The thread that pumps may wait for another queue, which lives as long as what waits for it is not complete. That thread abandons the rest.
+    const uint64_t last = is_pumping_ && pushed_ < pumped_ ? pumped_ - 1 : submitted_;
+    pushed_ = last;
+    publish(last);
     changed_.notify_all();
 }
 
 // The device's interface does not work in the child, and its memory need not be there, so a counter that the device writes is not read.
 template <class Operation>
 void ForeignQueue<Operation>::forget_threads() {
-    has_thread_ = thread_sleeps_ = is_armed_ = false;
+    has_thread_ = thread_sleeps_ = is_armed_ = is_pumping_ = false;
     callbacks_ = 0;
     new (&wake_) ConditionVariable;  // threads of the parent may have waited on the old ones
     new (&changed_) ConditionVariable;
