@@ -477,9 +477,8 @@ void ForeignQueue<Operation>::abandon() {
     pending_.clear();
     forget_pushed(Where::here);
     // The thread that pumps may wait for another queue, which lives as long as what waits for it is not complete. That thread abandons the rest.
-    const uint64_t last = is_pumping_ && pushed_ < pumped_ ? pumped_ - 1 : submitted_;
-    pushed_ = last;
-    publish(last);
+    pushed_ = is_pumping_ && pushed_ < pumped_ ? pumped_ - 1 : submitted_;
+    publish(pushed_);
     changed_.notify_all();
 }
 
