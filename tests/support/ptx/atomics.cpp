@@ -2,8 +2,8 @@
 // sequentially consistent here, and so is each fence.
 #include "floats.h"
 #include "operation.h"
+#include "operators.h"
 
-#include <algorithm>
 #include <atomic>
 
 namespace polder::ptx {
@@ -22,36 +22,6 @@ struct Exchange {
     template <class T>
     static T of(T, T b) {
         return b;
-    }
-};
-struct And {
-    template <class T>
-    static T of(T a, T b) {
-        return a & b;
-    }
-};
-struct Or {
-    template <class T>
-    static T of(T a, T b) {
-        return a | b;
-    }
-};
-struct Xor {
-    template <class T>
-    static T of(T a, T b) {
-        return a ^ b;
-    }
-};
-struct Min {
-    template <class T>
-    static T of(T a, T b) {
-        return std::min(a, b);
-    }
-};
-struct Max {
-    template <class T>
-    static T of(T a, T b) {
-        return std::max(a, b);
     }
 };
 struct Increment {

@@ -1,5 +1,6 @@
 // Logic, shifts, and fields of bits. Shifts by more than the width give what a shift by the width gives.
 #include "operation.h"
+#include "operators.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,24 +8,6 @@
 namespace polder::ptx {
 namespace {
 
-struct And {
-    template <class T>
-    static T of(T a, T b) {
-        return a & b;
-    }
-};
-struct Or {
-    template <class T>
-    static T of(T a, T b) {
-        return a | b;
-    }
-};
-struct Xor {
-    template <class T>
-    static T of(T a, T b) {
-        return a ^ b;
-    }
-};
 struct Not {
     template <class T>
     static T of(T a) {

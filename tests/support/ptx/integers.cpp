@@ -2,6 +2,7 @@
 #include "integers.h"
 
 #include "operation.h"
+#include "operators.h"
 
 #include <algorithm>
 #include <limits>
@@ -83,18 +84,6 @@ struct Neg {
     template <class T>
     static T of(T a) {
         return Sub::of(T{0}, a);
-    }
-};
-struct Min {
-    template <class T>
-    static T of(T a, T b) {
-        return std::min(a, b);
-    }
-};
-struct Max {
-    template <class T>
-    static T of(T a, T b) {
-        return std::max(a, b);
     }
 };
 struct Sad {

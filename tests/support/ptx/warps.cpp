@@ -2,9 +2,9 @@
 // all of them (block.h).
 #include "warps.h"
 
+#include "operators.h"
 #include "thread.h"
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -201,36 +201,6 @@ struct Add {
     template <class T>
     static T of(T a, T b) {
         return static_cast<T>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
-    }
-};
-struct Min {
-    template <class T>
-    static T of(T a, T b) {
-        return std::min(a, b);
-    }
-};
-struct Max {
-    template <class T>
-    static T of(T a, T b) {
-        return std::max(a, b);
-    }
-};
-struct And {
-    template <class T>
-    static T of(T a, T b) {
-        return a & b;
-    }
-};
-struct Or {
-    template <class T>
-    static T of(T a, T b) {
-        return a | b;
-    }
-};
-struct Xor {
-    template <class T>
-    static T of(T a, T b) {
-        return a ^ b;
     }
 };
 template <class T, class Operation>
