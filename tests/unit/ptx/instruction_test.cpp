@@ -108,6 +108,13 @@ TEST(PtxInstruction, IntegersAreComputedModuloTheirWidth) {
     expect(of("sad.u32", "u32", 3, {{3, 10, 100, 107}, {10, 3, 100, 107}}));
 }
 
+TEST(PtxInstruction, LogicIsByBits) {
+    expect(of("and.b32", "b32", 2, {{0xf0f0ff00, 0xff00f0f0, 0xf000f000}}));
+    expect(of("or.b32", "b32", 2, {{0xf0f00000, 0xff00000f, 0xfff0000f}}));
+    expect(of("xor.b64", "b64", 2, {{~uint64_t{0}, 0xff, ~uint64_t{0xff}}}));
+    expect(of("not.b32", "b32", 1, {{0xff, 0xffffff00}}));
+}
+
 TEST(PtxInstruction, DivisionsOfTheSmallestNumberAndByZeroDoNotTrap) {
     expect(of("div.s32", "s32", 2, {{high, 0xffffffff, high}, {s(-7) & 0xffffffff, 2, s(-3) & 0xffffffff}}));
     expect(of("div.u32", "u32", 2, {{7, 0, 0xffffffff}, {0xfffffff9, 2, 0x7ffffffc}}));

@@ -249,6 +249,21 @@ TEST(PtxThreads, AtomicsOfAllOperations) {
     EXPECT_EQ(memory, (std::vector<uint64_t>{11, 0xf000, 0, 100, 2, std::bit_cast<uint64_t>(2.0), 8, 17}));
 }
 
+TEST(PtxThreads, AtomicsOfLogicAndOrder) {
+    std::vector<uint64_t> memory{0xf0, 0xff, 5, 5, 1, 0};
+    run_threads(kernel(R"(
+    red.global.or.b32 [%rd0], 0x0f;
+    red.global.xor.b32 [%rd0+8], 0xf0;
+    red.global.min.s32 [%rd0+16], 3;
+    red.global.max.u32 [%rd0+24], 9;
+    atom.global.exch.b64 %rd2, [%rd0+32], 2;
+    st.global.b64 [%rd0+40], %rd2;
+    ret;
+)"),
+                memory, 1);
+    EXPECT_EQ(memory, (std::vector<uint64_t>{0xff, 0x0f, 3, 9, 2, 1}));
+}
+
 // --- what ends a launch ---
 
 TEST(PtxFaults, MemoryThatIsNotTheGpusIsRefused) {
