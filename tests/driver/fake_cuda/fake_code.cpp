@@ -196,7 +196,7 @@ EXPORT Code cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, 
                            unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream stream, void** parameters,
                            void** extra) try {
     ENTER("cuLaunchKernel");
-    NEEDS_CONTEXT();
+    NEEDS_STREAM(stream);
     const uint64_t shared = function->module->static_shared_bytes() + shared_bytes;
     int threads_max = 0;
     cuFuncGetAttribute(&threads_max, function_max_threads_per_block, function);

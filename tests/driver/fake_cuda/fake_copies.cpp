@@ -9,7 +9,7 @@ using namespace polder::cuda::fake;
 
 EXPORT Code cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, size_t size, Stream stream) try {
     ENTER("cuMemcpyHtoDAsync_v2");
-    NEEDS_CONTEXT();
+    NEEDS_STREAM(stream);
     if (!state().is_pinned(from, size))
         return invalid_value;
     count_bytes("cuMemcpyHtoDAsync_v2", size);
@@ -19,7 +19,7 @@ EXPORT Code cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, size_t size
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, size_t size, Stream stream) try {
     ENTER("cuMemcpyDtoHAsync_v2");
-    NEEDS_CONTEXT();
+    NEEDS_STREAM(stream);
     if (!state().is_pinned(to, size))
         return invalid_value;
     count_bytes("cuMemcpyDtoHAsync_v2", size);
@@ -29,7 +29,7 @@ EXPORT Code cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, size_t size, Stre
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t size, Stream stream) try {
     ENTER("cuMemcpyDtoDAsync_v2");
-    NEEDS_CONTEXT();
+    NEEDS_STREAM(stream);
     count_bytes("cuMemcpyDtoDAsync_v2", size);
     stream->push([to, from, size] { std::memcpy(pointer(to), pointer(from), size); });
     return code_success;
@@ -37,7 +37,7 @@ EXPORT Code cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t si
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuMemcpyPeerAsync(DevicePointer to, Context, DevicePointer from, Context, size_t size, Stream stream) try {
     ENTER("cuMemcpyPeerAsync");
-    NEEDS_CONTEXT();
+    NEEDS_STREAM(stream);
     count_bytes("cuMemcpyPeerAsync", size);
     stream->push([to, from, size] { std::memcpy(pointer(to), pointer(from), size); });
     return code_success;
@@ -45,7 +45,7 @@ EXPORT Code cuMemcpyPeerAsync(DevicePointer to, Context, DevicePointer from, Con
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuMemcpy3DAsync_v2(const Copy3D* copy, Stream stream) try {
     ENTER("cuMemcpy3DAsync_v2");
-    NEEDS_CONTEXT();
+    NEEDS_STREAM(stream);
     for (const CopyEnd3D* const end : {&copy->from, &copy->to}) {
         const uint64_t bytes = (copy->height - 1) * end->pitch + copy->width_bytes;
         if (end->pitch < copy->width_bytes || copy->depth != 1 ||
@@ -68,7 +68,7 @@ CATCH_OUT_OF_MEMORY
 namespace {
 template <class Word>
 Code fill(DevicePointer to, Word word, size_t count, Stream stream) {
-    NEEDS_CONTEXT();
+    NEEDS_STREAM(stream);
     if (to % sizeof word != 0)
         return invalid_value;
     stream->push([to, word, count] { std::fill_n(reinterpret_cast<Word*>(pointer(to)), count, word); });

@@ -170,6 +170,8 @@ EXPORT Code cuDevicePrimaryCtxRelease_v2(Device device) try {
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuCtxSetCurrent(Context context) try {
+    if (context && fails_for_ever("cuCtxSetCurrent"))
+        kill_streams(*context);
     ENTER("cuCtxSetCurrent");
     current = context;
     return code_success;
@@ -218,23 +220,25 @@ CATCH_OUT_OF_MEMORY
 EXPORT Code cuStreamDestroy_v2(Stream stream) try { RELEASE("cuStreamDestroy_v2", delete stream); }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuStreamQuery(Stream stream) try {
+    if (fails_for_ever("cuStreamQuery"))
+        kill_streams(stream->context);
     ENTER("cuStreamQuery");
-    NEEDS_CONTEXT();
+    NEEDS_STREAM(stream);
     return stream->is_idle() ? code_success : code_not_ready;
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuStreamWaitEvent(Stream stream, Event event, unsigned) try {
     ENTER("cuStreamWaitEvent");
-    NEEDS_CONTEXT();
+    NEEDS_STREAM(stream);
     if (const std::shared_ptr<FakeRecord> record = event->record())
-        stream->push([record] { record->wait(); });
+        stream->push_wait([record] { record->wait(); });
     return code_success;
 }
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuStreamWaitValue64_v2(Stream, DevicePointer, uint64_t, unsigned) { return static_cast<Code>(801); }
 EXPORT Code cuStreamWriteValue64_v2(Stream stream, DevicePointer address, uint64_t value, unsigned) try {
     ENTER("cuStreamWriteValue64_v2");
-    NEEDS_CONTEXT();
+    NEEDS_STREAM(stream);
     if (!state().is_pinned(pointer(address), sizeof value))
         return invalid_value;
     stream->push([address, value] {
@@ -254,7 +258,7 @@ EXPORT Code cuEventDestroy_v2(Event event) try { RELEASE("cuEventDestroy_v2", de
 CATCH_OUT_OF_MEMORY
 EXPORT Code cuEventRecord(Event event, Stream stream) try {
     ENTER("cuEventRecord");
-    NEEDS_CONTEXT();
+    NEEDS_STREAM(stream);
     auto record = std::make_shared<FakeRecord>();
     // Without memory, the event stays what it was.
     stream->push([record] { record->reach(); });

@@ -32,6 +32,14 @@
             return static_cast<Code>(lost_by);                                                                         \
     } while (false)
 
+// For functions of a stream.
+#define NEEDS_STREAM(stream)                                                                                           \
+    do {                                                                                                               \
+        NEEDS_CONTEXT();                                                                                               \
+        if ((stream)->is_dead())                                                                                       \
+            return launch_failed;                                                                                      \
+    } while (false)
+
 namespace polder::cuda::fake {
 
 inline constexpr Code invalid_value{static_cast<Code>(1)};
@@ -44,7 +52,7 @@ inline constexpr Code host_memory_not_registered{static_cast<Code>(713)};
 inline constexpr Code launch_failed{static_cast<Code>(719)};
 inline constexpr int max_shared_bytes = 228 << 10;
 
-inline int enter(const char* name) {
+inline int failure_of(const char* name) {
     const std::lock_guard lock(state().mutex);
     State& all = state();
     // Without memory for the name: only the first call allocates.
@@ -63,6 +71,20 @@ inline int enter(const char* name) {
         return 0;
     const int code = found->second;
     all.failures.erase(found);
+    return code;
+}
+
+// A GPU that never says again what it does has, for its users, stopped.
+inline bool fails_for_ever(const char* name) {
+    const std::lock_guard lock(state().mutex);
+    return state().lasting_failures.contains(name);
+}
+
+// A call that fails with the code of a lost GPU has lost it.
+inline int enter(const char* name) {
+    const int code = failure_of(name);
+    if (code == launch_failed && current)
+        kill_streams(*current);
     return code;
 }
 

@@ -36,15 +36,24 @@ StreamOfCuda::~StreamOfCuda() {
     thread_.join();
 }
 
-void StreamOfCuda::push(std::function<void()> command) {
+void StreamOfCuda::append(std::function<void()> command, bool waits) {
     const std::lock_guard lock(mutex_);
-    commands_.push_back(std::move(command));
+    commands_.push_back({std::move(command), waits});
     changed_.notify_all();
 }
 
 bool StreamOfCuda::is_idle() {
     const std::lock_guard lock(mutex_);
     return commands_.empty() && !is_busy_;
+}
+
+// A lost GPU executes nothing more: its memory may have gone back.
+void StreamOfCuda::execute(const Command& command) {
+    std::shared_lock executing(fake::state().executing, std::defer_lock);
+    if (!command.waits)
+        executing.lock();
+    if (!is_dead())
+        command.function();
 }
 
 void StreamOfCuda::work() {
@@ -55,15 +64,13 @@ void StreamOfCuda::work() {
         changed_.wait(lock, [this] { return stopping_ || !commands_.empty(); });
         if (commands_.empty())
             return;
-        std::function<void()> command = std::move(commands_.front());
+        Command command = std::move(commands_.front());
         commands_.pop_front();
         is_busy_ = true;
         lock.unlock();
         fake::state().is_held.wait(true);
-        // A lost GPU executes nothing more.
-        if (context.lost_by.load() == 0)
-            command();
-        command = nullptr;
+        execute(command);
+        command.function = nullptr;
         lock.lock();
         is_busy_ = false;
     }
@@ -96,6 +103,11 @@ State& state() {
         return made;
     }();
     return *all;
+}
+
+void kill_streams(ContextOfCuda& context) {
+    const std::unique_lock executing(state().executing);
+    ++context.deaths;
 }
 
 bool State::is_pinned(const void* begin, uint64_t size) {

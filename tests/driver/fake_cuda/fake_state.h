@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <string>
 #include <support/ptx/module.h>
 #include <thread>
@@ -22,6 +23,8 @@ namespace polder::cuda {
 struct ContextOfCuda {
     int device = 0;
     std::atomic<int> lost_by{0};  // the error of all calls from then on; 0: it works
+    // How often a call has failed as only those of a lost GPU do. The streams of before execute nothing more.
+    std::atomic<unsigned> deaths{0};
     std::mutex mutex;
     int users = 0;  // of the primary context; under the state's mutex
     uint64_t memory_bytes = 0;
@@ -50,16 +53,26 @@ struct EventOfCuda {
 struct StreamOfCuda {
     explicit StreamOfCuda(ContextOfCuda& owner);
     ~StreamOfCuda();
-    void push(std::function<void()> command);
+    // `command` waits for nothing.
+    void push(std::function<void()> command) { append(std::move(command), false); }
+    void push_wait(std::function<void()> command) { append(std::move(command), true); }
     [[nodiscard]] bool is_idle();
+    [[nodiscard]] bool is_dead() const { return context.lost_by.load() != 0 || context.deaths.load() != born_after_; }
 
     ContextOfCuda& context;
 
 private:
+    struct Command {
+        std::function<void()> function;
+        bool waits;
+    };
+    void append(std::function<void()> command, bool waits);
+    void execute(const Command& command);
     void work();
+    const unsigned born_after_ = context.deaths.load();
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::deque<std::function<void()>> commands_;
+    std::deque<Command> commands_;
     bool is_busy_ = false;
     bool stopping_ = false;
     std::thread thread_;
@@ -93,6 +106,7 @@ struct State {
     int failure_of_call = 0;
     const char* failed_call = nullptr;
     std::map<std::string, uint64_t, std::less<>> calls;
+    std::shared_mutex executing;  // held, shared, by streams that execute, and whole by what must not meet them
     std::map<std::string, uint64_t> bytes;  // copied, allocated
     std::atomic<bool> is_held{false};
     int driver_version = 12040;
@@ -117,6 +131,8 @@ struct State {
     [[nodiscard]] std::vector<ptx::Range> memory_of(int device);
 };
 State& state();
+// The streams of `context` execute nothing more, from when it returns. As with `lost_by`, but streams made later work.
+void kill_streams(ContextOfCuda& context);
 uint64_t now_ns();
 extern thread_local ContextOfCuda* current;
 
