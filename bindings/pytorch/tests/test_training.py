@@ -3,6 +3,7 @@ import io
 
 import pytest
 import torch
+import torch.utils.checkpoint
 
 import models
 
@@ -20,6 +21,18 @@ def test_losses_are_those_of_the_cpu(task, device):
     torch.testing.assert_close(torch.tensor(got), torch.tensor(expected), rtol=0.05, atol=0.02)
     torch.testing.assert_close(torch.tensor(got[:3]), torch.tensor(expected[:3]), rtol=1e-3, atol=1e-3)
     assert got[-1] < got[0]
+
+
+@pytest.mark.parametrize("use_reentrant", (True, False))
+def test_checkpoints_repeat_random_numbers(device, use_reentrant):
+    x = torch.ones(1000, device=device, requires_grad=True)
+    torch.rand(5, device=device)  # the generator is not where a seed puts it
+    y = torch.utils.checkpoint.checkpoint(torch.nn.Dropout(0.5), x, use_reentrant=use_reentrant)
+    state = torch.opencl.get_rng_state(device)
+    y.sum().backward()
+    torch.testing.assert_close(x.grad, y.detach(), rtol=0, atol=0)
+    # What is drawn next is what would be drawn without the backward pass.
+    assert torch.equal(torch.opencl.get_rng_state(device), state)
 
 
 def test_memory_of_a_step_is_given_back(device):

@@ -190,7 +190,10 @@ def host_copies():
 
 
 def __getattr__(name):
-    """Inductor asks its first graph's device module for `Scheduling`: this is where the package registers with it."""
+    """What PyTorch asks a device's module for as an attribute, and what is not known before it is asked."""
+    if name == "_initialized":  # torch.utils.checkpoint keeps the states of the generators where this is true
+        return is_initialized()
+    # Inductor asks its first graph's device module: this is where the package registers with it.
     if name == "Scheduling":
         from . import inductor  # noqa: F401
     raise AttributeError(f"module 'torch.opencl' has no attribute '{name}'")
