@@ -203,3 +203,18 @@ def test_losses_are_those_of_the_cpu(task, device):
 def test_importing_torch_does_not_load_the_compiler():
     program = "import sys, torch; torch.ones(2, device='opencl'); sys.exit('torch._inductor.codegen.common' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], timeout=120).returncode == 0
+
+
+def test_a_convolution_of_images_whose_size_is_not_fixed(device):
+    """Its bias is added by a kernel whose indices alone need the number of pixels."""
+    torch.manual_seed(5)
+    weight, bias = torch.randn(4, 3, 3, 3), torch.randn(4)
+
+    def work(x, weight, bias):
+        return F.silu(F.conv2d(x, weight, bias))
+
+    compiled = torch.compile(work, dynamic=True)
+    for size in (8, 11):
+        x = torch.randn(2, 3, size, size)
+        got = compiled(x.to(device), weight.to(device), bias.to(device))
+        torch.testing.assert_close(got.cpu(), work(x, weight, bias), rtol=1e-4, atol=1e-4)

@@ -191,8 +191,8 @@ class OpenCLKernel(ReductionsMixin, SIMDKernel):
 
     def codegen_kernel(self, name=None):
         self.codegen_body()
+        sizes, lines = self._dimensions()  # may need sizes that are arguments
         names, _, arguments, _ = self.args.python_argdefs()
-        sizes, lines = self._dimensions()
         parameters = []
         values = 0
         for argument_name, argument in zip(names, arguments):
