@@ -3,6 +3,8 @@
 
 #include <runtime/program.h>
 
+#include <cstring>
+
 using namespace polder;
 using namespace polder::api;
 using runtime::BuiltModule;
@@ -21,11 +23,10 @@ Result<std::string> joined_source(cl_uint count, const char** strings, const siz
     for (cl_uint i = 0; i < count; ++i) {
         if (!strings[i])  // CL_INVALID_VALUE, as above
             return fail(Status::invalid_value);
-        // A length of zero means that the string ends itself.
-        source += lengths && lengths[i] ? std::string_view(strings[i], lengths[i]) : std::string_view(strings[i]);
+        // A length of zero means that the string ends itself. A length may be that of a buffer: the text ends at a zero in it.
+        const size_t length = lengths ? lengths[i] : 0;
+        source.append(strings[i], length != 0 ? strnlen(strings[i], length) : std::strlen(strings[i]));
     }
-    // Zeros within the strings are taken out.
-    std::erase(source, '\0');
     return source;
 }
 
@@ -185,7 +186,7 @@ Result<Ref<Program>> program_with_devices(Context& context, cl_uint num_devices,
     return make_ref<Program>(Ref<Context>::share(&context), std::move(devices), Program::Origin::binary, "");
 }
 
-} // namespace
+}  // namespace
 
 CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithSource(cl_context context, cl_uint count, const char** strings,
                                                               const size_t* lengths, cl_int* errcode_ret) {

@@ -30,6 +30,46 @@ TEST_F(Programs, SourceIsTheStringsPutTogether) {
     EXPECT_EQ(program_text(program, CL_PROGRAM_SOURCE), "abcdefghi");
 }
 
+TEST_F(Programs, SourceInALargerBufferEndsAtItsZero) {
+    const char first[] = "kernel void a() {}\0junk ###";
+    const char* strings[] = {first, "kernel void b() {}", "kernel void c() {}\0"};
+    const size_t lengths[] = {sizeof first, 0, sizeof "kernel void c() {}"};
+    cl_int error = CL_SUCCESS;
+    OwnedProgram program = clCreateProgramWithSource(context, 3, strings, lengths, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    EXPECT_EQ(program_text(program, CL_PROGRAM_SOURCE), "kernel void a() {}kernel void b() {}kernel void c() {}");
+    EXPECT_EQ(clBuildProgram(program, 0, nullptr, "", nullptr, nullptr), CL_SUCCESS);
+}
+
+// Without optimisations, what a store of another type has changed is read again.
+TEST_F(Programs, WithoutOptimisationsMemoryMayBeReadAsAnotherType) {
+    const char* const source = R"(
+        kernel void k(global uint* a, global ushort* b) {
+            const uint before = a[0];
+            b[0] = 0x1234;
+            a[1] = before + 1;
+            a[2] = a[0];
+        })";
+    const OwnedProgram program = build(source, "-cl-opt-disable");
+    const OwnedKernel kernel = make_kernel(program, "k");
+    for (const cl_device_id device : devices) {
+        const cl_uint zeros[3] = {};
+        OwnedMem memory = make_buffer(sizeof zeros);
+        cl_mem handle = memory;
+        const OwnedQueue on = make_queue(device);
+        ASSERT_EQ(clEnqueueWriteBuffer(on, memory, CL_TRUE, 0, sizeof zeros, zeros, 0, nullptr, nullptr), CL_SUCCESS);
+        ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof handle, &handle), CL_SUCCESS);
+        ASSERT_EQ(clSetKernelArg(kernel, 1, sizeof handle, &handle), CL_SUCCESS);
+        const size_t one = 1;
+        ASSERT_EQ(clEnqueueNDRangeKernel(on, kernel, 1, nullptr, &one, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
+        cl_uint found[3] = {};
+        ASSERT_EQ(clEnqueueReadBuffer(on, memory, CL_TRUE, 0, sizeof found, found, 0, nullptr, nullptr), CL_SUCCESS);
+        EXPECT_EQ(found[0], 0x1234u);
+        EXPECT_EQ(found[1], 1u);
+        EXPECT_EQ(found[2], 0x1234u);
+    }
+}
+
 TEST_F(Programs, ThoseOfNoLanguageAndNoBuiltInKernelsAreRefused) {
     cl_int error = CL_SUCCESS;
     EXPECT_EQ(clCreateProgramWithIL(context, "x", 1, &error), nullptr);

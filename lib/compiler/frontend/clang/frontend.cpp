@@ -179,6 +179,9 @@ std::vector<std::string> frontend_arguments(const CompileInput& input, const Bui
     // Clang does not know every extension that a device may report.
     for (const std::string& extension : target.extensions)
         arguments.push_back("-D" + extension + "=1");
+    // What is written is executed, also where memory is read as another type than it was written.
+    if (!options.is_optimized)
+        arguments.emplace_back("-relaxed-aliasing");
     if (options.has_debug_information)
         for (const std::string& argument :
              {std::string{"-debug-info-kind=constructor"}, std::string{"-dwarf-version=4"},
