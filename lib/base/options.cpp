@@ -35,7 +35,8 @@ constexpr Option table[] = {
     {"POCL_DEVICES", Kind::text, &Values::devices, "", "every device that is really there",
      "The devices of the platform, in order: driver names separated by spaces, one device for each "
      "occurrence, such as `cpu discrete discrete`. Drivers: `cpu` (the host processor), `discrete` (a "
-     "separate memory on this machine, see `doc/drivers.md`), `cuda` (NVIDIA's GPUs, see `doc/cuda.md`). An unknown "
+     "separate memory on this machine, see `doc/drivers.md`), `cuda` (NVIDIA's GPUs, see `doc/cuda.md`), "
+     "`proxy` (devices of other OpenCL implementations, see `doc/proxy.md`). An unknown "
      "name is an error that lists "
      "the known ones, and the platform then has no device."},
     {"POCL_DEBUG", Kind::text, &Values::debug, "", "nothing",

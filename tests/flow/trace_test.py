@@ -30,6 +30,9 @@ def check_replay(trace):
     assert all(float(re.search(r"([\d.]+)%", " ".join(row)).group(1)) <= 100 for row in rows), first
     small = run(tool, "replay", trace, "--policy=bufalloc", "--memory=64K", "--fixed")
     assert small.count("bufalloc") >= 1, small
+    # The settings of POLDER_ALLOC_CONF, also without a backend.
+    rounded = run(tool, "replay", trace, "--policy=roundup_power2_divisions:4")
+    assert "roundup_power2_divisions:4" in rounded, rounded
     print(first)
 
 

@@ -113,7 +113,8 @@ int replay(const trace::TraceFile& file, Arguments& arguments) {
     for (const trace::ReplayOfSpace& row : trace::recorded(file))
         print_row("(as recorded)", row);
     for (const std::string& name : arguments.policies) {
-        const bool is_short = name.find_first_of(":=") == std::string::npos || name.find("backend") != 0;
+        // "caching,expandable_segments:True" begins with the name of a backend.
+        const bool is_short = std::string_view(name).substr(0, name.find(',')).find_first_of(":=") == std::string::npos;
         const auto parsed = memory::parse_policy(is_short ? "backend:" + name : name, "--policy");
         if (!parsed.warning.empty())
             return refuse(parsed.warning);

@@ -202,7 +202,7 @@ ParsedPolicy parse_policy(std::string_view text, std::string_view variable, cons
         parsed.warning = "unknown: " + unknown + "; the keys are " + known;
     }
     if (!malformed.empty())
-        append(parsed.warning, "; ", "malformed, the default is taken: " + malformed);
+        append(parsed.warning, "; ", "malformed: " + malformed);
     if (!parsed.warning.empty())
         parsed.warning.insert(0, std::string(variable) + ": ");
     return parsed;

@@ -69,7 +69,7 @@ memory::AllocationPolicy policy_of(std::string_view text, std::string_view varia
                                    const memory::AllocationPolicy& base) {
     const memory::ParsedPolicy parsed = memory::parse_policy(text, variable, base);
     if (!parsed.warning.empty())
-        log::line(log::Category::warning, "%s", parsed.warning.c_str());
+        log::line(log::Category::warning, "%s. Its other settings are used.", parsed.warning.c_str());
     return parsed.policy;
 }
 
