@@ -147,7 +147,7 @@ bool has_half(const Device& device) {
 cl_bitfield float_atomics(const Device& device) { return has_host_code(device) ? 0x70007 : 0; }
 
 // Clocks of the device, of work-groups and of sub-groups.
-cl_bitfield kernel_clocks(const Device& device) { return has_host_code(device) ? 0x7 : 0; }
+cl_bitfield kernel_clocks(const Device& device) { return device.info().language ? 0 : 0x7; }
 
 std::string driver_version(const Device& device) {
     if (const auto version = options::driver_version_override())

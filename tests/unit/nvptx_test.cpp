@@ -263,6 +263,28 @@ TEST(Nvptx, ARequiredSubGroupSize_IsThatOfAWarp) {
               std::string::npos);
 }
 
+// The cycles of a multiprocessor are no clock of the whole device.
+TEST(Nvptx, Clocks_AreTimerAndCycles) {
+    for (const char* processor : all_processors) {
+        const auto clock = [&](const std::string& scope) {
+            return ptx_with({"cl_khr_kernel_clock"},
+                            {"__opencl_c_kernel_clock_scope_device", "__opencl_c_kernel_clock_scope_work_group",
+                             "__opencl_c_kernel_clock_scope_sub_group"},
+                            "kernel void k(global ulong* a) { a[0] = clock_read_" + scope + "(); a[1] = clock_read_" +
+                                scope + "(); a[2] = clock_read_hilo_" + scope + "().y; }",
+                            processor);
+        };
+        const PtxOutcome device = clock("device");
+        EXPECT_EQ(device.error, "");
+        EXPECT_EQ(count(device.code.code, "%globaltimer;"), 3u);
+        for (const char* scope : {"work_group", "sub_group"}) {
+            const PtxOutcome own = clock(scope);
+            EXPECT_EQ(own.error, "");
+            EXPECT_EQ(count(own.code.code, "%clock64;"), 3u) << scope;
+        }
+    }
+}
+
 TEST(Nvptx, AsynchronousCopies_AreSharedByTheGroup) {
     const PtxOutcome ptx = one_kernel("kernel void k(global float4* a) { local float4 l[64];"
                                       "  event_t e = async_work_group_copy(l, a, 64, 0); wait_group_events(1, &e);"

@@ -45,6 +45,8 @@ constexpr std::array instructions{
     Instruction{"_polder_is_global", llvm::Intrinsic::nvvm_isspacep_global},
     Instruction{"_polder_is_local", llvm::Intrinsic::nvvm_isspacep_shared},
     Instruction{"_polder_is_private", llvm::Intrinsic::nvvm_isspacep_local},
+    Instruction{"_polder_timer_ns", llvm::Intrinsic::nvvm_read_ptx_sreg_globaltimer},
+    Instruction{"_polder_cycles", llvm::Intrinsic::nvvm_read_ptx_sreg_clock64},
     Instruction{"_polder_sin_approx", llvm::Intrinsic::nvvm_sin_approx_f, llvm::Intrinsic::nvvm_sin_approx_ftz_f},
     Instruction{"_polder_cos_approx", llvm::Intrinsic::nvvm_cos_approx_f, llvm::Intrinsic::nvvm_cos_approx_ftz_f},
     Instruction{"_polder_log2_approx", llvm::Intrinsic::nvvm_lg2_approx_f, llvm::Intrinsic::nvvm_lg2_approx_ftz_f},
@@ -280,8 +282,8 @@ private:
     static void replace(llvm::CallInst& call, llvm::Intrinsic::ID intrinsic) {
         llvm::IRBuilder<> at(&call);
         const llvm::SmallVector<llvm::Value*> arguments(call.args());
-        llvm::Value* value =
-            at.CreateIntrinsic(call.getType()->isFloatTy() ? call.getType() : at.getInt1Ty(), intrinsic, arguments);
+        const bool is_question = !call.getType()->isFloatTy() && !call.getType()->isIntegerTy(64);
+        llvm::Value* value = at.CreateIntrinsic(is_question ? at.getInt1Ty() : call.getType(), intrinsic, arguments);
         if (value->getType() != call.getType())
             value = at.CreateZExt(value, call.getType());
         call.replaceAllUsesWith(value);
