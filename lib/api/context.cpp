@@ -13,12 +13,12 @@ using namespace polder::runtime;
 namespace polder::api {
 namespace {
 
-// CL_INVALID_PROPERTY: unknown bits, or a device that does not have cl_khr_initialize_memory.
+// CL_INVALID_PROPERTY: unknown bits, or a device whose driver compiles kernels itself, which does not have
+// cl_khr_initialize_memory.
 Result<void> check_initialization(cl_context_properties bits, std::span<const Ref<Device>> devices) {
     constexpr cl_context_properties known = 3;  // local, private
-    const bool all_can = std::ranges::all_of(devices, [](const Ref<Device>& device) {
-        return device->info().code.format == driver::CodeFormat::host_function;
-    });
+    const bool all_can =
+        std::ranges::all_of(devices, [](const Ref<Device>& device) { return !device->info().language.has_value(); });
     return (bits & ~known) == 0 && (bits == 0 || all_can) ? Result<void>{} : fail(Status::invalid_property);
 }
 

@@ -44,7 +44,7 @@ constexpr Extension extension_table[] = {
     {"cl_khr_icd", v1, platform, "Loading through an installable client driver loader."},
     {"cl_khr_il_program", v1, both, "Programs from SPIR-V."},
     {"cl_khr_image2d_from_buffer", v1, own_compiler, "2D images that show the bytes of a buffer."},
-    {"cl_khr_initialize_memory", v1, host_code, "Local and private memory that is zero when a kernel begins."},
+    {"cl_khr_initialize_memory", v1, own_compiler, "Local and private memory that is zero when a kernel begins."},
     {"cl_khr_int64_base_atomics", v1, both, "Atomics on 64-bit integers."},
     {"cl_khr_int64_extended_atomics", v1, both, "Their minimum, maximum and bit operations."},
     {"cl_khr_integer_dot_product", CL_MAKE_VERSION(2, 0, 0), both, "Dot products of four 8-bit integers."},

@@ -101,6 +101,46 @@ TEST_F(InitializeMemory, PrivateVariablesAreZero) {
     }
 }
 
+// Memory of the kernel's own beside an argument's, whose sizes are no multiples of a word; more memory than PTX can reserve; and a last
+// work-group that is smaller.
+TEST_F(InitializeMemory, LocalMemoryOfEverySizeIsZero) {
+    use_context(local_bit);
+    const std::string text = R"(
+        kernel void k(global int* out, local char* argument, uint bytes) {
+            local char odd[OWN];
+            local double aligned[2];
+            int seen = 0;
+            for (uint i = get_local_id(0); i < bytes; i += get_local_size(0)) seen |= argument[i];
+            for (uint i = get_local_id(0); i < OWN; i += get_local_size(0)) seen |= odd[i];
+            seen |= aligned[get_local_id(0) & 1] != 0.0;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (uint i = get_local_id(0); i < bytes; i += get_local_size(0)) argument[i] = 1;
+            for (uint i = get_local_id(0); i < OWN; i += get_local_size(0)) odd[i] = 1;
+            aligned[get_local_id(0) & 1] = 1.0;
+            out[get_global_id(0)] = seen;
+        })";
+    const auto check = [&](cl_program from, cl_device_id device) {
+        OwnedQueue on = make_queue(device);
+        OwnedKernel kernel = make_kernel(from, "k");
+        int unwritten[150];
+        std::ranges::fill(unwritten, -1);
+        OwnedMem out = make_buffer(sizeof unwritten, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, unwritten);
+        for (const cl_uint bytes : {1U, 63U, 4099U}) {
+            EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), out.in()), CL_SUCCESS);
+            EXPECT_EQ(clSetKernelArg(kernel, 1, bytes, nullptr), CL_SUCCESS);
+            EXPECT_EQ(clSetKernelArg(kernel, 2, sizeof bytes, &bytes), CL_SUCCESS);
+            const size_t global = 150, local = 64;
+            EXPECT_EQ(clEnqueueNDRangeKernel(on, kernel, 1, nullptr, &global, &local, 0, nullptr, nullptr), CL_SUCCESS);
+            EXPECT_EQ(read<cl_int>(out, 150, on), std::vector<cl_int>(150)) << bytes;
+        }
+    };
+    for (const char* options : {"-cl-std=CL3.0 -DOWN=37", "-cl-std=CL3.0 -DOWN=49999"}) {
+        OwnedProgram program = build(text, options);
+        for (const cl_device_id device : devices)
+            check(program, device);
+    }
+}
+
 // A binary of a context that does not ask for zeroed memory.
 TEST_F(InitializeMemory, ProgramsFromBinariesHaveIt) {
     OwnedProgram before = build(source, "-w");

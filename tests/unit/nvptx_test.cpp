@@ -1,6 +1,8 @@
 // PTX: each feature of OpenCL C becomes the instructions that it needs, and NVIDIA's assembler accepts them.
 #include "ptx_support.h"
 
+#include <compiler/zeroed_memory.h>
+
 #include <polder/ptx_abi.h>
 
 namespace polder::compiler::test {
@@ -282,6 +284,47 @@ TEST(Nvptx, Clocks_AreTimerAndCycles) {
             EXPECT_EQ(own.error, "");
             EXPECT_EQ(count(own.code.code, "%clock64;"), 3u) << scope;
         }
+    }
+}
+
+PtxOutcome zeroed_kernel(const std::string& source, const ZeroedMemory& zeroed, const std::string& processor) {
+    const Outcome built = build(source);
+    EXPECT_EQ(built.status, Status::success) << built.log;
+    PtxOutcome outcome;
+    const auto opened = open_zeroed(built.module, ptx_target(processor), zeroed);
+    if (!opened)
+        return {nullptr, {}, std::string{opened.error().detail()}};
+    outcome.executable = *opened;
+    const auto code = outcome.executable->code(built.module->kernels().front().name, CodeVersion{});
+    if (!code)
+        return {nullptr, {}, std::string{code.error().detail()}};
+    outcome.code = std::get<driver::TargetCode>(**code);
+    if (!ptxas().empty())
+        outcome.error = assembler_errors(outcome.code.code, processor);
+    return outcome;
+}
+
+// What a launch gives is as large as a register says.
+TEST(Nvptx, ZeroedMemory) {
+    const std::string source = "kernel void k(global int* a, local char* l) { local char own[OWN]; int array[40];"
+                               "  a[get_global_id(0)] = own[a[0]] + l[a[1]] + array[a[2]]; }";
+    const auto sized = [&](const char* bytes) {
+        std::string text = source;
+        return text.replace(text.find("OWN"), 3, bytes);
+    };
+    for (const char* processor : all_processors) {
+        const PtxOutcome small = zeroed_kernel(sized("37"), {true, true}, processor);
+        EXPECT_EQ(small.error, "");
+        EXPECT_HAS(small, "%dynamic_smem_size");
+        EXPECT_HAS(small, "polder_own_local[37]");
+        EXPECT_HAS(small, "st.local");
+        EXPECT_EQ(small.code.local_bytes, 37u);
+        const PtxOutcome large = zeroed_kernel(sized("50001"), {true, false}, processor);
+        EXPECT_EQ(large.error, "");
+        EXPECT_EQ(large.code.dynamic_local_bytes, 50001u);
+        EXPECT_FALSE(large.has("polder_own_local"));
+        const PtxOutcome without = zeroed_kernel(sized("37"), {}, processor);
+        EXPECT_FALSE(without.has("%dynamic_smem_size"));
     }
 }
 

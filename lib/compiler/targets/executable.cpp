@@ -38,10 +38,7 @@ Result<std::shared_ptr<Executable>> open_zeroed(std::shared_ptr<const Module> mo
     case driver::CodeFormat::host_function:
         return zeroed == ZeroedMemory{} ? open_for_host(std::move(module), target)
                                         : make_host_executable(std::move(module), target, zeroed);
-    case driver::CodeFormat::ptx:
-        if (zeroed != ZeroedMemory{})
-            break;
-        return make_nvptx_executable(std::move(module), target);
+    case driver::CodeFormat::ptx: return make_nvptx_executable(std::move(module), target, zeroed);
     case driver::CodeFormat::opencl_c:
         if (zeroed != ZeroedMemory{})
             break;

@@ -1,7 +1,7 @@
 // Executables whose kernels find memory zeroed (cl_khr_initialize_memory). They are made from the same modules as all others:
 // only their code differs.
 //
-// Any thread. Errors: those of Executable::open; compiler_not_available for code that is not for the host.
+// Any thread. Errors: those of Executable::open; compiler_not_available for code that a driver makes of source.
 #pragma once
 
 #include <compiler/compiler.h>

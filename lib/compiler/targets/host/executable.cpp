@@ -12,8 +12,8 @@
 #include "module/bitcode.h"
 #include "module/byte_stream.h"
 #include "module/module.h"
+#include "module/zeroed_memory.h"
 #include "targets/host/workgroup/work_items/sub_group_functions.h"
-#include "zeroed_memory.h"
 
 #include <base/log.h>
 #include <base/made_once.h>

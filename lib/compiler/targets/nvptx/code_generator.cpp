@@ -12,6 +12,7 @@
 #include "module/reachable.h"
 #include "module/unsupported_code.h"
 #include "module/verified.h"
+#include "module/zeroed_memory.h"
 #include "print.h"
 #include "warps.h"
 
@@ -66,6 +67,7 @@ public:
         context_.setDiagnosticHandler(std::make_unique<LogDiagnostics>(diagnostics_));
         POLDER_ASSIGN(module, read_kernel(request_.module.bitcode(), request_.kernel.name, context_));
         llvm::StripDebugInfo(*module);
+        zero_memory(*module, {&request_.kernel, 1}, request_.zeroed);
         retarget_to_nvptx(*module, spir64_address_spaces);
         POLDER_ASSIGN(prints, lower_print(*module));
         POLDER_TRY(verified(*module, "lowering for PTX"));

@@ -41,6 +41,8 @@ Result<std::string> key_of(const PtxRequest& request) {
                       request.processor,
                       "abi " + std::to_string(ptx_abi_version),
                       groups,
+                      request.zeroed.local ? "zeroed local memory" : "",
+                      request.zeroed.private_variables ? "zeroed variables" : "",
                       request.module.options().is_optimized ? "optimized" : "plain"});
 }
 
@@ -81,8 +83,8 @@ void install_code_cache() {
 
 class NvptxExecutable final : public Executable {
 public:
-    NvptxExecutable(std::shared_ptr<const Module> module, const Target& target)
-        : module_(std::move(module)), target_(target.code) {}
+    NvptxExecutable(std::shared_ptr<const Module> module, const Target& target, const ZeroedMemory& zeroed)
+        : module_(std::move(module)), target_(target.code), zeroed_(zeroed) {}
 
     Result<const driver::KernelCode*> code(std::string_view name, const CodeVersion& version) override {
         const std::optional<WorkGroups>& groups = version.groups;
@@ -105,8 +107,8 @@ private:
     };
 
     Result<std::unique_ptr<Entry>> make(const KernelInfo& info, const std::optional<WorkGroups>& groups) const {
-        POLDER_ASSIGN(kernel,
-                      make_kernel({static_cast<const CompiledModule&>(*module_), info, groups, target_.processor}));
+        POLDER_ASSIGN(kernel, make_kernel({static_cast<const CompiledModule&>(*module_), info, groups,
+                                           target_.processor, zeroed_}));
         if (target_.local_memory_bytes != 0 && kernel.local_bytes > target_.local_memory_bytes)
             return fail(Status::out_of_resources,
                         "kernel " + info.name + " needs " + std::to_string(kernel.local_bytes) +
@@ -128,20 +130,22 @@ private:
 
     const std::shared_ptr<const Module> module_;
     const driver::CodeTarget target_;
+    const ZeroedMemory zeroed_;
     // An entry's code points into the entry.
     MadeOnce<std::pair<std::string, std::optional<WorkGroups>>, std::unique_ptr<Entry>> entries_;
 };
 
 } // namespace
 
-Result<std::shared_ptr<Executable>> make_nvptx_executable(std::shared_ptr<const Module> module, const Target& target) {
+Result<std::shared_ptr<Executable>> make_nvptx_executable(std::shared_ptr<const Module> module, const Target& target,
+                                                          const ZeroedMemory& zeroed) {
     for (const KernelInfo& kernel : module->kernels())
         if (kernel.reqd_sub_group_size.value_or(warp_size) != warp_size)
             return fail(Status::out_of_resources, "error: kernel '" + kernel.name + "' requires sub-groups of " +
                                                       std::to_string(*kernel.reqd_sub_group_size) +
                                                       " work-items; the device has " + std::to_string(warp_size));
     install_code_cache();
-    return std::shared_ptr<Executable>(std::make_shared<NvptxExecutable>(std::move(module), target));
+    return std::shared_ptr<Executable>(std::make_shared<NvptxExecutable>(std::move(module), target, zeroed));
 }
 
 } // namespace polder::compiler

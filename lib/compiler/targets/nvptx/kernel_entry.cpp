@@ -33,6 +33,11 @@ constexpr uint64_t memory_scope_sub_group = 4;
 
 constexpr const char* print_ring_function = "_polder_print_ring";
 constexpr const char* dynamic_begin_function = "polder.dynamic_local_begin";
+// lib/kernel/cl/nvptx/local_memory.cl
+constexpr const char* own_local_memory_function = "_polder_own_local_memory";
+constexpr const char* own_local_bytes_function = "_polder_own_local_bytes";
+constexpr const char* launch_local_memory_function = "_polder_launch_local_memory";
+constexpr const char* launch_local_bytes_function = "_polder_launch_local_bytes";
 constexpr const char* collective_slots_function = "_polder_collective_slots";
 
 // Functions of lib/kernel that are one instruction of PTX.
@@ -318,7 +323,7 @@ private:
     }
 
     // Computes the size of the kernel's local variables, and moves them to the launch's dynamic memory when they are larger than PTX
-    // can reserve.
+    // can reserve, or into one variable where the kernel clears them.
     void place_local_memory() {
         const llvm::DataLayout& layout = module_.getDataLayout();
         const auto alignment_of = [&](const llvm::GlobalVariable* variable) {
@@ -342,16 +347,26 @@ private:
             result_.local_bytes = places[variable] + layout.getTypeAllocSize(variable->getValueType()).getFixedValue();
             variable->setAlignment(alignment_of(variable));
         }
-        if (result_.local_bytes > static_local_bytes_max) {
+        const bool is_large = result_.local_bytes > static_local_bytes_max;
+        const bool is_cleared = module_.getFunction(own_local_memory_function) != nullptr;
+        llvm::GlobalVariable* whole = nullptr;
+        if (is_large) {
             result_.dynamic_local_bytes = result_.local_bytes;
+            whole = &dynamic_memory();
+        } else if (is_cleared && result_.local_bytes != 0) {
+            whole = &local_variable(result_.local_bytes, "polder_own_local");
+            whole->setAlignment(std::max(alignment_of(variables.front()), llvm::Align(4)));
+        }
+        if (whole != nullptr)
             for (llvm::GlobalVariable* variable : variables) {
                 llvm::Constant* const place = llvm::ConstantExpr::getInBoundsGetElementPtr(
-                    llvm::Type::getInt8Ty(context()), &dynamic_memory(),
+                    llvm::Type::getInt8Ty(context()), whole,
                     llvm::ConstantInt::get(llvm::Type::getInt64Ty(context()), places[variable]));
                 variable->replaceAllUsesWith(place);
                 variable->eraseFromParent();
             }
-        }
+        if (is_cleared)
+            name_local_memory(is_large ? nullptr : whole);
         // __local arguments count from the kernel's own local memory, and begin at the next aligned place.
         const uint64_t begin =
             result_.dynamic_local_bytes != 0 ? 0 : Alignment{local_memory_alignment}.round_up(result_.local_bytes);
@@ -362,6 +377,41 @@ private:
             }
             function->eraseFromParent();
         }
+    }
+
+    // A variable of the kernel's own in local memory.
+    llvm::GlobalVariable& local_variable(uint64_t bytes, const char* name) {
+        auto* const type = llvm::ArrayType::get(llvm::Type::getInt8Ty(context()), bytes);
+        return *new llvm::GlobalVariable(module_, type, false, llvm::GlobalValue::InternalLinkage,
+                                         llvm::UndefValue::get(type), name, nullptr, llvm::GlobalValue::NotThreadLocal,
+                                         nvptx_local_space);
+    }
+
+    // Where local memory is, for the kernel that clears it: its own, if any, and that of the launch, if any.
+    void name_local_memory(llvm::GlobalVariable* own) {
+        const auto answer = [&](const char* name, auto value_of) {
+            if (llvm::Function* const function = module_.getFunction(name))
+                for (llvm::CallInst* call : calls_of(*function)) {
+                    llvm::IRBuilder<> at(call);
+                    call->replaceAllUsesWith(value_of(at));
+                    call->eraseFromParent();
+                }
+        };
+        const auto begin_of = [&](llvm::GlobalVariable* memory) {
+            return [memory](llvm::IRBuilder<>& at) -> llvm::Value* {
+                llvm::PointerType* const type = at.getPtrTy(nvptx_local_space);
+                return memory != nullptr ? static_cast<llvm::Value*>(memory) : llvm::PoisonValue::get(type);
+            };
+        };
+        answer(own_local_memory_function, begin_of(own));
+        answer(own_local_bytes_function, [&](llvm::IRBuilder<>& at) -> llvm::Value* {
+            return at.getInt32(own != nullptr ? static_cast<uint32_t>(result_.local_bytes) : 0);
+        });
+        answer(launch_local_memory_function, begin_of(dynamic_));
+        answer(launch_local_bytes_function, [&](llvm::IRBuilder<>& at) -> llvm::Value* {
+            return dynamic_ != nullptr ? at.CreateIntrinsic(llvm::Intrinsic::nvvm_read_ptx_sreg_dynamic_smem_size, {})
+                                       : static_cast<llvm::Value*>(at.getInt32(0));
+        });
     }
 
     llvm::Module& module_;

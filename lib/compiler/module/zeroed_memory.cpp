@@ -7,7 +7,7 @@
 namespace polder::compiler {
 namespace {
 
-// Defined by lib/kernel/cl/local_memory.cl.
+// Defined by lib/kernel/cl/local_memory.cl, and by its namesake for GPUs.
 constexpr const char* clear_local_memory = "_Z25polder_clear_local_memoryv";
 
 // Where a variable's lifetime begins, its contents become undefined: all live as long as the call of their function, so that
