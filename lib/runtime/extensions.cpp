@@ -107,7 +107,7 @@ constexpr Feature feature_table[] = {
     {"__opencl_c_kernel_clock_scope_device", "A clock of the device."},
     {"__opencl_c_kernel_clock_scope_sub_group", "A clock of a sub-group."},
     {"__opencl_c_kernel_clock_scope_work_group", "A clock of a work-group."},
-    {"__opencl_c_pipes", "Pipes.", Needs::host_code},
+    {"__opencl_c_pipes", "Pipes."},
     {"__opencl_c_program_scope_global_variables", "Variables of program scope in global memory."},
     {"__opencl_c_read_write_images", "Images that one kernel reads and writes."},
     {"__opencl_c_subgroups", "Sub-group functions."},

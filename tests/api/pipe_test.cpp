@@ -21,6 +21,14 @@ protected:
         EXPECT_EQ(clCreatePipe(context, flags, packet_bytes, packets, properties, &error), nullptr);
         return error;
     }
+    bool all_have_sub_groups_of(size_t items) {
+        constexpr cl_device_info sub_group_sizes = 0x4108;  // CL_DEVICE_SUB_GROUP_SIZES_INTEL
+        return std::ranges::all_of(devices, [&](cl_device_id device) {
+            size_t sizes[16] = {}, bytes = 0;
+            EXPECT_EQ(clGetDeviceInfo(device, sub_group_sizes, sizeof sizes, sizes, &bytes), CL_SUCCESS);
+            return std::ranges::find(sizes, items) != std::end(sizes);
+        });
+    }
     // `name`(pipe, out) of `program`; returns `count` words of out, which are 0 before.
     std::vector<cl_uint> run(cl_program program, const char* name, OwnedMem& pipe, size_t items, size_t group,
                              size_t count, cl_device_id device) {
@@ -178,6 +186,8 @@ TEST_F(Pipes, PassEachPacketOnce) {
 
 // A reservation's packets are together and in order, whether an item, a group or a sub-group made it; what is not committed cannot be read.
 TEST_F(Pipes, KeepReservationsTogether) {
+    // That of a warp where a device has no other.
+    const size_t width = all_have_sub_groups_of(8) ? 8 : 32;
     OwnedProgram program = build(R"(
         kernel void by_item(write_only pipe uint p, global uint* out) {
             const uint i = get_global_id(0);
@@ -200,7 +210,7 @@ TEST_F(Pipes, KeepReservationsTogether) {
                 work_group_commit_write_pipe(p, id);
             }
         }
-        __attribute__((intel_reqd_sub_group_size(8)))
+        __attribute__((intel_reqd_sub_group_size(WIDTH)))
         kernel void by_sub_group(write_only pipe uint p, global uint* out) {
             const uint i = get_global_id(0);
             reserve_id_t id = sub_group_reserve_write_pipe(p, get_sub_group_size());
@@ -230,11 +240,12 @@ TEST_F(Pipes, KeepReservationsTogether) {
             commit_write_pipe(p, first);
             out[3] = get_pipe_num_packets(p);
         })",
-                                 "-cl-std=CL3.0");
-    constexpr size_t items = 64, group = 16;
+                                 width == 8 ? "-cl-std=CL3.0 -DWIDTH=8" : "-cl-std=CL3.0 -DWIDTH=32");
+    constexpr size_t items = 64;
     for (const cl_device_id device : devices)
         for (const std::string name : {"by_item", "by_group", "by_sub_group"}) {
-            const size_t together = name == "by_item" ? 4 : name == "by_group" ? group : 8;
+            const size_t group = name == "by_sub_group" ? 2 * width : 16;
+            const size_t together = name == "by_item" ? 4 : name == "by_group" ? group : width;
             OwnedMem pipe = make_pipe(sizeof(cl_uint), items);
             const size_t writers = name == "by_item" ? items / 4 : items;
             const std::vector<cl_uint> written =

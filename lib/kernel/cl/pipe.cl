@@ -152,7 +152,7 @@ static inline ulong reservation_of(Opaque reservation) { return (ulong)(size_t)r
     }                                                                                                  \
     TOGETHER_ALL void __sub_group_commit_##NAME##_pipe(Opaque ring, Opaque reservation, uint bytes,    \
                                                        uint align) {                                   \
-        _polder_sub_group_sync();                                                                      \
+        SUB_GROUP_SYNC();                                                                              \
         if (_polder_sub_group_lane() == sub_group_first_active())                                      \
             polder_pipe_commit(pipe_of(ring), HOW, reservation_of(reservation));                \
     }

@@ -16,6 +16,7 @@ uint _polder_sub_group_width(void) __attribute__((const));
 #include "nvptx/warp.h"
 #define OF_ALL(NAME) warp_all_##NAME
 #define OF_ACTIVE(NAME) warp_active_##NAME
+#define SUB_GROUP_SYNC() _polder_warp_sync(warp_members())
 #define DECLARE_COMBINATION(NAME, T)
 #else
 #define OF_ALL(NAME) _polder_sub_group_##NAME
@@ -26,6 +27,7 @@ ushort _polder_sub_group_shuffle_16(ushort x, uint id) TOGETHER;
 uint _polder_sub_group_shuffle_32(uint x, uint id) TOGETHER;
 ulong _polder_sub_group_shuffle_64(ulong x, uint id) TOGETHER;
 void _polder_sub_group_sync(void) __attribute__((convergent));
+#define SUB_GROUP_SYNC() _polder_sub_group_sync()
 #define DECLARE_COMBINATION(NAME, T)                                                                   \
     T _polder_sub_group_reduce_##NAME##_##T(T x) TOGETHER;                                             \
     T _polder_sub_group_inclusive_##NAME##_##T(T x) TOGETHER;                                          \

@@ -1,0 +1,3 @@
+// Pipes on GPUs: those of the host, with warps as sub-groups.
+#define POLDER_WARPS
+#include "../pipe.cl"
