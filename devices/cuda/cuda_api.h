@@ -41,8 +41,10 @@ enum Attribute : int {
     attribute_clock_rate_khz = 13,
     attribute_multiprocessor_count = 16,
     attribute_l2_cache_bytes = 38,
+    attribute_unified_addressing = 41,
     attribute_compute_capability_major = 75,
     attribute_compute_capability_minor = 76,
+    attribute_host_pointer_of_registered_memory = 91,  // kernels use registered memory at the host's addresses
     attribute_max_shared_memory_per_block_optin = 97,
     attribute_virtual_memory_management = 102,
     attribute_64_bit_stream_memory_operations = 122,
@@ -62,6 +64,7 @@ inline constexpr unsigned stream_non_blocking = 1;
 inline constexpr unsigned event_default = 0;
 inline constexpr unsigned event_disable_timing = 2;
 inline constexpr unsigned host_memory_portable = 1;  // for every context of the process
+inline constexpr unsigned host_memory_mapped = 2;  // kernels may use it
 inline constexpr unsigned wait_value_at_least = 0;
 inline constexpr int granularity_recommended = 1;
 

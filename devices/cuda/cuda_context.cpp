@@ -31,6 +31,8 @@ Result<GpuFacts> facts_of(const CudaApi& api, Device device) {
     facts.shared_bytes =
         std::max(ask(attribute_max_shared_memory_per_block), ask(attribute_max_shared_memory_per_block_optin));
     facts.l2_bytes = ask(attribute_l2_cache_bytes);
+    facts.uses_host_pointers =
+        ask(attribute_unified_addressing) != 0 && ask(attribute_host_pointer_of_registered_memory) != 0;
     const bool has_virtual_memory = ask(attribute_virtual_memory_management) != 0;
     const bool has_stream_writes = ask(attribute_64_bit_stream_memory_operations) != 0;
     if (failed != code_success)

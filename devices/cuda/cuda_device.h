@@ -81,6 +81,7 @@ public:
         return shared_->regions.add(*context_, region);
     }
     void remove(std::span<std::byte> region) override { shared_->regions.remove(*context_, region); }
+    [[nodiscard]] bool are_for_kernels() const override { return context_->facts.uses_host_pointers; }
 
     [[nodiscard]] driver::VirtualMemory* virtual_memory() override { return this; }
     [[nodiscard]] Alignment page() const override { return memory_->page(); }

@@ -19,7 +19,8 @@ Result<void> RegisteredRegions::add(const CudaContext& gpu, std::span<std::byte>
     Region& fresh = made[region.data()] = {region.size(), gpu.device, nullptr, {&gpu}};
     POLDER_CUDA_TRY(gpu.api, primary_context_retain(&fresh.context, gpu.device), "cuDevicePrimaryCtxRetain");
     const CudaContext::Current current(gpu);
-    if (const Code code = gpu.api.host_register(region.data(), region.size(), host_memory_portable)) {
+    if (const Code code =
+            gpu.api.host_register(region.data(), region.size(), host_memory_portable | host_memory_mapped)) {
         gpu.api.primary_context_release(gpu.device);
         return fail(gpu.api.error(code, "cuMemHostRegister"));
     }

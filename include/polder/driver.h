@@ -263,6 +263,9 @@ public:
     [[nodiscard]] virtual Result<void> add(std::span<std::byte> region) = 0;
     // A region that was added; no operation uses it any more.
     virtual void remove(std::span<std::byte> region) = 0;
+    // Whether kernels, fills and copies may use a region in place, at the host's addresses: what one operation writes is seen by those
+    // that wait for it, and by the host when it is complete.
+    [[nodiscard]] virtual bool are_for_kernels() const { return false; }
 };
 
 // Optional: addresses that get memory part by part, so that the memory layer's regions grow in place and give idle ends back.

@@ -164,6 +164,8 @@ cl_uint vendor_id(const Device& device) {
 cl_device_svm_capabilities svm(const Device& device) {
     if (!device.has_svm())
         return 0;
+    if (!device.has_fine_grained_svm())
+        return CL_DEVICE_SVM_COARSE_GRAIN_BUFFER;
     return CL_DEVICE_SVM_COARSE_GRAIN_BUFFER | CL_DEVICE_SVM_FINE_GRAIN_BUFFER | CL_DEVICE_SVM_FINE_GRAIN_SYSTEM |
            CL_DEVICE_SVM_ATOMICS;
 }

@@ -148,7 +148,7 @@ Views find_indirect(const Queue& queue, const KernelOnDevice& on, const KernelAr
             add_view(queue, address, views);
     if (uses.kinds != 0)
         queue.context().addresses().for_each([&](const runtime::Allocation& allocation) {
-            if ((runtime::kind_bit(allocation.kind()) & uses.kinds) && allocation.space() == queue.space())
+            if ((runtime::kind_bit(allocation.kind()) & uses.kinds) && allocation.is_for_kernels_in(queue.space()))
                 if (Ref<MemObject> view = allocation.view(queue.context()))
                     views.push_back(std::move(view));
         });

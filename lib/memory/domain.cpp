@@ -62,8 +62,9 @@ ByteCount DomainImpl::promised() const {
     return ByteCount{static_cast<uint64_t>(std::max<int64_t>(promised_.sum(), 0))};
 }
 
-Result<DeviceAddress> DomainImpl::pin(Storage& storage, SpaceId space, Contents contents) {
+Result<DeviceAddress> DomainImpl::pin(Storage& storage, SpaceId wanted, Contents contents) {
     StorageImpl& owner = impl(storage);
+    const SpaceId space = owner.place_of(wanted);
     const ByteRange all{0, owner.size().value};
     owner.pin(space);
     for (;;) {

@@ -72,6 +72,8 @@ Result<void> DomainImpl::copy_part(Sequence& sequence, const Execution& executio
 // Bytes that several spaces hold are read where no link has to be crossed.
 Result<driver::Timepoint> DomainImpl::read(const Execution& execution, Storage& from, const StorageRect& rect,
                                            std::byte* to, driver::RectLayout to_layout) {
+    if (impl(from).is_in_place_of(execution.space)) [[unlikely]]
+        return read(in_host_memory(execution), from, rect, to, to_layout);
     if (execution.space.is_host() && has_short_way(rect)) [[likely]] {
         const StorageGuard guard{from};
         if (const auto done = read_in_place(execution, impl(from), rect.span(), to)) [[likely]]
@@ -98,6 +100,8 @@ Result<driver::Timepoint> DomainImpl::read(const Execution& execution, Storage& 
 
 Result<driver::Timepoint> DomainImpl::write(const Execution& execution, Storage& to, const StorageRect& rect,
                                             const std::byte* from, driver::RectLayout from_layout) {
+    if (impl(to).is_in_place_of(execution.space)) [[unlikely]]
+        return write(in_host_memory(execution), to, rect, from, from_layout);
     const Use all{&to, rect.span(), Access::overwrite};
     const bool is_short = execution.space.is_host() && has_short_way(rect);
     return with_memory({&all, 1}, execution.space, &execution.queue, {&all, 1}, [&]() -> Result<driver::Timepoint> {
@@ -137,6 +141,9 @@ Result<driver::Timepoint> DomainImpl::write_there(const Execution& execution, St
 
 Result<driver::Timepoint> DomainImpl::copy(const Execution& execution, Storage& from, const StorageRect& from_rect,
                                            Storage& to, const StorageRect& to_rect) {
+    // Of a source in place, the bytes are in host memory, where a device's queue reads them.
+    if (impl(to).is_in_place_of(execution.space)) [[unlikely]]
+        return copy(in_host_memory(execution), from, from_rect, to, to_rect);
     Sequence sequence{execution};
     Copying copying{sequence, execution, impl(from), impl(to)};
     if (has_long_copy(impl(from), from_rect, execution.space))
@@ -307,6 +314,8 @@ Result<driver::Timepoint> DomainImpl::end_chunks(Copying& copying, const Storage
 
 Result<driver::Timepoint> DomainImpl::fill_rect(const Execution& execution, Storage& to, const StorageRect& rect,
                                                 std::span<const std::byte> pattern) {
+    if (impl(to).is_in_place_of(execution.space)) [[unlikely]]
+        return fill_rect(in_host_memory(execution), to, rect, pattern);
     const Use all{&to, rect.span(), Access::overwrite};
     return with_memory({&all, 1}, execution.space, &execution.queue, {&all, 1}, [&]() -> Result<driver::Timepoint> {
         if (has_short_way(rect)) [[likely]]

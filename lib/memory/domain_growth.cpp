@@ -248,7 +248,7 @@ Result<void> DomainImpl::add_memory(std::span<const Use> uses, SpaceId space, co
 // Another thread may have been first. Without any memory there is nothing to look at, and only this thread adds some.
 void DomainImpl::want(const Use& use, SpaceId space, WantedList& blocks, WantedList& parts) const {
     StorageImpl& storage = impl(*use.storage);
-    if (storage.has_all(space))
+    if (storage.has_all(storage.place_of(space)))
         return;
     const ByteRange all{0, storage.size().value};
     const bool is_stretched = space.is_host() && storage.stretch();

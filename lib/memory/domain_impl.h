@@ -103,6 +103,10 @@ private:
     struct LaunchPlan;
 
     static StorageImpl& impl(Storage& storage) { return static_cast<StorageImpl&>(storage); }
+    // A command on bytes that its device uses in place: the command acts in host memory, and the device's queue executes it.
+    static Execution in_host_memory(const Execution& execution) {
+        return {execution.queue, host_space, execution.waits, execution.times};
+    }
 
     // --- reserving (domain_reserve.cpp) and adding memory (domain_growth.cpp). May wait for work in flight, so never under a
     // storage's lock ---

@@ -48,11 +48,12 @@ DomainImpl::LaunchPlan::Bytes DomainImpl::LaunchPlan::prepare_in_place() {
         const Use& use = uses[i];
         StorageImpl& storage = impl(*use.storage);
         Residency& residency = storage.residency();
-        const auto address = storage.find(space, use.range);
+        const SpaceId place = storage.place_of(space);
+        const auto address = storage.find(place, use.range);
         if (!address) [[unlikely]]
             return Bytes::without_memory;
         addresses[i] = *address;
-        const auto newest = residency.prepare_in_place(use.range, space, use.access, touches, waits);
+        const auto newest = residency.prepare_in_place(use.range, place, use.access, touches, waits);
         in_place = in_place && newest.has_value();
         next[i] = newest.value_or(Version{}).next();
         is_split = is_split || residency.is_split();
@@ -63,12 +64,13 @@ DomainImpl::LaunchPlan::Bytes DomainImpl::LaunchPlan::prepare_in_place() {
 void DomainImpl::LaunchPlan::commit(driver::Timepoint done) noexcept {
     const SpaceId space = execution.space;
     for (size_t i = 0; i < uses.size(); ++i) {
-        Residency& residency = impl(*uses[i].storage).residency();
+        StorageImpl& storage = impl(*uses[i].storage);
+        const SpaceId place = storage.place_of(space);
         const std::span<const ByteRange> range{&uses[i].range, 1};
         if (writes(uses[i].access))
-            residency.commit_write(range, space, next[i], done);
+            storage.residency().commit_write(range, place, next[i], done);
         else if (reads(uses[i].access))
-            residency.commit_read(range, space, TouchKind::user_read, done);
+            storage.residency().commit_read(range, place, TouchKind::user_read, done);
     }
     if (!is_split) [[likely]]
         return;
@@ -140,15 +142,21 @@ Result<driver::Timepoint> DomainImpl::launch(const Execution& execution, std::sp
     }
 }
 
-// Every use is prepared for two touches of the launch and two of a transfer.
+// Every use is prepared for two touches of the launch and two of a transfer. What the device uses in place comes to host memory.
 Result<void> DomainImpl::prepare_by_plan(LaunchPlan& launch) {
     const SpaceId target = launch.execution.space;
     SmallVector<PlannedUse, 8> planned;
     launch.is_split = true;  // perhaps
-    for (const Use& use : launch.uses) {
-        Residency& residency = impl(*use.storage).residency();
-        residency.prepare({&use.range, 1}, 4);
-        planned.push_back({&residency, use.range, use.access});
+    for (size_t i = 0; i < launch.uses.size(); ++i) {
+        const Use& use = launch.uses[i];
+        StorageImpl& storage = impl(*use.storage);
+        storage.residency().prepare({&use.range, 1}, 4);
+        const bool is_elsewhere = storage.place_of(target) != target;
+        if (is_elsewhere && reads(use.access))
+            POLDER_TRY(make_resident(storage, StorageRect::of(use.range), host_space));
+        if (is_elsewhere)
+            launch.next[i] = next_version(storage.residency(), use.range);
+        planned.push_back({&storage.residency(), use.range, is_elsewhere ? Access::none : use.access});
     }
     const Plan made = plan(planned.view(), target, mover_.topology());
     for (const PlannedTransfer& transfer : made.transfers) {
@@ -173,8 +181,10 @@ Result<void> DomainImpl::prepare_by_plan(LaunchPlan& launch) {
     POLDER_TRY(transfer_all(parts.view(), target));
     POLDER_TRY(own(launch.uses, target));
     launch.wait_for_events();
-    for (const Use& use : launch.uses)
-        impl(*use.storage).residency().user_waits(use.range, target, use.access, launch.waits);
+    for (const Use& use : launch.uses) {
+        StorageImpl& storage = impl(*use.storage);
+        storage.residency().user_waits(use.range, storage.place_of(target), use.access, launch.waits);
+    }
     return {};
 }
 

@@ -105,7 +105,9 @@ Result<driver::Timepoint> DomainImpl::unmap(const Execution& execution, Storage&
 
 namespace {
 
-SpaceId place_in(StorageImpl& storage, SpaceId target) { return target.is_host() ? storage.map_place() : target; }
+SpaceId place_in(StorageImpl& storage, SpaceId target) {
+    return target.is_host() ? storage.map_place() : storage.place_of(target);
+}
 
 // Those of `ranges` that need memory in `target`.
 SmallVector<Use, 4> in_target(std::span<const Use> ranges, SpaceId target) {
@@ -127,7 +129,8 @@ Result<driver::Timepoint> DomainImpl::migrate(const Execution& execution, std::s
                                               Content content) {
     const SmallVector<Use, 4> needed = in_target(ranges, target);
     for (const Use& use : ranges) {
-        if (content == Content::undefined || !has_long_transfer(impl(*use.storage), use.range, target))
+        if (content == Content::undefined ||
+            !has_long_transfer(impl(*use.storage), use.range, place_in(impl(*use.storage), target)))
             continue;
         POLDER_TRY(reserve(needed.view(), target, &execution.queue));
         POLDER_TRY(transfer_in_chunks({&impl(*use.storage), use.range}, target));

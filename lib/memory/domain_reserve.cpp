@@ -71,7 +71,7 @@ void let_others_run(int waited) {
 }  // namespace
 
 bool DomainImpl::has_memory(const StorageImpl& storage, ByteRange range, SpaceId space) {
-    if (storage.has_all(space)) [[likely]]
+    if (storage.has_all(storage.place_of(space))) [[likely]]
         return true;
     if (!storage.has_replica(space))
         return false;
@@ -224,7 +224,8 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
 void DomainImpl::note_uses(std::span<const Use> uses, SpaceId space) noexcept {
     const uint64_t number = this->space(space).shortage().next_use();
     for (const Use& use : uses)
-        impl(*use.storage).note_use(space, use.range, number);
+        if (!impl(*use.storage).is_in_place_of(space))
+            impl(*use.storage).note_use(space, use.range, number);
 }
 
 Result<void> DomainImpl::Provision::reserve_again() {
@@ -239,7 +240,7 @@ Result<void> DomainImpl::Provision::reserve_again() {
 
 bool DomainImpl::Provision::is_there() {
     for (const Use& use : uses_)
-        if (!impl(*use.storage).find(space_, use.range))
+        if (!impl(*use.storage).find(impl(*use.storage).place_of(space_), use.range))
             return false;
     if (space_ != application_space && domain_.space(space_).shortage().has_begun()) [[unlikely]]
         domain_.note_uses(uses_, space_);

@@ -18,7 +18,7 @@ std::atomic<uint64_t> last_number{0};
 
 Result<Ref<Storage>> Storage::create(Domain& domain, ByteCount size, const StorageOptions& options) {
     retry_now();
-    auto storage = make_ref<StorageImpl>(static_cast<DomainImpl&>(domain), size);
+    auto storage = make_ref<StorageImpl>(static_cast<DomainImpl&>(domain), size, options.in_place);
     POLDER_LOG(memory, "storage %llu: created, %llu bytes", static_cast<unsigned long long>(storage->number()),
                static_cast<unsigned long long>(size.value));
     if (trace::enabled()) [[unlikely]]
@@ -33,7 +33,8 @@ Result<Ref<Storage>> Storage::create(Domain& domain, ByteCount size, const Stora
     return Ref<Storage>{std::move(storage)};
 }
 
-StorageImpl::StorageImpl(DomainImpl& domain, ByteCount size) : domain_(domain), residency_(size) {
+StorageImpl::StorageImpl(DomainImpl& domain, ByteCount size, SpaceSet in_place)
+    : domain_(domain), residency_(size), in_place_(in_place) {
     domain_.promise(static_cast<int64_t>(size.value));
 }
 
@@ -192,11 +193,12 @@ driver::Timepoint StorageImpl::transfer_at_map_place() const {
 
 // Commands may keep the storage, and finished ones that their queue has not forgotten yet. Where other memories hold all bytes, the
 // application's is no replica any more, and what is evicted later goes to memory of the library. Memory that is shared with a device, or
-// that maps and commands that are held back name (MapPin), stays the application's.
+// that maps and commands that are held back name (MapPin), stays the application's; so does memory that devices use in place, which the
+// storage outlives.
 bool StorageImpl::leave_map_place() noexcept {
     const ByteRange all{0, size().value};
     const Replica* const replica = replicas_.find(map_place_, all);
-    if (linked_ || is_mapped() || !replica || replica->block)
+    if (linked_ || !in_place_.empty() || is_mapped() || !replica || replica->block)
         return false;
     residency_.prepare({&all, 1}, 0);  // of the whole: forgets holders to which transfers have failed, splits nothing
     bool is_needed = false;
@@ -214,7 +216,7 @@ bool StorageImpl::leave_map_place() noexcept {
 }
 
 void StorageImpl::remove_handle() noexcept {
-    if (handles_.fetch_sub(1, std::memory_order_acq_rel) != 1)
+    if (handles_.fetch_sub(1, std::memory_order_acq_rel) != 1 || !in_place_.empty())
         return;
     driver::Timepoint next;
     do {

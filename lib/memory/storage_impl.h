@@ -36,7 +36,7 @@ inline constexpr Alignment block_alignment{128};
 
 class StorageImpl final : public Storage, public Recycled<StorageImpl>, private Retried {
 public:
-    StorageImpl(DomainImpl& domain, ByteCount size);
+    StorageImpl(DomainImpl& domain, ByteCount size, SpaceSet in_place = {});
     ~StorageImpl() override;
     using Recycled<StorageImpl>::operator delete;
     // For the last reference.
@@ -59,6 +59,9 @@ public:
     [[nodiscard]] Residency& residency() { return residency_; }
     [[nodiscard]] const Residency& residency() const { return residency_; }
     [[nodiscard]] SpaceId map_place() const { return map_place_; }
+    // The memory in which a device that computes in `space` uses the storage: host memory where the device uses that in place.
+    [[nodiscard]] SpaceId place_of(SpaceId space) const { return in_place_.contains(space) ? host_space : space; }
+    [[nodiscard]] bool is_in_place_of(SpaceId space) const { return in_place_.contains(space); }
     [[nodiscard]] StorageLock& storage_lock() { return storage_lock_; }
 
     // --- its memory; with the storage's lock ---
@@ -232,6 +235,7 @@ private:
     Residents::Entry first_entry_;
     std::atomic<std::byte*> map_address_{nullptr};
     SpaceId map_place_ = host_space;
+    const SpaceSet in_place_;
     std::atomic<uint32_t> handles_{0};
     bool is_released_ = false;
     bool has_unknown_transfers_ = false;

@@ -92,16 +92,32 @@ TEST_F(FakeCuda, ACommandBuffer_ThatIsUpdated_ExecutesTheNewArguments) {
     EXPECT_EQ(read<cl_uint>(a, count, on_gpu), std::vector<cl_uint>(count, 106));
 }
 
-// The device has no shared virtual memory, which these commands need.
-TEST_F(FakeCuda, CommandsOnSharedVirtualMemory_AreRefused) {
-    cl_uint host[2] = {};
+TEST_F(FakeCuda, ACommandBuffer_CopiesAndFillsSharedVirtualMemory) {
+    auto* const memory = static_cast<cl_uint*>(clSVMAlloc(context, CL_MEM_READ_WRITE, 64 * sizeof(cl_uint), 0));
+    ASSERT_NE(memory, nullptr);
+    std::fill_n(memory, 64, 1u);
+    const cl_uint five = 5;
     OwnedCommandBuffer buffer = make(on_gpu);
-    EXPECT_EQ(
-        functions().SvmCopy(buffer, nullptr, nullptr, host, host + 1, sizeof host[0], 0, nullptr, nullptr, nullptr),
-        CL_INVALID_OPERATION);
-    EXPECT_EQ(functions().SvmFill(buffer, nullptr, nullptr, host, host + 1, sizeof host[0], sizeof host[0], 0, nullptr,
+    EXPECT_EQ(functions().SvmFill(buffer, nullptr, nullptr, memory, &five, sizeof five, 16 * sizeof five, 0, nullptr,
                                   nullptr, nullptr),
-              CL_INVALID_OPERATION);
+              CL_SUCCESS);
+    EXPECT_EQ(functions().SvmCopy(buffer, nullptr, nullptr, memory + 32, memory, 32 * sizeof five, 0, nullptr, nullptr,
+                                  nullptr),
+              CL_SUCCESS);
+    // Memory that the device does not share with the host.
+    cl_uint plain = 0;
+    EXPECT_EQ(functions().SvmFill(buffer, nullptr, nullptr, &plain, &five, sizeof five, sizeof five, 0, nullptr,
+                                  nullptr, nullptr),
+              CL_INVALID_VALUE);
+    ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
+    for (int round = 0; round < 2; ++round) {
+        ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
+        ASSERT_EQ(clFinish(on_gpu), CL_SUCCESS);
+        for (size_t i = 0; i < 64; ++i)
+            EXPECT_EQ(memory[i], i % 32 < 16 ? 5u : 1u) << i;
+        std::fill_n(memory, 64, 1u);
+    }
+    clSVMFree(context, memory);
 }
 
 TEST_F(FakeCuda, TheGpu_IsADeviceOfOpenCL31WithSubGroupsOf32) {

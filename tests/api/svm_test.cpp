@@ -3,14 +3,22 @@
 #include <CL/cl_ext.h>
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 
 namespace polder::test {
 namespace {
 
-// The first device is the CPU, which has every kind of sharing.
+// The first device has SVM: the CPU, which has every kind of sharing, or a GPU.
 class Svm : public ContextTest {
 protected:
+    static cl_device_svm_capabilities capabilities(cl_device_id device) {
+        cl_device_svm_capabilities value = 0;
+        EXPECT_EQ(clGetDeviceInfo(device, CL_DEVICE_SVM_CAPABILITIES, sizeof value, &value, nullptr), CL_SUCCESS);
+        return value;
+    }
+    // A second device that has no SVM.
+    [[nodiscard]] bool has_device_without() const { return devices.size() > 1 && capabilities(devices[1]) == 0; }
     void SetUp() override {
         ContextTest::SetUp();
         bytes = static_cast<uint8_t*>(clSVMAlloc(context, CL_MEM_READ_WRITE, 4096, 0));
@@ -50,12 +58,29 @@ TEST_F(Svm, AllocationsAreAlignedForEveryType) {
     clSVMFree(context, pointer);
 }
 
+TEST_F(Svm, CapabilitiesAreThoseOfTheDevice) {
+    for (const cl_device_id device : devices) {
+        cl_device_type type = 0;
+        ASSERT_EQ(clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, nullptr), CL_SUCCESS);
+        // A fake GPU may be one whose kernels do not use the host's addresses.
+        const bool is_shared = (type & CL_DEVICE_TYPE_GPU) && !std::getenv("FAKE_CUDA_OTHER_POINTERS");
+        cl_device_svm_capabilities expected = is_shared ? CL_DEVICE_SVM_COARSE_GRAIN_BUFFER : 0;
+        // Another processor is another implementation's.
+        if ((type & CL_DEVICE_TYPE_CPU) && device == devices[0])
+            expected = CL_DEVICE_SVM_COARSE_GRAIN_BUFFER | CL_DEVICE_SVM_FINE_GRAIN_BUFFER |
+                       CL_DEVICE_SVM_FINE_GRAIN_SYSTEM | CL_DEVICE_SVM_ATOMICS;
+        EXPECT_EQ(capabilities(device), expected);
+    }
+}
+
 // All devices of the context have to have it.
 TEST_F(Svm, FineGrainedAllocationsAreForContextsOfTheCpuAlone) {
+    const bool all_have = std::ranges::all_of(
+        devices, [](cl_device_id device) { return (capabilities(device) & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0; });
     for (const cl_svm_mem_flags flags : {cl_svm_mem_flags{CL_MEM_SVM_FINE_GRAIN_BUFFER},
                                          cl_svm_mem_flags{CL_MEM_SVM_FINE_GRAIN_BUFFER | CL_MEM_SVM_ATOMICS}}) {
         void* pointer = clSVMAlloc(context, flags, 100, 128);
-        EXPECT_EQ(pointer != nullptr, devices.size() == 1);
+        EXPECT_EQ(pointer != nullptr, all_have);
         clSVMFree(context, pointer);
     }
 }
@@ -72,6 +97,8 @@ TEST_F(Svm, CommandsRefuseRangesThatReachBehindAnAllocation) {
 
 // Memory of the C library, which the CPU shares with the host.
 TEST_F(Svm, SystemMemoryTakesTheSameCommands) {
+    if (!(capabilities(devices[0]) & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM))
+        GTEST_SKIP() << "needs a device that shares all memory";
     std::vector<uint32_t> plain(256), copy(256);
     const uint32_t pattern = 0x01020304;
     ASSERT_EQ(clEnqueueSVMMemFill(queue, plain.data(), &pattern, 4, 1024, 0, nullptr, nullptr), CL_SUCCESS);
@@ -160,8 +187,8 @@ TEST_F(Svm, NoAllocationExceedsTheLimitOfAnyDevice) {
 }
 
 TEST_F(Svm, DevicesWithMemoryOfTheirOwnRefuse) {
-    if (devices.size() < 2)
-        GTEST_SKIP() << "needs a discrete device";
+    if (!has_device_without())
+        GTEST_SKIP() << "needs a device without SVM";
     OwnedQueue discrete = make_queue(devices[1]);
     const uint32_t pattern = 1;
     EXPECT_EQ(clEnqueueSVMMemFill(discrete, bytes, &pattern, 4, 4, 0, nullptr, nullptr), CL_INVALID_OPERATION);
@@ -190,8 +217,8 @@ TEST_F(Svm, CommandsReportEveryBadSizeAndFlag) {
 }
 
 TEST_F(Svm, IsInvalidOnEveryCommandOfADeviceWithoutIt) {
-    if (devices.size() < 2)
-        GTEST_SKIP() << "needs a discrete device";
+    if (!has_device_without())
+        GTEST_SKIP() << "needs a device without SVM";
     const OwnedQueue discrete = make_queue(devices[1]);
     const uint32_t pattern = 1;
     const void* pointers[] = {bytes};
@@ -219,8 +246,8 @@ TEST_F(Svm, IsInvalidOnEveryCommandOfADeviceWithoutIt) {
 }
 
 TEST_F(Svm, ContextsWithoutItSaySo) {
-    if (devices.size() < 2)
-        GTEST_SKIP() << "needs a discrete device";
+    if (!has_device_without())
+        GTEST_SKIP() << "needs a device without SVM";
     clSVMFree(context, std::exchange(bytes, nullptr));
     cl_int error = CL_INVALID_VALUE;
     devices = {devices[1]};

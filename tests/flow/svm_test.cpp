@@ -1,5 +1,6 @@
-// Shared virtual memory and buffers over the same bytes, used by a CPU and devices with memories of their own in every order.
-#include "support/flow.h"
+// Shared virtual memory and buffers over the same bytes, used by a CPU, devices with memories of their own and GPUs that use it in place, in
+// every order.
+#include "support/svm_flow.h"
 
 #include <algorithm>
 #include <atomic>
@@ -11,66 +12,16 @@
 namespace polder::test {
 namespace {
 
-constexpr size_t host = 0, first = 1, second = 2;  // devices
-constexpr size_t count = 4096;
-constexpr size_t bytes = count * sizeof(cl_int);
-
 constexpr const char* list_kernels = R"(
 typedef struct { global int* values; } box;
 kernel void add_indirect(global const box* from, int value) { from->values[get_global_id(0)] += value; }
 )";
 
-class SvmFlow : public FlowTest {
-protected:
-    void SetUp() override {
-        FlowTest::SetUp();
-        svm = allocate();
-        ASSERT_NE(svm, nullptr);
-    }
-    void TearDown() override { clSVMFree(context, svm); }
-
-    cl_int* allocate(size_t size = bytes) {
-        return static_cast<cl_int*>(clSVMAlloc(context, CL_MEM_READ_WRITE, size, 0));
-    }
-
-    void run_svm(const char* name, cl_int* pointer, size_t items, cl_int value) {
-        const OwnedKernel kernel = make_kernel(program, name);
-        ASSERT_EQ(clSetKernelArgSVMPointer(kernel, 0, pointer), CL_SUCCESS);
-        ASSERT_EQ(clSetKernelArg(kernel, 1, sizeof value, &value), CL_SUCCESS);
-        ASSERT_EQ(clEnqueueNDRangeKernel(queues[host], kernel, 1, nullptr, &items, nullptr, 0, nullptr, nullptr),
-                  CL_SUCCESS);
-    }
-    void map(cl_map_flags flags, cl_int* pointer, size_t size = bytes) {
-        ASSERT_EQ(clEnqueueSVMMap(queues[host], CL_TRUE, flags, pointer, size, 0, nullptr, nullptr), CL_SUCCESS);
-    }
-    void unmap(cl_int* pointer) {
-        ASSERT_EQ(clEnqueueSVMUnmap(queues[host], pointer, 0, nullptr, nullptr), CL_SUCCESS);
-    }
-    void finish() {
-        for (const OwnedQueue& one : queues)
-            ASSERT_EQ(clFinish(one), CL_SUCCESS);
-    }
-    // Through a map of the pointer.
-    std::vector<cl_int> values(cl_int* pointer, size_t number = count) {
-        map(CL_MAP_READ, pointer, number * sizeof(cl_int));
-        const std::vector<cl_int> seen(pointer, pointer + number);
-        unmap(pointer);
-        finish();
-        return seen;
-    }
-    void set(cl_int* pointer, const std::vector<cl_int>& to) {
-        map(CL_MAP_WRITE_INVALIDATE_REGION, pointer);
-        std::ranges::copy(to, pointer);
-        unmap(pointer);
-        finish();
-    }
-
-    cl_int* svm = nullptr;
-};
-
 TEST_F(SvmFlow, AKernelOnADeviceReadsThroughABufferWhatTheHostMapped) {
     const OwnedMem buffer = make_buffer(bytes, CL_MEM_USE_HOST_PTR, svm);
-    run(first, "add", count, {}, mem(buffer), cl_int{1});  // the device holds the bytes from now on
+    run(first, "add", count, {}, mem(buffer),
+        cl_int{1});  // a device with memory of its own holds the bytes from now on
+    finish();
     set(svm, numbers(count));
     run(first, "add", count, {}, mem(buffer), cl_int{1});
     std::vector<cl_int> expected = numbers(count);
@@ -88,7 +39,7 @@ TEST_F(SvmFlow, SvmCommandsSeeWhatADeviceWroteThroughABuffer) {
     finish();
     moved();
     ASSERT_EQ(clEnqueueSVMMemcpy(queues[host], CL_TRUE, other, svm, bytes, 0, nullptr, nullptr), CL_SUCCESS);
-    EXPECT_EQ(moved(), bytes);
+    EXPECT_EQ(moved(), moved_by(first, bytes));
     EXPECT_EQ(values(other, 1)[0], 11);
     std::vector<cl_int> plain(count);
     ASSERT_EQ(clEnqueueSVMMemcpy(queues[host], CL_TRUE, plain.data(), svm, bytes, 0, nullptr, nullptr), CL_SUCCESS);
@@ -106,7 +57,7 @@ TEST_F(SvmFlow, ADeviceSeesThroughABufferWhatSvmCommandsWrote) {
     finish();
     moved();
     run(first, "add", count, {}, mem(buffer), cl_int{1});
-    EXPECT_EQ(moved(), bytes / 2);  // the half that is stale there
+    EXPECT_EQ(moved(), moved_by(first, bytes / 2));  // the half that is stale there
     std::vector<cl_int> expected = numbers(count);
     for (size_t i = 0; i < count; ++i)
         expected[i] = i < count / 2 ? 8 : expected[i] + 1;
@@ -212,9 +163,9 @@ TEST_F(SvmFlow, MigrationBringsAnAllocationHome) {
     const void* pointers[] = {svm + 100};
     const size_t sizes[] = {400};
     ASSERT_EQ(clEnqueueSVMMigrateMem(queues[host], 1, pointers, sizes, 0, 0, nullptr, nullptr), CL_SUCCESS);
-    EXPECT_EQ(moved(), 400u);
+    EXPECT_EQ(moved(), moved_by(first, 400));
     ASSERT_EQ(clEnqueueSVMMigrateMem(queues[host], 1, pointers, nullptr, 0, 0, nullptr, nullptr), CL_SUCCESS);
-    EXPECT_EQ(moved(), bytes - 400);
+    EXPECT_EQ(moved(), moved_by(first, bytes - 400));
     map(CL_MAP_READ, svm);
     EXPECT_EQ(moved(), 0u);
     unmap(svm);
@@ -224,6 +175,7 @@ TEST_F(SvmFlow, AnUnmapBehindAFailingEventKeepsTheMapAndTheHostsWrites) {
     const OwnedMem buffer = make_buffer(bytes, CL_MEM_USE_HOST_PTR, svm);
     set(svm, numbers(count));
     run(first, "add", count, {}, mem(buffer), cl_int{1});
+    finish();
     map(CL_MAP_WRITE, svm);
     svm[0] = 1000;
     const OwnedEvent gate = make_user_event();
@@ -334,118 +286,6 @@ TEST_F(SvmFlow, AKernelHeldBackByAnEventKeepsTheMemoryThatIsFreed) {
     ASSERT_EQ(clEnqueueNDRangeKernel(queues[host], kernel, 1, nullptr, &items, nullptr, 0, nullptr, nullptr),
               CL_SUCCESS);
     EXPECT_EQ(values(svm, 1)[0], 8);
-}
-
-// Commands of every kind in random order, each after the one before it, against a model of every number.
-TEST_F(SvmFlow, RandomCommandsThroughThePointerAndThroughBuffersAgreeWithAModel) {
-    constexpr size_t small = 256;
-    for (uint32_t seed = 1; seed <= 40; ++seed) {
-        std::mt19937 random(seed);
-        const auto below = [&](size_t limit) { return random() % limit; };
-        cl_int* const memory = allocate(small * sizeof(cl_int));
-        const size_t offset = 32 * (1 + below(3));
-        const OwnedMem buffers[] = {make_buffer(small * 4, CL_MEM_USE_HOST_PTR, memory),
-                                    make_buffer((small - offset) * 4, CL_MEM_USE_HOST_PTR, memory + offset)};
-        std::vector<cl_int> model(small, 0);
-        ASSERT_EQ(clEnqueueSVMMemFill(queues[host], memory, model.data(), 4, small * 4, 0, nullptr, nullptr),
-                  CL_SUCCESS);
-        finish();
-        cl_event previous = nullptr;
-        for (int step = 0; step < 60; ++step) {
-            const size_t which = below(2), device = below(3);
-            const size_t base = which ? offset : 0, limit = small - base;
-            const size_t begin = below(limit), size = 1 + below(limit - begin);
-            const auto value = static_cast<cl_int>(below(1000));
-            OwnedEvent done;
-            const cl_uint waits = previous ? 1 : 0;
-            const cl_event* const after = previous ? &previous : nullptr;
-            const auto change = [&](size_t from, size_t number, const std::function<void(cl_int&)>& f) {
-                std::for_each_n(model.begin() + static_cast<std::ptrdiff_t>(from), number, f);
-            };
-            switch (below(7)) {
-            case 0:
-            case 1: {
-                const OwnedKernel kernel = make_kernel(program, "add");
-                const bool by_pointer = device == host && below(2) == 0;
-                if (by_pointer) {
-                    ASSERT_EQ(clSetKernelArgSVMPointer(kernel, 0, memory + base), CL_SUCCESS);
-                } else
-                    ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffers[which].in()), CL_SUCCESS);
-                ASSERT_EQ(clSetKernelArg(kernel, 1, sizeof value, &value), CL_SUCCESS);
-                ASSERT_EQ(clEnqueueNDRangeKernel(queues[device], kernel, 1, nullptr, &size, nullptr, waits, after,
-                                                 done.out()),
-                          CL_SUCCESS);
-                change(base, size, [&](cl_int& number) { number += value; });
-                break;
-            }
-            case 2:
-                ASSERT_EQ(clEnqueueSVMMemFill(queues[host], memory + base + begin, &value, 4, size * 4, waits, after,
-                                              done.out()),
-                          CL_SUCCESS);
-                change(base + begin, size, [&](cl_int& number) { number = value; });
-                break;
-            case 3: {
-                const std::vector<cl_int> written(size, value);
-                if (below(2)) {
-                    ASSERT_EQ(clEnqueueSVMMemcpy(queues[host], CL_TRUE, memory + base + begin, written.data(), size * 4,
-                                                 waits, after, done.out()),
-                              CL_SUCCESS);
-                } else
-                    ASSERT_EQ(clEnqueueWriteBuffer(queues[device], buffers[which], CL_TRUE, begin * 4, size * 4,
-                                                   written.data(), waits, after, done.out()),
-                              CL_SUCCESS);
-                change(base + begin, size, [&](cl_int& number) { number = value; });
-                break;
-            }
-            case 4: {
-                std::vector<cl_int> seen(size);
-                if (below(2)) {
-                    ASSERT_EQ(clEnqueueSVMMemcpy(queues[host], CL_TRUE, seen.data(), memory + base + begin, size * 4,
-                                                 waits, after, done.out()),
-                              CL_SUCCESS);
-                } else
-                    ASSERT_EQ(clEnqueueReadBuffer(queues[device], buffers[which], CL_TRUE, begin * 4, size * 4,
-                                                  seen.data(), waits, after, done.out()),
-                              CL_SUCCESS);
-                ASSERT_TRUE(
-                    std::equal(seen.begin(), seen.end(), model.begin() + static_cast<std::ptrdiff_t>(base + begin)))
-                    << "seed " << seed << ", step " << step;
-                break;
-            }
-            case 5: {
-                cl_int* const at = memory + base + begin;
-                ASSERT_EQ(clEnqueueSVMMap(queues[host], CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, at, size * 4, waits, after,
-                                          nullptr),
-                          CL_SUCCESS);
-                ASSERT_TRUE(std::equal(at, at + size, model.begin() + static_cast<std::ptrdiff_t>(base + begin)))
-                    << "seed " << seed << ", step " << step;
-                std::fill_n(at, size, value);
-                ASSERT_EQ(clEnqueueSVMUnmap(queues[host], at, 0, nullptr, done.out()), CL_SUCCESS);
-                change(base + begin, size, [&](cl_int& number) { number = value; });
-                break;
-            }
-            default: {
-                cl_int error = CL_SUCCESS;
-                auto* const at =
-                    static_cast<cl_int*>(clEnqueueMapBuffer(queues[device], buffers[which], CL_TRUE, CL_MAP_WRITE,
-                                                            begin * 4, size * 4, waits, after, nullptr, &error));
-                ASSERT_EQ(at, memory + base + begin);
-                at[0] = value;
-                ASSERT_EQ(clEnqueueUnmapMemObject(queues[device], buffers[which], at, 0, nullptr, done.out()),
-                          CL_SUCCESS);
-                change(base + begin, 1, [&](cl_int& number) { number = value; });
-                break;
-            }
-            }
-            if (previous)
-                clReleaseEvent(previous);
-            previous = std::exchange(*done.out(), nullptr);
-        }
-        clReleaseEvent(previous);
-        finish();
-        ASSERT_EQ(values(memory, small), model) << "seed " << seed;
-        clSVMFree(context, memory);
-    }
 }
 
 }  // namespace

@@ -27,6 +27,24 @@ uint64_t largest_allocation(std::span<const Ref<Device>> devices) {
     return largest;
 }
 
+SpaceSet spaces_in_place(std::span<const Ref<Device>> devices) {
+    SpaceSet spaces;
+    for (const Ref<Device>& device : devices)
+        if (device->in_place_regions())
+            spaces.insert(device->space_id());
+    return spaces;
+}
+
+// Null when no device uses host memory in place. A device and its sub-devices may have the same regions.
+std::shared_ptr<memory::InPlaceHeap> make_in_place_heap(std::span<const Ref<Device>> devices) {
+    std::vector<driver::HostRegions*> regions;
+    for (const Ref<Device>& device : devices)
+        if (driver::HostRegions* const one = device->in_place_regions();
+            one && std::ranges::find(regions, one) == regions.end())
+            regions.push_back(one);
+    return regions.empty() ? nullptr : std::make_shared<memory::InPlaceHeap>(std::move(regions));
+}
+
 }  // namespace
 
 Ref<Context> Context::create(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties,
@@ -38,7 +56,8 @@ Context::Context(std::vector<Ref<Device>> devices, std::vector<cl_context_proper
                  void* user)
     : devices_(std::move(devices)), max_allocation_bytes_(largest_allocation(devices_)),
       properties_(std::move(properties)), notify_(callback), notify_user_(user),
-      domain_(memory::Domain::create(spaces_of(devices_))), addresses_(std::make_unique<AddressMap>()) {}
+      domain_(memory::Domain::create(spaces_of(devices_))), in_place_spaces_(spaces_in_place(devices_)),
+      in_place_heap_(make_in_place_heap(devices_)), addresses_(std::make_unique<AddressMap>()) {}
 
 Context::~Context() {
     // Last registered first, as the specification says; the handle is still valid then.
@@ -105,7 +124,8 @@ bool Context::has_svm() const {
 }
 
 bool Context::has_fine_grained_svm() const {
-    return std::all_of(devices_.begin(), devices_.end(), [](const Ref<Device>& d) { return d->has_svm(); });
+    return std::all_of(devices_.begin(), devices_.end(),
+                       [](const Ref<Device>& d) { return d->has_fine_grained_svm(); });
 }
 
 uint64_t Context::min_base_alignment() const {

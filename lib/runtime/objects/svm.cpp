@@ -1,3 +1,6 @@
+// An allocation is a storage that is pinned where its address is: in host memory, in memory of the context's heap where devices use that in
+// place, or in a device's memory. Kernels' arguments find it by the context's address map.
+#include <base/completion.h>
 #include <runtime/pending_uses.h>
 #include <runtime/svm.h>
 
@@ -16,6 +19,34 @@ Ref<const Allocation> remove(Context& context, const void* pointer, uint32_t kin
     return context.addresses().remove(address);
 }
 
+// Memory of the context's heap for devices that use it in place. It is freed when the storage and all commands that use it have ended.
+struct HeapBlock {
+    std::shared_ptr<memory::InPlaceHeap> heap;
+    std::byte* bytes;
+
+    ~HeapBlock() { heap->free(bytes); }
+    static void release(void* data) { delete static_cast<HeapBlock*>(data); }
+};
+
+Result<Ref<memory::Storage>> make_storage(Context& context, const Allocation::Description& description) {
+    const ByteCount size{description.size};
+    if (description.in_place.empty())
+        return memory::Storage::create(context.domain(), size, {});
+    POLDER_TRY(start_callback_thread());
+    POLDER_ASSIGN(bytes, context.in_place_heap()->allocate(size));
+    std::unique_ptr<HeapBlock> block;
+    try {
+        block.reset(new HeapBlock{context.in_place_heap(), bytes});
+    } catch (...) {
+        context.in_place_heap()->free(bytes);
+        throw;
+    }
+    POLDER_ASSIGN(storage, memory::Storage::create(context.domain(), size,
+                                                   {.application_memory = bytes, .in_place = description.in_place}));
+    storage->on_destroyed({HeapBlock::release, block.release()});
+    return storage;
+}
+
 }  // namespace
 
 uint64_t address_for_kernels(const Context& context, SpaceId space, DeviceAddress address) {
@@ -28,7 +59,9 @@ uint64_t address_for_kernels(const Context& context, SpaceId space, DeviceAddres
 }
 
 Result<Ref<const Allocation>> allocate(Context& context, Allocation::Description description) {
-    POLDER_ASSIGN(storage, memory::Storage::create(context.domain(), ByteCount{description.size}, {}));
+    if (description.kind == Allocation::Kind::svm)
+        description.in_place = context.in_place_spaces();
+    POLDER_ASSIGN(storage, make_storage(context, description));
     // Host memory may be written before a command says so.
     const Contents contents = description.space.is_host() ? Contents::present : Contents::unwritten;
     POLDER_ASSIGN(base, context.domain().pin(*storage, description.space, contents));
@@ -68,9 +101,9 @@ KnownAddress known_address(const Context& context, const void* pointer) {
 Ref<MemObject> allocation_at(Context& context, const KnownAddress& address, SpaceId space) {
     if (address.allocation)
         if (Ref<MemObject> view = address.allocation->view(context))
-            return address.allocation->space() == space ? std::move(view) : nullptr;
+            return address.allocation->is_for_kernels_in(space) ? std::move(view) : nullptr;
     const Ref<const Allocation> now = context.addresses().find(address.pointer);
-    return now && now->space() == space ? now->view(context) : nullptr;
+    return now && now->is_for_kernels_in(space) ? now->view(context) : nullptr;
 }
 
 Result<PointerRange> find_range(const Context& context, const void* pointer, uint64_t size) {

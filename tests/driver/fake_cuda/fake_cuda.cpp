@@ -120,6 +120,10 @@ EXPORT Code cuDeviceGetAttribute(int* value, Attribute attribute, Device) try {
     case attribute_l2_cache_bytes: *value = 1 << 20; break;
     case attribute_compute_capability_major: *value = 9; break;
     case attribute_compute_capability_minor: *value = 0; break;
+    case attribute_host_pointer_of_registered_memory:
+        *value = std::getenv("FAKE_CUDA_OTHER_POINTERS") == nullptr ? 1 : 0;
+        break;
+    case attribute_unified_addressing:
     case attribute_virtual_memory_management:
     case attribute_64_bit_stream_memory_operations: *value = 1; break;
     default: return invalid_value;

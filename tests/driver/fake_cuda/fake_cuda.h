@@ -6,7 +6,8 @@
 // register a work-group function, which is executed instead of the kernel with its name. It refuses what the real library refuses or what the driver promises not to do: calls without a current
 // context, asynchronous copies from or to host memory that is not pinned, memory beyond the GPU's.
 //
-// These functions steer it; tests find them with dlsym. Environment: FAKE_CUDA_DEVICES (2), FAKE_CUDA_MEMORY in MiB (256).
+// These functions steer it; tests find them with dlsym. Environment: FAKE_CUDA_DEVICES (2), FAKE_CUDA_MEMORY in MiB (256);
+// FAKE_CUDA_OTHER_POINTERS: kernels do not use registered memory at the host's addresses.
 #pragma once
 
 #include <cstdint>

@@ -22,6 +22,9 @@ struct StorageOptions {
     // CL_MEM_USE_HOST_PTR: the application's memory, `size` bytes. Becomes the replica of host memory
     // when aligned for every OpenCL type, otherwise a replica in application_space.
     std::byte* application_memory = nullptr;
+    // The memories of devices that use that memory in place instead of their own (driver::HostRegions::are_for_kernels): for them, the
+    // storage is in host memory. The memory is aligned for every OpenCL type.
+    SpaceSet in_place;
     // CL_MEM_COPY_HOST_PTR: initial contents, copied by create().
     const std::byte* initial_contents = nullptr;
 };

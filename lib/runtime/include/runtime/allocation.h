@@ -41,6 +41,7 @@ public:
         uint64_t address = 0;  // for the application and kernels
         uint64_t size = 0;  // bytes
         SpaceId space;  // kernels on devices that compute there may use the address
+        SpaceSet in_place;  // and those of devices that compute there
         Device* device = nullptr;  // that the application named; null: none
         uint64_t flags = 0;  // cl_mem_alloc_flags_intel
     };
@@ -52,6 +53,10 @@ public:
     [[nodiscard]] uint64_t size() const { return description_.size; }
     [[nodiscard]] uint64_t end() const { return address() + size(); }
     [[nodiscard]] SpaceId space() const { return description_.space; }
+    // Whether kernels on devices that compute in `space` may use the address.
+    [[nodiscard]] bool is_for_kernels_in(SpaceId space) const {
+        return space == description_.space || description_.in_place.contains(space);
+    }
     [[nodiscard]] Device* device() const { return description_.device; }
     [[nodiscard]] uint64_t flags() const { return description_.flags; }
     [[nodiscard]] bool contains(uint64_t address) const { return address - this->address() < size(); }

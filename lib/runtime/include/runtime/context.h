@@ -4,6 +4,7 @@
 
 #include <base/mutex.h>
 #include <memory/domain.h>
+#include <memory/in_place_heap.h>
 #include <runtime/device.h>
 #include <runtime/scattered_references.h>
 
@@ -36,6 +37,9 @@ public:
     // Memory that the application knows by its address.
     [[nodiscard]] AddressMap& addresses() const { return *addresses_; }
     [[nodiscard]] bool has_svm() const;
+    // The memories of devices that use the memory of the heap in place; the heap is null when there are none.
+    [[nodiscard]] SpaceSet in_place_spaces() const { return in_place_spaces_; }
+    [[nodiscard]] const std::shared_ptr<memory::InPlaceHeap>& in_place_heap() const { return in_place_heap_; }
 
     // The largest allocation that any device of the context accepts.
     [[nodiscard]] uint64_t max_allocation_bytes() const { return max_allocation_bytes_; }
@@ -83,6 +87,8 @@ private:
     Notify notify_;
     void* notify_user_;
     std::unique_ptr<memory::Domain> domain_;
+    const SpaceSet in_place_spaces_;
+    const std::shared_ptr<memory::InPlaceHeap> in_place_heap_;
     std::unique_ptr<AddressMap> addresses_;
     [[nodiscard]] DeviceQueue* find_default_queue(const Device& device) const POLDER_REQUIRES(mutex_);
 

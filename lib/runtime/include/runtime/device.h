@@ -50,8 +50,15 @@ public:
     [[nodiscard]] const PartitionList& partition() const { return partition_; }
     [[nodiscard]] const std::string& driver_name() const { return driver_name_; }
 
-    // SVM is offered by devices that compute in host memory.
-    [[nodiscard]] bool has_svm() const { return space_->id().is_host(); }
+    // SVM is offered by devices that compute in host memory, and by those that use a part of it in place.
+    [[nodiscard]] bool has_svm() const { return space_->id().is_host() || in_place_regions() != nullptr; }
+    // Host memory at any time, without maps: fine-grained SVM, of buffers and of the system.
+    [[nodiscard]] bool has_fine_grained_svm() const { return space_->id().is_host(); }
+    // Of a device whose kernels use host memory in place that is registered there; otherwise null.
+    [[nodiscard]] driver::HostRegions* in_place_regions() const {
+        driver::HostRegions* const regions = space_->id().is_host() ? nullptr : driver().host_regions();
+        return regions && regions->are_for_kernels() ? regions : nullptr;
+    }
     // Kernels see memory by its address. Drivers that compile the source themselves may have handles instead.
     [[nodiscard]] bool has_addresses() const { return info().code.format != driver::CodeFormat::opencl_c; }
     // Images are descriptors that our built-in functions read.
