@@ -48,7 +48,7 @@ void add_movable(StorageImpl& storage, SpaceId space, std::span<const Use> keep,
 
 }  // namespace
 
-bool DomainImpl::compact(std::span<const Use> uses, SpaceId space, Evicted& evicted) {
+bool DomainImpl::compact(std::span<const Use> uses, SpaceId space, RoomRequest& room) {
     SpaceImpl& memory = this->space(space);
     const Alignment alignment = replica_alignment(space);
     const uint64_t needed = missing_bytes(uses, space, alignment);
@@ -96,7 +96,7 @@ bool DomainImpl::compact(std::span<const Use> uses, SpaceId space, Evicted& evic
             break;
         moved_bytes += each.range.size();
     }
-    evicted.compacted_bytes += moved_bytes;
+    room.compacted_bytes += moved_bytes;
     memory.shortage().count_compacted(moved_bytes);
     POLDER_LOG(memory, "space %u: compacted, %llu bytes moved for %llu bytes in one piece", space.value,
                static_cast<unsigned long long>(moved_bytes), static_cast<unsigned long long>(needed));

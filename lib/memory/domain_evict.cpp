@@ -141,21 +141,21 @@ void add_candidates(StorageImpl& storage, SpaceId space, std::span<const Use> ke
 
 }  // namespace
 
-std::string Evicted::report() const {
+std::string RoomRequest::report() const {
     return "; moved " + std::to_string(compacted_bytes) + " bytes within the memory, evicted " +
            std::to_string(dropped_bytes) + " bytes, for which " + std::to_string(written_bytes) +
            " bytes were written back";
 }
 
-uint64_t DomainImpl::evict(const EvictionRequest& request, Evicted& evicted) {
+uint64_t DomainImpl::evict(const EvictionRequest& request, RoomRequest& room) {
     space(request.space).shortage().begin();
     // What the plan has is mostly to be written back.
-    const uint64_t freed = request.write_back == WriteBack::allowed ? evict_planned(request, evicted) : 0;
-    return freed < request.bytes ? freed + search_and_evict(request, request.bytes - freed, evicted) : freed;
+    const uint64_t freed = request.write_back == WriteBack::allowed ? evict_planned(request, room) : 0;
+    return freed < request.bytes ? freed + search_and_evict(request, request.bytes - freed, room) : freed;
 }
 
 // Each storage leaves the plan when it is looked at.
-uint64_t DomainImpl::evict_planned(const EvictionRequest& request, Evicted& evicted) {
+uint64_t DomainImpl::evict_planned(const EvictionRequest& request, RoomRequest& room) {
     SpaceImpl& memory = space(request.space);
     const VictimPlan& plan = memory.plan();
     if (memory.shortage().uses() >= plan.ends_at)
@@ -177,13 +177,13 @@ uint64_t DomainImpl::evict_planned(const EvictionRequest& request, Evicted& evic
         for (const Ranked& each : ranked(candidates, plan.recent_since, Shares{this, 0})) {
             if (freed >= request.bytes || each.key > plan.last)
                 break;
-            freed += evict_candidate(*entry.storage, each.candidate.range, request, evicted);
+            freed += evict_candidate(*entry.storage, each.candidate.range, request, room);
         }
     }
     return freed;
 }
 
-uint64_t DomainImpl::search_and_evict(const EvictionRequest& request, uint64_t bytes, Evicted& evicted) {
+uint64_t DomainImpl::search_and_evict(const EvictionRequest& request, uint64_t bytes, RoomRequest& room) {
     SpaceImpl& memory = space(request.space);
     const Residents::Claimed claimed{memory.residents(), Residents::Claimed::Which::all};
     std::vector<Candidate> candidates;
@@ -202,7 +202,7 @@ uint64_t DomainImpl::search_and_evict(const EvictionRequest& request, uint64_t b
     for (; next < count && freed < bytes; ++next) {
         const Candidate& candidate = order[next].candidate;
         if (candidate.cost == EvictionCost::none || request.write_back == WriteBack::allowed)
-            freed += evict_candidate(*candidate.storage, candidate.range, request, evicted);
+            freed += evict_candidate(*candidate.storage, candidate.range, request, room);
     }
     if (request.write_back == WriteBack::never || count < VictimPlan::from || next == count)
         return freed;
@@ -231,16 +231,16 @@ bool DomainImpl::asks_for(SpaceId space) const {
 
 // Of a storage of any domain.
 uint64_t DomainImpl::evict_candidate(StorageImpl& storage, ByteRange range, const EvictionRequest& request,
-                                     Evicted& evicted) {
+                                     RoomRequest& room) {
     const bool is_guarded =
         std::ranges::any_of(request.guarded, [&](const Use& use) { return use.storage == &storage; });
-    return storage.owner().evict_replica({storage, request.space, range, is_guarded}, request.write_back, evicted);
+    return storage.owner().evict_replica({storage, request.space, range, is_guarded}, request.write_back, room);
 }
 
-uint64_t DomainImpl::evict_replica(const Victim& victim, WriteBack write_back, Evicted& evicted) {
+uint64_t DomainImpl::evict_replica(const Victim& victim, WriteBack write_back, RoomRequest& room) {
     StorageImpl& storage = victim.storage;
     if (!victim.is_guarded && !storage.try_begin_allocating(victim.space)) {
-        evicted.is_busy = true;
+        room.busy.insert(victim.space);
         return 0;
     }
     const ScopeExit end{[&]() noexcept {
@@ -255,7 +255,7 @@ uint64_t DomainImpl::evict_replica(const Victim& victim, WriteBack write_back, E
             const Merged merged{storage.residency(), victim.range};
             only = settled_only_in(storage, victim.range, victim.space);
             if (only.empty()) {
-                if (const auto dropped = drop_replicas(victim, evicted))
+                if (const auto dropped = drop_replicas(victim, room))
                     return *dropped;
                 continue;
             }
@@ -264,7 +264,7 @@ uint64_t DomainImpl::evict_replica(const Victim& victim, WriteBack write_back, E
         }
         // Commands that go on writing, as a long copy does, need more room each time.
         const ByteRange wanted = i == 0 ? ByteRange{only[0].begin, only.back().end} : victim.range;
-        const auto target = place_for(storage, wanted, victim.space, evicted);
+        const auto target = place_for(storage, wanted, victim.space, room);
         if (!target)
             return 0;
         const StorageGuard guard{storage};
@@ -279,12 +279,12 @@ uint64_t DomainImpl::evict_replica(const Victim& victim, WriteBack write_back, E
         for (const ByteRange& range : only) {
             if (!write_back_range(storage, range, victim.space, *target))
                 return 0;
-            evicted.written_bytes += range.size();
+            room.written_bytes += range.size();
             space(victim.space).shortage().count_written_back(range.size());
         }
-        return drop_replicas(victim, evicted).value_or(0);
+        return drop_replicas(victim, room).value_or(0);
     }
-    evicted.is_busy = true;
+    room.busy.insert(victim.space);
     return 0;
 }
 
@@ -303,7 +303,7 @@ bool DomainImpl::write_back_range(StorageImpl& storage, ByteRange range, SpaceId
 
 // With the storage's lock, when `victim.space` is the only holder of nothing there, as far as is known: a transfer to another holder
 // may have failed since. Then nothing is dropped, and nothing is returned.
-std::optional<uint64_t> DomainImpl::drop_replicas(const Victim& victim, Evicted& evicted) {
+std::optional<uint64_t> DomainImpl::drop_replicas(const Victim& victim, RoomRequest& room) {
     StorageImpl& storage = victim.storage;
     SmallVector<Replica, 1> replicas;
     storage.replicas().visit(victim.space, victim.range, [&](const Replica& known) {
@@ -334,30 +334,28 @@ std::optional<uint64_t> DomainImpl::drop_replicas(const Victim& victim, Evicted&
         storage.note_evicted(victim.space);
         storage.owner().space(victim.space).shortage().count_evicted(bytes);
     }
-    evicted.dropped_bytes += bytes;
+    room.dropped_bytes += bytes;
     return bytes;
 }
 
-std::optional<SpaceId> DomainImpl::place_for(StorageImpl& storage, ByteRange range, SpaceId from, Evicted& evicted) {
+std::optional<SpaceId> DomainImpl::place_for(StorageImpl& storage, ByteRange range, SpaceId from, RoomRequest& room) {
     const auto has_room = [&](SpaceId space) {
         if (has_memory(storage, range, space))
             return true;
-        return space != application_space && mover_.space(space) && provide_at_once(storage, range, space, evicted);
+        return space != application_space && mover_.space(space) && provide_at_once(storage, range, space, room);
     };
     if (storage.map_place() != from && has_room(storage.map_place()))
         return storage.map_place();
     if (!from.is_host() && mover_.space(host_space)) {
         if (has_room(host_space))
             return host_space;
-        FairTurns& turns = space(host_space).turns();
-        if (turns.try_enter()) {
+        if (room.try_enter_host_turn(space(host_space))) {
             const Use keep{&storage, range};
-            const ScopeExit leave{[&]() noexcept { turns.leave(); }};
             const EvictionRequest drop{host_space, range.size(), {&keep, 1}, {}, WriteBack::never};
-            if (evict(drop, evicted) != 0 && has_room(host_space))
+            if (evict(drop, room) != 0 && has_room(host_space))
                 return host_space;
         } else {
-            evicted.is_busy = true;
+            room.needs_host_turn = true;
         }
     }
     for (uint32_t i = 1; i < application_space.value; ++i)
@@ -366,9 +364,10 @@ std::optional<SpaceId> DomainImpl::place_for(StorageImpl& storage, ByteRange ran
     return std::nullopt;
 }
 
-bool DomainImpl::provide_at_once(StorageImpl& storage, ByteRange range, SpaceId space, Evicted& evicted) {
+bool DomainImpl::provide_at_once(StorageImpl& storage, ByteRange range, SpaceId space, RoomRequest& room) {
+    const ChangeInProgress change{changes_in(space)};
     if (!storage.try_begin_allocating(space)) {
-        evicted.is_busy = true;
+        room.busy.insert(space);
         return false;
     }
     const ScopeExit end{[&]() noexcept { storage.end_allocating(space); }};

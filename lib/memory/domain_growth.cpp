@@ -5,7 +5,7 @@
 // device (gather). A large storage in host memory has a stretch of addresses that never move instead, and each part
 // of it that is used is charged to the limit of host memory (ChargedParts). A failure leaves the storages as they were.
 //
-// The caller has the storages' allocation guards (domain_reserve.cpp), and none of their locks.
+// The caller has the storages' allocation guards and a ChangeInProgress (domain_reserve.cpp), and none of their locks.
 #include "domain_impl.h"
 
 #include <base/log.h>
@@ -59,25 +59,6 @@ Error no_host_memory(const SpaceImpl& host, uint64_t bytes) {
 }
 
 constexpr const char* nothing_promised = "the system promises no more host memory";
-
-// While it lives, a storage that is about to get memory is in no list that a search for victims looks at.
-class Unlisted {
-public:
-    Unlisted(SpaceImpl& memory, const DomainImpl& domain) : memory_(memory), is_searched_for_(domain.can_evict()) {
-        count(1);
-    }
-    ~Unlisted() { count(-1); }
-    Unlisted(const Unlisted&) = delete;
-    Unlisted& operator=(const Unlisted&) = delete;
-
-private:
-    void count(int64_t change) noexcept {
-        if (is_searched_for_)
-            memory_.unlisted().add(change);
-    }
-    SpaceImpl& memory_;
-    const bool is_searched_for_;
-};
 
 // The common case of ChargedParts, in one pass: the first part of a storage that has no memory on the host. A stretch that cannot
 // be used goes back.
@@ -222,10 +203,8 @@ Result<void> DomainImpl::add_memory(std::span<const Use> uses, SpaceId space, co
         const ByteRange range = uses.front().range;
         if (needs_first_block(storage, space)) [[likely]]
             return add_first_block(storage, space, terms);
-        if (space.is_host() && !storage.stretch() && !is_small(storage, space) && range.size() < storage.size().value) {
-            const Unlisted unlisted{this->space(space), *this};
+        if (space.is_host() && !storage.stretch() && !is_small(storage, space) && range.size() < storage.size().value)
             return add_first_part(this->space(space), storage, pages_of(range, storage));
-        }
     }
     if (has_unified_ && linking == Linking::allowed && !is_host_memory(space) &&
         this->space(space).device()->unified_memory()) [[unlikely]]
@@ -235,7 +214,6 @@ Result<void> DomainImpl::add_memory(std::span<const Use> uses, SpaceId space, co
     WantedList parts;
     for (const Use& use : uses)
         want(use, space, blocks, parts);
-    const Unlisted unlisted{this->space(space), *this};
     ChargedParts charged{this->space(space)};
     for (const Wanted& wanted : parts)
         POLDER_TRY(charged.charge(wanted));
@@ -318,7 +296,6 @@ Result<void> DomainImpl::add_blocks(std::span<const Wanted> wanted, SpaceId spac
 
 Result<void> DomainImpl::add_first_block(StorageImpl& storage, SpaceId space, const LeaseTerms& terms) {
     SpaceImpl& memory = this->space(space);
-    const Unlisted unlisted{memory, *this};
     const ByteRange all{0, storage.size().value};
     const LeaseRequest request{storage.size(), replica_alignment(space)};
     LeaseGroup leased{memory.pool(), 1};

@@ -8,6 +8,7 @@
 
 #include "ledger_impl.h"
 #include "residency/planner.h"
+#include "room_request.h"
 #include "space/count_by_thread.h"
 #include "storage_impl.h"
 #include "transfer/rect.h"
@@ -24,17 +25,6 @@
 namespace polder::memory {
 
 class Sequence;
-
-// The results of the evictions for one request.
-struct Evicted {
-    uint64_t dropped_bytes = 0;
-    uint64_t written_bytes = 0;
-    uint64_t compacted_bytes = 0;
-    // A storage could not be examined because another thread was using it.
-    bool is_busy = false;
-
-    [[nodiscard]] std::string report() const;
-};
 
 // What a command in place has submitted.
 struct InPlace {
@@ -121,6 +111,7 @@ private:
     // Checked without a lock: may be out of date when it returns false.
     [[nodiscard]] static bool has_memory(const StorageImpl& storage, ByteRange range, SpaceId space);
     enum class Turn : uint8_t { none, held };
+    using Clock = RoomRequest::Clock;
     [[nodiscard]] Result<void> reserve_now(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms,
                                            Turn turn = Turn::none);
     // For uses that are sorted by storage and range. Having the allocation guards of the storages.
@@ -146,14 +137,21 @@ private:
     [[nodiscard]] Result<void> gather(StorageImpl& storage, const Replica& from, DeviceAddress base, Lease& lease);
     [[nodiscard]] Result<void> reserve_staging(SpaceId space);
 
-    // With the turn of `space`: evicts other storages where there is no room.
-    [[nodiscard]] Result<void> add_memory_evicting(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms);
+    // With the turn of `space`: evicts other storages where there is no room. The request began at `began`.
+    [[nodiscard]] Result<void> add_memory_evicting(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms,
+                                                   Clock::time_point began);
+    // What keeps the request out may be over after a wait. False where waiting is of no use.
+    [[nodiscard]] bool wait_for_others(RoomRequest& room, std::span<const Use> uses);
     // The bytes of replicas to be made, each rounded up.
     [[nodiscard]] uint64_t missing_bytes(std::span<const Use> uses, SpaceId space, Alignment rounding = {}) const;
     void note_growth(const Wanted& wanted, SpaceId space) noexcept;
     void note_uses(std::span<const Use> uses, SpaceId space) noexcept;
     // Waits for the turn of `space`, as this context.
-    void enter_turn(std::span<const Use> uses, SpaceId space);
+    void enter_turn(std::span<const Use> uses, SpaceId space, Tried tried = Tried::yes);
+    // Of threads that are about to change which storages have memory there; null where nothing is ever evicted.
+    [[nodiscard]] CountByThread* changes_in(SpaceId space) const {
+        return can_evict_ ? &this->space(space).changes() : nullptr;
+    }
 
     // The memory of one command, which the runtime has reserved when the command was enqueued. It is checked under the locks of the
     // storages. When some of it is missing, because it has been evicted since or was never reserved, it is reserved
@@ -220,19 +218,19 @@ private:
         bool is_guarded = false;  // by the caller
     };
     // Returns how many bytes are free now.
-    uint64_t evict(const EvictionRequest& request, Evicted& evicted);
-    uint64_t evict_planned(const EvictionRequest& request, Evicted& evicted);
-    uint64_t search_and_evict(const EvictionRequest& request, uint64_t bytes, Evicted& evicted);
+    uint64_t evict(const EvictionRequest& request, RoomRequest& room);
+    uint64_t evict_planned(const EvictionRequest& request, RoomRequest& room);
+    uint64_t search_and_evict(const EvictionRequest& request, uint64_t bytes, RoomRequest& room);
     static uint64_t evict_candidate(StorageImpl& storage, ByteRange range, const EvictionRequest& request,
-                                    Evicted& evicted);
+                                    RoomRequest& room);
     // Of a storage of this domain.
-    uint64_t evict_replica(const Victim& victim, WriteBack write_back, Evicted& evicted);
+    uint64_t evict_replica(const Victim& victim, WriteBack write_back, RoomRequest& room);
     [[nodiscard]] bool write_back_range(StorageImpl& storage, ByteRange range, SpaceId from, SpaceId to);
-    static std::optional<uint64_t> drop_replicas(const Victim& victim, Evicted& evicted);
+    static std::optional<uint64_t> drop_replicas(const Victim& victim, RoomRequest& room);
     // A memory other than `from` in which memory for `range` was reserved; nothing when there is no room anywhere.
     [[nodiscard]] std::optional<SpaceId> place_for(StorageImpl& storage, ByteRange range, SpaceId from,
-                                                   Evicted& evicted);
-    [[nodiscard]] bool provide_at_once(StorageImpl& storage, ByteRange range, SpaceId space, Evicted& evicted);
+                                                   RoomRequest& room);
+    [[nodiscard]] bool provide_at_once(StorageImpl& storage, ByteRange range, SpaceId space, RoomRequest& room);
 
     // --- memory that the host and a device share; storage_link.cpp ---
     void link_if_possible(StorageImpl& storage, SpaceId space);
@@ -246,7 +244,7 @@ private:
 
     // --- compaction; domain_compact.cpp ---
     // Moves replicas so that what `uses` miss has room in one piece; false when that is not possible. With the turn of `space`.
-    bool compact(std::span<const Use> uses, SpaceId space, Evicted& evicted);
+    bool compact(std::span<const Use> uses, SpaceId space, RoomRequest& room);
     // Moves a replica of a storage of this domain, which is in `block`, to `lease`.
     [[nodiscard]] bool move_replica(const Victim& victim, const Block& block, Lease& lease);
 

@@ -23,13 +23,16 @@ namespace {
 
 StorageImpl& impl(const Use& use) { return static_cast<StorageImpl&>(*use.storage); }
 
-// Of all storages of some uses that are sorted by storage.
+// Of all storages of some uses that are sorted by storage. While it waits for one, the thread's change has not begun.
 class AllocationGuards {
 public:
-    AllocationGuards(std::span<const Use> uses, SpaceId space) : uses_(uses), space_(space) {
+    AllocationGuards(std::span<const Use> uses, SpaceId space, ChangeInProgress& change) : uses_(uses), space_(space) {
         for (size_t i = 0; i < uses_.size(); ++i)
-            if (is_first(i))
+            if (is_first(i) && !impl(uses_[i]).try_begin_allocating(space_)) {
+                change.end();
                 impl(uses_[i]).begin_allocating(space_);
+                change.begin();
+            }
     }
     ~AllocationGuards() {
         for (size_t i = 0; i < uses_.size(); ++i)
@@ -54,14 +57,10 @@ void wait_for_stretches(SpaceImpl& memory) {
         pending->queue->wait(pending->value);
 }
 
-// How often a command waits for threads that are just giving memory to a storage, or taking it away: about a second in all. They may be
-// commands that find no room either and wait for this one, and each time is a complete search, so it must not be often.
-constexpr int busy_max = 110;
-
-// They take microseconds unless they do not run. Each time is twice as long as the one before, up to a 40th of a second.
+// They take microseconds unless they do not run. Each time is twice as long as the one before, up to a 600th of a second.
 void let_others_run(int waited) {
     constexpr int yields = 64;
-    constexpr int doublings = 8;
+    constexpr int doublings = 4;
     if (waited < yields)
         std::this_thread::yield();
     else
@@ -141,31 +140,50 @@ Result<MapPin> DomainImpl::reserve_map(Storage& storage, ByteRange range) {
         });
         uses = sorted.view();
     }
-    FairTurns& turns = this->space(space).turns();
     if (turn == Turn::held)
-        return add_memory_evicting(uses, space, terms);
-    if (!turns.requested()) {
+        return add_memory_evicting(uses, space, terms, Clock::now());
+    FairTurns& turns = this->space(space).turns();
+    const auto add_at_once = [&] {
         LeaseTerms at_once = terms;
         at_once.when_full = WhenFull::wait_for_turn;
-        const AllocationGuards allocating{uses, space};
-        Result<void> added = add_memory(uses, space, at_once);
-        if (added || added.error().status() != Status::mem_object_allocation_failure) [[likely]]
+        ChangeInProgress change{changes_in(space)};
+        const AllocationGuards allocating{uses, space, change};
+        return add_memory(uses, space, at_once);
+    };
+    const auto is_full = [](const Result<void>& added) {
+        return !added && added.error().status() == Status::mem_object_allocation_failure;
+    };
+    const Tried tried = turns.requested() ? Tried::no : Tried::yes;
+    if (tried == Tried::yes) {
+        Result<void> added = add_at_once();
+        if (!is_full(added)) [[likely]]
             return added;
     }
-    enter_turn(uses, space);
-    const ScopeExit leave{[&]() noexcept { turns.leave(); }};
-    return add_memory_evicting(uses, space, terms);
+    const Clock::time_point began = Clock::now();
+    enter_turn(uses, space, tried);
+    bool is_quiet = tried == Tried::no;
+    const ScopeExit leave{[&]() noexcept { is_quiet ? turns.leave_quietly() : turns.leave(); }};
+    if (is_quiet) {
+        Result<void> added = add_at_once();
+        if (!is_full(added))
+            return added;
+        turns.insist(flows_[space.value]);
+        is_quiet = false;
+    }
+    return add_memory_evicting(uses, space, terms, began);
 }
 
-void DomainImpl::enter_turn(std::span<const Use> uses, SpaceId space) {
-    this->space(space).turns().enter(flows_[space.value], std::max(cost_min, missing_bytes(uses, space)));
+void DomainImpl::enter_turn(std::span<const Use> uses, SpaceId space, Tried tried) {
+    this->space(space).turns().enter(flows_[space.value], std::max(cost_min, missing_bytes(uses, space)), tried);
 }
 
 // The steps for a memory that is full: what its allocator can do at once; compact; evict others; evict all; wait for memory that was
 // freed before; fail.
-Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms) {
+Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms,
+                                             Clock::time_point began) {
     retry_now();  // storages that could not end may have memory here
-    const AllocationGuards allocating{uses, space};
+    RoomRequest room{began, changes_in(space)};
+    const AllocationGuards allocating{uses, space, room.change};
     LeaseTerms next = terms;
     next.when_full = WhenFull::wait_for_turn;
     Result<void> added = add_memory(uses, space, next);
@@ -176,10 +194,8 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
     // Freed memory counts against a limit until its commands are complete, so only waiting shows whether there is room.
     if (space.is_host())
         next.when_full = WhenFull::wait;
-    Evicted evicted;
-    if (compact(uses, space, evicted))
+    if (compact(uses, space, room))
         added = add_memory(uses, space, next);
-    int busy = 0;
     bool has_waited = false;
     bool begins_anew = false;
     while (is_full() && can_evict_ && missing_bytes(uses, space) <= memory.most_bytes()) {
@@ -192,21 +208,27 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
             added = add_memory(uses, space, terms);
             continue;
         }
-        evicted.is_busy = memory.unlisted().sum() != 0;  // before the search
-        uint64_t freed = evict({space, free < needed ? needed - free : 1, uses, uses}, evicted);
-        if (freed == 0 && (!evicted.is_busy || ++busy > busy_max)) {
+        room.busy = {};
+        room.needs_host_turn = false;
+        room.without_changes([&] {  // before the search
+            if (memory.changes().nonzero_parts() != 0)
+                room.busy.insert(space);
+        });
+        uint64_t freed = evict({space, free < needed ? needed - free : 1, uses, uses}, room);
+        if (freed != 0) {
+            room.vain_waits = 0;
+        } else if (!wait_for_others(room, uses)) {
             // What the command has there already may stand where no room is left beside it.
             if (std::exchange(begins_anew, true))
                 break;
-            freed = evict({space, ~uint64_t{0}, {}, uses}, evicted);
+            freed = evict({space, ~uint64_t{0}, {}, uses}, room);
             if (missing_bytes(uses, space) > memory.most_bytes())
                 break;
         }
-        if (freed == 0)
-            let_others_run(busy);
         wait_for_stretches(memory);
         added = add_memory(uses, space, next);
     }
+    room.leave_host_turn();
     if (is_full() && terms.when_full == WhenFull::wait) {
         wait_for_stretches(memory);
         added = add_memory(uses, space, terms);
@@ -214,11 +236,35 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
     if (!is_full())
         return added;
     std::string report{added.error().detail()};
-    if (evicted.dropped_bytes + evicted.written_bytes + evicted.compacted_bytes != 0)
-        report += evicted.report();
+    if (room.has_evicted())
+        report += room.report();
     if (trace::enabled()) [[unlikely]]
         trace::record_refusal({.space = space, .size = ByteCount{missing_bytes(uses, space)}}, report);
     return fail(Status::mem_object_allocation_failure, std::move(report));
+}
+
+bool DomainImpl::wait_for_others(RoomRequest& room, std::span<const Use> uses) {
+    if (room.needs_host_turn && !room.has_host_turn()) {
+        uint64_t cost = cost_min;
+        for (const Use& use : uses)
+            cost = std::max(cost, use.range.size());
+        room.enter_host_turn(space(host_space), flows_[host_space.value], cost);
+        return true;
+    }
+    if (room.busy.empty() || ++room.vain_waits > RoomRequest::vain_waits_max)
+        return false;
+    bool is_in_time = true;
+    room.without_changes([&] {
+        int waited = 0;
+        for (SpaceSet rest = room.busy; !rest.empty() && is_in_time; rest.erase(rest.first())) {
+            EarlierChanges earlier{space(rest.first()).changes()};
+            do {
+                let_others_run(waited++);
+                is_in_time = Clock::now() < room.give_up_at;
+            } while (is_in_time && !earlier.have_ended());
+        }
+    });
+    return is_in_time;
 }
 
 void DomainImpl::note_uses(std::span<const Use> uses, SpaceId space) noexcept {

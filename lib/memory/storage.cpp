@@ -279,12 +279,12 @@ void StorageImpl::operator delete(StorageImpl* storage, std::destroying_delete_t
 bool StorageImpl::end_unlisted() noexcept {
     if (!first_entry_.storage)
         return try_to_end();
-    SpaceSet unlisted;
-    unlisted.bits = replica_spaces_.load(std::memory_order_relaxed);
-    unlisted.erase(application_space);
+    SpaceSet changed;
+    changed.bits = replica_spaces_.load(std::memory_order_relaxed);
+    changed.erase(application_space);
     const auto count = [&](int64_t change) {
-        for (SpaceSet rest = unlisted; !rest.empty(); rest.erase(rest.first()))
-            space(rest.first()).unlisted().add(change);
+        for (SpaceSet rest = changed; !rest.empty(); rest.erase(rest.first()))
+            space(rest.first()).changes().add(change);
     };
     count(1);
     leave_lists();

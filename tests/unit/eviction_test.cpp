@@ -440,13 +440,13 @@ TEST_F(Eviction, MemoryOnItsWayToAStorageIsWaitedFor) {
     SpaceImpl& memory = static_cast<SpaceImpl&>(world.space(1));
     const auto leased = memory.pool().allocate(ByteCount{64 * KiB}, block_alignment);
     ASSERT_TRUE(leased);
-    memory.unlisted().add(1);
+    memory.changes().add(1);
     std::thread other([&] {
         while (!memory.turns().requested())
             std::this_thread::yield();
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
         memory.pool().free(*leased, {});
-        memory.unlisted().add(-1);
+        memory.changes().add(-1);
     });
     const auto storage = written(world, 16 * KiB, 1);
     other.join();

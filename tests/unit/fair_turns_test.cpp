@@ -120,6 +120,43 @@ TEST_F(FairTurnsTest, AFlowAsksAsLongAsOthersHadFewTurnsSince) {
     EXPECT_FALSE(fair.asked_within(never, 1000));
 }
 
+TEST_F(FairTurnsTest, OnlyRequestsThatFoundNoRoomMakeLaterOnesWait) {
+    FairTurns fair;
+    FairTurns::Flow flow;
+    FairTurns::Flow quiet;
+    fair.enter(flow, 100);
+    std::atomic<int> step{0};
+    std::thread untried([&] {
+        fair.enter(quiet, 100, Tried::no);
+        step = 1;
+        while (step != 2)
+            std::this_thread::yield();
+        fair.insist(quiet);
+        step = 3;
+        while (step != 4)
+            std::this_thread::yield();
+        fair.leave();
+    });
+    fair.leave();
+    while (step != 1)
+        std::this_thread::yield();
+    EXPECT_FALSE(fair.requested());
+    EXPECT_FALSE(fair.asked_within(quiet, 1000)) << "it has not asked for what is missing";
+    EXPECT_FALSE(fair.try_enter()) << "it has the turn nevertheless";
+    step = 2;
+    while (step != 3)
+        std::this_thread::yield();
+    EXPECT_TRUE(fair.requested());
+    EXPECT_TRUE(fair.asked_within(quiet, 1000));
+    step = 4;
+    untried.join();
+    EXPECT_FALSE(fair.requested());
+    fair.enter(quiet, 100, Tried::no);
+    fair.leave_quietly();
+    EXPECT_TRUE(fair.try_enter());
+    fair.leave();
+}
+
 TEST_F(FairTurnsTest, WhoMustNotWaitIsRefused) {
     FairTurns fair;
     FairTurns::Flow flow;

@@ -1,4 +1,5 @@
 // A domain whose memory is full: no thread waits under a lock, and a refused command reports its error.
+#include "room_request.h"
 #include "storage_impl.h"
 #include "support/memory_world.h"
 
@@ -256,7 +257,7 @@ TEST(TransferFull, ARequestThatOthersKeepOutSearchesAFewTimes) {
     const auto next = world.storage(1024);
     const uint64_t examined = world.space(1).activity().examined;
     EXPECT_FALSE(world.domain->reserve(*next, SpaceId{1}));
-    EXPECT_LE(world.space(1).activity().examined - examined, 200 * 2 * replicas);
+    EXPECT_LE(world.space(1).activity().examined - examined, (RoomRequest::vain_waits_max + 3) * 2 * replicas);
     for (const Ref<Storage>& storage : storages)
         static_cast<StorageImpl&>(*storage).end_allocating(SpaceId{1});
     EXPECT_TRUE(world.domain->reserve(*next, SpaceId{1}));

@@ -30,6 +30,14 @@ public:
             all += part.count.load(std::memory_order_acquire);
         return all;
     }
+    // The parts that are not zero, as bits.
+    [[nodiscard]] uint32_t nonzero_parts() const noexcept {
+        uint32_t parts = 0;
+        for (uint32_t i = 0; i < 2 * own_parts; ++i)
+            if (parts_[i].count.load(std::memory_order_acquire) != 0)
+                parts |= uint32_t{1} << i;
+        return parts;
+    }
 
 private:
     static constexpr uint32_t own_parts = 16;

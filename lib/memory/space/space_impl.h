@@ -61,9 +61,8 @@ public:
     // With the turn.
     [[nodiscard]] VictimPlan& plan() { return plan_; }
 
-    // Storages whose memory here cannot be evicted for a moment because a search does not find it: a thread has leased it and not yet given
-    // it to the storage, or the storage is being destroyed.
-    [[nodiscard]] CountByThread& unlisted() { return unlisted_; }
+    // How many threads are about to change which storages have memory here (change_in_progress.h).
+    [[nodiscard]] CountByThread& changes() { return changes_; }
 
     [[nodiscard]] HiddenQueues& transfers_in() { return in_; }
     [[nodiscard]] HiddenQueues& transfers_out() { return out_; }
@@ -78,7 +77,7 @@ private:
     Shortage shortage_{*this};
     Residents residents_;
     VictimPlan plan_;
-    CountByThread unlisted_;
+    CountByThread changes_;
     HiddenQueues in_;
     HiddenQueues out_;
 };
