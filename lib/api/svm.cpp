@@ -20,6 +20,16 @@ namespace {
 // The largest alignment any OpenCL type needs: that of long16 and double16.
 constexpr size_t max_type_alignment = 128;
 
+// The call has no error code, so the context's callback gets the reason.
+Error refuse_fine_grain(const Context& context) {
+    std::string text = "clSVMAlloc: fine-grained memory needs devices that all compute in host memory; not so";
+    for (const Ref<Device>& device : context.devices())
+        if (!device->has_svm())
+            text += ' ' + device->info().name;
+    context.notify(text);
+    return Error{Status::invalid_operation, std::move(text)};
+}
+
 Result<void*> svm_alloc(cl_context handle, cl_svm_mem_flags flags, size_t size, cl_uint alignment) {
     POLDER_ASSIGN(context, from_handle<Context>(handle));
     constexpr cl_svm_mem_flags access = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY;
@@ -33,7 +43,7 @@ Result<void*> svm_alloc(cl_context handle, cl_svm_mem_flags flags, size_t size, 
         return fail(Status::invalid_operation);
     // Null (CL_INVALID_OPERATION): fine-grained sharing with a device of the context that does not have it.
     if ((flags & CL_MEM_SVM_FINE_GRAIN_BUFFER) && !context->has_fine_grained_svm())
-        return fail(Status::invalid_operation);
+        return fail(refuse_fine_grain(*context));
     // CL_INVALID_BUFFER_SIZE: size is 0, or greater than CL_DEVICE_MAX_MEM_ALLOC_SIZE of any device in the context.
     if (size == 0 || size > context->max_svm_allocation_bytes())
         return fail(Status::invalid_buffer_size);

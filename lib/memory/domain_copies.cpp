@@ -55,7 +55,7 @@ Result<void> DomainImpl::copy_part(Sequence& sequence, const Execution& executio
         residency.commit_read(rows.view(), source, kind, moved.read);
     }};
     if (on_queue) {
-        POLDER_TRY(mover_.on_queue(execution.queue, part.move, before_read.view(), sequence.next(), part.slots, moved));
+        POLDER_TRY(mover_.on_queue(execution.queue, part.move, before_read, sequence.next(), part.slots, moved));
     } else {
         WaitList before_write;
         before_write.add(sequence.begin());
@@ -126,7 +126,7 @@ Result<driver::Timepoint> DomainImpl::write_there(const Execution& execution, St
                     place_of(execution.space, storage.base(execution.space, rect.span()), rect),
                     rect.shape};
     Moved moved;
-    POLDER_TRY(mover_.on_queue(execution.queue, move, {}, {waits.view(), execution.times}, nullptr, moved));
+    POLDER_TRY(mover_.on_queue(execution.queue, move, WaitList{}, {waits.view(), execution.times}, nullptr, moved));
     residency.commit_write(rows.view(), execution.space, version, moved.written);
     const ByteCount bytes{bytes_of(rect.shape)};
     ledger_.add_moved(host_space, execution.space, bytes);

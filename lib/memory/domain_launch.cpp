@@ -68,7 +68,8 @@ void DomainImpl::LaunchPlan::commit(driver::Timepoint done) noexcept {
         const SpaceId place = storage.place_of(space);
         const std::span<const ByteRange> range{&uses[i].range, 1};
         if (writes(uses[i].access))
-            storage.residency().commit_write(range, place, next[i], done);
+            storage.residency().commit_write(range, place, next[i], done,
+                                             reads(uses[i].access) ? Earlier::needed : Earlier::superseded);
         else if (reads(uses[i].access))
             storage.residency().commit_read(range, place, TouchKind::user_read, done);
     }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 namespace polder::test {
 namespace {
@@ -82,6 +83,26 @@ TEST_F(Svm, FineGrainedAllocationsAreForContextsOfTheCpuAlone) {
         void* pointer = clSVMAlloc(context, flags, 100, 128);
         EXPECT_EQ(pointer != nullptr, all_have);
         clSVMFree(context, pointer);
+    }
+}
+
+// clSVMAlloc has no error code: the context's callback says why, and names the devices.
+TEST_F(Svm, FineGrainedAllocationsThatAreRefusedAreExplained) {
+    if (devices.size() == 1)
+        return;
+    std::string said;
+    cl_int error = CL_SUCCESS;
+    const OwnedContext explaining = clCreateContext(
+        nullptr, static_cast<cl_uint>(devices.size()), devices.data(),
+        [](const char* text, const void*, size_t, void* to) { *static_cast<std::string*>(to) = text; }, &said, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    EXPECT_EQ(clSVMAlloc(explaining, CL_MEM_SVM_FINE_GRAIN_BUFFER, 100, 0), nullptr);
+    for (cl_device_id each : devices) {
+        cl_device_svm_capabilities svm = 0;
+        char name[256] = {};
+        ASSERT_EQ(clGetDeviceInfo(each, CL_DEVICE_SVM_CAPABILITIES, sizeof svm, &svm, nullptr), CL_SUCCESS);
+        ASSERT_EQ(clGetDeviceInfo(each, CL_DEVICE_NAME, sizeof name, name, nullptr), CL_SUCCESS);
+        EXPECT_EQ(said.find(name) != std::string::npos, svm == 0) << name << ": " << said;
     }
 }
 

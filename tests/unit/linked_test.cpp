@@ -6,6 +6,7 @@
 namespace polder::memory {
 namespace {
 
+using test::FakeQueue;
 using test::MemoryWorld;
 using test::pattern;
 
@@ -267,6 +268,27 @@ TEST_F(LinkedMemory, AReleasedBlockBelongsToTheHostAgain) {
     use(*next, host_space, Access::overwrite);  // the same block: fails if the device still owned it
     world.world.run();
     EXPECT_EQ(read(*next, host_space), std::vector<std::byte>(size, std::byte{3}));
+}
+
+// The host's block and the device's are one: where a transfer to one of them has failed, neither has the bytes.
+TEST_F(LinkedMemory, AFailedTransferLeavesTheBytesInNeitherOfTheTwo) {
+    for (const SpaceId target : {host_space, shared}) {
+        const auto storage = written(shared);
+        ASSERT_TRUE(is_linked(*storage));
+        use(*storage, SpaceId{2}, Access::read_write);  // the newest bytes are there alone
+        world.world.run();
+        world.world.on_copy = [](FakeQueue& queue) { queue.fail_next(); };
+        const auto failed = world.kernel(world.on(target.value), {{storage.get(), {0, size}, Access::read}});
+        world.world.on_copy = {};
+        world.world.run();
+        EXPECT_NE(failed.queue->status(failed.value), Status::success);
+        std::vector<std::byte> expected = source;
+        for (std::byte& byte : expected)
+            byte = std::byte(static_cast<uint8_t>(byte) + 1);
+        EXPECT_EQ(read(*storage, target == shared ? host_space : shared), expected);
+        EXPECT_EQ(read(*storage, target), expected);
+        EXPECT_TRUE(storage->validate());
+    }
 }
 
 TEST_F(LinkedMemory, LinkedMemoryIsNotEvicted) {

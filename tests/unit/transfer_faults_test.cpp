@@ -2,6 +2,7 @@
 #include "support/memory_world.h"
 
 #include <algorithm>
+#include <map>
 #include <storage_impl.h>
 
 namespace polder::memory {
@@ -109,6 +110,99 @@ TEST_F(TransferFaults, ACommandFailsWhenATransferToItHasFailedAlready) {
     mend_copies();
     EXPECT_FALSE(fails(world.kernel(world.on(0), {use})));
     EXPECT_TRUE(storage->validate());
+}
+
+// It has failed, so it has written nothing: the bytes are what the failed transfer has left. Commands that read them fail, until one overwrites them.
+TEST_F(TransferFaults, AfterACommandThatWouldHaveChangedBytesThatNeverArrivedNoneReadsThem) {
+    const auto status_of = [&](const driver::Timepoint& done) {
+        world.world.run();
+        return done.queue->status(done.value);
+    };
+    for (const Access access : {Access::write, Access::read_write}) {
+        break_copies();
+        const auto failed = world.kernel(world.on(2), {{storage.get(), whole, access}});
+        mend_copies();
+        EXPECT_NE(status_of(failed), Status::success);
+        for (const uint32_t space : {2u, 1u, 0u}) {
+            bool was_executed = false;
+            const auto next = world.kernel(world.on(space), {{storage.get(), whole, Access::read}},
+                                           [&](const auto&) { was_executed = true; });
+            EXPECT_NE(status_of(next), Status::success);
+            EXPECT_FALSE(was_executed);
+        }
+        const auto change = world.kernel(world.on(2), {{storage.get(), whole, Access::read_write}});
+        EXPECT_NE(status_of(change), Status::success);
+        ASSERT_TRUE(world.domain->write(world.on(1), *storage, StorageRect::of(whole), bytes.data(), {}));
+        std::vector<std::byte> seen;
+        const auto done = world.kernel(world.on(2), {{storage.get(), whole, Access::read}},
+                                       [&](const auto& at) { seen.assign(at[0], at[0] + size); });
+        EXPECT_EQ(status_of(done), Status::success);
+        EXPECT_EQ(seen, bytes);
+        EXPECT_TRUE(storage->validate());
+        const auto back = world.kernel(world.on(1), {{storage.get(), whole, Access::read_write}});  // held there alone
+        EXPECT_EQ(status_of(back), Status::success);
+    }
+}
+
+// More storages than there are hidden queues come to one device by one command, so that several transfers are on one queue; the first fails, later ones succeed.
+TEST_F(TransferFaults, ACommandFailsWhenTheFirstOfSeveralTransfersOnOneQueueFails) {
+    constexpr size_t count = 200;
+    std::vector<Ref<Storage>> storages;
+    std::vector<Use> uses;
+    for (size_t i = 0; i < count; ++i) {
+        storages.push_back(world.storage(size));
+        ASSERT_TRUE(world.domain->write(world.on(0), *storages.back(), StorageRect::of(whole), bytes.data(), {}));
+        uses.push_back({storages.back().get(), whole, Access::read});
+    }
+    world.world.run();
+    std::map<FakeQueue*, int> copies;
+    world.world.on_copy = [&](FakeQueue& queue) {
+        if (copies[&queue]++ == 0)
+            queue.fail_next();
+    };
+    bool was_executed = false;
+    const auto done = world.kernel(world.on(1), uses, [&](const auto&) { was_executed = true; });
+    mend_copies();
+    ASSERT_LT(copies.size(), count) << "several transfers on one queue";
+    world.world.run();
+    EXPECT_NE(done.queue->status(done.value), Status::success);
+    EXPECT_FALSE(was_executed);
+    // All is there at the next use.
+    size_t same = 0;
+    const auto next = world.kernel(world.on(1), uses, [&](const auto& at) {
+        for (const std::byte* each : at)
+            same += std::equal(each, each + size, bytes.begin()) ? 1 : 0;
+    });
+    world.world.run();
+    EXPECT_EQ(next.queue->status(next.value), Status::success);
+    EXPECT_EQ(same, count);
+}
+
+// The same for parts of one storage, and for a transfer that goes on from where a failed one should have brought the bytes.
+TEST_F(TransferFaults, ATransferFailsWhenTheFirstOfSeveralThatItReadsFails) {
+    constexpr uint64_t part = 64;
+    constexpr size_t count = 400;
+    const auto split = world.storage(part * count);
+    const auto all = pattern(part * count, 3);
+    ASSERT_TRUE(world.domain->write(world.on(0), *split, StorageRect::of({0, part * count}), all.data(), {}));
+    world.world.run();
+    std::map<FakeQueue*, int> copies;
+    world.world.on_copy = [&](FakeQueue& queue) {
+        if (copies[&queue]++ == 0)
+            queue.fail_next();
+    };
+    for (size_t i = 0; i < count; ++i)
+        world.kernel(world.on(1), {{split.get(), {i * part, (i + 1) * part}, Access::read}});
+    mend_copies();
+    ASSERT_LT(copies.size(), count) << "several transfers on one queue";
+    auto& residency = static_cast<StorageImpl&>(*split).residency();
+    residency.drop({0, part * count}, host_space);  // as an eviction does
+    std::vector<std::byte> to(part * count);
+    const auto read = world.domain->read(world.on(2), *split, StorageRect::of({0, to.size()}), to.data(), {});
+    ASSERT_TRUE(read);
+    world.world.run();
+    EXPECT_NE(read->queue->status(read->value), Status::success);
+    EXPECT_TRUE(split->validate());
 }
 
 // Its bytes had left the source when the transfer failed: no memory has them any more, so commands that read them fail, until some

@@ -7,7 +7,7 @@ void Residency::user_waits(ByteRange range, SpaceId space, Access access, WaitLi
     const uint8_t mask = user_wait_mask(access);
     visit(range, [&](ByteRange, const RangeState& state) {
         if (reads(access))
-            state.touches.collect_failed(space, waits);
+            state.touches.collect_needed(space, waits);
         state.touches.collect(space, mask, waits);
     });
 }
@@ -24,7 +24,7 @@ void Residency::prepare(std::span<const ByteRange> ranges, uint32_t touches) {
     map_.apply(ranges, [&](ByteRange, RangeState& state) {
         if (state.touches.has_transfers())
             state.settle();
-        state.make_room(touches);
+        state.make_room(linked_.empty() ? touches : 2 * touches);
     });
 }
 
@@ -51,7 +51,7 @@ bool Residency::prepare_held_pieces(ByteRange range, SpaceId space, uint32_t tou
 
 void Residency::hidden_read_waits(ByteRange range, SpaceId space, WaitList& waits) const {
     visit(range, [&](ByteRange, const RangeState& state) {
-        state.touches.collect_failed(space, waits);
+        state.touches.collect_needed(space, waits);
         state.touches.collect(space, any_write, waits);
     });
 }
@@ -73,7 +73,9 @@ void Residency::commit_transfer(std::span<const ByteRange> ranges, const Transfe
         state.holders.bits |= holders_after(transfer.to).bits;
         // The transfer has waited for everything that touched the target's bytes.
         state.touches.clear(transfer.to);
-        state.touches.add(transfer.to, TouchKind::hidden_write, transfer.written);
+        // Where two spaces have one replica, neither holds the bytes when the transfer fails.
+        for (SpaceSet rest = holders_after(transfer.to); !rest.empty(); rest.erase(rest.first()))
+            state.touches.add(rest.first(), TouchKind::hidden_write, transfer.written);
         state.touches.add(transfer.from, TouchKind::hidden_read, transfer.read);
     });
 }
@@ -91,8 +93,9 @@ void Residency::commit_read_of_pieces(std::span<const ByteRange> ranges, SpaceId
 }
 
 void Residency::commit_write_of_pieces(std::span<const ByteRange> ranges, SpaceId space, Version next,
-                                       driver::Timepoint done) noexcept {
-    map_.apply(ranges, [&](ByteRange, RangeState& state) { state.write(space, holders_after(space), next, done); });
+                                       driver::Timepoint done, Earlier earlier) noexcept {
+    map_.apply(ranges,
+               [&](ByteRange, RangeState& state) { state.write(space, holders_after(space), next, done, earlier); });
 }
 
 void Residency::merge_pieces(std::span<const ByteRange> ranges) noexcept {

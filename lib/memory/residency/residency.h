@@ -17,6 +17,9 @@
 
 namespace polder::memory {
 
+// Whether an operation that writes needs the bytes that earlier transfers bring. If one of them fails, the operation fails, and has written nothing.
+enum class Earlier : uint8_t { superseded, needed };
+
 struct RangeState {
     Version version;
     SpaceSet holders;
@@ -37,10 +40,10 @@ struct RangeState {
     }
     // A user's operation writes in `space`. Uses of one command may overlap; the version then grows once.
     // Afterwards only `to` holds it, which contains `space`.
-    void write(SpaceId space, SpaceSet to, Version next, driver::Timepoint done) noexcept {
+    void write(SpaceId space, SpaceSet to, Version next, driver::Timepoint done, Earlier earlier) noexcept {
         version = std::max(version, next);
         holders = to;
-        if (touches.has_transfers()) [[unlikely]]
+        if (touches.has_transfers() && earlier == Earlier::superseded) [[unlikely]]
             touches.supersede_transfers();
         touches.add(space, TouchKind::user_write, done);
     }
@@ -142,11 +145,12 @@ public:
             commit_read_of_pieces(ranges, space, kind, done);
     }
     // A user's operation that writes in `space`: the bytes become `next`, held there alone.
-    void commit_write(std::span<const ByteRange> ranges, SpaceId space, Version next, driver::Timepoint done) noexcept {
+    void commit_write(std::span<const ByteRange> ranges, SpaceId space, Version next, driver::Timepoint done,
+                      Earlier earlier = Earlier::superseded) noexcept {
         if (RangeState* const state = only(ranges)) [[likely]]
-            state->write(space, holders_after(space), next, done);
+            state->write(space, holders_after(space), next, done, earlier);
         else
-            commit_write_of_pieces(ranges, space, next, done);
+            commit_write_of_pieces(ranges, space, next, done, earlier);
     }
     // The application gets the bytes in `space` to change them. What was never written is new from now on and held there alone, so
     // that no other command gives those bytes contents before the unmap.
@@ -154,7 +158,7 @@ public:
                                 driver::Timepoint done) noexcept {
         map_.apply(ranges, [&](ByteRange, RangeState& state) {
             if (state.holders.empty())
-                state.write(space, holders_after(space), next, done);
+                state.write(space, holders_after(space), next, done, Earlier::superseded);
             else
                 state.touches.add(space, TouchKind::user_read, done);
         });
@@ -197,7 +201,7 @@ private:
             if (state.touches.has_transfers()) [[unlikely]] {
                 state.settle();
                 if (reads(access))
-                    state.touches.collect_failed(space, waits);
+                    state.touches.collect_needed(space, waits);
             }
             state.touches.collect(space, user_wait_mask(access), waits);
             state.make_room(touches);
@@ -215,8 +219,8 @@ private:
     [[nodiscard]] bool prepare_held_pieces(ByteRange range, SpaceId space, uint32_t touches, WaitList& waits);
     void commit_read_of_pieces(std::span<const ByteRange> ranges, SpaceId space, TouchKind kind,
                                driver::Timepoint done) noexcept;
-    void commit_write_of_pieces(std::span<const ByteRange> ranges, SpaceId space, Version next,
-                                driver::Timepoint done) noexcept;
+    void commit_write_of_pieces(std::span<const ByteRange> ranges, SpaceId space, Version next, driver::Timepoint done,
+                                Earlier earlier) noexcept;
     void merge_pieces(std::span<const ByteRange> ranges) noexcept;
     void begin_after(ByteRange range, SpaceId space, driver::Waits after);
     void sweep_sometimes() noexcept;

@@ -93,11 +93,12 @@ public:
             if (touch.space == space && (static_cast<uint8_t>(touch.kind) & mask) != 0)
                 waits.add(touch.when());
     }
-    // For a command that reads the bytes: it fails when a transfer that should have brought them has failed, also one that is complete.
-    void collect_failed(SpaceId space, WaitList& waits) const {
+    // For a command that reads the bytes: it fails when a transfer that brings them fails, also one that is complete, or that is
+    // not the last on its queue.
+    void collect_needed(SpaceId space, WaitList& waits) const {
         for (const Touch& touch : view())
-            if (touch.kind == TouchKind::hidden_write && touch.space == space && has_failed(touch.when()))
-                waits.require_failed(touch.when());
+            if (touch.kind == TouchKind::hidden_write && touch.space == space)
+                waits.need(touch.when());
     }
     // True when a transfer is among the touches.
     [[nodiscard]] bool has_transfers() const {

@@ -82,7 +82,7 @@ Result<void> Mover::hidden(const Move& move, const WaitList& before_read, const 
     const Route route = topology_.route(move.from.space, move.to.space);
     WaitList all;
     all.add(before_write.view());
-    all.add_all(before_read.view());
+    all.add_all(before_read);
     if (route == Route::staged) {
         POLDER_ASSIGN(out, space(move.from.space)->transfers_out().lease(all.view(), slots ? slots->out : nullptr));
         POLDER_ASSIGN(in, space(move.to.space)->transfers_in().lease(all.view(), slots ? slots->in : nullptr));
@@ -90,7 +90,7 @@ Result<void> Mover::hidden(const Move& move, const WaitList& before_read, const 
             slots->out = &out.queue();
             slots->in = &in.queue();
         }
-        return staged(move, before_read.view(), {out, in.queue(), &in}, {before_write.view()}, slots, moved);
+        return staged(move, before_read, {out, in.queue(), &in}, {before_write.view()}, slots, moved);
     }
     HiddenQueues& queues = route == Route::download ? space(move.from.space)->transfers_out()
                            : route == Route::within && is_host_memory(move.to.space)
@@ -116,12 +116,12 @@ Result<driver::Timepoint> Mover::hidden_peer_copies(std::span<const Move> moves,
     return done;
 }
 
-Result<void> Mover::on_queue(driver::Queue& queue, const Move& move, driver::Waits before_read,
+Result<void> Mover::on_queue(driver::Queue& queue, const Move& move, const WaitList& before_read,
                              const driver::Submission& submission, StagingSlots* slots, Moved& moved) {
     const Route route = topology_.route(move.from.space, move.to.space);
     if (route == Route::staged) {
         WaitList first;
-        first.add(before_read);  // which queue is chosen
+        first.add_all(before_read);  // which queue is chosen
         POLDER_ASSIGN(out, space(move.from.space)->transfers_out().lease(first.view(), slots ? slots->out : nullptr));
         if (slots)
             slots->out = &out.queue();
@@ -137,7 +137,7 @@ Result<void> Mover::on_queue(driver::Queue& queue, const Move& move, driver::Wai
 
 // The source's hidden queue copies each chunk to a slot, and the target's queue copies it from there; a slot is filled again
 // when the target's queue has read it. So both links are busy at the same time.
-Result<void> Mover::staged(const Move& move, driver::Waits before_read, const StagedPath& path,
+Result<void> Mover::staged(const Move& move, const WaitList& before_read, const StagedPath& path,
                            const driver::Submission& submission, StagingSlots* given, Moved& moved) {
     std::optional<StagingSlots> own;
     if (!given) {

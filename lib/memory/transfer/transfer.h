@@ -66,7 +66,7 @@ public:
         return topology_.route(from, to) != Route::download || from == queue_space;
     }
     // `submission` is for what runs on the queue; `before_read` for a part that has to run on a hidden one. `slots` as above.
-    [[nodiscard]] Result<void> on_queue(driver::Queue& queue, const Move& move, driver::Waits before_read,
+    [[nodiscard]] Result<void> on_queue(driver::Queue& queue, const Move& move, const WaitList& before_read,
                                         const driver::Submission& submission, StagingSlots* slots, Moved& moved);
 
     // Copies within one memory, on the queue of its device.
@@ -80,7 +80,7 @@ private:
         driver::Queue& in;
         HiddenQueues::Lease* in_lease;  // null: `in` is the command's own queue
     };
-    [[nodiscard]] Result<void> staged(const Move& move, driver::Waits before_read, const StagedPath& path,
+    [[nodiscard]] Result<void> staged(const Move& move, const WaitList& before_read, const StagedPath& path,
                                       const driver::Submission& submission, StagingSlots* slots, Moved& moved);
     // Of every route but `staged`: one operation.
     [[nodiscard]] driver::Timepoint direct(Route route, driver::Queue& queue, const Move& move,

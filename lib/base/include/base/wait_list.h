@@ -1,7 +1,7 @@
 // WaitList: the timepoints that one command waits for.
 //
-// It has two parts. First the required timepoints: the command fails when one of them fails (its events, and parts of the command
-// that were submitted before). They may be several per queue, of the waiting queue itself, or complete with a failure.
+// It has two parts. First the required timepoints: the command fails when one of them fails (its events, parts of the command
+// that were submitted before, and transfers of bytes that it reads). They may be several per queue, of the waiting queue itself, or complete with a failure.
 // Then the timepoints that only order the command: at most one per queue (the latest), none that is complete, none of
 // the queue that waits, because a queue executes in order.
 //
@@ -40,11 +40,14 @@ public:
         for (const driver::Timepoint& point : points)
             require(point);
     }
-    // The command fails, because it needs what the operation of `point` should have done, which has failed. Any time; one such point
-    // is enough.
-    void require_failed(driver::Timepoint point) {
-        for (uint32_t i = 0; i < required_; ++i)
-            if (has_failed(list_[i]))
+    // The command needs what the operation of `point` does, and fails when that fails, whatever comes later on its queue. Any time. One
+    // point that has failed is enough.
+    void need(driver::Timepoint point) {
+        const bool failed = has_failed(point);
+        if (point.is_complete() && !failed)
+            return;
+        for (uint32_t i = failed ? 0 : looked_at(); i < required_; ++i)
+            if (list_[i] == point || (failed && has_failed(list_[i])))
                 return;
         list_.push_back(point);
         std::swap(list_[required_++], list_[list_.size() - 1]);
@@ -53,7 +56,7 @@ public:
     void add(driver::Timepoint point) {
         if (point.queue == waiting_ || point.is_complete())
             return;
-        for (uint32_t i = 0; i < list_.size(); ++i) {
+        for (uint32_t i = looked_at(); i < list_.size(); ++i) {
             driver::Timepoint& known = list_[i];
             if (known.queue != point.queue)
                 continue;
@@ -66,13 +69,12 @@ public:
         }
         list_.push_back(point);
     }
-    // Everything that another list waits for. The command fails when that list has a point that has failed.
-    void add_all(driver::Waits of_list) {
-        for (const driver::Timepoint& point : of_list)
-            if (has_failed(point)) [[unlikely]]
-                require_failed(point);
-            else
-                add(point);
+    // Everything that another list waits for. What that list requires, this one needs.
+    void add_all(const WaitList& other) {
+        for (uint32_t i = 0; i < other.required_; ++i)
+            need(other.list_[i]);
+        for (uint32_t i = other.required_; i < other.list_.size(); ++i)
+            add(other.list_[i]);
     }
     // Adds a part of the command itself, which was submitted before.
     void add_part(driver::Timepoint point) {
@@ -110,6 +112,9 @@ public:
     [[nodiscard]] bool empty() const { return list_.empty(); }
 
 private:
+    // Where the required points begin that a point is compared with: a few, because a command may need thousands.
+    [[nodiscard]] uint32_t looked_at() const { return required_ > 16 ? required_ - 16 : 0; }
+
     const driver::Queue* waiting_;
     uint32_t required_ = 0;  // the first this many
     SmallVector<driver::Timepoint, 8> list_;
