@@ -192,7 +192,7 @@ void expect_nothing_left(cl_command_queue queue, int rounds, const std::function
         allocated.push_back(static_cast<double>(allocated_bytes()));
         resident.push_back(static_cast<double>(resident_bytes()));
     }
-    EXPECT_LT(growth_of(allocated), 40) << "bytes a round";
+    EXPECT_LT(growth_of(allocated), 30) << "bytes a round";  // the smallest piece that malloc gives is 32 bytes
     EXPECT_LT(growth_of(resident), 6000) << "bytes a round";
 }
 
@@ -207,7 +207,8 @@ TEST_F(CompilerProcess, AProgramThatIsBuiltAgain_LeavesNothing) {
     expect_nothing_left(queue, 500, [&] { build_and_launch(std::to_string(getpid() + round++ % 2), ""); });
 }
 
-// Code with debug information is announced to debuggers until its program is released; no program shares it.
+// Code with debug information is announced to debuggers until its program is released; no program shares it. Its source is kept in a file:
+// LLVM's function that wrote it left 32 bytes in every round.
 TEST_F(CompilerProcess, AProgramForADebugger_LeavesNothing) {
     expect_nothing_left(queue, 40, [&] { build_and_launch("-g"); });
 }

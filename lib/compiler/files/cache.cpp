@@ -2,6 +2,7 @@
 // directory between the check and the use. Writers never lock: the last rename wins, and all entries of one key are equal.
 #include "cache.h"
 
+#include "descriptor.h"
 #include "file_size_signal.h"
 #include "machine/host.h"
 
@@ -19,7 +20,6 @@
 #include <polder/kernel_abi.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <utility>
 
 namespace polder::compiler {
 namespace {
@@ -53,26 +53,6 @@ const std::string& environment_key() {
 }
 
 bool is_enabled() { return options::kernel_cache() && !options::cache_directory().empty(); }
-
-// A file descriptor that is closed at the end. Negative: there is none.
-class Descriptor {
-public:
-    explicit Descriptor(int number) : number_(number) {}
-    ~Descriptor() {
-        if (number_ >= 0)
-            close(number_);
-    }
-    Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-    Descriptor& operator=(Descriptor&&) = delete;
-
-    [[nodiscard]] explicit operator bool() const { return number_ >= 0; }
-    [[nodiscard]] int number() const { return number_; }
-    // Whether closing succeeded: the last write may fail only here.
-    bool close_now() { return close(std::exchange(number_, -1)) == 0; }
-
-private:
-    int number_;
-};
 
 // A user who may write to a file or directory decides which code runs in this process: only this user may.
 bool is_ours(const struct stat& state) {
@@ -112,18 +92,6 @@ Place place_of(const std::string& key, Missing missing) {
 // An entry is the bytes, the key, and a hash of both.
 std::string entry_end(const std::string& key, std::string_view bytes) {
     return key + hash_of(std::string{bytes} + key);
-}
-
-bool write_all(int file, std::string_view bytes) {
-    while (!bytes.empty()) {
-        const ssize_t written = write(file, bytes.data(), bytes.size());
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
-        bytes.remove_prefix(static_cast<size_t>(written));
-    }
-    return true;
 }
 
 // Reads a file of at most `entry_bytes_max` to its end. Nothing else than a regular file is opened: a FIFO would wait for

@@ -1,18 +1,34 @@
 #include "debug_source.h"
 
 #include "cache.h"
+#include "descriptor.h"
 #include "file_size_signal.h"
 
 #include <base/log.h>
 #include <base/options.h>
 
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/BLAKE3.h>
-#include <llvm/Support/FileUtilities.h>
-#include <llvm/Support/raw_ostream.h>
 
 namespace polder::compiler {
+namespace {
+
+bool write_file(const std::string& path, const std::string& text) {
+    const FileSizeSignalBlocked blocked;
+    Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!file)
+        return false;
+    const bool is_written = write_all(file.number(), text);
+    return file.close_now() && is_written;
+}
+
+}  // namespace
 
 std::string debug_source_directory(const std::string& source) {
     if (options::cache_directory().empty())
@@ -34,12 +50,13 @@ void keep_debug_source(const std::string& source) {
         POLDER_LOG(cache, "%s cannot be made", directory.c_str());
         return;
     }
-    const FileSizeSignalBlocked blocked;
-    if (llvm::Error failure = llvm::writeToOutput(path, [&source](llvm::raw_ostream& file) {
-            file << source;
-            return llvm::Error::success();
-        }))
-        POLDER_LOG(cache, "%s is not written: %s", path.c_str(), llvm::toString(std::move(failure)).c_str());
+    // Under another name first, so that a debugger sees all of it or nothing.
+    static std::atomic<uint64_t> serial{0};
+    const std::string temporary = path + "." + std::to_string(getpid()) + "." + std::to_string(serial++);
+    if (!write_file(temporary, source) || std::rename(temporary.c_str(), path.c_str()) != 0) {
+        POLDER_LOG(cache, "%s is not written: %s", path.c_str(), std::strerror(errno));
+        unlink(temporary.c_str());
+    }
 }
 
 } // namespace polder::compiler
