@@ -115,7 +115,7 @@ protected:
         return *memory::Storage::create(*domain_, ByteCount{bytes}, {.initial_contents = zeros.data()});
     }
     // The GPU writes a byte everywhere, and the host sees it.
-    void turn(memory::Storage& storage, uint32_t gpu, uint8_t value) {
+    void turn(memory::Storage& storage, uint32_t gpu, uint8_t value) const {
         const memory::Execution execution{*queues_[gpu], SpaceId{gpu + 1}, {}};
         const std::array pattern{std::byte{value}};
         ASSERT_TRUE(domain_->fill(execution, storage, {0, bytes}, pattern));
@@ -131,12 +131,23 @@ protected:
     [[nodiscard]] uint64_t registrations() const {
         return calls_("cuMemHostRegister_v2") - calls_("cuMemHostUnregister");
     }
-    void wait_for_registrations(uint64_t count) const {
-        for (int i = 0; i < 10000 && registrations() < count; ++i)
+    // One call of CUDA for each registration: the copy is the GPU's alone, from the storage's memory.
+    [[nodiscard]] bool is_copied_in_place(memory::Storage& storage, uint32_t gpu, uint64_t registered) const {
+        const uint64_t copies = calls_("cuMemcpyDtoHAsync_v2");
+        turn(storage, gpu, 99);
+        return calls_("cuMemcpyDtoHAsync_v2") - copies <= registered;
+    }
+    // CUDA was called often enough, and then the driver uses what is registered: its thread notes that some time after the call.
+    void wait_for_registrations(memory::Storage& storage, uint64_t before) const {
+        for (int i = 0; i < 60000 && registrations() == before; ++i)
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        EXPECT_GE(registrations(), count);
-        // The driver's list is changed after the call.
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        ASSERT_GT(registrations(), before);
+        for (uint32_t gpu = 0; gpu < 2; ++gpu) {
+            int tries = 0;
+            while (!is_copied_in_place(storage, gpu, registrations() - before) && ++tries < 500)
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            ASSERT_LT(tries, 500) << "GPU " << gpu;
+        }
     }
 
     const std::unique_ptr<driver::Driver> driver_ = driver_named("cuda");
@@ -158,8 +169,8 @@ TEST_F(PinnedByUse, WhatComesBackAgainAndAgainIsRegisteredForBothGpus) {
         EXPECT_EQ(registrations(), before);
         for (uint8_t i = 0; i < 6; ++i)
             turn(*storage, i % 2, i + 10);
-        wait_for_registrations(before + 1);
-        // From now on, copies are the GPU's alone: one call for each registration, from the storage's memory.
+        wait_for_registrations(*storage, before);
+        // From now on, all copies are such.
         const uint64_t copies = calls_("cuMemcpyDtoHAsync_v2");
         const uint64_t pieces = registrations() - before;
         for (uint8_t i = 0; i < 8; ++i)

@@ -195,7 +195,7 @@ TEST(BlockPool, SourceIsCalledWithoutThePoolsLock) {
         if (std::exchange(in_call, true))
             return;
         visitors.push_back(std::async(std::launch::async, [&] { static_cast<void>(fixture.pool->limit()); }));
-        EXPECT_EQ(visitors.back().wait_for(std::chrono::seconds(2)), std::future_status::ready) << function;
+        EXPECT_EQ(visitors.back().wait_for(std::chrono::seconds(60)), std::future_status::ready) << function;
         seen.insert(function);
         in_call = false;
     };

@@ -36,7 +36,7 @@ public:
             const std::byte one{1};
             return world_.domain->fill(world_.on(0), *other_, {0, 64}, {&one, 1}).has_value();
         });
-        went_on_ = fill_.wait_for(std::chrono::seconds(5)) == std::future_status::ready;
+        went_on_ = fill_.wait_for(std::chrono::seconds(60)) == std::future_status::ready;
     }
     // After the wait.
     [[nodiscard]] bool passed() { return fill_.valid() && fill_.get() && went_on_; }

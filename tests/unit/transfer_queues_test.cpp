@@ -80,50 +80,6 @@ TEST(TransferQueues, ThereIsALimit) {
     world.world.run();
 }
 
-// A long copy from one device to another locks its storage for one chunk at a time: a thread that wants it meanwhile gets it.
-TEST(TransferQueues, ALongStagedTransferLetsOthersInBetween) {
-    constexpr uint64_t large = uint64_t{16} << 20;  // 32 chunks of 512 KiB
-    MemoryWorld world{{.memory_bytes = 2 * large}};
-    const auto storage = world.storage(large);
-    const auto bytes = pattern(large, 9);
-    ASSERT_TRUE(world.domain->write(world.on(1), *storage, StorageRect::of({0, large}), bytes.data(), {}));
-    ASSERT_TRUE(world.domain->reserve(*storage, SpaceId{2}));
-    world.world.run();
-
-    std::atomic<bool> about_to_lock{false};
-    std::atomic<bool> finished{false};
-    std::future<void> other;
-    int copies = 0;
-    int copies_after = 0;
-    world.world.on_copy = [&](FakeQueue&) {
-        if (++copies == 5) {
-            other = std::async(std::launch::async, [&] {
-                const Use use{storage.get(), {0, 64}, Access::read};
-                about_to_lock = true;
-                EXPECT_TRUE(world.domain->launch(
-                    world.on(1, {}, 1), {&use, 1},
-                    [](driver::Waits, std::span<const DeviceAddress>) { return driver::Timepoint{}; }));
-                finished = true;
-            });
-            const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-            while (!about_to_lock && std::chrono::steady_clock::now() < end)
-                std::this_thread::yield();
-            std::this_thread::sleep_for(std::chrono::milliseconds(50));
-        }
-        copies_after += finished;
-    };
-    std::vector<std::byte> seen;
-    world.kernel(world.on(2), {{storage.get(), {0, large}, Access::read}},
-                 [&](const auto& at) { seen.assign(at[0], at[0] + large); });
-    world.world.on_copy = {};
-    other.get();
-    EXPECT_GT(copies_after, 0) << "the other thread had to wait for the whole transfer";
-    EXPECT_EQ(copies, 64);
-    EXPECT_LE(static_cast<StorageImpl&>(*storage).residency().pieces(), 2u);
-    world.world.run();
-    EXPECT_EQ(seen, bytes);
-}
-
 // What another thread does while a long copy is submitted: starts it at one of the copies, and waits until it sleeps, that is, until
 // it waits for a lock that the submitting thread has.
 class InBetween {
@@ -165,6 +121,43 @@ private:
     std::future<void> other_;
 };
 
+// A long copy from one device to another locks its storage for one chunk at a time: a thread that wants it meanwhile gets it.
+TEST(TransferQueues, ALongStagedTransferLetsOthersInBetween) {
+    constexpr uint64_t large = uint64_t{16} << 20;  // 32 chunks of 512 KiB
+    MemoryWorld world{{.memory_bytes = 2 * large}};
+    const auto storage = world.storage(large);
+    const auto bytes = pattern(large, 9);
+    ASSERT_TRUE(world.domain->write(world.on(1), *storage, StorageRect::of({0, large}), bytes.data(), {}));
+    ASSERT_TRUE(world.domain->reserve(*storage, SpaceId{2}));
+    world.world.run();
+
+    InBetween other;
+    int copies = 0;
+    int copies_after = 0;
+    world.world.on_copy = [&](FakeQueue&) {
+        if (++copies == 5)
+            other.start([&] {
+                const Use use{storage.get(), {0, 64}, Access::read};
+                EXPECT_TRUE(world.domain->launch(
+                    world.on(1, {}, 1), {&use, 1},
+                    [](driver::Waits, std::span<const DeviceAddress>) { return driver::Timepoint{}; }));
+            });
+        else if (copies > 5)
+            other.settle();
+        copies_after += other.has_finished();
+    };
+    std::vector<std::byte> seen;
+    world.kernel(world.on(2), {{storage.get(), {0, large}, Access::read}},
+                 [&](const auto& at) { seen.assign(at[0], at[0] + large); });
+    world.world.on_copy = {};
+    other.join();
+    EXPECT_GT(copies_after, 0) << "the other thread had to wait for the whole transfer";
+    EXPECT_EQ(copies, 64);
+    EXPECT_LE(static_cast<StorageImpl&>(*storage).residency().pieces(), 2u);
+    world.world.run();
+    EXPECT_EQ(seen, bytes);
+}
+
 // So does a copy from a storage on one device to a storage on another, whole or by rows: a thread that wants either of them
 // meanwhile gets it.
 TEST(TransferQueues, ALongStagedCopyLetsOthersInBetween) {
@@ -197,6 +190,8 @@ TEST(TransferQueues, ALongStagedCopyLetsOthersInBetween) {
                             world.on(space, {}, 1), {&use, 1},
                             [](driver::Waits, std::span<const DeviceAddress>) { return driver::Timepoint{}; }));
                     });
+                else if (copies > 5)
+                    other.settle();
                 copies_after += other.has_finished();
             };
             ASSERT_TRUE(world.domain->copy(world.on(2), *from, rect, *to, rect));
