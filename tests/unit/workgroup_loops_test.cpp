@@ -211,5 +211,42 @@ TEST(Breaks, OutOfABlockWithVariables_CountRounds) {
     EXPECT_EQ(out, expected);
 }
 
+// Loops without an end ----------------------------------------------------------------------------
+
+// Work-items that wait for ever under conditions that are never true: one loop in another, one with two entries, one of all work-items.
+TEST(EndlessLoops, InKernelsWithSubGroups_AreCompiledAndLeftAlone) {
+    Compiled program(R"(
+        uint _polder_sub_group_reduce_add_uint(uint x) __attribute__((const, convergent));
+        __attribute__((intel_reqd_sub_group_size(8)))
+        kernel void k(global const uint* in, global volatile uint* out, uint n) {
+            const size_t i = get_global_id(0);
+            uint x = _polder_sub_group_reduce_add_uint(in[i]);
+            if (in[i] == 77)
+                for (;;) {
+                    out[i] += 1;
+                    for (uint j = 0; j < x; ++j) out[i] += in[j];
+                }
+            x += _polder_sub_group_reduce_add_uint(x);
+            if (in[i] == 78) {
+                if (x & 1) goto second;
+            first:
+                out[i] += 2;
+            second:
+                out[i] += x;
+                goto first;
+            }
+            if (n == 79) while (1) out[i] = x;
+            out[i] = x;
+        })");
+    for (const bool specialised : {false, true}) {
+        ASSERT_EQ(program.prepare("k", specialised, {16, 1, 1}), "");
+        std::vector<uint32_t> in(16), out(16);
+        std::iota(in.begin(), in.end(), 1U);
+        program.run({1, {16, 1, 1}, {16, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(3U));
+        for (uint32_t i = 0; i < 16; ++i)
+            EXPECT_EQ(out[i], 9 * (i < 8 ? 36U : 100U)) << i;
+    }
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

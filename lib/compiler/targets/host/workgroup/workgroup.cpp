@@ -19,9 +19,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <llvm/ADT/PostOrderIterator.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/CFG.h>
 #include <llvm/IR/Dominators.h>
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
@@ -59,6 +62,37 @@ void return_where_unreachable(llvm::Function& function) {
             llvm::ReturnInst::Create(function.getContext(), nullptr, end->getIterator());
             end->eraseFromParent();
         }
+}
+
+// The first block, behind all others of its cycle, from which no path leads to a return; null when there is none.
+llvm::BasicBlock* end_of_endless_loop(llvm::Function& function) {
+    llvm::SmallPtrSet<const llvm::BasicBlock*, 16> returning;
+    llvm::SmallVector<const llvm::BasicBlock*> todo;
+    for (const llvm::BasicBlock& block : function)
+        if (llvm::isa<llvm::ReturnInst>(block.getTerminator()))
+            todo.push_back(&block);
+    while (!todo.empty()) {
+        const llvm::BasicBlock* const block = todo.pop_back_val();
+        if (returning.insert(block).second)
+            todo.append(llvm::pred_begin(block), llvm::pred_end(block));
+    }
+    for (llvm::BasicBlock* block : llvm::post_order(&function))
+        if (!returning.contains(block))
+            return block;
+    return nullptr;
+}
+
+// A loop without an end gets one that is never reached, but LLVM's passes do not know that: two arguments are never the same address. The
+// program may have such a loop, and LLVM makes one where the program's loop begins under a condition that is never true.
+void give_endless_loops_an_end(llvm::Function& function) {
+    while (llvm::BasicBlock* const block = end_of_endless_loop(function)) {
+        llvm::BasicBlock* const next = block->splitBasicBlock(block->getTerminator(), "endless");
+        auto* const end = llvm::BasicBlock::Create(function.getContext(), "never", &function);
+        llvm::ReturnInst::Create(function.getContext(), end);
+        block->getTerminator()->eraseFromParent();
+        llvm::IRBuilder<> at(block);
+        at.CreateCondBr(at.CreateICmpEQ(function.getArg(abi::context), function.getArg(abi::group_id)), end, next);
+    }
 }
 
 // Gives each value that is used after its loop a phi there. What is uniform within a loop differs after it for work-items that
@@ -99,8 +133,10 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
         follow_lanes_with_groups(*lowered);
     }
 
-    if (lowered->sub_group_size > 0)
+    if (lowered->sub_group_size > 0) {
         return_where_unreachable(function);
+        give_endless_loops_an_end(function);
+    }
     Cuts cuts = split_at_barriers(function);
     if (has_loops_around(function, cuts))
         separate_common_steps(function, cuts, analyse(function));
