@@ -69,6 +69,46 @@ TEST(Lanes, DimensionWhoseAccessesAreConsecutive_IsLanesInGroupsOfAnySize) {
     }
 }
 
+// A group's tile, whose columns are side by side in local memory, is close to the processor; the rows of a buffer are not.
+TEST(Lanes, RowsOfABuffer_CountMoreThanColumnsOfATile) {
+    constexpr size_t columns = 16, rows = 80, results = 64, taps = 17;
+    std::string sum = "0";  // written out, as the frontend's passes would do
+    for (size_t j = 0; j < taps; ++j)
+        sum += " + weights[" + std::to_string(j) + "] * tile[x * 81 + y + 8 * i + " + std::to_string(j) + "]";
+    for (const bool are_rows_in_x : {true, false}) {
+        Compiled program(std::string("#define PLACE(x, y) ") +
+                         (are_rows_in_x ? "((y) * width + (x))" : "((x) * width + (y))") + R"(
+            kernel void k(global float* out, global const float* in, global const float* weights, local float* tile,
+                          int width) {
+                const int x = get_local_id(0), y = get_local_id(1);
+                for (int i = 0; i < 10; ++i) tile[x * 81 + y + 8 * i] = in[PLACE(x, y + 8 * i)];
+                barrier(CLK_LOCAL_MEM_FENCE);
+                for (int i = 0; i < 8; ++i) out[PLACE(x, y + 8 * i)] = )" +
+                         sum + "; }");
+        ASSERT_EQ(program.prepare("k", true, {columns, 8, 1}, Ends::whole), "");
+        EXPECT_EQ(program.result().lanes.dimension, are_rows_in_x ? 0U : 1U);
+        const int width = are_rows_in_x ? columns : rows;
+        const auto place = [&](size_t x, size_t y) { return are_rows_in_x ? y * columns + x : x * rows + y; };
+        std::vector<float> in(columns * rows), out(in.size()), expected(in.size()), weights(taps);
+        for (size_t i = 0; i < in.size(); ++i)
+            in[i] = static_cast<float>(i * 7 % 32);
+        std::iota(weights.begin(), weights.end(), 1.0F);
+        for (size_t x = 0; x < columns; ++x)
+            for (size_t y = 0; y < results; ++y)
+                for (size_t j = 0; j < taps; ++j)
+                    expected[place(x, y)] += weights[j] * in[place(x, y + j)];
+        program.run({2, {columns, 8, 1}, {columns, 8, 1}}, Arguments()
+                                                               .add(out.data())
+                                                               .add(in.data())
+                                                               .add(weights.data())
+                                                               .add_local(columns * 81 * sizeof(float))
+                                                               .add(width));
+        for (size_t x = 0; x < columns; ++x)
+            for (size_t y = 0; y < results; ++y)
+                EXPECT_EQ(out[place(x, y)], expected[place(x, y)]) << x << ", " << y;
+    }
+}
+
 TEST(Lanes, RowsInX_AreRightInGroupsOfAllShapes) {
     Compiled program(R"(
         kernel void k(global int* a, global const int* b, int w, int h) {
@@ -436,5 +476,5 @@ TEST(Lanes, LoopsAroundBarriersInALoop_OutweighItsVectors) {
     EXPECT_GT(program.result().lanes.loops, 0) << program.result().lanes.reason;
 }
 
-} // namespace
-} // namespace polder::compiler::workgroup::test
+}  // namespace
+}  // namespace polder::compiler::workgroup::test

@@ -233,6 +233,113 @@ TEST(Steps, RowsThatAreOnlyLikely_AreAskedFor) {
     EXPECT_EQ(out.values(), expected);
 }
 
+// Bytes for all numbers of 32 bits. Those near 0, 2^31 and 2^32 have values.
+class AllBytes {
+public:
+    AllBytes()
+        : base_(static_cast<uint8_t*>(
+              mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
+        for (const uint64_t edge : {uint64_t{0}, uint64_t{1} << 31, size})
+            for (uint64_t at = edge < near ? 0 : edge - near; at < std::min(edge + near, size); ++at)
+                base_[at] = static_cast<uint8_t>(at * 37 + 11);
+    }
+    AllBytes(const AllBytes&) = delete;
+    AllBytes& operator=(const AllBytes&) = delete;
+    ~AllBytes() { munmap(base_, size); }
+
+    [[nodiscard]] const uint8_t* unsigned_zero() const { return base_; }
+    [[nodiscard]] const uint8_t* signed_zero() const { return base_ + (uint64_t{1} << 31); }
+
+private:
+    static constexpr uint64_t size = uint64_t{1} << 32, near = 400;
+    uint8_t* base_;
+};
+
+struct Wrap {
+    const char* index;  // of `at`, which is first + i, or of i
+    uint32_t (*of)(uint32_t first, uint32_t i);
+    uint32_t edge;  // of `first`, where the index leaves the range of its type
+};
+
+// One comparison of the first lane's number decides for all lanes whether a number of 32 bits wraps around among them.
+TEST(Steps, NumbersThatWrapAround_AreAccessedApart) {
+    const AllBytes bytes;
+    constexpr uint32_t items = 40;
+    const auto by_four = [](uint32_t first, uint32_t i) { return (first + i) * 4; };
+    const auto backwards = [](uint32_t first, uint32_t i) { return first - i; };
+    const auto twice_backwards = [](uint32_t first, uint32_t i) { return (first - i) * 2; };
+    for (const auto& [type, cases] :
+         {std::pair{"int", std::array{Wrap{"at * 4", by_four, 1U << 29}, Wrap{"first - i", backwards, 1U << 31},
+                                      Wrap{"(first - i) * 2", twice_backwards, 1U << 30}}},
+          std::pair{"uint", std::array{Wrap{"at * 4", by_four, 1U << 30}, Wrap{"first - i", backwards, 0U},
+                                       Wrap{"(first - i) * 2", twice_backwards, 0U}}}})
+        for (const Wrap& wrap : cases)
+            for (const char* guard : {"", "if (i % 7 != 2) "}) {
+                Compiled program("kernel void k(global const uchar* in, global uchar* out, uint first) {\n"
+                                 "  uint i = get_global_id(0), at = first + i;\n  " +
+                                 std::string(guard) + "out[i] = in[(" + type + ")(" + wrap.index + ")] + 1;\n}");
+                ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible),
+                          "");
+                const bool is_signed = std::string(type) == "int";
+                for (uint32_t before = 0; before < items; ++before) {
+                    const uint32_t first = wrap.of == static_cast<uint32_t (*)(uint32_t, uint32_t)>(by_four)
+                                               ? wrap.edge - before
+                                               : wrap.edge + before;
+                    std::vector<uint8_t> out(items, 7), expected = out;
+                    for (uint32_t i = 0; i < items; ++i) {
+                        const uint32_t at = wrap.of(first, i);
+                        const uint8_t* place =
+                            is_signed ? bytes.signed_zero() + static_cast<int32_t>(at) : bytes.unsigned_zero() + at;
+                        if (*guard == 0 || i % 7 != 2)
+                            expected[i] = static_cast<uint8_t>(*place + 1);
+                    }
+                    const uint8_t* in = is_signed ? bytes.signed_zero() : bytes.unsigned_zero();
+                    program.run({1, {items, 1, 1}, {items, 1, 1}}, Arguments().add(in).add(out.data()).add(first));
+                    ASSERT_EQ(out, expected) << type << " " << wrap.index << " " << guard << before;
+                }
+            }
+}
+
+// As above, of a number that a loop changes.
+TEST(Steps, NumbersOfALoopThatWrapAround_AreAccessedApart) {
+    const AllBytes bytes;
+    constexpr uint32_t items = 40;
+    for (const bool is_signed : {true, false}) {
+        Compiled program(std::string("kernel void k(global const uchar* in, global uchar* out, uint first, uint by) {\n"
+                                     "  uint i = get_global_id(0), at = first + i;\n  uchar sum = 0;\n"
+                                     "  for (uint r = 0; r < 2 + i % 3; ++r, at += by) sum = sum * 3 + in[(") +
+                         (is_signed ? "int" : "uint") + ")at];\n  out[i] = sum;\n}");
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+        for (uint32_t before = 1; before < items; ++before) {
+            const uint32_t first = (1U << 31) - items - before, by = is_signed ? items : 1U << 30;
+            std::vector<uint8_t> out(items), expected(items);
+            for (uint32_t i = 0; i < items; ++i)
+                for (uint32_t r = 0; r < 2 + i % 3; ++r) {
+                    const uint32_t at = first + i + r * by;
+                    const uint8_t* place =
+                        is_signed ? bytes.signed_zero() + static_cast<int32_t>(at) : bytes.unsigned_zero() + at;
+                    expected[i] = static_cast<uint8_t>(expected[i] * 3 + *place);
+                }
+            const uint8_t* in = is_signed ? bytes.signed_zero() : bytes.unsigned_zero();
+            program.run({1, {items, 1, 1}, {items, 1, 1}}, Arguments().add(in).add(out.data()).add(first).add(by));
+            ASSERT_EQ(out, expected) << (is_signed ? "int " : "uint ") << before;
+        }
+    }
+}
+
+TEST(Steps, NumbersThatAreExtended_AreAskedForByOneComparison) {
+    for (const char* body : {"int at = i << 2; sum = in[at];", "for (uint at = i; at < n; at += s) sum += in[at];"}) {
+        Compiled program("kernel void k(global const float* in, global float* out, int n, int s) {\n"
+                         "  int i = get_global_id(0); float sum = 0;\n  " +
+                             std::string(body) + "\n  out[i] = sum;\n}",
+                         processor_with_512_bits);
+        ASSERT_EQ(program.prepare("k"), "");
+        EXPECT_NE(program.optimised().find("together"), std::string::npos) << program.optimised();
+        EXPECT_FALSE(std::regex_search(program.optimised(), std::regex("icmp \\w+ <16 x (ptr|i64)")))
+            << body << program.optimised();
+    }
+}
+
 // Elements side by side, at places that follow no step: each lane loads its structure at once. Vectors are aligned to their size.
 template <class T>
 void expect_structures_are_right(const std::string& type) {

@@ -8,75 +8,32 @@
 
 namespace polder::compiler::workgroup {
 
-namespace {
-
-// An address without its constant part.
-struct Place {
-    const llvm::Value* base = nullptr;
-    int64_t offset = 0;
-};
-
-Place place_of(const llvm::Instruction& access, const llvm::DataLayout& layout) {
-    const llvm::Value* address = llvm::getLoadStorePointerOperand(&access);
-    llvm::APInt offset(layout.getIndexTypeSizeInBits(address->getType()), 0);
-    const llvm::Value* base = address->stripAndAccumulateConstantOffsets(layout, offset, true);
-    return {base, offset.getSExtValue()};
-}
-
-bool is_simple(const llvm::Instruction& access) {
-    if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&access))
-        return load->isSimple();
-    const auto* store = llvm::dyn_cast<llvm::StoreInst>(&access);
-    return store != nullptr && store->isSimple();
-}
-
-// Without the constant offset that distinguishes them.
-std::tuple<const llvm::Value*, const llvm::Type*, unsigned> key_of(const llvm::Instruction& access,
-                                                                   const llvm::Value* base) {
-    return {base, llvm::getLoadStoreType(&access), access.getOpcode()};
-}
-
-}  // namespace
-
-const LaneAccesses::Block& LaneAccesses::block_of(llvm::BasicBlock& block) {
-    std::unique_ptr<Block>& known = blocks_[&block];
-    if (known)
-        return *known;
-    known = std::make_unique<Block>();
-    for (llvm::Instruction& instruction : block) {
-        if (instruction.mayReadOrWriteMemory())
-            known->numbers.try_emplace(&instruction, known->numbers.size());
-        if (!is_simple(instruction))
-            continue;
-        const Place place = place_of(instruction, block.getDataLayout());
-        known->neighbours[key_of(instruction, place.base)].push_back({place.offset, &instruction});
-    }
-    for (auto& [key, neighbours] : known->neighbours)
-        llvm::sort(neighbours, [](const Placed& a, const Placed& b) {
-            return a.offset != b.offset ? a.offset < b.offset : a.access->comesBefore(b.access);
-        });
+const BlockAccesses& LaneAccesses::block_of(llvm::BasicBlock& block) {
+    std::unique_ptr<BlockAccesses>& known = blocks_[&block];
+    if (!known)
+        known = std::make_unique<BlockAccesses>(block);
     return *known;
 }
 
 void LaneAccesses::find_group(llvm::Instruction& instruction, LaneAccess& access, int64_t element_bytes) {
-    const Block& block = block_of(*instruction.getParent());
-    const Place place = place_of(instruction, instruction.getDataLayout());
-    const Neighbours& all = block.neighbours.find(key_of(instruction, place.base))->second;
+    const BlockAccesses& block = block_of(*instruction.getParent());
+    const int64_t offset = place_of(instruction).offset;
+    const llvm::ArrayRef<PlacedAccess> all = block.neighbours_of(instruction);
     // Structures begin where the first access is.
     const int64_t bytes = access.step * element_bytes;
-    const int64_t begin = all.front().offset + (place.offset - all.front().offset) / bytes * bytes;
-    const auto by_offset = [](const Placed& placed, int64_t offset) { return placed.offset < offset; };
-    const Placed* first = std::lower_bound(all.begin(), all.end(), begin, by_offset);
-    const Placed* end = std::lower_bound(first, all.end(), begin + bytes, by_offset);
+    const int64_t begin = all.front().offset + (offset - all.front().offset) / bytes * bytes;
+    const auto by_offset = [](const PlacedAccess& placed, int64_t before) { return placed.offset < before; };
+    const PlacedAccess* first = std::lower_bound(all.begin(), all.end(), begin, by_offset);
+    const PlacedAccess* end = std::lower_bound(first, all.end(), begin + bytes, by_offset);
     const bool is_store = llvm::isa<llvm::StoreInst>(instruction);
     llvm::SmallVector<llvm::Instruction*, 4> group;
     size_t earliest = SIZE_MAX, latest = 0;
-    for (const Placed* member = first; member != end; ++member) {
+    for (const PlacedAccess* member = first; member != end; ++member) {
         if ((member->offset - first->offset) % element_bytes != 0)
             return;
         if (is_store && member != first && member->offset == member[-1].offset)
             return;  // two stores to one place
-        const size_t number = block.numbers.lookup(member->access);
+        const size_t number = block.number_of(*member->access);
         earliest = std::min(earliest, number);
         latest = std::max(latest, number);
         group.push_back(member->access);
@@ -84,39 +41,9 @@ void LaneAccesses::find_group(llvm::Instruction& instruction, LaneAccess& access
     // A group's stores are emitted at the position of the last one, so there must be no other access between them.
     if (is_store && latest - earliest >= group.size())
         return;
-    access.member = (place.offset - first->offset) / element_bytes;
+    access.member = (offset - first->offset) / element_bytes;
     access.span = (end[-1].offset - first->offset) / element_bytes;
     access.group = std::move(group);
-}
-
-llvm::SmallVector<llvm::LoadInst*, lane_structure_max> LaneAccesses::structure_of(llvm::LoadInst& load) {
-    const llvm::DataLayout& layout = load.getDataLayout();
-    llvm::Type* const type = load.getType();
-    const auto bytes = static_cast<int64_t>(layout.getTypeStoreSize(type).getFixedValue());
-    llvm::SmallVector<llvm::LoadInst*, lane_structure_max> run{&load};
-    if (!is_simple(load) || !layout.typeSizeEqualsStoreSize(type) ||
-        layout.getTypeStoreSize(type) != layout.getTypeAllocSize(type))
-        return run;
-    const Block& block = block_of(*load.getParent());
-    const Neighbours& all = block.neighbours.find(key_of(load, place_of(load, layout).base))->second;
-    run.clear();
-    for (const Placed* member = all.begin(); member != all.end(); ++member) {
-        const bool follows = member != all.begin() && member->offset == member[-1].offset + bytes;
-        if (!follows || run.size() == lane_structure_max) {
-            if (llvm::is_contained(run, &load))
-                break;
-            run.clear();
-        }
-        run.push_back(llvm::cast<llvm::LoadInst>(member->access));
-    }
-    return run;
-}
-
-// Three small elements are no single load, and fewer lanes than elements no vectors to exchange elements between.
-bool LaneAccesses::is_loaded_at_once(const llvm::Type& element, size_t elements) const {
-    constexpr uint64_t word = 32;
-    const bool is_odd = !llvm::isPowerOf2_64(elements);
-    return elements > 1 && lanes_ >= lane_structure_max && !(is_odd && element.getPrimitiveSizeInBits() < word);
 }
 
 bool LaneAccesses::has_gather(llvm::Type& element, llvm::Align align) const {
@@ -143,7 +70,7 @@ std::optional<LaneAccess> LaneAccesses::of(llvm::Instruction& instruction) {
     const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
     llvm::Type* type = llvm::getLoadStoreType(&instruction);
     const llvm::DataLayout& layout = instruction.getDataLayout();
-    if (!is_simple(instruction) || !layout.typeSizeEqualsStoreSize(type) ||
+    if (!is_simple_access(instruction) || !layout.typeSizeEqualsStoreSize(type) ||
         layout.getTypeStoreSize(type) != layout.getTypeAllocSize(type))
         return std::nullopt;
     const auto bytes = static_cast<int64_t>(layout.getTypeStoreSize(type).getFixedValue());
@@ -169,7 +96,7 @@ std::optional<LaneAccess> LaneAccesses::of(llvm::Instruction& instruction) {
 int64_t elements_between(const llvm::Instruction& from, const llvm::Instruction& to) {
     const llvm::DataLayout& layout = from.getDataLayout();
     const auto bytes = static_cast<int64_t>(layout.getTypeStoreSize(llvm::getLoadStoreType(&from)).getFixedValue());
-    return (place_of(to, layout).offset - place_of(from, layout).offset) / bytes;
+    return (place_of(to).offset - place_of(from).offset) / bytes;
 }
 
 llvm::Value* load_with_step(llvm::IRBuilder<>& builder, llvm::LoadInst& load, const LaneAccess& access,

@@ -8,20 +8,18 @@
 // Where there is no step, elements side by side are still one load for each lane (structure_of), whose results are transposed.
 #pragma once
 
+#include "block_accesses.h"
 #include "lane_shape.h"
 
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/IRBuilder.h>
 #include <memory>
 #include <optional>
-#include <tuple>
 
 namespace polder::compiler::workgroup {
 
 // Lanes that are more elements apart are accessed one by one.
 inline constexpr int64_t lane_step_max = 8;
-// The elements of a structure that a lane loads at once.
-inline constexpr unsigned lane_structure_max = 4;
 
 struct LaneAccess {
     // Elements from one lane to the next: 1 when the lanes are consecutive, never 0 (a uniform address is no LaneAccess).
@@ -51,27 +49,19 @@ public:
 
     // For a load or store; nothing when the addresses of the lanes have no constant step, or one above `lane_step_max`.
     [[nodiscard]] std::optional<LaneAccess> of(llvm::Instruction& instruction);
-    // The loads of elements side by side, `load` among them, by address: what one lane can load at once. Alone: one load.
-    [[nodiscard]] llvm::SmallVector<llvm::LoadInst*, lane_structure_max> structure_of(llvm::LoadInst& load);
+    // BlockAccesses::structure_of, of the load's block.
+    [[nodiscard]] llvm::SmallVector<llvm::LoadInst*, lane_structure_max> structure_of(llvm::LoadInst& load) {
+        return block_of(*load.getParent()).structure_of(load);
+    }
     // Whether so many elements of a structure are loaded together.
-    [[nodiscard]] bool is_loaded_at_once(const llvm::Type& element, size_t elements) const;
+    [[nodiscard]] bool is_loaded_at_once(const llvm::Type& element, size_t elements) const {
+        return workgroup::is_loaded_at_once(element, elements, lanes_);
+    }
     // Whether the processor has an instruction that gathers such elements.
     [[nodiscard]] bool has_gather(llvm::Type& element, llvm::Align align) const;
 
 private:
-    struct Placed {
-        int64_t offset = 0;  // in bytes from their common base
-        llvm::Instruction* access = nullptr;
-    };
-    // Loads or stores of one type whose places differ by constants, by place.
-    using Neighbours = llvm::SmallVector<Placed, 4>;
-    using NeighboursKey = std::tuple<const llvm::Value*, const llvm::Type*, unsigned>;  // base, type, opcode
-    struct Block {
-        llvm::DenseMap<NeighboursKey, Neighbours> neighbours;
-        llvm::DenseMap<const llvm::Instruction*, size_t> numbers;  // of what accesses memory, in order
-    };
-
-    const Block& block_of(llvm::BasicBlock& block);
+    const BlockAccesses& block_of(llvm::BasicBlock& block);
     [[nodiscard]] bool has_masked_form(const llvm::Instruction& access) const;
     [[nodiscard]] bool is_slow_under_mask(const llvm::Instruction& access) const;
     void find_group(llvm::Instruction& instruction, LaneAccess& access, int64_t element_bytes);
@@ -80,7 +70,7 @@ private:
     const LaneShapes& guesses_;
     unsigned lanes_;
     const llvm::TargetTransformInfo& target_;
-    llvm::DenseMap<const llvm::BasicBlock*, std::unique_ptr<Block>> blocks_;
+    llvm::DenseMap<const llvm::BasicBlock*, std::unique_ptr<BlockAccesses>> blocks_;
 };
 
 // How far one of a group is from another.

@@ -83,6 +83,15 @@ private:
     struct PlaceCheck {
         llvm::Value *condition, *first;
     };
+    // The first lane's value, and the condition under which the others follow it with this step; null when they always do.
+    struct LikelyStep {
+        llvm::Value* first;
+        int64_t stride;
+        llvm::Value* condition;
+    };
+    std::optional<LikelyStep> likely_step(llvm::Value* value, llvm::Value* mask);
+    std::optional<LikelyStep> likely_address(llvm::GetElementPtrInst& address, llvm::Value* mask);
+    std::optional<LikelyStep> likely_extension(llvm::CastInst& cast, llvm::Value* mask);
     PlaceCheck check_place(const LaneAccess& access, llvm::Value* address, llvm::Value* mask);
     llvm::Value* load_row(llvm::LoadInst& load, const LaneAccess& access, llvm::Value* first, llvm::Value* mask);
     llvm::SmallVector<llvm::Value*, 4> load_group_apart(llvm::LoadInst& load, llvm::ArrayRef<llvm::Instruction*> group,

@@ -21,16 +21,14 @@ namespace {
 // A load or store of all lanes as LaneCode makes it.
 double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address, const LaneShapes& shapes,
                       LaneAccesses& accesses, unsigned width, bool is_masked) {
-    // There is no load of three elements: two, and the vector is put together. A filter of 3 x 3 whose lanes are in different rows took
-    // 1.4 times as long in lanes (Zen 4).
-    constexpr double question = 4, structure_per_lane = 4, three_per_lane = 10;
+    constexpr double question = 4;
     if (shapes.of(&address).is_uniform())
         return cost_of_access(LanePlaces::same, width, is_masked);
     const std::optional<LaneAccess> access = accesses.of(instruction);
     if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction); load && !access)
         if (const size_t elements = accesses.structure_of(*load).size();
             accesses.is_loaded_at_once(*load->getType(), elements))
-            return (elements == 3 ? three_per_lane : structure_per_lane) * width / static_cast<double>(elements);
+            return cost_of_structure_element(elements, width);
     if (!access || (llvm::isa<llvm::StoreInst>(instruction) && access->step > 1 && !access->is_whole_group()))
         return cost_of_access(LanePlaces::apart, width, is_masked);
     const bool is_asked = !access->is_certain || (is_masked && !access->takes_mask);
@@ -67,6 +65,13 @@ double cost_of_access(LanePlaces places, unsigned lanes, bool is_masked) {
     case LanePlaces::apart: break;
     }
     return lanes * (!is_masked && lanes <= accessed_one_by_one_max ? access_per_lane : gather_per_lane);
+}
+
+double cost_of_structure_element(size_t elements, unsigned lanes) {
+    // There is no load of three elements: two, and the vector is put together. A filter of 3 x 3 whose lanes are in different rows took
+    // 1.4 times as long in lanes (Zen 4).
+    constexpr double structure_per_lane = 4, three_per_lane = 10;
+    return (elements == 3 ? three_per_lane : structure_per_lane) * lanes / static_cast<double>(elements);
 }
 
 double weight_of_block(unsigned depth) {

@@ -15,6 +15,9 @@ enum class LanePlaces : uint8_t { same, consecutive, apart };
 // The cost of a load or store of all lanes. One under a mask cannot be split into accesses for each lane.
 [[nodiscard]] double cost_of_access(LanePlaces places, unsigned lanes, bool is_masked);
 
+// The cost of one load of all lanes that is one of `elements` loads of a structure, which each lane loads at once.
+[[nodiscard]] double cost_of_structure_element(size_t elements, unsigned lanes);
+
 // How often a block inside of `depth` loops is assumed to run.
 [[nodiscard]] double weight_of_block(unsigned depth);
 

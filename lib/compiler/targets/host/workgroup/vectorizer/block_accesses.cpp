@@ -1,0 +1,77 @@
+// Addresses are compared by their base without constant offsets: two accesses with the same base and type are neighbours, and their
+// offsets show which member of a structure each accesses.
+#include "block_accesses.h"
+
+#include <algorithm>
+#include <llvm/IR/Module.h>
+
+namespace polder::compiler::workgroup {
+
+Place place_of(const llvm::Instruction& access) {
+    const llvm::DataLayout& layout = access.getDataLayout();
+    const llvm::Value* address = llvm::getLoadStorePointerOperand(&access);
+    llvm::APInt offset(layout.getIndexTypeSizeInBits(address->getType()), 0);
+    const llvm::Value* base = address->stripAndAccumulateConstantOffsets(layout, offset, true);
+    return {base, offset.getSExtValue()};
+}
+
+bool is_simple_access(const llvm::Instruction& access) {
+    if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&access))
+        return load->isSimple();
+    const auto* store = llvm::dyn_cast<llvm::StoreInst>(&access);
+    return store != nullptr && store->isSimple();
+}
+
+BlockAccesses::Key BlockAccesses::key_of(const llvm::Instruction& access, const llvm::Value* base) {
+    return {base, llvm::getLoadStoreType(&access), access.getOpcode()};
+}
+
+BlockAccesses::BlockAccesses(llvm::BasicBlock& block) {
+    for (llvm::Instruction& instruction : block) {
+        if (instruction.mayReadOrWriteMemory())
+            numbers_.try_emplace(&instruction, numbers_.size());
+        if (!is_simple_access(instruction))
+            continue;
+        const Place place = place_of(instruction);
+        neighbours_[key_of(instruction, place.base)].push_back({place.offset, &instruction});
+    }
+    for (auto& [key, neighbours] : neighbours_)
+        llvm::sort(neighbours, [](const PlacedAccess& a, const PlacedAccess& b) {
+            return a.offset != b.offset ? a.offset < b.offset : a.access->comesBefore(b.access);
+        });
+}
+
+llvm::ArrayRef<PlacedAccess> BlockAccesses::neighbours_of(const llvm::Instruction& access) const {
+    return neighbours_.find(key_of(access, place_of(access).base))->second;
+}
+
+llvm::SmallVector<llvm::LoadInst*, lane_structure_max> BlockAccesses::structure_of(llvm::LoadInst& load) const {
+    const llvm::DataLayout& layout = load.getDataLayout();
+    llvm::Type* const type = load.getType();
+    const auto bytes = static_cast<int64_t>(layout.getTypeStoreSize(type).getFixedValue());
+    llvm::SmallVector<llvm::LoadInst*, lane_structure_max> run{&load};
+    if (!is_simple_access(load) || !layout.typeSizeEqualsStoreSize(type) ||
+        layout.getTypeStoreSize(type) != layout.getTypeAllocSize(type))
+        return run;
+    const llvm::ArrayRef<PlacedAccess> all = neighbours_of(load);
+    run.clear();
+    for (const PlacedAccess* member = all.begin(); member != all.end(); ++member) {
+        const bool follows = member != all.begin() && member->offset == member[-1].offset + bytes;
+        if (!follows || run.size() == lane_structure_max) {
+            if (llvm::is_contained(run, &load))
+                break;
+            run.clear();
+        }
+        run.push_back(llvm::cast<llvm::LoadInst>(member->access));
+    }
+    return run;
+}
+
+// Three small elements are no single load, and fewer lanes than elements no vectors to exchange elements between.
+bool is_loaded_at_once(const llvm::Type& element, size_t elements, unsigned lanes) {
+    constexpr uint64_t word = 32;
+    const bool is_odd = !llvm::isPowerOf2_64(elements);
+    return elements > 1 && lanes >= lane_structure_max && !(is_odd && element.getPrimitiveSizeInBits() < word);
+}
+
+}  // namespace polder::compiler::workgroup
