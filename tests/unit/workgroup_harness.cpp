@@ -1,6 +1,7 @@
 #include "workgroup_harness.h"
 
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
+#include "targets/host/workgroup/vectorizer/loop_alignment.h"
 #include "targets/host/workgroup/vectorizer/rare_calls.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
 
@@ -87,6 +88,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
     llvm::CGSCCAnalysisManager components;
     llvm::ModuleAnalysisManager modules;
     llvm::PassBuilder builder(&machine);
+    add_loop_alignment_pass(builder);
     builder.registerModuleAnalyses(modules);
     builder.registerCGSCCAnalyses(components);
     builder.registerFunctionAnalyses(functions);

@@ -248,5 +248,32 @@ TEST(EndlessLoops, InKernelsWithSubGroups_AreCompiledAndLeftAlone) {
     }
 }
 
+// A structure is aligned in the one iteration of eight that accesses it, and not where the first of a vector of iterations would.
+TEST(LoopsOfKernels, IterationsThatAccessNothing_AreNotAligned) {
+    constexpr const char* source = R"(
+        typedef struct __attribute__((aligned(64))) { long x, y; } S;
+        kernel void k(global const long* in, global long* out, int n) {
+            for (int i = 0; i < n; ++i)
+                if (i % 8 == 3)
+                    ((global S*)(out + (i - 3)))->x = ((global const S*)(in + (i - 3)))->x * i;
+        })";
+    Compiled wide(source, processor_with_512_bits);
+    ASSERT_EQ(wide.prepare("k"), "");
+    EXPECT_TRUE(has(wide, "@llvm.masked.store")) << wide.optimised();
+    EXPECT_FALSE(has(wide, "ptr addrspace(1) align 64")) << wide.optimised();
+    Compiled program(source);
+    ASSERT_EQ(program.prepare("k"), "");
+    constexpr int n = 96;
+    struct alignas(64) Line {
+        int64_t numbers[8];
+    };
+    std::vector<Line> in(n / 8), out(n / 8);
+    for (int i = 0; i < n; ++i)
+        in[i / 8].numbers[i % 8] = i + 5;
+    program.run({1, {1, 1, 1}, {1, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(n));
+    for (int i = 0; i < n; ++i)
+        EXPECT_EQ(out[i / 8].numbers[i % 8], i % 8 == 0 ? (i + 5) * (i + 3) : 0) << i;
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

@@ -20,6 +20,7 @@
 #include "pass_times.h"
 #include "sum_order.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
+#include "targets/host/workgroup/vectorizer/loop_alignment.h"
 #include "targets/host/workgroup/vectorizer/rare_calls.h"
 #include "targets/host/workgroup/workgroup.h"
 
@@ -125,6 +126,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
         return loop == nullptr ? gate.should_run(pass) : gate.should_run(pass, **loop);
     });
     llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
+    workgroup::add_loop_alignment_pass(builder);
     Analyses analyses;
     analyses.functions.registerPass([&machine] { return llvm::TargetLibraryAnalysis(known_library(machine)); });
     analyses.register_all(builder);
