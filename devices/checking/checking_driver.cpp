@@ -65,7 +65,9 @@ public:
     [[nodiscard]] uint64_t now_ns() const override { return device_->now_ns(); }
 
     [[nodiscard]] driver::PeerCopy* peer_copy() override { return device_->peer_copy() ? this : nullptr; }
-    [[nodiscard]] driver::HostRegions* host_regions() override { return device_->host_regions(); }
+    [[nodiscard]] driver::HostRegions* host_regions() override {
+        return memory_->host_regions(device_->host_regions());
+    }
     [[nodiscard]] const driver::KernelAddresses* kernel_addresses() const override {
         return device_->kernel_addresses();
     }

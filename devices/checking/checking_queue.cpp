@@ -64,7 +64,34 @@ bool CheckedMemory::contains(DeviceAddress address, uint64_t size) const {
     Lock lock(mutex_);
     if (is_in(regions_, address.value, size) || is_in(committed_, address.value, size))
         return true;
+    if (is_in(pinned_, address.value, size))
+        return host_regions_.load()->are_for_kernels();
     return is_unified_ && address.value != 0 && !is_in(addresses_, address.value, 1);
+}
+
+// --- host memory that is used in place ---
+
+driver::HostRegions* CheckedMemory::host_regions(driver::HostRegions* of_device) {
+    host_regions_.store(of_device);
+    return of_device ? this : nullptr;
+}
+
+Result<void> CheckedMemory::add(std::span<std::byte> region) {
+    must(!region.empty(), "a region of host memory without bytes");
+    POLDER_TRY(host_regions_.load()->add(region));
+    Lock lock(mutex_);
+    pinned_[DeviceAddress::of(region.data()).value] = region.size();
+    return {};
+}
+
+void CheckedMemory::remove(std::span<std::byte> region) {
+    {
+        Lock lock(mutex_);
+        const auto found = pinned_.find(DeviceAddress::of(region.data()).value);
+        must(found != pinned_.end() && found->second == region.size(), "removal of host memory that was not added");
+        pinned_.erase(found);
+    }
+    host_regions_.load()->remove(region);
 }
 
 // --- virtual memory ---

@@ -4,11 +4,13 @@
 #include <base/mutex.h>
 #include <base/scope_exit.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <deque>
 #include <map>
 #include <memory>
 #include <polder/driver.h>
+#include <span>
 
 namespace polder::devices {
 
@@ -29,8 +31,8 @@ inline void check_rows(const driver::CopyOperation& copy) {
         must(shape.rows == 1 || end->layout.row_pitch >= shape.row_bytes, "a copy's rows overlap");
 }
 
-// The regions that a device has reserved. Shared with its sub-devices.
-class CheckedMemory {
+// The regions that a device has reserved, and those of host memory that its kernels use in place. Shared with its sub-devices.
+class CheckedMemory final : private driver::HostRegions {
 public:
     enum class Unified : uint8_t { no, yes };  // the device uses host memory too
     CheckedMemory(const driver::DeviceInfo& info, Unified unified)
@@ -46,10 +48,16 @@ public:
     void committed(const driver::Memory& range);
     void decommitting(const driver::Memory& range, Alignment page);
 
-    // True when the bytes lie within one region, or in committed addresses. Host memory is not known.
+    // The device's own, whose regions are known from then on. Null of a device without.
+    [[nodiscard]] driver::HostRegions* host_regions(driver::HostRegions* of_device);
+
+    // True when the bytes lie within one region, or in committed addresses. Other host memory is not known.
     [[nodiscard]] bool contains(DeviceAddress address, uint64_t size) const;
 
 private:
+    [[nodiscard]] Result<void> add(std::span<std::byte> region) override;
+    void remove(std::span<std::byte> region) override;
+    [[nodiscard]] bool are_for_kernels() const override { return host_regions_.load()->are_for_kernels(); }
     [[nodiscard]] static bool is_in(const std::map<uint64_t, uint64_t>& ranges, uint64_t address, uint64_t size);
 
     const bool is_host_;
@@ -59,6 +67,8 @@ private:
     std::map<uint64_t, uint64_t> regions_ POLDER_GUARDED_BY(mutex_);  // sizes by address
     std::map<uint64_t, uint64_t> addresses_ POLDER_GUARDED_BY(mutex_);  // likewise; for virtual memory
     std::map<uint64_t, uint64_t> committed_ POLDER_GUARDED_BY(mutex_);  // likewise; neighbours are one
+    std::atomic<driver::HostRegions*> host_regions_{nullptr};
+    std::map<uint64_t, uint64_t> pinned_ POLDER_GUARDED_BY(mutex_);  // likewise; regions of host memory
 };
 
 class CheckedQueue final : public driver::Queue, private driver::Fence {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <checking/checking_driver.h>
 #include <cstring>
 #include <functional>
 #include <span>
@@ -67,6 +68,29 @@ TEST_F(CudaRegions, AreRegisteredOnceForAllGpus) {
     // And again.
     ASSERT_TRUE(regions(*second_).add(memory_).has_value());
     regions(*second_).remove(memory_);
+}
+
+// The checking driver knows which host memory a GPU uses in place.
+TEST_F(CudaRegions, AreCheckedWhereTheyAreUsedInPlace) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto driver = devices::make_checking_driver(driver_named("cuda"));
+    const auto device = std::move(*driver->open(1, SpaceId{3}, ""));
+    ASSERT_TRUE(regions(*device).are_for_kernels());
+    const auto queue = *device->create_queue(driver::QueueRole::compute);
+    const std::byte pattern{9};
+    const auto fill = [&] {
+        return queue->fill({DeviceAddress::of(memory_.data()).plus(8), size - 8, {&pattern, 1}}, {});
+    };
+    const char* const violation = "a fill leaves the memory that was reserved";
+    EXPECT_DEATH(static_cast<void>(fill()), violation);
+    ASSERT_TRUE(regions(*device).add(memory_).has_value());
+    const Timepoint filled = fill();
+    queue->wait(filled.value);
+    EXPECT_EQ(queue->status(filled.value), Status::success);
+    EXPECT_TRUE(std::all_of(memory_.begin() + 8, memory_.end(), [&](std::byte each) { return each == pattern; }));
+    EXPECT_DEATH(regions(*device).remove(std::span(memory_).first(size - 8)), "removal of host memory");
+    regions(*device).remove(memory_);
+    EXPECT_DEATH(static_cast<void>(fill()), violation);
 }
 
 // Closing a GPU gives back its context, and with that what the context has registered, unless the driver keeps it.
