@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <malloc.h>
 #include <thread>
 
 namespace polder::test {
@@ -133,6 +134,37 @@ TEST_F(Queues, MarkerOfAnOutOfOrderQueueWaitsForEverythingBefore) {
     ASSERT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
     ASSERT_EQ(clWaitForEvents(1, marker.in()), CL_SUCCESS);
     EXPECT_EQ(read<uint32_t>(buffer, 1).front(), 7u);
+}
+
+// Each waits for those before it, and the first for the gate. If each waited for all of them, these would be 12.5 million dependencies.
+TEST_F(Queues, MarkersAndBarriersThatAreHeldBackWaitForTheOneBefore) {
+    for (const bool are_barriers : {false, true}) {
+        const OwnedQueue on = make_queue(devices[0], CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+        const OwnedEvent gate = make_user_event();
+        const OwnedMem buffer = make_buffer(4);
+        const size_t allocated_before = mallinfo2().uordblks;
+        OwnedEvent last;
+        for (uint32_t i = 0; i < 5000; ++i) {
+            ASSERT_EQ(
+                clEnqueueFillBuffer(on, buffer, &i, 4, 0, 4, i == 0 ? 1 : 0, i == 0 ? gate.in() : nullptr, nullptr),
+                CL_SUCCESS);
+            ASSERT_EQ(are_barriers ? clEnqueueBarrierWithWaitList(on, 0, nullptr, nullptr)
+                                   : clEnqueueMarkerWithWaitList(on, 0, nullptr, i == 4999 ? last.out() : nullptr),
+                      CL_SUCCESS);
+        }
+        EXPECT_LT(mallinfo2().uordblks, allocated_before + (size_t{100} << 20));
+        if (last) {
+            cl_int status = CL_COMPLETE;
+            ASSERT_EQ(clGetEventInfo(last, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr),
+                      CL_SUCCESS);
+            EXPECT_EQ(status, CL_QUEUED);
+        }
+        ASSERT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+        ASSERT_EQ(clFinish(on), CL_SUCCESS);
+        if (are_barriers) {
+            EXPECT_EQ(read<uint32_t>(buffer, 1).front(), 4999u);
+        }
+    }
 }
 
 // A barrier that fails orders nothing by itself, but the barrier before it still does: for commands that are enqueued while both wait, and

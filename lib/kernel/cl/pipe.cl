@@ -142,18 +142,19 @@ static inline ulong reservation_of(Opaque reservation) { return (ulong)(size_t)r
             polder_pipe_commit(pipe_of(ring), HOW, reservation_of(reservation));                \
         PHASE();                                                                                       \
     }                                                                                                  \
+    /* The whole sub-group executes these, so they use no mask of active work-items: on a GPU, the      \
+       work-item that reserves may still be apart from the others when they get its result. */          \
     TOGETHER_ALL Opaque __sub_group_reserve_##NAME##_pipe(Opaque ring, uint count, uint bytes,         \
                                                           uint align) {                                \
         ulong reservation = NO_RESERVATION;                                                            \
-        uint first = sub_group_first_active();                                                         \
-        if (_polder_sub_group_lane() == first)                                                         \
+        if (_polder_sub_group_lane() == 0)                                                             \
             reservation = polder_pipe_reserve(pipe_of(ring), HOW, count);                       \
-        return opaque_of(sub_group_from(reservation, first));                                          \
+        return opaque_of(sub_group_from_all(reservation, 0));                                          \
     }                                                                                                  \
     TOGETHER_ALL void __sub_group_commit_##NAME##_pipe(Opaque ring, Opaque reservation, uint bytes,    \
                                                        uint align) {                                   \
         SUB_GROUP_SYNC();                                                                              \
-        if (_polder_sub_group_lane() == sub_group_first_active())                                      \
+        if (_polder_sub_group_lane() == 0)                                                             \
             polder_pipe_commit(pipe_of(ring), HOW, reservation_of(reservation));                \
     }
 DEFINE_SIDE(write, TO_WRITE, wo)

@@ -97,7 +97,7 @@ Result<void> Event::add_callback(cl_int status, Callback function, void* user) {
     POLDER_TRY(start_callback_thread());
     {
         Lock lock(mutex_);
-        callbacks_.push_back({status, function, user});
+        callbacks_.push_back({status, function, user, nullptr});
         // A user event is submitted from the beginning. leave_pending calls all others.
         if (is_pending() && !(is_user() && status == CL_SUBMITTED))
             return {};
@@ -121,6 +121,46 @@ void Event::run_callbacks_when_complete() noexcept {
     run_when_complete({&timepoint_, 1}, {run, Ref<Event>::share(this).detach()});
 }
 
+// The calls of callbacks on one thread. A callback may set a user event whose callback sets the next one, and so on: each is called from
+// within the one before it, as an application may expect, but beyond `depth_max` they are called one after the other, since the thread's stack is finite.
+class Event::Calls {
+public:
+    static void make(std::list<CallbackEntry>& due) noexcept {
+        if (depth == depth_max) {
+            innermost->due_.splice(innermost->due_.end(), due);
+            return;
+        }
+        Calls calls(due);
+        calls.run();
+    }
+
+private:
+    explicit Calls(std::list<CallbackEntry>& due) noexcept : outer_(innermost) {
+        due_.swap(due);
+        innermost = this;
+        ++depth;
+    }
+    ~Calls() {
+        innermost = outer_;
+        --depth;
+    }
+    void run() noexcept {
+        while (!due_.empty()) {
+            std::list<CallbackEntry> call;
+            call.splice(call.end(), due_, due_.begin());
+            const CallbackEntry& entry = call.front();
+            entry.function(static_cast<cl_event>(entry.event->handle()), entry.reported, entry.user);
+        }
+    }
+
+    static constexpr int depth_max = 64;
+    static inline thread_local Calls* innermost = nullptr;
+    static inline thread_local int depth = 0;
+
+    Calls* outer_;
+    std::list<CallbackEntry> due_;
+};
+
 // Statuses count down from CL_QUEUED (3) to CL_COMPLETE (0): what waits for `reached` or an earlier one is due. Each
 // gets the status that it waited for, or the error.
 void Event::run_callbacks(cl_int reached) noexcept {
@@ -134,8 +174,11 @@ void Event::run_callbacks(cl_int reached) noexcept {
         }
     }
     const cl_int error = std::min(status(), CL_COMPLETE);
-    for (const CallbackEntry& entry : due)
-        entry.function(static_cast<cl_event>(handle()), error < 0 ? error : entry.status, entry.user);
+    for (CallbackEntry& entry : due) {
+        entry.event = Ref<Event>::share(this);
+        entry.reported = error < 0 ? error : entry.status;
+    }
+    Calls::make(due);
 }
 
 void ReadyList::drop() noexcept {
@@ -163,4 +206,4 @@ void ReadyList::run_all() noexcept {
         dependent->run(*this);
 }
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

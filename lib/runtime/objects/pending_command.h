@@ -73,9 +73,11 @@ private:
             else
                 has_failed_before = true;
         }
-        // It was perhaps a barrier, which stood for those before it.
-        if (has_failed_before && queue_->is_out_of_order())
+        // It was perhaps a barrier or a marker, which stood for those before it. All of them have been submitted or have failed by now.
+        if (has_failed_before && queue_->is_out_of_order()) {
             waits.add(queue_->newest_barrier());
+            queue_->add_submitted_so_far(waits);
+        }
         return queue_->submit_pending(*command_, waits, *event_);
     }
 

@@ -9,6 +9,7 @@
 #include <runtime/queue_shard.h>
 
 #include <algorithm>
+#include <functional>
 #include <new>
 #include <optional>
 #include <utility>
@@ -100,12 +101,27 @@ Queue::Earlier Queue::everything_so_far() {
         if (has_pending_locked())
             earlier.pending = pending_;
     }
+    add_submitted_so_far(earlier.submitted);
+    return earlier;
+}
+
+void Queue::add_submitted_so_far(WaitList& waits) {
     for_each_shard([&](QueueShard& shard) {
         const WordLock lock(shard.mutex);
         for (const QueueShard::Stream& stream : shard.streams)
-            earlier.submitted.add(stream.last);
+            waits.add(stream.last);
     });
-    return earlier;
+}
+
+void Queue::forget_pending_locked(const std::vector<Ref<Event>>& events) {
+    if (events.empty())
+        return;
+    std::vector<const Event*> sorted(events.size());
+    std::ranges::transform(events, sorted.begin(), [](const Ref<Event>& event) { return event.get(); });
+    std::ranges::sort(sorted, std::less<>());
+    std::erase_if(pending_, [&](const Ref<Event>& event) {
+        return std::ranges::binary_search(sorted, event.get(), std::less<>());
+    });
 }
 
 void Queue::hold_back(QueueShard&, const EnqueueRequest& request, const Earlier* earlier,
@@ -132,6 +148,9 @@ void Queue::hold_back(QueueShard&, const EnqueueRequest& request, const Earlier*
         const bool is_barrier = request.ordering == EnqueueRequest::Ordering::barrier && is_out_of_order();
         if (is_barrier && pending_barriers_.size() == pending_barriers_.capacity())
             pending_barriers_.reserve(2 * pending_barriers_.size() + 1);
+        // This one leaves the state `pending` after all that it waits for, so a command that waits for it waits for them too.
+        if (earlier)
+            forget_pending_locked(earlier->pending);
         add_pending_locked(event);
         if (is_barrier) {
             pending_barriers_.push_back(event);

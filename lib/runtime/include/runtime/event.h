@@ -135,7 +135,11 @@ private:
         cl_int status;
         Callback function;
         void* user;
+        // When it is due.
+        Ref<Event> event;
+        cl_int reported = CL_COMPLETE;
     };
+    class Calls;
     void leave_pending(State state, ReadyList& ready) noexcept;
     void run_callbacks(cl_int reached) noexcept;
     void run_callbacks_when_complete() noexcept;

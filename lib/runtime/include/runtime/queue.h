@@ -119,6 +119,9 @@ private:
     Ref<Event> make_event(cl_command_type type);
     // Reads what is pending first: a command that is submitted meanwhile is in one list or the other, or in both.
     Earlier everything_so_far() POLDER_EXCLUDES(mutex_);
+    void add_submitted_so_far(WaitList& waits);
+    // A marker or a barrier replaces them from now on; otherwise each of a row of markers would wait for all before it.
+    void forget_pending_locked(const std::vector<Ref<Event>>& events) POLDER_REQUIRES(mutex_);
     void hold_back(QueueShard& shard, const EnqueueRequest& request, const Earlier* earlier,
                    std::unique_ptr<Command> command, const Ref<Event>& event, ReadyList& ready)
         POLDER_REQUIRES(shard.mutex) POLDER_EXCLUDES(mutex_);
