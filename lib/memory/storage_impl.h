@@ -168,24 +168,34 @@ public:
     [[nodiscard]] bool is_linked_to(SpaceId space) const { return linked_ && linked_->space == space; }
     // The whole storage has pinned host memory, and none in `space`.
     void link(SpaceId space);
-    // How often the owner of a range has changed.
-    struct OwnerChanges {
-        uint32_t to_host = 0;
-        uint32_t to_device = 0;
-    };
     // Makes `space` the owner of `range`, behind everything that uses it in the other space. Nothing to do when `space` is neither the
-    // host's nor the device's, or no block is shared.
-    [[nodiscard]] Result<OwnerChanges> own(ByteRange range, SpaceId space);
-    void count_owner_changes(const OwnerChanges& changes) const;
+    // host's nor the device's, or no block is shared. What a change that has failed should have made is tried again.
+    [[nodiscard]] Result<void> own(ByteRange range, SpaceId space);
     void write_initially(SpaceId space) {
         const ByteRange all{0, size().value};
         residency_.commit_write({&all, 1}, space, Version{1}, {});  // all: nothing to prepare
     }
 
 private:
+    // Who owns a range: `space`, until the changes have succeeded, each of which waits for the one before. One that fails changes nothing.
     struct Owner {
+        struct Change {
+            SpaceId to;
+            driver::Timepoint done;
+            friend bool operator==(const Change&, const Change&) = default;
+        };
         SpaceId space;
-        bool absorb(const Owner& next) { return space == next.space; }
+        std::vector<Change> changes{};
+        bool has_failed_touches = false;  // of changes that have failed: nothing must wait for them any more
+
+        // When all changes succeed.
+        [[nodiscard]] SpaceId last() const { return changes.empty() ? space : changes.back().to; }
+        void settle() noexcept;
+        bool absorb(Owner& next) {
+            settle();
+            next.settle();
+            return space == next.space && changes == next.changes && has_failed_touches == next.has_failed_touches;
+        }
     };
     struct Linked {
         SpaceId space;  // of the device

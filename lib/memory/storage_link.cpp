@@ -5,11 +5,13 @@
 // owner (driver::UnifiedMemory), which moves no bytes.
 //
 // The residency lists both spaces as holders of what one of them holds, so that nothing is ever copied between them. A change of the
-// owner waits for everything that uses the range on both sides, and later commands wait for the change as for a transfer.
+// owner waits for everything that uses the range on both sides, and later commands on the new owner's side wait for the change. When it
+// fails, they fail, the range belongs to whom it belonged to before, and the next command there makes the change again (decision page 72).
 #include "domain_impl.h"
 #include "storage_impl.h"
 
 #include <base/log.h>
+#include <base/scope_exit.h>
 
 namespace polder::memory {
 
@@ -23,25 +25,60 @@ void StorageImpl::link(SpaceId space) {
     add_replica({space, 0, all, base(host_space, all), std::nullopt});
 }
 
-Result<StorageImpl::OwnerChanges> StorageImpl::own(ByteRange range, SpaceId space) {
-    OwnerChanges changes;
+void StorageImpl::Owner::settle() noexcept {
+    size_t known = 0;
+    for (; known < changes.size() && changes[known].done.is_complete(); ++known) {
+        if (has_failed(changes[known].done))
+            has_failed_touches = true;
+        else
+            space = changes[known].to;
+    }
+    changes.erase(changes.begin(), changes.begin() + static_cast<ptrdiff_t>(known));
+}
+
+Result<void> StorageImpl::own(ByteRange range, SpaceId space) {
     if (!linked_ || (!space.is_host() && space != linked_->space))
-        return changes;
-    SmallVector<ByteRange, 2> parts;
-    linked_->owners.visit(range, [&](ByteRange part, const Owner& owner) {
-        if (owner.space != space)
-            parts.push_back(part);
+        return {};
+    RangeMap<Owner>& owners = linked_->owners;
+    bool is_settled = true;
+    owners.visit(range, [&](ByteRange, const Owner& owner) {
+        is_settled = is_settled && owner.space == space && owner.changes.empty() && !owner.has_failed_touches;
     });
-    if (parts.empty()) [[likely]]
-        return changes;
+    if (is_settled) [[likely]]
+        return {};
+    SmallVector<ByteRange, 2> parts;
+    SmallVector<ByteRange, 2> to_forget;
+    owners.prepare(range);
+    const ScopeExit merge{[&]() noexcept { owners.merge({&range, 1}); }};
+    owners.apply(range, [&](ByteRange part, Owner& owner) {
+        owner.settle();
+        const bool changes = owner.last() != space;
+        if (changes) {
+            owner.changes.reserve(owner.changes.size() + 1);
+            parts.push_back(part);
+        }
+        if (owner.has_failed_touches && (changes || owner.changes.empty()))
+            to_forget.push_back(part);
+    });
+    // One touch, and room for those of the command that follows, which has prepared its ranges before.
+    residency_.prepare(parts.view(), 5);
+    residency_.prepare(to_forget.view(), 5);
+    for (const ByteRange& part : to_forget) {
+        residency_.forget_failed_owner_changes(part);
+        owners.apply(part, [](ByteRange, Owner& owner) { owner.has_failed_touches = false; });
+    }
+    if (parts.empty())
+        return {};
     SpaceImpl& memory = this->space(linked_->space);
     driver::UnifiedMemory& unified = *memory.device()->unified_memory();
     HiddenQueues& queues = space.is_host() ? memory.transfers_out() : memory.transfers_in();
-    linked_->owners.prepare(parts.view());
-    // One touch, and room for those of the command that follows, which has prepared its ranges before.
-    residency_.prepare(parts.view(), 5);
     for (const ByteRange& part : parts) {
         WaitList before;
+        // The change before it may have failed since.
+        owners.visit(part, [&](ByteRange, const Owner& owner) {
+            if (!owner.changes.empty())
+                before.need(owner.changes.back().done);
+        });
         residency_.all_waits(part, host_space, before);
         residency_.all_waits(part, linked_->space, before);
         const driver::Memory bytes{base(host_space, part).plus(part.begin), part.size()};
@@ -49,18 +86,13 @@ Result<StorageImpl::OwnerChanges> StorageImpl::own(ByteRange range, SpaceId spac
         const driver::Timepoint done = space.is_host() ? unified.map(lease.queue(), bytes, {before.view()})
                                                        : unified.unmap(lease.queue(), bytes, {before.view()});
         lease.submitted(done);
-        residency_.commit_moved(part, space, done);
-        linked_->owners.apply(part, [&](ByteRange, Owner& owner) { owner.space = space; });
-        ++(space.is_host() ? changes.to_host : changes.to_device);
+        residency_.commit_owner_change(part, space, done);
+        owners.apply(part, [&](ByteRange, Owner& owner) { owner.changes.push_back({space, done}); });
+        memory.shortage().count_owner_changes(space.is_host() ? 1 : 0, space.is_host() ? 0 : 1);
         POLDER_LOG(memory, "storage %llu: [%llu, %llu) belongs to space %u", static_cast<unsigned long long>(number()),
                    static_cast<unsigned long long>(part.begin), static_cast<unsigned long long>(part.end), space.value);
     }
-    linked_->owners.merge(parts.view());
-    return changes;
-}
-
-void StorageImpl::count_owner_changes(const OwnerChanges& changes) const {
-    space(linked_->space).shortage().count_owner_changes(changes.to_host, changes.to_device);
+    return {};
 }
 
 // Having the allocation guard of the storage in `space`. Without room in host memory, the device's own memory is used.
@@ -91,9 +123,7 @@ void DomainImpl::link_if_possible(StorageImpl& storage, SpaceId space) {
 Result<void> DomainImpl::own(StorageImpl& storage, ByteRange range, SpaceId space) {
     if (!has_unified_ || !storage.is_linked()) [[likely]]
         return {};
-    POLDER_ASSIGN(changes, storage.own(range, space));
-    storage.count_owner_changes(changes);
-    return {};
+    return storage.own(range, space);
 }
 
 }  // namespace polder::memory

@@ -116,6 +116,14 @@ void Residency::commit_moved(ByteRange range, SpaceId space, driver::Timepoint d
     map_.apply(range, [&](ByteRange, RangeState& state) { state.touches.add(space, TouchKind::hidden_write, done); });
 }
 
+void Residency::commit_owner_change(ByteRange range, SpaceId space, driver::Timepoint done) noexcept {
+    map_.apply(range, [&](ByteRange, RangeState& state) { state.touches.add(space, TouchKind::owner_change, done); });
+}
+
+void Residency::forget_failed_owner_changes(ByteRange range) noexcept {
+    map_.apply(range, [](ByteRange, RangeState& state) { state.touches.forget_failed_changes(); });
+}
+
 void Residency::drop(ByteRange range, SpaceId space) noexcept {
     map_.apply(range, [&](ByteRange, RangeState& state) {
         assert(!(state.holders == SpaceSet{space}));

@@ -171,6 +171,10 @@ public:
     }
     // The bytes of `range` have moved within `space`, by an operation that is complete at `done`.
     void commit_moved(ByteRange range, SpaceId space, driver::Timepoint done) noexcept;
+    // The shared memory of `range` belongs to `space` when `done` has succeeded.
+    void commit_owner_change(ByteRange range, SpaceId space, driver::Timepoint done) noexcept;
+    // Those that have failed, of the prepared `range`: another one is made in their place.
+    void forget_failed_owner_changes(ByteRange range) noexcept;
     // Who holds bytes that were written in `space`.
     [[nodiscard]] SpaceSet holders_after(SpaceId space) const {
         return linked_.contains(space) ? linked_ : SpaceSet{space};

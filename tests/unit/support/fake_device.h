@@ -130,6 +130,8 @@ public:
     [[nodiscard]] const std::vector<FakeQueue*>& queues() const { return queues_; }
     // Called by each copy when it is submitted.
     std::function<void(FakeQueue&)> on_copy;
+    // Called by each change of the owner of host memory when it is submitted.
+    std::function<void(FakeQueue&)> on_owner_change;
     // Copies are executed when they are submitted, as by a device that is lost, whose operations fail at once.
     bool copies_at_once = false;
 
@@ -219,17 +221,24 @@ public:
 private:
     [[nodiscard]] driver::Timepoint map(driver::Queue& queue, driver::Memory range,
                                         const driver::Submission& submission) override {
-        return static_cast<FakeQueue&>(queue).submit(submission, [=, this] {
+        return change_owner(queue, submission, [=, this] {
             EXPECT_EQ(world_.device_owned(range.address, range.size), range.size);
             world_.take_from_device(range.address, range.size);
         });
     }
     [[nodiscard]] driver::Timepoint unmap(driver::Queue& queue, driver::Memory range,
                                           const driver::Submission& submission) override {
-        return static_cast<FakeQueue&>(queue).submit(submission, [=, this] {
+        return change_owner(queue, submission, [=, this] {
             EXPECT_EQ(world_.device_owned(range.address, range.size), 0u);
             world_.give_to_device(range.address, range.size);
         });
+    }
+    [[nodiscard]] driver::Timepoint change_owner(driver::Queue& on, const driver::Submission& submission,
+                                                 std::function<void()> change) {
+        auto& queue = static_cast<FakeQueue&>(on);
+        if (world_.on_owner_change)
+            world_.on_owner_change(queue);
+        return queue.submit(submission, std::move(change));
     }
     [[nodiscard]] uint64_t base() const { return (uint64_t{0xD0} + options_.space.value) << 40; }
     [[nodiscard]] std::optional<driver::PeerLink> link(SpaceId space) const override {
