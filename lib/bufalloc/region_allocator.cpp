@@ -5,9 +5,26 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <cstdint>
+#include <sys/mman.h>
 #include <utility>
+#include <vector>
 
 namespace polder {
+namespace {
+
+constexpr size_t large_page_bytes = size_t{2} << 20;
+
+// A wish. Before the first access, for the whole pages of the array.
+void ask_for_large_pages(void* memory, size_t bytes) {
+    const auto begin = reinterpret_cast<uintptr_t>(memory);
+    const uintptr_t first = (begin + large_page_bytes - 1) & ~(large_page_bytes - 1);
+    const uintptr_t end = (begin + bytes) & ~(large_page_bytes - 1);
+    if (first < end)
+        madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
+}
+
+}  // namespace
 
 RegionAllocator::RegionAllocator(const Region& region)
     : base_(region.base.value), granularity_(region.granularity.value),
@@ -372,7 +389,14 @@ void RegionAllocator::unlink_free(Index index, uint32_t number) {
     const size_t old_size = nodes_.size();
     const size_t new_size = std::min<size_t>(std::max<size_t>(2 * old_size, 64), used_mark);
     assert(new_size >= old_size + 2 && "more than 2^32 - 2 blocks");
-    nodes_.resize(new_size);
+    // Nodes are accessed at random: with pages of 4 KiB, nearly each access to one of a million would miss the processor's table of pages too.
+    std::vector<Node> larger;
+    larger.reserve(new_size);
+    if (new_size * sizeof(Node) >= large_page_bytes)
+        ask_for_large_pages(larger.data(), new_size * sizeof(Node));
+    larger.assign(nodes_.begin(), nodes_.end());
+    larger.resize(new_size);
+    nodes_.swap(larger);
     // The lowest index is taken first: nodes in use stay dense.
     for (size_t index = new_size; index-- > old_size;)
         give_spare_node(static_cast<Index>(index));

@@ -63,7 +63,7 @@ CachingAllocator::Pool CachingAllocator::pool_of(uint64_t size) {
 
 // ---- leasing ----
 
-bool CachingAllocator::lease_now(const Request& request, Lease& leased) {
+[[gnu::flatten]] bool CachingAllocator::lease_now(const Request& request, Lease& leased) {
     if (front_.is_on() && lease_from_front(request, leased))
         return true;
     NotingLock lock(mutex_, front_);
@@ -105,13 +105,27 @@ Result<void> CachingAllocator::climb(const Request& request, Lease& leased) {
     }
 }
 
+// Nearly every small request gets the first block that is looked at: only an alignment above 512 bytes makes one too small.
 bool CachingAllocator::try_cache(const Request& request, Lease& leased) {
-    const Fit fit = find(request);
-    return fit.chunk != none && take(request, fit, leased);
+    const uint64_t size = round_size(request.asked.value);
+    if (pool_of(size) == Pool::small && free_[static_cast<size_t>(Pool::small)].empty()) [[likely]] {
+        const BinsNumber number = bins_of(request.terms.queue);
+        if (number == no_bins)
+            return false;
+        const SizeBins& bins = *bins_[number];
+        const uint64_t found = bins.smallest_from(size);
+        if (found == 0)
+            return false;
+        const SizeBins::Entry& lowest = bins.blocks_of(found).lowest();
+        if (const Fit first = fit(lowest, size, request.alignment); first.size <= found) [[likely]]
+            return take(request, first, leased);
+    }
+    const Fit any = find(request);
+    return any.chunk != none && take(request, any, leased);
 }
 
 // The smallest free block of the queue that fits. Padding for large alignments is part of the block.
-CachingAllocator::Fit CachingAllocator::find(const Request& request) {
+[[gnu::noinline]] CachingAllocator::Fit CachingAllocator::find(const Request& request) {
     const uint64_t size = round_size(request.asked.value);
     if (size < request.asked.value)
         return {};
@@ -135,18 +149,14 @@ CachingAllocator::Fit CachingAllocator::fit(const SizeBins::Entry& entry, uint64
     return {entry.block, skipped, skipped == 0 ? size : Alignment{min_block_}.round_up(size + skipped)};
 }
 
-// Nearly every request gets the first block that is looked at: only an alignment above 512 bytes makes one too small.
 CachingAllocator::Fit CachingAllocator::find_in_bins(const Request& request, uint64_t size) {
     const BinsNumber number = bins_of(request.terms.queue);
     if (number == no_bins)
         return {};
     const SizeBins& bins = *bins_[number];
     for (uint64_t found = bins.smallest_from(size); found != 0; found = bins.smallest_from(found + SizeBins::unit)) {
-        const SizeBins::Bin& blocks = bins.blocks_of(found);
-        if (const Fit lowest = fit(blocks.lowest(), size, request.alignment); lowest.size <= found) [[likely]]
-            return lowest;
         Fit next;
-        if (blocks.find([&](const SizeBins::Entry& entry) {
+        if (bins.blocks_of(found).find([&](const SizeBins::Entry& entry) {
                 next = fit(entry, size, request.alignment);
                 return next.size <= found;
             }))
@@ -155,7 +165,8 @@ CachingAllocator::Fit CachingAllocator::find_in_bins(const Request& request, uin
     return {};
 }
 
-CachingAllocator::Fit CachingAllocator::find_in_set(const Request& request, Pool pool, uint64_t size) {
+[[gnu::noinline]] CachingAllocator::Fit CachingAllocator::find_in_set(const Request& request, Pool pool,
+                                                                      uint64_t size) {
     FreeSet& set = set_of(pool);
     const driver::Queue* const queue = request.terms.queue;
     for (auto at = set.lower_bound(Key{queue, size, 0, 0}); at != set.end() && at->queue == queue; ++at) {
@@ -189,8 +200,8 @@ bool CachingAllocator::take(const Request& request, const Fit& fit, Lease& lease
             retire_chunk(rest);
         return false;
     }
-    extract_free(index);
     Chunk& chunk = chunks_[index];
+    extract_free(chunk, index);
     if (splits) {
         Chunk& remainder = chunks_[rest];
         remainder.address = chunk.address + size;
@@ -209,7 +220,7 @@ bool CachingAllocator::take(const Request& request, const Fit& fit, Lease& lease
             segments_[chunk.segment].last = rest;
         chunk.next = rest;
         chunk.size = size;
-        insert_free(rest);
+        insert_free(remainder, rest);
     }
     leased.block = {DeviceAddress{chunk.address + fit.padding}, request.asked, tag_of(request.terms.queue),
                     RegionAllocator::Block{reinterpret_cast<uintptr_t>(&chunk), ByteCount{size}, index}};
@@ -225,11 +236,14 @@ bool CachingAllocator::take(const Request& request, const Fit& fit, Lease& lease
 
 // With a set node of its own, so that freeing it needs no memory.
 CachingAllocator::Index CachingAllocator::new_chunk() {
-    if (!spare_chunks_.empty()) {
-        const Index index = spare_chunks_.back();
-        spare_chunks_.pop_back();
-        return index;
-    }
+    if (spare_chunks_.empty()) [[unlikely]]
+        return make_chunk();
+    const Index index = spare_chunks_.back();
+    spare_chunks_.pop_back();
+    return index;
+}
+
+[[gnu::noinline]] CachingAllocator::Index CachingAllocator::make_chunk() {
     FreeSet made;
     made.insert(Key{});
     spare_chunks_.reserve(chunks_.size() + 1 > spare_chunks_.capacity() ? 2 * chunks_.size() + 16
@@ -243,14 +257,16 @@ CachingAllocator::Index CachingAllocator::new_chunk() {
     return static_cast<Index>(chunks_.size() - 1);
 }
 
-void CachingAllocator::retire_chunk(Index index) {
+inline void CachingAllocator::retire_chunk(Chunk& chunk, Index index) {
     assert(!nodes_[index].empty());
-    chunks_[index].segment = none;
-    chunks_[index].bins = no_bins;
-    chunks_[index].state = Chunk::State::used;
-    chunks_[index].has_until = false;
+    chunk.segment = none;
+    chunk.bins = no_bins;
+    chunk.state = Chunk::State::used;
+    chunk.has_until = false;
     spare_chunks_.push_back(index);
 }
+
+void CachingAllocator::retire_chunk(Index index) { retire_chunk(chunks_[index], index); }
 
 CachingAllocator::Key CachingAllocator::key_of(Index index) const {
     const Chunk& chunk = chunks_[index];
@@ -276,8 +292,7 @@ CachingAllocator::BinsNumber CachingAllocator::make_bins_of(const driver::Queue*
     return number;
 }
 
-void CachingAllocator::insert_free(Index index) noexcept {
-    Chunk& chunk = chunks_[index];
+inline void CachingAllocator::insert_free(Chunk& chunk, Index index) noexcept {
     if (is_split(chunk))
         inactive_split_bytes_ += chunk.size;
     if (chunk.bins != no_bins && SizeBins::holds(chunk.size)) [[likely]] {
@@ -289,29 +304,38 @@ void CachingAllocator::insert_free(Index index) noexcept {
             // The set needs no memory.
         }
     }
+    insert_in_set(chunk, index);
+}
+
+void CachingAllocator::insert_free(Index index) noexcept { insert_free(chunks_[index], index); }
+
+[[gnu::noinline]] void CachingAllocator::insert_in_set(Chunk& chunk, Index index) noexcept {
     chunk.state = Chunk::State::in_set;
     nodes_[index].value() = key_of(index);
     set_of(segments_[chunk.segment].pool).insert(std::move(nodes_[index]));
     nodes_[index] = {};
 }
 
-void CachingAllocator::extract_free(Index index) noexcept {
-    Chunk& chunk = chunks_[index];
+inline void CachingAllocator::extract_free(Chunk& chunk, Index index) noexcept {
     if (is_split(chunk))
         inactive_split_bytes_ -= chunk.size;
     if (std::exchange(chunk.state, Chunk::State::used) == Chunk::State::in_bin) [[likely]]
         return bins_[chunk.bins]->remove(chunk.size, chunk.address);
+    extract_from_set(chunk, index);
+}
+
+void CachingAllocator::extract_free(Index index) noexcept { extract_free(chunks_[index], index); }
+
+[[gnu::noinline]] void CachingAllocator::extract_from_set(const Chunk& chunk, Index index) noexcept {
     nodes_[index] = set_of(segments_[chunk.segment].pool).extract(key_of(index));
     assert(!nodes_[index].empty());
 }
 
 // The right one becomes part of the left one; neither is in the set.
-CachingAllocator::Index CachingAllocator::merge(Index left, Index right) noexcept {
-    Chunk& kept = chunks_[left];
-    const Chunk& gone = chunks_[right];
+inline void CachingAllocator::merge(Chunk& kept, Index left, Chunk& gone, Index right) noexcept {
     kept.size += gone.size;
     kept.next = gone.next;
-    if (gone.has_until)
+    if (gone.has_until) [[unlikely]]
         wait_until(left, times_[right].until);
     if (pool_of_chunk(kept) == Pool::large)
         times_[left].freed_at = std::max(times_[left].freed_at, times_[right].freed_at);
@@ -319,8 +343,7 @@ CachingAllocator::Index CachingAllocator::merge(Index left, Index right) noexcep
         chunks_[gone.next].previous = left;
     else
         segments_[kept.segment].last = left;
-    retire_chunk(right);
-    return left;
+    retire_chunk(gone, right);
 }
 
 // As well as for what is known already.
@@ -331,21 +354,29 @@ void CachingAllocator::wait_until(Index index, driver::Timepoint until) {
     chunk.has_until = true;
 }
 
-void CachingAllocator::make_free(Index index) noexcept {
-    if (pool_of_chunk(chunks_[index]) == Pool::large)
+[[gnu::flatten]] void CachingAllocator::make_free(Index index) noexcept {
+    Chunk* chunk = &chunks_[index];
+    if (pool_of_chunk(*chunk) == Pool::large)
         times_[index].freed_at = searches_;
     // With many blocks, the processor's caches have neither neighbour: both are fetched at once.
-    if (chunks_[index].next != none)
-        __builtin_prefetch(&chunks_[chunks_[index].next]);
-    if (const Index left = chunks_[index].previous; left != none && chunks_[left].is_free()) {
-        extract_free(left);
-        index = merge(left, index);
+    const Index right = chunk->next;
+    Chunk* const after = right != none ? &chunks_[right] : nullptr;
+    if (after)
+        __builtin_prefetch(after);
+    if (const Index left = chunk->previous; left != none) {
+        Chunk& before = chunks_[left];
+        if (before.is_free()) {
+            extract_free(before, left);
+            merge(before, left, *chunk, index);
+            chunk = &before;
+            index = left;
+        }
     }
-    if (const Index right = chunks_[index].next; right != none && chunks_[right].is_free()) {
-        extract_free(right);
-        index = merge(index, right);
+    if (after && after->is_free()) {
+        extract_free(*after, right);
+        merge(*chunk, index, *after, right);
     }
-    insert_free(index);
+    insert_free(*chunk, index);
 }
 
 // ---- freeing ----
@@ -394,7 +425,7 @@ uint32_t CachingAllocator::tag_of(const driver::Queue* queue) {
     return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(queue) >> 4);
 }
 
-bool CachingAllocator::lease_from_front(const Request& request, Lease& leased) {
+[[gnu::noinline]] bool CachingAllocator::lease_from_front(const Request& request, Lease& leased) {
     const uint64_t size = round_size(request.asked.value);
     if (request.asked.value > FrontCache::block_bytes_max)
         return false;

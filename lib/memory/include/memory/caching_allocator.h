@@ -150,7 +150,9 @@ private:
     [[nodiscard]] bool is_split(const Chunk& chunk) const { return chunk.previous != none || chunk.next != none; }
     [[nodiscard]] bool is_oversize(uint64_t size) const { return size >= policy_.max_split_size.value; }
     [[nodiscard]] Index new_chunk() POLDER_REQUIRES(mutex_);
+    [[nodiscard]] Index make_chunk() POLDER_REQUIRES(mutex_);
     void retire_chunk(Index index) POLDER_REQUIRES(mutex_);
+    void retire_chunk(Chunk& chunk, Index index) POLDER_REQUIRES(mutex_);
     // Without a chunk: none fits.
     [[nodiscard]] Fit find(const Request& request) POLDER_REQUIRES(mutex_);
     [[nodiscard]] Fit fit(const SizeBins::Entry& entry, uint64_t size, Alignment alignment) const;
@@ -160,12 +162,16 @@ private:
     [[nodiscard]] bool should_split(Pool pool, uint64_t size, uint64_t remaining) const;
     [[nodiscard]] bool try_cache(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
     void insert_free(Index index) noexcept POLDER_REQUIRES(mutex_);
+    void insert_free(Chunk& chunk, Index index) noexcept POLDER_REQUIRES(mutex_);
+    void insert_in_set(Chunk& chunk, Index index) noexcept POLDER_REQUIRES(mutex_);
     void extract_free(Index index) noexcept POLDER_REQUIRES(mutex_);
+    void extract_free(Chunk& chunk, Index index) noexcept POLDER_REQUIRES(mutex_);
+    void extract_from_set(const Chunk& chunk, Index index) noexcept POLDER_REQUIRES(mutex_);
     void make_free(Index index) noexcept POLDER_REQUIRES(mutex_);
     void take_back(const Block& block, const Timepoints& after) noexcept POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool is_listed(Index index) const POLDER_REQUIRES(mutex_);
     [[nodiscard]] uint64_t free_chunks() const POLDER_REQUIRES(mutex_);
-    [[nodiscard]] Index merge(Index left, Index right) noexcept POLDER_REQUIRES(mutex_);
+    void merge(Chunk& kept, Index left, Chunk& gone, Index right) noexcept POLDER_REQUIRES(mutex_);
     void drain_at_most(uint32_t count) POLDER_REQUIRES(mutex_);
     void drain_all() POLDER_EXCLUDES(mutex_);
 

@@ -98,6 +98,18 @@ public:
 
     private:
         static constexpr size_t leaf_entries = 64;
+        // How many of `count` elements come before the first for which is_before(index) is false. Without branches that depend on the data:
+        // half of them would be predicted wrongly.
+        template <class IsBefore>
+        [[nodiscard]] static size_t count_while(size_t count, IsBefore&& is_before) {
+            size_t first = 0;
+            while (count > 1) {
+                const size_t half = count / 2;
+                first = is_before(first + half - 1) ? first + half : first;
+                count -= half;
+            }
+            return first + (count == 1 && is_before(first) ? 1 : 0);
+        }
         // Descending, as the leaves are.
         using Entries = std::vector<Entry>;
         struct Leaf {
@@ -108,14 +120,15 @@ public:
             std::vector<Leaf> leaves;
 
             [[nodiscard]] Leaf& leaf_of(uint64_t address) {
-                return *std::partition_point(leaves.begin(), leaves.end(),
-                                             [address](const Leaf& leaf) { return leaf.from > address; });
+                return leaves[count_while(leaves.size(), [&](size_t index) { return leaves[index].from > address; })];
             }
             [[nodiscard]] static Entries::iterator place_of(Entries& entries, uint64_t address) {
-                return std::partition_point(entries.begin(), entries.end(),
-                                            [address](const Entry& entry) { return entry.address > address; });
+                const Entry* const all = entries.data();
+                return entries.begin() + static_cast<ptrdiff_t>(count_while(entries.size(), [&](size_t index) {
+                           return all[index].address > address;
+                       }));
             }
-            void insert(Entry entry) {
+            [[gnu::noinline]] void insert(Entry entry) {
                 Leaf* leaf = &leaf_of(entry.address);
                 if (leaf->entries.size() >= std::max(leaf_entries, leaves.size() / 2)) [[unlikely]] {
                     split(static_cast<size_t>(leaf - leaves.data()));
@@ -142,7 +155,7 @@ public:
         }
 
         // The first half of low_ becomes the last leaf of the others.
-        void make_upper_leaf() {
+        [[gnu::noinline]] void make_upper_leaf() {
             const auto middle = static_cast<ptrdiff_t>(low_.size() / 2);
             Leaf made{low_[static_cast<size_t>(middle) - 1].address, Entries(low_.begin(), low_.begin() + middle)};
             auto first = upper_ ? nullptr : std::make_unique<Upper>();
@@ -152,7 +165,7 @@ public:
             upper_->leaves.push_back(std::move(made));
             low_.erase(low_.begin(), low_.begin() + middle);
         }
-        void remove_from_upper(uint64_t address) noexcept {
+        [[gnu::noinline]] void remove_from_upper(uint64_t address) noexcept {
             Leaf& leaf = upper_->leaf_of(address);
             leaf.entries.erase(Upper::place_of(leaf.entries, address));
             if (!leaf.entries.empty())
