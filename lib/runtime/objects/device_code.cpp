@@ -1,10 +1,14 @@
 // Code is compiled and loaded at the first launch of a kernel. A kernel's entry has code for any launch and a few versions, each for one
-// size of work-groups, for images of certain formats, or both, which are compiled when enough work-items ran without them.
+// size of work-groups, for images of certain formats, or both. Compiling takes tens of milliseconds, so a version is compiled when launches
+// that it suits had enough work-items without it. Launches are counted for each version: one of which few follow does not cause
+// a compilation because of other launches. Until then a launch with images has code for them and any groups, which takes a third of the
+// time to compile that code for any images takes. Decision 157.
 #include <memory/trace.h>
 #include <runtime/device_code.h>
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 namespace polder::runtime {
 namespace {
@@ -14,8 +18,14 @@ constexpr size_t specials_max = 8;
 // How many work-items a kernel runs without a suitable version before another version is compiled. At about 100 ns each they take as
 // long as the compilation.
 constexpr uint64_t items_before_special = uint64_t{1} << 19;
-// Added for each launch: after eight launches more are expected, even when each has few work-items.
+// Added for each launch: after eight launches more are expected, even when each has few work-items. For each version that launches with
+// the same images have already, 16 times as many launches must be seen, because few work-items gain little.
 constexpr uint64_t items_per_launch = items_before_special / 8;
+constexpr uint64_t launches_shift = 4;
+// How many versions that launches lack are counted.
+constexpr size_t missing_max = 8;
+// How many kinds of images a kernel's launches may have before code for any images is made, which suits all that follow.
+constexpr size_t images_at_once_max = 3;
 // The most versions of a program's kernels that are made before a launch asks for them: a program may create all its kernel objects
 // and launch few.
 constexpr uint32_t early_versions_max = 64;
@@ -41,6 +51,13 @@ std::vector<std::byte> relocated(const compiler::ProgramVariables& variables, co
     return image;
 }
 
+// The groups of code for any launch.
+std::optional<compiler::WorkGroups> any_groups_of(const compiler::KernelInfo& info) {
+    if (!info.reqd_work_group_size)
+        return std::nullopt;
+    return compiler::WorkGroups{*info.reqd_work_group_size, compiler::WorkGroups::Ends::ragged};
+}
+
 }  // namespace
 
 DeviceCode::DeviceCode(Device& device, std::shared_ptr<compiler::Executable> executable,
@@ -61,10 +78,7 @@ const compiler::KernelInfo* DeviceCode::info(std::string_view kernel) const {
 }
 
 Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info) {
-    compiler::CodeVersion version;
-    if (info.reqd_work_group_size)
-        version.groups = {*info.reqd_work_group_size, compiler::WorkGroups::Ends::ragged};
-    POLDER_ASSIGN(code, made(info, version));
+    POLDER_ASSIGN(code, made(info, {any_groups_of(info), {}}));
     const Lock lock(mutex_);
     entry(info).code = code;
     return code;
@@ -72,27 +86,40 @@ Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info) {
 
 Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info, const compiler::CodeVersion& version,
                                              uint64_t items) {
-    bool is_special = false;
+    Choice choice;
     {
         const Lock lock(mutex_);
-        Entry& of = entry(info);
-        if (const auto own = std::ranges::find(of.specials, version, &Special::version); own != of.specials.end())
-            return own->code;
-        is_special = wants_special(of, version, items);
-        if (!is_special && of.code)
-            return of.code;
-        // Where no launch follows, any code will do.
-        if (items == 0 && !is_special)
-            return of.specials.front().code;
+        choice = choose(entry(info), version, items);
     }
-    if (!is_special)
+    if (choice.code)
+        return choice.code;
+    if (choice.version.is_general())
         return kernel(info);
-    POLDER_ASSIGN(code, made(info, version));
+    POLDER_ASSIGN(code, made(info, choice.version));
     const Lock lock(mutex_);
-    std::vector<Special>& specials = entry(info).specials;
-    if (std::ranges::find(specials, version, &Special::version) == specials.end())
-        specials.push_back({version, code});
+    Entry& of = entry(info);
+    if (of.find(choice.version) == nullptr)
+        of.specials.push_back({std::move(choice.version), code});
     return code;
+}
+
+DeviceCode::Choice DeviceCode::choose(Entry& entry, const compiler::CodeVersion& version, uint64_t items) {
+    if (const LoadedCode* const own = entry.find(version))
+        return {own, {}};
+    if (wants_special(entry, version, items))
+        return {nullptr, version};
+    const compiler::CodeVersion any_groups{any_groups_of(*entry.info), version.known};
+    if (!version.known.empty())
+        if (const LoadedCode* const code = entry.find(any_groups))
+            return {code, {}};
+    if (entry.code)
+        return {entry.code, {}};
+    // Where no launch follows, any code will do.
+    if (items == 0)
+        return {entry.specials.front().code, {}};
+    if (wants_images(entry, version))
+        return {nullptr, any_groups};
+    return {};
 }
 
 bool DeviceCode::wants_special(Entry& entry, const compiler::CodeVersion& version, uint64_t items) {
@@ -106,10 +133,46 @@ bool DeviceCode::wants_special(Entry& entry, const compiler::CodeVersion& versio
     // Code for any launch of a kernel with a required size is code for this size.
     if (items == 0 || !(suits_images || (for_groups != never && !is_required)))
         return false;
-    entry.items_without += items + items_per_launch;
-    if (entry.items_without < items_before_special || entry.specials.size() >= specials_max)
+    if (entry.specials.size() >= specials_max)
         return false;
-    entry.items_without = 0;
+    return entry.count(version, items);
+}
+
+bool DeviceCode::wants_images(const Entry& entry, const compiler::CodeVersion& version) {
+    if (version.known.empty() || entry.specials.size() >= specials_max)
+        return false;
+    std::set<std::vector<compiler::KnownArgument>> kinds{version.known};
+    for (const Special& special : entry.specials)
+        kinds.insert(special.version.known);
+    return kinds.size() <= images_at_once_max;
+}
+
+const LoadedCode* DeviceCode::Entry::find(const compiler::CodeVersion& version) const {
+    const auto found = std::ranges::find(specials, version, &Special::version);
+    return found == specials.end() ? nullptr : found->code;
+}
+
+uint64_t DeviceCode::Entry::versions_with(std::span<const compiler::KnownArgument> known) const {
+    return static_cast<uint64_t>(std::ranges::count_if(
+        specials, [&](const Special& special) { return std::ranges::equal(special.version.known, known); }));
+}
+
+// When there is no room, the version with the fewest work-items is replaced, and the new one takes them over: so none that has more than
+// its share of all work-items is missed (Metwally, Agrawal, El Abbadi: "Efficient computation of frequent and top-k elements in data
+// streams"). Launches are not taken over: small ones of many sizes follow one another when each size is used a few times only.
+bool DeviceCode::Entry::count(const compiler::CodeVersion& version, uint64_t items) {
+    auto found = std::ranges::find(missing, version, &Missing::version);
+    if (found == missing.end() && missing.size() < missing_max) {
+        found = missing.insert(missing.end(), {version});
+    } else if (found == missing.end()) {
+        found = std::ranges::min_element(missing, {}, &Missing::sum);
+        *found = {version, found->items};
+    }
+    found->items += items;
+    found->for_launches += items_per_launch >> (launches_shift * versions_with(version.known));
+    if (found->sum() < items_before_special)
+        return false;
+    missing.erase(found);
     return true;
 }
 
@@ -146,7 +209,7 @@ DeviceCode::Entry& DeviceCode::entry(const compiler::KernelInfo& info) {
     const auto found = std::ranges::find(entries_, &info, &Entry::info);
     if (found != entries_.end())
         return *found;
-    return entries_.emplace_back(Entry{.info = &info, .code = nullptr, .specials = {}});
+    return entries_.emplace_back(Entry{.info = &info, .code = nullptr, .specials = {}, .missing = {}});
 }
 
 Result<const LoadedCode*> DeviceCode::made(const compiler::KernelInfo& info, const compiler::CodeVersion& version) {
@@ -158,7 +221,7 @@ Result<LoadedCode> DeviceCode::load(const compiler::KernelInfo& info, const comp
     POLDER_ASSIGN(loaded, device_.load(*compiled));
     LoadedCode code;
     code.loaded = std::move(loaded);
-    code.is_special = !version.is_general();
+    code.version = version;
     if (!version.groups)
         code.lane_dimension = executable_->lane_dimension(info.name, version);
     for (const compiler::KernelArgument& argument : info.arguments)

@@ -218,8 +218,8 @@ Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const Size3& gl
             return last.special;
     }
     POLDER_ASSIGN(loaded, on.code->kernel(*on.info, version, global[0] * global[1] * global[2]));
-    // Code for any launch is requested again, because the program counts the launches without a version of their own.
-    if (loaded->is_special) {
+    // Other code is requested again, because the program counts the launches without a version of their own.
+    if (loaded->is_final_for(version)) {
         const Lock lock(mutex_);
         last_code(on).version = std::move(version);
         last_code(on).special = loaded;
@@ -239,7 +239,7 @@ bool Kernel::is_final(const KernelOnDevice& on, const LoadedCode& code, const Si
     // The next launch may have other images.
     if (on.code->specialises_for_images(*on.info))
         return false;
-    if (code.is_special)
+    if (code.is_special())
         return true;
     return !on.info->reqd_work_group_size &&
            !on.code->is_worth_specialising(*on.info, {local, compiler::WorkGroups::Ends::ragged}, &code);

@@ -22,12 +22,17 @@ struct LoadedCode {
     std::unique_ptr<driver::LoadedKernel> loaded;
     // The offsets of addresses within the packed arguments.
     std::vector<uint32_t> pointer_offsets;
-    bool is_special = false;  // made for some launches only
+    compiler::CodeVersion version;  // the launches that it was made for
     mutable uint32_t trace_text = 0;  // the kernel's name in a trace; 0: not recorded yet. Atomic.
     std::span<const driver::LoadedKernel* const> blocks;  // that it may enqueue: all of the program
     unsigned lane_dimension = 0;  // the one in which work-groups should be wide
 
     [[nodiscard]] const driver::KernelLimits& limits() const { return loaded->limits(); }
+    [[nodiscard]] bool is_special() const { return !version.is_general(); }
+    // Whether no better code will be made for launches that `wanted` suits. A kernel whose size is required has one kind of code for it.
+    [[nodiscard]] bool is_final_for(const compiler::CodeVersion& wanted) const {
+        return is_special() && version.known == wanted.known && (version.groups || !wanted.groups);
+    }
     // The most work-items of a work-group on a device that allows `device_max`.
     [[nodiscard]] uint64_t group_size_max(uint64_t device_max) const {
         return limits().max_work_group_size ? std::min(limits().max_work_group_size, device_max) : device_max;
@@ -70,7 +75,8 @@ public:
     [[nodiscard]] Result<const LoadedCode*> kernel(const compiler::KernelInfo& info);
     // Code for a launch of `items` work-items that `version` suits. When exactly this version is worth compiling, it is
     // compiled at once if the kernel has no code yet (it takes no longer than code for any launch) and would be slow without, otherwise
-    // after the kernel has run for long enough. Without items, any code will do: the caller wants to know how it was compiled.
+    // after such launches had enough work-items. Until then a launch has code for its images and any groups, or code for any launch.
+    // Without items, any code will do: the caller wants to know how it was compiled.
     [[nodiscard]] Result<const LoadedCode*> kernel(const compiler::KernelInfo& info,
                                                    const compiler::CodeVersion& version, uint64_t items);
     // Whether code of `kernel` should be made before its first launch, and none is: where the groups of that launch can be foreseen.
@@ -88,17 +94,37 @@ private:
         compiler::CodeVersion version;
         const LoadedCode* code;
     };
+    // A version that launches lack: their work-items, and what is added for each launch.
+    struct Missing {
+        compiler::CodeVersion version;
+        uint64_t items = 0;
+        uint64_t for_launches = 0;
+        [[nodiscard]] uint64_t sum() const { return items + for_launches; }
+    };
     // What launches and queries have asked for.
     struct Entry {
         const compiler::KernelInfo* info;
         const LoadedCode* code = nullptr;  // for any launch
         std::vector<Special> specials;
-        uint64_t items_without = 0;  // work-items of launches that lack a version of their own
+        std::vector<Missing> missing;
+        [[nodiscard]] const LoadedCode* find(const compiler::CodeVersion& version) const;
+        [[nodiscard]] uint64_t versions_with(std::span<const compiler::KnownArgument> known) const;
+        // Counts a launch that lacks the version. Whether the version is worth compiling now.
+        bool count(const compiler::CodeVersion& version, uint64_t items);
+    };
+    // What a launch gets: code, or a version that is made for it.
+    struct Choice {
+        const LoadedCode* code = nullptr;
+        compiler::CodeVersion version;
     };
     [[nodiscard]] Entry& entry(const compiler::KernelInfo& info) POLDER_REQUIRES(mutex_);
     // Counts the launch.
+    [[nodiscard]] Choice choose(Entry& entry, const compiler::CodeVersion& version, uint64_t items)
+        POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool wants_special(Entry& entry, const compiler::CodeVersion& version, uint64_t items)
         POLDER_REQUIRES(mutex_);
+    // Whether code for these images and any groups is made rather than code for any launch.
+    [[nodiscard]] static bool wants_images(const Entry& entry, const compiler::CodeVersion& version);
     // The groups of the first launch, as far as they can be foreseen.
     [[nodiscard]] Groups likely_groups(const compiler::KernelInfo& info) const;
     // Compiles and loads at first request, without a lock.
