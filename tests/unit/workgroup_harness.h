@@ -4,6 +4,7 @@
 
 #include "targets/host/workgroup/workgroup.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -26,9 +27,12 @@ class Arguments {
 public:
     template <class T>
     Arguments& add(const T& value, size_t alignment = alignof(T)) {
-        bytes_.resize((bytes_.size() + alignment - 1) / alignment * alignment);
-        const auto* raw = reinterpret_cast<const std::byte*>(&value);
-        bytes_.insert(bytes_.end(), raw, raw + sizeof(T));
+        // Not insert: GCC 12 warns that it writes beyond the vector's end.
+        const size_t place = (bytes_.size() + alignment - 1) / alignment * alignment;
+        std::vector<std::byte> longer(place + sizeof(T));
+        std::ranges::copy(bytes_, longer.begin());
+        std::memcpy(longer.data() + place, &value, sizeof(T));
+        bytes_ = std::move(longer);
         return *this;
     }
     // A __local pointer to `size` bytes.

@@ -1,4 +1,5 @@
-// Statements of random kernels whose work-items read whole structures, or know of their own place alone that it is aligned.
+// Statements of random kernels whose work-items read whole structures, walk along rows of their own or in steps of the launch's size, or know of
+// their own place alone that it is aligned.
 //
 // Where lanes execute them, the lanes that are not active have neither a place that may be read nor one that is aligned.
 #pragma once
@@ -13,14 +14,73 @@ public:
 
 protected:
     MemoryStatement structured() {
-        switch (pick(4)) {
+        switch (pick(6)) {
         case 0: return read_aligned();
         case 1: return write_aligned();
+        case 2: return sum_row();
+        case 3: return step_by_size();
         default: return read_structure();
         }
     }
 
 private:
+    // A row at a place that follows no step, as many elements as all work-items read, forwards or backwards.
+    MemoryStatement sum_row() {
+        constexpr NumberType types[] = {int_, uint_, long_, ulong_};
+        constexpr int64_t width = 40, rows = 20;
+        const NumberType type = types[pick(4)];
+        const Number near = index(type);
+        const Buffer from = buffer(), other = buffer();
+        const int64_t first = pick(8), more = pick(9);
+        const bool is_backwards = pick(3) == 0, is_asked = pick(2), has_other = pick(2);
+        const Number asked = comparison(1);
+        const std::string id = number(static_cast<int64_t>(names_++)), r = "r" + id, k = "k" + id, sum = "s" + id;
+        const std::string t = type.name;
+        const std::string rounds = "n + " + number(more);
+        return on_each(
+            "{ " + t + " " + r + " = " + near.text + " % " + number(rows) + "; long " + sum + " = 0; if (" + r +
+                " >= 0" + (is_asked ? " && " + asked.text : "") + ") for (int " + k + " = 0; " + k + " < " + rounds +
+                "; ++" + k + ") " + sum + " = (" + sum + " * 3 + (long)" + from.name + "[" + r + " * " + number(width) +
+                " + " + (is_backwards ? number(first + 31) + " - " + k : number(first) + " + " + k) + "]" +
+                (has_other ? " * (long)" + std::string(other.name) + "[" + k + "]" : "") + ") & 0xfffff; v2 = " + sum +
+                " & 1023; }",
+            [=](World& w, MemoryItem& m) {
+                const int64_t value = near.value(w, m);
+                const int64_t row = type.is_signed || type.bits < 64
+                                        ? value % rows
+                                        : static_cast<int64_t>(static_cast<uint64_t>(value) % rows);
+                int64_t total = 0;
+                if (row >= 0 && (!is_asked || asked.value(w, m) != 0))
+                    for (int64_t round = 0; round < w.n + more; ++round)
+                        total = (total * 3 + from.get(w, row * width + first + (is_backwards ? 31 - round : round)) *
+                                                 (has_other ? other.get(w, round) : 1)) &
+                                0xfffff;
+                m.v[2] = total & 1023;
+            });
+    }
+
+    // What all work-items read together, some of them more often than others. A number below zero is above each end.
+    MemoryStatement step_by_size() {
+        const bool is_unsigned = pick(2);
+        const int64_t away = pick(30), end = 60 + pick(80);
+        const Buffer from = buffer();
+        const std::string id = number(static_cast<int64_t>(names_++)), i = "i" + id, sum = "s" + id;
+        const std::string type = is_unsigned ? "uint " : "int ";
+        return on_each("{ long " + sum + " = 0; for (" + type + i + " = get_global_id(0) " +
+                           (is_unsigned ? "- " : "+ ") + number(away) + "; " + i + " < n * 40 + " + number(end) + "; " +
+                           i + " += get_global_size(0)) " + sum + " = (" + sum + " * 3 + (long)" + from.name + "[" + i +
+                           "]) & 0xfffff; v2 = " + sum + " & 1023; }",
+                       [=](World& w, MemoryItem& m) {
+                           int64_t total = 0;
+                           const auto start = static_cast<int64_t>(m.global[0]) + (is_unsigned ? -away : away);
+                           const auto size = static_cast<int64_t>(w.range.global[0]);
+                           if (start >= 0)
+                               for (int64_t place = start; place < int64_t{w.n} * 40 + end; place += size)
+                                   total = (total * 3 + from.get(w, place)) & 0xfffff;
+                           m.v[2] = total & 1023;
+                       });
+    }
+
     // Up to eight elements at a place that follows no step, member by member or as a vector, whose alignment is its size.
     MemoryStatement read_structure() {
         constexpr NumberType types[] = {int_, uint_, long_, ulong_};

@@ -4,6 +4,7 @@
 
 #include "accumulators.h"
 #include "analyses.h"
+#include "narrow_counters.h"
 #include "private_arrays.h"
 
 #include <llvm/ADT/PostOrderIterator.h>
@@ -157,6 +158,8 @@ void simplify_body(llvm::Function& function, llvm::TargetMachine* target) {
         scalar_pipeline().run(function, functions);
         if (has_accumulators(functions.getResult<llvm::LoopAnalysis>(function)))
             accumulator_pipeline().run(function, functions);
+        if (narrow_counters(function) > 0)
+            functions.invalidate(function, llvm::PreservedAnalyses::none());
         if (!is_irreducible(function))
             return;
         jump_pipeline().run(function, functions);

@@ -173,6 +173,28 @@ private:
     std::optional<double> chain_;
 };
 
+// How many vectors fill a register, where all that differs between lanes has 8 or 16 bits and is accessed in rows. Code for more lanes is not longer
+// then, and the registers are full.
+unsigned vectors_in_a_register(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses) {
+    constexpr unsigned lane_bits = 32;
+    unsigned widest = 8;
+    for (llvm::BasicBlock* block : plan.blocks)
+        for (llvm::Instruction& instruction : *block) {
+            if (llvm::getLoadStorePointerOperand(&instruction) != nullptr) {
+                const auto access = accesses.of(instruction);
+                if (!access || !access->is_certain || !access->is_consecutive())
+                    return 1;
+                widest = std::max(widest, llvm::getLoadStoreType(&instruction)->getScalarSizeInBits());
+            } else if (instruction.mayReadOrWriteMemory() || instruction.getType()->isPointerTy()) {
+                if (!shapes.of(&instruction).is_strided())
+                    return 1;
+            } else if (!instruction.getType()->isVoidTy() && !shapes.of(&instruction).is_strided()) {
+                widest = std::max(widest, instruction.getType()->getScalarSizeInBits());
+            }
+        }
+    return widest < lane_bits ? lane_bits / static_cast<unsigned>(llvm::PowerOf2Ceil(widest)) : 1;
+}
+
 }  // namespace
 
 unsigned vectors_at_once(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
@@ -182,18 +204,16 @@ unsigned vectors_at_once(const LanePlan& plan, const LaneShapes& shapes, LaneAcc
         size += block->size();
     if (size > instructions_max || !plan.privates.empty())
         return 1;
-    unsigned vectors = vectors_max;
-    bool has_loop = false;
+    unsigned vectors = plan.loop->isInnermost() ? vectors_in_a_register(plan, shapes, accesses) : vectors_max;
     for (const llvm::Loop* loop : plan.loop->getLoopsInPreorder()) {
         if (loop == plan.loop || !loop->isInnermost())
             continue;
-        has_loop = true;
         vectors = std::min(vectors, InnerLoop(*loop, shapes, accesses, target, lanes).vectors());
     }
     if (const auto* count = llvm::dyn_cast<llvm::ConstantInt>(plan.count))
         while (vectors > 1 && count->getZExtValue() % (uint64_t{lanes} * vectors) != 0)
             vectors /= 2;
-    return has_loop ? vectors : 1;
+    return vectors;
 }
 
 }  // namespace polder::compiler::workgroup

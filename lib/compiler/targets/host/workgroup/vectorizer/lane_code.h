@@ -99,6 +99,13 @@ private:
     llvm::SmallVector<llvm::Value*, lane_structure_max> load_structures(llvm::Type& type, size_t count,
                                                                         llvm::Align align, llvm::Value* address,
                                                                         int64_t distance, llvm::Value* mask);
+    struct PlaceInRow {
+        llvm::Value *row, *index;
+        uint64_t element_bytes;
+    };
+    [[nodiscard]] std::optional<PlaceInRow> place_in_row(const llvm::Value* address) const;
+    llvm::SmallVector<llvm::Value*, 16> lane_addresses_in_rows(const PlaceInRow& place, llvm::Align align,
+                                                               int64_t distance, llvm::Value* mask);
     llvm::SmallVector<llvm::Value*, 16> lane_addresses(llvm::Value* address, llvm::Align align, int64_t distance,
                                                        llvm::Value* mask);
     llvm::Value* load_apart(llvm::Type& type, llvm::Align align, llvm::Value* address, int64_t distance,

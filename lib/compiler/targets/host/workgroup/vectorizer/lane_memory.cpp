@@ -6,6 +6,7 @@
 #include "lane_code.h"
 
 #include <cstdlib>
+#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/GetElementPtrTypeIterator.h>
 
@@ -345,9 +346,53 @@ llvm::SmallVector<llvm::Value*, lane_structure_max> LaneCode::load_structures(ll
     return transposed(builder_, structures);
 }
 
+// The parts of an address in a row that each lane has chosen before the innermost loop, at a place that is the same for all lanes.
+std::optional<LaneCode::PlaceInRow> LaneCode::place_in_row(const llvm::Value* address) const {
+    const auto* place = llvm::dyn_cast<llvm::GetElementPtrInst>(address);
+    if (place == nullptr || place->getNumIndices() != 1 || plan_.privates.scale(place) != 1)
+        return std::nullopt;
+    llvm::Value* const row = const_cast<llvm::Value*>(place->getPointerOperand());
+    const auto* chosen = llvm::dyn_cast<llvm::Instruction>(row);
+    const llvm::Loop* const loop = plan_.loops->getLoopFor(place->getParent());
+    if (chosen == nullptr || shapes_.of(row).is_strided() || !shapes_.of(place->getOperand(1)).is_uniform() ||
+        loop == plan_.loop || loop->contains(chosen))
+        return std::nullopt;
+    const llvm::DataLayout& layout = function_.getDataLayout();
+    return PlaceInRow{row, place->getOperand(1),
+                      layout.getTypeAllocSize(place->getSourceElementType()).getFixedValue()};
+}
+
+// LLVM takes each lane's row out of the vector before the loop, which takes as long as the loads do. A lane that is not active reads what the
+// first active one reads, so that no address has to be chosen in the loop.
+llvm::SmallVector<llvm::Value*, 16> LaneCode::lane_addresses_in_rows(const PlaceInRow& place, llvm::Align align,
+                                                                     int64_t distance, llvm::Value* mask) {
+    llvm::Value* rows = vector(place.row);
+    llvm::Value* offset = builder_.CreateSExtOrTrunc(scalar(place.index), builder_.getInt64Ty());
+    offset = builder_.CreateAdd(builder_.CreateMul(offset, builder_.getInt64(place.element_bytes)),
+                                builder_.getInt64(static_cast<uint64_t>(distance)));
+    if (mask != nullptr) {
+        llvm::Value* const some = any(mask);
+        llvm::Value* const active = builder_.CreateBitCast(mask, builder_.getIntNTy(width_));
+        llvm::Value* lane = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, active, builder_.getFalse());
+        lane = builder_.CreateZExtOrTrunc(
+            builder_.CreateSelect(some, lane, llvm::Constant::getNullValue(lane->getType())), builder_.getInt64Ty());
+        llvm::Value* const unread = builder_.CreateAddrSpaceCast(dummy(align), place.row->getType());
+        llvm::Value* const first = builder_.CreateSelect(some, builder_.CreateExtractElement(rows, lane), unread);
+        rows = builder_.CreateSelect(mask, rows, builder_.CreateVectorSplat(width_, first));
+        offset = builder_.CreateSelect(some, offset, builder_.getInt64(0));
+    }
+    llvm::SmallVector<llvm::Value*, 16> addresses;
+    for (unsigned lane = 0; lane < width_; ++lane)
+        addresses.push_back(
+            builder_.CreateGEP(builder_.getInt8Ty(), builder_.CreateExtractElement(rows, lane), offset));
+    return addresses;
+}
+
 // `distance` bytes beyond `address`. Of lanes that are not active: a place that may be read, and is aligned as the others are.
 llvm::SmallVector<llvm::Value*, 16> LaneCode::lane_addresses(llvm::Value* address, llvm::Align align, int64_t distance,
                                                              llvm::Value* mask) {
+    if (const auto place = place_in_row(address))
+        return lane_addresses_in_rows(*place, align, distance, mask);
     const auto moved = [&](llvm::Value* place) {
         return builder_.CreateGEP(builder_.getInt8Ty(), place, builder_.getInt64(static_cast<uint64_t>(distance)));
     };

@@ -7,6 +7,7 @@
 #include "interleaving.h"
 #include "lane_cost.h"
 #include "plain_operations.h"
+#include "row_loops.h"
 #include "vector_loop.h"
 
 #include <llvm/Analysis/LoopInfo.h>
@@ -228,11 +229,12 @@ struct Outcome {
     std::string reason;
     std::set<std::string> serial_calls;
     unsigned width = 0;
-    bool has_rest = false;  // work-items that several vectors at once leave over, which can be lanes of one
+    // The loop is to be tried again: work-items that several vectors at once leave over can be lanes of one, or loops inside were unrolled.
+    bool comes_again = false;
 };
 
-Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, const llvm::TargetTransformInfo& target, unsigned width,
-                  Lanes lanes) {
+Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& dominators,
+                  const llvm::TargetTransformInfo& target, unsigned width, Lanes lanes) {
     const llvm::PostDominatorTree post_dominators(*loop.getHeader()->getParent());
     const auto plan = plan_lanes(loop, loops, post_dominators, width);
     if (!plan)
@@ -248,6 +250,11 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, const llvm::TargetTra
     const double gain = weight_of_loop(loop) * costs_of(*plan, shapes, accesses, width).gain();
     if (lanes == Lanes::where_they_pay && gain < 0)
         return {Outcome::Kind::does_not_pay, 0, "lanes would be slower"};
+    if (unroll_row_loops(*plan, shapes, accesses, dominators, target) > 0) {
+        Outcome outcome{Outcome::Kind::vectorized};
+        outcome.comes_again = true;
+        return outcome;
+    }
     const bool is_rest = !llvm::isa<llvm::ConstantInt>(plan->start);
     const unsigned vectors = is_rest ? 1 : vectors_at_once(*plan, shapes, accesses, target, width);
     if (vectors == 1)
@@ -255,7 +262,7 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, const llvm::TargetTra
     const bool has_rest = !llvm::isa<llvm::ConstantInt>(plan->count);
     LaneAccesses wide(shapes, guesses, width * vectors, target);
     Outcome outcome{Outcome::Kind::vectorized, gain, {}, emit_vector_loop(*plan, shapes, wide, width * vectors)};
-    outcome.has_rest = has_rest;
+    outcome.comes_again = has_rest;
     return outcome;
 }
 
@@ -273,9 +280,9 @@ std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::Targe
     move_out_invariant_summands(loop);
     separate_counter(loop);
     const unsigned lane_count = is_mostly_double(loop) ? std::max(width / 2, 2U) : width;
-    Outcome outcome = vectorize(loop, loops, target, lane_count, lanes);
+    Outcome outcome = vectorize(loop, loops, dominators, target, lane_count, lanes);
     outcome.width = lane_count;
-    if (!outcome.has_rest)
+    if (!outcome.comes_again)
         retire(loop, outcome.kind == Outcome::Kind::not_understood ? LeftToLlvm::yes : LeftToLlvm::no);
     return outcome;
 }
@@ -404,7 +411,7 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, L
     LaneReport result;
     double gain = 0;
     while (const std::optional<Outcome> outcome = vectorize_one(function, target, width, lanes)) {
-        if (outcome->has_rest)
+        if (outcome->comes_again)
             continue;  // the same loop again
         const bool has_lanes = outcome->kind == Outcome::Kind::vectorized;
         ++(has_lanes ? result.loops : result.scalar_loops);

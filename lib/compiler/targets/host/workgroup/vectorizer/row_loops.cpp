@@ -1,0 +1,188 @@
+// Which loads walk along rows, and by how much their copies differ, is asked of LLVM's ScalarEvolution; UnrollLoop makes the copies.
+#include "row_loops.h"
+
+#include "targets/host/workgroup/frame/accumulators.h"
+
+#include <llvm/Analysis/AssumptionCache.h>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/OptimizationRemarkEmitter.h>
+#include <llvm/Analysis/ScalarEvolution.h>
+#include <llvm/Analysis/ScalarEvolutionExpressions.h>
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
+#include <llvm/Transforms/Utils/ScalarEvolutionExpander.h>
+#include <llvm/Transforms/Utils/UnrollLoop.h>
+#include <map>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+constexpr unsigned iterations_at_once = lane_structure_max;
+constexpr size_t instructions_max = 60;  // of one iteration
+
+class RowLoops {
+public:
+    RowLoops(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, llvm::DominatorTree& dominators,
+             const llvm::TargetTransformInfo& target)
+        : plan_(plan), shapes_(shapes), accesses_(accesses), dominators_(dominators), target_(target),
+          function_(*plan.header->getParent()), library_description_(function_.getParent()->getTargetTriple()),
+          library_(library_description_, &function_), assumptions_(function_),
+          evolution_(function_, library_, assumptions_, dominators, *plan.loops) {}
+
+    unsigned unroll() {
+        llvm::SmallVector<llvm::Loop*> found;
+        for (llvm::Loop* loop : plan_.loop->getLoopsInPreorder())
+            if (loop != plan_.loop && is_row_loop(*loop))
+                found.push_back(loop);
+        unsigned unrolled = 0;
+        for (llvm::Loop* loop : found)
+            unrolled += unroll(*loop) ? 1 : 0;
+        return unrolled;
+    }
+
+private:
+    bool is_row_loop(const llvm::Loop& loop) {
+        llvm::BasicBlock* const block = loop.getHeader();
+        const auto* branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
+        if (loop.getNumBlocks() != 1 || !branch || !branch->isConditional() || block->size() > instructions_max ||
+            !shapes_.of(branch->getCondition()).is_uniform() || is_in_fallback_loop(*plan_.loops, block) ||
+            llvm::getBooleanLoopAttribute(&loop, "llvm.loop.unroll.disable"))
+            return false;
+        if (llvm::any_of(*block, [](const llvm::Instruction& one) { return one.mayWriteToMemory(); }))
+            return false;
+        const unsigned iterations = evolution_.getSmallConstantTripCount(&loop);
+        if (iterations != 0 && iterations < iterations_at_once)
+            return false;
+        const size_t before = row_loads_.size();
+        for (llvm::Instruction& one : *block)
+            if (auto* const load = llvm::dyn_cast<llvm::LoadInst>(&one); load && walks_along_row(*load, loop))
+                row_loads_.insert(load);
+        return row_loads_.size() > before;
+    }
+
+    // Whether the load is apart for each lane, and the next iteration's beside it.
+    bool walks_along_row(llvm::LoadInst& load, const llvm::Loop& loop) {
+        llvm::Value* const address = load.getPointerOperand();
+        const llvm::DataLayout& layout = load.getDataLayout();
+        llvm::Type* const type = load.getType();
+        if (!is_simple_access(load) || !is_scalar(type) || !layout.typeSizeEqualsStoreSize(type) ||
+            layout.getTypeStoreSize(type) != layout.getTypeAllocSize(type) || shapes_.of(address).is_uniform() ||
+            accesses_.of(load) || accesses_.structure_of(load).size() > 1 ||
+            !accesses_.is_loaded_at_once(*type, iterations_at_once) ||
+            llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(address)))
+            return false;
+        const auto* sum = llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(address));
+        const auto* step = sum && sum->getLoop() == &loop
+                               ? llvm::dyn_cast<llvm::SCEVConstant>(sum->getStepRecurrence(evolution_))
+                               : nullptr;
+        return step != nullptr && step->getAPInt().abs() == layout.getTypeStoreSize(type).getFixedValue();
+    }
+
+    bool unroll(llvm::Loop& loop) {
+        llvm::UnrollLoopOptions options{};
+        options.Count = iterations_at_once;
+        options.Runtime = true;
+        constexpr unsigned cheap = 4;
+        options.SCEVExpansionBudget = cheap;
+        llvm::OptimizationRemarkEmitter remarks(&function_);
+        const auto result = llvm::UnrollLoop(&loop, options, plan_.loops, &evolution_, &dominators_, &assumptions_,
+                                             &target_, &remarks, /*PreserveLCSSA=*/true);
+        if (result != llvm::LoopUnrollResult::PartiallyUnrolled)
+            return result == llvm::LoopUnrollResult::FullyUnrolled;
+        loop.setLoopAlreadyUnrolled();
+        relate_addresses(*loop.getHeader());
+        return true;
+    }
+
+    // Writes each load's address as that of an earlier one and a constant, where they differ by one.
+    void relate_addresses(llvm::BasicBlock& block) {
+        llvm::SmallVector<llvm::LoadInst*> bases;
+        for (llvm::Instruction& instruction : block) {
+            auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+            if (load == nullptr || !is_simple_access(*load))
+                continue;
+            if (!relate(*load, bases))
+                bases.push_back(load);
+        }
+        for (llvm::LoadInst* base : bases)
+            if (row_loads_.contains(base))
+                split_address(*base, block);
+    }
+
+    // Writes an address that varies between lanes as a row, which is chosen before the loop, and an offset that is the same for all lanes: then
+    // only the rows have to be taken out of a vector. LLVM has done so already unless several addresses have one index.
+    void split_address(llvm::LoadInst& load, llvm::BasicBlock& block) {
+        llvm::Value* const address = load.getPointerOperand();
+        const llvm::Loop* const loop = plan_.loops->getLoopFor(&block);
+        const auto* sum = llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(address));
+        const auto* step = sum ? llvm::dyn_cast<llvm::SCEVConstant>(sum->getStepRecurrence(evolution_)) : nullptr;
+        llvm::BasicBlock* const before = loop->getLoopPreheader();
+        if (step == nullptr || sum->getLoop() != loop || before == nullptr)
+            return;
+        llvm::SCEVExpander expander(evolution_, "row", /*PreserveLCSSA=*/true);
+        llvm::Instruction* const end = before->getTerminator();
+        if (!expander.isSafeToExpandAt(sum->getStart(), end))
+            return;
+        llvm::Value* const row = expander.expandCodeFor(sum->getStart(), address->getType(), end);
+        llvm::PHINode*& offset = offsets_[{&block, step->getAPInt().getSExtValue()}];
+        llvm::IRBuilder<> at(&block, block.begin());
+        if (offset == nullptr) {
+            offset = at.CreatePHI(at.getInt64Ty(), 2, "row.offset");
+            at.SetInsertPoint(block.getTerminator());
+            offset->addIncoming(at.getInt64(0), before);
+            offset->addIncoming(at.CreateAdd(offset, at.getInt64(step->getAPInt().getZExtValue())), &block);
+        }
+        llvm::Value* const place =
+            llvm::GetElementPtrInst::Create(at.getInt8Ty(), row, {offset}, "", block.getFirstNonPHIIt());
+        address->replaceUsesWithIf(place, [&](const llvm::Use& use) {
+            return llvm::cast<llvm::Instruction>(use.getUser())->getParent() == &block && use.getUser() != place;
+        });
+    }
+
+    bool relate(llvm::LoadInst& load, llvm::ArrayRef<llvm::LoadInst*> bases) {
+        llvm::Value* const address = load.getPointerOperand();
+        for (const llvm::LoadInst* base : bases) {
+            llvm::Value* const from = const_cast<llvm::Value*>(base->getPointerOperand());
+            if (base->getType() != load.getType() || from->getType() != address->getType() ||
+                llvm::getUnderlyingObject(from) != llvm::getUnderlyingObject(address))
+                continue;
+            const auto* distance = llvm::dyn_cast<llvm::SCEVConstant>(
+                evolution_.getMinusSCEV(evolution_.getSCEV(address), evolution_.getSCEV(from)));
+            if (distance == nullptr)
+                continue;
+            llvm::IRBuilder<> at(&load);
+            load.setOperand(llvm::LoadInst::getPointerOperandIndex(),
+                            at.CreateGEP(at.getInt8Ty(), from, at.getInt(distance->getAPInt())));
+            return true;
+        }
+        return false;
+    }
+
+    const LanePlan& plan_;
+    const LaneShapes& shapes_;
+    LaneAccesses& accesses_;
+    llvm::DominatorTree& dominators_;
+    const llvm::TargetTransformInfo& target_;
+    llvm::Function& function_;
+    llvm::TargetLibraryInfoImpl library_description_;
+    llvm::TargetLibraryInfo library_;
+    llvm::AssumptionCache assumptions_;
+    llvm::ScalarEvolution evolution_;
+    llvm::SmallPtrSet<const llvm::LoadInst*, 8> row_loads_;  // of one iteration
+    std::map<std::pair<llvm::BasicBlock*, int64_t>, llvm::PHINode*> offsets_;  // by loop and step
+};
+
+}  // namespace
+
+unsigned unroll_row_loops(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
+                          llvm::DominatorTree& dominators, const llvm::TargetTransformInfo& target) {
+    // Most kernels have no loop: they need no analyses.
+    return plan.loop->isInnermost() ? 0 : RowLoops(plan, shapes, accesses, dominators, target).unroll();
+}
+
+}  // namespace polder::compiler::workgroup

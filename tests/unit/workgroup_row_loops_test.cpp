@@ -1,0 +1,126 @@
+// Loops in which each lane walks along a row of its own.
+#include "workgroup_harness.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+size_t count(const Compiled& program, const std::string& text) {
+    size_t found = 0;
+    for (size_t at = program.optimised().find(text); at != std::string::npos;
+         at = program.optimised().find(text, at + 1))
+        ++found;
+    return found;
+}
+
+constexpr const char* row_products = R"(
+    kernel void k(global const float* a, global const float* x, global float* y, int n) {
+        int row = get_global_id(0);
+        float sum = 0;
+        for (int i = 0; i < n; ++i) sum += a[row * n + i] * x[i];
+        y[row] = sum;
+    })";
+
+TEST(RowLoops, OfFloats_LoadFourElementsOfEachLaneAtOnce) {
+    Compiled program(row_products, processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.scalar_loops, 0) << program.result().lanes.reason;
+    EXPECT_GE(count(program, "load <4 x float>"), 16U) << program.optimised();
+}
+
+// The rows are taken out of their vector before the loop: a loop that extracts them takes as long as one of gathers.
+TEST(RowLoops, ChooseTheLanesRowsBeforeTheLoop) {
+    for (const std::string other : {"", "t += b[row * n + i] * x[i];"}) {  // two addresses with one index
+        Compiled program(R"(
+            kernel void k(global const float* a, global const float* b, global const float* x, global float* y, int n) {
+                int row = get_global_id(0);
+                if (row < n) {
+                    float sum = 0, t = 0;
+                    for (int i = 0; i < n; ++i) { sum += a[row * n + i] * x[i]; )" +
+                             other + R"( }
+                    y[row] = sum + t;
+                }
+            })",
+                         processor_with_512_bits);
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+        EXPECT_EQ(program.result().lanes.scalar_loops, 0) << program.result().lanes.reason;
+        const std::string& code = program.optimised();
+        const size_t load = code.find("load <4 x float>");
+        ASSERT_NE(load, std::string::npos) << code;
+        const size_t block = code.rfind("\n\n", load), end = code.find("\n\n", load);
+        EXPECT_EQ(code.substr(block, end - block).find("extractelement <16 x ptr>"), std::string::npos) << code;
+    }
+}
+
+// Elements of each size, forwards and backwards, of each number of rounds, where some work-items have no row.
+template <class T>
+void expect_right_rows(const std::string& type) {
+    Compiled program("typedef " + type + R"( T;
+        kernel void k(global const T* a, global const int* rows, global T* y, int n, int width) {
+            int id = get_global_id(0), row = rows[id];
+            T sum = 0;
+            if (row >= 0) {
+                for (int i = 0; i < n; ++i) sum = sum * (T)3 + a[row * width + i];
+                for (int i = n; i > 0; --i) sum = sum * (T)5 + a[row * width + i];
+            }
+            y[id] = sum;
+        })");
+    constexpr size_t items = 70, width = 40;
+    std::vector<T> a(items * width), y(items), expected(items);
+    for (size_t i = 0; i < a.size(); ++i)
+        a[i] = static_cast<T>(i % 7);
+    std::vector<int> rows(items);
+    for (size_t id = 0; id < items; ++id)
+        rows[id] = id % 5 == 3 ? -1 : static_cast<int>(id * 11 % items);
+    for (const Lanes lanes : {Lanes::none, Lanes::wherever_possible}) {
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+        for (const int rounds : {0, 1, 3, 4, 5, 11, 16})
+            for (const uint64_t local : {uint64_t{1}, uint64_t{33}, uint64_t{64}}) {
+                for (size_t id = 0; id < items; ++id) {
+                    T sum = 0;
+                    const T* const row = a.data() + static_cast<size_t>(std::max(rows[id], 0)) * width;
+                    for (int i = 0; i < rounds && rows[id] >= 0; ++i)
+                        sum = static_cast<T>(sum * 3 + row[i]);
+                    for (int i = rounds; i > 0 && rows[id] >= 0; --i)
+                        sum = static_cast<T>(sum * 5 + row[i]);
+                    expected[id] = sum;
+                }
+                std::ranges::fill(y, T{1});
+                program.run({1, {items, 1, 1}, {local, 1, 1}},
+                            Arguments().add(a.data()).add(rows.data()).add(y.data()).add(rounds).add(int{width}));
+                EXPECT_EQ(y, expected) << type << ", " << rounds << " rounds, local size " << local;
+            }
+    }
+}
+
+TEST(RowLoops, OfElementsOfEachSize_AreRight) {
+    expect_right_rows<uint8_t>("uchar");
+    expect_right_rows<uint16_t>("ushort");
+    expect_right_rows<uint32_t>("uint");
+    expect_right_rows<uint64_t>("ulong");
+    expect_right_rows<double>("double");  // whole numbers of less than 53 bits
+}
+
+// No work-item has a row: the loop runs once, for no lane, and reads what may be read.
+TEST(RowLoops, WithoutAnActiveLane_ReadNothing) {
+    Compiled program(R"(
+        kernel void k(global const int* a, global const int* rows, global int* y, int first, int end) {
+            int id = get_global_id(0), row = rows[id], sum = 7;
+            if (row >= 0)
+                for (int i = first; i < end; ++i) sum += a[row * end + i];
+            y[id] = sum;
+        })");
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    const int* const nothing = nullptr;
+    for (const int first : {0, 1 << 30}) {
+        std::vector<int> rows(64, -1), y(64);
+        program.run({1, {64, 1, 1}, {64, 1, 1}},
+                    Arguments().add(nothing).add(rows.data()).add(y.data()).add(first).add(first + 1000));
+        EXPECT_EQ(y, std::vector<int>(64, 7)) << first;
+    }
+}
+
+}  // namespace
+}  // namespace polder::compiler::workgroup::test
