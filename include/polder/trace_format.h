@@ -1,4 +1,4 @@
-// The format of memory traces (POLDER_TRACE), version 2. doc/trace.md explains it with an example.
+// The format of memory traces (POLDER_TRACE), version 3. doc/trace.md explains it with an example.
 //
 // A file is a header and chunks of one size. A chunk belongs to one thread, which fills it from the front; an event with
 // the kind `none` ends it. Chunks of a thread are in the order of their numbers, not of their places. The file is mapped memory of the process that writes it, so that a killed process leaves every
@@ -11,7 +11,7 @@
 namespace polder::trace {
 
 inline constexpr char magic[8] = {'P', 'O', 'L', 'D', 'T', 'R', 'C', '\n'};
-inline constexpr uint32_t version = 2;
+inline constexpr uint32_t version = 3;
 inline constexpr uint32_t chunk_magic = 0x4B4E4843;  // "CHNK"
 
 struct FileHeader {
@@ -69,6 +69,7 @@ enum Flags : uint8_t {
     writes = 2,
     commanded = 4,  // of a transfer: a command of the application copies these bytes; reads or writes: of the storage
     whole_uses = 16,  // of a launch: see WholeUses
+    in_slot = 32,  // of a launch: `other_space` is its slot (see Repeat), and its `use` events are in the same chunk
     more_follow = 8,  // of a free: the next event of the thread names one more timepoint of the same block
 };
 
@@ -86,19 +87,31 @@ struct WholeUses {
     }
 };
 
-// A launch with the flag whole_uses goes to the slot `other_space` of its chunk. A `repeats` event has up to eight later launches of the same
-// kernel, on the same queue and with the same uses, in its last 32 bytes; `flags` is their number, which grows while the thread
-// writes nothing else.
+// A launch with the flag whole_uses or in_slot goes to the slot `other_space` of its chunk. A `repeats` event has up to eight later launches
+// of the same kernel, on the same queue and with the same uses, in its last 32 bytes; `flags` is their number, which grows while the
+// thread writes nothing else. A launch without a time was recorded between its neighbours of the thread: while a thread launches more often
+// than every `fast_ticks` ticks, only the first launch of an event has a time.
 struct Repeat {
     static constexpr uint32_t most = 8;
-    static constexpr uint32_t slots = 16;
-    static constexpr uint64_t ticks_max = (1 << 22) - 1;
-    static constexpr uint64_t value_max = (1 << 6) - 1;
-    uint32_t ticks : 22;  // since the event's
-    uint32_t value : 6;  // since the launch that was in the slot last, which this one replaces
-    uint32_t slot : 4;
+    static constexpr uint32_t slots = 64;
+    static constexpr uint64_t unit = 8;
+    static constexpr uint32_t no_time = (1 << 18) - 1;
+    static constexpr uint64_t value_max = (1 << 8) - 1;
+    static constexpr uint64_t fast_ticks = 4096;
+    uint32_t time : 18;  // units of ticks since the event's, or no_time
+    uint32_t value : 8;  // since the launch that was in the slot last, which this one replaces
+    uint32_t slot : 6;
 };
 static_assert(sizeof(Repeat) == 4);
+
+// In version 2.
+struct Repeat2 {
+    static constexpr uint32_t slots = 16;
+    uint32_t ticks : 22;  // since the event's
+    uint32_t value : 6;
+    uint32_t slot : 4;
+};
+static_assert(sizeof(Repeat2) == 4);
 
 struct Event {
     uint64_t ticks;

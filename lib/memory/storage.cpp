@@ -40,10 +40,8 @@ StorageImpl::StorageImpl(DomainImpl& domain, ByteCount size, SpaceSet in_place)
 
 Domain& StorageImpl::domain() const { return domain_; }
 
-uint64_t StorageImpl::number() const {
-    uint64_t number = number_.load(std::memory_order_relaxed);
-    if (number != 0)
-        return number;
+uint64_t Storage::give_number() const {
+    uint64_t number = 0;
     const uint64_t fresh = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
     return number_.compare_exchange_strong(number, fresh, std::memory_order_relaxed) ? fresh : number;
 }

@@ -53,7 +53,6 @@ public:
     void remove_handle() noexcept override;
     [[nodiscard]] bool validate() const override;
 
-    [[nodiscard]] uint64_t number() const override;
     // Records an event about it.
     void record_event(trace::Kind kind, ByteRange range, SpaceId space = {}, DeviceAddress address = {}) const;
     [[nodiscard]] Residency& residency() { return residency_; }
@@ -229,7 +228,6 @@ private:
     DomainImpl& domain_;
     std::shared_ptr<const SpaceTable> spaces_;  // of a storage that outlives its domain
     StorageLock storage_lock_;
-    mutable std::atomic<uint64_t> number_{0};  // 0: not asked for yet
     Residency residency_;
     Replicas replicas_;
     std::unique_ptr<Stretch> stretch_;

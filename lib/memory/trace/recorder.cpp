@@ -2,9 +2,10 @@
 // the file and begins the chunk anew, with the next number: writing a copy costs a fraction of mapping new pages. A reader that
 // finds a chunk and its copy takes one of the two. Times are ticks of the processor's counter; each chunk's header relates them to
 // nanoseconds.
+#include "recorder.h"
+
 #include <base/log.h>
 #include <base/mutex.h>
-#include <memory/trace.h>
 
 #include <algorithm>
 #include <array>
@@ -19,15 +20,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <utility>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 namespace polder::memory::trace {
 
 namespace detail {
 constinit std::atomic<bool> on{false};
 }
+[[gnu::tls_model("initial-exec")]] constinit thread_local Cursor cursor;
 
 namespace {
 
@@ -45,14 +44,6 @@ uint64_t now_ns(clockid_t clock) {
     return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
 }
 
-uint64_t now_ticks() {
-#if defined(__x86_64__)
-    return __rdtsc();
-#else
-    return now_ns(CLOCK_MONOTONIC);
-#endif
-}
-
 // Takes about a millisecond.
 double measure_ns_per_tick() {
     const uint64_t begin_ns = now_ns(CLOCK_MONOTONIC), begin = now_ticks();
@@ -62,41 +53,6 @@ double measure_ns_per_tick() {
     const uint64_t ticks = now_ticks() - begin;
     return ticks == 0 ? 1 : static_cast<double>(end_ns - begin_ns) / static_cast<double>(ticks);
 }
-
-// What a thread has launched last in this chunk, by slot.
-struct Launches {
-    struct Slot {
-        const driver::Queue* queue = nullptr;
-        uint64_t text = 0;
-        uint64_t uses = 0;
-        uint64_t count = 0;  // of the uses
-        uint64_t value = 0;
-        uint32_t space = UINT32_MAX;  // nothing is like an empty slot
-    };
-    std::array<Slot, polder::trace::Repeat::slots> slots;
-    Event* open = nullptr;  // of the kind `repeats`, the thread's last event
-
-    [[nodiscard]] static uint32_t slot_of(const Fields& launch) {
-        const uint64_t queue = reinterpret_cast<uintptr_t>(launch.queue) >> 4;
-        const uint64_t mixed =
-            launch.storage ^ launch.address * 3 ^ launch.address >> 32 ^ queue ^ launch.space.value << 20;
-        return static_cast<uint32_t>(mixed * 0x9E3779B97F4A7C15 >> 60);
-    }
-};
-static_assert(polder::trace::Repeat::slots == 16);
-
-// Where a thread writes. Plain data; the thread's end unmaps the chunk (leave_chunk).
-struct Cursor {
-    Event* next = nullptr;
-    Event* end = nullptr;
-    ChunkHeader* chunk = nullptr;
-    Launches* launches = nullptr;  // there while the chunk is
-    uint64_t last_ticks = 0;
-    uint32_t thread = 0;
-    uint32_t recording = 0;  // that the chunk belongs to
-    bool has_number = false;
-};
-[[gnu::tls_model("initial-exec")]] constinit thread_local Cursor cursor;
 
 // The file. Never destroyed: threads may record until the process ends.
 struct File {
@@ -156,10 +112,6 @@ void leave_at_thread_end() noexcept {
     }();
     if (key)
         ::pthread_setspecific(*key, &cursor);
-}
-
-void set_kind(Event& event, Kind kind) noexcept {
-    std::atomic_ref<Kind>(event.kind).store(kind, std::memory_order_release);
 }
 
 bool File::map_chunk() noexcept {
@@ -232,40 +184,11 @@ bool File::next_chunk() noexcept {
     return true;
 }
 
-// Adds a launch to the thread's last event, or begins a new one for it; false: it needs an event of its own.
-bool repeat(const Fields& launch, uint32_t number, uint64_t ticks) noexcept {
-    using polder::trace::Repeat;
-    if (!cursor.launches || cursor.next == cursor.end)
-        return false;
-    Launches::Slot& slot = cursor.launches->slots[number];
-    const uint64_t value = launch.value - slot.value;
-    if (slot.queue != launch.queue || slot.text != launch.storage || slot.uses != launch.address ||
-        slot.count != launch.size || slot.space != launch.space.value || value > Repeat::value_max)
-        return false;
-    slot.value = launch.value;
-    Event* event = cursor.launches->open;
-    const bool is_new = !event || event->flags == Repeat::most || ticks - event->ticks > Repeat::ticks_max;
-    if (is_new) {
-        event = cursor.next++;
-        if (cursor.next != cursor.end)
-            set_kind(*cursor.next, Kind::none);
-        *event = Event{};
-        event->ticks = ticks;
-        cursor.launches->open = event;
-    }
-    const Repeat made{static_cast<uint32_t>(ticks - event->ticks), static_cast<uint32_t>(value), number};
-    const uint8_t before = event->flags;
-    std::memcpy(reinterpret_cast<std::byte*>(event) + offsetof(Event, storage) + before * sizeof made, &made,
-                sizeof made);
-    std::atomic_ref<uint8_t>(event->flags).store(static_cast<uint8_t>(before + 1), std::memory_order_release);
-    if (is_new)
-        set_kind(*event, Kind::repeats);
-    return true;
-}
+}  // namespace
 
 // The kind is written last, so that an event is either complete or has the kind 0. What follows an event is the rest of an earlier
 // round, so the next event gets the kind 0 first. `parts` events behind this one are its text.
-void put(const Fields& fields, uint64_t ticks, uint32_t parts = 0) noexcept {
+void put(const Fields& fields, uint64_t ticks, uint32_t parts) noexcept {
     if (cursor.next == cursor.end && !file().next_chunk()) [[unlikely]]
         return;
     if (cursor.launches)
@@ -285,8 +208,6 @@ void put(const Fields& fields, uint64_t ticks, uint32_t parts = 0) noexcept {
     event->value = fields.value;
     set_kind(*event, fields.kind);
 }
-
-}  // namespace
 
 Result<void> begin(const std::string& path) {
     const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -326,7 +247,10 @@ void end() {
     Lock lock(only.mutex);
     if (only.descriptor >= 0)
         ::close(std::exchange(only.descriptor, -1));
-    cursor.next = cursor.end;  // of the calling thread: the next recording begins a chunk
+    // Of the calling thread: the next recording begins a chunk.
+    cursor.next = cursor.end;
+    if (cursor.launches)
+        cursor.launches->open = nullptr;
 }
 
 void record(const Fields& fields) noexcept {
@@ -334,23 +258,6 @@ void record(const Fields& fields) noexcept {
         return;
     cursor.last_ticks = now_ticks();
     put(fields, cursor.last_ticks);
-}
-
-void record_launch(const Fields& fields) noexcept {
-    if (!enabled())
-        return;
-    cursor.last_ticks = now_ticks();
-    if ((fields.flags & polder::trace::whole_uses) == 0)
-        return put(fields, cursor.last_ticks);
-    const uint32_t number = Launches::slot_of(fields);
-    if (repeat(fields, number, cursor.last_ticks)) [[likely]]
-        return;
-    Fields launch = fields;
-    launch.other_space = SpaceId{number};
-    put(launch, cursor.last_ticks);
-    if (cursor.launches)
-        cursor.launches->slots[number] = {fields.queue, fields.storage, fields.address,
-                                          fields.size,  fields.value,   fields.space.value};
 }
 
 void record_part(const Fields& fields) noexcept {

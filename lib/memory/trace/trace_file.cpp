@@ -100,47 +100,80 @@ void read_refusals_of_version_1(TraceFile& trace) {
             timed.event.kind = Kind::refused;
 }
 
-// Turns launches of a chunk that are like earlier ones into events of their own.
+// A repeated launch: like the slot's last one, at its own time and value.
+struct RepeatedLaunch {
+    uint64_t ticks;  // since the event's, or no_ticks
+    uint32_t value;
+    uint32_t slot;
+};
+constexpr uint64_t no_ticks = UINT64_MAX;
+
+RepeatedLaunch read_repeat(uint32_t version, std::span<const std::byte> bytes) {
+    if (version < 3) {
+        const auto repeat = take<Repeat2>(bytes);
+        return {repeat.ticks, repeat.value, repeat.slot};
+    }
+    const auto repeat = take<Repeat>(bytes);
+    return {repeat.time == Repeat::no_time ? no_ticks : repeat.time * Repeat::unit, repeat.value, repeat.slot};
+}
+
+// The launches of a chunk that later ones may be like, with the `use` events behind them.
 class Repeated {
 public:
+    // To be called for each event of the chunk but texts.
     void note(const Event& event) {
-        if (event.kind == Kind::launch && (event.flags & whole_uses) != 0 && event.other_space < Repeat::slots)
-            launches_[event.other_space] = event;
+        if (event.kind == Kind::use && open_ && open_->uses.size() < open_->launch.size)
+            return open_->uses.push_back(event);
+        open_ = nullptr;
+        if (event.kind != Kind::launch || (event.flags & (whole_uses | in_slot)) == 0 ||
+            event.other_space >= slots_.size())
+            return;
+        Slot& slot = slots_[event.other_space];
+        slot.launch = event;
+        slot.uses.clear();
+        if ((event.flags & in_slot) != 0)
+            open_ = &slot;
     }
-    // Calls f(const Event&) for each launch.
+    // Calls f(const Event&) for each launch and each of its uses.
     template <class F>
-    void visit(const Event& event, F&& f) {
-        std::array<Repeat, Repeat::most> repeats{};
-        static_assert(sizeof repeats == sizeof(Event) - offsetof(Event, storage));
-        std::memcpy(repeats.data(), reinterpret_cast<const std::byte*>(&event) + offsetof(Event, storage),
-                    sizeof repeats);
+    void visit(uint32_t version, const Event& event, F&& f) {
+        const auto bytes = std::as_bytes(std::span{&event, 1}).subspan(offsetof(Event, storage));
+        static_assert(Repeat::most * sizeof(Repeat) == sizeof(Event) - offsetof(Event, storage));
         for (size_t i = 0; i < std::min<size_t>(event.flags, Repeat::most); ++i) {
-            Event& launch = launches_[repeats[i].slot];
-            if (launch.kind != Kind::launch)
+            const RepeatedLaunch repeat = read_repeat(version, bytes.subspan(i * sizeof(Repeat)));
+            Slot& slot = slots_[repeat.slot];
+            if (slot.launch.kind != Kind::launch)
                 continue;  // of a damaged file
-            launch.ticks = event.ticks + repeats[i].ticks;
-            launch.value += repeats[i].value;
-            f(launch);
+            slot.launch.ticks = repeat.ticks == no_ticks ? no_ticks : event.ticks + repeat.ticks;
+            slot.launch.value += repeat.value;
+            f(slot.launch);
+            for (Event& use : slot.uses) {
+                use.ticks = slot.launch.ticks;
+                f(use);
+            }
         }
     }
 
 private:
-    std::array<Event, Repeat::slots> launches_{};
+    struct Slot {
+        Event launch{};
+        std::vector<Event> uses;
+    };
+    std::array<Slot, Repeat::slots> slots_{};
+    Slot* open_ = nullptr;  // the event before was its launch, or a use of it
 };
 
-void read_events(const Chunk& chunk, const Clock& clock, TraceFile& trace) {
+void read_events(const Chunk& chunk, TraceFile& trace) {
     Repeated repeated;
     const auto add = [&](const Event& event) {
-        const uint64_t ns = clock.ns(event.ticks);
-        trace.events.push_back({event, ns - std::min(ns, trace.header.start_ns), chunk.header.thread,
-                                static_cast<uint32_t>(trace.events.size())});
+        trace.events.push_back({event, 0, chunk.header.thread, static_cast<uint32_t>(trace.events.size())});
     };
     for (size_t at = 0; at + sizeof(Event) <= chunk.events.size(); at += sizeof(Event)) {
         const auto event = take<Event>(chunk.events.subspan(at));
         if (event.kind == Kind::none)
             return;
         if (event.kind == Kind::repeats) {
-            repeated.visit(event, add);
+            repeated.visit(trace.header.version, event, add);
             continue;
         }
         if (event.kind != Kind::text) {
@@ -159,6 +192,34 @@ void read_events(const Chunk& chunk, const Clock& clock, TraceFile& trace) {
     }
 }
 
+// Launches without a time of their own are spread evenly between the thread's events before and behind them, at most `fast_ticks` apart.
+// The events are in the order of the file.
+void fill_missing_times(std::span<TimedEvent> events) {
+    for (size_t end = 0, begin = 0; begin < events.size(); begin = end) {
+        size_t launches = 0;
+        const auto is_of_run = [&](size_t i) {
+            return i < events.size() && events[i].event.ticks == no_ticks && events[i].thread == events[begin].thread;
+        };
+        for (end = begin; is_of_run(end); ++end)
+            launches += events[end].event.kind == Kind::launch ? 1 : 0;
+        if (end == begin) {
+            ++end;
+            continue;
+        }
+        const auto is_of_thread = [&](size_t i) {
+            return i < events.size() && events[i].thread == events[begin].thread;
+        };
+        const uint64_t next = is_of_thread(end) ? events[end].event.ticks : no_ticks;
+        uint64_t ticks = begin > 0 && is_of_thread(begin - 1) ? events[begin - 1].event.ticks : next;
+        const uint64_t room = next != no_ticks && next > ticks ? next - ticks : 0;
+        const uint64_t step = std::min(room / (launches + 1), Repeat::fast_ticks);
+        for (TimedEvent& timed : events.subspan(begin, end - begin)) {
+            ticks += timed.event.kind == Kind::launch ? step : 0;
+            timed.event.ticks = ticks;
+        }
+    }
+}
+
 // Replaces the uses in a launch's event by events of their own, so that programs see one form.
 void spread_whole_uses(TraceFile& trace) {
     std::unordered_map<uint64_t, uint64_t> sizes;
@@ -170,9 +231,9 @@ void spread_whole_uses(TraceFile& trace) {
             sizes[event.storage] = event.size;
         const bool has_uses = event.kind == Kind::launch && (event.flags & whole_uses) != 0;
         const uint64_t uses = has_uses ? std::exchange(event.address, 0) : 0;
-        if (has_uses) {
+        if (event.kind == Kind::launch && (event.flags & (whole_uses | in_slot)) != 0) {
             event.other_space = 0;  // the launch's slot
-            event.flags = static_cast<uint8_t>(event.flags & ~whole_uses);
+            event.flags = static_cast<uint8_t>(event.flags & ~(whole_uses | in_slot));
         }
         spread.push_back(timed);
         for (uint32_t use = 0; has_uses && use < std::min<uint64_t>(event.size, WholeUses::most); ++use) {
@@ -214,7 +275,12 @@ Result<TraceFile> read_trace(const std::string& path) {
     const auto [first, last] = std::ranges::minmax_element(chunks, by_ns);
     const Clock clock{first->header, last->header};
     for (const Chunk& chunk : chunks)
-        read_events(chunk, clock, trace);
+        read_events(chunk, trace);
+    fill_missing_times(trace.events);
+    for (TimedEvent& timed : trace.events) {
+        const uint64_t ns = clock.ns(timed.event.ticks);
+        timed.ns = ns - std::min(ns, trace.header.start_ns);
+    }
     std::ranges::sort(trace.events, [](const TimedEvent& a, const TimedEvent& b) {
         return a.ns != b.ns ? a.ns < b.ns : a.order < b.order;
     });

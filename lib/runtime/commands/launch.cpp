@@ -1,13 +1,12 @@
 // Submitting a launch: list the uses of all buffers, call Domain::launch, and in its callback copy the packed arguments, write the
 // addresses, and submit to the driver queue. All temporary arrays are on the stack when they are small.
-#include <memory/trace.h>
+#include <memory/launch_trace.h>
 #include <runtime/launch.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <span>
 #include <type_traits>
 
@@ -135,59 +134,13 @@ Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Exec
     return done;
 }
 
-namespace {
-
-uint8_t access_bits(const memory::Use& use) {
-    return static_cast<uint8_t>((reads(use.access) ? polder::trace::reads : 0) |
-                                (writes(use.access) ? polder::trace::writes : 0));
-}
-
-// All uses in one word, which the launch's own event has room for. Nothing where they do not fit.
-std::optional<uint64_t> whole_uses(std::span<const memory::Use> uses) {
-    using polder::trace::WholeUses;
-    if (uses.size() > WholeUses::most)
-        return std::nullopt;
-    uint64_t word = 0;
-    for (size_t i = uses.size(); i-- > 0;) {
-        const memory::Storage& storage = *uses[i].storage;
-        if (uses[i].range != ByteRange{0, storage.size().value} || storage.number() >= WholeUses::storages_max)
-            return std::nullopt;
-        word = word << 32 | WholeUses::half(storage.number(), access_bits(uses[i]));
-    }
-    return word;
-}
-
-}  // namespace
-
-[[gnu::noinline]] void LaunchCommand::trace(const memory::Execution& execution, driver::Timepoint done,
-                                            std::span<const memory::Use> uses) const {
+void LaunchCommand::trace(const memory::Execution& execution, driver::Timepoint done,
+                          std::span<const memory::Use> uses) const {
     const std::atomic_ref<uint32_t> text(code_.code->trace_text);
     uint32_t name = text.load(std::memory_order_relaxed);
-    if (name == 0)
+    if (name == 0) [[unlikely]]
         text.store(name = memory::trace::record_text(code_.info->name), std::memory_order_relaxed);
-    memory::trace::Fields fields;
-    fields.kind = memory::trace::Kind::launch;
-    fields.space = execution.space;
-    fields.queue = done.queue;
-    fields.storage = name;
-    fields.size = uses.size();
-    fields.value = done.value;
-    if (const auto whole = whole_uses(uses)) {
-        fields.flags = polder::trace::whole_uses;
-        fields.address = *whole;
-        return memory::trace::record_launch(fields);
-    }
-    memory::trace::record_launch(fields);
-    for (const memory::Use& use : uses) {
-        memory::trace::Fields part;
-        part.kind = memory::trace::Kind::use;
-        part.space = execution.space;
-        part.flags = access_bits(use);
-        part.storage = use.storage->number();
-        part.address = use.range.begin;
-        part.size = use.range.size();
-        memory::trace::record_part(part);
-    }
+    memory::trace::record_launch(uses, done, execution.space, name);
 }
 
 driver::Timepoint LaunchCommand::launch(driver::Queue& queue, const driver::Submission& submission,

@@ -64,12 +64,21 @@ public:
     virtual void add_handle() noexcept = 0;
     virtual void remove_handle() noexcept = 0;
     // A number for messages and traces, given to a storage when it is first mentioned in one.
-    [[nodiscard]] virtual uint64_t number() const = 0;
+    [[nodiscard]] uint64_t number() const {
+        const uint64_t number = number_if_given();
+        return number != 0 ? number : give_number();
+    }
+    // 0: not mentioned yet.
+    [[nodiscard]] uint64_t number_if_given() const { return number_.load(std::memory_order_relaxed); }
     // Checks every invariant of the residency; for tests.
     [[nodiscard]] virtual bool validate() const = 0;
 
 protected:
     std::atomic<uint64_t> whole_spaces_{0};  // of has_all, as SpaceSet::bits
+
+private:
+    [[nodiscard]] uint64_t give_number() const;
+    mutable std::atomic<uint64_t> number_{0};  // 0: not asked for yet
 };
 
 }  // namespace polder::memory

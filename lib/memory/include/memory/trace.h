@@ -39,8 +39,6 @@ struct Fields {
     uint64_t value = 0;  // or extra
 };
 void record(const Fields& fields) noexcept;
-// A launch. With the flag whole_uses, one that repeats a recent one takes few bytes.
-void record_launch(const Fields& fields) noexcept;
 // The time of the last event is this one's: for parts of one command.
 void record_part(const Fields& fields) noexcept;
 // An event of the timeline, if it has moved since the last one.

@@ -1,0 +1,164 @@
+// A launch like an earlier one of the chunk, on the same queue and with the same uses, takes four bytes (Repeat). Reading the processor's
+// counter costs as much as all the rest of such a launch. So it is not read for each launch of a thread that launches faster than every
+// `fast_ticks`, but once for the launches that share an event.
+#include "recorder.h"
+
+#include <memory/launch_trace.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+namespace polder::memory::trace {
+namespace {
+
+using polder::trace::Repeat;
+using polder::trace::WholeUses;
+
+struct Launch {
+    driver::Timepoint done;
+    SpaceId space;
+    uint32_t text;
+};
+
+uint8_t access_bits(const Use& use) {
+    return static_cast<uint8_t>((reads(use.access) ? polder::trace::reads : 0) |
+                                (writes(use.access) ? polder::trace::writes : 0));
+}
+
+// Kernels, or storages, with neighbouring numbers have different slots: as many as there are slots take turns without replacing each other.
+uint32_t slot_of(const Launch& launch, std::span<const Use> uses) {
+    uint64_t mixed = launch.text + launch.space.value * 31 + (reinterpret_cast<uintptr_t>(launch.done.queue) >> 6);
+    if (!uses.empty())
+        mixed += uses.front().storage->number_if_given() * 5 + uses.back().storage->number_if_given() * 18;
+    return mixed % Repeat::slots;
+}
+
+uint64_t key_of(const Launch& launch, size_t uses) {
+    return uint64_t{launch.text} << 32 | uint64_t{uses} << 8 | launch.space.value;
+}
+
+// The numbers of uses are equal.
+bool is_like(const Launches::Slot& slot, std::span<const Use> uses) {
+    uint64_t difference = 0;
+    const Launches::Slot::Use* before = slot.uses.data();
+    for (const Use& use : uses) {
+        difference |= (before->storage ^ use.storage->number_if_given()) | (before->begin ^ use.range.begin) |
+                      (before->end ^ use.range.end);
+        difference |= static_cast<uint8_t>(before->access) ^ static_cast<uint8_t>(use.access);
+        ++before;
+    }
+    return difference == 0;
+}
+
+// Adds the launch to `event`.
+void add(Event& event, const Repeat& launch) noexcept {
+    const uint8_t before = event.flags;
+    std::memcpy(reinterpret_cast<std::byte*>(&event) + offsetof(Event, storage) + before * sizeof launch, &launch,
+                sizeof launch);
+    std::atomic_ref<uint8_t>(event.flags).store(static_cast<uint8_t>(before + 1), std::memory_order_release);
+}
+
+// With a time of its own, in a new event if need be.
+[[gnu::noinline]] void repeat_with_time(Launches& launches, Repeat launch) noexcept {
+    const uint64_t ticks = cursor.last_ticks = now_ticks();
+    const uint64_t fast = (launches.unread + 1) * Repeat::fast_ticks;
+    launches.may_skip = ticks - launches.read_ticks < fast ? Repeat::most - 1 : 0;
+    launches.unread = launches.may_skip;
+    launches.read_ticks = ticks;
+    Event* event = launches.open;
+    if (event && event->flags != Repeat::most && (ticks - event->ticks) / Repeat::unit < Repeat::no_time) {
+        launch.time = static_cast<uint32_t>((ticks - event->ticks) / Repeat::unit);
+        return add(*event, launch);
+    }
+    event = cursor.next++;
+    if (cursor.next != cursor.end)
+        set_kind(*cursor.next, Kind::none);
+    *event = Event{};
+    event->ticks = ticks;
+    launch.time = 0;
+    add(*event, launch);
+    set_kind(*event, Kind::repeats);
+    launches.open = event;
+}
+
+// All uses in one word, which the launch's own event has room for.
+struct OneWord {
+    bool fits = true;
+    uint64_t word = 0;
+
+    explicit OneWord(std::span<const Use> uses) : fits(uses.size() <= WholeUses::most) {
+        for (size_t i = uses.size(); fits && i-- > 0;) {
+            const Storage& storage = *uses[i].storage;
+            fits = uses[i].range == ByteRange{0, storage.size().value} && storage.number() < WholeUses::storages_max;
+            word = word << 32 | WholeUses::half(storage.number(), access_bits(uses[i]));
+        }
+    }
+};
+
+// An event of its own, and one for each use unless they fit in it.
+[[gnu::noinline]] void record_anew(const Launch& launch, std::span<const Use> uses) noexcept {
+    const OneWord whole(uses);
+    const bool has_slot = uses.size() <= Launches::uses_max;
+    const uint32_t number = slot_of(launch, uses);
+    Fields fields;
+    fields.kind = Kind::launch;
+    fields.space = launch.space;
+    fields.other_space = SpaceId{has_slot ? number : 0};
+    fields.flags = whole.fits ? polder::trace::whole_uses : has_slot ? polder::trace::in_slot : 0;
+    fields.queue = launch.done.queue;
+    fields.storage = launch.text;
+    fields.address = whole.fits ? whole.word : 0;
+    fields.size = uses.size();
+    fields.value = launch.done.value;
+    record(fields);
+    const uint64_t chunk = cursor.chunk ? cursor.chunk->number : 0;
+    for (const Use& use : whole.fits ? std::span<const Use>{} : uses) {
+        Fields part;
+        part.kind = Kind::use;
+        part.space = launch.space;
+        part.flags = access_bits(use);
+        part.storage = use.storage->number();
+        part.address = use.range.begin;
+        part.size = use.range.size();
+        record_part(part);
+    }
+    // All of it in one chunk: a reader of later launches there knows the uses.
+    if (!has_slot || !cursor.launches || !cursor.chunk || cursor.chunk->number != chunk)
+        return;
+    Launches::Slot& slot = cursor.launches->slots[number];
+    slot.queue = launch.done.queue;
+    slot.key = key_of(launch, uses.size());
+    slot.value = launch.done.value;
+    for (size_t i = 0; i < uses.size(); ++i)
+        slot.uses[i] = {uses[i].storage->number(), uses[i].range.begin, uses[i].range.end, uses[i].access};
+}
+
+}  // namespace
+
+void record_launch(std::span<const Use> uses, driver::Timepoint done, SpaceId space, uint32_t text) noexcept {
+    const Launch launch{done, space, text};
+    Launches* const launches = cursor.launches;
+    if (!launches) [[unlikely]]
+        return record_anew(launch, uses);
+    const uint32_t number = slot_of(launch, uses);
+    Launches::Slot& slot = launches->slots[number];
+    const uint64_t value = launch.done.value - slot.value;
+    const bool is_repeated = slot.queue == launch.done.queue && slot.key == key_of(launch, uses.size()) &&
+                             value <= Repeat::value_max && is_like(slot, uses);
+    if (!is_repeated) [[unlikely]]
+        return record_anew(launch, uses);
+    const Repeat made{Repeat::no_time, static_cast<uint32_t>(value), number};
+    Event* const event = launches->open;
+    if (event && launches->may_skip > 0 && event->flags != Repeat::most) [[likely]] {
+        slot.value = launch.done.value;
+        --launches->may_skip;
+        return add(*event, made);
+    }
+    if (cursor.next == cursor.end) [[unlikely]]
+        return record_anew(launch, uses);
+    slot.value = launch.done.value;
+    repeat_with_time(*launches, made);
+}
+
+}  // namespace polder::memory::trace
