@@ -121,8 +121,8 @@ def check(counts):
         print(name, step)
         # Three areas, transfers, kernels, refusals: one thing for each pixel of the width.
         assert 0 < step["chart"] <= 8 * step["width"], "more is drawn than there are pixels"
-        # The rows of short-lived blocks, and the column in which the others begin.
-        assert 0 < step["map"] <= (ROWS + 2) * step["width"] + LIVE, "more blocks are drawn than there are pixels"
+        # The short-lived blocks are in 8 rows of pixels, the others in 20, which few of them fill.
+        assert 0 < step["map"] <= 12 * step["width"], "more blocks are drawn than there are pixels"
         assert step["holders"] == 20
         assert step["moment"] <= LIVE + 3 * 256, "blocks that have ended are looked at"
     zoomed = counts["zoomed"]
