@@ -4,6 +4,9 @@
 #include "kernel_arguments.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 using namespace polder;
 using namespace polder::api;
@@ -35,7 +38,7 @@ Result<void> check_fields(const MutableCommand& command, const DispatchConfig& c
     if (changed & ~command.description().updatable_fields)
         return fail(Status::invalid_operation);
     // CL_INVALID_OPERATION: work_dim is not 0, and not that of the recorded command.
-    if (config.work_dim != 0 && config.work_dim != command.state().work_dim)
+    if (config.work_dim != 0 && config.work_dim != command.dispatch()->state().work_dim)
         return fail(Status::invalid_operation);
     return {};
 }
@@ -75,23 +78,32 @@ void change_sizes(DispatchState& state, const DispatchConfig& config) {
     }
 }
 
-// The state of `command` as this call has changed it so far: one command may stand in several configs.
-CommandBuffer::Update& update_of(MutableCommand& command, std::vector<CommandBuffer::Update>& updates) {
-    const auto found = std::ranges::find(updates, &command, &CommandBuffer::Update::command);
-    if (found != updates.end())
-        return *found;
-    DispatchState state = command.state();
-    state.kernel = state.kernel->clone();
-    return updates.emplace_back(CommandBuffer::Update{&command, std::move(state), false, nullptr});
-}
+// What one call changes.
+class Updates {
+public:
+    // The state of `command` as the call has changed it so far: one command may stand in several configs.
+    CommandBuffer::Update& of(MutableCommand& command) {
+        const auto [place, is_new] = numbers_.try_emplace(command.index(), list.size());
+        if (!is_new)
+            return list[place->second];
+        DispatchState state = command.dispatch()->state();
+        state.kernel = state.kernel->clone();
+        return list.emplace_back(CommandBuffer::Update{&command, std::move(state), false, nullptr});
+    }
 
-Result<void> apply(CommandBuffer& buffer, const DispatchConfig& config, std::vector<CommandBuffer::Update>& updates) {
+    std::vector<CommandBuffer::Update> list;
+
+private:
+    std::unordered_map<uint32_t, size_t> numbers_;  // in `list`, by the command's index in the buffer
+};
+
+Result<void> apply(CommandBuffer& buffer, const DispatchConfig& config, Updates& updates) {
     POLDER_ASSIGN(command, from_handle<MutableCommand>(config.command));
     // CL_INVALID_MUTABLE_COMMAND_KHR: the command is of another command buffer.
     if (&command->buffer() != &buffer)
         return fail(runtime::invalid_mutable_command);
     POLDER_TRY(check_fields(*command, config));
-    CommandBuffer::Update& update = update_of(*command, updates);
+    CommandBuffer::Update& update = updates.of(*command);
     POLDER_TRY(change_arguments(*update.state.kernel, config));
     const bool was_uniform = is_uniform(update.state);
     change_sizes(update.state, config);
@@ -108,7 +120,8 @@ Result<void> apply(CommandBuffer& buffer, const DispatchConfig& config, std::vec
 }
 
 Result<void> info_of(const MutableCommand& command, cl_mutable_command_info_khr name, const Info& info) {
-    const DispatchState& state = command.state();
+    const Ref<const runtime::Dispatch> dispatch = command.dispatch();
+    const DispatchState& state = dispatch->state();
     const auto dimensions = [&](const runtime::Size3& sizes) {
         std::vector<size_t> values(sizes.begin(), sizes.begin() + state.work_dim);
         return info.array(values);
@@ -142,14 +155,14 @@ cl_int CL_API_CALL clUpdateMutableCommandsKHR(cl_command_buffer_khr command_buff
         // CL_INVALID_VALUE: config_types or configs do not agree with num_configs.
         if ((num_configs == 0) != (config_types == nullptr) || (num_configs == 0) != (configs == nullptr))
             return fail(Status::invalid_value);
-        std::vector<CommandBuffer::Update> updates;
+        Updates updates;
         for (cl_uint i = 0; i < num_configs; ++i) {
             // CL_INVALID_VALUE: a type is unknown, or a config is null.
             if (config_types[i] != update_type_dispatch || !configs[i])
                 return fail(Status::invalid_value);
             POLDER_TRY(apply(*buffer, *static_cast<const DispatchConfig*>(configs[i]), updates));
         }
-        buffer->update(std::move(updates));
+        buffer->update(std::move(updates.list));
         return {};
     });
 }

@@ -2,7 +2,9 @@
 #include "support/command_buffer.h"
 
 #include <array>
+#include <atomic>
 #include <numeric>
+#include <thread>
 
 namespace polder::test {
 namespace {
@@ -271,6 +273,63 @@ TEST_F(CommandBuffers, WithLocalMemory_GetTheSizeOfTheLastUpdate) {
     for (cl_uint i = 0; i < global; ++i)
         expected[i] = 15 - i % 16;
     EXPECT_EQ(read<cl_uint>(a, global), expected);
+}
+
+TEST_F(CommandBuffers, WithSeveralCommandsThatLackArguments_AreExecutableAfterTheLastUpdate) {
+    OwnedKernel add = make_kernel(program, "add");
+    ASSERT_EQ(clSetKernelArg(add, 0, sizeof(cl_mem), a.in()), CL_SUCCESS);
+    OwnedCommandBuffer buffer = make(queue, CL_COMMAND_BUFFER_MUTABLE_KHR);
+    std::array<cl_mutable_command_khr, 2> commands{};
+    for (cl_mutable_command_khr& command : commands)
+        ASSERT_EQ(record(buffer, add, count, &command), CL_SUCCESS);
+    ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
+    const cl_uint ten = 10;
+    // The second update of the first command completes nothing.
+    for (const size_t i : {0, 0, 1}) {
+        EXPECT_EQ(state(buffer), 2u);  // finalized
+        EXPECT_EQ(enqueue(buffer), CL_INVALID_OPERATION);
+        ASSERT_EQ(update_argument(buffer, commands[i], {1, sizeof ten, &ten}), CL_SUCCESS);
+    }
+    EXPECT_EQ(state(buffer), static_cast<cl_uint>(CL_COMMAND_BUFFER_STATE_EXECUTABLE_KHR));
+    ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
+    EXPECT_EQ(read<cl_uint>(a, count), std::vector<cl_uint>(count, 21));
+}
+
+// Each enqueue executes all of an update or none: both buffers get the same sum.
+TEST_F(CommandBuffers, UpdatedBesideEnqueuesOfAnotherThread_AreNeverHalfUpdated) {
+    constexpr cl_uint rounds = 300;
+    write(b, std::vector<cl_uint>(count, 1));
+    OwnedCommandBuffer buffer = make(queue, CL_COMMAND_BUFFER_MUTABLE_KHR | CL_COMMAND_BUFFER_SIMULTANEOUS_USE_KHR);
+    std::array<cl_mutable_command_khr, 2> commands{};
+    ASSERT_EQ(record(buffer, with("add", a, 1), count, &commands[0]), CL_SUCCESS);
+    ASSERT_EQ(record(buffer, with("add", b, 1), count, &commands[1]), CL_SUCCESS);
+    ASSERT_EQ(functions().Finalize(buffer), CL_SUCCESS);
+    std::atomic<bool> is_updated{true};
+    std::thread updating([&] {
+        const std::array<cl_uint, 2> types{};
+        for (cl_uint value = 2; value < rounds; ++value) {
+            const cl_mutable_dispatch_arg_khr argument{1, sizeof value, &value};
+            std::array<DispatchConfig, 2> configs{};
+            for (size_t i = 0; i < 2; ++i) {
+                configs[i].command = commands[i];
+                configs[i].num_args = 1;
+                configs[i].arg_list = &argument;
+            }
+            std::array<const void*, 2> list{&configs[0], &configs[1]};
+            is_updated = is_updated && functions().Update(buffer, 2, types.data(), list.data()) == CL_SUCCESS;
+        }
+    });
+    for (cl_uint round = 0; round < rounds; ++round)
+        EXPECT_EQ(enqueue(buffer), CL_SUCCESS);
+    updating.join();
+    EXPECT_TRUE(is_updated);
+    const auto sums = read<cl_uint>(a, count);
+    EXPECT_EQ(sums, read<cl_uint>(b, count));
+    EXPECT_GE(sums.front(), rounds);
+    // What is enqueued now has the newest update.
+    write(a, std::vector<cl_uint>(count, 0));
+    ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
+    EXPECT_EQ(read<cl_uint>(a, count), std::vector<cl_uint>(count, rounds - 1));
 }
 
 TEST_F(CommandBuffers, FailedUpdates_ChangeNothing) {

@@ -17,6 +17,7 @@ constinit std::atomic<bool> struck{false};
 constinit std::atomic<int64_t> outstanding{0};
 // Other threads have memory: what they do is not this call's fault.
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool is_injecting = false;
+[[gnu::tls_model("initial-exec")]] constinit thread_local uint64_t allocated_here = 0;
 
 bool strikes(Fault fault) {
     std::atomic<int64_t>& count = left[static_cast<int>(fault)];
@@ -31,8 +32,10 @@ void* allocate(size_t size, size_t alignment) {
         return nullptr;
     void* const memory = alignment > 16 ? std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)
                                         : std::malloc(size ? size : 1);
-    if (memory)
+    if (memory) {
         outstanding.fetch_add(1, std::memory_order_relaxed);
+        allocated_here += size;
+    }
     return memory;
 }
 
@@ -63,6 +66,7 @@ Injection::~Injection() {
 }
 
 bool Injection::has_struck() { return struck; }
+uint64_t allocated_bytes() { return allocated_here; }
 int64_t outstanding_blocks() { return outstanding.load(std::memory_order_relaxed); }
 
 } // namespace polder::test

@@ -27,5 +27,7 @@ public:
 
 // Blocks of operator new that are not deleted yet.
 [[nodiscard]] int64_t outstanding_blocks();
+// Bytes that this thread has ever had from operator new.
+[[nodiscard]] uint64_t allocated_bytes();
 
 } // namespace polder::test

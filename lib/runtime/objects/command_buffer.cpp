@@ -1,5 +1,6 @@
-// A command buffer's slots, one for each command, and the Schedule that is made of them when it is finalized and at each update. What is
-// replaced, and what a released buffer leaves, is destroyed without its lock: it may be the last reference to an object of the application.
+// A command buffer's slots, one for each command, and the Schedule that is made of them when it is finalized and at the first enqueue after
+// an update. What is replaced, and what a released buffer leaves, is destroyed without its lock: it may be the last reference to an object
+// of the application.
 #include <runtime/command_buffer.h>
 
 #include <algorithm>
@@ -7,6 +8,8 @@
 #include <utility>
 
 namespace polder::runtime {
+
+Ref<const Dispatch> MutableCommand::dispatch() const { return buffer_.dispatch(index_); }
 
 CommandBuffer::~CommandBuffer() {
     for (const Ref<MutableCommand>& command : mutable_commands_)
@@ -29,7 +32,7 @@ CommandBuffer::State CommandBuffer::state() const {
     Lock lock(mutex_);
     if (!is_finalized_)
         return State::recording;
-    return schedule_ ? State::executable : State::finalized;
+    return is_executable() ? State::executable : State::finalized;
 }
 
 uint32_t CommandBuffer::size() const {
@@ -42,21 +45,27 @@ std::vector<CommandBuffer::Slot> CommandBuffer::slots() const {
     return slots_;
 }
 
+Ref<const Dispatch> CommandBuffer::dispatch(uint32_t index) const {
+    Lock lock(mutex_);
+    return slots_[index].dispatch;
+}
+
 Result<void> CommandBuffer::append(Slot slot) {
     Lock lock(mutex_);
     if (is_finalized_)
         return fail(Status::invalid_operation);
     if (slots_.size() == std::numeric_limits<uint32_t>::max())
         return fail(Status::out_of_resources, "a command buffer holds at most 2^32 - 1 commands");
+    const bool is_complete = slot.is_complete;
     slots_.push_back(std::move(slot));
+    incomplete_count_ += is_complete ? 0 : 1;
     return {};
 }
 
 Result<void*> CommandBuffer::expose_command(uint32_t index, MutableCommand::Description description) {
     Lock lock(mutex_);
     const Slot& slot = slots_[index];
-    auto command =
-        make_ref<MutableCommand>(*this, *queues_[slot.command.queue], index, std::move(description), slot.dispatch);
+    auto command = make_ref<MutableCommand>(*this, *queues_[slot.command.queue], index, std::move(description));
     mutable_commands_.push_back(command);
     void* const handle = command->expose(MutableCommand::kind);
     if (!handle) {
@@ -67,12 +76,10 @@ Result<void*> CommandBuffer::expose_command(uint32_t index, MutableCommand::Desc
     return handle;
 }
 
-Ref<const Schedule> CommandBuffer::make_schedule(const std::vector<Slot>& slots) const {
-    if (std::ranges::any_of(slots, [](const Slot& slot) { return !slot.is_complete; }))
-        return nullptr;
+Ref<const Schedule> CommandBuffer::make_schedule() const {
     std::vector<RecordedCommand> commands;
-    commands.reserve(slots.size());
-    for (const Slot& slot : slots)
+    commands.reserve(slots_.size());
+    for (const Slot& slot : slots_)
         commands.push_back(slot.command);
     return make_ref<Schedule>(commands, queues_.size());
 }
@@ -81,35 +88,38 @@ Result<void> CommandBuffer::finalize() {
     Lock lock(mutex_);
     if (is_finalized_)
         return fail(Status::invalid_operation);
-    schedule_ = make_schedule(slots_);
+    if (incomplete_count_ == 0)
+        schedule_ = make_schedule();
     is_finalized_ = true;
     return {};
 }
 
 void CommandBuffer::update(std::vector<Update> updates) {
     // What is replaced is destroyed unlocked: it may be the last reference to a buffer, whose destructor callback may use the command buffer.
-    std::vector<Slot> slots;
+    std::vector<Ref<const Dispatch>> dispatches;
+    dispatches.reserve(updates.size());
+    for (Update& update : updates)
+        dispatches.push_back(make_ref<Dispatch>(std::move(update.state)));
     Ref<const Schedule> schedule;
-    const Lock lock(mutex_);
-    slots = slots_;
-    for (Update& update : updates) {
-        Slot& slot = slots[update.command->index()];
-        slot.command.operation = update.operation;
-        slot.is_complete = update.is_complete;
-        slot.dispatch = make_ref<Dispatch>(std::move(update.state));
-    }
-    schedule = make_schedule(slots);
     // Nothing fails from here on.
-    slots_.swap(slots);
+    const Lock lock(mutex_);
+    for (size_t i = 0; i < updates.size(); ++i) {
+        Slot& slot = slots_[updates[i].command->index()];
+        if (slot.is_complete != updates[i].is_complete)
+            slot.is_complete ? ++incomplete_count_ : --incomplete_count_;
+        slot.is_complete = updates[i].is_complete;
+        std::swap(slot.command.operation, updates[i].operation);
+        std::swap(slot.dispatch, dispatches[i]);
+    }
     std::swap(schedule_, schedule);
-    for (const Update& update : updates)
-        update.command->dispatch_ = slots_[update.command->index()].dispatch;
 }
 
 Result<Ref<const Schedule>> CommandBuffer::schedule() const {
     Lock lock(mutex_);
-    if (!schedule_)
+    if (!is_executable())
         return fail(Status::invalid_operation);
+    if (!schedule_)
+        schedule_ = make_schedule();
     return schedule_;
 }
 

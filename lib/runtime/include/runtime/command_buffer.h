@@ -1,9 +1,10 @@
 // CommandBuffer: commands that are recorded once and enqueued any number of times (cl_khr_command_buffer), on one queue or several
 // (cl_khr_command_buffer_multi_device).
 //
-// Finalizing makes a Schedule (schedule.h), which an enqueue executes. A schedule is immutable. An update makes a new one, so
-// enqueues that have to wait still execute what was recorded when they were enqueued. Any thread may call any
-// function; several threads must not record into one buffer at the same time.
+// Finalizing makes a Schedule (schedule.h), which an enqueue executes. A schedule is immutable. An update drops it, and the next enqueue
+// makes a new one, so updates cost what they change, and enqueues that have to wait still execute what was recorded when they were
+// enqueued. Any thread may call any function; several threads must not record into one buffer at the same time.
+// Decision 161.
 #pragma once
 
 #include <base/mutex.h>
@@ -51,10 +52,8 @@ public:
         cl_bitfield updatable_fields = 0;
         std::vector<cl_properties> properties;
     };
-    MutableCommand(CommandBuffer& buffer, Queue& queue, uint32_t index, Description description,
-                   Ref<const Dispatch> dispatch)
-        : buffer_(buffer), queue_(queue), index_(index), description_(std::move(description)),
-          dispatch_(std::move(dispatch)) {}
+    MutableCommand(CommandBuffer& buffer, Queue& queue, uint32_t index, Description description)
+        : buffer_(buffer), queue_(queue), index_(index), description_(std::move(description)) {}
 
     [[nodiscard]] CommandBuffer& buffer() const { return buffer_; }
     // The queue that it was recorded to.
@@ -62,16 +61,14 @@ public:
     // Of its operation in the buffer.
     [[nodiscard]] uint32_t index() const { return index_; }
     [[nodiscard]] const Description& description() const { return description_; }
-    // Only CommandBuffer::update changes it. Threads must not update and query one command at the same time.
-    [[nodiscard]] const DispatchState& state() const { return dispatch_->state(); }
+    // Of the newest update.
+    [[nodiscard]] Ref<const Dispatch> dispatch() const;
 
 private:
-    friend class CommandBuffer;
     CommandBuffer& buffer_;
     Queue& queue_;  // which the buffer keeps
     const uint32_t index_;
     const Description description_;
-    Ref<const Dispatch> dispatch_;
 };
 
 class CommandBuffer final : public Object {
@@ -101,6 +98,7 @@ public:
     // How many commands were recorded; command i is sync point i.
     [[nodiscard]] uint32_t size() const POLDER_EXCLUDES(mutex_);
     [[nodiscard]] std::vector<Slot> slots() const POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] Ref<const Dispatch> dispatch(uint32_t index) const POLDER_EXCLUDES(mutex_);
     // Records the next command. out_of_resources after 2^32 - 1 commands; invalid_operation when the buffer is finalized.
     [[nodiscard]] Result<void> append(Slot slot) POLDER_EXCLUDES(mutex_);
     // Makes a recorded kernel updatable. The buffer keeps the command, whose handle has one reference.
@@ -116,14 +114,16 @@ public:
         bool is_complete;  // all arguments are set
         Ref<const RecordedOperation> operation;  // null: executes nothing
     };
-    // All of them, or none when there is no memory (std::bad_alloc). The buffer is finalized.
+    // All of them, or none when there is no memory (std::bad_alloc). The buffer is finalized. O(updates).
     void update(std::vector<Update> updates) POLDER_EXCLUDES(mutex_);
 
-    // What an enqueue executes. invalid_operation unless the buffer is executable.
+    // What an enqueue executes. invalid_operation unless the buffer is executable. The first call after an update takes time and memory
+    // for all commands; without memory (std::bad_alloc) it changes nothing, so that a later call can succeed.
     [[nodiscard]] Result<Ref<const Schedule>> schedule() const POLDER_EXCLUDES(mutex_);
 
 private:
-    [[nodiscard]] Ref<const Schedule> make_schedule(const std::vector<Slot>& slots) const;
+    [[nodiscard]] bool is_executable() const POLDER_REQUIRES(mutex_) { return is_finalized_ && incomplete_count_ == 0; }
+    [[nodiscard]] Ref<const Schedule> make_schedule() const POLDER_REQUIRES(mutex_);
 
     const std::vector<Ref<Queue>> queues_;
     const Mutability mutability_;
@@ -132,7 +132,8 @@ private:
     bool is_finalized_ POLDER_GUARDED_BY(mutex_) = false;
     std::vector<Slot> slots_ POLDER_GUARDED_BY(mutex_);
     std::vector<Ref<MutableCommand>> mutable_commands_ POLDER_GUARDED_BY(mutex_);
-    Ref<const Schedule> schedule_ POLDER_GUARDED_BY(mutex_);  // null while commands lack arguments
+    uint32_t incomplete_count_ POLDER_GUARDED_BY(mutex_) = 0;  // slots that lack arguments
+    mutable Ref<const Schedule> schedule_ POLDER_GUARDED_BY(mutex_);  // null until an enqueue needs it
 };
 
 }  // namespace polder::runtime
