@@ -2,6 +2,7 @@
 #include "enqueue_commands.h"
 
 #include <runtime/buffer_commands.h>
+#include <runtime/group_memory.h>
 #include <runtime/launch.h>
 #include <runtime/svm.h>
 
@@ -91,6 +92,20 @@ Result<void> set_range(const Kernel& kernel, const KernelOnDevice& on, const Dev
         range.local = local;
     }
     return check_local_size(on, device.info(), range);
+}
+
+Result<void> check_private_memory(const KernelOnDevice& on, const driver::DeviceInfo& device, const Size3& local) {
+    const uint64_t items = local[0] * local[1] * local[2];
+    const uint64_t most = runtime::group_items_max(*on.info, device);
+    if (items <= most)
+        return {};
+    const std::string text = "kernel " + on.info->name + " has " +
+                             std::to_string(on.info->private_bytes_over_barriers) +
+                             " bytes of private variables over barriers: a work-group has at most " +
+                             std::to_string(most) + " work-items, not " + std::to_string(items);
+    // CL_OUT_OF_RESOURCES: the size that the kernel requires needs more private memory than a work-group may have.
+    // CL_INVALID_WORK_GROUP_SIZE: more work-items than CL_KERNEL_WORK_GROUP_SIZE.
+    return fail(on.info->reqd_work_group_size ? Status::out_of_resources : Status::invalid_work_group_size, text);
 }
 
 // CL_INVALID_GLOBAL_WORK_SIZE: more than the device can count. PTX counts the work-groups of a dimension with 32 bits
@@ -214,6 +229,7 @@ Result<void> choose_code(const Kernel& kernel, const Device& device, const SizeA
                          runtime::LastLaunch::Choice& choice) {
     const KernelOnDevice& on = *choice.on;
     POLDER_TRY(set_range(kernel, on, device, sizes, range));
+    POLDER_TRY(check_private_memory(on, device.info(), range.local));
     POLDER_TRY(check_addresses(device, *kernel.arguments()));
     POLDER_ASSIGN(local, kernel.best_local_size(on, device, range.global, range.local));
     POLDER_TRY(check_group_counts(device, range.global, local));

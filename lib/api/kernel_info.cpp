@@ -1,6 +1,7 @@
 // Queries of kernel objects. OpenCL 3.0, section 5.9.4.
 #include "entry.h"
 
+#include <runtime/group_memory.h>
 #include <runtime/kernel.h>
 #include <runtime/launch.h>
 
@@ -94,9 +95,9 @@ Result<size_t> group_size_max(const KernelAndDevice& target) {
     if (const auto& required = target.on->info->reqd_work_group_size)
         return (*required)[0] * (*required)[1] * (*required)[2];
     const driver::DeviceInfo& device = target.device->info();
-    // Host functions run groups of any size; elsewhere a kernel's registers may limit them.
+    // Private memory limits the groups of host functions; elsewhere a kernel's registers may.
     if (device.code.format == driver::CodeFormat::host_function)
-        return device.max_work_group_size;
+        return runtime::group_items_max(*target.on->info, device);
     POLDER_ASSIGN(code, target.kernel->code(*target.on));
     return code->group_size_max(device.max_work_group_size);
 }

@@ -28,4 +28,8 @@ inline constexpr std::array<std::string_view, 14> work_group_intrinsics{"_Z12get
            (name.substr(0, 8) == "_polder_" && name.substr(0, 14) != "_polder_table_");
 }
 
+[[nodiscard]] inline bool is_barrier_intrinsic(std::string_view name) {
+    return name == "_Z7barrierj" || name.starts_with("_Z18work_group_barrierj");
+}
+
 }  // namespace polder::compiler

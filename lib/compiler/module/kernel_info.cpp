@@ -9,11 +9,15 @@
 #include "program_variables.h"
 
 #include <algorithm>
+#include <limits>
 #include <llvm/ADT/SetVector.h>
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/DataLayout.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/Module.h>
+#include <optional>
 #include <polder/image_abi.h>
 
 namespace polder::compiler {
@@ -227,13 +231,14 @@ bool is_indirect_call(const llvm::Instruction& instruction) {
 
 using InstructionTest = bool(const llvm::Instruction& instruction);
 
-// Whether there is such an instruction in a kernel or in anything that it calls.
-bool any_instruction(const llvm::Function& kernel, InstructionTest& is_one) {
+// The kernel and the functions that it calls, as far as `visit` does not end the walk by returning true. Whether it did.
+template <class Visit>
+bool walk_instructions(const llvm::Function& kernel, const Visit& visit) {
     llvm::SmallSetVector<const llvm::Function*, 16> reached;
     reached.insert(&kernel);
     for (size_t i = 0; i < reached.size(); ++i) {
         for (const llvm::Instruction& instruction : llvm::instructions(*reached[i])) {
-            if (is_one(instruction))
+            if (visit(instruction))
                 return true;
             const llvm::Function* callee = called_function(instruction);
             if (callee != nullptr && !callee->isDeclaration())
@@ -241,6 +246,11 @@ bool any_instruction(const llvm::Function& kernel, InstructionTest& is_one) {
         }
     }
     return false;
+}
+
+// Whether there is such an instruction in a kernel or in anything that it calls.
+bool any_instruction(const llvm::Function& kernel, InstructionTest& is_one) {
+    return walk_instructions(kernel, is_one);
 }
 
 // --- pointers that come out of memory or out of integers ---
@@ -287,6 +297,28 @@ bool uses_sub_groups(const llvm::Instruction& instruction) {
     return callee != nullptr && callee->getName().starts_with("_polder_sub_group_");
 }
 
+bool is_barrier(const llvm::Instruction& instruction) {
+    const llvm::Function* callee = called_function(instruction);
+    return callee != nullptr && is_barrier_intrinsic(std::string_view{callee->getName()});
+}
+
+// Small variables are most often in registers once the kernel is optimized.
+constexpr uint64_t large_variable_bytes = 1024;
+
+uint64_t large_variables(const llvm::Function& kernel) {
+    const llvm::DataLayout& layout = kernel.getParent()->getDataLayout();
+    uint64_t sum = 0;
+    static_cast<void>(walk_instructions(kernel, [&](const llvm::Instruction& instruction) {
+        const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction);
+        const auto size = variable != nullptr ? variable->getAllocationSize(layout) : std::nullopt;
+        const uint64_t bytes = size && !size->isScalable() ? size->getFixedValue() : 0;
+        if (bytes >= large_variable_bytes && __builtin_add_overflow(sum, bytes, &sum))
+            sum = std::numeric_limits<uint64_t>::max();
+        return sum == std::numeric_limits<uint64_t>::max();
+    }));
+    return sum;
+}
+
 bool enqueues_blocks(const llvm::Instruction& instruction) {
     const llvm::Function* callee = called_function(instruction);
     return callee != nullptr && is_device_enqueue(callee->getName());
@@ -320,6 +352,8 @@ KernelInfo kernel_info(const llvm::Function& kernel) {
     info.uses_indirect_pointers = info.enqueues_blocks || any_instruction(kernel, makes_indirect_pointer);
     info.uses_program_variables = info.enqueues_blocks || any_instruction(kernel, uses_program_variables);
     info.uses_sub_groups = any_instruction(kernel, uses_sub_groups);
+    if (info.uses_sub_groups || any_instruction(kernel, is_barrier))
+        info.private_bytes_over_barriers = large_variables(kernel);
     info.sees_work_groups = takes_local_memory(info) || any_instruction(kernel, sees_work_groups);
     return info;
 }

@@ -46,7 +46,8 @@ auto fields_of(T& kernel) {
     return std::tie(kernel.name, kernel.arguments, kernel.arguments_size, kernel.attributes,
                     kernel.reqd_work_group_size, kernel.work_group_size_hint, kernel.has_argument_info,
                     kernel.uses_indirect_pointers, kernel.uses_program_variables, kernel.sees_work_groups,
-                    kernel.uses_sub_groups, kernel.reqd_sub_group_size, kernel.enqueues_blocks);
+                    kernel.uses_sub_groups, kernel.reqd_sub_group_size, kernel.enqueues_blocks,
+                    kernel.private_bytes_over_barriers);
 }
 
 template <Same<ProgramVariables> T>
@@ -62,7 +63,7 @@ auto fields_of(T& parts) {
 
 namespace {
 
-constexpr std::string_view magic = "POLDER\x1a\x05";
+constexpr std::string_view magic = "POLDER\x1a\x06";
 constexpr size_t hash_bytes = 32;
 
 std::string hash_of(std::string_view bytes) {

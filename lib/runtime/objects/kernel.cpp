@@ -1,6 +1,7 @@
 // Creation checks that all devices' kernels take the same arguments. Setting an argument copies the argument set when a launch still
 // uses it. Choosing a work-group size follows the rules of runtime/local_size.h.
 #include <runtime/early_code.h>
+#include <runtime/group_memory.h>
 #include <runtime/kernel.h>
 
 #include <algorithm>
@@ -48,9 +49,11 @@ Ref<KernelArguments> unset_arguments(const KernelInfo& info) {
     return arguments;
 }
 
-LocalSizeRules rules_for(LocalSizeRules::Shape shape, const Device& device, const LoadedCode& code) {
+LocalSizeRules rules_for(LocalSizeRules::Shape shape, const KernelInfo& kernel, const Device& device,
+                         const LoadedCode& code) {
     const driver::DeviceInfo& info = device.info();
-    return {.group_max = code.group_size_max(info.max_work_group_size),
+    return {.group_max = std::min(code.group_size_max(info.max_work_group_size),
+                                  group_items_target(kernel, info, code.limits().preferred_multiple)),
             .item_max = std::to_array(info.max_work_item_sizes),
             .preferred_multiple = code.limits().preferred_multiple,
             .lane_dimension = code.lane_dimension,
@@ -132,12 +135,12 @@ const KernelOnDevice* Kernel::on(const Device& device) const {
     return nullptr;
 }
 
-Size3 Kernel::choose(LocalSizeRules::Shape shape, const Device& device, const LoadedCode& code,
-                     const Size3& global) const {
+Size3 Kernel::choose(LocalSizeRules::Shape shape, const KernelOnDevice& on, const Device& device,
+                     const LoadedCode& code, const Size3& global) const {
     const Lock lock(mutex_);
     Choice& last = shape == LocalSizeRules::Shape::unseen ? last_unseen_ : last_seen_;
     if (last.device != &device || last.global != global)
-        last = {&device, global, choose_local_size(global, rules_for(shape, device, code))};
+        last = {&device, global, choose_local_size(global, rules_for(shape, *on.info, device, code))};
     return last.local;
 }
 
@@ -250,7 +253,8 @@ Result<Size3> Kernel::suggest_local_size(const KernelOnDevice& on, const Device&
         return *on.info->reqd_work_group_size;
     POLDER_ASSIGN(loaded, code_before_groups(on));
     const bool may_differ = on.work_groups == BuiltModule::WorkGroups::any;
-    return choose(may_differ ? LocalSizeRules::Shape::any : LocalSizeRules::Shape::uniform, device, *loaded, global);
+    return choose(may_differ ? LocalSizeRules::Shape::any : LocalSizeRules::Shape::uniform, on, device, *loaded,
+                  global);
 }
 
 Result<Size3> Kernel::best_local_size(const KernelOnDevice& on, const Device& device, const Size3& global,
@@ -264,7 +268,7 @@ Result<Size3> Kernel::best_local_size(const KernelOnDevice& on, const Device& de
     POLDER_ASSIGN(loaded, code_before_groups(on));
     if (local[loaded->lane_dimension] >= loaded->limits().preferred_multiple && items_of(local) >= items_worth_a_group)
         return local;
-    const Size3 better = choose(LocalSizeRules::Shape::unseen, device, *loaded, global);
+    const Size3 better = choose(LocalSizeRules::Shape::unseen, on, device, *loaded, global);
     // Fewer groups than compute units are slower when each work-item has much to do.
     return items_of(global) / items_of(better) >= device.info().compute_units ? better : local;
 }

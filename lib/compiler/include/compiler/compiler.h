@@ -84,6 +84,9 @@ struct KernelInfo {
     // size, or it has barriers or local memory. When false, the runtime may choose any work-group size.
     bool sees_work_groups = true;
     bool enqueues_blocks = false;  // or uses events of the device
+    // Bytes of a work-item's large private variables (1 KiB or more), in the kernel and all that it calls; 0 without barriers and
+    // sub-groups. Before optimization, so it is an estimate, the same for all code of the kernel.
+    uint64_t private_bytes_over_barriers = 0;
 };
 
 // Program-scope variables that live in global memory (and are not constant).

@@ -135,8 +135,8 @@ private:
     void set_pointer(uint32_t index, KernelArguments::Pointer::Origin origin, KnownAddress address);
     [[nodiscard]] Ref<IndirectUses> copy_of_indirect() const;
 
-    [[nodiscard]] Size3 choose(LocalSizeRules::Shape shape, const Device& device, const LoadedCode& code,
-                               const Size3& global) const;
+    [[nodiscard]] Size3 choose(LocalSizeRules::Shape shape, const KernelOnDevice& on, const Device& device,
+                               const LoadedCode& code, const Size3& global) const;
 
     // The code of the last launch on a device, so that a repeated launch need not lock data that the program's kernels share.
     struct LastCode {
