@@ -30,6 +30,20 @@ TEST(RowLoops, OfFloats_LoadFourElementsOfEachLaneAtOnce) {
     EXPECT_GE(count(program, "load <4 x float>"), 16U) << program.optimised();
 }
 
+// How often the block that loads four elements of each lane takes a lane's address, or a part of it, out of a vector.
+size_t extractions_beside_loads(const Compiled& program) {
+    const std::string& code = program.optimised();
+    const size_t load = code.find("load <4 x float>");
+    EXPECT_NE(load, std::string::npos) << code;
+    const size_t begin = code.rfind("\n\n", load), end = code.find("\n\n", load);
+    const std::string block = code.substr(begin, end - begin);
+    size_t found = 0;
+    for (const char* vector : {"extractelement <16 x ptr", "extractelement <16 x i64>", "extractelement <16 x i32>"})
+        for (size_t at = block.find(vector); at != std::string::npos; at = block.find(vector, at + 1))
+            ++found;
+    return found;
+}
+
 // The rows are taken out of their vector before the loop: a loop that extracts them takes as long as one of gathers.
 TEST(RowLoops, ChooseTheLanesRowsBeforeTheLoop) {
     for (const std::string other : {"", "t += b[row * n + i] * x[i];"}) {  // two addresses with one index
@@ -46,12 +60,24 @@ TEST(RowLoops, ChooseTheLanesRowsBeforeTheLoop) {
                          processor_with_512_bits);
         ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
         EXPECT_EQ(program.result().lanes.scalar_loops, 0) << program.result().lanes.reason;
-        const std::string& code = program.optimised();
-        const size_t load = code.find("load <4 x float>");
-        ASSERT_NE(load, std::string::npos) << code;
-        const size_t block = code.rfind("\n\n", load), end = code.find("\n\n", load);
-        EXPECT_EQ(code.substr(block, end - block).find("extractelement <16 x ptr>"), std::string::npos) << code;
+        EXPECT_EQ(extractions_beside_loads(program), 0U) << program.optimised();
     }
+}
+
+// The rows of two matrices, of which one work-item reads each at a row of its own and at one of all: LLVM makes one index of both, added to the
+// counter in the loop.
+TEST(RowLoops, WithOneIndexForSeveralAddresses_ChooseTheLanesRowsBeforeTheLoop) {
+    Compiled program(R"(
+        kernel void k(global const float* a, global const float* b, global float* c, float alpha, int width, int n) {
+            int j = get_global_id(0), i = get_global_id(1);
+            if (i < width && j < width)
+                for (int k = 0; k < n; ++k)
+                    c[i * width + j] += alpha * a[i * n + k] * b[j * n + k] + alpha * b[i * n + k] * a[j * n + k];
+        })",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.scalar_loops, 0) << program.result().lanes.reason;
+    EXPECT_EQ(extractions_beside_loads(program), 0U) << program.optimised();
 }
 
 // Elements of each size, forwards and backwards, of each number of rounds, where some work-items have no row.

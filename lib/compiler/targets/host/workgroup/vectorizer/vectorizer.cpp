@@ -4,6 +4,7 @@
 #include "vectorizer.h"
 
 #include "explicit_vectors.h"
+#include "idle_items.h"
 #include "interleaving.h"
 #include "lane_cost.h"
 #include "plain_operations.h"
@@ -223,6 +224,9 @@ size_t instruction_count(const LanePlan& plan) {
     return count;
 }
 
+// Of work-items that are skipped together when none has something to do.
+constexpr unsigned vectors_that_ask = 4;
+
 struct Outcome {
     enum class Kind : uint8_t { vectorized, does_not_pay, not_understood } kind;
     double gain = 0;
@@ -231,6 +235,7 @@ struct Outcome {
     unsigned width = 0;
     // The loop is to be tried again: work-items that several vectors at once leave over can be lanes of one, or loops inside were unrolled.
     bool comes_again = false;
+    bool only_asks = false;  // the loop is one of skip_idle_items
 };
 
 Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& dominators,
@@ -248,8 +253,12 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
                              LaneShapes::Certainty::likely);
     LaneAccesses accesses(shapes, guesses, width, target);
     const double gain = weight_of_loop(loop) * costs_of(*plan, shapes, accesses, width).gain();
-    if (lanes == Lanes::where_they_pay && gain < 0)
+    if (lanes == Lanes::where_they_pay && gain < 0) {
+        if (!is_tagged(loop, idle_items_tag) && skip_idle_items(*plan, shapes, accesses, vectors_that_ask * width))
+            return {Outcome::Kind::does_not_pay, 0,
+                    "lanes would be slower, and only skip work-items with nothing to do"};
         return {Outcome::Kind::does_not_pay, 0, "lanes would be slower"};
+    }
     if (unroll_row_loops(*plan, shapes, accesses, dominators, target) > 0) {
         Outcome outcome{Outcome::Kind::vectorized};
         outcome.comes_again = true;
@@ -280,7 +289,9 @@ std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::Targe
     move_out_invariant_summands(loop);
     separate_counter(loop);
     const unsigned lane_count = is_mostly_double(loop) ? std::max(width / 2, 2U) : width;
+    const bool only_asks = is_tagged(loop, idle_items_tag);
     Outcome outcome = vectorize(loop, loops, dominators, target, lane_count, lanes);
+    outcome.only_asks = only_asks;
     outcome.width = lane_count;
     if (!outcome.comes_again)
         retire(loop, outcome.kind == Outcome::Kind::not_understood ? LeftToLlvm::yes : LeftToLlvm::no);
@@ -411,8 +422,8 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, L
     LaneReport result;
     double gain = 0;
     while (const std::optional<Outcome> outcome = vectorize_one(function, target, width, lanes)) {
-        if (outcome->comes_again)
-            continue;  // the same loop again
+        if (outcome->comes_again || outcome->only_asks)
+            continue;  // the same loop again, or a part of one without lanes
         const bool has_lanes = outcome->kind == Outcome::Kind::vectorized;
         ++(has_lanes ? result.loops : result.scalar_loops);
         result.width = std::max(result.width, has_lanes ? outcome->width : 0);

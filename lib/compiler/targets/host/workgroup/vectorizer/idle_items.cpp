@@ -1,0 +1,253 @@
+// The guard is a chain of blocks from the loop's header: each writes nothing, reads what is the same for all lanes or beside the neighbours', and
+// ends with a branch that goes to the loop's end on one side. Where the chain ends, a work-item has something to do.
+#include "idle_items.h"
+
+#include "hoisted_loads.h"
+#include "lane_cost.h"
+#include "vectorizer.h"
+
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/Function.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+#include <llvm/Transforms/Utils/ValueMapper.h>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+constexpr size_t guard_instructions_max = 30;
+
+class IdleItems {
+public:
+    IdleItems(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses)
+        : plan_(plan), shapes_(shapes), accesses_(accesses), function_(*plan.header->getParent()) {}
+
+    bool skip(unsigned items_at_once) {
+        const auto* start = llvm::dyn_cast<llvm::ConstantInt>(plan_.start);
+        if (start == nullptr || !start->isZero() || !is_without_effect(*plan_.latch) || !find_guard())
+            return false;
+        emit(items_at_once);
+        return true;
+    }
+
+private:
+    // The guard ---------------------------------------------------------------------------------
+
+    static bool is_without_effect(const llvm::BasicBlock& block) {
+        return llvm::none_of(block, [](const llvm::Instruction& one) {
+            return !llvm::isa<llvm::AssumeInst>(one) && (one.mayHaveSideEffects() || one.mayReadFromMemory());
+        });
+    }
+
+    // Whether a work-item that comes here does nothing more.
+    [[nodiscard]] bool is_end(const llvm::BasicBlock* block) const {
+        while (block != plan_.latch && block->size() == 1 && block->getSingleSuccessor() != nullptr &&
+               plan_.loop->contains(block))
+            block = block->getSingleSuccessor();
+        return block == plan_.latch;
+    }
+
+    bool find_guard() {
+        bool depends_on_load = false;
+        size_t instructions = 0, blocks = 0;
+        llvm::BasicBlock* next = plan_.header;
+        while (const auto* branch = asks(*next)) {
+            instructions += next->size();
+            const bool is_first_end = is_end(branch->getSuccessor(0));
+            const bool goes_on =
+                branch->isConditional() ? is_first_end != is_end(branch->getSuccessor(1)) : !is_first_end;
+            if (!goes_on || instructions > guard_instructions_max)
+                break;
+            guard_.push_back(next);
+            next = branch->getSuccessor(is_first_end ? 1 : 0);
+            if (branch->isConditional() && !is_entry_of_loop(*branch, *next)) {
+                depends_on_load |= depends_on_lanes_load(branch->getCondition());
+                blocks = guard_.size();
+                busy_ = next;
+            }
+            if (next->getSinglePredecessor() != guard_.back())
+                break;
+        }
+        guard_.truncate(blocks);
+        return depends_on_load;
+    }
+
+    // The branch of a block that lanes can execute quickly; null of another one.
+    const llvm::BranchInst* asks(llvm::BasicBlock& block) {
+        for (llvm::Instruction& one : block) {
+            if (llvm::isa<llvm::PHINode, llvm::AssumeInst>(one) || one.isTerminator())
+                continue;
+            auto* const load = llvm::dyn_cast<llvm::LoadInst>(&one);
+            if (load != nullptr ? !is_quick(*load) : !is_vector_instruction(one))
+                return nullptr;
+        }
+        const auto* branch = llvm::dyn_cast<llvm::BranchInst>(block.getTerminator());
+        return &block != plan_.latch ? branch : nullptr;
+    }
+
+    bool is_quick(llvm::LoadInst& load) {
+        if (!load.isSimple() || !is_scalar(load.getType()) ||
+            llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(load.getPointerOperand())))
+            return false;
+        if (shapes_.of(load.getPointerOperand()).is_uniform())
+            return true;
+        const auto access = accesses_.of(load);
+        return access && access->is_consecutive();
+    }
+
+    // Whether the branch asks whether a loop has a first round, from what its rounds need, too: most have one.
+    bool is_entry_of_loop(const llvm::BranchInst& branch, const llvm::BasicBlock& next) const {
+        const llvm::BasicBlock* const head = next.getSingleSuccessor();
+        const llvm::Loop* const inner = head ? plan_.loops->getLoopFor(head) : nullptr;
+        const auto* condition = llvm::dyn_cast<llvm::ICmpInst>(branch.getCondition());
+        const auto is_needed = [&](const llvm::Use& operand) {
+            return llvm::isa<llvm::Instruction>(operand.get()) &&
+                   llvm::any_of(operand->users(), [&](const llvm::User* user) {
+                       return !llvm::is_contained(guard_, llvm::cast<llvm::Instruction>(user)->getParent());
+                   });
+        };
+        return inner != nullptr && inner->getHeader() == head && !inner->contains(&next) && condition != nullptr &&
+               llvm::any_of(condition->operands(), is_needed);
+    }
+
+    // Otherwise all items answer alike, or nearly all: a comparison of the id with the number of elements.
+    bool depends_on_lanes_load(llvm::Value* value) {
+        auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
+        if (instruction == nullptr || !llvm::is_contained(guard_, instruction->getParent()) ||
+            !seen_.insert(instruction).second)
+            return false;
+        if (llvm::isa<llvm::LoadInst>(instruction))
+            return !shapes_.of(instruction).is_uniform();
+        return llvm::any_of(instruction->operands(), [&](llvm::Value* one) { return depends_on_lanes_load(one); });
+    }
+
+    // The loops ---------------------------------------------------------------------------------
+
+    llvm::BasicBlock* make_block(const char* name) {
+        return llvm::BasicBlock::Create(function_.getContext(), name, &function_, plan_.header);
+    }
+
+    void emit(unsigned items_at_once) {
+        llvm::BasicBlock* const some = make_block("items.some");
+        llvm::BasicBlock* const ask = make_block("items.ask");
+        llvm::BasicBlock* const busy = make_block("items.busy");
+        llvm::BasicBlock* const next = make_block("items.skip");
+        llvm::IRBuilder<> at(&*function_.getEntryBlock().getFirstInsertionPt());
+        llvm::AllocaInst* const any = at.CreateAlloca(at.getInt8Ty(), nullptr, "busy");
+        any->setMetadata(shared_variable, llvm::MDNode::get(function_.getContext(), {}));
+
+        plan_.preheader->getTerminator()->replaceSuccessorWith(plan_.header, some);
+        at.SetInsertPoint(some);
+        llvm::Type* const type = plan_.index->getType();
+        llvm::PHINode* const first = at.CreatePHI(type, 2, "items.first");
+        llvm::Value* const size = llvm::ConstantInt::get(type, items_at_once);
+        llvm::Value* const end = at.CreateAdd(first, size, "", /*HasNUW=*/true, /*HasNSW=*/true);
+        llvm::Value* const is_whole = at.CreateICmpULE(end, plan_.count);
+        llvm::Value* const its_end = at.CreateSelect(is_whole, end, plan_.count);
+        at.CreateCondBr(is_whole, ask, busy);
+
+        llvm::BasicBlock* const asked = emit_question(*ask, *first, *size, *any);
+        at.SetInsertPoint(asked);
+        at.CreateCondBr(at.CreateIsNotNull(at.CreateLoad(at.getInt8Ty(), any)), busy, next);
+
+        at.SetInsertPoint(busy);
+        at.CreateBr(plan_.header);
+        const int entry = plan_.index->getBasicBlockIndex(plan_.preheader);
+        plan_.index->setIncomingBlock(static_cast<unsigned>(entry), busy);
+        plan_.index->setIncomingValue(static_cast<unsigned>(entry), first);
+        plan_.compare->setOperand(1, its_end);
+        plan_.latch->getTerminator()->replaceSuccessorWith(plan_.exit, next);
+
+        at.SetInsertPoint(next);
+        llvm::BranchInst* const back = at.CreateCondBr(at.CreateICmpULT(its_end, plan_.count), some, plan_.exit);
+        first->addIncoming(llvm::ConstantInt::get(type, 0), plan_.preheader);
+        first->addIncoming(its_end, next);
+        const auto property = [&](const char* name) {
+            return llvm::MDNode::get(function_.getContext(), llvm::MDString::get(function_.getContext(), name));
+        };
+        set_loop(*back, {nullptr, property("llvm.loop.unroll.disable"), property(items_tag)});
+    }
+
+    // Returns the block behind the loop, without a terminator.
+    llvm::BasicBlock* emit_question(llvm::BasicBlock& before, llvm::Value& first, llvm::Value& size, llvm::Value& any) {
+        llvm::BasicBlock* const head = make_block("ask.items");
+        llvm::BasicBlock* const yes = make_block("ask.busy");
+        llvm::BasicBlock* const latch = make_block("ask.next");
+        llvm::BasicBlock* const behind = make_block("ask.done");
+        llvm::IRBuilder<> at(&before);
+        at.CreateStore(at.getInt8(0), &any);
+        at.CreateBr(head);
+        at.SetInsertPoint(head);
+        llvm::Type* const type = first.getType();
+        llvm::PHINode* const counter = at.CreatePHI(type, 2);
+        llvm::Value* const item = at.CreateAdd(&first, counter, "", /*HasNUW=*/true, /*HasNSW=*/true);
+        llvm::BranchInst* const into = at.CreateBr(behind);
+        at.SetInsertPoint(yes);
+        at.CreateStore(at.getInt8(1), &any);
+        at.CreateBr(latch);
+        at.SetInsertPoint(latch);
+        llvm::Value* const next =
+            at.CreateAdd(counter, llvm::ConstantInt::get(type, 1), "", /*HasNUW=*/true, /*HasNSW=*/true);
+        llvm::BranchInst* const back = at.CreateCondBr(at.CreateICmpEQ(next, &size), behind, head);
+        counter->addIncoming(llvm::ConstantInt::get(type, 0), &before);
+        counter->addIncoming(next, latch);
+        llvm::SmallVector<llvm::Metadata*, 8> properties{nullptr};
+        llvm::append_range(properties, llvm::drop_begin(plan_.loop->getLoopID()->operands()));
+        properties.push_back(
+            llvm::MDNode::get(function_.getContext(), llvm::MDString::get(function_.getContext(), idle_items_tag)));
+        set_loop(*back, properties);
+        into->setSuccessor(0, copy_guard(*item, *yes, *latch));
+        return behind;
+    }
+
+    // Returns its first block.
+    llvm::BasicBlock* copy_guard(llvm::Value& item, llvm::BasicBlock& yes, llvm::BasicBlock& no) {
+        llvm::ValueToValueMapTy copies;
+        llvm::SmallVector<llvm::BasicBlock*> blocks;
+        for (const llvm::BasicBlock* block : guard_) {
+            llvm::BasicBlock* const copy = llvm::CloneBasicBlock(block, copies, ".ask", &function_);
+            copy->moveBefore(plan_.header);
+            copies[block] = copy;
+            blocks.push_back(copy);
+        }
+        llvm::cast<llvm::Instruction>(static_cast<llvm::Value*>(copies[plan_.index]))->eraseFromParent();
+        copies[plan_.index] = &item;
+        llvm::remapInstructionsInBlocks(blocks, copies);
+        for (const auto [copy, block] : llvm::zip(blocks, guard_)) {
+            auto* const branch = llvm::cast<llvm::BranchInst>(copy->getTerminator());
+            for (unsigned side = 0; side < branch->getNumSuccessors(); ++side) {
+                llvm::BasicBlock* const to = block->getTerminator()->getSuccessor(side);
+                const bool is_next = block != guard_.back() && !is_end(to);
+                branch->setSuccessor(side, is_next                                 ? branch->getSuccessor(side)
+                                           : to == busy_ && block == guard_.back() ? &yes
+                                                                                   : &no);
+            }
+        }
+        return blocks.front();
+    }
+
+    static void set_loop(llvm::Instruction& back, llvm::ArrayRef<llvm::Metadata*> properties) {
+        llvm::MDNode* const id = llvm::MDNode::getDistinct(back.getContext(), properties);
+        id->replaceOperandWith(0, id);
+        back.setMetadata(llvm::LLVMContext::MD_loop, id);
+    }
+
+    const LanePlan& plan_;
+    const LaneShapes& shapes_;
+    LaneAccesses& accesses_;
+    llvm::Function& function_;
+    llvm::SmallVector<llvm::BasicBlock*, 4> guard_;
+    llvm::SmallPtrSet<const llvm::Instruction*, 16> seen_;
+    llvm::BasicBlock* busy_ = nullptr;  // where the guard is left by work-items that have something to do
+};
+
+}  // namespace
+
+bool skip_idle_items(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned items_at_once) {
+    return IdleItems(plan, shapes, accesses).skip(items_at_once);
+}
+
+}  // namespace polder::compiler::workgroup
