@@ -148,5 +148,27 @@ TEST(RowLoops, WithoutAnActiveLane_ReadNothing) {
     }
 }
 
+// The same where the place in the row is the program's own counter, which begins far from 0: no lane reads there when none is active, not even a
+// place that is as far from what may be read.
+TEST(RowLoops, WithoutAnActiveLane_ReadNothingFarAway) {
+    Compiled program(R"(
+        kernel void k(global const int4* a, global const int* rows, global int* y, int first, int end) {
+            int id = get_global_id(0), row = rows[id];
+            global const int4* its = a + row * 100;
+            for (int i = first; i < end; ++i)
+                if (row > i) {
+                    int4 v = its[i];
+                    if (v.x + v.y > v.z) y[id] += v.w;
+                }
+        })");
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    const int* const nothing = nullptr;
+    std::vector<int> rows(64, -1), y(64, 7);
+    constexpr int first = 1 << 30;
+    program.run({1, {64, 1, 1}, {64, 1, 1}},
+                Arguments().add(nothing).add(rows.data()).add(y.data()).add(first).add(first + 3));
+    EXPECT_EQ(y, std::vector<int>(64, 7));
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test
