@@ -93,7 +93,8 @@ TEST_F(PrivateMemory, ThatIsLarge_LimitsTheSizeThatIsChosen) {
     for (const cl_device_id device : devices) {
         const OwnedKernel large = ready("large"), small = ready("small");
         OwnedQueue on = make_queue(device);
-        constexpr size_t global = 64;
+        // Enough for groups of 64 work-items.
+        const size_t global = std::min<size_t>(4096, 512 * info<cl_uint>(device, CL_DEVICE_MAX_COMPUTE_UNITS));
         const size_t most = group_size(large, device);
         size_t suggested = 0;
         ASSERT_EQ(suggest(on, large, 1, nullptr, &global, &suggested), CL_SUCCESS);
