@@ -18,7 +18,9 @@ class HeldMaps;
 template <class Map>
 class HeldMap : public RefCounted {
 private:
+    friend Map;
     friend class HeldMaps<Map>;
+    HeldMap() = default;
     Ref<Map> next_held_;
 };
 

@@ -69,16 +69,18 @@ private:
 template <class T>
 class ScatteredObject : public Object {
 public:
-    void retain() const { references_.take(); }
-    void release() const { references_.give_up(); }
+    // Instead of RefCounted's.
+    void retain() const { references_.take(); }  // NOLINT(bugprone-derived-method-shadowing-base-method)
+    void release() const { references_.give_up(); }  // NOLINT(bugprone-derived-method-shadowing-base-method)
 
 protected:
-    ScatteredObject()
-        : references_(ScatteredReferences::create(
-              this, [](void* self) { delete static_cast<T*>(static_cast<ScatteredObject*>(self)); })) {}
     ~ScatteredObject() override { references_.recycle(); }
 
 private:
+    friend T;
+    ScatteredObject()
+        : references_(ScatteredReferences::create(
+              this, [](void* self) { delete static_cast<T*>(static_cast<ScatteredObject*>(self)); })) {}
     void on_exposed() override { references_.set_mode(ScatteredReferences::Mode::scattered); }
     void retain_for_handle() override { retain(); }
     void release_for_handle() override {
