@@ -94,6 +94,41 @@ TEST_F(Queues, ReleaseWithWorkInFlightFinishesTheWork) {
 }
 
 // Kahn's order: each command adds to what the one before has written.
+// Commands of the new queue are complete while the released one's function of the application still waits for them.
+TEST_F(Queues, ANewQueueDoesNotWaitForTheCommandsOfAReleasedOne) {
+    if (!executes_native_kernels(devices[0]))
+        GTEST_SKIP() << "the device executes no functions of the application";
+    static std::atomic<bool> is_open;
+    static std::atomic<int> returned;
+    returned = 0;
+    int blocked = 0;
+    for (const cl_command_queue_properties bits :
+         {cl_command_queue_properties{0}, cl_command_queue_properties{CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE}}) {
+        is_open = false;
+        const auto function = [](void*) {
+            while (!is_open)
+                std::this_thread::yield();
+            ++returned;
+        };
+        {
+            const OwnedQueue released = make_queue(devices[0], bits);
+            ASSERT_EQ(clEnqueueNativeKernel(released, function, nullptr, 0, 0, nullptr, nullptr, 0, nullptr, nullptr),
+                      CL_SUCCESS);
+            ++blocked;
+        }
+        const OwnedMem buffer = make_buffer(4 * sizeof(uint32_t));
+        for (uint32_t round = 0; round < 8; ++round) {
+            const OwnedQueue on = make_queue(devices[0], bits);
+            const std::vector<uint32_t> values(4, round);
+            write(buffer, values, on);
+            EXPECT_EQ(read<uint32_t>(buffer, 4, on), values);
+        }
+        is_open = true;
+        while (returned != blocked)
+            std::this_thread::yield();
+    }
+}
+
 TEST_F(Queues, InOrderQueueExecutesInOrder) {
     for (cl_device_id device : devices) {
         OwnedQueue in_order = make_queue(device);

@@ -231,25 +231,27 @@ TEST_F(Events, CallbackMaySetTheUserEventThatOthersWaitFor) {
 
 // Each callback sets the user event of the next one: 200,000 calls within one another need more than a thread's stack.
 TEST_F(Events, CallbacksThatSetTheNextUserEventNeedNoStackEach) {
+    constexpr size_t length = 200000;
     struct Chain {
         std::vector<OwnedEvent> events;
         std::atomic<size_t> calls{0};
         static void CL_CALLBACK set_next(cl_event, cl_int status, void* user) {
             auto* chain = static_cast<Chain*>(user);
             EXPECT_EQ(status, CL_COMPLETE);
+            // After the last call the chain may be gone.
             const size_t next = ++chain->calls;
-            if (next < chain->events.size()) {
+            if (next < length) {
                 EXPECT_EQ(clSetUserEventStatus(chain->events[next], CL_COMPLETE), CL_SUCCESS);
             }
         }
     };
     Chain chain;
-    for (int i = 0; i < 200000; ++i) {
+    for (size_t i = 0; i < length; ++i) {
         chain.events.push_back(make_user_event());
         ASSERT_EQ(clSetEventCallback(chain.events.back(), CL_COMPLETE, Chain::set_next, &chain), CL_SUCCESS);
     }
     ASSERT_EQ(clSetUserEventStatus(chain.events.front(), CL_COMPLETE), CL_SUCCESS);
-    while (chain.calls < chain.events.size())
+    while (chain.calls < length)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 

@@ -61,6 +61,58 @@ TEST_F(QueueTest, TimesOfACommandThatFailedHalfwayLiveUntilTheDriverHasWrittenTh
         EXPECT_EQ(std::memcmp(block.get(), pattern.data(), pattern.size()), 0);
 }
 
+// A device with driver queues of its own, on the processor.
+class DriverQueues : public testing::Test {
+protected:
+    DriverQueues() {
+        setenv("POCL_DEVICES", "cpu", 1);
+        const auto processor = Platform::get().devices().front();
+        static auto* const slot = new DriverSlot(processor->driver());  // never destroyed, as those of the platform
+        device = make_ref<Device>(*slot, processor->space(), "cpu");
+    }
+    // A queue that has an operation which waits until the gate opens.
+    driver::Timepoint make_busy(driver::Timepoint taken) {
+        if (!blocked.queue)
+            return blocked = taken.queue->call(
+                       {[](void* data) { static_cast<std::promise<void>*>(data)->get_future().wait(); }, &gate}, {});
+        return taken.queue->marker({{&blocked, 1}});
+    }
+
+    Ref<Device> device;
+    std::promise<void> gate;
+    driver::Timepoint blocked;
+};
+
+TEST_F(DriverQueues, ThatHaveWorkAreLeftAlone) {
+    const driver::Timepoint busy = make_busy(device->take_queue().value());
+    device->give_queue(busy);
+    const driver::Timepoint second = device->take_queue().value();
+    EXPECT_NE(second.queue, busy.queue);
+    device->give_queue(second);
+    EXPECT_EQ(device->take_queue()->queue, second.queue) << "it has nothing to do";
+    gate.set_value();
+    busy.queue->wait(busy.value);
+    EXPECT_EQ(device->take_queue()->queue, busy.queue) << "it has nothing to do any more";
+}
+
+// A program may create and release queues without waiting.
+TEST_F(DriverQueues, ThatHaveWorkAreUsedAgainWhenThereAreMany_InTheOrderOfTheirRelease) {
+    std::vector<driver::Timepoint> busy;
+    for (size_t i = 0; i < Device::busy_queues_max; ++i)
+        busy.push_back(make_busy(device->take_queue().value()));
+    for (const driver::Timepoint newest : busy)
+        device->give_queue(newest);
+    for (size_t i = 0; i < 3; ++i) {
+        const driver::Timepoint again = device->take_queue().value();
+        EXPECT_EQ(again.queue, busy[i].queue) << i;
+        EXPECT_EQ(again.value, busy[i].value) << i;
+        device->give_queue(again);
+    }
+    gate.set_value();
+    for (const driver::Timepoint newest : busy)
+        newest.queue->wait(newest.value);
+}
+
 // Is submitted, and fails when the device executes it, after the gate has opened.
 struct FailingCommand final : Command {
     FailingCommand(driver::Queue& queue, std::promise<void>& opened) : failed{&queue, 1}, gate(&opened) {}

@@ -1,9 +1,12 @@
+// Devices as the runtime sees them: their targets, and the driver queues that command queues share one after the other.
 #include <compiler/compiler.h>
 #include <runtime/context.h>
 #include <runtime/device.h>
 #include <runtime/extensions.h>
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 
 namespace polder::runtime {
 namespace {
@@ -36,7 +39,7 @@ const compiler::Target* shared_target(compiler::Target target) {
     return targets.list.back().get();
 }
 
-} // namespace
+}  // namespace
 
 Device::Device(DriverSlot& slot, memory::Space& space, std::string driver_name)
     : slot_(&slot), space_(&space), driver_name_(std::move(driver_name)),
@@ -48,25 +51,41 @@ Device::Device(Ref<Device> parent, DriverSlot& slot, PartitionList partition)
 
 Device::~Device() = default;
 
-Result<driver::Queue*> Device::take_queue() {
+namespace {
+
+// One that has nothing to do, of those that were given back last; else null, or the oldest when that many have work.
+std::optional<driver::Timepoint> take_free_queue(std::vector<driver::Timepoint>& free) {
+    const size_t looked_at = std::min(free.size(), Device::busy_queues_max);
+    auto found = std::find_if(free.rbegin(), free.rbegin() + static_cast<ptrdiff_t>(looked_at),
+                              [](driver::Timepoint newest) { return newest.is_complete(); });
+    if (found == free.rbegin() + static_cast<ptrdiff_t>(looked_at)) {
+        if (free.size() < Device::busy_queues_max)
+            return std::nullopt;
+        found = std::prev(free.rend());
+    }
+    const driver::Timepoint taken = *found;
+    free.erase(std::prev(found.base()));
+    return taken;
+}
+
+}  // namespace
+
+Result<driver::Timepoint> Device::take_queue() {
     {
         const Lock lock(slot_->mutex);
-        if (!slot_->idle_queues.empty()) {
-            driver::Queue* const queue = slot_->idle_queues.back();
-            slot_->idle_queues.pop_back();
-            return queue;
-        }
+        if (const auto taken = take_free_queue(slot_->free_queues))
+            return *taken;
     }
     POLDER_ASSIGN(queue, slot_->device.create_queue(driver::QueueRole::compute));
     const Lock lock(slot_->mutex);
-    slot_->idle_queues.reserve(slot_->queue_count + 1);
+    slot_->free_queues.reserve(slot_->queue_count + 1);
     ++slot_->queue_count;
-    return queue.release();
+    return driver::Timepoint{queue.release(), 0};
 }
 
-void Device::give_queue(driver::Queue* queue) noexcept {
+void Device::give_queue(driver::Timepoint newest) noexcept {
     const Lock lock(slot_->mutex);
-    slot_->idle_queues.push_back(queue);
+    slot_->free_queues.push_back(newest);
 }
 
 uint64_t max_allocation_bytes(const Device& device) {

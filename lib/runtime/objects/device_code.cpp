@@ -283,14 +283,15 @@ Result<void> DeviceCode::fill_variables(const memory::Block& block) {
         return {};
     }
     // Driver queues are never destroyed, because timepoints name them.
-    POLDER_ASSIGN(queue, root_.take_queue());
+    POLDER_ASSIGN(taken, root_.take_queue());
+    driver::Queue* const queue = taken.queue;
     using Place = driver::CopyOperation::Place;
     const driver::Timepoint done = queue->copy(
         {{Place::host, DeviceAddress::of(image.data()), {}}, {Place::device, block.address, {}}, {image.size(), 1, 1}},
         {});
     queue->wait(done.value);
     const Status status = queue->status(done.value);
-    root_.give_queue(queue);
+    root_.give_queue(done);
     if (status != Status::success)
         return fail(status);
     return {};

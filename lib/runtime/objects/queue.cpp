@@ -14,7 +14,7 @@ namespace {
 constexpr size_t streams_of_a_shard = 4;
 
 // No memory is a failure like others: the caller gives back the driver queues that it has taken before.
-Result<driver::Queue*> take_queue(Device& device) {
+Result<driver::Timepoint> take_queue(Device& device) {
     try {
         return device.take_queue();
     } catch (const std::bad_alloc&) {
@@ -54,19 +54,19 @@ Result<std::unique_ptr<QueueShard>> Queue::make_shard(size_t stream_count) {
     const WordLock lock(shard->mutex);
     shard->streams.reserve(stream_count);
     while (shard->streams.size() < stream_count) {
-        const Result<driver::Queue*> taken = take_queue(*device_);
+        const Result<driver::Timepoint> taken = take_queue(*device_);
         if (!taken) {
             give_back_streams(*shard);
             return fail(taken.error());
         }
-        shard->streams.push_back({*taken, {}});
+        shard->streams.push_back({taken->queue, {}, taken->value});
     }
     return shard;
 }
 
 void Queue::give_back_streams(const QueueShard& shard) {
     for (const QueueShard::Stream& stream : shard.streams)
-        device_->give_queue(stream.queue);
+        device_->give_queue(stream.newest());
 }
 
 QueueShard& Queue::shard_here() {

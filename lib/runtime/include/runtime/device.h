@@ -19,13 +19,14 @@ struct Target;
 
 namespace polder::runtime {
 
-// A driver's device with its idle queues. Never destroyed, so that timepoints on its queues stay valid.
+// A driver's device with the driver queues that no command queue has. Never destroyed, so that timepoints on its queues stay valid.
 struct DriverSlot {
     explicit DriverSlot(driver::Device& driver_device) : device(driver_device) {}
     driver::Device& device;
     Mutex mutex;
-    std::vector<driver::Queue*> idle_queues POLDER_GUARDED_BY(mutex);  // with room for all of them
-    size_t queue_count POLDER_GUARDED_BY(mutex) = 0;  // idle or not
+    // Each with the newest operation of those who had it; the one that was given back first comes first. Has room for all queues.
+    std::vector<driver::Timepoint> free_queues POLDER_GUARDED_BY(mutex);
+    size_t queue_count POLDER_GUARDED_BY(mutex) = 0;  // free or not
 };
 
 using PartitionList = std::vector<cl_device_partition_property>;
@@ -67,9 +68,13 @@ public:
     // same object.
     [[nodiscard]] const compiler::Target& target() const { return *target_; }
 
-    // An idle driver queue, or a new one. give_queue makes it idle again; driver queues are never destroyed.
-    [[nodiscard]] Result<driver::Queue*> take_queue();
-    void give_queue(driver::Queue* queue) noexcept;
+    // A driver queue that has nothing to do, or a new one. What was enqueued before a queue was released may wait for the application, so a
+    // new queue must not come behind it. Only when `busy_queues_max` of the free queues have work, the one that was given back first is
+    // used again as it is: a program that creates and releases queues without waiting needs few driver queues.
+    // give_queue: `newest` is the newest operation of all that had the queue; take_queue returns it. Driver queues are never destroyed.
+    static constexpr size_t busy_queues_max = 64;
+    [[nodiscard]] Result<driver::Timepoint> take_queue();
+    void give_queue(driver::Timepoint newest) noexcept;
 
 private:
     Ref<Device> parent_;

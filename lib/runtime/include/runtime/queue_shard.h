@@ -11,6 +11,7 @@
 #include <base/wait_list.h>
 #include <base/word_mutex.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <polder/driver.h>
 #include <span>
@@ -23,6 +24,9 @@ struct alignas(128) QueueShard final : Retried {
     struct Stream {
         driver::Queue* queue;
         driver::Timepoint last;
+        uint64_t before = 0;  // the newest operation of those who had the driver queue before
+
+        [[nodiscard]] driver::Timepoint newest() const { return {queue, std::max(last.value, before)}; }
     };
     // What must live until submitted commands are complete.
     struct Kept {
