@@ -103,7 +103,7 @@ Result<driver::Timepoint> DomainImpl::write(const Execution& execution, Storage&
     if (impl(to).is_in_place_of(execution.space)) [[unlikely]]
         return write(in_host_memory(execution), to, rect, from, from_layout);
     const Use all{&to, rect.span(), Access::overwrite};
-    const bool is_short = execution.space.is_host() && has_short_way(rect);
+    const bool is_short = has_short_way(rect);
     return with_memory({&all, 1}, execution.space, &execution.queue, {&all, 1}, [&]() -> Result<driver::Timepoint> {
         if (is_short) [[likely]]
             return write_in_place(execution, impl(to), all.range, from);

@@ -306,8 +306,8 @@ private:
     [[nodiscard]] static std::optional<driver::Timepoint>
     read_in_place(const Execution& execution, StorageImpl& storage, ByteRange range, std::byte* to);
     // With memory for what they write, so always.
-    [[nodiscard]] static driver::Timepoint write_in_place(const Execution& execution, StorageImpl& storage,
-                                                          ByteRange range, const std::byte* from);
+    [[nodiscard]] driver::Timepoint write_in_place(const Execution& execution, StorageImpl& storage, ByteRange range,
+                                                   const std::byte* from);
     [[nodiscard]] static driver::Timepoint fill_in_place(const Execution& execution, StorageImpl& storage,
                                                          ByteRange range, std::span<const std::byte> pattern);
     [[nodiscard]] static std::optional<driver::Timepoint>

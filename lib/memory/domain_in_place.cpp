@@ -47,11 +47,13 @@ InPlace overwrite_in_place(const Execution& execution, StorageImpl& storage, Byt
 
 driver::Timepoint DomainImpl::write_in_place(const Execution& execution, StorageImpl& storage, ByteRange range,
                                              const std::byte* from) {
+    const SpaceId space = execution.space;
     const auto [done, version] =
         overwrite_in_place(execution, storage, range, [&](DeviceAddress begin, driver::Waits waits) {
-            const Move move{{host_space, DeviceAddress::of(from), {}}, {host_space, begin, {}}, {range.size(), 1, 1}};
-            return Mover::within(execution.queue, move, {waits, execution.times});
+            const Move move{{host_space, DeviceAddress::of(from), {}}, {space, begin, {}}, {range.size(), 1, 1}};
+            return mover_.from_host(execution.queue, move, {waits, execution.times});
         });
+    ledger_.add_moved_as_needed(host_space, space, ByteCount{range.size()});
     log_write(storage, range.size(), execution.space, version);
     return done;
 }

@@ -21,10 +21,11 @@ LedgerImpl::Counters& LedgerImpl::mine(SpaceId from, SpaceId to) noexcept {
     return counters_[stride_ * (thread_number() % copies) + pair(from, to)];
 }
 
-void LedgerImpl::add(SpaceId from, SpaceId to, ByteCount bytes) noexcept {
+LedgerImpl::Counters& LedgerImpl::add(SpaceId from, SpaceId to, ByteCount bytes) noexcept {
     Counters& counters = mine(from, to);
     counters.transfers.fetch_add(1, std::memory_order_relaxed);
     counters.moved.fetch_add(bytes.value, std::memory_order_relaxed);
+    return counters;
 }
 
 void LedgerImpl::add_needed(SpaceId from, SpaceId to, ByteCount bytes) noexcept {

@@ -21,6 +21,11 @@ public:
         if (from != to)
             add(from, to, bytes);
     }
+    // The same, of bytes that a command needed.
+    void add_moved_as_needed(SpaceId from, SpaceId to, ByteCount bytes) noexcept {
+        if (from != to)
+            add(from, to, bytes).needed.fetch_add(bytes.value, std::memory_order_relaxed);
+    }
     // One copy of `bytes` within `space` that no command asked for.
     void add_gathered(SpaceId space, ByteCount bytes) noexcept { add(space, space, bytes); }
     void add_needed(SpaceId from, SpaceId to, ByteCount bytes) noexcept;
@@ -41,7 +46,7 @@ private:
     [[nodiscard]] size_t pair(SpaceId from, SpaceId to) const {
         return size_t{index_[from.value]} * spaces_.size() + index_[to.value];
     }
-    void add(SpaceId from, SpaceId to, ByteCount bytes) noexcept;
+    Counters& add(SpaceId from, SpaceId to, ByteCount bytes) noexcept;
     [[nodiscard]] Counters& mine(SpaceId from, SpaceId to) noexcept;
     [[nodiscard]] Entry sum(SpaceId from, SpaceId to) const;
     template <class F>

@@ -73,6 +73,11 @@ driver::Timepoint Mover::direct(Route route, driver::Queue& queue, const Move& m
     return space(move.to.space)->device()->peer_copy()->copy(queue, move.from.space, operation_of(move), submission);
 }
 
+driver::Timepoint Mover::from_host(driver::Queue& queue, const Move& move, const driver::Submission& submission) const {
+    note_host_copy(move.from, move.to, move.shape);
+    return copy_on(queue, move, submission);
+}
+
 driver::Timepoint Mover::within(driver::Queue& queue, const Move& move, const driver::Submission& submission) {
     return copy_on(queue, move, submission);
 }

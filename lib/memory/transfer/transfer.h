@@ -69,6 +69,9 @@ public:
     [[nodiscard]] Result<void> on_queue(driver::Queue& queue, const Move& move, const WaitList& before_read,
                                         const driver::Submission& submission, StagingSlots* slots, Moved& moved);
 
+    // Copies from host memory, on the queue of the target's device.
+    [[nodiscard]] driver::Timepoint from_host(driver::Queue& queue, const Move& move,
+                                              const driver::Submission& submission) const;
     // Copies within one memory, on the queue of its device.
     [[nodiscard]] static driver::Timepoint within(driver::Queue& queue, const Move& move,
                                                   const driver::Submission& submission);
