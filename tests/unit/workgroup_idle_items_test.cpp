@@ -31,7 +31,7 @@ TEST(IdleItems, AreFoundByLanes) {
     EXPECT_NE(program.optimised().find("<16 x i8> @llvm.masked.load"), std::string::npos) << program.optimised();
 }
 
-// What all items answer alike is not asked, and a guard with an effect, or before code that all items run, is none.
+// A guard is not evaluated ahead when it is the same for all work-items, when it has an effect, or when code that all work-items run follows it.
 TEST(IdleItems, AreNotLookedForWithoutAGuardThatReads) {
     for (const std::string body : {"if (id < n) WORK", "if (id < n && other[0]) WORK", "if (mask[id]++) WORK",
                                    "if (mask[id]) WORK cost[id] = id;", "if (mask[cost[id]]) WORK",

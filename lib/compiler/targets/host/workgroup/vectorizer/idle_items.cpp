@@ -1,4 +1,4 @@
-// The guard is a chain of blocks from the loop's header: each writes nothing, reads what is the same for all lanes or beside the neighbours', and
+// The guard is a chain of blocks from the loop's header: each writes nothing, reads one place for all lanes or a row of neighbouring places, and
 // ends with a branch that goes to the loop's end on one side. Where the chain ends, a work-item has something to do.
 #include "idle_items.h"
 

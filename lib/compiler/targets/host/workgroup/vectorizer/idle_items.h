@@ -1,12 +1,12 @@
 // Loops over work-items that have no lanes, but whose work-items do nothing unless what they read says so: `if (mask[id]) …`, as in a
-// breadth-first search. A loop of lanes asks for `items_at_once` neighbours whether one of them has something to do; where none has,
-// all are skipped:
+// breadth-first search. A loop of lanes evaluates the guard of `items_at_once` neighbours; when it is false for all of them, all are
+// skipped:
 //
 //     for (b = 0; b < count; b += items_at_once)
 //         any = false; for (i < items_at_once) if (guard(b + i)) any = true;   (lanes)
 //         if (any) for (i = b; i < min(b + items_at_once, count); ++i) the loop as it was
 //
-// The question is for skipping alone: each work-item reads its guard again.
+// Its result only decides about skipping: each work-item that is not skipped evaluates its guard again.
 #pragma once
 
 #include "lane_access.h"
@@ -14,11 +14,11 @@
 
 namespace polder::compiler::workgroup {
 
-// Names the loops that ask.
+// The tag of the loops that evaluate guards.
 inline constexpr const char* idle_items_tag = "polder.idle_items";
 
-// Changes the code around `plan.loop`, which becomes the inner loop; false when it has no guard that lanes can ask. The loop that asks has
-// the tags of `plan.loop` and `idle_items_tag`. LoopInfo and dominators do not fit any more.
+// Changes the code around `plan.loop`, which becomes the inner loop; false when it has no guard that lanes can evaluate. The loop that
+// evaluates guards has the tags of `plan.loop` and `idle_items_tag`. LoopInfo and dominators are not valid afterwards.
 bool skip_idle_items(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned items_at_once);
 
 }  // namespace polder::compiler::workgroup
