@@ -361,7 +361,7 @@ TEST_F(CudaDriver, InTheChildOfAForkEverythingFailsAndNothingHangs) {
     queue->wait(queue->marker({}).value);
     const pid_t child = fork();
     if (child == 0) {
-        alarm(20);
+        alarm(60);
         const Timepoint point = queue->marker({});
         queue->flush();
         queue->wait(point.value);

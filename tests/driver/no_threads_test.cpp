@@ -36,7 +36,7 @@ protected:
 
     // A hang ends the test with SIGALRM, also one in a destructor of what follows.
     struct Alarm {
-        Alarm() { alarm(30); }
+        Alarm() { alarm(60); }
         ~Alarm() { alarm(0); }
     } alarm_;
     std::unique_ptr<driver::Driver> discrete_driver_, cpu_driver_;

@@ -275,7 +275,7 @@ TEST_F(PinnedByUse, AChildThatIsForkedDuringARegistrationGoesOn) {
     const pid_t child = fork();
     ASSERT_NE(child, -1);
     if (child == 0) {
-        alarm(20);
+        alarm(60);
         source_.discard(part(0, 8 * MiB));
         copy(part(16 * MiB, 8 * MiB), 10 * copies);
         pins_.add_device(device_);

@@ -21,7 +21,7 @@ protected:
         fs::remove_all(directory());
         store_cached(key, "some bytes");
         ASSERT_EQ(load_cached(key), "some bytes");
-        alarm(20);  // a test that waits for a file fails
+        alarm(60);  // a test that waits for a file fails
     }
     void TearDown() override { alarm(0); }
 

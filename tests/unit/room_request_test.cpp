@@ -20,7 +20,7 @@ SpaceImpl& impl(Space& space) { return static_cast<SpaceImpl&>(space); }
 
 // False when that took too long.
 bool wait_until(const std::function<bool()>& is_true) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!is_true()) {
         if (std::chrono::steady_clock::now() > end)
             return false;

@@ -97,7 +97,7 @@ public:
     }
     // Until the thread waits for a lock or has finished: else the whole copy could be over before the system runs it again.
     void settle() const {
-        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
         while (!finished_ && !is_asleep() && std::chrono::steady_clock::now() < end)
             std::this_thread::yield();
     }
