@@ -3,6 +3,7 @@
 eviction_patterns_test.py POLDER_MEMORY EVICTION_PATTERNS
 """
 import os
+import pickle
 import struct
 import subprocess
 import sys
@@ -41,7 +42,10 @@ def check_refusals(trace):
     assert count_events(trace, REFUSED) > 0 and count_events(trace, OUT_OF_MEMORY) == 0
     perfetto = run(tool, "view", trace, "--format=perfetto")
     assert '"no room for ' in perfetto and '"out of memory' not in perfetto
-    assert '"oom"' not in run(tool, "view", trace, "--format=pytorch")
+    run(tool, "view", trace, "--format=pytorch", "--output=" + trace + ".pickle")
+    with open(trace + ".pickle", "rb") as file:
+        snapshot = pickle.load(file)
+    assert all(entry["action"] != "oom" for entries in snapshot["device_traces"] for entry in entries)
 
 
 with tempfile.TemporaryDirectory() as folder:

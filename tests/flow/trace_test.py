@@ -4,8 +4,11 @@ trace_test.py POLDER_MEMORY PROGRAM
 """
 import json
 import os
+import pickle
+import pickletools
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -13,8 +16,8 @@ import tempfile
 tool, program = sys.argv[1:3]
 
 
-def run(*words, code=0):
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+def run(*words, code=0, text=True):
+    done = subprocess.run(words, capture_output=True, text=text, timeout=300)
     assert done.returncode == code, (words, done.returncode, done.stdout[-2000:], done.stderr[-2000:])
     return done.stdout
 
@@ -36,26 +39,152 @@ def check_replay(trace):
     print(first)
 
 
-def check_perfetto(text):
+def events_of(text):
+    """Perfetto reads Chrome's trace event format (JSON): every event has what its phase needs, and slices of a row do not overlap, because it drops those that do."""
     events = json.loads(text)["traceEvents"]
+    needed = {"C": {"pid", "ts", "name", "args"}, "i": {"pid", "tid", "ts", "s", "name"}, "M": {"pid", "name", "args"},
+              "X": {"pid", "tid", "ts", "dur", "name", "args"}}
+    rows = {}
+    for event in events:
+        assert set(event) >= needed[event["ph"]], event
+        assert all(isinstance(event.get(key, 0), (int, float)) for key in ("ts", "dur", "pid", "tid")), event
+        if event["ph"] == "X":
+            rows.setdefault((event["pid"], event["tid"]), []).append((round(event["ts"] * 1000), round(event["dur"] * 1000)))
+    for row in rows.values():
+        row.sort()
+        assert all(ns >= 0 for _, ns in row), row
+        assert all(a[0] + a[1] <= b[0] for a, b in zip(row, row[1:])), "slices overlap"
+    return events
+
+
+def check_perfetto(text):
+    events = events_of(text)
     names = {event.get("name") for event in events}
     assert {event["ph"] for event in events} >= {"C", "X", "M"}, names
     assert "host memory" in names and any("copy from" in name for name in names), names
     counters = [event["args"] for event in events if event["ph"] == "C"]
     assert max(args["allocated"] for args in counters) > 0
+    # Commands whose end was seen last as long as that took, unless the queue's next command came before.
+    assert len({event["dur"] for event in events if event["ph"] == "X"}) > 2
 
 
-def check_pytorch(text):
-    """The structure that PyTorch's viewer reads: https://pytorch.org/docs/stable/torch_cuda_memory.html."""
-    snapshot = json.loads(text)
-    actions = {entry["action"] for trace in snapshot["device_traces"] for entry in trace}
-    assert actions >= {"segment_alloc", "alloc", "free_requested", "free_completed"}, actions
-    for segment in snapshot["segments"]:
-        at = segment["address"]
-        for block in segment["blocks"]:
-            assert block["address"] == at, segment
-            at += block["size"]
-        assert at == segment["address"] + segment["total_size"], segment
+# Of Python's pickles, the viewer (torch/utils/viz/MemoryViz.js, 2.11) reads these opcodes, of protocols 2 to 4.
+VIEWER_READS = {"PROTO", "EMPTY_DICT", "EMPTY_LIST", "MARK", "SETITEM", "SETITEMS", "APPEND", "APPENDS", "BININT", "BININT1", "BININT2", "LONG1", "NEWTRUE",
+                "NEWFALSE", "NONE", "BINUNICODE", "SHORT_BINUNICODE", "BINPUT", "LONG_BINPUT", "BINGET", "LONG_BINGET", "BINFLOAT", "TUPLE", "STOP"}
+
+
+def snapshot_of(data):
+    """What PyTorch's viewer and torch.cuda._memory_viz read, checked as they use it: the viewer undoes the events, from the last to the first."""
+    assert {opcode.name for opcode, _, _ in pickletools.genops(data)} <= VIEWER_READS
+    snapshot = pickle.loads(data)
+    for device, trace in enumerate(snapshot["device_traces"]):
+        segments, blocks = {}, {}
+        for segment in snapshot["segments"]:
+            if segment["device"] != device:
+                continue
+            at, active, asked = segment["address"], 0, 0
+            for block in segment["blocks"]:
+                assert block["address"] == at and 0 < block["size"] and block["requested_size"] <= block["size"], segment
+                at += block["size"]
+                if block["state"] == "active_allocated":
+                    blocks[block["address"]] = block["size"]
+            assert at == segment["address"] + segment["total_size"], segment
+            assert all(segment[key] >= 0 for key in ("stream", "allocated_size", "active_size", "requested_size")), segment
+            segments[segment["address"]] = segment["total_size"]
+        for entry in reversed(trace):
+            action, size, address = entry["action"], entry["size"], entry.get("addr")
+            inside = [(begin, begin + length) for begin, length in segments.items() if begin <= (address or 0) < begin + length]
+            if action in ("alloc", "free_requested", "free_completed"):
+                assert len(inside) == 1, entry
+            if action == "free_completed":
+                assert address not in blocks, entry
+                blocks[address] = size
+            elif action == "free_requested":
+                assert address in blocks, entry
+            elif action == "alloc":
+                del blocks[address]
+            elif action == "segment_alloc":
+                assert segments.pop(address) == size, entry
+            elif action == "segment_free":
+                assert not inside, entry
+                segments[address] = size
+            elif action == "segment_map":
+                begin, end = inside[0]
+                assert address + size <= end, entry
+                del segments[begin]
+                segments.update({at: to - at for at, to in ((begin, address), (address + size, end)) if at < to})
+            elif action == "segment_unmap":
+                assert not inside, entry
+                before = [begin for begin, length in segments.items() if begin + length == address]
+                begin = before[0] if before else address
+                segments[begin] = address + size - begin + segments.pop(address + size, 0)
+            else:
+                assert action == "oom" and entry["device_free"] >= 0 and "addr" not in entry, entry
+        assert not segments and not blocks, (device, segments, blocks)
+    return snapshot
+
+
+def actions_of(snapshot, device):
+    return [(entry["action"], entry["size"]) for entry in snapshot["device_traces"][device]]
+
+
+def check_pytorch(data):
+    snapshot = snapshot_of(data)
+    assert {action for device in (0, 1) for action, _ in actions_of(snapshot, device)} >= {"alloc", "free_requested", "free_completed"}
+    entries = [entry for trace in snapshot["device_traces"] for entry in trace]
+    assert any(entry["action"] == "oom" for entry in entries)
+    # Which buffer a block is for.
+    assert any(frame["filename"] == "storage" and frame["line"] > 0 for entry in entries for frame in entry["frames"])
+
+
+SPACE, RESERVE, RELEASE, LEASE, FREE, OUT_OF_MEMORY, REPLICA, LAUNCH, COMPLETED = 1, 2, 3, 4, 5, 6, 9, 14, 16
+PAGE, BASE = 1 << 16, 1 << 40
+
+
+def write_trace(path, events):
+    """Events as (kind, fields), 1 us apart, as one thread writes them."""
+    data = struct.pack("<8sIIQQII", b"POLDTRC\n", 3, PAGE, 0, 0, 4711, 0).ljust(PAGE, b"\0")
+    data += struct.pack("<4sIQQdQQ", b"CHNK", 0, 0, 0, 1.0, 1, 0)
+    for number, (kind, fields) in enumerate(events):
+        numbers = [fields.get(name, 0) for name in ("storage", "address", "size", "extra")]
+        data += struct.pack("<QIBBBBQQQQ", 1000 * (number + 1), fields.get("queue", 0), fields.get("space", 1), 0, fields.get("flags", 0), kind, *numbers)
+    with open(path, "wb") as file:
+        file.write(data.ljust(2 * PAGE, b"\0"))
+
+
+def check_made_up(folder):
+    """Regions that grow and shrink in parts, a block over two parts, what is still there at the end; commands that overlap on a queue."""
+    path = os.path.join(folder, "made_up")
+    write_trace(path, [
+        (SPACE, {"size": 16 * PAGE}),
+        (RESERVE, {"address": BASE, "size": PAGE}),
+        (RESERVE, {"address": BASE + PAGE, "size": 2 * PAGE}),
+        (LEASE, {"address": BASE + PAGE // 2, "size": PAGE, "extra": PAGE}),  # in both
+        (REPLICA, {"address": BASE + PAGE // 2, "size": PAGE, "storage": 77}),
+        (LEASE, {"address": BASE + PAGE // 4, "size": 100, "extra": 256}),
+        (LAUNCH, {"queue": 1, "extra": 1}), (LAUNCH, {"queue": 1, "extra": 2}), (LAUNCH, {"queue": 2, "extra": 1}),
+        (FREE, {"address": BASE + PAGE // 2, "size": PAGE, "queue": 1, "extra": 2}),
+        (RELEASE, {"address": BASE + PAGE // 2 + PAGE // 4, "size": PAGE}),  # the middle of what has come in two parts
+        (FREE, {"address": BASE + 8 * PAGE, "size": 4096}),  # never seen before
+        (OUT_OF_MEMORY, {"size": 20 * PAGE}),
+        (COMPLETED, {"queue": 1, "extra": 2}),
+        # Another space has whole regions; one of its blocks begins later than its memory, because it is aligned.
+        (RESERVE, {"space": 2, "address": BASE, "size": PAGE}), (RESERVE, {"space": 2, "address": BASE + PAGE, "size": PAGE}),
+        (LEASE, {"space": 2, "address": BASE + 4096, "size": 100, "extra": 8192}),
+        (LEASE, {"space": 2, "address": BASE + 8192, "size": 4096, "extra": 4096}),
+        (RELEASE, {"space": 2, "address": BASE + PAGE, "size": PAGE}),
+    ])
+    snapshot = snapshot_of(run(tool, "view", path, "--format=pytorch", text=False))
+    assert actions_of(snapshot, 1) == [("segment_map", PAGE), ("segment_map", 2 * PAGE), ("alloc", PAGE), ("alloc", 256), ("free_requested", PAGE),
+                                       ("free_completed", PAGE), ("segment_unmap", PAGE), ("oom", 20 * PAGE)]
+    assert snapshot["device_traces"][1][-1]["device_free"] == 14 * PAGE
+    assert snapshot["device_traces"][1][2]["frames"][0]["line"] == 77
+    assert actions_of(snapshot, 2) == [("segment_alloc", PAGE), ("segment_alloc", PAGE), ("alloc", 8192), ("alloc", 4096), ("segment_free", PAGE)]
+    assert [(s["device"], s["address"] - BASE, s["total_size"], s["is_expandable"]) for s in snapshot["segments"]] == [
+        (1, 0, PAGE * 3 // 4, True), (1, PAGE * 7 // 4, PAGE * 5 // 4, True), (2, 0, PAGE, False)]
+    slices = [(e["tid"], round(e["dur"] * 1000)) for e in events_of(run(tool, "view", path, "--format=perfetto")) if e["ph"] == "X"]
+    # Until the next one of the queue; until the queue was seen to be further; never seen.
+    assert slices == [(1, 1000), (1, 6000), (2, 1000)], slices
 
 
 def check_page(text):
@@ -85,7 +214,8 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     assert done.returncode == 0, done.stdout[-3000:]
     check_replay(trace)
     check_perfetto(run(tool, "view", trace, "--format=perfetto"))
-    check_pytorch(run(tool, "view", trace, "--format=pytorch"))
+    check_pytorch(run(tool, "view", trace, "--format=pytorch", text=False))
+    check_made_up(folder)
     check_page(run(tool, "view", trace))
     run(tool, "view", trace, "--output=" + os.path.join(folder, "page.html"))
     check_in_browser(os.path.join(folder, "page.html"))

@@ -11,7 +11,7 @@ namespace polder::tool {
 void write_page(const trace::TraceFile& trace, std::ostream& out);
 // Chrome's trace event format in JSON, which Perfetto opens.
 void write_perfetto(const trace::TraceFile& trace, std::ostream& out);
-// The snapshot that PyTorch's memory viewer (https://pytorch.org/memory_viz) opens, as JSON.
+// The snapshot that PyTorch's memory viewer (https://pytorch.org/memory_viz) and torch.cuda._memory_viz open: a pickle.
 void write_pytorch(const trace::TraceFile& trace, std::ostream& out);
 
 // In quotes.
