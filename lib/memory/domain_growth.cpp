@@ -309,6 +309,8 @@ Result<void> DomainImpl::add_first_block(StorageImpl& storage, SpaceId space, co
     const StorageGuard guard{storage};
     storage.make_room_for_replicas(1, space);
     storage.residency().begin_in(all, space, lease.after.view());
+    if (space.is_host() && !memory.last_maps().empty()) [[unlikely]]
+        POLDER_TRY(storage.inherit_maps(all, lease.block.address, nullptr));
     storage.add_replica({space, 0, all, lease.block.address, lease.block});
     note_growth({&storage, {all, 0}}, space);
     POLDER_LOG(memory, "storage %llu: %llu bytes allocated in space %u at 0x%llx", llu(storage.number()),
@@ -325,6 +327,8 @@ Result<void> DomainImpl::attach(const Wanted& wanted, SpaceId space, Lease& leas
     storage.replicas().visit(space, range, [&](const Replica& known) { old.push_back(known); });
     storage.residency().begin_in(range, space, lease.after.view());
     const DeviceAddress base{lease.block.address.value - range.begin};
+    if (space.is_host() && !this->space(space).last_maps().empty()) [[unlikely]]
+        POLDER_TRY(storage.inherit_maps(range, base, &lease.after));
     for (const Replica& from : old)
         POLDER_TRY(gather(storage, from, base, lease));
     for (const Replica& from : old)

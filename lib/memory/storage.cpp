@@ -316,8 +316,11 @@ bool StorageImpl::try_to_end() noexcept {
         return true;
     try {
         // The next owner of the block finds it with the host.
-        if (linked_ && !spaces_)
+        if (linked_) {
             static_cast<void>(own({0, size().value}, host_space));
+            if (const Replica* const block = replicas_.find(host_space, {0, size().value}); block && block->block)
+                note_last_maps(block->base);
+        }
         WaitList all;
         if (destroyed_.function)
             residency_.all_waits(all);

@@ -170,6 +170,12 @@ public:
     // Makes `space` the owner of `range`, behind everything that uses it in the other space. Nothing to do when `space` is neither the
     // host's nor the device's, or no block is shared. What a change that has failed should have made is tried again.
     [[nodiscard]] Result<void> own(ByteRange range, SpaceId space);
+    // Memory of the host that was another storage's before may still be a device's: the map at that storage's end is in flight or has failed.
+    // Commands on the host's side wait for it, and fail when it fails; one that has failed is made again here. Also adds them to `after`, unless that is null.
+    [[nodiscard]] Result<void> inherit_maps(ByteRange range, DeviceAddress base, Timepoints* after);
+    [[nodiscard]] bool has_inherited_maps() const { return has_inherited_maps_; }
+    // For all its memory of the host.
+    [[nodiscard]] Result<void> inherit_maps_again();
     void write_initially(SpaceId space) {
         const ByteRange all{0, size().value};
         residency_.commit_write({&all, 1}, space, Version{1}, {});  // all: nothing to prepare
@@ -206,6 +212,7 @@ private:
                                            : evicted_spaces_.fetch_and(~bit, std::memory_order_relaxed);
         return (before & bit) != 0;
     }
+    void note_last_maps(DeviceAddress base);
     void wait_to_allocate(SpaceId space) noexcept;
     [[nodiscard]] driver::Timepoint transfer_at_map_place() const;
     void note_spaces() noexcept;
@@ -247,6 +254,7 @@ private:
     std::atomic<uint32_t> handles_{0};
     bool is_released_ = false;
     bool has_unknown_transfers_ = false;
+    bool has_inherited_maps_ = false;
     CompletionCallback destroyed_;
 };
 

@@ -95,6 +95,63 @@ Result<void> StorageImpl::own(ByteRange range, SpaceId space) {
     return {};
 }
 
+// At its end. A map that could not even be submitted is one that has failed: its entry has no timepoint.
+void StorageImpl::note_last_maps(DeviceAddress base) {
+    LastMaps& last = space(host_space).last_maps();
+    SmallVector<LastMaps::Entry, 2> entries;
+    linked_->owners.visit({0, size().value}, [&](ByteRange range, const Owner& owner) {
+        if (owner.changes.empty() && owner.space.is_host())
+            return;
+        const driver::Memory memory{base.plus(range.begin), range.size()};
+        entries.push_back(
+            {memory, &space(linked_->space), owner.changes.empty() ? driver::Timepoint{} : owner.changes.back().done});
+    });
+    for (const LastMaps::Entry& entry : entries)
+        last.add(entry);
+}
+
+Result<void> StorageImpl::inherit_maps(ByteRange range, DeviceAddress base, Timepoints* after) {
+    const auto again = [](const LastMaps::Entry& entry) -> Result<driver::Timepoint> {
+        POLDER_ASSIGN(lease, entry.device->transfers_out().lease({}));
+        const driver::Timepoint done =
+            entry.device->device()->unified_memory()->map(lease.queue(), entry.memory, driver::Submission{});
+        lease.submitted(done);
+        entry.device->shortage().count_owner_changes(1, 0);
+        return done;
+    };
+    SmallVector<driver::Timepoint, 2> maps;
+    POLDER_TRY(space(host_space)
+                   .last_maps()
+                   .visit({base.plus(range.begin), range.size()}, again,
+                          [&](const LastMaps::Entry& entry) { maps.push_back(entry.done); }));
+    residency_.prepare({&range, 1}, static_cast<uint32_t>(maps.size()));
+    residency_.forget_failed_owner_changes(range);
+    for (const driver::Timepoint& done : maps) {
+        if (after)
+            after->push_back(done);
+        residency_.commit_owner_change(range, host_space, done);
+        has_inherited_maps_ = true;
+    }
+    return {};
+}
+
+Result<void> StorageImpl::inherit_maps_again() {
+    SmallVector<Replica, 2> blocks;
+    replicas_.visit(host_space, {0, size().value}, [&](const Replica& replica) {
+        if (replica.block)
+            blocks.push_back(replica);
+    });
+    has_inherited_maps_ = false;
+    for (const Replica& replica : blocks) {
+        const Result<void> inherited = inherit_maps(replica.range, replica.base, nullptr);
+        if (!inherited) {
+            has_inherited_maps_ = true;
+            return inherited;
+        }
+    }
+    return {};
+}
+
 // Having the allocation guard of the storage in `space`. Without room in host memory, the device's own memory is used.
 void DomainImpl::link_if_possible(StorageImpl& storage, SpaceId space) {
     {
@@ -121,7 +178,11 @@ void DomainImpl::link_if_possible(StorageImpl& storage, SpaceId space) {
 }
 
 Result<void> DomainImpl::own(StorageImpl& storage, ByteRange range, SpaceId space) {
-    if (!has_unified_ || !storage.is_linked()) [[likely]]
+    if (!has_unified_) [[likely]]
+        return {};
+    if (storage.has_inherited_maps()) [[unlikely]]
+        POLDER_TRY(storage.inherit_maps_again());
+    if (!storage.is_linked()) [[likely]]
         return {};
     return storage.own(range, space);
 }

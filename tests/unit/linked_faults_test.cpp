@@ -135,6 +135,82 @@ TEST_F(LinkedMemory, WhenAChangeOfTheOwnerFailsTheOldOwnerGoesOn) {
     }
 }
 
+// The block of a storage that is released while the device owns it is the next storage's, on the host's side: the map that failed is made again.
+TEST_F(LinkedMemory, AReleasedBlockWhoseLastMapFailsIsTheHostsBeforeItIsUsedAgain) {
+    for (const int failures : {1, 2, 3}) {
+        SCOPED_TRACE(failures);
+        const std::byte* address = nullptr;
+        int changes = 0;
+        {
+            const auto storage = world.storage(size);
+            use(*storage, shared, Access::overwrite);
+            world.world.run();
+            address = storage->map_address();
+            world.world.on_owner_change = [&](FakeQueue& queue) {
+                if (changes++ < failures)
+                    queue.fail_next();
+            };
+        }
+        world.world.run();
+        EXPECT_EQ(changes, 1);
+        EXPECT_EQ(blocks(host_space), 0u);
+        // Every command that comes while a map fails, fails; the first one after that works. The fake device objects to a use by the host before.
+        const auto next = world.storage(size);
+        for (int attempt = 1; attempt <= failures; ++attempt) {
+            const auto done = world.kernel(world.on(0), {{next.get(), {0, size}, Access::overwrite}},
+                                           [](const auto& at) { std::fill_n(at[0], size, std::byte{8}); });
+            world.world.run();
+            ASSERT_EQ(next->map_address(), address) << "not the block";
+            EXPECT_EQ(done.queue->status(done.value) == Status::success, attempt == failures);
+            EXPECT_EQ(changes, attempt + 1);
+        }
+        EXPECT_EQ(read(*next, host_space), std::vector<std::byte>(size, std::byte{8}));
+        EXPECT_EQ(changes, failures + 1);
+        world.world.on_owner_change = {};
+        // The device gets it as any other.
+        use(*next, shared, Access::read_write);
+        EXPECT_EQ(read(*next, shared), std::vector<std::byte>(size, std::byte{9}));
+        EXPECT_TRUE(next->validate());
+    }
+}
+
+// The same when the map fails after the block has its new owner, also one that is linked again.
+TEST_F(LinkedMemory, ALastMapInFlightMayStillFailWhenTheBlockHasItsNextOwner) {
+    for (const SpaceId first : {host_space, shared}) {
+        SCOPED_TRACE(first.value);
+        int changes = 0;
+        const std::byte* address = nullptr;
+        const size_t executed = world.world.operations_executed();
+        {
+            const auto storage = world.storage(size);
+            use(*storage, shared, Access::overwrite);
+            address = storage->map_address();
+            // There is room for no other block.
+            world.space(0).pool().set_limit(ByteCount{size});
+            world.world.on_owner_change = [&](FakeQueue& queue) {
+                if (changes++ == 0)
+                    queue.fail_next();
+            };
+        }
+        const auto next = world.storage(size);
+        const auto pin = world.domain->reserve_map(*next);
+        ASSERT_TRUE(pin);
+        ASSERT_EQ(next->map_address(), address) << "not the block";
+        ASSERT_EQ(world.world.operations_executed(), executed) << "the map is not in flight any more";
+        const auto command = [&] {
+            const auto done = world.kernel(world.on(first.value), {{next.get(), {0, size}, Access::overwrite}},
+                                           [](const auto& at) { std::fill_n(at[0], size, std::byte{8}); });
+            world.world.run();
+            return done.queue->status(done.value);
+        };
+        EXPECT_NE(command(), Status::success);
+        EXPECT_EQ(command(), Status::success);
+        EXPECT_EQ(read(*next, host_space), std::vector<std::byte>(size, std::byte{8}));
+        EXPECT_TRUE(next->validate());
+        world.world.on_owner_change = {};
+    }
+}
+
 // Commands on both sides in flight, over parts of the storage, of which each change of an owner fails in turn: each command succeeds or fails,
 // and what has succeeded is what both sides see.
 TEST_F(LinkedMemory, AnyChangeOfTheOwnerMayFailWhileOthersWait) {

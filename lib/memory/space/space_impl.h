@@ -7,6 +7,7 @@
 #include "count_by_thread.h"
 #include "fair_turns.h"
 #include "hidden_queue.h"
+#include "last_maps.h"
 #include "residents.h"
 #include "shortage.h"
 #include "victim_key.h"
@@ -64,6 +65,9 @@ public:
     // How many threads are about to change which storages have memory here (change_in_progress.h).
     [[nodiscard]] CountByThread& changes() { return changes_; }
 
+    // Of host memory.
+    [[nodiscard]] LastMaps& last_maps() { return last_maps_; }
+
     [[nodiscard]] HiddenQueues& transfers_in() { return in_; }
     [[nodiscard]] HiddenQueues& transfers_out() { return out_; }
 
@@ -78,6 +82,7 @@ private:
     Residents residents_;
     VictimPlan plan_;
     CountByThread changes_;
+    LastMaps last_maps_;
     HiddenQueues in_;
     HiddenQueues out_;
 };
