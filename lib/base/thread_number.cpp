@@ -1,15 +1,50 @@
+// Numbers in use are bits of a table. A thread takes the lowest that is free, and gives it back when it ends. Beyond the table, numbers ascend and are
+// not used again.
 #include <base/thread_number.h>
 
+#include <array>
 #include <atomic>
+#include <bit>
 
 namespace polder {
+namespace {
+
+constinit std::array<std::atomic<uint64_t>, 16> in_use{};
+constexpr uint32_t table_size = 64 * in_use.size();
+
+// Functions that run later at the thread's end still get the number, which another thread may have then.
+struct GiveBack {
+    uint32_t number = table_size;
+    ~GiveBack() {
+        if (number < table_size)
+            in_use[number / 64].fetch_and(~(uint64_t{1} << number % 64), std::memory_order_relaxed);
+    }
+};
+thread_local GiveBack give_back;
+
+// table_size: none is free.
+uint32_t take_lowest() {
+    for (uint32_t word = 0; word < in_use.size(); ++word) {
+        uint64_t known = in_use[word].load(std::memory_order_relaxed);
+        while (known != ~uint64_t{0}) {
+            const auto bit = static_cast<uint32_t>(std::countr_one(known));
+            if (in_use[word].compare_exchange_weak(known, known | uint64_t{1} << bit, std::memory_order_relaxed))
+                return 64 * word + bit;
+        }
+    }
+    return table_size;
+}
+
+}  // namespace
 
 uint32_t thread_number_state::assign() {
-    static constinit std::atomic<uint32_t> threads_seen{0};
-    // After 2^32 - 1 threads the numbers begin again; no thread gets 0, which is "not assigned".
-    do
-        number_plus_1 = threads_seen.fetch_add(1, std::memory_order_relaxed) + 1;
-    while (number_plus_1 == 0);
+    static constinit std::atomic<uint32_t> beyond_table{0};
+    uint32_t number = take_lowest();
+    if (number < table_size)
+        give_back.number = number;
+    else  // after 2^32 threads, some of the table
+        number = table_size + beyond_table.fetch_add(1, std::memory_order_relaxed) % (~uint32_t{0} - table_size);
+    number_plus_1 = number + 1;
     return number_plus_1;
 }
 

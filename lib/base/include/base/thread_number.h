@@ -1,7 +1,7 @@
-// thread_number: a small number for each thread, 0, 1, 2, … in the order of their first calls.
+// thread_number: a small number for each thread, the lowest that no other thread has.
 //
 // For data that is kept in several copies so that threads do not share cache lines: a thread uses the copy of its number
-// modulo the number of copies. Numbers are not reused when a thread ends. Any thread; after the first call one load.
+// modulo the number of copies, so as many threads as there are copies share none. Any thread; after the first call one load.
 #pragma once
 
 #include <cstdint>
