@@ -23,6 +23,7 @@ public:
             errors_[count_++] = answer;
         return answer == CL_SUCCESS;
     }
+    [[nodiscard]] size_t count() const { return count_; }
     [[nodiscard]] bool are_all_of_resources() const {
         return std::all_of(errors_.begin(), errors_.begin() + static_cast<ptrdiff_t>(count_), [](cl_int error) {
             return error == CL_OUT_OF_HOST_MEMORY || error == CL_OUT_OF_RESOURCES ||
