@@ -1,6 +1,10 @@
 // A device that computes in host memory, coherently: its buffers and the host's are one block, in every order of first use.
 #include "unified_memory_fixture.h"
 
+#include <algorithm>
+#include <array>
+#include <functional>
+
 namespace polder::test {
 namespace {
 
@@ -66,6 +70,52 @@ TEST_F(Linked, ToADeviceWithAMemoryOfItsOwnThereIsOneCopy) {
     EXPECT_EQ(transfers()[1].to_space, 0u);
     EXPECT_EQ(transfers()[1].moved_bytes, bytes);
     EXPECT_EQ(read<cl_int>(buffer, count, queues_[shared]), std::vector<cl_int>(count, 7));
+}
+
+// Fine-grained memory, through the pointer and through a buffer over it, with no map: on the host, the processor and the device in every order. A context that
+// also has the device with a memory of its own gets none.
+TEST_F(Linked, FineGrainedMemoryIsTheSameBytesThroughPointersAndBuffers) {
+    ASSERT_EQ(clSVMAlloc(context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, bytes, 0), nullptr);
+    queues_.clear();
+    devices.pop_back();
+    cl_int error = CL_INVALID_VALUE;
+    context = clCreateContext(nullptr, 2, devices.data(), nullptr, nullptr, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    for (const cl_device_id device : devices)
+        queues_.push_back(make_queue(device));
+    program_ = build("kernel void add(global int* data, int value) { data[get_global_id(0)] += value; }");
+    const OwnedKernel by_pointer = make_kernel(program_, "add");
+    auto* const memory =
+        static_cast<cl_int*>(clSVMAlloc(context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, bytes, 0));
+    ASSERT_NE(memory, nullptr);
+    {
+        const OwnedMem buffer = make_buffer(bytes, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, memory);
+        using Step = std::function<void()>;
+        const auto pointer_on = [&](size_t device) {
+            const cl_int one = 1;
+            ASSERT_EQ(clSetKernelArgSVMPointer(by_pointer, 0, memory), CL_SUCCESS);
+            ASSERT_EQ(clSetKernelArg(by_pointer, 1, sizeof one, &one), CL_SUCCESS);
+            ASSERT_EQ(
+                clEnqueueNDRangeKernel(queues_[device], by_pointer, 1, nullptr, &count, nullptr, 0, nullptr, nullptr),
+                CL_SUCCESS);
+            ASSERT_EQ(clFinish(queues_[device]), CL_SUCCESS);
+        };
+        const std::array<Step, 5> steps{[&] { std::for_each_n(memory, count, [](cl_int& each) { ++each; }); },
+                                        [&] { add(host, buffer, 1); }, [&] { add(shared, buffer, 1); },
+                                        [&] { pointer_on(host); }, [&] { pointer_on(shared); }};
+        std::fill_n(memory, count, 0);
+        cl_int expected = 0;
+        for (const Step& first : steps)
+            for (const Step& next : steps) {
+                first();
+                next();
+                expected += 2;
+                ASSERT_EQ(std::count(memory, memory + count, expected), static_cast<ptrdiff_t>(count));
+                ASSERT_EQ(read<cl_int>(buffer, count, queues_[shared]), std::vector<cl_int>(count, expected));
+            }
+        EXPECT_TRUE(transfers().empty());
+    }
+    clSVMFree(context, memory);
 }
 
 }  // namespace

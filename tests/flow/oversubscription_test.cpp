@@ -286,6 +286,63 @@ TEST_F(Oversubscription, LaunchThatCannotFitFailsAndTheContextGoesOn) {
         ASSERT_EQ(seen[i], 2 * static_cast<cl_int>(3 + i)) << i;
 }
 
+// Sub-devices have one memory: replicas that one has used are evicted for another.
+TEST_F(Oversubscription, SubDevicesShareTheMemoryThatIsTooSmall) {
+    const cl_device_partition_property by_one[] = {CL_DEVICE_PARTITION_EQUALLY, 1, 0};
+    cl_uint available = 0;
+    if (clCreateSubDevices(devices[1], by_one, 0, nullptr, &available) != CL_SUCCESS || available < 2)
+        GTEST_SKIP() << "a device of one compute unit";
+    std::vector<cl_device_id> parts(available);
+    ASSERT_EQ(clCreateSubDevices(devices[1], by_one, available, parts.data(), nullptr), CL_SUCCESS);
+    {
+        cl_int error = CL_INVALID_VALUE;
+        const OwnedContext mine =
+            clCreateContext(nullptr, static_cast<cl_uint>(parts.size()), parts.data(), nullptr, nullptr, &error);
+        ASSERT_EQ(error, CL_SUCCESS);
+        const char* text = kernels;
+        const OwnedProgram program = clCreateProgramWithSource(mine, 1, &text, nullptr, &error);
+        ASSERT_EQ(clBuildProgram(program, 0, nullptr, "", nullptr, nullptr), CL_SUCCESS);
+        const OwnedKernel add = clCreateKernel(program, "add", &error);
+        ASSERT_EQ(error, CL_SUCCESS);
+        std::vector<OwnedQueue> queues;
+        for (const cl_device_id part : parts)
+            queues.emplace_back(clCreateCommandQueueWithProperties(mine, part, nullptr, &error));
+        std::vector<OwnedMem> buffers;
+        constexpr size_t count = 4 * memory_bytes / bytes;
+        for (size_t i = 0; i < count; ++i) {
+            const auto first = static_cast<cl_int>(i);
+            buffers.emplace_back(clCreateBuffer(mine, CL_MEM_READ_WRITE, bytes, nullptr, &error));
+            ASSERT_EQ(error, CL_SUCCESS);
+            ASSERT_EQ(clEnqueueFillBuffer(queues[i % available], buffers[i], &first, sizeof first, 0, bytes, 0, nullptr,
+                                          nullptr),
+                      CL_SUCCESS);
+        }
+        for (const OwnedQueue& each : queues)
+            ASSERT_EQ(clFinish(each), CL_SUCCESS);
+        for (cl_int pass = 1; pass <= 2; ++pass) {
+            for (size_t i = 0; i < count; ++i) {
+                const cl_mem buffer = buffers[i];
+                const cl_int value = 1000 * pass;
+                ASSERT_EQ(clSetKernelArg(add, 0, sizeof buffer, &buffer), CL_SUCCESS);
+                ASSERT_EQ(clSetKernelArg(add, 1, sizeof value, &value), CL_SUCCESS);
+                const cl_command_queue on = queues[(i + static_cast<size_t>(pass)) % available];
+                ASSERT_EQ(clEnqueueNDRangeKernel(on, add, 1, nullptr, &items, nullptr, 0, nullptr, nullptr),
+                          CL_SUCCESS);
+            }
+            for (const OwnedQueue& each : queues)
+                ASSERT_EQ(clFinish(each), CL_SUCCESS);
+        }
+        std::vector<cl_int> seen(items);
+        for (size_t i = 0; i < count; ++i) {
+            ASSERT_EQ(clEnqueueReadBuffer(queues[0], buffers[i], CL_TRUE, 0, bytes, seen.data(), 0, nullptr, nullptr),
+                      CL_SUCCESS);
+            EXPECT_EQ(std::ranges::count(seen, static_cast<cl_int>(i) + 3000), static_cast<ptrdiff_t>(items)) << i;
+        }
+    }
+    for (const cl_device_id part : parts)
+        EXPECT_EQ(clReleaseDevice(part), CL_SUCCESS);
+}
+
 // AMD's query, which programs ask before they create buffers.
 TEST_F(Oversubscription, FreeMemoryIsTheTrueFigure) {
     const auto free_kib = [&] {
