@@ -14,6 +14,12 @@ using namespace polder::runtime;
 namespace polder::api {
 namespace {
 
+bool all_use_in_place(const Context& context, const Allocation& allocation) {
+    return std::ranges::all_of(context.devices(), [&](const auto& device) {
+        return device->space_id().is_host() || allocation.is_for_kernels_in(device->space_id());
+    });
+}
+
 // host_ptr lies within an allocation.
 Result<Ref<MemObject>> create_buffer_in(Context& context, const Allocation& allocation, cl_mem_flags flags, size_t size,
                                         void* host_ptr, std::vector<cl_mem_properties> properties) {
@@ -22,9 +28,9 @@ Result<Ref<MemObject>> create_buffer_in(Context& context, const Allocation& allo
     if (allocation.kind() != Allocation::Kind::buffer && size > allocation.size() - begin)
         return fail(Status::invalid_buffer_size);
     const bool is_unified = kind_bit(allocation.kind()) & unified_kinds;
-    // CL_INVALID_HOST_PTR: host_ptr is in unified shared memory. The host uses that without maps, so that a device with memory
-    // of its own could not share it.
-    if (is_unified && (flags & CL_MEM_USE_HOST_PTR) && !context.has_fine_grained_svm())
+    // CL_INVALID_HOST_PTR: host_ptr is in unified shared memory. The host uses that without maps, so that a device that uses it in a
+    // memory of its own could not share it.
+    if (is_unified && (flags & CL_MEM_USE_HOST_PTR) && !all_use_in_place(context, allocation))
         return fail(Status::invalid_host_ptr);
     // CL_INVALID_HOST_PTR: host_ptr is in the memory of a device.
     if (is_unified && !allocation.space().is_host())

@@ -391,8 +391,7 @@ const Query memory_queries[] = {
                  memory_capabilities(device, Kind::shared))
     POLDER_VALUE(CL_DEVICE_CROSS_DEVICE_SHARED_MEM_CAPABILITIES_INTEL, UnifiedMemory,
                  memory_capabilities(device, Kind::shared))
-    // Devices that follow pointers into shared allocations follow all of the host's.
-    POLDER_VALUE(CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL, UnifiedMemory, memory_capabilities(device, Kind::shared))
+    POLDER_VALUE(CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL, UnifiedMemory, system_memory_capabilities(device))
 };
 
 const Query queue_queries[] = {

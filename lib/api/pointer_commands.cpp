@@ -27,7 +27,8 @@ Result<Ref<MemObject>> buffer_of(const EnqueueCall& call, const PointerRange& ra
 
 // Whether the device of the queue may not keep the newest bytes: the host uses them without a map.
 bool must_stay_on_host(const EnqueueCall& call, const PointerRange& range) {
-    return range.allocation && range.allocation->is_always_on_host() && !call.queue().space().is_host();
+    return range.allocation && range.allocation->is_always_on_host() &&
+           !range.allocation->is_for_kernels_in(call.queue().space());
 }
 
 }  // namespace

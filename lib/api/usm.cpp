@@ -1,9 +1,9 @@
 // cl_intel_unified_shared_memory: host, device and shared allocations by their address. Revision 1.2.0.
 //
 // An allocation is a storage that is pinned where its address is (runtime/svm.h): host and shared allocations in host memory,
-// device allocations in the memory of their device. Host and shared allocations belong to devices that compute in host memory,
-// because the host uses them at any time, without maps. Device allocations are offered by every device whose kernels see
-// addresses.
+// device allocations in the memory of their device. Host and shared allocations belong to devices that compute in host memory or
+// use it in place, because the host uses them at any time, without maps. Device allocations are offered by every device whose
+// kernels see addresses.
 #include "enqueue.h"
 #include "pointer_commands.h"
 #include "unified_memory.h"
@@ -26,7 +26,14 @@ cl_device_unified_shared_memory_capabilities_intel memory_capabilities(const Dev
     if (device.space_id().is_host())
         return by_one | CL_UNIFIED_SHARED_MEMORY_CONCURRENT_ACCESS_INTEL |
                CL_UNIFIED_SHARED_MEMORY_CONCURRENT_ATOMIC_ACCESS_INTEL;
-    return kind == Allocation::Kind::device && device.has_addresses() ? by_one : 0;
+    if (kind == Allocation::Kind::device)
+        return device.has_addresses() ? by_one : 0;
+    // Atomic operations of a device behind a bus are none for the processor and other devices.
+    return device.in_place_regions() ? by_one | CL_UNIFIED_SHARED_MEMORY_CONCURRENT_ACCESS_INTEL : 0;
+}
+
+cl_device_unified_shared_memory_capabilities_intel system_memory_capabilities(const Device& device) {
+    return device.space_id().is_host() ? memory_capabilities(device, Allocation::Kind::shared) : 0;
 }
 
 bool has_memory_of(const Context& context, Allocation::Kind kind) {

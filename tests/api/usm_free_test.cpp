@@ -47,7 +47,7 @@ TEST_F(Usm, BlockingFreeReturnsWhileObjectsReferToTheMemory) {
     cl_int error = CL_INVALID_VALUE;
     const OwnedContext alone = clCreateContext(nullptr, 1, devices.data(), nullptr, nullptr, &error);
     ASSERT_EQ(error, CL_SUCCESS);
-    if (computes_on_host(0)) {
+    if (has_host_memory(0)) {
         void* const memory = host_alloc(alone, nullptr, bytes, 0, &error);
         ASSERT_EQ(error, CL_SUCCESS);
         const OwnedMem over = clCreateBuffer(alone, CL_MEM_USE_HOST_PTR, bytes, memory, &error);

@@ -59,7 +59,7 @@ uint64_t address_for_kernels(const Context& context, SpaceId space, DeviceAddres
 }
 
 Result<Ref<const Allocation>> allocate(Context& context, Allocation::Description description) {
-    if (description.kind == Allocation::Kind::svm)
+    if (description.kind != Allocation::Kind::device)
         description.in_place = context.in_place_spaces();
     POLDER_ASSIGN(storage, make_storage(context, description));
     // Host memory may be written before a command says so.

@@ -33,7 +33,8 @@ protected:
         ContextTest::SetUp();
         program = build(usm_kernels, "-cl-std=CL3.0");
     }
-    bool computes_on_host(size_t device) { return capabilities(device, CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL) != 0; }
+    // Host and shared allocations, which it uses in place.
+    bool has_host_memory(size_t device) { return capabilities(device, CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL) != 0; }
     cl_device_unified_shared_memory_capabilities_intel capabilities(size_t device, cl_device_info name) {
         cl_device_unified_shared_memory_capabilities_intel value = 0;
         EXPECT_EQ(clGetDeviceInfo(devices[device], name, sizeof value, &value, nullptr), CL_SUCCESS);
