@@ -144,7 +144,7 @@ bool has_half(const Device& device) {
 }
 
 // Loads and stores, additions, minima and maxima: bits 0 to 2 for global memory, 16 to 18 for local memory.
-cl_bitfield float_atomics(const Device& device) { return has_host_code(device) ? 0x70007 : 0; }
+cl_bitfield float_atomics(const Device& device) { return device.info().language ? 0 : 0x70007; }
 
 // Clocks of the device, of work-groups and of sub-groups.
 cl_bitfield kernel_clocks(const Device& device) { return device.info().language ? 0 : 0x7; }

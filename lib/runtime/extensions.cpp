@@ -17,7 +17,7 @@ constexpr Extension extension_table[] = {
     {"cl_ext_buffer_device_address", CL_MAKE_VERSION(1, 0, 2), both, "Buffers with an address on each device, as numbers."},
     {"cl_intel_unified_shared_memory", CL_MAKE_VERSION(1, 2, 0), both, "Memory of host and devices by its address."},
     {"cl_ext_cxx_for_opencl", v1, both, "Programs in C++ for OpenCL."},
-    {"cl_ext_float_atomics", v1, host_code, "Atomic addition, minimum and maximum of floating-point numbers."},
+    {"cl_ext_float_atomics", v1, own_compiler, "Atomic addition, minimum and maximum of floating-point numbers."},
     {"cl_ext_immutable_memory_objects", v1, both, "Memory objects that nothing can change once they are there."},
     {"cl_ext_image_from_buffer", v1, own_compiler, "Images of all types that show the bytes of a buffer."},
     {"cl_ext_image_requirements_info", CL_MAKE_VERSION(0, 5, 0), own_compiler, "What an image would need, before it is created."},
@@ -84,20 +84,20 @@ constexpr Feature feature_table[] = {
     {"__opencl_c_atomic_scope_all_devices", "Atomics between devices."},
     {"__opencl_c_atomic_scope_device", "Atomics between the work-groups of a device."},
     {"__opencl_c_device_enqueue", "Kernels that enqueue blocks.", Needs::host_code},
-    {"__opencl_c_ext_fp16_global_atomic_add", "Atomic addition of halves in global memory.", Needs::host_code},
-    {"__opencl_c_ext_fp16_global_atomic_load_store", "Their atomic loads, stores and exchanges.", Needs::host_code},
-    {"__opencl_c_ext_fp16_global_atomic_min_max", "Their atomic minimum and maximum.", Needs::host_code},
-    {"__opencl_c_ext_fp16_local_atomic_add", "Atomic addition of halves in local memory.", Needs::host_code},
-    {"__opencl_c_ext_fp16_local_atomic_load_store", "Their atomic loads, stores and exchanges.", Needs::host_code},
-    {"__opencl_c_ext_fp16_local_atomic_min_max", "Their atomic minimum and maximum.", Needs::host_code},
-    {"__opencl_c_ext_fp32_global_atomic_add", "Atomic addition of floats in global memory.", Needs::host_code},
-    {"__opencl_c_ext_fp32_global_atomic_min_max", "Their atomic minimum and maximum.", Needs::host_code},
-    {"__opencl_c_ext_fp32_local_atomic_add", "Atomic addition of floats in local memory.", Needs::host_code},
-    {"__opencl_c_ext_fp32_local_atomic_min_max", "Their atomic minimum and maximum.", Needs::host_code},
-    {"__opencl_c_ext_fp64_global_atomic_add", "Atomic addition of doubles in global memory.", Needs::host_code},
-    {"__opencl_c_ext_fp64_global_atomic_min_max", "Their atomic minimum and maximum.", Needs::host_code},
-    {"__opencl_c_ext_fp64_local_atomic_add", "Atomic addition of doubles in local memory.", Needs::host_code},
-    {"__opencl_c_ext_fp64_local_atomic_min_max", "Their atomic minimum and maximum.", Needs::host_code},
+    {"__opencl_c_ext_fp16_global_atomic_add", "Atomic addition of halves in global memory."},
+    {"__opencl_c_ext_fp16_global_atomic_load_store", "Their atomic loads, stores and exchanges."},
+    {"__opencl_c_ext_fp16_global_atomic_min_max", "Their atomic minimum and maximum."},
+    {"__opencl_c_ext_fp16_local_atomic_add", "Atomic addition of halves in local memory."},
+    {"__opencl_c_ext_fp16_local_atomic_load_store", "Their atomic loads, stores and exchanges."},
+    {"__opencl_c_ext_fp16_local_atomic_min_max", "Their atomic minimum and maximum."},
+    {"__opencl_c_ext_fp32_global_atomic_add", "Atomic addition of floats in global memory."},
+    {"__opencl_c_ext_fp32_global_atomic_min_max", "Their atomic minimum and maximum."},
+    {"__opencl_c_ext_fp32_local_atomic_add", "Atomic addition of floats in local memory."},
+    {"__opencl_c_ext_fp32_local_atomic_min_max", "Their atomic minimum and maximum."},
+    {"__opencl_c_ext_fp64_global_atomic_add", "Atomic addition of doubles in global memory."},
+    {"__opencl_c_ext_fp64_global_atomic_min_max", "Their atomic minimum and maximum."},
+    {"__opencl_c_ext_fp64_local_atomic_add", "Atomic addition of doubles in local memory."},
+    {"__opencl_c_ext_fp64_local_atomic_min_max", "Their atomic minimum and maximum."},
     {"__opencl_c_fp64", "Double precision."},
     {"__opencl_c_generic_address_space", "Pointers that need not say their address space."},
     {"__opencl_c_images", "Images."},
@@ -172,15 +172,13 @@ std::span<const Feature> features() { return feature_table; }
 std::string platform_extension_names() { return names(of_platform); }
 
 bool offers(const driver::DeviceInfo& device, const Extension& extension) {
-    const bool is_host_code = device.code.format == driver::CodeFormat::host_function;
     switch (extension.owner) {
     case platform: return false;
     case both:
         return !device.language || contains(device.language->extensions, extension.name) ||
                std::ranges::find(host_extensions, extension.name) != std::end(host_extensions);
     case own_compiler: return !device.language;
-    case host_code: return is_host_code;
-    case other_code: return !is_host_code && !device.language;
+    case other_code: return device.code.format != driver::CodeFormat::host_function && !device.language;
     }
     return false;
 }

@@ -184,8 +184,7 @@ TEST_F(KernelExtensions, ExtendedAsyncCopies_CopyLinesAndPlanes) {
 
 // Many groups, in local and global memory, in every form.
 TEST_F(KernelExtensions, FloatAtomics_AddSubtractAndFindExtrema) {
-    if (!all_have("cl_ext_float_atomics"))
-        GTEST_SKIP() << "a device has no atomics of floating-point numbers";
+    ASSERT_TRUE(all_have("cl_ext_float_atomics"));
     const std::string source = R"(
         #if !defined(cl_ext_float_atomics) || !defined(ADD) || !defined(LOCAL_ADD) || !defined(EXTREMA) || !defined(LOCAL_EXTREMA)
         #error "no macro"
@@ -243,13 +242,47 @@ TEST_F(KernelExtensions, FloatAtomics_AddSubtractAndFindExtrema) {
           "-DLOCAL_ADD=__opencl_c_ext_fp64_local_atomic_add -DEXTREMA=__opencl_c_ext_fp64_global_atomic_min_max "
           "-DLOCAL_EXTREMA=__opencl_c_ext_fp64_local_atomic_min_max",
           double_fp_atomic_capabilities);
-    // Their results are those of tests/unit/math/atomics_test.cpp.
-    EXPECT_EQ(device_value<cl_bitfield>(devices[0], half_fp_atomic_capabilities), cl_bitfield{0x70007});
-    build("#if __opencl_c_ext_fp16_global_atomic_add != 1 || __opencl_c_ext_fp16_local_atomic_min_max != 1 || "
-          "__opencl_c_ext_fp16_global_atomic_load_store != 1\n#error\n#endif\n"
-          "#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n"
-          "kernel void k(volatile global atomic_half* a) { atomic_store(a, atomic_fetch_add(a, 1.0h)); }\n",
-          "-cl-std=CL3.0");
+}
+
+// Two of them share a word. More results: tests/unit/math/atomics_test.cpp.
+TEST_F(KernelExtensions, AtomicsOfHalves_ChangeNothingBesideThem) {
+    ASSERT_TRUE(all_have("cl_ext_float_atomics"));
+    OwnedProgram program = build(R"(
+        #if __opencl_c_ext_fp16_global_atomic_add != 1 || __opencl_c_ext_fp16_local_atomic_add != 1 || \
+            __opencl_c_ext_fp16_global_atomic_min_max != 1 || __opencl_c_ext_fp16_local_atomic_min_max != 1 || \
+            __opencl_c_ext_fp16_global_atomic_load_store != 1 || __opencl_c_ext_fp16_local_atomic_load_store != 1
+        #error "no macro"
+        #endif
+        #pragma OPENCL EXTENSION cl_khr_fp16 : enable
+        #define UPDATE(o) \
+            atomic_fetch_add(o, x); atomic_fetch_sub_explicit(o + 1, x, memory_order_relaxed); \
+            atomic_fetch_min(o + 2, x); atomic_fetch_max_explicit(o + 3, x, memory_order_acq_rel, memory_scope_device); \
+            atomic_store(o + 4, 3.0h); atomic_exchange(o + 6, atomic_load(o + 4));
+        kernel void k(global half* out) {
+            volatile global atomic_half* g = (volatile global atomic_half*)out;
+            local atomic_half box[8];
+            const size_t item = get_local_id(0);
+            if (item < 8) atomic_store(box + item, out[item]);
+            barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+            const half x = (half)item;
+            UPDATE(g)
+            UPDATE(box)
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (item < 8) atomic_store(g + 8 + item, atomic_load(box + item));
+        })",
+                                 "-cl-std=CL3.0");
+    // 1000, 1.5 and what 32 work-items make of the others.
+    constexpr cl_ushort thousand = 0x63d0, other = 0x3e00, sum = 0x5fc0, difference = 0xdfc0, largest = 0x4fc0,
+                        three = 0x4200;
+    std::vector<cl_ushort> words(16);
+    words[2] = thousand;
+    words[5] = words[7] = other;
+    for (const cl_device_id device : devices) {
+        EXPECT_EQ(device_value<cl_bitfield>(device, half_fp_atomic_capabilities), cl_bitfield{0x70007});
+        std::vector<cl_ushort> expected = {sum, difference, 0, largest, three, other, three, other};
+        expected.insert(expected.end(), expected.begin(), expected.begin() + 8);
+        EXPECT_EQ(run<cl_ushort>(program, words, 32, 32, device), expected);
+    }
 }
 
 TEST_F(KernelExtensions, KernelClock_NeverGoesBack) {

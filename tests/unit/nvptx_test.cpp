@@ -163,6 +163,42 @@ TEST(Nvptx, AtomicLoadsStoresAndExchanges) {
     EXPECT_HAS(ptx, "fence.sc.gpu");
 }
 
+// Additions are instructions of the GPU; minima and maxima compare and exchange, halves the word that they are in.
+TEST(Nvptx, AtomicOperationsOfFloatingPointNumbers) {
+    const auto ptx_for = [](const std::string& type, const std::string& operation, const char* processor) {
+        const std::string number = type == "half" ? "16" : type == "float" ? "32" : "64";
+        std::vector<std::string> features;
+        for (const char* what : {"_global_atomic_add", "_local_atomic_add", "_global_atomic_min_max",
+                                 "_local_atomic_min_max", "_global_atomic_load_store", "_local_atomic_load_store"})
+            if (number == "16" || !std::string_view(what).ends_with("load_store"))
+                features.push_back("__opencl_c_ext_fp" + number + what);
+        return ptx_with({"cl_ext_float_atomics", "cl_khr_fp16"}, features,
+                        "#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n"
+                        "kernel void k(volatile global atomic_" +
+                            type + "* g, volatile local atomic_" + type + "* l, global " + type +
+                            "* p) { volatile atomic_" + type + "* any = *p > 1 ? g : (volatile atomic_" + type +
+                            "*)l; p[1] = " + operation + "(g + 1, p[2]); " + operation +
+                            "(l, p[3]); p[4] = " + operation + "(any, p[5]); }",
+                        processor);
+    };
+    for (const char* processor : all_processors) {
+        for (const auto& [type, instruction] :
+             {std::pair{"half", "add.noftz.f16"}, {"float", "add.f32"}, {"double", "add.f64"}}) {
+            const PtxOutcome added = ptx_for(type, "atomic_fetch_add", processor);
+            EXPECT_EQ(added.error, "") << processor;
+            EXPECT_HAS(added, instruction);
+            EXPECT_FALSE(added.has(".cas.")) << added.code.code;
+            EXPECT_EQ(ptx_for(type, "atomic_fetch_sub", processor).error, "") << type << " " << processor;
+            EXPECT_EQ(ptx_for(type, "atomic_exchange", processor).error, "") << type << " " << processor;
+            for (const char* extremum : {"atomic_fetch_min", "atomic_fetch_max"}) {
+                const PtxOutcome found = ptx_for(type, extremum, processor);
+                EXPECT_EQ(found.error, "") << type << " " << processor;
+                EXPECT_HAS(found, ".cas.b");
+            }
+        }
+    }
+}
+
 TEST(Nvptx, GenericPointers_KnowTheirSpace) {
     const PtxOutcome ptx =
         one_kernel("int f(int* p) { return to_global(p) ? 1 : to_local(p) ? 2 : 3; }"
