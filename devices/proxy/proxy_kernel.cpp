@@ -45,8 +45,13 @@ Result<std::unique_ptr<driver::LoadedKernel>> ProxyKernel::load(ForeignContext& 
     limits.private_bytes_per_work_item = ask_kernel<cl_ulong>(context, kernel, CL_KERNEL_PRIVATE_MEM_SIZE);
     limits.preferred_multiple =
         std::max<uint64_t>(1, ask_kernel<size_t>(context, kernel, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE));
-    return std::unique_ptr<driver::LoadedKernel>(
-        new ProxyKernel(context, memory, std::move(program), kernel, code, limits));
+    try {
+        return std::unique_ptr<driver::LoadedKernel>(
+            new ProxyKernel(context, memory, std::move(program), kernel, code, limits));
+    } catch (...) {
+        context.cl.clReleaseKernel(kernel);
+        throw;
+    }
 }
 
 ProxyKernel::ProxyKernel(ForeignContext& context, ProxyMemory& memory, std::shared_ptr<ProxyProgram> program,

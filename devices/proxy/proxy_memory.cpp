@@ -1,5 +1,7 @@
 // A map from the first address of each region to its buffer. An address belongs to the last region that begins at or before it; the
 // distance to the beginning is the offset in the buffer.
+#include <base/scope_exit.h>
+
 #include <algorithm>
 #include <proxy/proxy_memory.h>
 
@@ -50,6 +52,7 @@ cl_int ProxyMemory::make_buffer(uint64_t size, cl_mem& buffer) {
     if (code == CL_SUCCESS)
         return code;
     context_.cl.clReleaseMemObject(buffer);
+    buffer = nullptr;
     return code;
 }
 
@@ -65,14 +68,22 @@ Result<driver::Memory> ProxyMemory::reserve(ByteCount size) {
     if (!block)
         return fail(Status::mem_object_allocation_failure, "no addresses for " + std::to_string(bytes) + " bytes");
     cl_mem buffer = nullptr;
-    if (const cl_int code = make_buffer(bytes, buffer)) {
+    bool is_made = false;
+    const ScopeExit undo{[&]() noexcept {
+        if (is_made)
+            return;
+        if (buffer)
+            context_.cl.clReleaseMemObject(buffer);
         addresses_.free(*block);
+    }};
+    if (const cl_int code = make_buffer(bytes, buffer)) {
         context_.lose("clCreateBuffer", code);
         return fail(Status::mem_object_allocation_failure,
                     std::string(context_.error(code, "clCreateBuffer").detail()));
     }
     const DeviceAddress address = DeviceAddress{base_ + block->offset};
     regions_.emplace(address.value, Region{*block, bytes, buffer, {}});
+    is_made = true;
     reserved_ += bytes;
     return driver::Memory{address, bytes};
 }
@@ -117,17 +128,20 @@ cl_int ProxyMemory::buffer_at(DeviceAddress address, cl_mem& buffer) {
         buffer = region.buffer;
         return CL_SUCCESS;
     }
-    if (const auto known = region.parts.find(offset); known != region.parts.end()) {
-        buffer = known->second;
+    const auto [part, is_new] = region.parts.try_emplace(offset, nullptr);
+    if (!is_new) {
+        buffer = part->second;
         return CL_SUCCESS;
     }
     const cl_buffer_region range{offset, region.size - offset};
     cl_int code = CL_SUCCESS;
     buffer =
         context_.cl.clCreateSubBuffer(region.buffer, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &range, &code);
-    if (!buffer)
+    if (!buffer) {
+        region.parts.erase(part);
         return code == CL_SUCCESS ? CL_OUT_OF_RESOURCES : code;
-    region.parts.emplace(offset, buffer);
+    }
+    part->second = buffer;
     return CL_SUCCESS;
 }
 

@@ -20,7 +20,14 @@ public:
         for (const cl_program program : list_)
             context_.cl.clReleaseProgram(program);
     }
-    cl_program add(cl_program program) { return list_.emplace_back(program); }
+    void add(cl_program program) {
+        try {
+            list_.push_back(program);
+        } catch (...) {
+            context_.cl.clReleaseProgram(program);
+            throw;
+        }
+    }
     [[nodiscard]] const std::vector<cl_program>& list() const { return list_; }
     // The newest one, which stays.
     cl_program take_last() {
@@ -145,7 +152,14 @@ Result<std::shared_ptr<ProxyProgram>> ProxyProgram::build(ForeignContext& contex
         return fail(Status::out_of_resources, context.name + " is lost");
     const bool is_whole = source.is_build && source.units.size() == 1 && source.units.front().headers.empty();
     POLDER_ASSIGN(program, is_whole ? build_whole(context, source.units.front()) : compile_and_link(context, source));
-    return std::shared_ptr<ProxyProgram>(new ProxyProgram(context, program));
+    std::unique_ptr<ProxyProgram> built;
+    try {
+        built.reset(new ProxyProgram(context, program));
+    } catch (...) {
+        context.cl.clReleaseProgram(program);
+        throw;
+    }
+    return std::shared_ptr<ProxyProgram>(std::move(built));
 }
 
 ProxyProgram::~ProxyProgram() {

@@ -17,7 +17,12 @@ Result<std::unique_ptr<driver::Queue>> ProxyQueue::create(ForeignContext& contex
     if (context.is_lost())
         return fail(Status::out_of_resources, context.name + " is lost");
     POLDER_ASSIGN(handle, context.create_queue(0));
-    return std::unique_ptr<driver::Queue>(new ProxyQueue(context, memory, handle));
+    try {
+        return std::unique_ptr<driver::Queue>(new ProxyQueue(context, memory, handle));
+    } catch (...) {
+        context.cl.clReleaseCommandQueue(handle);
+        throw;
+    }
 }
 
 ProxyQueue::~ProxyQueue() {

@@ -1,4 +1,5 @@
-// Every allocation of host memory, every reserve of pages and every start of a thread that a flow makes fails in turn.
+// Every allocation of host memory, every reserve of pages, every start of a thread and every call of another OpenCL implementation that a
+// flow makes fails in turn.
 // After each: every call has returned success or an error of resources; the next commands work and compute the right
 // bytes; no block of device memory and no growing amount of host memory is left behind.
 //
@@ -66,7 +67,7 @@ TEST_F(Faults, KernelsThatNeedMemoryForThreeBuffers) {
 }
 
 TEST_F(Faults, KernelsOnEveryDevice) {
-    sweep([&](Answers& answers) {
+    const int64_t foreign_calls = sweep([&](Answers& answers) {
         const cl_mem buffer = create(answers, CL_MEM_COPY_HOST_PTR, contents.data());
         if (!buffer)
             return;
@@ -76,6 +77,7 @@ TEST_F(Faults, KernelsOnEveryDevice) {
         }
         answers.note(clReleaseMemObject(buffer));
     });
+    EXPECT_TRUE(foreign_calls > 5 || !foreign->are_there()) << foreign_calls;
 }
 
 TEST_F(Faults, FillCopyAndRectangles) {
@@ -192,6 +194,40 @@ TEST_F(Faults, SharedVirtualMemory) {
         answers.note(clFinish(queues[0]));
         clSVMFree(context, memory);
     });
+}
+
+// Only its calls fail: what the compiler does without memory is not the subject here.
+TEST_F(Faults, ProgramsThatAnotherImplementationBuilds) {
+    if (!foreign->are_there())
+        GTEST_SKIP() << "needs another implementation";
+    const char* const text = "kernel void add(global int* data, int value) { data[get_global_id(0)] += value; }";
+    const Flow flow = [&](Answers& answers) {
+        cl_int error = CL_SUCCESS;
+        const cl_program made = clCreateProgramWithSource(context, 1, const_cast<const char**>(&text), nullptr, &error);
+        if (!answers.note(error))
+            return;
+        const cl_int built = clBuildProgram(made, 0, nullptr, "", nullptr, nullptr);
+        const cl_kernel kernel = built == CL_SUCCESS ? clCreateKernel(made, "add", &error) : nullptr;
+        const cl_mem buffer = kernel ? create(answers) : nullptr;
+        // A build that is refused says so.
+        if (built != CL_BUILD_PROGRAM_FAILURE)
+            answers.note(built);
+        answers.note(error);
+        if (buffer) {
+            const cl_int value = 1;
+            const size_t items = ints;
+            answers.note(clSetKernelArg(kernel, 0, sizeof buffer, &buffer));
+            answers.note(clSetKernelArg(kernel, 1, sizeof value, &value));
+            answers.note(
+                clEnqueueNDRangeKernel(queues.back(), kernel, 1, nullptr, &items, nullptr, 0, nullptr, nullptr));
+            answers.note(clFinish(queues.back()));
+            answers.note(clReleaseMemObject(buffer));
+        }
+        if (kernel)
+            answers.note(clReleaseKernel(kernel));
+        answers.note(clReleaseProgram(made));
+    };
+    EXPECT_GT(sweep_foreign(flow), 5);
 }
 
 TEST_F(Faults, Queues) {

@@ -1,16 +1,20 @@
 // Faults: the fixture of the fault sweep. `sweep` runs a flow of API calls again and again, and lets one more call for memory or a
-// thread fail each time. One thread; it has no other tests beside it.
+// thread fail each time; where a device is a proxy, then one more call of the other implementation. One thread; it has no other tests beside it.
 #pragma once
 
 #include "../api/support/fixture.h"
+#include "foreign_calls.h"
 #include "injection.h"
 
 #include <CL/cl_ext_polder.h>
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <limits>
+#include <optional>
 #include <thread>
 
 namespace polder::test {
@@ -50,6 +54,9 @@ protected:
 
     void SetUp() override {
         ContextTest::SetUp();
+        foreign.emplace();
+        const char* const named = std::getenv("POCL_DEVICES");
+        ASSERT_EQ(foreign->are_there(), named && std::strstr(named, "proxy")) << "the proxy's device is not there";
         for (cl_device_id device : devices)
             queues.push_back(make_queue(device));
         second = make_queue(devices[0]);
@@ -149,51 +156,92 @@ protected:
         EXPECT_TRUE(answers.are_all_of_resources()) << answers.text();
         return struck;
     }
-    // The callback thread may still be releasing what is complete.
-    static bool has_grown(int64_t before) {
-        for (int tries = 0; outstanding_blocks() > before; ++tries) {
-            if (tries == 200)
+    // Likewise, of the other implementation. Commands execute, and are waited for, while its calls may fail.
+    bool fail_foreign_at(cl_int code, int64_t n, const Flow& flow) {
+        Answers answers;
+        foreign->fail(n, code);
+        flow(answers);
+        finish_all();
+        const char* const failed = foreign->failed();
+        foreign->fail(-1, CL_SUCCESS);
+        EXPECT_TRUE(answers.are_all_of_resources()) << answers.text() << " after " << (failed ? failed : "none");
+        return failed != nullptr;
+    }
+    struct Held {
+        int64_t blocks;  // of host memory
+        int64_t foreign_objects;
+    };
+    [[nodiscard]] Held held() const { return {outstanding_blocks(), foreign->live_objects()}; }
+    // The callback thread, and threads of other implementations, may still be releasing what is complete.
+    [[nodiscard]] bool has_grown(const Held& before, int tries_max) const {
+        for (int tries = 0; held().blocks > before.blocks || held().foreign_objects > before.foreign_objects; ++tries) {
+            if (tries == tries_max)
                 return true;
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
         return false;
     }
-    void sweep(const Flow& flow) {
+    // Once for each call that `fail_at(n)` lets fail. Returns how many there were.
+    int64_t sweep_calls(const char* name, const Flow& flow, const std::function<bool(int64_t n)>& fail_at_call) {
+        Answers warm;
+        // What is made once is there, and the callback thread's lists of freed objects are full.
+        for (int run = 0; run < 12; ++run) {
+            flow(warm);
+            finish_all();
+        }
+        EXPECT_EQ(warm.text(), "");
+        const cl_ulong blocks = live_blocks();
+        const cl_ulong reserved = reserved_bytes();
+        // There are no lists of these that may grow.
+        const Held objects{std::numeric_limits<int64_t>::max(), foreign->live_objects()};
+        bool struck = true;
+        int64_t strikes = 0;
+        for (int64_t n = 0; struck && !HasFailure(); ++n) {
+            SCOPED_TRACE(std::string(name) + " number " + std::to_string(n));
+            int64_t growths = 0;
+            // Lists of freed objects, which each thread has, may still grow for a few of them.
+            constexpr int repeats = 20;
+            for (int repeat = 0; struck && growths == repeat && repeat < repeats; ++repeat) {
+                // What is trimmed now is reserved again, each time.
+                static_cast<void>(reserved_bytes());
+                const Held before = held();
+                struck = fail_at_call(n);
+                expect_works();
+                static_cast<void>(reserved_bytes());
+                // While it may still be a list, there is no reason to wait long.
+                growths += has_grown(before, repeat < 5 ? 20 : 200) ? 1 : 0;
+            }
+            EXPECT_LT(growths, repeats) << "host memory leaks each time";
+            EXPECT_FALSE(has_grown(objects, 2000)) << "foreign objects leak";
+            EXPECT_EQ(live_blocks(), blocks) << "device memory leaks";
+            // Also: the next flow has to reserve memory again, which may fail too.
+            EXPECT_EQ(reserved_bytes(), reserved) << "reserved device memory leaks";
+            EXPECT_LT(n, 5000);
+            strikes += struck ? 1 : 0;
+        }
+        return strikes;
+    }
+    // Every call of the other implementation fails in turn. Returns how many there were, 0 when there is no such device.
+    int64_t sweep_foreign(const Flow& flow) {
+        int64_t strikes = 0;
+        // The second one is one of those that mean nothing to the application.
+        for (const cl_int code : {CL_OUT_OF_HOST_MEMORY, CL_INVALID_VALUE})
+            if (foreign->are_there())
+                strikes = sweep_calls("foreign call", flow, [&](int64_t n) { return fail_foreign_at(code, n, flow); });
+        return strikes;
+    }
+    // All faults. Returns what sweep_foreign does.
+    int64_t sweep(const Flow& flow) {
         for (const Fault fault : {Fault::host_memory, Fault::pages, Fault::thread}) {
-            Answers warm;
-            // What is made once is there, and the callback thread's lists of freed objects are full.
-            for (int run = 0; run < 12; ++run) {
-                flow(warm);
-                finish_all();
-            }
-            EXPECT_EQ(warm.text(), "");
-            const cl_ulong blocks = live_blocks();
-            const cl_ulong reserved = reserved_bytes();
-            bool struck = true;
-            int64_t strikes = 0;
-            for (int64_t n = 0; struck && !HasFailure(); ++n) {
-                SCOPED_TRACE(std::string(name_of(fault)) + " number " + std::to_string(n));
-                int64_t growths = 0;
-                // Lists of freed objects, which each thread has, may still grow for a few of them.
-                constexpr int repeats = 20;
-                for (int repeat = 0; struck && growths == repeat && repeat < repeats; ++repeat) {
-                    const int64_t before = outstanding_blocks();
-                    struck = fail_at(fault, n, flow);
-                    expect_works();
-                    growths += has_grown(before) ? 1 : 0;
-                }
-                EXPECT_LT(growths, repeats) << "host memory leaks each time";
-                EXPECT_EQ(live_blocks(), blocks) << "device memory leaks";
-                // Also: the next flow has to reserve memory again, which may fail too.
-                EXPECT_EQ(reserved_bytes(), reserved) << "reserved device memory leaks";
-                ASSERT_LT(n, 5000);
-                strikes += struck ? 1 : 0;
-            }
+            const int64_t strikes =
+                sweep_calls(name_of(fault), flow, [&](int64_t n) { return fail_at(fault, n, flow); });
             // Every flow over several memories allocates.
             EXPECT_TRUE(fault != Fault::host_memory || strikes > 0 || devices.size() == 1);
         }
+        return sweep_foreign(flow);
     }
 
+    std::optional<ForeignCalls> foreign;
     std::vector<OwnedQueue> queues;
     OwnedQueue second;  // on the first device
     OwnedProgram program;

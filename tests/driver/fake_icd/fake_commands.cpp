@@ -18,16 +18,16 @@ cl_int enqueue(cl_command_queue queue, const WaitList& list, std::function<void(
     _cl_command_queue::Command command;
     for (cl_uint i = 0; i < list.count; ++i)
         command.waits.push_back(keep(list.events[i]));
-    auto* const event = new _cl_event;
-    command.event = keep(event);
+    const std::shared_ptr<_cl_event> event(new _cl_event, release<_cl_event>);
+    if (list.done)
+        count("event");
+    command.event = event;
     command.work = std::move(work);
     queue->add(std::move(command));
     const cl_int status = is_blocking ? event->wait() : CL_COMPLETE;
     if (list.done) {
-        static_cast<void>(enter("event"));  // counts it
-        *list.done = event;
-    } else {
-        release(event);
+        retain(event.get());
+        *list.done = event.get();
     }
     return status;
 }
@@ -49,8 +49,8 @@ struct Rows {
     }
 };
 
-cl_int CL_API_CALL write(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
-                         const void* from, cl_uint count, const cl_event* waits, cl_event* done) {
+cl_int CL_API_CALL write_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
+                                const void* from, cl_uint count, const cl_event* waits, cl_event* done) {
     if (const cl_int code = enter("clEnqueueWriteBuffer"))
         return code;
     if (!is_inside(buffer, offset, size))
@@ -66,8 +66,8 @@ cl_int CL_API_CALL write(cl_command_queue queue, cl_mem buffer, cl_bool blocking
                        std::memcpy(kept->data() + offset, copied.data(), copied.size());
                    });
 }
-cl_int CL_API_CALL read(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size, void* to,
-                        cl_uint count, const cl_event* waits, cl_event* done) {
+cl_int CL_API_CALL read_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
+                               void* to, cl_uint count, const cl_event* waits, cl_event* done) {
     if (const cl_int code = enter("clEnqueueReadBuffer"))
         return code;
     if (!is_inside(buffer, offset, size))
@@ -271,20 +271,20 @@ cl_int CL_API_CALL release_event(cl_event event) {
 } // namespace
 
 void add_command_functions(cl_icd_dispatch& table) {
-    table.clEnqueueWriteBuffer = write;
-    table.clEnqueueReadBuffer = read;
-    table.clEnqueueCopyBuffer = copy;
-    table.clEnqueueFillBuffer = fill;
-    table.clEnqueueWriteBufferRect = write_rect;
-    table.clEnqueueReadBufferRect = read_rect;
-    table.clEnqueueCopyBufferRect = copy_rect;
-    table.clEnqueueNDRangeKernel = launch_kernel;
-    table.clEnqueueMarkerWithWaitList = marker;
-    table.clFlush = flush;
-    table.clFinish = finish;
-    table.clWaitForEvents = wait_for_events;
-    table.clGetEventInfo = event_info;
-    table.clGetEventProfilingInfo = event_times;
-    table.clRetainEvent = retain_event;
-    table.clReleaseEvent = release_event;
+    table.clEnqueueWriteBuffer = guarded<write_buffer>;
+    table.clEnqueueReadBuffer = guarded<read_buffer>;
+    table.clEnqueueCopyBuffer = guarded<copy>;
+    table.clEnqueueFillBuffer = guarded<fill>;
+    table.clEnqueueWriteBufferRect = guarded<write_rect>;
+    table.clEnqueueReadBufferRect = guarded<read_rect>;
+    table.clEnqueueCopyBufferRect = guarded<copy_rect>;
+    table.clEnqueueNDRangeKernel = guarded<launch_kernel>;
+    table.clEnqueueMarkerWithWaitList = guarded<marker>;
+    table.clFlush = guarded<flush>;
+    table.clFinish = guarded<finish>;
+    table.clWaitForEvents = guarded<wait_for_events>;
+    table.clGetEventInfo = guarded<event_info>;
+    table.clGetEventProfilingInfo = guarded<event_times>;
+    table.clRetainEvent = guarded<retain_event>;
+    table.clReleaseEvent = guarded<release_event>;
 }

@@ -144,7 +144,7 @@ cl_context CL_API_CALL fake_create_context(const cl_context_properties*, cl_uint
 }
 cl_int CL_API_CALL fake_release_context(cl_context context) {
     if (context->objects != 0)
-        static_cast<void>(enter("early release"));
+        count("early release");
     release(context);
     return CL_SUCCESS;
 }
@@ -163,10 +163,10 @@ cl_mem CL_API_CALL fake_create_buffer(cl_context context, cl_mem_flags, size_t s
     *code = enter("clCreateBuffer");
     if (*code)
         return nullptr;
-    auto* const buffer = new _cl_mem(context);
+    auto buffer = std::make_unique<_cl_mem>(context);
     buffer->bytes = std::make_shared<std::vector<std::byte>>(size);
     buffer->size = size;
-    return buffer;
+    return buffer.release();
 }
 cl_mem CL_API_CALL fake_create_sub_buffer(cl_mem parent, cl_mem_flags, cl_buffer_create_type, const void* range,
                                           cl_int* code) {
@@ -193,17 +193,17 @@ cl_int CL_API_CALL fake_release_buffer(cl_mem buffer) {
 
 const cl_icd_dispatch fake_dispatch = [] {
     cl_icd_dispatch table{};
-    table.clGetPlatformInfo = fake_get_platform_info;
-    table.clGetDeviceIDs = fake_get_device_ids;
-    table.clGetDeviceInfo = fake_get_device_info;
+    table.clGetPlatformInfo = guarded<fake_get_platform_info>;
+    table.clGetDeviceIDs = guarded<fake_get_device_ids>;
+    table.clGetDeviceInfo = guarded<fake_get_device_info>;
     table.clGetExtensionFunctionAddressForPlatform = fake_get_function;
-    table.clCreateContext = fake_create_context;
-    table.clReleaseContext = fake_release_context;
-    table.clCreateCommandQueue = fake_create_queue;
-    table.clReleaseCommandQueue = fake_release_queue;
-    table.clCreateBuffer = fake_create_buffer;
-    table.clCreateSubBuffer = fake_create_sub_buffer;
-    table.clReleaseMemObject = fake_release_buffer;
+    table.clCreateContext = guarded<fake_create_context>;
+    table.clReleaseContext = guarded<fake_release_context>;
+    table.clCreateCommandQueue = guarded<fake_create_queue>;
+    table.clReleaseCommandQueue = guarded<fake_release_queue>;
+    table.clCreateBuffer = guarded<fake_create_buffer>;
+    table.clCreateSubBuffer = guarded<fake_create_sub_buffer>;
+    table.clReleaseMemObject = guarded<fake_release_buffer>;
     add_program_functions(table);
     add_command_functions(table);
     return table;

@@ -12,9 +12,20 @@ struct State {
         int good = 0;
     };
     std::mutex mutex;
-    std::map<std::string, Fault> faults;
-    std::map<std::string, uint64_t> calls;
-    std::map<std::string, Kernel> kernels;
+    // Without memory for a name: only its first call allocates.
+    std::map<std::string, Fault, std::less<>> faults;
+    std::map<std::string, uint64_t, std::less<>> calls;
+    std::map<std::string, Kernel, std::less<>> kernels;
+    int64_t calls_until_failure = -1;
+    cl_int failure_of_call = CL_SUCCESS;
+    const char* failed_call = nullptr;
+
+    void count(const char* what) {
+        if (const auto known = calls.find(what); known != calls.end())
+            ++known->second;
+        else
+            calls.emplace(what, 1);
+    }
 };
 
 // Never destroyed: threads of queues may outlive main.
@@ -26,21 +37,32 @@ State& state() {
 } // namespace
 
 std::atomic<int64_t> live_objects{0};
+std::atomic<int64_t> live_queues{0};
 
 cl_int enter(const char* call) {
     State& all = state();
     const std::lock_guard lock(all.mutex);
-    ++all.calls[call];
+    all.count(call);
+    if (all.calls_until_failure >= 0 && all.calls_until_failure-- == 0) {
+        all.failed_call = call;
+        return all.failure_of_call;
+    }
     const auto found = all.faults.find(call);
     if (found == all.faults.end())
         return CL_SUCCESS;
     return found->second.good-- > 0 ? CL_SUCCESS : found->second.code;
 }
 
+void count(const char* what) {
+    const std::lock_guard lock(state().mutex);
+    state().count(what);
+}
+
 Kernel find_kernel(const std::string& name) {
     State& all = state();
     const std::lock_guard lock(all.mutex);
-    return all.kernels[name];
+    const auto found = all.kernels.find(name);
+    return found == all.kernels.end() ? Kernel{} : found->second;
 }
 
 uint64_t now_ns() {
@@ -66,12 +88,25 @@ FAKE_EXPORT void fake_icd_fail(const char* call, cl_int code, int good) {
         state().faults[call] = {code, good};
 }
 
+FAKE_EXPORT void fake_icd_fail_call(int64_t index, cl_int code) {
+    const std::lock_guard lock(state().mutex);
+    state().calls_until_failure = index;
+    state().failure_of_call = code;
+    state().failed_call = nullptr;
+}
+
+FAKE_EXPORT const char* fake_icd_failed_call() {
+    const std::lock_guard lock(state().mutex);
+    return state().failed_call;
+}
+
 FAKE_EXPORT uint64_t fake_icd_calls(const char* call) {
     const std::lock_guard lock(state().mutex);
     return state().calls[call];
 }
 
 FAKE_EXPORT int64_t fake_icd_live() { return live_objects; }
+FAKE_EXPORT int64_t fake_icd_live_queues() { return live_queues; }
 
 // --- events and queues ---
 
@@ -89,7 +124,7 @@ cl_int _cl_event::wait() {
     return status;
 }
 
-_cl_command_queue::_cl_command_queue(cl_context of) : OfContext(of), thread_([this] { run(); }) {}
+_cl_command_queue::_cl_command_queue(cl_context of) : OfContext(of), thread_([this] { run(); }) { ++live_queues; }
 
 // Executes what is left.
 _cl_command_queue::~_cl_command_queue() {
@@ -99,6 +134,7 @@ _cl_command_queue::~_cl_command_queue() {
     }
     changed_.notify_all();
     thread_.join();
+    --live_queues;
 }
 
 void _cl_command_queue::add(Command command) {

@@ -19,9 +19,11 @@ extern const cl_icd_dispatch fake_dispatch;
 namespace polder::fake_icd {
 
 extern std::atomic<int64_t> live_objects;
+extern std::atomic<int64_t> live_queues;  // of these
 
-// Counts the call; the code with which it is to fail, or CL_SUCCESS.
+// Counts the call; the code with which it is to fail, or CL_SUCCESS. The names are literals.
 [[nodiscard]] cl_int enter(const char* call);
+void count(const char* what);
 [[nodiscard]] Kernel find_kernel(const std::string& name);
 
 struct Counted {

@@ -22,10 +22,10 @@ cl_program CL_API_CALL create_program(cl_context context, cl_uint count, const c
     *code = enter("clCreateProgramWithSource");
     if (*code)
         return nullptr;
-    auto* const program = new _cl_program(context);
+    auto program = std::make_unique<_cl_program>(context);
     for (cl_uint i = 0; i < count; ++i)
         program->source.append(texts[i], sizes[i]);
-    return program;
+    return program.release();
 }
 cl_int CL_API_CALL release_program(cl_program program) {
     release(program);
@@ -45,10 +45,10 @@ cl_program CL_API_CALL link_program(cl_context context, cl_uint, const cl_device
     *code = enter("clLinkProgram");
     if (*code)
         return nullptr;
-    auto* const program = new _cl_program(context);
+    auto program = std::make_unique<_cl_program>(context);
     for (cl_uint i = 0; i < count; ++i)
         program->source += inputs[i]->source;
-    return program;
+    return program.release();
 }
 cl_int CL_API_CALL program_build_info(cl_program program, cl_device_id, cl_program_build_info, size_t capacity,
                                       void* to, size_t* size) {
@@ -67,7 +67,7 @@ cl_kernel CL_API_CALL create_kernel(cl_program program, const char* name, cl_int
         *code = CL_INVALID_KERNEL_NAME;
     if (*code)
         return nullptr;
-    auto* const kernel = new _cl_kernel;
+    auto kernel = std::make_unique<_cl_kernel>();
     kernel->code = find_kernel(name);
     kernel->argument_count = static_cast<cl_uint>(kernel->code.parameters.size());
     if (!kernel->code.function) {
@@ -77,7 +77,7 @@ cl_kernel CL_API_CALL create_kernel(cl_program program, const char* name, cl_int
             kernel->argument_count = static_cast<cl_uint>(std::ranges::count(list, ',') + 1);
     }
     kernel->arguments.resize(kernel->argument_count);
-    return kernel;
+    return kernel.release();
 }
 cl_int CL_API_CALL release_kernel(cl_kernel kernel) {
     release(kernel);
@@ -111,15 +111,15 @@ cl_int CL_API_CALL kernel_work_group_info(cl_kernel kernel, cl_device_id, cl_ker
 } // namespace
 
 void add_program_functions(cl_icd_dispatch& table) {
-    table.clCreateProgramWithSource = create_program;
-    table.clReleaseProgram = release_program;
-    table.clBuildProgram = build_program;
-    table.clCompileProgram = compile_program;
-    table.clLinkProgram = link_program;
-    table.clGetProgramBuildInfo = program_build_info;
-    table.clCreateKernel = create_kernel;
-    table.clReleaseKernel = release_kernel;
-    table.clSetKernelArg = set_argument;
-    table.clGetKernelInfo = kernel_info;
-    table.clGetKernelWorkGroupInfo = kernel_work_group_info;
+    table.clCreateProgramWithSource = guarded<create_program>;
+    table.clReleaseProgram = guarded<release_program>;
+    table.clBuildProgram = guarded<build_program>;
+    table.clCompileProgram = guarded<compile_program>;
+    table.clLinkProgram = guarded<link_program>;
+    table.clGetProgramBuildInfo = guarded<program_build_info>;
+    table.clCreateKernel = guarded<create_kernel>;
+    table.clReleaseKernel = guarded<release_kernel>;
+    table.clSetKernelArg = guarded<set_argument>;
+    table.clGetKernelInfo = guarded<kernel_info>;
+    table.clGetKernelWorkGroupInfo = guarded<kernel_work_group_info>;
 }
