@@ -174,10 +174,21 @@ constexpr cl_device_atomic_capabilities atomics = CL_DEVICE_ATOMIC_ORDER_RELAXED
                                                   CL_DEVICE_ATOMIC_ORDER_SEQ_CST | CL_DEVICE_ATOMIC_SCOPE_WORK_GROUP |
                                                   CL_DEVICE_ATOMIC_SCOPE_DEVICE | CL_DEVICE_ATOMIC_SCOPE_ALL_DEVICES;
 
+// Of major * 100 + minor * 10.
+cl_version made_version(uint32_t number) { return CL_MAKE_VERSION(number / 100, number / 10 % 10, 0); }
+
 // 3.1, or 3.0 if the device lacks something that 3.1 makes mandatory.
-cl_version version_of(const Device& device) {
-    const uint32_t number = compiler::opencl_version(device.target());
-    return CL_MAKE_VERSION(number / 100, number / 10 % 10, 0);
+cl_version version_of(const Device& device) { return made_version(compiler::opencl_version(device.target())); }
+
+// Without -cl-std, programs are OpenCL C 1.2 all the same.
+cl_version complete_language_version(const Device& device) {
+    return made_version(device.info().language ? 120 : compiler::complete_language_version(device.target()));
+}
+
+std::string complete_language_version_text(const Device& device) {
+    const cl_version version = complete_language_version(device);
+    return "OpenCL C " + std::to_string(CL_VERSION_MAJOR(version)) + "." + std::to_string(CL_VERSION_MINOR(version)) +
+           " Polder";
 }
 
 std::string version_text(const Device& device) {
@@ -191,8 +202,9 @@ std::vector<cl_name_version> language_versions(const Device& device) {
     std::vector<cl_name_version> versions;
     const auto& language = device.info().language;
     for (const cl_version version : {CL_MAKE_VERSION(1, 0, 0), CL_MAKE_VERSION(1, 1, 0), CL_MAKE_VERSION(1, 2, 0),
-                                     CL_MAKE_VERSION(3, 0, 0), CL_MAKE_VERSION(3, 1, 0)})
+                                     CL_MAKE_VERSION(2, 0, 0), CL_MAKE_VERSION(3, 0, 0), CL_MAKE_VERSION(3, 1, 0)})
         if (version <= version_of(device) &&
+            (version != CL_MAKE_VERSION(2, 0, 0) || compiler::has_opencl_c_2_0(device.target())) &&
             (!language || std::ranges::find(language->versions, version) != language->versions.end()))
             versions.push_back(runtime::name_version("OpenCL C", version));
     return versions;
@@ -248,8 +260,8 @@ const Query identity_queries[] = {
     POLDER_STRING(CL_DEVICE_PROFILE, "FULL_PROFILE")
     POLDER_STRING(CL_DEVICE_VERSION, version_text(device))
     POLDER_VALUE(CL_DEVICE_NUMERIC_VERSION, cl_version, version_of(device))
-    POLDER_STRING(CL_DEVICE_OPENCL_C_VERSION, "OpenCL C 1.2 Polder")
-    POLDER_VALUE(CL_DEVICE_OPENCL_C_NUMERIC_VERSION_KHR, cl_version, CL_MAKE_VERSION(1, 2, 0))
+    POLDER_STRING(CL_DEVICE_OPENCL_C_VERSION, complete_language_version_text(device))
+    POLDER_VALUE(CL_DEVICE_OPENCL_C_NUMERIC_VERSION_KHR, cl_version, complete_language_version(device))
     POLDER_ARRAY(CL_DEVICE_OPENCL_C_ALL_VERSIONS, language_versions(device))
     POLDER_VALUE(CL_DEVICE_SEMAPHORE_TYPES_KHR, cl_semaphore_type_khr, CL_SEMAPHORE_TYPE_BINARY_KHR)
     POLDER_ARRAY(CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR, external_memory_types())

@@ -273,6 +273,20 @@ bool append_numbers(std::string& out, const Conversion& conversion, Arguments& a
     return true;
 }
 
+// No part of OpenCL C, but what Clang's warning about %v4hhd of characters proposes.
+bool append_characters(std::string& out, const Conversion& conversion, Arguments& arguments) {
+    const std::byte* from = arguments.next(conversion.vector_width == 3 ? 4 : conversion.vector_width);
+    if (from == nullptr)
+        return false;
+    for (uint32_t i = 0; i < conversion.vector_width; ++i) {
+        if (i > 0)
+            out += ',';
+        if (!append(out, c_format(conversion, ""), load<uint8_t>(from + i)))
+            return false;
+    }
+    return true;
+}
+
 bool append_other(std::string& out, const Conversion& conversion, Arguments& arguments) {
     if (conversion.length != Length::none || conversion.vector_width != 1)
         return false;
@@ -299,6 +313,9 @@ bool append_conversion(std::string& out, const Conversion& conversion, Arguments
         return false;
     if (is_integer(conversion.letter) || is_floating(conversion.letter))
         return append_numbers(out, conversion, arguments);
+    if (conversion.letter == 'c' && conversion.vector_width > 1 &&
+        (conversion.length == Length::none || conversion.length == Length::hh))
+        return append_characters(out, conversion, arguments);
     return append_other(out, conversion, arguments);
 }
 

@@ -72,6 +72,19 @@ TEST_F(Halves, ArriveAsArgumentsAndInLocalMemory) {
     }
 }
 
+// Decision 170. The result is that of halves, not of floats: 2049 is no half.
+TEST_F(Halves, NeedNoPragma) {
+    for (const char* const options : {"", "-cl-std=CL1.1", "-cl-std=CL3.1"}) {
+        OwnedProgram program = build("kernel void k(global half* out) { const half x = 2048.0h; out[get_local_id(0)] = "
+                                     "(x + 1.0h) - x + sqrt(4.0h); }",
+                                     options);
+        OwnedKernel kernel = make_kernel(program, "k");
+        for (const cl_device_id device : devices)
+            for (const cl_half found : run(kernel, 16, device))
+                EXPECT_EQ(cl_half_to_float(found), 2.0f) << options;
+    }
+}
+
 // read_imageh and write_imageh, with and without a sampler, of a format with halves and one with normalized bytes.
 TEST_F(Halves, AreReadFromImagesAndWrittenToThem) {
     OwnedProgram program = build(R"(

@@ -36,6 +36,11 @@ protected:
         return {list.begin(), list.end()};
     }
 
+    bool has_device_queues(cl_device_id device) {
+        return device_list<cl_device_device_enqueue_capabilities>(device, CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES).at(0) &
+               CL_DEVICE_QUEUE_SUPPORTED;
+    }
+
     std::string platform_extensions() {
         size_t size = 0;
         EXPECT_EQ(clGetPlatformInfo(platform(), CL_PLATFORM_EXTENSIONS, 0, nullptr, &size), CL_SUCCESS);
@@ -74,12 +79,20 @@ TEST_F(OpenCL31, VersionsAgree) {
             EXPECT_STREQ(language.name, "OpenCL C");
             languages.push_back(language.version);
         }
-        EXPECT_EQ(languages,
-                  (std::vector<cl_version>{CL_MAKE_VERSION(1, 0, 0), CL_MAKE_VERSION(1, 1, 0), CL_MAKE_VERSION(1, 2, 0),
-                                           CL_MAKE_VERSION(3, 0, 0), CL_MAKE_VERSION(3, 1, 0)}));
-        // Without -cl-std, programs still are OpenCL C 1.2.
-        EXPECT_EQ(device_text(device, CL_DEVICE_OPENCL_C_VERSION).substr(0, 13), "OpenCL C 1.2 ");
+        // Everything that OpenCL C makes optional but for queues on the device is there on every device (decision 170).
+        std::vector<cl_version> expected{CL_MAKE_VERSION(1, 0, 0), CL_MAKE_VERSION(1, 1, 0), CL_MAKE_VERSION(1, 2, 0)};
+        const bool is_complete = has_device_queues(device);
+        if (is_complete)
+            expected.push_back(CL_MAKE_VERSION(2, 0, 0));
+        expected.insert(expected.end(), {CL_MAKE_VERSION(3, 0, 0), CL_MAKE_VERSION(3, 1, 0)});
+        EXPECT_EQ(languages, expected);
+        EXPECT_EQ(device_text(device, CL_DEVICE_OPENCL_C_VERSION),
+                  is_complete ? "OpenCL C 3.1 Polder" : "OpenCL C 1.2 Polder");
+        const cl_version newest = is_complete ? CL_MAKE_VERSION(3, 1, 0) : CL_MAKE_VERSION(1, 2, 0);
+        EXPECT_EQ(device_list<cl_version>(device, CL_DEVICE_OPENCL_C_NUMERIC_VERSION_KHR),
+                  std::vector<cl_version>{newest});
     }
+    build("#if __OPENCL_C_VERSION__ != 120\n#error without -cl-std, programs still are OpenCL C 1.2\n#endif\n");
 }
 
 TEST_F(OpenCL31, MandatoryExtensionsAndFeaturesAreReported) {
@@ -231,6 +244,51 @@ TEST_F(OpenCL31, LanguageHasItsMacrosAndFunctions) {
     // The version of the platform, not of the language.
     build("#if __OPENCL_C_VERSION__ != 300 || defined(CL_VERSION_3_1) || __OPENCL_VERSION__ != 310\n#error\n#endif\n",
           "-cl-std=CL3.0");
+}
+
+// Reported as a version, so what it makes mandatory has to be there without a look at features.
+TEST_F(OpenCL31, ProgramsOfOpenCLC2_0HaveAllThatItMakesMandatory) {
+    if (!std::ranges::all_of(devices, [&](cl_device_id device) { return has_device_queues(device); }))
+        GTEST_SKIP() << "a device does not report OpenCL C 2.0";
+    OwnedProgram program = build(R"(
+        #if __OPENCL_C_VERSION__ != 200
+        #error "the version"
+        #endif
+        global atomic_int count = ATOMIC_VAR_INIT(5);
+        int first(const int* p) { return p[0]; }
+        kernel void pass(read_only pipe int in, write_only pipe int out, read_write image2d_t image, write_only image3d_t volume) {
+            int word;
+            if (read_pipe(in, &word) == 0)
+                write_pipe(out, &word);
+            write_imagef(image, (int2)(0), read_imagef(image, (int2)(1)));
+            write_imagef(volume, (int4)(0), (float4)(1));
+        }
+        kernel void k(global int* out) {
+            local int here;
+            int mine = 2;
+            here = 3;
+            work_group_barrier(CLK_LOCAL_MEM_FENCE);
+            const int sum = work_group_reduce_add(1);
+            if (get_global_id(0) == 0) {
+                atomic_fetch_add_explicit(&count, 1, memory_order_acq_rel, memory_scope_all_svm_devices);
+                out[1] = first(&here) + 10 * first(&mine) + 100 * atomic_load(&count);
+                out[2] = sum;
+                enqueue_kernel(get_default_queue(), CLK_ENQUEUE_FLAGS_WAIT_KERNEL, ndrange_1D(1), ^{ out[3] = 7; });
+            }
+            if (get_global_id(0) == 0)
+                out[0] = -1;
+        })",
+                                 "-cl-std=CL2.0 -Werror");
+    OwnedKernel kernel = make_kernel(program, "k");
+    const cl_queue_properties on_device[] = {
+        CL_QUEUE_PROPERTIES, CL_QUEUE_ON_DEVICE | CL_QUEUE_ON_DEVICE_DEFAULT | CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE,
+        0};
+    for (const cl_device_id device : devices) {
+        cl_int error = CL_INVALID_VALUE;
+        OwnedQueue on_the_device = clCreateCommandQueueWithProperties(context, device, on_device, &error);
+        ASSERT_EQ(error, CL_SUCCESS);
+        EXPECT_EQ(run(kernel, 4, make_queue(device)), (std::vector<cl_int>{-1, 623, 4, 7}));
+    }
 }
 
 TEST_F(OpenCL31, PrintfTakesSizesAndDifferences) {

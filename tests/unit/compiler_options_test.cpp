@@ -63,6 +63,69 @@ TEST(CompilerOptions, Standard3_1_NeedsADeviceOfOpenCL3_1) {
     EXPECT_EQ(opencl_version(complete), 300u);
 }
 
+// CL_DEVICE_OPENCL_C_VERSION is newer than 1.2 if and only if all optional features of the newer version are there.
+TEST(CompilerOptions, LanguageVersion_NeedsEveryOptionalFeature) {
+    const std::vector<std::string> of_2_0{"__opencl_c_3d_image_writes",
+                                          "__opencl_c_atomic_order_acq_rel",
+                                          "__opencl_c_atomic_order_seq_cst",
+                                          "__opencl_c_atomic_scope_all_devices",
+                                          "__opencl_c_atomic_scope_device",
+                                          "__opencl_c_device_enqueue",
+                                          "__opencl_c_generic_address_space",
+                                          "__opencl_c_images",
+                                          "__opencl_c_pipes",
+                                          "__opencl_c_program_scope_global_variables",
+                                          "__opencl_c_read_write_images",
+                                          "__opencl_c_work_group_collective_functions"};
+    const std::vector<std::string> later{"__opencl_c_fp64", "__opencl_c_int64", "__opencl_c_subgroups",
+                                         "__opencl_c_integer_dot_product_input_4x8bit",
+                                         "__opencl_c_integer_dot_product_input_4x8bit_packed"};
+    Target complete = target();
+    complete.features = of_2_0;
+    EXPECT_TRUE(has_opencl_c_2_0(complete));
+    EXPECT_EQ(complete_language_version(complete), 120U);
+    complete.features.insert(complete.features.end(), later.begin(), later.end());
+    EXPECT_EQ(complete_language_version(complete), 300U);
+    for (const std::string_view name : extensions_of_opencl_3_1())
+        complete.extensions.emplace_back(name);
+    EXPECT_EQ(complete_language_version(complete), 310U);
+    for (const std::string& name : of_2_0) {
+        Target lacking = complete;
+        std::erase(lacking.features, name);
+        EXPECT_FALSE(has_opencl_c_2_0(lacking)) << name;
+        EXPECT_EQ(complete_language_version(lacking), 120U) << name;
+    }
+    for (const std::string& name : later) {
+        Target lacking = complete;
+        std::erase(lacking.features, name);
+        EXPECT_TRUE(has_opencl_c_2_0(lacking)) << name;
+        EXPECT_EQ(complete_language_version(lacking), 120U) << name;
+    }
+}
+
+// Decision 170: as doubles need none.
+TEST(CompilerOptions, HalvesNeedNoPragma_ButObeyOne) {
+    Target with_halves = target();
+    with_halves.extensions.emplace_back("cl_khr_fp16");
+    const char* source = "kernel void k(global half* a) { half b = a[0]; a[1] = b * 1.5h + sqrt(a[2]); }";
+    for (const char* options : {"-cl-std=CL1.1 -Werror", "-Werror", "-cl-std=CL2.0 -Werror", "-cl-std=CL3.0 -Werror",
+                                "-cl-std=CLC++2021 -Werror"}) {
+        const Outcome compiled = compile_for(with_halves, source, options);
+        EXPECT_EQ(compiled.status, Status::success) << options << compiled.log;
+        EXPECT_EQ(compile_for(target(), source, options).status, Status::compile_program_failure) << options;
+    }
+    // Functions for which a header is included.
+    const Outcome group = compile_for(
+        with_halves, "kernel void k(global half* a) { a[0] = work_group_reduce_add(a[1] * 2.0h); }", "-cl-std=CL2.0");
+    EXPECT_EQ(group.status, Status::success) << group.log;
+    for (const std::string disabled :
+         {"#pragma OPENCL EXTENSION cl_khr_fp16 : disable\n", "#pragma OPENCL EXTENSION all : disable\n"}) {
+        const Outcome refused = compile_for(with_halves, (disabled + source).c_str(), "");
+        EXPECT_EQ(refused.status, Status::compile_program_failure) << disabled;
+        EXPECT_NE(refused.log.find("program.cl:2:"), std::string::npos) << refused.log;
+    }
+}
+
 TEST(CompilerOptions, PredefinedMacros_SayWhatTheDeviceHas) {
     expect_defined("__ENDIAN_LITTLE__ == 1 && !defined(__IMAGE_SUPPORT__)", "");
     expect_defined("defined(cl_khr_fp64) && !defined(cl_khr_fp16)", "");
@@ -93,6 +156,15 @@ TEST(CompilerOptions, MalformedOptions_AreRefused) {
     for (const char* options :
          {"-D", "-D 1X", "-I", "-cl-std=CL9.9", "-cl-std=", "-DX=\"open", "stray", "-create-library"})
         EXPECT_EQ(compile_object(empty_kernel, options).status, Status::invalid_compiler_options) << options;
+}
+
+// A build makes an executable; the options of libraries are linker options only.
+TEST(CompilerOptions, LibraryOptions_AreRefusedByABuild) {
+    for (const char* options : {"-create-library", "-create-library -enable-link-options", "-enable-link-options"}) {
+        const Outcome built = build(empty_kernel, options);
+        EXPECT_EQ(built.status, Status::invalid_build_options) << options;
+        EXPECT_NE(built.log.find("not an option of this step"), std::string::npos) << built.log;
+    }
 }
 
 TEST(CompilerOptions, WerrorMakesAWarningAnError_AndDashWSilencesIt) {

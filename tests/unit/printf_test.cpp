@@ -148,12 +148,14 @@ TEST(Printf, StringsCharactersAndPointers_PrintAsTheCLibraryDoes) {
     EXPECT_EQ(Packed{}.add(word).text("[%-10.3s]"), "[pol       ]");
     EXPECT_EQ(Packed{}.add<const char*>(nullptr).text("[%s]"), "[(null)]");
     EXPECT_EQ(Packed{}.add(int{'x'}).text("[%c%%]"), "[x%]");
+    EXPECT_EQ(Packed{}.vector<int8_t>({'a', 'b', 'c', 'd'}).text("[%v4c]"), "[a,b,c,d]");
+    EXPECT_EQ(Packed{}.vector<int8_t>({'x', 'y', 'z'}).add(5).text("[%2v3hhc|%d]"), "[ x, y, z|5]");
     EXPECT_EQ(Packed{}.add(word).text("%p"), c_text("%p", static_cast<const void*>(word)));
 }
 
 TEST(Printf, MalformedFormats_FailInsteadOfPrinting) {
-    for (const char* format : {"%", "%-", "%5", "%.", "%v", "%v5d", "%v4", "%k", "%n", "%hhf", "%ls", "%v4s",
-                               "%99999999999d", "%.99999999999f", "%*d", "%h"})
+    for (const char* format : {"%", "%-", "%5", "%.", "%v", "%v5d", "%v4", "%k", "%n", "%hhf", "%ls", "%v4s", "%lc",
+                               "%v4hlc", "%v4lc", "%99999999999d", "%.99999999999f", "%*d", "%h"})
         EXPECT_EQ(Packed{}.add(1).add(2).vector<int>({1, 2, 3, 4}).text(format), "<failed>") << format;
 }
 
@@ -161,6 +163,7 @@ TEST(Printf, MoreConversionsThanArguments_FailInsteadOfReadingBeyond) {
     EXPECT_EQ(text("%d"), "<failed>");
     EXPECT_EQ(Packed{}.add(1).text("%d %d"), "<failed>");
     EXPECT_EQ(Packed{}.add(1).text("%v8hld"), "<failed>");
+    EXPECT_EQ(Packed{}.add(1).text("%v16c"), "<failed>");
     EXPECT_EQ(Packed{}.add("one").text("%s %s"), "<failed>");
 }
 

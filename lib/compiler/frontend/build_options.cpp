@@ -80,7 +80,8 @@ Status error_of(OptionStage stage) {
 
 bool is_allowed(Place place, OptionStage stage) {
     switch (stage) {
-    case OptionStage::build: return true;
+    // A build makes an executable, so the options that make a library are none of it.
+    case OptionStage::build:
     case OptionStage::compile: return place != Place::linking;
     case OptionStage::link: return place != Place::compiling;
     }

@@ -5,6 +5,7 @@
 #include "event_header.h"
 #include "files/debug_source.h"
 #include "files/paths.h"
+#include "half_header.h"
 #include "module/block_kernels.h"
 #include "pipe_header.h"
 #include "sub_group_header.h"
@@ -31,13 +32,14 @@ namespace {
 // The directory, in memory only, of the headers that the application passes.
 constexpr const char* headers_directory = "/polder-embedded-headers";
 
-// What Clang does not declare, or not well, for programs whose text has one of the words.
+// What Clang does not declare, or not well, for programs whose text has one of the words; without words: for every program.
 struct Declarations {
     const char* path;
     std::string_view text;
     std::array<std::string_view, 3> words;
 };
 constexpr std::array declarations{
+    Declarations{half_header_path, half_header, {}},
     Declarations{event_header_path, event_header, {"CLK_NULL_EVENT"}},
     Declarations{pipe_header_path, pipe_header, {"CLK_NULL_RESERVE_ID"}},
     Declarations{sub_group_header_path, sub_group_header, {"intel_sub_group_"}},
@@ -100,6 +102,8 @@ llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> file_system(const CompileInput& 
 
 // A header on disk may call them, too.
 bool may_call(const Declarations& functions, const CompileInput& input) {
+    if (functions.words[0].empty())
+        return true;
     const auto calls = [&](std::string_view text) {
         return std::ranges::any_of(
             functions.words, [&](std::string_view word) { return !word.empty() && text.find(word) != text.npos; });

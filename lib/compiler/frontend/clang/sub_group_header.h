@@ -26,9 +26,7 @@ __POLDER_SHUFFLES(ulong)
 __POLDER_SHUFFLES(double)
 #endif
 #ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
 __POLDER_SHUFFLES(half)
-#pragma OPENCL EXTENSION cl_khr_fp16 : disable
 #endif
 #ifdef __opencl_c_read_write_images
 #define __POLDER_IMAGE_BLOCK(T, N, S)                                               \

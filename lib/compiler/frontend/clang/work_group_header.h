@@ -29,9 +29,7 @@ __POLDER_WG(mul, float)
 __POLDER_WG(mul, double)
 #endif
 #ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
 __POLDER_WG(mul, half)
-#pragma OPENCL EXTENSION cl_khr_fp16 : disable
 #endif
 #endif
 #ifdef cl_khr_async_work_group_copy_fence

@@ -1,5 +1,5 @@
-// The version of OpenCL that a target's lists amount to. OpenCL 3.1 has no feature of its own that a list could name: a
-// device is one of 3.1 if it has all that 3.1 makes mandatory.
+// The versions of OpenCL and of OpenCL C that a target's lists amount to. OpenCL 3.1 has no feature of its own that a list could
+// name: a device is one of 3.1 if it has all that 3.1 makes mandatory.
 //
 // Pure; any thread.
 #pragma once
@@ -13,5 +13,11 @@ namespace polder::compiler {
 
 // Major * 100 + minor * 10, as the macro __OPENCL_VERSION__ has it: 300 or 310.
 [[nodiscard]] uint32_t opencl_version(const Target& target);
+
+// Whether the target has what OpenCL C 2.0 makes mandatory, which later versions make optional.
+[[nodiscard]] bool has_opencl_c_2_0(const Target& target);
+
+// The newest version of OpenCL C of which the target has all optional features: 120, 300 or 310. CL_DEVICE_OPENCL_C_VERSION reports it.
+[[nodiscard]] uint32_t complete_language_version(const Target& target);
 
 }  // namespace polder::compiler
