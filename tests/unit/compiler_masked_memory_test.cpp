@@ -3,6 +3,7 @@
 #include "machine/host.h"
 #include "targets/host/masked_memory.h"
 
+#include <cstring>
 #include <llvm/AsmParser/Parser.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -12,16 +13,27 @@
 #include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/raw_ostream.h>
 #include <numeric>
+#include <string>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <vector>
 
 namespace polder::compiler::test {
 namespace {
 
-size_t masked_accesses_in(const llvm::Function& function) {
-    size_t count = 0;
+std::vector<std::string> masked_accesses_in(const llvm::Function& function) {
+    std::vector<std::string> names;
     for (const llvm::Instruction& instruction : llvm::instructions(function))
         if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction))
-            count += call->getCalledFunction()->getName().starts_with("llvm.masked.") ? 1 : 0;
-    return count;
+            if (const llvm::StringRef name = call->getCalledFunction()->getName(); name.starts_with("llvm.masked."))
+                names.push_back(name.str());
+    return names;
+}
+
+bool gathers_words(const llvm::TargetTransformInfo& target, llvm::LLVMContext& context) {
+    auto* const words = llvm::FixedVectorType::get(llvm::Type::getInt32Ty(context), 16);
+    return target.isLegalMaskedGather(words, llvm::Align(4)) &&
+           !target.forceScalarizeMaskedGather(words, llvm::Align(4));
 }
 
 TEST(MaskedMemory, GathersAndScattersOfBytes_BecomeLoadsAndStoresWithoutBranches) {
@@ -40,9 +52,12 @@ TEST(MaskedMemory, GathersAndScattersOfBytes_BecomeLoadsAndStoresWithoutBranches
     ASSERT_NE(module, nullptr) << error.getMessage().str();
     llvm::Function& function = *module->getFunction("f");
     auto machine = create_host_target_machine();
-    lower_masked_memory(function, machine->getTargetTransformInfo(function));
+    const llvm::TargetTransformInfo target = machine->getTargetTransformInfo(function);
+    lower_masked_memory(function, target);
     EXPECT_FALSE(llvm::verifyModule(*module, &llvm::errs()));
-    EXPECT_EQ(masked_accesses_in(function), 0U);
+    EXPECT_EQ(masked_accesses_in(function), gathers_words(target, context)
+                                                ? std::vector<std::string>{"llvm.masked.gather.v16i32.v16p0"}
+                                                : std::vector<std::string>{});
     EXPECT_EQ(function.size(), 1U) << "one block";
 }
 
@@ -71,6 +86,92 @@ TEST(MaskedMemory, LanesThatAreMaskedOff_TouchNothing) {
     expect_only_guarded_items_are_touched<uint64_t>("ulong");
     expect_only_guarded_items_are_touched<float>("float");
     expect_only_guarded_items_are_touched<double>("double");
+}
+
+// Two pages of memory between two that may not be accessed.
+class GuardedPages {
+public:
+    GuardedPages()
+        : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))),
+          all_(static_cast<uint8_t*>(mmap(nullptr, 4 * page_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+        EXPECT_EQ(mprotect(all_ + page_, 2 * page_, PROT_READ | PROT_WRITE), 0);
+    }
+    ~GuardedPages() { munmap(all_, 4 * page_); }
+    GuardedPages(const GuardedPages&) = delete;
+    GuardedPages& operator=(const GuardedPages&) = delete;
+
+    [[nodiscard]] uint8_t* begin() const { return all_ + page_; }
+    [[nodiscard]] uint8_t* end() const { return begin() + 2 * page_; }
+
+private:
+    size_t page_;
+    uint8_t* all_;
+};
+
+// A table that begins where memory begins, and one that ends where it ends, of elements at all places in a word.
+template <typename T>
+void expect_right_table(const std::string& type) {
+    const Outcome built = build("kernel void k(global const " + type + "* table, global const int* at, global " + type +
+                                "* out, int n, global " + type +
+                                "* some) {\n"
+                                "  int i = get_global_id(0);\n"
+                                "  out[i] = table[at[i]];\n"
+                                "  if (at[i] % 3) some[i] = table[n - 1 - at[i]]; }");
+    ASSERT_EQ(built.status, Status::success) << built.log;
+    constexpr int items = 128, n = 61;
+    const GuardedPages pages;
+    for (T* const table : {reinterpret_cast<T*>(pages.begin()), reinterpret_cast<T*>(pages.end()) - n}) {
+        std::vector<int> at(items);
+        std::vector<T> out(items), some(items, T{3}), expected(items), expected_some(some);
+        for (int i = 0; i < n; ++i)
+            table[i] = static_cast<T>(i * 40503 + 77);
+        for (int i = 0; i < items; ++i) {
+            const auto item = static_cast<size_t>(i);
+            at[item] = i * 37 % n;
+            expected[item] = table[at[item]];
+            if (at[item] % 3 != 0)
+                expected_some[item] = table[n - 1 - at[item]];
+        }
+        Launch{built, "k"}
+            .set(0, table)
+            .set(1, at.data())
+            .set(2, out.data())
+            .set(3, n)
+            .set(4, some.data())
+            .run(items, items);
+        EXPECT_EQ(out, expected) << type;
+        EXPECT_EQ(some, expected_some) << type;
+    }
+}
+
+TEST(MaskedMemory, TablesAtTheEndsOfMemory_AreReadWithoutWhatIsBeside) {
+    expect_right_table<uint8_t>("uchar");
+    expect_right_table<int8_t>("char");
+    expect_right_table<uint16_t>("ushort");
+    expect_right_table<int16_t>("short");
+    expect_right_table<uint32_t>("uint");
+}
+
+// Members that are not aligned to their size may lie in two words.
+TEST(MaskedMemory, PackedStructures_AreReadWhole) {
+    const Outcome built = build(R"(
+        typedef struct __attribute__((packed)) { uchar a; ushort b; } P;
+        kernel void k(global const P* table, global const int* at, global ushort* out) {
+            out[get_global_id(0)] = table[at[get_global_id(0)]].b;
+        })");
+    ASSERT_EQ(built.status, Status::success) << built.log;
+    constexpr size_t items = 64, n = 50;
+    std::vector<uint8_t> table(3 * n);
+    for (size_t i = 0; i < table.size(); ++i)
+        table[i] = static_cast<uint8_t>(i * 91 + 5);
+    std::vector<int> at(items);
+    std::vector<uint16_t> out(items), expected(items);
+    for (size_t i = 0; i < items; ++i) {
+        at[i] = static_cast<int>(i * 13 % n);
+        std::memcpy(&expected[i], &table[3 * static_cast<size_t>(at[i]) + 1], sizeof expected[i]);
+    }
+    Launch{built, "k"}.set(0, table.data()).set(1, at.data()).set(2, out.data()).run(items, items);
+    EXPECT_EQ(out, expected);
 }
 
 } // namespace

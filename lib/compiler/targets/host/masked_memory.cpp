@@ -1,5 +1,6 @@
 // For each masked access without an instruction: a lane's address is selected between its own and a stack variable by the lane's
-// mask bit, then the lane is accessed unconditionally.
+// mask bit, then the lane is accessed unconditionally. Where the processor gathers words, a gather of bytes or shorts gathers the aligned
+// words that contain them: an aligned word does not cross the end of a page.
 #include "masked_memory.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -69,9 +70,45 @@ bool is_lowered(const llvm::TargetTransformInfo& target, const Access& access) {
     return type != nullptr && type->getScalarSizeInBits() <= place_bits && !is_instruction_of(target, access);
 }
 
+constexpr unsigned word_bits = 32, word_bytes = 4;
+
+// Whether each lane's element lies in one aligned word, and the processor gathers words.
+bool is_gathered_in_words(const llvm::TargetTransformInfo& target, const Access& access) {
+    if (access.call.getIntrinsicID() != llvm::Intrinsic::masked_gather)
+        return false;
+    llvm::FixedVectorType* const type = access.type();
+    const unsigned bits = type->getScalarSizeInBits();
+    constexpr unsigned byte_bits = 8, short_bits = 16;
+    if (bits != byte_bits && (bits != short_bits || access.alignment() < llvm::Align(short_bits / byte_bits)))
+        return false;
+    auto* const words = llvm::FixedVectorType::get(llvm::Type::getInt32Ty(type->getContext()), type->getNumElements());
+    const llvm::Align alignment(word_bytes);
+    return target.isLegalMaskedGather(words, alignment) && !target.forceScalarizeMaskedGather(words, alignment);
+}
+
 class Lowering {
 public:
     explicit Lowering(llvm::Function& function) : function_(function) {}
+
+    void gather_words(const Access& access) {
+        llvm::IRBuilder<> builder(&access.call);
+        llvm::FixedVectorType* const type = access.type();
+        const auto vector_of = [&](unsigned bits) {
+            return llvm::FixedVectorType::get(builder.getIntNTy(bits), type->getNumElements());
+        };
+        llvm::FixedVectorType* const places = vector_of(place_bits);
+        llvm::Value* const mask = llvm::ConstantInt::get(places, ~uint64_t{word_bytes - 1});
+        llvm::Value* const addresses = builder.CreateIntrinsic(
+            llvm::Intrinsic::ptrmask, {access.address->getType(), places}, {access.address, mask});
+        llvm::Value* const words =
+            builder.CreateMaskedGather(vector_of(word_bits), addresses, llvm::Align(word_bytes), access.mask);
+        llvm::Value* first_bit = builder.CreateTrunc(builder.CreatePtrToInt(access.address, places), words->getType());
+        first_bit = builder.CreateShl(
+            builder.CreateAnd(first_bit, llvm::ConstantInt::get(words->getType(), word_bytes - 1)), uint64_t{3});
+        llvm::Value* loaded =
+            builder.CreateTrunc(builder.CreateLShr(words, first_bit), vector_of(type->getScalarSizeInBits()));
+        replace(access, builder.CreateBitCast(loaded, type), builder);
+    }
 
     void lower(const Access& access) {
         llvm::IRBuilder<> builder(&access.call);
@@ -91,15 +128,20 @@ public:
                 loaded = builder.CreateInsertElement(
                     loaded, builder.CreateAlignedLoad(element, addresses[lane], alignment), lane);
         }
-        if (!access.stored) {
-            if (!llvm::isa<llvm::UndefValue>(access.otherwise))
-                loaded = builder.CreateSelect(access.mask, loaded, access.otherwise);
-            access.call.replaceAllUsesWith(loaded);
-        }
-        access.call.eraseFromParent();
+        if (access.stored)
+            access.call.eraseFromParent();
+        else
+            replace(access, loaded, builder);
     }
 
 private:
+    static void replace(const Access& access, llvm::Value* loaded, llvm::IRBuilder<>& builder) {
+        if (!llvm::isa<llvm::UndefValue>(access.otherwise))
+            loaded = builder.CreateSelect(access.mask, loaded, access.otherwise);
+        access.call.replaceAllUsesWith(loaded);
+        access.call.eraseFromParent();
+    }
+
     uint64_t size_of(llvm::Type& type) const { return function_.getDataLayout().getTypeStoreSize(&type); }
 
     llvm::SmallVector<llvm::Value*, 16> addresses_of(const Access& access, llvm::IRBuilder<>& builder) {
@@ -142,8 +184,12 @@ void lower_masked_memory(llvm::Function& function, const llvm::TargetTransformIn
             lowered.push_back(&instruction);
     Lowering lowering(function);
     for (llvm::Instruction* instruction : lowered)
-        if (const std::optional<Access> access = access_of(*instruction))
-            lowering.lower(*access);
+        if (const std::optional<Access> access = access_of(*instruction)) {
+            if (is_gathered_in_words(target, *access))
+                lowering.gather_words(*access);
+            else
+                lowering.lower(*access);
+        }
 }
 
 }  // namespace polder::compiler

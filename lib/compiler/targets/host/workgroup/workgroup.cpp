@@ -55,6 +55,13 @@ bool permutes_words(llvm::TargetMachine* target) {
     return target && target->getTargetTriple().isX86() && target->getMCSubtargetInfo()->checkFeatures("+avx2");
 }
 
+// LLVM's model of costs has one price for all processors; its choice of instructions asks this feature.
+Gathers gathers_of(llvm::TargetMachine* target) {
+    const bool is_quick = target && target->getTargetTriple().isX86() &&
+                          target->getMCSubtargetInfo()->checkFeatures("+avx512f,+fast-gather");
+    return is_quick ? Gathers::quick : Gathers::slow;
+}
+
 // Every path has to reach the end of the loop over a sub-group's work-items.
 void return_where_unreachable(llvm::Function& function) {
     for (llvm::BasicBlock& block : function)
@@ -157,7 +164,8 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
         if (lowered->sub_group_size > 0)
             sub_groups = vectorize_sub_group_loops(
                 function, {lowered->sub_group_size, permutes_words(options.target_machine)}, analyses);
-        report = vectorize_work_item_loops(function, width, options.lanes, analyses);
+        report =
+            vectorize_work_item_loops(function, width, options.lanes, gathers_of(options.target_machine), analyses);
     });
     replace_local_atomics(function);
     forget_any_work_item(*function.getParent());

@@ -2,7 +2,6 @@
 #include "lane_cost.h"
 
 #include "hoisted_loads.h"
-#include "lane_code.h"
 #include "targets/host/workgroup/frame/accumulators.h"
 
 #include <algorithm>
@@ -20,17 +19,17 @@ namespace {
 
 // A load or store of all lanes as LaneCode makes it.
 double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address, const LaneShapes& shapes,
-                      LaneAccesses& accesses, unsigned width, bool is_masked) {
+                      LaneAccesses& accesses, ApartCosts& apart, unsigned width, bool is_masked) {
     constexpr double question = 4;
     if (shapes.of(&address).is_uniform())
-        return cost_of_access(LanePlaces::same, width, is_masked);
+        return cost_of_access(LanePlaces::same, width);
     const std::optional<LaneAccess> access = accesses.of(instruction);
     if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction); load && !access)
         if (const size_t elements = accesses.structure_of(*load).size();
             accesses.is_loaded_at_once(*load->getType(), elements))
             return cost_of_structure_element(elements, width);
     if (!access || (llvm::isa<llvm::StoreInst>(instruction) && access->step > 1 && !access->is_whole_group()))
-        return cost_of_access(LanePlaces::apart, width, is_masked);
+        return apart.of(instruction, width);
     const bool is_asked = !access->is_certain || (is_masked && !access->takes_mask);
     // For the whole interleave group: as many vectors as the step has elements, and as many shuffles.
     const double together =
@@ -38,12 +37,12 @@ double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address
     return together + (is_asked ? question : 0);
 }
 
-LaneCosts costs_of(llvm::Instruction& instruction, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width,
-                   bool is_masked) {
+LaneCosts costs_of(llvm::Instruction& instruction, const LaneShapes& shapes, LaneAccesses& accesses, ApartCosts& apart,
+                   unsigned width, bool is_masked) {
     const double one_by_one = width;
     if (const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
         address && !instruction.isAtomic() && !instruction.isVolatile())
-        return {cost_of_access(instruction, *address, shapes, accesses, width, is_masked), one_by_one};
+        return {cost_of_access(instruction, *address, shapes, accesses, apart, width, is_masked), one_by_one};
     // Alone, what has a constant step is an addition, or part of an access.
     if (const LaneShape shape = shapes.of(&instruction); !instruction.getType()->isVoidTy() && shape.is_strided())
         return {1, shape.is_uniform() ? one_by_one : 0};
@@ -57,14 +56,8 @@ LaneCosts costs_of(llvm::Instruction& instruction, const LaneShapes& shapes, Lan
 
 }  // namespace
 
-double cost_of_access(LanePlaces places, unsigned lanes, bool is_masked) {
-    constexpr double gather_per_lane = 6, access_per_lane = 3;
-    switch (places) {
-    case LanePlaces::same:
-    case LanePlaces::consecutive: return 1;
-    case LanePlaces::apart: break;
-    }
-    return lanes * (!is_masked && lanes <= accessed_one_by_one_max ? access_per_lane : gather_per_lane);
+double cost_of_access(LanePlaces places, unsigned lanes) {
+    return places == LanePlaces::apart ? cost_of_access_apart(lanes, false) : 1;
 }
 
 double cost_of_structure_element(size_t elements, unsigned lanes) {
@@ -93,7 +86,9 @@ bool is_vector_instruction(const llvm::Instruction& instruction) {
     return !instruction.mayReadOrWriteMemory();
 }
 
-LaneCosts costs_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width) {
+LaneCosts costs_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width,
+                   Gathers gathers) {
+    ApartCosts apart(plan, shapes, gathers);
     LaneCosts all;
     for (llvm::BasicBlock* block : plan.blocks) {
         if (is_in_fallback_loop(*plan.loops, block))
@@ -104,7 +99,7 @@ LaneCosts costs_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses&
                 llvm::isa<llvm::AssumeInst>(instruction) || instruction.isLifetimeStartOrEnd() ||
                 &instruction == plan.next || &instruction == plan.compare)
                 continue;
-            const LaneCosts costs = costs_of(instruction, shapes, accesses, width, plan.is_masked(block));
+            const LaneCosts costs = costs_of(instruction, shapes, accesses, apart, width, plan.is_masked(block));
             all.lanes += weight * costs.lanes;
             all.one_by_one += weight * costs.one_by_one;
         }

@@ -4,6 +4,7 @@
 // The unit of the estimates is one instruction of one work-item. A gather was measured (decision 13): 11 ns, ten times a load.
 #pragma once
 
+#include "apart_costs.h"
 #include "lane_access.h"
 #include "lane_plan.h"
 
@@ -12,8 +13,8 @@ namespace polder::compiler::workgroup {
 // Whether neighbouring lanes access the same address, consecutive ones, or others.
 enum class LanePlaces : uint8_t { same, consecutive, apart };
 
-// The cost of a load or store of all lanes. One under a mask cannot be split into accesses for each lane.
-[[nodiscard]] double cost_of_access(LanePlaces places, unsigned lanes, bool is_masked);
+// The cost of a load or store of all lanes, not under a mask.
+[[nodiscard]] double cost_of_access(LanePlaces places, unsigned lanes);
 
 // The cost of one load of all lanes that is one of `elements` loads of a structure, which each lane loads at once.
 [[nodiscard]] double cost_of_structure_element(size_t elements, unsigned lanes);
@@ -35,7 +36,7 @@ struct LaneCosts {
     [[nodiscard]] double gain() const { return one_by_one - lanes; }
 };
 
-[[nodiscard]] LaneCosts costs_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
-                                 unsigned width);
+[[nodiscard]] LaneCosts costs_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width,
+                                 Gathers gathers);
 
 }  // namespace polder::compiler::workgroup

@@ -193,26 +193,17 @@ LanePlaces places_of(const llvm::Instruction& access, const Steps& steps) {
 // whose group has its tile in local memory, took 2.8 times as long with lanes along the columns of the buffer (decision 148).
 constexpr double far = 4;
 
-bool is_in_buffer(const llvm::Instruction& access) {
-    const llvm::Argument* const local_memory = access.getFunction()->getArg(abi::local_memory);
-    llvm::SmallVector<const llvm::Value*> objects;
-    llvm::getUnderlyingObjects(llvm::getLoadStorePointerOperand(&access), objects, nullptr, 0);
-    return llvm::any_of(objects, [&](const llvm::Value* object) {
-        return object != local_memory && !llvm::isa<llvm::AllocaInst>(object);
-    });
-}
-
 // All lanes of a load or store.
 double cost_of_access(llvm::Instruction& access, const Steps& steps, const BlockAccesses& block, unsigned lanes) {
     const LanePlaces places = places_of(access, steps);
     if (places != LanePlaces::apart)
-        return cost_of_access(places, lanes, false);
+        return cost_of_access(places, lanes);
     const double distance = is_in_buffer(access) ? far : 1;
     if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&access))
         if (const size_t elements = block.structure_of(*load).size();
             is_loaded_at_once(*load->getType(), elements, lanes))
             return distance * cost_of_structure_element(elements, lanes);
-    return distance * cost_of_access(places, lanes, false);
+    return distance * cost_of_access(places, lanes);
 }
 
 // Of one work-item, where `lanes` (two or more) neighbours in `dimension` run together.

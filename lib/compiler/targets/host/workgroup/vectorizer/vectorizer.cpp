@@ -239,7 +239,7 @@ struct Outcome {
 };
 
 Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& dominators,
-                  const llvm::TargetTransformInfo& target, unsigned width, Lanes lanes) {
+                  const llvm::TargetTransformInfo& target, unsigned width, Lanes lanes, Gathers gathers) {
     const llvm::PostDominatorTree post_dominators(*loop.getHeader()->getParent());
     const auto plan = plan_lanes(loop, loops, post_dominators, width);
     if (!plan)
@@ -252,7 +252,7 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     const LaneShapes guesses(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent, plan->privates,
                              LaneShapes::Certainty::likely);
     LaneAccesses accesses(shapes, guesses, width, target);
-    const double gain = weight_of_loop(loop) * costs_of(*plan, shapes, accesses, width).gain();
+    const double gain = weight_of_loop(loop) * costs_of(*plan, shapes, accesses, width, gathers).gain();
     if (lanes == Lanes::where_they_pay && gain < 0) {
         if (!is_tagged(loop, idle_items_tag) && skip_idle_items(*plan, shapes, accesses, vectors_that_ask * width))
             return {Outcome::Kind::does_not_pay, 0,
@@ -277,7 +277,7 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
 
 // Tries one tagged loop; nothing when there is none.
 std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::TargetTransformInfo& target, unsigned width,
-                                     Lanes lanes) {
+                                     Lanes lanes, Gathers gathers) {
     llvm::DominatorTree dominators(function);
     llvm::LoopInfo loops(dominators);
     const auto tagged = tagged_loops(loops);
@@ -290,7 +290,7 @@ std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::Targe
     separate_counter(loop);
     const unsigned lane_count = is_mostly_double(loop) ? std::max(width / 2, 2U) : width;
     const bool only_asks = is_tagged(loop, idle_items_tag);
-    Outcome outcome = vectorize(loop, loops, dominators, target, lane_count, lanes);
+    Outcome outcome = vectorize(loop, loops, dominators, target, lane_count, lanes, gathers);
     outcome.only_asks = only_asks;
     outcome.width = lane_count;
     if (!outcome.comes_again)
@@ -397,7 +397,7 @@ SubGroupReport vectorize_sub_group_loops(llvm::Function& function, const SubGrou
     return report;
 }
 
-LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes,
+LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes, Gathers gathers,
                                      llvm::FunctionAnalysisManager& analyses) {
     if (lanes == Lanes::none)
         return {.reason = "lanes are switched off"};
@@ -421,7 +421,7 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, L
     const llvm::TargetTransformInfo& target = analyses.getResult<llvm::TargetIRAnalysis>(function);
     LaneReport result;
     double gain = 0;
-    while (const std::optional<Outcome> outcome = vectorize_one(function, target, width, lanes)) {
+    while (const std::optional<Outcome> outcome = vectorize_one(function, target, width, lanes, gathers)) {
         if (outcome->comes_again || outcome->only_asks)
             continue;  // the same loop again, or a part of one without lanes
         const bool has_lanes = outcome->kind == Outcome::Kind::vectorized;

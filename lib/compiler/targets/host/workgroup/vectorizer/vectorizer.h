@@ -7,6 +7,7 @@
 // constant step) or varying (a vector). A loop with code that cannot be vectorized is not changed.
 #pragma once
 
+#include "apart_costs.h"
 #include "targets/host/workgroup/frame/options.h"
 
 #include <llvm/IR/PassManager.h>
@@ -32,7 +33,7 @@ struct SubGroupReport {
                                                        llvm::FunctionAnalysisManager& analyses);
 
 // `width`: lanes; a power of two.
-LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes,
+LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes, Gathers gathers,
                                      llvm::FunctionAnalysisManager& analyses);
 
 }  // namespace polder::compiler::workgroup

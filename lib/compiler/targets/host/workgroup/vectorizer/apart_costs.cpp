@@ -1,0 +1,141 @@
+// See apart_costs.h. Linear addresses are found by their operands, with the shapes of lane_shape where it knows more.
+#include "apart_costs.h"
+
+#include "lane_code.h"
+#include "targets/host/workgroup/frame/abi.h"
+
+#include <cstdlib>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/IntrinsicInst.h>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+llvm::SmallVector<const llvm::Value*> objects_of(const llvm::Instruction& access) {
+    llvm::SmallVector<const llvm::Value*> objects;
+    llvm::getUnderlyingObjects(llvm::getLoadStorePointerOperand(&access), objects, nullptr, 0);
+    return objects;
+}
+
+}  // namespace
+
+bool is_in_buffer(const llvm::Instruction& access) {
+    const llvm::Argument* const local_memory = access.getFunction()->getArg(abi::local_memory);
+    return llvm::any_of(objects_of(access), [&](const llvm::Value* object) {
+        return object != local_memory && !llvm::isa<llvm::AllocaInst>(object);
+    });
+}
+
+double cost_of_access_apart(unsigned lanes, bool is_masked) {
+    constexpr double gather_per_lane = 6, access_per_lane = 3;
+    return lanes * (!is_masked && lanes <= accessed_one_by_one_max ? access_per_lane : gather_per_lane);
+}
+
+double ApartCosts::of(const llvm::Instruction& access, unsigned lanes) {
+    // Where lanes leave a loop one by one, most of a gather's lanes may have nothing to do. A sparse matrix by rows, and a breadth-first search.
+    constexpr double quick_per_lane = 2, left_per_lane = 4;
+    const bool is_masked = plan_.masked.contains(const_cast<llvm::BasicBlock*>(access.getParent()));
+    // masked_memory.h gathers the words around bytes and shorts. There is no scatter of them.
+    constexpr unsigned least_bits = 32;
+    constexpr double part_of_word_per_lane = 1;
+    const bool is_part_of_word =
+        access.getDataLayout().getTypeSizeInBits(llvm::getLoadStoreType(&access)).getFixedValue() < least_bits;
+    const bool has_instruction = !is_part_of_word || llvm::isa<llvm::LoadInst>(access);
+    if (gathers_ == Gathers::slow || !has_instruction || (!is_masked && lanes <= accessed_one_by_one_max) ||
+        is_row_of_its_own(access) || is_read_and_written_in_turns(access))
+        return cost_of_access_apart(lanes, is_masked);
+    return lanes * ((is_left_one_by_one(access) ? left_per_lane : quick_per_lane) +
+                    (is_part_of_word ? part_of_word_per_lane : 0));
+}
+
+// Whether lane i accesses row i of a buffer, or row n * i, and the rows are more than a line of the cache apart, or only the launch knows how far.
+bool ApartCosts::is_row_of_its_own(const llvm::Instruction& access) {
+    constexpr int64_t line_bytes = 64;
+    const llvm::Value* const address = llvm::getLoadStorePointerOperand(&access);
+    if (const LaneShape shape = shapes_.of(address); shape.is_strided() && std::abs(shape.stride) <= line_bytes)
+        return false;
+    const llvm::Argument* const scratch = access.getFunction()->getArg(abi::scratch);  // private variables
+    return is_in_buffer(access) && !llvm::is_contained(objects_of(access), scratch) && is_linear(address);
+}
+
+// Whether the value of neighbouring lanes differs by the same number for all lanes, which may be unknown. Sums that wrap around are
+// overlooked: this is about costs.
+bool ApartCosts::is_linear(const llvm::Value* value) {
+    const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
+    if (instruction == nullptr || shapes_.of(value).is_strided())
+        return true;
+    if (const auto known = linear_.find(value); known != linear_.end())
+        return known->second;
+    linear_[value] = true;  // around a loop: what the other values say
+    return linear_[value] = has_linear_operands(*instruction);
+}
+
+bool ApartCosts::has_linear_operands(const llvm::Instruction& instruction) {
+    const auto are_linear = [&] {
+        return llvm::all_of(instruction.operands(), [&](const llvm::Use& operand) { return is_linear(operand.get()); });
+    };
+    switch (instruction.getOpcode()) {
+    case llvm::Instruction::Mul:
+    case llvm::Instruction::Shl:
+        return are_linear() && (shapes_.of(instruction.getOperand(0)).is_uniform() ||
+                                shapes_.of(instruction.getOperand(1)).is_uniform());
+    case llvm::Instruction::Add:
+    case llvm::Instruction::Sub:
+    case llvm::Instruction::Or:
+    case llvm::Instruction::SExt:
+    case llvm::Instruction::ZExt:
+    case llvm::Instruction::Trunc:
+    case llvm::Instruction::Freeze:
+    case llvm::Instruction::AddrSpaceCast:
+    case llvm::Instruction::GetElementPtr: return are_linear();
+    case llvm::Instruction::PHI:
+        return llvm::all_of(llvm::cast<llvm::PHINode>(instruction).incoming_values(),
+                            [&](const llvm::Use& incoming) { return is_linear(incoming.get()); });
+    default: break;
+    }
+    const auto* const clamp = llvm::dyn_cast<llvm::MinMaxIntrinsic>(&instruction);
+    return clamp != nullptr && is_linear(clamp->getLHS()) && is_linear(clamp->getRHS());
+}
+
+// Whether one of the kernel's loops also gathers what it scatters, in other places in each iteration, as a histogram does. An iteration's gather
+// waits for the scatters before it; one work-item waits only for its own place.
+bool ApartCosts::is_read_and_written_in_turns(const llvm::Instruction& access) const {
+    const llvm::Loop* around = plan_.loops->getLoopFor(access.getParent());
+    if (around == plan_.loop)
+        return false;
+    while (around->getParentLoop() != plan_.loop)
+        around = around->getParentLoop();
+    const auto objects = objects_of(access);
+    const bool is_store = llvm::isa<llvm::StoreInst>(access);
+    const auto is_moving = [&](const llvm::Instruction& one) {
+        const llvm::Value* const place = llvm::getLoadStorePointerOperand(&one);
+        return place != nullptr && !shapes_.of(place).is_strided() && !around->isLoopInvariant(place);
+    };
+    if (!is_moving(access))
+        return false;
+    for (const llvm::BasicBlock* block : around->blocks())
+        for (const llvm::Instruction& other : *block) {
+            if (!is_moving(other) || llvm::isa<llvm::StoreInst>(other) == is_store)
+                continue;
+            if (llvm::any_of(objects_of(other),
+                             [&](const auto* object) { return llvm::is_contained(objects, object); }))
+                return true;
+        }
+    return false;
+}
+
+// Whether the access is in a loop of the kernel that lanes leave at different times.
+bool ApartCosts::is_left_one_by_one(const llvm::Instruction& access) const {
+    const llvm::Loop* around = plan_.loops->getLoopFor(access.getParent());
+    for (; around != plan_.loop; around = around->getParentLoop()) {
+        llvm::SmallVector<llvm::BasicBlock*> exiting;
+        around->getExitingBlocks(exiting);
+        if (llvm::any_of(exiting, [&](const llvm::BasicBlock* block) { return plan_.divergent.contains(block); }))
+            return true;
+    }
+    return false;
+}
+
+}  // namespace polder::compiler::workgroup

@@ -1,0 +1,114 @@
+// When lanes gather: where the processor gathers quickly, and what is gathered is likely to be in the first cache.
+#include "workgroup_harness.h"
+
+#include <gtest/gtest.h>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+constexpr const char* processor_with_quick_gathers = "icelake-server";
+
+// How many loops over work-items of the kernel k have lanes, and how many have none.
+struct Loops {
+    unsigned with_lanes, without;
+    friend bool operator==(const Loops&, const Loops&) = default;
+};
+Loops loops_of(const std::string& source, const char* processor) {
+    Compiled program(source, processor);
+    EXPECT_EQ(program.prepare("k"), "");
+    return {program.result().lanes.loops, program.result().lanes.scalar_loops};
+}
+
+constexpr Loops one_with_lanes{1, 0}, one_without{0, 1};
+
+constexpr const char* round_of_a_cipher = R"(
+    kernel void k(global const uint* table, global uint* out, int rounds) {
+        uint c = out[get_global_id(0)];
+        for (int i = 0; i < rounds; ++i) c = table[c & 255] ^ table[256 + (c >> 8 & 255)] ^ table[512 + (c >> 24)];
+        out[get_global_id(0)] = c;
+    })";
+
+TEST(Gathers, FromATable_AreLanesWhereTheyAreQuick) {
+    EXPECT_EQ(loops_of(round_of_a_cipher, processor_with_quick_gathers), one_with_lanes);
+    EXPECT_EQ(loops_of(round_of_a_cipher, processor_with_512_bits), one_without);
+}
+
+TEST(Gathers, FromATableOfBytes_AreLanesWhereTheyAreQuick) {
+    constexpr const char* source = R"(
+        kernel void k(global const uchar* table, global uchar* out, int rounds) {
+            uchar c = out[get_global_id(0)];
+            for (int i = 0; i < rounds; ++i) c = table[c] + table[c ^ 1];
+            out[get_global_id(0)] = c;
+        })";
+    EXPECT_EQ(loops_of(source, processor_with_quick_gathers), one_with_lanes);
+    EXPECT_EQ(loops_of(source, processor_with_512_bits), one_without);
+}
+
+// Columns of local memory, and an array that lives across a barrier: the exchange of a Fourier transformation.
+TEST(Gathers, FromLocalMemory_AreLanesWhereTheyAreQuick) {
+    constexpr const char* source = R"(
+        kernel void k(global float* data, local float* exchange) {
+            int l = get_local_id(0);
+            float v[8];
+            for (int i = 0; i < 8; ++i) v[i] = data[i * 64 + l];
+            for (int i = 0; i < 8; ++i) exchange[i * 66 + l] = v[i];
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (int i = 0; i < 8; ++i) v[i] = exchange[l * 66 + (l >> 3) + i * 8];
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (int i = 0; i < 8; ++i) data[i * 64 + l] = v[i];
+        })";
+    EXPECT_EQ(loops_of(source, processor_with_quick_gathers).without, 0U);
+    EXPECT_GE(loops_of(source, processor_with_512_bits).without, 1U);
+}
+
+// The rows of many lanes are in the same set of a cache, where their step is a power of two.
+TEST(Gathers, FromRowsThatAreFarApart_AreNotQuick) {
+    constexpr const char* source = R"(
+        kernel void k(global float* x, global const float* a, int n) {
+            int row = get_global_id(0);
+            for (int i = 1; i < n; ++i) x[row * n + i] -= x[row * n + i - 1] * a[row * n + i];
+        })";
+    EXPECT_EQ(loops_of(source, processor_with_quick_gathers), one_without);
+}
+
+TEST(Gathers, OfWhatWasScattered_AreNotQuick) {
+    constexpr const char* source = R"(
+        kernel void k(global const uint* in, global uint* out, local uint* counts, int n, int items) {
+            int l = get_local_id(0);
+            for (int i = 0; i < n; ++i) counts[(in[i * items + get_global_id(0)] & 15) * 64 + l]++;
+            out[get_global_id(0)] = counts[l];
+        })";
+    EXPECT_EQ(loops_of(source, processor_with_quick_gathers), one_without);
+}
+
+// One work-item waits for its own store, too, when each iteration adds to the same place.
+TEST(Gathers, OfOnePlaceInEachIteration_AreQuick) {
+    constexpr const char* source = R"(
+        typedef struct { float x, y, z, w; } P;
+        kernel void k(global P* out, global const P* in, int n) {
+            int i = get_global_id(0);
+            for (int k = 0; k < n; ++k) {
+                float s = in[k].w * in[k].x;
+                out[i].x += s * in[k].y;
+                out[i].y += s * in[k].z;
+                out[i].z += s * s;
+            }
+        })";
+    EXPECT_EQ(loops_of(source, processor_with_quick_gathers).without, 0U);
+}
+
+// Lanes whose rows are short wait for those whose rows are long.
+TEST(Gathers, InLoopsThatLanesLeaveOneByOne_AreNotQuick) {
+    constexpr const char* source = R"(
+        kernel void k(global const double* values, global const double* x, global const int* columns,
+                      global const int* rows, global double* y) {
+            int row = get_global_id(0);
+            double sum = 0;
+            for (int i = rows[row]; i < rows[row + 1]; ++i) sum += values[i] * x[columns[i]];
+            y[row] = sum;
+        })";
+    EXPECT_EQ(loops_of(source, processor_with_quick_gathers), one_without);
+}
+
+}  // namespace
+}  // namespace polder::compiler::workgroup::test
