@@ -13,6 +13,7 @@
 #include "machine/machine_pool.h"
 #include "machine/retarget.h"
 #include "masked_memory.h"
+#include "minimum_zeros.h"
 #include "module/diagnostics.h"
 #include "module/reachable.h"
 #include "module/verified.h"
@@ -141,6 +142,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
             workgroup::load_in_loops(function, analyses.functions);
         const llvm::TargetTransformInfo target = machine.getTargetTransformInfo(function);
         lower_masked_memory(function, target);
+        ignore_order_of_zeros(function);
         round_halves_to_even(function);
         if (options.is_optimized)
             order_sums(function, target);

@@ -67,6 +67,27 @@ llvm::SmallVector<llvm::LoadInst*, lane_structure_max> BlockAccesses::structure_
     return run;
 }
 
+llvm::StoreInst* BlockAccesses::partner_of(const llvm::StoreInst& store) const {
+    const llvm::DataLayout& layout = store.getDataLayout();
+    llvm::Type* const type = store.getValueOperand()->getType();
+    if (!is_simple_access(store) || !layout.typeSizeEqualsStoreSize(type))
+        return nullptr;
+    const auto bytes = static_cast<int64_t>(layout.getTypeStoreSize(type).getFixedValue());
+    const llvm::ArrayRef<PlacedAccess> all = neighbours_of(store);
+    const auto are_partners = [&](const PlacedAccess& low, const PlacedAccess& high) {
+        const size_t one = number_of(*low.access), other = number_of(*high.access);
+        return high.offset == low.offset + bytes && (one + 1 == other || other + 1 == one);
+    };
+    for (size_t i = 0; i + 1 < all.size(); ++i) {
+        if (!are_partners(all[i], all[i + 1]))
+            continue;
+        if (all[i].access == &store || all[i + 1].access == &store)
+            return llvm::cast<llvm::StoreInst>(all[all[i].access == &store ? i + 1 : i].access);
+        ++i;
+    }
+    return nullptr;
+}
+
 // Three small elements are no single load, and fewer lanes than elements no vectors to exchange elements between.
 bool is_loaded_at_once(const llvm::Type& element, size_t elements, unsigned lanes) {
     constexpr uint64_t word = 32;

@@ -36,6 +36,9 @@ public:
     // The loads of elements side by side, `load` among them, by address: what one lane can load at once. Alone: one load.
     [[nodiscard]] llvm::SmallVector<llvm::LoadInst*, lane_structure_max> structure_of(llvm::LoadInst& load) const;
 
+    // The store of the element before or behind that of `store`, when no other access is between the two; each store has at most one such partner.
+    [[nodiscard]] llvm::StoreInst* partner_of(const llvm::StoreInst& store) const;
+
 private:
     using Key = std::tuple<const llvm::Value*, const llvm::Type*, unsigned>;  // base, type, opcode
     static Key key_of(const llvm::Instruction& access, const llvm::Value* base);

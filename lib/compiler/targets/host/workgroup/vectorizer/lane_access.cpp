@@ -3,6 +3,7 @@
 #include "lane_access.h"
 
 #include <algorithm>
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/Module.h>
 
@@ -49,6 +50,24 @@ void LaneAccesses::find_group(llvm::Instruction& instruction, LaneAccess& access
 bool LaneAccesses::has_gather(llvm::Type& element, llvm::Align align) const {
     auto* const type = llvm::FixedVectorType::get(&element, lanes_);
     return target_.isLegalMaskedGather(type, align) && !target_.forceScalarizeMaskedGather(type, align);
+}
+
+bool LaneAccesses::is_stored_apart(llvm::StoreInst& store) {
+    const std::optional<LaneAccess> access = of(store);
+    return !access || (access->step > 1 && !access->is_whole_group());
+}
+
+llvm::StoreInst* LaneAccesses::partner_of(llvm::StoreInst& store) {
+    constexpr unsigned bits_min = 16, bits_max = 32;
+    const llvm::Type* const type = store.getValueOperand()->getType();
+    const auto bits = static_cast<unsigned>(type->getPrimitiveSizeInBits());
+    const bool is_half_a_number = (bits == bits_min || bits == bits_max) && !type->isVectorTy();
+    // The lanes' copies of a private array may be interleaved.
+    const bool is_private = llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(store.getPointerOperand(), 0));
+    if (!is_half_a_number || is_private)
+        return nullptr;
+    llvm::StoreInst* const partner = block_of(*store.getParent()).partner_of(store);
+    return partner != nullptr && is_stored_apart(store) && is_stored_apart(*partner) ? partner : nullptr;
 }
 
 bool LaneAccesses::has_masked_form(const llvm::Instruction& access) const {

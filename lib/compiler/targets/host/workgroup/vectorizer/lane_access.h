@@ -53,6 +53,10 @@ public:
     [[nodiscard]] llvm::SmallVector<llvm::LoadInst*, lane_structure_max> structure_of(llvm::LoadInst& load) {
         return block_of(*load.getParent()).structure_of(load);
     }
+    // Whether the lanes' elements are stored in a place of its own each: not in a row, nor together with other elements of their structures.
+    [[nodiscard]] bool is_stored_apart(llvm::StoreInst& store);
+    // BlockAccesses::partner_of, where both stores are apart, and the two elements are one number of at most 64 bits.
+    [[nodiscard]] llvm::StoreInst* partner_of(llvm::StoreInst& store);
     // Whether so many elements of a structure are loaded together.
     [[nodiscard]] bool is_loaded_at_once(const llvm::Type& element, size_t elements) const {
         return workgroup::is_loaded_at_once(element, elements, lanes_);

@@ -114,6 +114,8 @@ private:
                            llvm::Value* mask);
     void store_row(const LaneAccess& access, llvm::StoreInst& store, llvm::Value* first, llvm::Value* mask);
     void store_apart(llvm::StoreInst& store, llvm::Value* mask);
+    void store_pair_apart(llvm::StoreInst& store, llvm::StoreInst& partner, llvm::Value* mask);
+    void store_values_apart(llvm::Value* values, llvm::Value* address, llvm::Align align, llvm::Value* mask);
     llvm::Value* lane_address(llvm::Value* address, unsigned lane);
     struct TwoWays {
         llvm::BasicBlock *together, *apart, *done;

@@ -89,11 +89,14 @@ void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
         store_once(store, mask);
         return;
     }
-    const std::optional<LaneAccess> access = accesses_.of(store);
-    if (!access || (access->step > 1 && !access->is_whole_group())) {
-        store_apart(store, mask);
+    if (accesses_.is_stored_apart(store)) {
+        if (llvm::StoreInst* const partner = accesses_.partner_of(store))
+            store_pair_apart(store, *partner, mask);
+        else
+            store_apart(store, mask);
         return;
     }
+    const std::optional<LaneAccess> access = accesses_.of(store);
     // A group is stored where its last store is.
     if (llvm::any_of(access->group, [&](llvm::Instruction* other) { return store.comesBefore(other); }))
         return;
@@ -435,15 +438,30 @@ llvm::Value* LaneCode::load_apart(llvm::Type& type, llvm::Align align, llvm::Val
 
 // In the order of the lanes, as a scatter: the last of several to one place remains.
 void LaneCode::store_apart(llvm::StoreInst& store, llvm::Value* mask) {
-    llvm::Value* values = vector(store.getValueOperand());
+    store_values_apart(vector(store.getValueOperand()), store.getPointerOperand(), store.getAlign(), mask);
+}
+
+// Two elements side by side as one number, where the second of them is stored: a scatter takes as long as its elements are many.
+void LaneCode::store_pair_apart(llvm::StoreInst& store, llvm::StoreInst& partner, llvm::Value* mask) {
+    if (store.comesBefore(&partner))
+        return;
+    const bool is_first = elements_between(store, partner) > 0;
+    llvm::StoreInst &low = is_first ? store : partner, &high = is_first ? partner : store;
+    llvm::Type* const type = low.getValueOperand()->getType();
+    llvm::Value* both = builder_.CreateShuffleVector(vector(low.getValueOperand()), vector(high.getValueOperand()),
+                                                     llvm::createInterleaveMask(width_, 2));
+    both = builder_.CreateBitCast(both,
+                                  wide(builder_.getIntNTy(2 * static_cast<unsigned>(type->getPrimitiveSizeInBits()))));
+    store_values_apart(both, low.getPointerOperand(), low.getAlign(), mask);
+}
+
+void LaneCode::store_values_apart(llvm::Value* values, llvm::Value* address, llvm::Align align, llvm::Value* mask) {
     if (mask || width_ > accessed_one_by_one_max) {
-        builder_.CreateMaskedScatter(values, vector(store.getPointerOperand()), store.getAlign(),
-                                     mask ? mask : all_lanes());
+        builder_.CreateMaskedScatter(values, vector(address), align, mask ? mask : all_lanes());
         return;
     }
     for (unsigned lane = 0; lane < width_; ++lane)
-        builder_.CreateAlignedStore(builder_.CreateExtractElement(values, lane),
-                                    lane_address(store.getPointerOperand(), lane), store.getAlign());
+        builder_.CreateAlignedStore(builder_.CreateExtractElement(values, lane), lane_address(address, lane), align);
 }
 
 }  // namespace polder::compiler::workgroup
