@@ -77,12 +77,13 @@ TEST(Scatters, OfStructures_AreRight) {
 TEST(Scatters, BesideARow_LoseNoElement) {
     Compiled program(R"(
         kernel void k(global int* out, global const int* zeros) {
-            int i = get_global_id(0), b = 2 * i;
-            out[b] = 7 * b;
-            int zero = zeros[i];
-            out[b + 1] = 7 * (b + 1) + zero;
-            out[b + 2] = 7 * (b + 2) + zero;
-            out[b + 3] = 7 * (b + 3) + zero;
+            size_t first = 2 * get_global_id(0);
+            global int* to = out + first;
+            to[0] = 7 * (int)first;
+            int zero = zeros[get_global_id(0)];
+            to[1] = 7 * (int)first + 7 + zero;
+            to[2] = 7 * (int)first + 14 + zero;
+            to[3] = 7 * (int)first + 21 + zero;
         })");
     constexpr size_t items = 64;
     const std::vector<int> zeros(items);

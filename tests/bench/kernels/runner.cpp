@@ -253,7 +253,8 @@ private:
 
     void add_result(std::istream& words) {
         std::string name, tolerance;
-        words >> name >> tolerance;
+        if (!(words >> name >> tolerance))
+            stop("a result needs a buffer and a tolerance");
         if (!buffers_.contains(name))
             stop("no buffer " + name);
         results_.emplace_back(name, tolerance);
