@@ -280,7 +280,7 @@ TEST(Lanes, VectorsOfEightAndMoreAreNotTakenApart) {
 }
 
 TEST(Lanes, VectorsStayWhole_WhereLanesGainLess) {
-    Compiled program(R"(
+    constexpr const char* source = R"(
         kernel void butterfly(global float2* data, global const int* order, int n) {
             local float2 staged[64];
             int i = get_local_id(0), first = get_group_id(0) * 64;
@@ -294,7 +294,8 @@ TEST(Lanes, VectorsStayWhole_WhereLanesGainLess) {
             barrier(CLK_LOCAL_MEM_FENCE);
             data[first + i] = staged[i];
             data[first + i + 32] = staged[i + 32];
-        })");
+        })";
+    Compiled program(source), there(source, processor_with_512_bits);  // whose gathers are slow
     struct alignas(8) Pair {
         float x, y;
     };
@@ -311,9 +312,10 @@ TEST(Lanes, VectorsStayWhole_WhereLanesGainLess) {
             staged[first + in_order(i)] = {a.x + 2 * b.x, a.y + 2 * b.y};
             staged[first + in_order(i + 32)] = {a.x - 3 * b.x, a.y - 3 * b.y};
         }
+    ASSERT_EQ(there.prepare("butterfly"), "");
+    EXPECT_TRUE(has(there, "load <2 x float>") && has(there, "fadd <2 x float>")) << there.optimised();
+    EXPECT_FALSE(has(there, "gather") || has(there, "scatter")) << there.optimised();
     ASSERT_EQ(program.prepare("butterfly"), "");
-    EXPECT_TRUE(has(program, "load <2 x float>") && has(program, "fadd <2 x float>")) << program.optimised();
-    EXPECT_FALSE(has(program, "gather") || has(program, "scatter")) << program.optimised();
     std::vector<Pair> out = in;
     program.run({1, {64, 1, 1}, {32, 1, 1}}, Arguments().add(out.data()).add(order.data()).add(64));
     for (size_t i = 0; i < out.size(); ++i)

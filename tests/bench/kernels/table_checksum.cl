@@ -1,5 +1,13 @@
-kernel void crc(global const uint* data, constant uint* t, global uint* out, int words) {
-  int g = get_global_id(0); uint c = 0xffffffff;
-  for (int i = 0; i < words; ++i) { uint v = data[g * words + i]; for (int b = 0; b < 4; ++b) { c = t[(c ^ v) & 255] ^ (c >> 8); v >>= 8; } }
-  out[g] = ~c;
+// A checksum with a table: each byte of a work-item's words is an index.
+kernel void table_checksum(global const uint* data, constant uint* table, global uint* out, int words) {
+    const int id = get_global_id(0);
+    uint c = 0xffffffff;
+    for (int i = 0; i < words; ++i) {
+        uint word = data[id * words + i];
+        for (int byte = 0; byte < 4; ++byte) {
+            c = table[(c ^ word) & 255] ^ (c >> 8);
+            word >>= 8;
+        }
+    }
+    out[id] = ~c;
 }
