@@ -11,6 +11,9 @@ namespace polder::cuda {
 
 namespace {
 
+// Of a thread on every processor so far ("local memory" in the table of technical specifications of CUDA's programming guide).
+constexpr uint64_t private_bytes_max = 512 << 10;
+
 // What CUDA's compiler says about code that it refuses.
 class JitLog {
 public:
@@ -139,6 +142,11 @@ Result<std::unique_ptr<driver::LoadedKernel>> CudaKernel::load(CudaContext& cont
     limits.registers_per_work_item = ask(function_registers);
     if (failed != code_success)
         return fail(api.error(failed, "cuFuncGetAttribute"));
+    // CUDA loads such a kernel, too; what it should have written is not there after the launch.
+    if (limits.private_bytes_per_work_item > private_bytes_max)
+        return fail(Status::out_of_resources, "the kernel needs " + std::to_string(limits.private_bytes_per_work_item) +
+                                                  " bytes of private memory for each work-item, the GPU has " +
+                                                  std::to_string(private_bytes_max));
     limits.preferred_multiple = context.facts.warp_size;
     return std::unique_ptr<driver::LoadedKernel>(new CudaKernel(context, std::move(module), function, code, limits));
 }

@@ -49,6 +49,19 @@ TEST_F(CudaDriver, CodeThatCudaRefusesFailsWithItsLog) {
     EXPECT_NE(refused.error().detail().find("CUDA_ERROR_INVALID_PTX"), std::string_view::npos);
 }
 
+TEST_F(CudaDriver, AKernelWithMorePrivateMemoryThanAThreadHasIsRefused) {
+    const auto load = [&](uint64_t bytes) {
+        return device_->load(fake_cuda::code_of({.function = CountVisits::run, .scratch_bytes_per_work_item = bytes}));
+    };
+    const auto most = load(512 << 10);
+    ASSERT_TRUE(most.has_value());
+    EXPECT_EQ((*most)->limits().private_bytes_per_work_item, 512u << 10);
+    const auto refused = load((512 << 10) + 8);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().status(), Status::out_of_resources);
+    EXPECT_NE(refused.error().detail().find("private memory"), std::string_view::npos);
+}
+
 class MemoryCache final : public CodeCache {
 public:
     MemoryCache() { install(this); }
