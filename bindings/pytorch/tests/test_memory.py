@@ -120,7 +120,8 @@ def test_empty_cache_gives_memory_back(device):
     held = torch.opencl.memory_reserved(device)
     del x
     torch.opencl.empty_cache()
-    assert torch.opencl.memory_reserved(device) <= held
+    kept = torch.opencl.memory_reserved(device)
+    assert kept <= held - 64 * MIB if platform_has_statistics() else kept <= held
 
 
 def test_released_memory_is_taken_again_without_a_call_of_opencl(device):
