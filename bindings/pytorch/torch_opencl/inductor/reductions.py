@@ -50,7 +50,7 @@ class ReductionsMixin:
                 elements *= tree.numel
             else:
                 results *= tree.numel
-        hint = V.graph.sizevars.size_hint
+        hint = V.graph.sizevars.optimization_hint
         results, elements = hint(results, fallback=1024), hint(elements, fallback=1024)
         reduces_neighbours = keeps_neighbours = 0
         for index in indices:
