@@ -147,6 +147,13 @@ def test_an_index_outside_of_the_tensor_is_harmless(device):
     assert got[0] == 2 and torch.isfinite(got).all()
 
 
+def test_numbers_computed_from_indices_have_64_bits(device):
+    """Indices of small tensors have 32."""
+    check(lambda x: (torch.arange(4000, device=x.device) * 1000000 + x, torch.arange(-4 * 10 ** 9, 0, 10 ** 6, device=x.device) + x,
+                     (torch.arange(4000, device=x.device) * 1000000).double() + x, torch.arange(4000, device=x.device, dtype=torch.int32) * 2),
+          torch.arange(4000), device=device)
+
+
 def test_interpolation_and_pooling(device):
     check(lambda x: (F.interpolate(x, scale_factor=2, mode="bilinear"), F.interpolate(x, size=(5, 7)), F.avg_pool2d(x, 2),
                      F.adaptive_avg_pool2d(x, 3), F.max_pool2d(x, 3, 2, 1)), floats(2, 3, 8, 8), device=device, rtol=1e-4, atol=1e-4)

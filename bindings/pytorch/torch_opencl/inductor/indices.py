@@ -90,3 +90,10 @@ class IndexPrinter(ExprPrinter):
     def _print_Integer(self, expr):
         value = int(expr)
         return str(value) if -(1 << 31) < value < 1 << 31 else f"{value}L"
+
+
+class WideIndexPrinter(IndexPrinter):
+    """With arithmetic in 64 bits."""
+
+    def _print_Symbol(self, expr):
+        return f"(long){super()._print_Symbol(expr)}"

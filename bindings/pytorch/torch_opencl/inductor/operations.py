@@ -5,12 +5,25 @@ from torch._inductor.utils import get_bounds_index_expr
 from torch._inductor.virtualized import V
 from torch.utils._sympy.value_ranges import ValueRanges
 
+from .indices import WideIndexPrinter
 from .types import compute_dtype, compute_type, literal
+
+_WIDE = WideIndexPrinter().doprint
 
 
 def _is_float(value):
     dtype = getattr(value, "dtype", None)
     return isinstance(value, float) if dtype is None else dtype.is_floating_point
+
+
+def _fits_in_32_bits(bounds):
+    return bounds.lower >= -(1 << 31) and bounds.upper < 1 << 31
+
+
+def _number(bounds, index, dtype):
+    """Indices may have 32 bits, but a number that the program computes from one may need more."""
+    text = V.kernel.index_to_str(index) if _fits_in_32_bits(bounds) else _WIDE(V.kernel.rename_indexing(index))
+    return f"({compute_type(dtype)})({text})"
 
 
 def _one(x):
@@ -44,11 +57,18 @@ class Operations(OpOverrides):
 
     @staticmethod
     def index_expr(expr, dtype):
-        text = V.kernel.index_to_str(V.kernel.prepare_indexing(expr))
+        bounds, index = get_bounds_index_expr(expr), V.kernel.prepare_indexing(expr)
         if dtype not in (torch.int32, torch.int64):
-            return f"({compute_type(dtype)})({text})"
-        return V.kernel.cse.generate(V.kernel.compute, text, bounds=get_bounds_index_expr(expr),
-                                     dtype=V.kernel.get_index_dtype_as_torch_dtype(), shape=())
+            return _number(bounds, index, dtype)
+        is_wide = dtype == torch.int64 and not _fits_in_32_bits(bounds)
+        text = _number(bounds, index, dtype) if is_wide else V.kernel.index_to_str(index)
+        kind = torch.int64 if is_wide else V.kernel.get_index_dtype_as_torch_dtype()
+        return V.kernel.cse.generate(V.kernel.compute, text, bounds=bounds, dtype=kind, shape=())
+
+    @staticmethod
+    def value_expr(expr, dtype):
+        """A number of the type that the program asked for. PyTorch 2.15 tells these from indices, 2.11 does not."""
+        return _number(get_bounds_index_expr(expr), V.kernel.prepare_indexing(expr), dtype)
 
     def indirect_indexing(self, var, size, check=True, wrap_neg=True):
         """An index outside of the tensor becomes one inside of it: reporting it would cost a wait for the device."""
