@@ -21,7 +21,7 @@ public:
     JitOption* options() { return options_; }
     void** values() { return values_; }
     [[nodiscard]] Error error(const CudaApi& api, Code code) const {
-        const std::string said = text_.c_str();
+        const std::string said = text_.substr(0, text_.find('\0'));
         return Error{Status::out_of_resources,
                      "CUDA refuses the code: " + api.name_of(code) + (said.empty() ? "" : "\n" + said)};
     }

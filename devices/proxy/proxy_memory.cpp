@@ -69,7 +69,7 @@ Result<driver::Memory> ProxyMemory::reserve(ByteCount size) {
         return fail(Status::mem_object_allocation_failure, "no addresses for " + std::to_string(bytes) + " bytes");
     cl_mem buffer = nullptr;
     bool is_made = false;
-    const ScopeExit undo{[&]() noexcept {
+    const ScopeExit undo{[&]() POLDER_NO_THREAD_SAFETY_ANALYSIS noexcept {  // under `lock`
         if (is_made)
             return;
         if (buffer)

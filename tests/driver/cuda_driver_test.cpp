@@ -51,7 +51,12 @@ TEST_F(CudaDriver, CodeThatCudaRefusesFailsWithItsLog) {
 
 TEST_F(CudaDriver, AKernelWithMorePrivateMemoryThanAThreadHasIsRefused) {
     const auto load = [&](uint64_t bytes) {
-        return device_->load(fake_cuda::code_of({.function = CountVisits::run, .scratch_bytes_per_work_item = bytes}));
+        driver::TargetCode code;
+        code.code =
+            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry kernel()\n{\n .local .align 8 .b8 depot[" +
+            std::to_string(bytes) + "];\n ret;\n}\n";
+        code.entry = "kernel";
+        return device_->load(code);
     };
     const auto most = load(512 << 10);
     ASSERT_TRUE(most.has_value());

@@ -147,7 +147,7 @@ EXPORT Code cuFuncGetAttribute(int* value, FunctionAttribute attribute, Function
         *value = function->kernel->threads_max != 0 ? static_cast<int>(function->kernel->threads_max) : 1024;
         break;
     case function_shared_bytes: *value = static_cast<int>(function->module->static_shared_bytes()); break;
-    case function_local_bytes: *value = static_cast<int>(function->kernel->scratch_bytes_per_work_item); break;
+    case function_local_bytes: *value = static_cast<int>(function->kernel->local_bytes); break;
     case function_registers: *value = 32; break;
     default: *value = 0;
     }
