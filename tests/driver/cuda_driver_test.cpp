@@ -51,10 +51,11 @@ TEST_F(CudaDriver, CodeThatCudaRefusesFailsWithItsLog) {
 
 TEST_F(CudaDriver, AKernelWithMorePrivateMemoryThanAThreadHasIsRefused) {
     const auto load = [&](uint64_t bytes) {
+        const std::string text = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry kernel()\n{\n"
+                                 " .local .align 8 .b8 depot[" +
+                                 std::to_string(bytes) + "];\n ret;\n}\n";
         driver::TargetCode code;
-        code.code =
-            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry kernel()\n{\n .local .align 8 .b8 depot[" +
-            std::to_string(bytes) + "];\n ret;\n}\n";
+        code.code = text;
         code.entry = "kernel";
         return device_->load(code);
     };

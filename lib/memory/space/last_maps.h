@@ -63,7 +63,9 @@ private:
     static bool has_succeeded(const Entry& entry) {
         return entry.done.queue && entry.done.is_complete() && !has_failed(entry.done);
     }
-    void note() { count_.store(static_cast<uint32_t>(entries_.size()), std::memory_order_release); }
+    void note() POLDER_REQUIRES(mutex_) {
+        count_.store(static_cast<uint32_t>(entries_.size()), std::memory_order_release);
+    }
 
     Mutex mutex_;
     std::vector<Entry> entries_ POLDER_GUARDED_BY(mutex_);
