@@ -44,7 +44,7 @@ private:
     struct alignas(64) Part {
         std::atomic<int64_t> count{0};
     };
-    std::array<Part, 2 * own_parts> parts_;
+    std::array<Part, size_t{2} * own_parts> parts_;
 };
 
 }  // namespace polder::memory
