@@ -11,6 +11,7 @@ protected:
     static constexpr std::array<size_t, 3> origin{0, 0, 0}, whole{width, height, 1}, part{20, 6, 1}, corner{20, 6, 0};
 
     void SetUp() override {
+        Faults::SetUp();
         for (const cl_device_id device : devices) {
             cl_bool has_images = CL_FALSE;
             ASSERT_EQ(clGetDeviceInfo(device, CL_DEVICE_IMAGE_SUPPORT, sizeof has_images, &has_images, nullptr),
@@ -18,7 +19,6 @@ protected:
             if (has_images == CL_FALSE)
                 GTEST_SKIP() << "a device without images";
         }
-        Faults::SetUp();
         image_program_ = build(R"(
             kernel void invert(read_write image2d_t image) {
                 int2 at = (int2)(get_global_id(0), get_global_id(1));

@@ -175,41 +175,43 @@ TEST_F(LinkedMemory, AReleasedBlockWhoseLastMapFailsIsTheHostsBeforeItIsUsedAgai
 }
 
 // The same when the map fails after the block has its new owner, also one that is linked again.
-TEST_F(LinkedMemory, ALastMapInFlightMayStillFailWhenTheBlockHasItsNextOwner) {
-    for (const SpaceId first : {host_space, shared}) {
-        SCOPED_TRACE(first.value);
-        int changes = 0;
-        const std::byte* address = nullptr;
-        const size_t executed = world.world.operations_executed();
-        {
-            const auto storage = world.storage(size);
-            use(*storage, shared, Access::overwrite);
-            address = storage->map_address();
-            // There is room for no other block.
-            world.space(0).pool().set_limit(ByteCount{size});
-            world.world.on_owner_change = [&](FakeQueue& queue) {
-                if (changes++ == 0)
-                    queue.fail_next();
-            };
-        }
-        const auto next = world.storage(size);
-        const auto pin = world.domain->reserve_map(*next);
-        ASSERT_TRUE(pin);
-        ASSERT_EQ(next->map_address(), address) << "not the block";
-        ASSERT_EQ(world.world.operations_executed(), executed) << "the map is not in flight any more";
-        const auto command = [&] {
-            const auto done = world.kernel(world.on(first.value), {{next.get(), {0, size}, Access::overwrite}},
-                                           [](const auto& at) { std::fill_n(at[0], size, std::byte{8}); });
-            world.world.run();
-            return done.queue->status(done.value);
+class LastMapInFlight : public LinkedMemory, public testing::WithParamInterface<SpaceId> {};
+
+TEST_P(LastMapInFlight, MayStillFailWhenTheBlockHasItsNextOwner) {
+    const SpaceId first = GetParam();
+    int changes = 0;
+    const std::byte* address = nullptr;
+    const size_t executed = world.world.operations_executed();
+    {
+        const auto storage = world.storage(size);
+        use(*storage, shared, Access::overwrite);
+        address = storage->map_address();
+        // There is room for no other block.
+        world.space(0).pool().set_limit(ByteCount{size});
+        world.world.on_owner_change = [&](FakeQueue& queue) {
+            if (changes++ == 0)
+                queue.fail_next();
         };
-        EXPECT_NE(command(), Status::success);
-        EXPECT_EQ(command(), Status::success);
-        EXPECT_EQ(read(*next, host_space), std::vector<std::byte>(size, std::byte{8}));
-        EXPECT_TRUE(next->validate());
-        world.world.on_owner_change = {};
     }
+    const auto next = world.storage(size);
+    const auto pin = world.domain->reserve_map(*next);
+    ASSERT_TRUE(pin);
+    ASSERT_EQ(next->map_address(), address) << "not the block";
+    ASSERT_EQ(world.world.operations_executed(), executed) << "the map is not in flight any more";
+    const auto command = [&] {
+        const auto done = world.kernel(world.on(first.value), {{next.get(), {0, size}, Access::overwrite}},
+                                       [](const auto& at) { std::fill_n(at[0], size, std::byte{8}); });
+        world.world.run();
+        return done.queue->status(done.value);
+    };
+    EXPECT_NE(command(), Status::success);
+    EXPECT_EQ(command(), Status::success);
+    EXPECT_EQ(read(*next, host_space), std::vector<std::byte>(size, std::byte{8}));
+    EXPECT_TRUE(next->validate());
+    world.world.on_owner_change = {};
 }
+INSTANTIATE_TEST_SUITE_P(NextUse, LastMapInFlight, testing::Values(host_space, shared),
+                         [](const auto& of) { return of.param == host_space ? "OnTheHost" : "OnTheDevice"; });
 
 // Commands on both sides in flight, over parts of the storage, of which each change of an owner fails in turn: each command succeeds or fails,
 // and what has succeeded is what both sides see.
