@@ -26,7 +26,7 @@ TEST_F(LinkedMemory, ACommandWhoseChangeOfTheOwnerFailsFailsAloneAndTheNextOneTr
     const auto kernel = [&](Access access) -> Command {
         return [&, access](Storage& storage, uint32_t space) -> Result<driver::Timepoint> {
             return world.kernel(world.on(space), {{&storage, {0, size}, access}},
-                                [](const auto& at) { at[0][0] = at[0][0]; });
+                                [](const auto& at) { at[0][0] ^= std::byte{0}; });
         };
     };
     const auto map = [&](MapAccess access) -> Command {
