@@ -6,6 +6,8 @@ set -euo pipefail
 source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build_dir=${POLDER_BUILD_DIR:-$source_dir/build}
 llvm=$(<"$source_dir/.llvm-version")
+# Without it ccache keeps nothing of the sources that include the precompiled header.
+export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros,include_file_mtime,include_file_ctime}
 
 # What the library and the demonstration are built with.
 packages_to_build=(
