@@ -55,7 +55,7 @@ bool permutes_words(llvm::TargetMachine* target) {
     return target && target->getTargetTriple().isX86() && target->getMCSubtargetInfo()->checkFeatures("+avx2");
 }
 
-// LLVM's model of costs has one price for all processors; its choice of instructions asks this feature.
+// LLVM's cost model gives gathers the same cost on all processors. This is the feature by which LLVM's code generator decides about them.
 Gathers gathers_of(llvm::TargetMachine* target) {
     const bool is_quick = target && target->getTargetTriple().isX86() &&
                           target->getMCSubtargetInfo()->checkFeatures("+avx512f,+fast-gather");
@@ -71,7 +71,7 @@ void return_where_unreachable(llvm::Function& function) {
         }
 }
 
-// The first block, behind all others of its cycle, from which no path leads to a return; null when there is none.
+// The first block in post-order (so the last of its cycle) from which no path leads to a return; null when there is none.
 llvm::BasicBlock* end_of_endless_loop(llvm::Function& function) {
     llvm::SmallPtrSet<const llvm::BasicBlock*, 16> returning;
     llvm::SmallVector<const llvm::BasicBlock*> todo;
@@ -89,8 +89,8 @@ llvm::BasicBlock* end_of_endless_loop(llvm::Function& function) {
     return nullptr;
 }
 
-// A loop without an end gets one that is never reached, but LLVM's passes do not know that: two arguments are never the same address. The
-// program may have such a loop, and LLVM makes one where the program's loop begins under a condition that is never true.
+// Gives a loop without an exit an exit that is never taken: it compares two arguments that never have the same address, which LLVM's passes do
+// not know. The program may have such a loop, and LLVM makes one of a loop that begins under a condition that is never true.
 void give_endless_loops_an_end(llvm::Function& function) {
     while (llvm::BasicBlock* const block = end_of_endless_loop(function)) {
         llvm::BasicBlock* const next = block->splitBasicBlock(block->getTerminator(), "endless");
@@ -102,8 +102,8 @@ void give_endless_loops_an_end(llvm::Function& function) {
     }
 }
 
-// Gives each value that is used after its loop a phi there. What is uniform within a loop differs after it for work-items that
-// leave it at different times; Uniformity says so of the phi, which is what a barrier behind the loop keeps for each work-item.
+// Gives each value that is used after its loop a phi there. A value that is uniform within a loop differs after it between work-items
+// that leave the loop at different times. Uniformity reports the phi as varying, so a barrier after the loop keeps it for each work-item.
 void close_loops(llvm::Function& function) {
     llvm::DominatorTree dominators(function);
     llvm::LoopInfo loops(dominators);
@@ -111,7 +111,7 @@ void close_loops(llvm::Function& function) {
         llvm::formLCSSARecursively(*loop, dominators, &loops, nullptr);
 }
 
-// Whether the work-items are so few that what is computed once for all of them must be cheap.
+// Whether the work-group has so few work-items that computing a reciprocal for all of them would not pay.
 bool are_few(const Extent& local_size) {
     constexpr uint64_t few = 8;
     uint64_t count = 1;

@@ -6,24 +6,24 @@
 // __local variables are globals in addrspace(3) or have the attribute
 // "polder-local". Functions are recognised by their mangled OpenCL names (work_item_functions.h).
 //
-// Output: a new external function with the WorkGroupFunction ABI in the same module, in a form that
-// LLVM's O3 pipeline vectorizes. The kernel itself is left in place, unused.
+// Output: a new external function with the WorkGroupFunction ABI in the same module, whose work-items are
+// lanes where possible. LLVM's O3 pipeline must follow. The kernel itself stays in the module, unused.
 //
-// Algorithm, in the order of the sources:
+// Algorithm, in the order of the steps:
 //   frame/inliner        inlines all functions that use an id, a barrier or a __local variable
-//   frame/simplify       runs scalar passes; accumulators keeps elements that loops add to in registers
 //   frame/lowering       replaces ids by loads from the launch context and by intrinsics, __local variables by offsets
-//   work_items/local_atomics  makes atomic operations on __local memory ordinary ones, after the vectorizer
+//   frame/simplify       runs scalar passes; accumulators keeps elements that loops add to in registers
+//   work_items/local_atomics  marks atomic operations on __local memory; after the vectorizer they become ordinary operations
+//   vectorizer/lane_dimension  chooses the dimension whose work-items become lanes; frame/group_order lets the groups follow it
+//   regions/common_steps separates the steps that all work-items have in common from values that advance around barriers
 //   work_items/uniformity  finds the values and branches that are the same for all work-items
-//   work_items/uniform_division  makes multiplications of divisions by what is the same for all work-items
-//   work_items/hoisting  moves what is the same for all work-items before the loops
-//   vectorizer/lane_dimension  chooses the dimension whose work-items become lanes
-//   regions/cuts         finds the places where all work-items meet: barriers, and uniform branches that decide which barrier
-//                        comes next
+//   work_items/uniform_division  replaces divisions by a uniform value by multiplications
+//   work_items/hoisting  moves uniform values before the loops
+//   regions/cuts         finds where all work-items meet: barriers, and uniform branches that decide which barrier comes next
 //   regions/work_item_loops  puts the code between cuts (a region) into a loop over work-items. A value that lives across a cut is
 //                        recomputed, kept once (when uniform), or kept in an array over the work-items in `scratch`
 //                        (carried_values). Regions with sub-group functions get loops over sub-groups (loop_nest).
-//   regions/idle_loops   leaves out the loops in which no work-item passes the guard at the start of the region
+//   regions/idle_loops   skips the loops in which no work-item passes the guard at the start of the region
 //   vectorizer           makes neighbouring work-items the lanes of vectors where that is faster (lane_cost): lane_plan decides
 //                        which blocks run under masks, lane_shape how values differ between lanes; vector_loop and lane_code
 //                        write the code, lane_memory and lane_access its memory accesses

@@ -1,5 +1,5 @@
-// include/polder/kernel_abi.h as generated code uses it: byte offsets of LaunchContext's members and
-// the order of a work-group function's parameters. Checked against the C++ declarations here.
+// The calling convention of include/polder/kernel_abi.h for generated code: byte offsets of LaunchContext's members and
+// the order of a work-group function's parameters. The assertions compare them with the C++ declarations.
 #pragma once
 
 #include <cstddef>

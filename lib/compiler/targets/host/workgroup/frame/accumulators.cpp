@@ -1,4 +1,4 @@
-// The copies, the check and the facts about aliases are those of LLVM's LoopVersioningLICM.
+// LLVM's LoopVersioningLICM makes the copies, the check and the metadata about aliases.
 #include "accumulators.h"
 
 #include "targets/host/workgroup/work_items/work_item_functions.h"
@@ -39,7 +39,7 @@ llvm::PreservedAnalyses SeparateAccumulators::run(llvm::Loop& loop, llvm::LoopAn
     llvm::PreservedAnalyses preserved = llvm::LoopVersioningLICMPass().run(loop, analyses, results, updater);
     if (preserved.areAllPreserved())
         return preserved;
-    // `loop` is now the copy without aliases; the check leads to the other one when its condition holds.
+    // `loop` is now the copy without aliases; the check branches to the other copy when its condition is true.
     const llvm::BasicBlock* before = loop.getLoopPreheader();
     const llvm::BasicBlock* check = before ? before->getSinglePredecessor() : nullptr;
     auto* branch =

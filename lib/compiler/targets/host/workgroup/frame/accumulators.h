@@ -1,8 +1,8 @@
 // Keeps in registers what a loop adds to an element of a buffer: `for (...) out[i].x += ...`.
 //
 // The store in the loop must stay where another pointer may point to the element. The loop is then copied: one copy runs when a
-// check of address ranges says that the loop's pointers do not overlap, and its stores are moved behind it; the other copy is as
-// written. When neighbouring work-items become lanes, they run the same copy: `polder.any_work_item` (work_item_functions.h).
+// check of address ranges finds that the loop's pointers do not overlap, and its stores are moved to after the loop; the other copy is as
+// written. Neighbouring work-items that become lanes run the same copy (`polder.any_work_item`, work_item_functions.h).
 #pragma once
 
 #include <llvm/Analysis/LoopAnalysisManager.h>
@@ -15,7 +15,7 @@ class LPMUpdater;
 
 namespace polder::compiler::workgroup {
 
-// In the metadata of the copy as written, which rarely runs.
+// Marks, in the llvm.loop metadata, the copy as written. It rarely runs.
 inline constexpr const char* fallback_loop_tag = "polder.fallback_loop";
 
 // Whether an innermost loop stores to one element each iteration.

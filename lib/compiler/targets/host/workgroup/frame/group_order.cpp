@@ -50,7 +50,7 @@ void follow_lanes_with_groups(LoweredKernel& kernel) {
         load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(load->getContext(), {}));
         return load;
     };
-    // The dimensions up to `first` change places; the group's number in them, x fastest.
+    // The group's number in the dimensions up to `first`, with x fastest. Then the number is split again, with `first` fastest.
     Extent counts{}, ids{};
     llvm::Value* number = nullptr;
     for (unsigned d = 0; d <= first; ++d)

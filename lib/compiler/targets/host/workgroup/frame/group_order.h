@@ -1,14 +1,14 @@
-// The order in which the work-groups of a launch run. Drivers count them with x fastest. Where neighbours in another dimension are
-// neighbours in memory, groups that follow each other should be neighbours in that dimension, too: a row of memory is then
-// read from its beginning to its end, and the parts of a cache line that two groups share are still in the cache.
+// The order in which the work-groups of a launch run. Drivers count them with x fastest. Where work-items that are neighbours in another
+// dimension access neighbouring memory, groups that run one after the other should be neighbours in that dimension, too: a row of memory
+// is then read from beginning to end, and a cache line that two groups share is still in the cache for the second.
 #pragma once
 
 #include "lowering.h"
 
 namespace polder::compiler::workgroup {
 
-// Makes the work-group function run another group than it is called for, so that the groups follow each other along
-// `kernel.order[0]`. Each group still runs once. Does nothing when that is x. After restore_prologue.
+// Changes which group a call of the work-group function runs, so that consecutive calls follow `kernel.order[0]`.
+// Each group still runs once. Does nothing when that dimension is x. Must run after restore_prologue.
 void follow_lanes_with_groups(LoweredKernel& kernel);
 
 }  // namespace polder::compiler::workgroup

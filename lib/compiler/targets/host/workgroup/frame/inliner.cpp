@@ -151,7 +151,7 @@ llvm::Error inline_callees(llvm::Function& function) {
             if (work_item_function(*callee))
                 continue;
             const bool needed = graph.depends_on_work_item(*callee);
-            // Lanes cannot call what takes or returns vectors, and a sub-group's work-items have to be lanes.
+            // The work-items of a sub-group have to be lanes, and lanes cannot call a function with vectors as parameters or result.
             const bool is_better_inlined = graph.has_sub_groups() && !takes_scalars_only(*callee);
             const bool recursive = graph.is_recursive(*callee);
             if (needed && recursive)

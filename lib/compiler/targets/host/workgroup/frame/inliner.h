@@ -11,7 +11,7 @@ class GlobalVariable;
 namespace polder::compiler::workgroup {
 
 // Inlines into `function`, transitively, all calls of functions that use a work-item function or a __local variable. Recursion
-// among these is an Error. Other small functions are inlined too, so that the loop vectorizer can handle math functions.
+// among these is an Error. Other small functions are inlined too, so that the vectorizer can handle math functions.
 [[nodiscard]] llvm::Error inline_callees(llvm::Function& function);
 
 // Whether `global` is a __local variable.

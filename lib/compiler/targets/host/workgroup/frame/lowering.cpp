@@ -20,7 +20,7 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
-// More than any device's maximum, so that sums of ids are known not to overflow.
+// A limit above any device's maximum. It is the range of local ids, from which LLVM knows that sums of ids do not overflow.
 constexpr uint64_t local_size_max = uint64_t{1} << 31;
 
 unsigned sub_group_size(const llvm::Function& kernel, const WorkGroupOptions& options) {
@@ -83,7 +83,7 @@ public:
         return cast(byte_address(function_.getArg(abi::local_memory), offset), pointer);
     }
 
-    // What a call to `which` returns for constant dimension `d`, inserted at `at`.
+    // The result of a call to `which` for the constant dimension `d`, computed at `at`.
     llvm::Value* answer(llvm::IRBuilder<>& at, WorkItemFunction which, unsigned d) {
         const bool is_size = which == WorkItemFunction::global_size || which == WorkItemFunction::local_size ||
                              which == WorkItemFunction::enqueued_local_size || which == WorkItemFunction::num_groups;
@@ -170,7 +170,7 @@ private:
         load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(load->getContext(), {}));
         return load;
     }
-    // A word that the launch always sets. LLVM has to know that: else it keeps ids frozen, and looks for a proof in each pass.
+    // A word that the launch always sets. `noundef` says so: without it LLVM would freeze ids, and look for a proof in each pass.
     llvm::Value* load_word(llvm::Value* base, uint64_t offset) {
         llvm::LoadInst* load =
             builder_.CreateAlignedLoad(builder_.getInt64Ty(), byte_address(base, offset), llvm::Align(8));
@@ -200,7 +200,7 @@ llvm::Function* create_frame_function(llvm::Module& module, llvm::StringRef name
     function->setDoesNotThrow();
     for (unsigned i = 0; i < abi::parameter_count; ++i) {
         function->addParamAttr(i, llvm::Attribute::NoUndef);
-        // Not yet for local memory and scratch, which other work-items write: accesses must not move across a barrier.
+        // Not yet for local memory and scratch, which other work-items write: with it LLVM would move accesses across a barrier.
         if (i < abi::local_memory)
             function->addParamAttr(i, llvm::Attribute::NoAlias);
     }
@@ -266,7 +266,7 @@ UsedFunctions lower_work_item_calls(llvm::Function& function, Frame& frame) {
     return used;
 }
 
-// Replaces the __local variables that `function` uses by places in local memory. Returns their bytes.
+// Replaces the __local variables that `function` uses by addresses in local memory. Returns how many bytes they need.
 uint64_t lower_local_variables(llvm::Function& function, Frame& frame) {
     llvm::SmallVector<llvm::GlobalVariable*> variables;
     llvm::SmallVector<llvm::Constant*> constants;

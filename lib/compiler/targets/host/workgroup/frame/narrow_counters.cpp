@@ -16,13 +16,13 @@ using namespace llvm::PatternMatch;
 constexpr unsigned narrow_bits = 32;
 constexpr uint64_t low_bits = UINT32_MAX;
 
-// What reads only the low bits of a number: a truncation, or a copy with the high bits that the low ones would have in a number of 32 bits.
+// A use that reads only the low 32 bits of a number: a truncation, or an extension of the low bits to 64 bits (written as `and`, or as two shifts).
 struct Cut {
     enum class Kind : uint8_t { truncated, zero_extended, sign_extended } kind;
     llvm::Instruction* result;
 };
 
-// Nothing when a use reads more.
+// Appends the cuts among the uses of `value`. False when another use reads more than the low bits.
 bool find_cuts(llvm::Instruction& value, llvm::function_ref<bool(const llvm::User*)> is_own,
                llvm::SmallVectorImpl<Cut>& cuts) {
     for (llvm::User* user : value.users()) {
@@ -85,7 +85,7 @@ public:
         counter->takeName(&phi_);
         replace(of_phi, *counter);
         replace(of_sum, *sum);
-        // They have only each other.
+        // The old phi and the old sum have no uses left but each other.
         for (llvm::Instruction* old : {static_cast<llvm::Instruction*>(&phi_), static_cast<llvm::Instruction*>(sum_)})
             old->replaceAllUsesWith(llvm::PoisonValue::get(old->getType()));
         sum_->eraseFromParent();
@@ -94,7 +94,7 @@ public:
     }
 
 private:
-    // phi + step, where the phi may be cut before.
+    // Finds phi + step. The phi may be cut to its low bits before the addition.
     bool find_sum() {
         const auto counter = m_CombineOr(
             m_Specific(&phi_),

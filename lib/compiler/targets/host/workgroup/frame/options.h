@@ -30,7 +30,7 @@ struct WorkGroupOptions {
     // The processor that will run the code; null: a generic one of the module's triple.
     llvm::TargetMachine* target_machine = nullptr;
     Lanes lanes = Lanes::where_they_pay;
-    // Work-items of a sub-group, unless the kernel's intel_reqd_sub_group_size says so: 4, 8, 16, 32 or 64.
+    // Work-items of a sub-group: 4, 8, 16, 32 or 64. The kernel's intel_reqd_sub_group_size replaces this.
     unsigned sub_group_size = 8;
 };
 

@@ -18,12 +18,12 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
-// Larger arrays would not fit the registers by far.
+// Larger arrays are far too large for the registers.
 constexpr uint64_t bytes_max = 256;
-// Of an unrolled loop, in instructions. LLVM unrolls most loops up to a fifth of this.
+// The largest size of an unrolled loop, in instructions. LLVM's own limit for most loops is a fifth of this.
 constexpr size_t unrolled_size_max = 1000;
 
-// With all loops unrolled that are in `loop` and whose number of iterations is known.
+// The size of `loop` when it and the loops inside it are unrolled, as far as their numbers of iterations are known.
 size_t unrolled_size(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
     size_t size = 0;
     for (const llvm::BasicBlock* block : loop.blocks())
@@ -90,7 +90,7 @@ private:
         return evolution_.getSmallConstantTripCount(&loop) != 0 && unrolled_size(loop, evolution_) <= unrolled_size_max;
     }
 
-    // An element of a constant array, whose index is a constant then.
+    // Whether `value` is an element of a constant array, at an index that is a constant once all loops are unrolled.
     bool is_in_table(llvm::Value& value) {
         auto* load = llvm::dyn_cast<llvm::LoadInst>(&value);
         if (load == nullptr)

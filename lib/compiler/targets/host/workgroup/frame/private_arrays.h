@@ -1,7 +1,7 @@
 // Unrolls loops whose counter indexes a private array, when the array can be kept in registers afterwards.
 //
-// LLVM unrolls a loop when this makes the loop's own code cheaper. It does not see that a private array costs more here than on one
-// processor core: an array that stays in memory has a copy for each work-item, and lives in memory across barriers. Once all its
+// LLVM unrolls a loop when this makes the loop's own code cheaper. It does not see that a private array costs more in a
+// work-group function than in other code: it has a copy for each work-item, and lives in memory across barriers. Once all its
 // indices are constants, SROA replaces it with one value for each element.
 #pragma once
 

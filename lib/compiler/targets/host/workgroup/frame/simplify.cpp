@@ -57,14 +57,15 @@ void set_options() {
         // LICM would change (y * n + t) + x, with int operands, to (y * n + x) + t without no-wrap flags. After that, the
         // vectorizer could not prove that neighbouring work-items access neighbouring elements.
         set_option<unsigned>("licm-max-num-int-reassociations", 0);
-        // LLVM copies a loop only if so many percent of its accesses can move out of it. One store for all lanes is worth it.
+        // LLVM copies a loop only if at least this percentage of its accesses can move out of it. Here one store is enough.
         set_option<float>("licm-versioning-invariant-threshold", 1);
         return true;
     }();
     (void)done;
 }
 
-// Clang leads a `break` out of a block with variables over a number and a switch: what follows the block is reached by all paths.
+// For a `break` out of a block with variables, Clang joins all paths at the end of the block and uses a number and a switch to choose where
+// each path continues. This reports whether the function has such a switch.
 bool has_switch_on_path(const llvm::Function& function) {
     return llvm::any_of(function, [](const llvm::BasicBlock& block) {
         const auto* choice = llvm::dyn_cast<llvm::SwitchInst>(block.getTerminator());
@@ -82,7 +83,7 @@ bool has_convergent_call(const llvm::Function& function) {
     });
 }
 
-// Leads each path to where the switch sends it. Not around barriers: the places where all work-items meet must stay as they are.
+// Makes each path branch directly to its target of the switch. Not in functions with barriers, where all work-items must still meet.
 struct ThreadPaths : llvm::PassInfoMixin<ThreadPaths> {
     static llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
         return has_switch_on_path(function) && !has_convergent_call(function)
@@ -114,8 +115,8 @@ llvm::FunctionPassManager scalar_pipeline() {
     small.addPass(llvm::LoopFullUnrollPass());
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(small)));
     passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-    // Partial redundancies stay: LLVM would compute a value before each of two sides that work-items choose and join both values behind
-    // them, where Uniformity could not see that all work-items have the same one.
+    // Without PRE (partial redundancy elimination). LLVM would compute a value on each of the two sides of a branch that varies between
+    // work-items, and join both values in a phi. Uniformity could not see that all work-items have the same value.
     passes.addPass(llvm::GVNPass(llvm::GVNOptions().setPRE(false)));
     passes.addPass(llvm::InstCombinePass());
     passes.addPass(llvm::DSEPass());
@@ -133,7 +134,7 @@ llvm::FunctionPassManager accumulator_pipeline() {
 }
 
 // Makes loops with several entries (`goto`) natural loops. FixIrreducible of LLVM 22 gives phi nodes wrong values where such loops
-// nest and a block branches to two entries, so it gets code without phi nodes: values that cross blocks are in memory meanwhile.
+// nest and a block branches to two entries, so it gets code without phi nodes: values that cross blocks are kept in memory until PromotePass.
 llvm::FunctionPassManager jump_pipeline() {
     llvm::FunctionPassManager passes;
     passes.addPass(llvm::LowerSwitchPass());

@@ -1,4 +1,4 @@
-// LLVM's scalar passes over one function, before and after the work-item loops are formed.
+// LLVM's scalar passes over one function, before the work-item loops are formed, and the analyses of LLVM's passes.
 #pragma once
 
 #include <llvm/ADT/STLFunctionalExtras.h>

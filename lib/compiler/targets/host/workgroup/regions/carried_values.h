@@ -1,5 +1,5 @@
-// Values that live across a cut, and where they are kept. A uniform value is in a register. Private variables and varying values
-// are in arrays over the work-items in `scratch`, in order of alignment. A value that is cheap to compute again is not kept.
+// Values that live across a cut, and where they are kept. A uniform value is in a register (with sub-groups: in a variable that the lanes
+// share). Private variables and varying values are in arrays over the work-items in `scratch`. A cheap value is computed again.
 #pragma once
 
 #include "liveness.h"
@@ -26,7 +26,7 @@ public:
     [[nodiscard]] llvm::SmallVector<llvm::Instruction*> live_in(const llvm::BasicBlock& block) const {
         return liveness_.live_in(block);
     }
-    // The private variables whose contents live across a cut; `stays`: the contents of `variable` do not.
+    // The private variables whose contents live across a cut. `stays`: whether `variable` is one whose contents do not.
     [[nodiscard]] llvm::ArrayRef<llvm::AllocaInst*> crossing() const { return crossing_.getArrayRef(); }
     [[nodiscard]] bool stays(const llvm::AllocaInst* variable) const { return stays_.contains(variable); }
     [[nodiscard]] bool has_staying() const { return !stays_.empty(); }
@@ -48,7 +48,7 @@ public:
     // Values recomputed at a region's entry are kept apart from `map`: the region may define them again.
     llvm::Value* recompute(llvm::IRBuilder<>& at, llvm::Instruction& value, const llvm::ValueToValueMapTy& map);
 
-    // Of work-item `index`.
+    // The address, a load and a store of `value` for the work-item `index`.
     llvm::Value* item_address(llvm::IRBuilder<>& at, const llvm::Value* value, llvm::Value* index);
     llvm::Value* load_item(llvm::IRBuilder<>& at, const llvm::Value* value, llvm::Value* index);
     void store_item(llvm::IRBuilder<>& at, const llvm::Value* value, llvm::Value* here, llvm::Value* index);

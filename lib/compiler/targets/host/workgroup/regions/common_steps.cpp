@@ -1,5 +1,5 @@
 // A phi of a loop's header is separated when the value on the back edge is the phi plus uniform numbers: a chain of additions,
-// subtractions and address computations. Sums of integers wrap around as written, so that the result is the same bit by bit.
+// subtractions and address computations. Integers wrap around, so the sums can be computed in another order with the same result.
 #include "common_steps.h"
 
 #include <llvm/Analysis/LoopInfo.h>
@@ -86,7 +86,8 @@ private:
         return sum.getOpcode() == llvm::Instruction::Add ? at.CreateAdd(so_far, number) : at.CreateSub(so_far, number);
     }
 
-    // Behind the loop, the start or values of the loop meet, as when the loop may not run at all: the steps meet there.
+    // After the loop, a phi may join the start and values of the loop, for example when the loop may not run at all. Another phi then joins the
+    // steps in the same way.
     bool is_separated_too(llvm::PHINode& node) {
         if (loop_.contains(&node) || node.getType() != phi_.getType())
             return false;
@@ -112,7 +113,7 @@ private:
             uses.push_back(&use);
         for (llvm::Use* use : uses) {
             auto* user = llvm::cast<llvm::Instruction>(use->getUser());
-            if (use->get() != &value || steps_.contains(user))  // a phi that was done, or one of the sums
+            if (use->get() != &value || steps_.contains(user))  // a phi that has been changed already, or one of the sums
                 continue;
             auto* node = llvm::dyn_cast<llvm::PHINode>(user);
             if (node && is_separated_too(*node))
@@ -120,7 +121,7 @@ private:
             llvm::IRBuilder<> at(node ? node->getIncomingBlock(*use)->getTerminator() : user);
             llvm::Value* const now = value.getType()->isPointerTy() ? at.CreatePtrAdd(start(), steps_[&value])
                                                                     : at.CreateAdd(start(), steps_[&value]);
-            if (node)  // a block that comes in several times brings one value
+            if (node)  // a predecessor that is listed several times has one value
                 node->setIncomingValueForBlock(node->getIncomingBlock(*use), now);
             else
                 use->set(now);

@@ -2,9 +2,9 @@
 //
 //   p = a + id; do { ...; barrier(); ...; p += stride; } while (...);
 //
-// p differs between work-items, so that it would be kept in an array over the work-items, and its lanes would be known only as values of
-// memory. It is the sum of its start, which follows from the ids, and of the steps so far, which are the same for all
-// work-items. Each use adds the two: nothing is kept for a work-item, and the lanes are known to be neighbours.
+// p differs between work-items, so it would be kept in an array over the work-items, and after a load the vectorizer would not know how
+// lanes differ. But p is the sum of its start, which follows from the ids, and of the steps so far, which are the same for all
+// work-items. Each use adds the two. Nothing is kept for a work-item, and the step between lanes is known.
 #pragma once
 
 #include "cuts.h"
@@ -15,7 +15,7 @@ namespace polder::compiler::workgroup {
 // the number of values that were separated.
 unsigned separate_common_steps(llvm::Function& function, const Cuts& cuts, const Uniformity& uniformity);
 
-// Whether `function` has a loop around a cut, for which the analysis is worth its time.
+// Whether `function` has a loop around a cut. Without one, the analysis of uniformity is not needed.
 [[nodiscard]] bool has_loops_around(llvm::Function& function, const Cuts& cuts);
 
 }  // namespace polder::compiler::workgroup

@@ -84,7 +84,7 @@ Blocks reach(llvm::BasicBlock& from, const Cuts& barriers, const llvm::BasicBloc
 }
 
 // Whether only some of the work-items that will reach a barrier may arrive at `block`, because a divergent
-// branch lets the others reach one without it.
+// branch can lead the others to a barrier without passing `block`.
 bool is_partial(llvm::BasicBlock& block, const Uniformity& uniformity, const Cuts& barriers) {
     return llvm::any_of(uniformity.divergent_branches(), [&](llvm::BasicBlock* branch) {
         if (!reach(*branch, barriers, nullptr).contains(&block))
@@ -94,8 +94,9 @@ bool is_partial(llvm::BasicBlock& block, const Uniformity& uniformity, const Cut
     });
 }
 
-// No divergent branch reaches two of these blocks on ways that avoid the other one, so that all of them may become cuts at once: each
-// leads to a cut, by `decides`, and each way there leads through the other block, by `is_partial`. That cannot hold for both.
+// The blocks that become cuts next. They may all do so at once, because no divergent branch leads to two of them, A and B, on ways that avoid the
+// other one. Proof: otherwise A leads to a cut (`decides`), and each way from A to a cut passes B (`is_partial`). The same holds with A and B
+// exchanged. But each way to a cut passes one of them last.
 llvm::SmallVector<llvm::BasicBlock*> deciding_blocks(llvm::Function& function, const Uniformity& uniformity,
                                                      const Cuts& cuts) {
     llvm::SmallVector<llvm::BasicBlock*> deciding;
@@ -139,7 +140,7 @@ Cuts split_at_barriers(llvm::Function& function) {
 }
 
 void place_cuts(llvm::Function& function, const Uniformity& uniformity, Cuts& cuts) {
-    // Each new cut may make a branch before it one that decides.
+    // A new cut may be what a branch before it decides about.
     for (bool changed = !cuts.empty(); changed;) {
         const llvm::SmallVector<llvm::BasicBlock*> deciding = deciding_blocks(function, uniformity, cuts);
         for (llvm::BasicBlock* block : deciding)

@@ -12,7 +12,7 @@ namespace polder::compiler::workgroup {
 
 class DebugVariables {
 public:
-    // `body`: as it is before regions are made of it; alive as long as this.
+    // `body`: the kernel's code before regions are made of it. It must live as long as this object.
     explicit DebugVariables(llvm::ArrayRef<llvm::BasicBlock*> body);
 
     // Appends the records to `entry`, the first block of a region. `here` returns the value in that block that replaces a value
@@ -20,7 +20,7 @@ public:
     void describe(llvm::BasicBlock& entry, llvm::function_ref<llvm::Value*(llvm::Value*)> here) const;
 
 private:
-    llvm::SmallVector<llvm::DbgVariableRecord*> variables_;  // one record of each
+    llvm::SmallVector<llvm::DbgVariableRecord*> variables_;  // the first record of each variable
     llvm::SmallDenseMap<llvm::DebugVariable, unsigned> records_;
 };
 

@@ -1,11 +1,14 @@
-// For each loop of a nest, from the innermost one outwards: `find_guards` follows the start of the body, as long as it has no effect, to
-// the branches of which one side leads to the next work-item without effect. Their conditions are terms joined by and. What of them
-// does not vary in the loop is tested before it, and no more inside. A comparison of a sum with the loop's counter is tested for the
-// counter's value for which it holds first: if not for this one, then for none. The test is the guard of the loop around. Where a comparison
-// holds for one work-item, as in `if (get_local_id(0) == 0)`, the body runs once, without a loop.
+// For each loop of a nest, from the innermost one outwards: `find_guards` follows the start of the body as long as it has no side effect. It
+// collects the guards: branches of which one side leads to the next work-item without a side effect. A guard's condition is split into
+// terms that must all hold:
+// - A term that does not vary in the loop is tested before the loop instead of inside.
+// - A term that compares a bound with a sum of the loop's counter is also tested before the loop, for the least or the greatest sum,
+//   whichever fulfils it first. If this one does not, no other does. The term stays in the guard.
+// - A term that holds for exactly one work-item, as in `if (get_local_id(0) == 0)`, makes the body run once, without a loop.
+// The tests before the loop become a branch around it, which is then a guard of the next outer loop.
 //
-// A copy before the loop is computed for work-items that may not come to the original. So copies lose the flags that promise something of
-// their operands, and what is still poison is frozen: then no work-item with an effect depends on it.
+// A copy of a condition before the loop also runs where the original would not. So copies lose the flags that promise something about
+// their operands, and a result that may still be poison is frozen. If it was poison, no work-item with a side effect reached the original.
 #include "idle_loops.h"
 
 #include "targets/host/workgroup/vectorizer/vectorizer.h"
@@ -120,7 +123,7 @@ private:
         return loop_.isLoopInvariant(count_);
     }
 
-    // From `block` to the next work-item without an effect.
+    // Whether the way from `block` to the next work-item has no side effect.
     bool is_empty_way(llvm::BasicBlock* block) const {
         for (unsigned length = 0; block != nullptr && length < instructions_max; ++length) {
             if (block == latch_)
@@ -228,7 +231,7 @@ private:
         return std::abs(step) <= step_max ? std::optional(step) : std::nullopt;
     }
 
-    // The value for one value of the counter, computed before the loop.
+    // Computes, before the loop, the result that `value` has when the loop's counter is `counter`.
     llvm::Value* at_counter(Builder& before, llvm::Value& value, llvm::Value* counter) const {
         if (&value == counter_)
             return counter;
@@ -288,7 +291,7 @@ private:
         llvm::Value* last = at_counter(before, *sum, last_counter);
         llvm::Value* limit = at_counter(before, *bound, nullptr);
         llvm::Value *least = *step > 0 ? first : last, *greatest = *step > 0 ? last : first;
-        // Where the sums span less than half of what their type holds, those that wrap around are not in order.
+        // If the sums span less than half of their type's range, a wrap-around shows: the least sum is then above the greatest.
         const uint64_t half = uint64_t{1} << (sum->getType()->getIntegerBitWidth() - 1);
         llvm::Value* spans_half = before.CreateICmpUGT(
             count_, llvm::ConstantInt::get(count_->getType(), half / static_cast<uint64_t>(std::abs(*step))));
@@ -302,7 +305,8 @@ private:
         return before.CreateOr(holds, wraps);
     }
 
-    // For a comparison that holds for one value of the counter: sets `counter` to it, and returns whether a work-item has it. Else null.
+    // For a comparison that holds for one value of the counter: sets `counter` to this value, and returns the test whether the loop reaches it.
+    // Null for other terms.
     llvm::Value* only_counter(Builder& before, const Term& term, llvm::Value*& counter) const {
         auto* compare = llvm::dyn_cast<llvm::ICmpInst>(term.condition);
         const auto equality = term.is_wanted ? llvm::CmpInst::ICMP_EQ : llvm::CmpInst::ICMP_NE;
@@ -329,7 +333,7 @@ private:
         return llvm::isa<llvm::ConstantInt>(value) ? &value : before.CreateFreeze(&value);
     }
 
-    // Leaves of the guard's condition what varies in the loop.
+    // Reduces the guard's condition to the terms that vary in the loop.
     static void leave(llvm::BranchInst& guard, llvm::ArrayRef<Term> varying, bool enters_if_true) {
         llvm::IRBuilder<> at(&guard);
         llvm::Value* condition = at.getTrue();

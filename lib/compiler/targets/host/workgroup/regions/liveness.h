@@ -16,7 +16,7 @@ class Liveness {
 public:
     Liveness(llvm::Function& function, const llvm::BasicBlock& prologue);
 
-    // In order of definition.
+    // The values that are live at the start of `block`, in order of definition.
     [[nodiscard]] llvm::SmallVector<llvm::Instruction*> live_in(const llvm::BasicBlock& block) const;
 
 private:

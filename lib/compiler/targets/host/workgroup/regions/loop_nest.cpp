@@ -1,5 +1,5 @@
-// The loops' counters are the local ids. For sub-groups, the ids of a work-item are computed from its linear number, which is cheap
-// when a sub-group lies within one row.
+// The loops' counters are the local ids. In loops over sub-groups, the ids of a work-item are computed from its linear number. Where a
+// sub-group lies within one row, this needs one division for the whole sub-group.
 #include "loop_nest.h"
 
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
@@ -34,7 +34,7 @@ void keep_plain(llvm::Instruction& back_branch) {
     set_properties(back_branch, plain_loop_properties(back_branch.getContext()));
 }
 
-// For kernels that ask for the ids of one dimension only: their groups rarely have more than one row.
+// For kernels that use the ids of the innermost dimension only: their groups rarely have more than one row.
 void keep_plain_row(llvm::Instruction& back_branch) {
     llvm::SmallVector<llvm::Metadata*, 4> properties = plain_loop_properties(back_branch.getContext());
     llvm::Metadata* name[] = {llvm::MDString::get(back_branch.getContext(), single_row_tag)};

@@ -11,7 +11,7 @@
 
 namespace polder::compiler::workgroup {
 
-// Property of the outer loops that most often have one round, for targets/host/pass_gate.h.
+// Marks outer loops that most often have a single iteration, for targets/host/pass_gate.h.
 inline constexpr const char* single_row_tag = "polder.single_row";
 
 // The innermost loop, and where its body finds the ids.

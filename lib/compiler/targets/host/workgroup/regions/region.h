@@ -24,7 +24,7 @@ struct Region {
 
 class Regions {
 public:
-    // Of a kernel whose first block is `entry`, after `place_cuts`.
+    // The regions of a kernel whose first block is `entry`, after `place_cuts`.
     Regions(llvm::BasicBlock& entry, const Cuts& cuts);
 
     [[nodiscard]] std::vector<Region>& all() { return all_; }

@@ -178,7 +178,7 @@ private:
         }
     }
 
-    // A value that is live at the region's entry and that the region may compute again: where either may be the current one,
+    // A value may be live at the region's entry and also be computed again in the region. Where either may be the current value,
     // a phi joins them.
     void rejoin() {
         for (const Rejoin& value : rejoins_) {

@@ -1,5 +1,5 @@
 // One loop nest for each region (region_body.h), and the code between the loops: when all work-items have reached a cut,
-// `dispatch` of this cut leads to the region behind it. A cut with several successors ends in a branch that is the same for
+// the cut's `dispatch` block leads to the region after it. A cut with several successors ends in a branch that is the same for
 // all work-items, so its condition is read from the register of a uniform value.
 #include "work_item_loops.h"
 
@@ -85,8 +85,8 @@ private:
         mark_parallel(loops.nest);
     }
 
-    // Leads from `done`, after the last work-item, to the cut that the work-items reached. Returns the variable that says
-    // which one, null when only one is possible. `shared`: a variable to use for it, or null.
+    // Branches from `done`, after the last work-item, to the cut that the work-items reached. Returns the variable with the number
+    // of this cut; null when only one is possible. `shared`: a variable to use for it, or null.
     llvm::AllocaInst* finish_region(const Region& region, llvm::BasicBlock& done, llvm::AllocaInst* shared) {
         llvm::IRBuilder<> at(&done);
         if (region.exits.empty()) {
@@ -138,8 +138,8 @@ private:
 
     // Registers ---------------------------------------------------------------------------------------
 
-    // Whether some work-items of a loop leave `variable` as it was: those that reach another cut, or none. Loops that contain loops are
-    // not asked for: stores of what an inner loop computes are not understood by the vectorizer.
+    // Whether only some work-items of a loop store to `variable`; the others reach another cut, or none. Loops that contain loops do
+    // not count, because the vectorizer does not handle such a store of a value that an inner loop computes.
     static bool is_changed_by_some(const llvm::AllocaInst& variable, const llvm::LoopInfo& loops,
                                    const llvm::DominatorTree& dominators) {
         return llvm::any_of(variable.users(), [&](const llvm::User* user) {
@@ -150,8 +150,8 @@ private:
         });
     }
 
-    // The vectorizer takes no loops that hand a value from one work-item to the next: such a variable stays in memory until LLVM's passes
-    // after the vectorizer.
+    // The vectorizer does not handle a loop that passes a value from one work-item to the next. So such a variable stays in memory, and LLVM's
+    // passes after the vectorizer put it into a register.
     void promote_registers() {
         llvm::DominatorTree dominators(function_);
         const llvm::LoopInfo loops(dominators);

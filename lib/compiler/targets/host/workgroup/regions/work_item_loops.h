@@ -8,7 +8,7 @@
 
 namespace polder::compiler::workgroup {
 
-// Whether loops in which no work-item has an effect are left out (idle_loops.h). In code for a debugger they are not, so that each
+// Whether loops in which no work-item has a side effect are skipped (idle_loops.h). Code for a debugger executes them, so that each
 // work-item stops at a breakpoint.
 enum class IdleLoops : uint8_t { executed, skipped };
 

@@ -1,4 +1,5 @@
-// See apart_costs.h. Linear addresses are found by their operands, with the shapes of lane_shape where it knows more.
+// See apart_costs.h. Whether an address is linear in the lane's number follows from its operands, and from lane_shape where that has found
+// a constant stride. The other properties are read from the loops around the access.
 #include "apart_costs.h"
 
 #include "lane_code.h"
@@ -34,10 +35,11 @@ double cost_of_access_apart(unsigned lanes, bool is_masked) {
 }
 
 double ApartCosts::of(const llvm::Instruction& access, unsigned lanes) {
-    // Where lanes leave a loop one by one, most of a gather's lanes may have nothing to do. A sparse matrix by rows, and a breadth-first search.
+    // Where lanes leave a loop at different times, most lanes of a gather may be inactive. Examples are the product with a sparse matrix by rows
+    // and a breadth-first search.
     constexpr double quick_per_lane = 2, left_per_lane = 4;
     const bool is_masked = plan_.masked.contains(const_cast<llvm::BasicBlock*>(access.getParent()));
-    // masked_memory.h gathers the words around bytes and shorts. There is no scatter of them.
+    // Bytes and shorts are gathered as the 32-bit words around them (masked_memory.h). They cannot be scattered so.
     constexpr unsigned least_bits = 32;
     constexpr double part_of_word_per_lane = 1;
     const bool is_part_of_word =
@@ -50,7 +52,7 @@ double ApartCosts::of(const llvm::Instruction& access, unsigned lanes) {
                     (is_part_of_word ? part_of_word_per_lane : 0));
 }
 
-// Whether lane i accesses row i of a buffer, or row n * i, and the rows are more than a line of the cache apart, or only the launch knows how far.
+// Whether lane i accesses row i or n * i of a buffer, and the distance of the rows is larger than a cache line, or known only at the launch.
 bool ApartCosts::is_row_of_its_own(const llvm::Instruction& access) {
     constexpr int64_t line_bytes = 64;
     const llvm::Value* const address = llvm::getLoadStorePointerOperand(&access);
@@ -60,15 +62,15 @@ bool ApartCosts::is_row_of_its_own(const llvm::Instruction& access) {
     return is_in_buffer(access) && !llvm::is_contained(objects_of(access), scratch) && is_linear(address);
 }
 
-// Whether the value of neighbouring lanes differs by the same number for all lanes, which may be unknown. Sums that wrap around are
-// overlooked: this is about costs.
+// Whether the values of neighbouring lanes differ by one number, the same for all lanes. The number may be unknown. Wrap-around is ignored,
+// because the result only decides about costs.
 bool ApartCosts::is_linear(const llvm::Value* value) {
     const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
     if (instruction == nullptr || shapes_.of(value).is_strided())
         return true;
     if (const auto known = linear_.find(value); known != linear_.end())
         return known->second;
-    linear_[value] = true;  // around a loop: what the other values say
+    linear_[value] = true;  // in a cycle of phis the other operands decide
     return linear_[value] = has_linear_operands(*instruction);
 }
 
@@ -99,8 +101,8 @@ bool ApartCosts::has_linear_operands(const llvm::Instruction& instruction) {
     return clamp != nullptr && is_linear(clamp->getLHS()) && is_linear(clamp->getRHS());
 }
 
-// Whether one of the kernel's loops also gathers what it scatters, in other places in each iteration, as a histogram does. An iteration's gather
-// waits for the scatters before it; one work-item waits only for its own place.
+// Whether a loop of the kernel both gathers from and scatters to one buffer, at other addresses in each iteration, as a histogram does. Each
+// gather waits for all scatters before it. A single work-item's load waits only for a store to the same address.
 bool ApartCosts::is_read_and_written_in_turns(const llvm::Instruction& access) const {
     const llvm::Loop* around = plan_.loops->getLoopFor(access.getParent());
     if (around == plan_.loop)

@@ -1,8 +1,8 @@
-// What a load or store costs whose lanes are apart, so that it is a gather or a scatter. The unit is that of lane_cost.
+// What a load or store costs when its lanes access addresses without a constant step: a gather or a scatter. The unit is that of lane_cost.
 //
-// Where the processor gathers quickly, the price depends on what the lanes access. A gather of 16 elements that the first cache holds takes 8
-// to 12 cycles, hardly more than 16 loads. It is slow where the caches are: rows of a matrix, one for each lane, are often a power of two bytes
-// apart, so that their lines displace each other (decision 148). And it cannot take what an earlier scatter has not written to the cache yet.
+// On a processor with quick gathers, the cost depends on what the lanes access. A gather of 16 elements in the first-level cache takes 8 to 12
+// cycles, hardly more than 16 loads. It is slow when cache lines displace each other, as where each lane has its own row of a matrix and rows
+// are a power of two bytes apart (decision 148). It also waits until an earlier scatter to its elements has been written to the cache.
 #pragma once
 
 #include "lane_plan.h"
@@ -13,13 +13,13 @@ namespace polder::compiler::workgroup {
 // Whether a gather of 16 elements takes about as long as 16 loads.
 enum class Gathers : uint8_t { slow, quick };
 
-// The cost of a load or store of all lanes in any place. One under a mask cannot be split into accesses for each lane.
+// The cost of a load or store of all lanes at any addresses. A masked one cannot be split into one access for each lane.
 [[nodiscard]] double cost_of_access_apart(unsigned lanes, bool is_masked);
 
 // Whether a load or store may access memory other than private and local variables.
 [[nodiscard]] bool is_in_buffer(const llvm::Instruction& access);
 
-// For one loop over work-items, which must not change while this object lives.
+// The costs in one loop over work-items. The loop must not change while this object lives.
 class ApartCosts {
 public:
     ApartCosts(const LanePlan& plan, const LaneShapes& shapes, Gathers gathers)

@@ -88,7 +88,8 @@ llvm::StoreInst* BlockAccesses::partner_of(const llvm::StoreInst& store) const {
     return nullptr;
 }
 
-// Three small elements are no single load, and fewer lanes than elements no vectors to exchange elements between.
+// Three elements of less than 32 bits are not loaded at once. transposed() exchanges elements between as many vectors as a structure has
+// elements, so it needs at least as many lanes.
 bool is_loaded_at_once(const llvm::Type& element, size_t elements, unsigned lanes) {
     constexpr uint64_t word = 32;
     const bool is_odd = !llvm::isPowerOf2_64(elements);

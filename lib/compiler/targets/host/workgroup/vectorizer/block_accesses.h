@@ -6,7 +6,7 @@
 
 namespace polder::compiler::workgroup {
 
-// The elements of a structure that a lane loads at once.
+// How many elements of a structure a lane loads at once, at most.
 inline constexpr unsigned lane_structure_max = 4;
 
 // An address: a base, and the constant part in bytes.
@@ -29,14 +29,14 @@ class BlockAccesses {
 public:
     explicit BlockAccesses(llvm::BasicBlock& block);
 
-    // The loads, or stores, of the same base and type as `access`, which is simple, by place.
+    // The simple loads (or stores) with the base and type of `access`, sorted by offset. `access` must be simple.
     [[nodiscard]] llvm::ArrayRef<PlacedAccess> neighbours_of(const llvm::Instruction& access) const;
     // The position of `access` among the instructions that access memory.
     [[nodiscard]] size_t number_of(const llvm::Instruction& access) const { return numbers_.lookup(&access); }
-    // The loads of elements side by side, `load` among them, by address: what one lane can load at once. Alone: one load.
+    // The loads of adjacent elements that one lane can load at once, sorted by address. `load` is one of them, perhaps the only one.
     [[nodiscard]] llvm::SmallVector<llvm::LoadInst*, lane_structure_max> structure_of(llvm::LoadInst& load) const;
 
-    // The store of the element before or behind that of `store`, when no other access is between the two; each store has at most one such partner.
+    // The store to the element just before or after that of `store`, when no other access is between the two stores; else null. No store has two partners.
     [[nodiscard]] llvm::StoreInst* partner_of(const llvm::StoreInst& store) const;
 
 private:
@@ -47,7 +47,7 @@ private:
     llvm::DenseMap<const llvm::Instruction*, size_t> numbers_;
 };
 
-// Whether `lanes` lanes load so many elements of a structure together, where the structures have no constant step.
+// Whether each of `lanes` lanes loads this number of elements of its structure at once, where the structures have no constant step.
 [[nodiscard]] bool is_loaded_at_once(const llvm::Type& element, size_t elements, unsigned lanes);
 
 }  // namespace polder::compiler::workgroup

@@ -23,19 +23,19 @@ const llvm::FixedVectorType* vector_type_of(const llvm::Instruction& instruction
     return llvm::dyn_cast<llvm::FixedVectorType>(type);
 }
 
-// The register's lowest element is a scalar already.
+// The lowest element of a register can be used as a scalar without an instruction.
 bool is_first_element(const llvm::Value* index) {
     const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(index);
     return constant != nullptr && constant->isZero();
 }
 
-// Instructions that only move elements, which single elements do not need.
+// Whether the instruction only moves elements. It is not needed when each element is a value of its own.
 bool only_moves_elements(const llvm::Instruction& instruction) {
     if (const auto* extract = llvm::dyn_cast<llvm::ExtractElementInst>(&instruction))
         return !is_first_element(extract->getIndexOperand());
     if (const auto* insert = llvm::dyn_cast<llvm::InsertElementInst>(&instruction))
         return !is_first_element(insert->getOperand(2)) || !llvm::isa<llvm::UndefValue>(insert->getOperand(0));
-    // A vector of three elements is stored as one of four.
+    // Adding or dropping a fourth element is free: a vector of three elements is kept as one of four.
     const auto* shuffle = llvm::dyn_cast<llvm::ShuffleVectorInst>(&instruction);
     return shuffle != nullptr && !shuffle->isIdentity() && !shuffle->isIdentityWithExtract() &&
            !shuffle->isIdentityWithPadding();

@@ -11,10 +11,10 @@ class LoopInfo;
 
 namespace polder::compiler::workgroup {
 
-// Whether most accesses in the loops are of explicit vectors that fill a register.
+// Whether most accesses in the loops are of explicit vectors with eight or more elements.
 [[nodiscard]] bool use_wide_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::LoopInfo& loops);
 
-// How many instructions one work-item saves while its vectors are whole. Blocks are weighted as in lane_cost.
+// How many instructions one work-item saves when its vectors are kept. Blocks are weighted as in lane_cost.
 // `register_elements`: 32-bit elements of a vector register.
 [[nodiscard]] double saved_by_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::LoopInfo& loops,
                                       unsigned register_elements);

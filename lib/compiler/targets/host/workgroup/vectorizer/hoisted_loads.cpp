@@ -1,6 +1,6 @@
-// A load moves if all its uses in the loop are in one block that runs once for each round of a loop over work-items: so each work-item
-// still reads the place once, whatever another group writes there at the same time. Nothing may write to the place from the load
-// to the end of the loop.
+// A load moves into the loop if all its uses there are in one block, and this block runs once in each iteration of a loop over work-items.
+// Each work-item then reads the address once, as before, so it sees a single value even if another work-group writes to it. No instruction from
+// the load to the end of the loop may write to the address.
 #include "hoisted_loads.h"
 
 #include <llvm/ADT/MapVector.h>
@@ -19,10 +19,10 @@ namespace {
 
 bool is_over_items(const llvm::Loop& loop) { return llvm::findOptionMDForLoop(&loop, items_tag) != nullptr; }
 
-// A load before a loop, and what repeats it in all lanes.
+// A load before a loop, and the two instructions that repeat its value in all lanes.
 struct Hoisted {
     llvm::LoadInst* load = nullptr;
-    llvm::Instruction* insertion = nullptr;  // both null when lanes load side by side
+    llvm::Instruction* insertion = nullptr;  // both null when the load is of a vector
     llvm::Instruction* repetition = nullptr;
 
     [[nodiscard]] llvm::Instruction* value() const { return repetition ? repetition : load; }
@@ -60,7 +60,7 @@ public:
     }
 
 private:
-    // More than half of the registers.
+    // Half of the vector registers. Up to this many loads stay before the loop.
     [[nodiscard]] size_t kept_max() const {
         return target_.getNumberOfRegisters(target_.getRegisterClassForType(true)) / 2;
     }
@@ -87,8 +87,8 @@ private:
         return moved;
     }
 
-    // The block of all uses in `loop`; null when there are several, when it may run more than once for a work-item, or when the value
-    // is used as a phi's.
+    // The block of all uses in `loop`; null when there are several such blocks, when it may run more than once for a work-item, or when a phi
+    // uses the value.
     llvm::BasicBlock* only_user(const llvm::Instruction& value, const llvm::Loop& loop) const {
         llvm::BasicBlock* only = nullptr;
         for (const llvm::User* user : value.users()) {
@@ -137,7 +137,7 @@ private:
             made->insertBefore(first->getIterator());
             return made;
         };
-        // An address that is a base and a number is part of the access.
+        // A base with a constant offset is an addressing mode of the access, so the address is computed here, too.
         llvm::Instruction* const load = copy(*hoisted.load);
         if (auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(hoisted.load->getPointerOperand());
             address && address->hasAllConstantIndices()) {

@@ -1,5 +1,6 @@
-// The guard is a chain of blocks from the loop's header: each writes nothing, reads one place for all lanes or a row of neighbouring places, and
-// ends with a branch that goes to the loop's end on one side. Where the chain ends, a work-item has something to do.
+// The guard is a chain of blocks that starts at the loop's header. Each block writes nothing, and loads only from one address for all lanes or
+// from consecutive addresses. It ends with a branch, and one side of the branch is the end of the loop: a work-item that goes there is idle.
+// A work-item that reaches the block after the chain is busy. find_guard() finds the chain; emit() writes the loops that idle_items.h shows.
 #include "idle_items.h"
 
 #include "hoisted_loads.h"
@@ -42,7 +43,7 @@ private:
         });
     }
 
-    // Whether a work-item that comes here does nothing more.
+    // Whether a work-item that reaches `block` does nothing more.
     [[nodiscard]] bool is_end(const llvm::BasicBlock* block) const {
         while (block != plan_.latch && block->size() == 1 && block->getSingleSuccessor() != nullptr &&
                plan_.loop->contains(block))
@@ -75,7 +76,7 @@ private:
         return depends_on_load;
     }
 
-    // The branch of a block that lanes can execute quickly; null of another one.
+    // The branch of a block whose instructions are quick in lanes; null for any other block.
     const llvm::BranchInst* asks(llvm::BasicBlock& block) {
         for (llvm::Instruction& one : block) {
             if (llvm::isa<llvm::PHINode, llvm::AssumeInst>(one) || one.isTerminator())
@@ -98,7 +99,8 @@ private:
         return access && access->is_consecutive();
     }
 
-    // Whether the branch asks whether a loop has a first round, from what its rounds need, too: most have one.
+    // Whether the branch tests if an inner loop has a first iteration, with a value that the iterations also use. Most of these loops have
+    // one, so such a branch is no useful guard.
     bool is_entry_of_loop(const llvm::BranchInst& branch, const llvm::BasicBlock& next) const {
         const llvm::BasicBlock* const head = next.getSingleSuccessor();
         const llvm::Loop* const inner = head ? plan_.loops->getLoopFor(head) : nullptr;
@@ -113,7 +115,8 @@ private:
                llvm::any_of(condition->operands(), is_needed);
     }
 
-    // Otherwise all items answer alike, or nearly all: a comparison of the id with the number of elements.
+    // Whether `value` depends on a load that differs between lanes. A guard without such a load has the same result for nearly all work-items,
+    // for example a comparison of the id with the number of elements, so evaluating it ahead gains nothing.
     bool depends_on_lanes_load(llvm::Value* value) {
         auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
         if (instruction == nullptr || !llvm::is_contained(guard_, instruction->getParent()) ||
@@ -171,7 +174,7 @@ private:
         set_loop(*back, {nullptr, property("llvm.loop.unroll.disable"), property(items_tag)});
     }
 
-    // Returns the block behind the loop, without a terminator.
+    // The loop that evaluates the guards. Returns the block after it, which has no terminator yet.
     llvm::BasicBlock* emit_question(llvm::BasicBlock& before, llvm::Value& first, llvm::Value& size, llvm::Value& any) {
         llvm::BasicBlock* const head = make_block("ask.items");
         llvm::BasicBlock* const yes = make_block("ask.busy");
@@ -203,7 +206,7 @@ private:
         return behind;
     }
 
-    // Returns its first block.
+    // Copies the guard for the work-item `item`; a busy one goes to `yes`, an idle one to `no`. Returns the first block of the copy.
     llvm::BasicBlock* copy_guard(llvm::Value& item, llvm::BasicBlock& yes, llvm::BasicBlock& no) {
         llvm::ValueToValueMapTy copies;
         llvm::SmallVector<llvm::BasicBlock*> blocks;
@@ -241,7 +244,7 @@ private:
     llvm::Function& function_;
     llvm::SmallVector<llvm::BasicBlock*, 4> guard_;
     llvm::SmallPtrSet<const llvm::Instruction*, 16> seen_;
-    llvm::BasicBlock* busy_ = nullptr;  // where the guard is left by work-items that have something to do
+    llvm::BasicBlock* busy_ = nullptr;  // the block that busy work-items reach after the guard
 };
 
 }  // namespace

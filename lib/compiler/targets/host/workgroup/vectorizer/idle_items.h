@@ -1,12 +1,12 @@
-// Loops over work-items that have no lanes, but whose work-items do nothing unless what they read says so: `if (mask[id]) …`, as in a
-// breadth-first search. A loop of lanes evaluates the guard of `items_at_once` neighbours; when it is false for all of them, all are
-// skipped:
+// For loops over work-items that have no lanes, but in which a loaded value decides whether a work-item does anything: `if (mask[id]) …`, as
+// in a breadth-first search. A loop with lanes evaluates the guards of `items_at_once` neighbours. When all of them are false, these
+// work-items are skipped:
 //
 //     for (b = 0; b < count; b += items_at_once)
 //         any = false; for (i < items_at_once) if (guard(b + i)) any = true;   (lanes)
 //         if (any) for (i = b; i < min(b + items_at_once, count); ++i) the loop as it was
 //
-// Its result only decides about skipping: each work-item that is not skipped evaluates its guard again.
+// The result of the first loop only decides about skipping: each work-item that is not skipped evaluates its guard again.
 #pragma once
 
 #include "lane_access.h"

@@ -1,5 +1,5 @@
-// For each innermost loop: the latency of its longest chain for one iteration, divided by the time that the iteration's instructions
-// take when nothing waits. The chain is a cycle through the loop's phis: with D[i][j] the latency from phi i to the next value of
+// For each innermost loop, the latency of its longest chain for one iteration is compared with the time that the iteration's instructions
+// take when nothing waits. The ratio is how many vectors can run in the time of one. The chain is a cycle through the loop's phis: with D[i][j] the latency from phi i to the next value of
 // phi j, it is the greatest mean of a cycle of D.
 #include "interleaving.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr unsigned vectors_max = 4;
 constexpr size_t chains_max = 8;
-constexpr size_t instructions_max = 200;  // of the whole body: code for one more number of lanes is made
+constexpr size_t instructions_max = 200;  // of the loop's body, which is emitted once more, for one vector
 constexpr double never = -1;
 
 class InnerLoop {
@@ -55,7 +55,7 @@ private:
         return branch && branch->isConditional() && shapes_.of(branch->getCondition()).is_uniform();
     }
 
-    // An intrinsic that is one instruction, another of which can begin in each cycle.
+    // Whether the call is an intrinsic that is one instruction, and the processor can start one of them in each cycle.
     static bool is_short(const llvm::Instruction& instruction) {
         const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
         switch (call ? call->getIntrinsicID() : llvm::Intrinsic::not_intrinsic) {
@@ -74,7 +74,7 @@ private:
         }
     }
 
-    // False for what interleaving would not make faster.
+    // Adds the instruction to the loop's work and values. False when interleaving would not make it faster.
     bool count(llvm::Instruction& instruction) {
         if (auto* phi = llvm::dyn_cast<llvm::PHINode>(&instruction)) {
             phis_.push_back(phi);
@@ -96,7 +96,7 @@ private:
         return true;
     }
 
-    // Cycles, where two vector instructions begin in each.
+    // In cycles, when two vector instructions start in each cycle.
     double throughput(const llvm::Instruction& instruction) const {
         if (!instruction.isBinaryOp())
             return 0.5;
@@ -116,7 +116,7 @@ private:
         return cost.isValid() ? static_cast<double>(cost.getValue()) : 1;
     }
 
-    // From `phi` to each of the phis' next values; `never` where there is no path.
+    // The longest latencies from `phi` to the next value of each phi; `never` where there is no path.
     std::vector<double> latencies_from(const llvm::PHINode& phi) const {
         llvm::DenseMap<const llvm::Value*, double> reached{{&phi, 0}};
         for (const llvm::Instruction& instruction : block_) {
@@ -166,15 +166,15 @@ private:
     LaneAccesses& accesses_;
     const llvm::TargetTransformInfo& target_;
     const unsigned lanes_;
-    llvm::SmallVector<llvm::PHINode*> phis_;  // with a vector of their own
+    llvm::SmallVector<llvm::PHINode*> phis_;  // that vary between lanes
     llvm::SmallPtrSet<const llvm::Value*, 16> kept_,
-        shared_;  // vectors from before the loop: for each vector, and for all
+        shared_;  // made before the loop: one for each vector, one for all vectors
     double work_ = 0;
     std::optional<double> chain_;
 };
 
-// How many vectors fill a register, where all that differs between lanes has 8 or 16 bits and is accessed in rows. Code for more lanes is not longer
-// then, and the registers are full.
+// How many vectors fill a register, where all values that vary have 8 or 16 bits and all accesses are consecutive; else 1. Code for more lanes is
+// not longer then.
 unsigned vectors_in_a_register(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses) {
     constexpr unsigned lane_bits = 32;
     unsigned widest = 8;

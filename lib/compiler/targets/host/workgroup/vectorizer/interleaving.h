@@ -3,8 +3,8 @@
 // Where each iteration of a loop waits for the one before (a chain), a processor is idle most of the time: it could work on other
 // vectors meanwhile. The vectorizer then makes vectors of two or four times as many lanes, which LLVM splits into several registers.
 //
-// Where all that differs between lanes has 8 or 16 bits, as in filters of pixels, a vector of as many lanes as fill a register of words would
-// fill a quarter or a half of one. Then it gets two or four times as many lanes, too.
+// Where all values that vary between lanes have 8 or 16 bits, as in filters of pixels, a vector with one lane for each 32 bits of a register
+// would fill only a quarter or a half of the register. It gets two or four times as many lanes, too.
 #pragma once
 
 #include "lane_access.h"
@@ -13,7 +13,7 @@
 namespace polder::compiler::workgroup {
 
 // 1, 2 or 4. Where there are inner loops, more than 1 only where no inner loop has calls, inner branches, lanes that leave it at different times, or accesses of
-// lanes one by one, and where the values that an inner loop keeps for several vectors fit the processor's registers. `lanes`: of one.
+// lanes one by one, and where the values that an inner loop keeps for several vectors fit the processor's registers. `lanes`: of one vector.
 [[nodiscard]] unsigned vectors_at_once(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
                                        const llvm::TargetTransformInfo& target, unsigned lanes);
 

@@ -1,5 +1,5 @@
-// Addresses are compared by their base without constant offsets: two accesses with the same base and type are neighbours, and their
-// offsets show which member of a structure each accesses.
+// The step of an access is the stride that lane_shape finds for its address, divided by the size of an element. find_group() finds the other
+// members of an interleave group with BlockAccesses. load_with_step() and store_group() emit the vector accesses and the shuffles.
 #include "lane_access.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ void LaneAccesses::find_group(llvm::Instruction& instruction, LaneAccess& access
     const BlockAccesses& block = block_of(*instruction.getParent());
     const int64_t offset = place_of(instruction).offset;
     const llvm::ArrayRef<PlacedAccess> all = block.neighbours_of(instruction);
-    // Structures begin where the first access is.
+    // The first access is taken as the beginning of a structure.
     const int64_t bytes = access.step * element_bytes;
     const int64_t begin = all.front().offset + (offset - all.front().offset) / bytes * bytes;
     const auto by_offset = [](const PlacedAccess& placed, int64_t before) { return placed.offset < before; };
@@ -78,7 +78,8 @@ bool LaneAccesses::has_masked_form(const llvm::Instruction& access) const {
                                              : target_.isLegalMaskedStore(type, align, space);
 }
 
-// Stores of some processors without mask registers. Those that have them can also store the chosen lanes side by side.
+// Masked stores are slow on some processors without mask registers. A processor with mask registers also has a store that packs the active
+// lanes (compress store), which is how it is recognized.
 bool LaneAccesses::is_slow_under_mask(const llvm::Instruction& access) const {
     llvm::Type* type = llvm::FixedVectorType::get(llvm::getLoadStoreType(&access), lanes_);
     return llvm::isa<llvm::StoreInst>(access) &&
@@ -135,13 +136,13 @@ llvm::Value* load_with_step(llvm::IRBuilder<>& builder, llvm::LoadInst& load, co
     llvm::SmallVector<int, 16> places;
     for (int64_t lane = 0; lane < width; ++lane)
         places.push_back(static_cast<int>(access.member + lane * access.step));
-    // One load and one shuffle are what LLVM's targets know best.
+    // LLVM's targets make the best code of one load and one shuffle.
     if (access.span + 1 == access.step) {
         llvm::Value* begin = builder.CreateGEP(element, first, builder.getInt64(static_cast<uint64_t>(-access.member)));
         type = llvm::FixedVectorType::get(element, lanes * static_cast<unsigned>(access.step));
         return builder.CreateShuffleVector(builder.CreateAlignedLoad(type, begin, align), places);
     }
-    // The last vector ends where the last place does.
+    // The last part is moved down, so that it ends with the last element that is accessed.
     const int64_t last = std::min((access.step - 1) * width, (width - 1) * access.step + access.span + 1 - width);
     llvm::SmallVector<llvm::Value*, lane_step_max> parts;
     for (int64_t part = 0; part < access.step; ++part)
@@ -152,8 +153,8 @@ llvm::Value* load_with_step(llvm::IRBuilder<>& builder, llvm::LoadInst& load, co
     return builder.CreateShuffleVector(llvm::concatenateVectors(builder, parts), places);
 }
 
-// With the lanes 0, n, 2n, ... side by side in one vector, 1, n + 1, ... in the next one, pairs of these vectors exchange elements
-// without leaving a structure's place, which processors do well.
+// The first vector has the structures of the lanes 0, n, 2n, ..., the next one those of the lanes 1, n + 1, ... Then pairs of these vectors
+// exchange elements. No element leaves the part of the register where its structure is, and processors are quick at such shuffles.
 llvm::SmallVector<llvm::Value*, lane_structure_max> transposed(llvm::IRBuilder<>& builder,
                                                                llvm::ArrayRef<llvm::Value*> structures) {
     const unsigned elements = llvm::cast<llvm::FixedVectorType>(structures.front()->getType())->getNumElements();

@@ -1,11 +1,11 @@
-// Which addresses the lanes of one load or store access, and how to access addresses that are a constant step apart: structures,
-// vectors of two to eight elements, every second number, rows backwards.
+// Which addresses the lanes of one load or store access, and how to access addresses that are a constant step apart: members of
+// structures, vectors of two to eight elements, every second number, rows backwards.
 //
 // Such elements are loaded together with the elements between them, and separated in registers. Accesses of one block to
 // the same structures are an interleave group: all its loads begin at the first member that is accessed, so that LLVM can merge
 // them. A store is possible only for a whole group, because the bytes between must not change.
 //
-// Where there is no step, elements side by side are still one load for each lane (structure_of), whose results are transposed.
+// Where there is no constant step, each lane still loads adjacent elements at once (structure_of), and the results are transposed.
 #pragma once
 
 #include "block_accesses.h"
@@ -18,7 +18,7 @@
 
 namespace polder::compiler::workgroup {
 
-// Lanes that are more elements apart are accessed one by one.
+// Lanes whose addresses are more elements apart are accessed one by one.
 inline constexpr int64_t lane_step_max = 8;
 
 struct LaneAccess {
@@ -42,22 +42,22 @@ struct LaneAccess {
 // The accesses of one loop. Each block is examined once, so the blocks must not change while this object lives.
 class LaneAccesses {
 public:
-    // `guesses`: shapes that are likely.
+    // `guesses`: shapes that are likely, and are checked at run time.
     LaneAccesses(const LaneShapes& shapes, const LaneShapes& guesses, unsigned lanes,
                  const llvm::TargetTransformInfo& target)
         : shapes_(shapes), guesses_(guesses), lanes_(lanes), target_(target) {}
 
-    // For a load or store; nothing when the addresses of the lanes have no constant step, or one above `lane_step_max`.
+    // For a load or store; nothing when the lanes' addresses have no constant step, or one below -1 or above `lane_step_max`.
     [[nodiscard]] std::optional<LaneAccess> of(llvm::Instruction& instruction);
     // BlockAccesses::structure_of, of the load's block.
     [[nodiscard]] llvm::SmallVector<llvm::LoadInst*, lane_structure_max> structure_of(llvm::LoadInst& load) {
         return block_of(*load.getParent()).structure_of(load);
     }
-    // Whether the lanes' elements are stored in a place of its own each: not in a row, nor together with other elements of their structures.
+    // Whether each lane's element is stored alone: neither in a row with other lanes, nor together with other elements of its structure.
     [[nodiscard]] bool is_stored_apart(llvm::StoreInst& store);
-    // BlockAccesses::partner_of, where both stores are apart, and the two elements are one number of at most 64 bits.
+    // BlockAccesses::partner_of, where both elements are stored apart and have 16 or 32 bits each; else null.
     [[nodiscard]] llvm::StoreInst* partner_of(llvm::StoreInst& store);
-    // Whether so many elements of a structure are loaded together.
+    // Whether each lane loads this number of elements of a structure at once.
     [[nodiscard]] bool is_loaded_at_once(const llvm::Type& element, size_t elements) const {
         return workgroup::is_loaded_at_once(element, elements, lanes_);
     }
@@ -77,14 +77,14 @@ private:
     llvm::DenseMap<const llvm::BasicBlock*, std::unique_ptr<BlockAccesses>> blocks_;
 };
 
-// How far one of a group is from another.
+// The distance between two accesses of a group, in elements.
 [[nodiscard]] int64_t elements_between(const llvm::Instruction& from, const llvm::Instruction& to);
 
 // `first`: the first lane's address. Reads no byte before the group's first element or after its last.
 [[nodiscard]] llvm::Value* load_with_step(llvm::IRBuilder<>& builder, llvm::LoadInst& load, const LaneAccess& access,
                                           llvm::Value* first, unsigned lanes);
 
-// The elements of structures, each as a vector over the lanes. `structures`: a vector for each lane, of 2 or 4 elements each.
+// For each element of a structure, the vector of this element over all lanes. `structures`: one vector of 2 or 4 elements for each lane.
 [[nodiscard]] llvm::SmallVector<llvm::Value*, lane_structure_max> transposed(llvm::IRBuilder<>& builder,
                                                                              llvm::ArrayRef<llvm::Value*> structures);
 

@@ -85,7 +85,8 @@ void LaneCode::emit(llvm::Instruction& instruction, llvm::Value* mask) {
         vectors_[&instruction] = emit_vector(instruction, mask);
 }
 
-// How a strided value is extended: one that is exact as a signed number and known not to be negative counts as signed.
+// How the first lane's value is extended: with its sign, unless the cast is a zero extension of a value that is exact as an unsigned number. A
+// zero extension of any other strided value has the nneg flag (see LaneShapes::extended), so that both extensions are the same.
 llvm::Instruction::CastOps LaneCode::extension_of(const llvm::CastInst& cast) const {
     const bool is_unsigned = llvm::isa<llvm::ZExtInst>(cast) && shapes_.of(cast.getOperand(0)).is_exact_unsigned;
     return is_unsigned ? llvm::Instruction::ZExt : llvm::Instruction::SExt;
@@ -126,7 +127,7 @@ llvm::Value* LaneCode::emit_scalar(llvm::Instruction& instruction, llvm::Value* 
     llvm::Instruction* copy = shapes_.of(&instruction).is_uniform() ? instruction.clone() : clone_for_all(instruction);
     for (llvm::Use& operand : copy->operands())
         operand.set(scalar(operand.get()));
-    // The first lane of a sub-group is lane 0, so that the places to shuffle from are known.
+    // In a sub-group the index of the first lane is the constant 0. Folding makes the indices of shuffles constants where possible.
     llvm::Constant* known = sub_group_ ? llvm::ConstantFoldInstruction(copy, function_.getDataLayout()) : nullptr;
     if (known) {
         copy->deleteValue();
@@ -164,7 +165,7 @@ void LaneCode::make_harmless(llvm::Instruction& copy, llvm::Value* mask) {
     }
 }
 
-// What is read in place of an address that no active lane has, which is as aligned as that would be.
+// A variable of zeros that is read in place of the address of an inactive lane. It gets at least the alignment `align`.
 llvm::Value* LaneCode::dummy(llvm::Align align) {
     if (!dummy_) {
         llvm::IRBuilder<> at(&*function_.getEntryBlock().begin());
@@ -214,7 +215,7 @@ llvm::Value* LaneCode::emit_vector(llvm::Instruction& instruction, llvm::Value* 
     } else if (auto* unary = llvm::dyn_cast<llvm::UnaryOperator>(&instruction)) {
         result = builder_.CreateUnOp(unary->getOpcode(), operands[0]);
     } else if (auto* cast = llvm::dyn_cast<llvm::CastInst>(&instruction)) {
-        // Gathers take signed indices of 32 bits.
+        // A number that is not negative is extended with its sign, because gathers take signed indices of 32 bits.
         const bool is_signed = llvm::isa<llvm::ZExtInst>(cast) && cast->hasNonNeg();
         const llvm::Instruction::CastOps how = is_signed ? llvm::Instruction::SExt : cast->getOpcode();
         result = builder_.CreateCast(how, operands[0], wide(cast->getType()));
@@ -248,7 +249,7 @@ void LaneCode::emit_call(llvm::Instruction& instruction, llvm::Value* mask) {
         vectors_[call] = emit_intrinsic(*call, id);
         return;
     }
-    // Of an interleaved array: of no work-item alone, see PrivateVariables.
+    // A memset of an interleaved array fills the copies of all lanes at once; PrivateVariables allows it only outside of masked blocks.
     if (auto* filling = llvm::dyn_cast<llvm::MemSetInst>(&instruction);
         filling && plan_.privates.scale(filling->getRawDest()) > 1) {
         const uint64_t bytes = llvm::cast<llvm::ConstantInt>(filling->getLength())->getZExtValue();

@@ -23,7 +23,7 @@ struct SubGroupLanes {
 
 class LaneCode {
 public:
-    // `sub_group`: null for other loops over work-items.
+    // `sub_group`: null unless the loop is over the work-items of one sub-group.
     LaneCode(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width,
              const SubGroupLanes* sub_group);
 
@@ -34,7 +34,7 @@ public:
     // The scalar of a uniform value, or the first lane's of a strided one.
     llvm::Value* scalar(llvm::Value* value);
     llvm::Value* vector(llvm::Value* value);
-    // The form in which a value of `like`'s shape is kept.
+    // `value` in the form in which `like` is kept: a scalar for a strided `like`, else a vector.
     llvm::Value* kept(llvm::Value* value, const llvm::Value* like) {
         return shapes_.of(like).is_strided() ? scalar(value) : vector(value);
     }
@@ -42,7 +42,7 @@ public:
     llvm::Value*& made(const llvm::Value* value) {
         return (shapes_.of(value).is_strided() ? scalars_ : vectors_)[value];
     }
-    // As `made`, for what comes from outside of the loop.
+    // As `made`, for a value from outside of the loop.
     void set_scalar(const llvm::Value* value, llvm::Value* scalar) { scalars_[value] = scalar; }
 
     llvm::Value* all_lanes() { return llvm::ConstantInt::getTrue(mask_type_); }
@@ -53,10 +53,10 @@ public:
     }
     llvm::Value* either(llvm::Value* a, llvm::Value* b) { return a ? builder_.CreateOr(a, b) : b; }
 
-    // Names of functions that are called for each lane in turn, without those that are rarely called.
+    // Names of the functions that are called for each lane in turn, except cold ones.
     [[nodiscard]] const std::set<std::string>& serial_calls() const { return serial_calls_; }
 
-    // `mask` null: all lanes.
+    // Emits `instruction` for the lanes in `mask`; null: for all lanes.
     void emit(llvm::Instruction& instruction, llvm::Value* mask);
 
 private:
@@ -79,7 +79,7 @@ private:
     llvm::Value* emit_load(llvm::LoadInst& load, llvm::Value* mask);
     void emit_store(llvm::StoreInst& store, llvm::Value* mask);
     void store_once(llvm::StoreInst& store, llvm::Value* mask);
-    // Where the first lane accesses memory, and the condition for one vector access; null when it always holds.
+    // The first lane's address, and the condition under which one vector access is possible; null when it always is.
     struct PlaceCheck {
         llvm::Value *condition, *first;
     };
@@ -137,7 +137,7 @@ private:
     llvm::Type* mask_type_;
     llvm::DenseMap<const llvm::Value*, llvm::Value*> scalars_;
     llvm::DenseMap<const llvm::Value*, llvm::Value*> vectors_;
-    llvm::DenseMap<const llvm::Value*, llvm::Value*> loaded_before_;  // with others of their group
+    llvm::DenseMap<const llvm::Value*, llvm::Value*> loaded_before_;  // emitted together with an earlier load of their group
     llvm::AllocaInst* dummy_ = nullptr;
     llvm::AllocaInst* rare_values_ = nullptr;
     std::set<std::string> serial_calls_;

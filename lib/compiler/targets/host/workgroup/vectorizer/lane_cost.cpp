@@ -1,4 +1,5 @@
-// A sum over the instructions of a loop, each weighted by how often its block is assumed to run: eight times for each loop around it.
+// A sum over the instructions of a loop. Each is weighted by how often its block is assumed to run: 8^depth times inside of `depth` loops,
+// at most 8^4.
 #include "lane_cost.h"
 
 #include "hoisted_loads.h"
@@ -17,7 +18,7 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
-// A load or store of all lanes as LaneCode makes it.
+// The cost of a load or store of all lanes in the form that LaneCode emits.
 double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address, const LaneShapes& shapes,
                       LaneAccesses& accesses, ApartCosts& apart, unsigned width, bool is_masked) {
     constexpr double question = 4;
@@ -43,7 +44,7 @@ LaneCosts costs_of(llvm::Instruction& instruction, const LaneShapes& shapes, Lan
     if (const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
         address && !instruction.isAtomic() && !instruction.isVolatile())
         return {cost_of_access(instruction, *address, shapes, accesses, apart, width, is_masked), one_by_one};
-    // Alone, what has a constant step is an addition, or part of an access.
+    // A value with a constant step is one scalar operation for all lanes. Without lanes it is usually a part of an access and costs nothing.
     if (const LaneShape shape = shapes.of(&instruction); !instruction.getType()->isVoidTy() && shape.is_strided())
         return {1, shape.is_uniform() ? one_by_one : 0};
     if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
@@ -61,8 +62,8 @@ double cost_of_access(LanePlaces places, unsigned lanes) {
 }
 
 double cost_of_structure_element(size_t elements, unsigned lanes) {
-    // There is no load of three elements: two, and the vector is put together. A filter of 3 x 3 whose lanes are in different rows took
-    // 1.4 times as long in lanes (Zen 4).
+    // No instruction loads three elements: there are two loads, and their results are combined. A 3 x 3 filter whose lanes are in different
+    // rows took 1.4 times as long with lanes (Zen 4).
     constexpr double structure_per_lane = 4, three_per_lane = 10;
     return (elements == 3 ? three_per_lane : structure_per_lane) * lanes / static_cast<double>(elements);
 }

@@ -16,13 +16,13 @@ enum class LanePlaces : uint8_t { same, consecutive, apart };
 // The cost of a load or store of all lanes, not under a mask.
 [[nodiscard]] double cost_of_access(LanePlaces places, unsigned lanes);
 
-// The cost of one load of all lanes that is one of `elements` loads of a structure, which each lane loads at once.
+// The cost of one load of all lanes, where each lane loads a structure of `elements` elements at once and the load is one of these elements.
 [[nodiscard]] double cost_of_structure_element(size_t elements, unsigned lanes);
 
 // How often a block inside of `depth` loops is assumed to run.
 [[nodiscard]] double weight_of_block(unsigned depth);
 
-// How many loops of the kernel are around a loop over work-items: its regions between barriers may run in each of their rounds.
+// How many loops of the kernel are around a loop over work-items. Code between barriers runs in each iteration of these loops.
 [[nodiscard]] unsigned kernel_loops_around(const llvm::Loop& item_loop);
 
 // Whether there is a vector form of `instruction`; other instructions are repeated for each lane.

@@ -36,7 +36,7 @@ struct Step {
 constexpr Step no_step{Step::Kind::constant, 0};
 constexpr Step other_step{Step::Kind::other, 0};
 
-// The steps of all values of a function along one dimension, where clamps change nothing and nothing overflows.
+// The steps of all values of a function along one dimension. Assumes that clamps change nothing and that nothing overflows.
 class Steps {
 public:
     Steps(llvm::ArrayRef<llvm::BasicBlock*> blocks, unsigned dimension) : dimension_(dimension) {
@@ -163,7 +163,8 @@ private:
         return of(&left) == no_step ? of(&right) : of(&right) == no_step ? of(&left) : other_step;
     }
 
-    // The lower bits of an id, as of a conversion to int and back; anything else is the same only for the same.
+    // An `and` that keeps 31 or more low bits is a conversion to int and back, and keeps the step. Any other instruction has the step 0 if all
+    // its operands have.
     Step masked(const llvm::Instruction& instruction) const {
         const auto is_same = [this](const llvm::Use& operand) { return of(operand.get()) == no_step; };
         if (llvm::all_of(instruction.operands(), is_same) && !instruction.isAtomic())
@@ -188,12 +189,12 @@ LanePlaces places_of(const llvm::Instruction& access, const Steps& steps) {
     return step == Step{Step::Kind::constant, size} ? LanePlaces::consecutive : LanePlaces::apart;
 }
 
-// Lanes whose places in a buffer are apart use a line of the cache each. Their neighbours in the other dimension use the same lines, but only
-// after those of a whole column; with rows of a power of two bytes few of these lines are in the cache together. A convolution of columns,
-// whose group has its tile in local memory, took 2.8 times as long with lanes along the columns of the buffer (decision 148).
+// The factor for accesses to a buffer whose lanes are apart. Each lane then uses a cache line of its own. Work-items next to them in the other
+// dimension use the same lines, but later, after a whole column. When rows are a power of two bytes apart, few of these lines are in the cache
+// together. A convolution of columns with its tile in local memory took 2.8 times as long with lanes along the columns (decision 148).
 constexpr double far = 4;
 
-// All lanes of a load or store.
+// The cost of a load or store of all lanes.
 double cost_of_access(llvm::Instruction& access, const Steps& steps, const BlockAccesses& block, unsigned lanes) {
     const LanePlaces places = places_of(access, steps);
     if (places != LanePlaces::apart)
@@ -206,7 +207,7 @@ double cost_of_access(llvm::Instruction& access, const Steps& steps, const Block
     return distance * cost_of_access(places, lanes);
 }
 
-// Of one work-item, where `lanes` (two or more) neighbours in `dimension` run together.
+// The cost of one work-item when `lanes` (two or more) neighbours in `dimension` run together.
 double cost_of(llvm::ArrayRef<llvm::BasicBlock*> blocks, const llvm::LoopInfo& loops, unsigned dimension,
                unsigned lanes) {
     const Steps steps(blocks, dimension);
@@ -234,7 +235,7 @@ bool uses_id(llvm::Function& function, unsigned dimension) {
     });
 }
 
-// Groups of unknown size are more often wide in x than in another dimension, which must be cheaper by this factor to become lanes.
+// Work-groups of unknown size are more often wide in x than in y or z. So y or z must be cheaper by this factor to become lanes.
 constexpr double doubt = 2;
 
 }  // namespace

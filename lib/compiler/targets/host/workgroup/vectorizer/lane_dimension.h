@@ -1,9 +1,9 @@
 // Which dimension of a work-group becomes lanes.
 //
-// Neighbours in x most often access neighbouring memory. It is different when a program uses get_global_id(0) as the number of a
+// Neighbours in x most often access neighbouring memory. This is different when a program uses get_global_id(0) as the number of a
 // row, or when the work-group is narrow in x. The cost of each dimension is estimated from how the addresses of the kernel's accesses
-// change along it; lane_cost.h has the costs. A dimension of unknown size is taken for as long as a vector where the kernel asks for
-// its id.
+// change along it; lane_cost.h has the costs. A dimension of unknown size is assumed to be as long as a vector if the kernel uses its
+// id, and 1 otherwise.
 #pragma once
 
 #include "targets/host/workgroup/frame/lowering.h"

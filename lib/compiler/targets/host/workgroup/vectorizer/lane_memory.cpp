@@ -1,5 +1,5 @@
-// Loads and stores of lanes: one vector access where the addresses have a constant step, otherwise one access for each lane, of a whole
-// structure where its elements are loaded side by side.
+// Loads and stores of lanes: one vector access where the addresses have a constant step, otherwise one access for each lane. Where a lane
+// loads adjacent elements of a structure, one access loads all of them.
 // Where the constant step is only likely, or holds only while all lanes are active, the code checks at run time and has
 // both forms, because a gather costs as much as ten loads.
 #include "lane_access.h"
@@ -28,8 +28,8 @@ bool is_first_of_undisturbed(const llvm::Instruction& load, llvm::ArrayRef<llvm:
     return false;
 }
 
-// Of a row. Its first lane may not be active, and only as far from an aligned place as elements are: LLVM's alignment is that of the active ones,
-// such as one of 16 that reads the first member of a structure aligned to 64 bytes.
+// The alignment of a row of lanes: at most the size of an element. LLVM's alignment of the access holds only for active lanes, and the first lane
+// may be inactive. For example, one of 16 lanes reads the first member of a structure that is aligned to 64 bytes.
 llvm::Align alignment_of_row(const llvm::Instruction& access) {
     const llvm::TypeSize bytes = access.getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(&access));
     return llvm::commonAlignment(llvm::getLoadStoreAlignment(&access), bytes);
@@ -123,7 +123,7 @@ void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
     builder_.SetInsertPoint(ways.done);
 }
 
-// All lanes store to one address: the value of the last active one remains. A scatter would store each of them.
+// All lanes store to one address: the value of the last active lane remains. A scatter would store each of them.
 void LaneCode::store_once(llvm::StoreInst& store, llvm::Value* mask) {
     llvm::Value* const value = store.getValueOperand();
     llvm::BasicBlock* done = nullptr;
@@ -151,8 +151,8 @@ void LaneCode::store_once(llvm::StoreInst& store, llvm::Value* mask) {
     }
 }
 
-// One check for all lanes where the step is uncertain only because numbers of 32 bits are extended: that the last lane's number does not wrap
-// around. Nothing where another operation makes it uncertain, such as a clamp.
+// Where a step is uncertain only because 32-bit numbers are extended, one check is enough for all lanes: the last lane's number must not wrap
+// around. Returns nothing where another operation, such as a clamp, makes the step uncertain.
 std::optional<LaneCode::LikelyStep> LaneCode::likely_step(llvm::Value* value, llvm::Value* mask) {
     if (const LaneShape shape = shapes_.of(value); shape.is_strided())
         return LikelyStep{scalar(value), shape.stride, nullptr};
@@ -197,7 +197,7 @@ std::optional<LaneCode::LikelyStep> LaneCode::likely_extension(llvm::CastInst& c
     const int64_t distance = shape.stride * (static_cast<int64_t>(width_) - 1);
     if (!shape.is_strided() || !narrow->getType()->isIntegerTy(32) || std::abs(distance) >= INT32_MAX)
         return std::nullopt;
-    // As LaneCode extends vectors: what is known not to be negative in an active lane has a sign elsewhere.
+    // As in emit_vector(): a number that is not negative in active lanes is extended with its sign, because it may be negative in inactive ones.
     const bool is_signed = llvm::isa<llvm::SExtInst>(cast) || cast.hasNonNeg();
     llvm::Value* first = scalar(narrow);
     if (mask != nullptr)
@@ -285,7 +285,8 @@ llvm::Value* LaneCode::lane_address(llvm::Value* address, unsigned lane) {
                               builder_.getInt64(static_cast<uint64_t>(shape.stride) * lane));
 }
 
-// Each lane's elements, where structures of them are one load. `group`: loads at constant distances from `load`.
+// Loads the elements of `group` for each lane. Adjacent elements of a structure are one load of the lane. `group`: loads at constant distances
+// from `load`.
 llvm::SmallVector<llvm::Value*, 4>
 LaneCode::load_group_apart(llvm::LoadInst& load, llvm::ArrayRef<llvm::Instruction*> group, llvm::Value* mask) {
     llvm::Value* const address = load.getPointerOperand();
@@ -318,7 +319,8 @@ llvm::SmallVector<llvm::Value*, lane_structure_max> LaneCode::load_structures(ll
                                                                               llvm::Align align, llvm::Value* address,
                                                                               int64_t distance, llvm::Value* mask) {
     const auto elements = static_cast<unsigned>(count);
-    // A vector of three words is two loads, and a lane's words are put together one by one: two words as one number and a third are faster.
+    // LLVM would load a vector of three words with two loads, and insert its words into the results one by one. Loading two words as one 64-bit
+    // number, and then the third word, is faster.
     constexpr unsigned word = 32;
     if (elements == 3 && type.getPrimitiveSizeInBits() == word) {
         constexpr uint64_t pair = 8;
@@ -349,7 +351,8 @@ llvm::SmallVector<llvm::Value*, lane_structure_max> LaneCode::load_structures(ll
     return transposed(builder_, structures);
 }
 
-// The parts of an address in a row that each lane has chosen before the innermost loop, at a place that is the same for all lanes.
+// Splits an address into a row, which each lane has computed before the innermost loop, and an index in the row that is the same for all
+// lanes. Returns nothing for an address of another form.
 std::optional<LaneCode::PlaceInRow> LaneCode::place_in_row(const llvm::Value* address) const {
     const auto* place = llvm::dyn_cast<llvm::GetElementPtrInst>(address);
     if (place == nullptr || place->getNumIndices() != 1 || plan_.privates.scale(place) != 1)
@@ -365,8 +368,8 @@ std::optional<LaneCode::PlaceInRow> LaneCode::place_in_row(const llvm::Value* ad
                       layout.getTypeAllocSize(place->getSourceElementType()).getFixedValue()};
 }
 
-// LLVM takes each lane's row out of the vector before the loop, which takes as long as the loads do. A lane that is not active reads what the
-// first active one reads, so that no address has to be chosen in the loop.
+// To extract an address from a vector takes as long as to load from it. Rows do not change in the loop, so LLVM extracts them before it. An
+// inactive lane reads what the first active lane reads, so that the loop has no select between addresses.
 llvm::SmallVector<llvm::Value*, 16> LaneCode::lane_addresses_in_rows(const PlaceInRow& place, llvm::Align align,
                                                                      int64_t distance, llvm::Value* mask) {
     llvm::Value* rows = vector(place.row);
@@ -391,7 +394,7 @@ llvm::SmallVector<llvm::Value*, 16> LaneCode::lane_addresses_in_rows(const Place
     return addresses;
 }
 
-// `distance` bytes beyond `address`. Of lanes that are not active: a place that may be read, and is aligned as the others are.
+// The address of each lane, `distance` bytes beyond `address`. An inactive lane gets an address that can be read, with the same alignment.
 llvm::SmallVector<llvm::Value*, 16> LaneCode::lane_addresses(llvm::Value* address, llvm::Align align, int64_t distance,
                                                              llvm::Value* mask) {
     if (const auto place = place_in_row(address))
@@ -410,8 +413,8 @@ llvm::SmallVector<llvm::Value*, 16> LaneCode::lane_addresses(llvm::Value* addres
     return addresses;
 }
 
-// A structure's number, or its last element. Where the processor has no gathers, LLVM would make a branch for each lane under a mask, and lanes
-// that are not active load zeros instead.
+// Loads a structure as one number. Where the processor has no gathers, LLVM would make a branch for each lane of a masked gather. Here the
+// inactive lanes load from an address that can be read (lane_addresses), so that no branch is needed.
 llvm::Value* LaneCode::load_part(llvm::Type& type, llvm::Align align, llvm::Value* address, int64_t distance,
                                  llvm::Value* mask) {
     if (!mask || accesses_.has_gather(type, align))
@@ -422,7 +425,7 @@ llvm::Value* LaneCode::load_part(llvm::Type& type, llvm::Align align, llvm::Valu
     return result;
 }
 
-// `distance` bytes beyond `address`.
+// Loads one element for each lane, `distance` bytes beyond `address`.
 llvm::Value* LaneCode::load_apart(llvm::Type& type, llvm::Align align, llvm::Value* address, int64_t distance,
                                   llvm::Value* mask) {
     if (mask || width_ > accessed_one_by_one_max) {
@@ -436,12 +439,13 @@ llvm::Value* LaneCode::load_apart(llvm::Type& type, llvm::Align align, llvm::Val
     return result;
 }
 
-// In the order of the lanes, as a scatter: the last of several to one place remains.
+// Stores in the order of the lanes, as a scatter does: of several lanes with one address, the value of the last one remains.
 void LaneCode::store_apart(llvm::StoreInst& store, llvm::Value* mask) {
     store_values_apart(vector(store.getValueOperand()), store.getPointerOperand(), store.getAlign(), mask);
 }
 
-// Two elements side by side as one number, where the second of them is stored: a scatter takes as long as its elements are many.
+// Stores two adjacent elements as one number, at the position of the second store. A scatter takes time for each of its elements, so one
+// scatter of pairs is faster than two.
 void LaneCode::store_pair_apart(llvm::StoreInst& store, llvm::StoreInst& partner, llvm::Value* mask) {
     if (store.comesBefore(&partner))
         return;

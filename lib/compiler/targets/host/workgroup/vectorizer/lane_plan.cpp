@@ -107,7 +107,7 @@ private:
         return find_private_variables();
     }
 
-    // Private variables that one work-item after the other uses: each lane needs its own copy.
+    // Private variables have one place in memory, which the work-items use one after the other. Each lane needs its own copy.
     bool find_private_variables() {
         for (llvm::BasicBlock* block : plan_.blocks)
             for (llvm::Instruction& instruction : *block)
@@ -234,7 +234,7 @@ bool is_control_uniform(const LanePlan& plan, const LaneShapes& shapes) {
 }
 
 // A work-item may wait in a loop for another work-item that has left the loop already. Lanes that run in
-// step would wait for ever. What is not used decides no loop: an operation whose old value is discarded, or a store.
+// step would wait for ever. A store, or an atomic operation whose result is not used, cannot decide how long a loop runs.
 bool is_wait(const LanePlan& plan, const llvm::Instruction& instruction) {
     if ((!instruction.isAtomic() && !instruction.isVolatile()) || instruction.use_empty())
         return false;

@@ -1,4 +1,11 @@
-// A fixed-point iteration over the loop's blocks in reverse post-order. `compute` has one function for each kind of instruction.
+// A fixed-point iteration over the loop's blocks in reverse post-order. `compute` has one rule for each kind of instruction. A rule must be
+// true for each lane that executes the instruction:
+// - sum, scaled: strides add and multiply modulo 2^bits. The result is exact when the operands are and nsw or nuw excludes wrap-around.
+// - extended: only a value that is exact in the same sense keeps its stride.
+// - sum of 32 bits, truncated, low_bits, shifted_back: base plus index must be below 2^31 (assume_small).
+// - phi: all incoming values have one stride. Edges from masked code bring some lanes each, so they must bring one value.
+// The iteration ends: kind and stride only move down the lattice. A phi passes on the stride alone, so exactness and base follow chains of
+// operands without a cycle.
 #include "lane_shape.h"
 
 #include "targets/host/workgroup/work_items/work_item_functions.h"
@@ -39,7 +46,8 @@ bool all_uniform(const LaneShapes& shapes, const llvm::Instruction& instruction)
     });
 }
 
-// Whether `value`, or what is computed from it, may be extended as an unsigned number. Unknown uses count only as far as shapes follow.
+// Whether `value`, or a number computed from it, may be extended as an unsigned number. Values are followed only through instructions for
+// which this analysis has rules: not through memory, comparisons and sign extensions. More than `values_max` values count as yes.
 bool is_extended_as_unsigned(const llvm::Instruction& value) {
     constexpr size_t values_max = 32;
     llvm::SmallPtrSet<const llvm::Instruction*, 16> seen{&value};
@@ -89,7 +97,7 @@ LaneShapes::LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm
                 LaneShape& again = shapes_[&instruction];  // the map may have moved
                 if (again == next || next.kind == LaneShape::Kind::unknown)
                     continue;
-                // Only downwards: what was something else before is varying.
+                // Values only move down: one whose stride has changed is varying.
                 again = again.kind == LaneShape::Kind::unknown ||
                                 (again.is_strided() && next.is_strided() && again.stride == next.stride)
                             ? next
@@ -147,7 +155,7 @@ LaneShape LaneShapes::compute(llvm::Instruction& instruction) {
     }
 }
 
-// Of a loop whose lanes are one sub-group.
+// The shape of the result of a sub-group function, in a loop whose lanes are one sub-group.
 LaneShape LaneShapes::of_sub_group(llvm::CallBase& call, const SubGroupOperation& operation) const {
     if (operation.is_same_for_all())
         return uniform;
@@ -161,7 +169,8 @@ LaneShape LaneShapes::of_sub_group(llvm::CallBase& call, const SubGroupOperation
     return is_known ? varying : LaneShape{};
 }
 
-// min and max with a bound, as compares and selects or as intrinsics, change no lane in most cases.
+// min and max with a bound, written as compares and selects or as intrinsics, change no lane in most cases. So the guess is the shape of the
+// operand that is not uniform.
 LaneShape LaneShapes::clamped(llvm::Instruction& instruction) {
     const auto* minimum = llvm::dyn_cast<llvm::MinMaxIntrinsic>(&instruction);
     const auto* select = llvm::dyn_cast<llvm::SelectInst>(&instruction);
@@ -171,8 +180,8 @@ LaneShape LaneShapes::clamped(llvm::Instruction& instruction) {
     return of_one_that_varies(of(instruction.getOperand(first)), of(instruction.getOperand(first + 1)));
 }
 
-// A mask of the lower 31 or more bits, which LLVM makes of a conversion to int and back. The code checks that the sum fits. Likely, no
-// other mask changes a step either, as in `2 * id - (id & (n - 1))` of sorting networks.
+// `value & mask`, where the mask keeps the lower 31 or more bits: LLVM writes a conversion to int and back like this. The preheader checks that
+// the value fits. As a guess, no other mask changes the step either, as in `2 * id - (id & (n - 1))` of sorting networks.
 LaneShape LaneShapes::low_bits(llvm::BinaryOperator& op) {
     if (all_uniform(*this, op))
         return uniform;
@@ -214,7 +223,7 @@ LaneShape LaneShapes::phi(llvm::PHINode& node) {
     for (unsigned i = 0; i < node.getNumIncomingValues(); ++i) {
         llvm::Value* value = node.getIncomingValue(i);
         if (is_masked_edge(node.getIncomingBlock(i)) && !is_header) {
-            // What a lane had when it left a loop under a mask.
+            // The value that each lane had when it left a masked loop: lanes leave it in different iterations.
             const auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
             const llvm::Loop* inside = instruction ? loops_.getLoopFor(instruction->getParent()) : nullptr;
             if (inside && masked_.contains(inside->getHeader()) && !inside->contains(&node))
@@ -251,7 +260,7 @@ LaneShape LaneShapes::sum(llvm::BinaryOperator& op) {
     const bool is_sub = op.getOpcode() == llvm::Instruction::Sub;
     LaneShape result = strided(is_sub ? left.stride - right.stride : left.stride + right.stride);
     if (result.stride == 0)
-        return varying;  // rare, and its exactness is not worth the thought
+        return varying;  // strides rarely cancel, so there is no rule for the exactness of the result
     const bool no_signed_wrap = !is_or && op.hasNoSignedWrap();
     const bool no_unsigned_wrap = is_or || op.hasNoUnsignedWrap();
     result.is_exact_signed = no_signed_wrap && left.is_exact_signed && right.is_exact_signed;
@@ -348,10 +357,10 @@ LaneShape LaneShapes::extended(llvm::CastInst& cast) {
     return result;
 }
 
-// (x << 32) >> n, with n at most 32: a 64-bit x truncated, extended again and scaled. Likely, all that loses no part of the
-// step is one (x << 8 >> 8: an operand cut to 24 bits).
-// LLVM writes x - 1, extended with its sign, as ((x << 32) - (1 << 32)) >> n. No such difference wraps around where x is from 0 to
-// 2^31 - 1, as is assumed of its base; a sum with a positive number may.
+// (x << 32) >> n, with n from 12 to 32: a 64-bit x truncated, extended again and scaled. As a guess, any shift by less than 32 bits that loses
+// no part of the step keeps it (x << 8 >> 8 is an operand cut to 24 bits).
+// LLVM writes x - 1, extended with its sign, as ((x << 32) - (1 << 32)) >> n. This difference does not wrap around where x is from 0 to
+// 2^31 - 1, which the preheader checks (assume_small). A sum with a positive number may wrap around.
 LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
     llvm::Value* inner = nullptr;
     uint64_t back = 0;
@@ -399,7 +408,7 @@ LaneShape LaneShapes::address(llvm::GetElementPtrInst& gep) {
             return varying;
         if (index.is_uniform())
             continue;
-        // InstCombine has extended all indices.
+        // InstCombine has extended indices to 64 bits. A narrower one would be extended here, without a proof that it is exact.
         if (at.getOperand()->getType()->getIntegerBitWidth() < 64)
             return varying;
         stride += index.stride * static_cast<int64_t>(at.getSequentialElementStride(layout).getFixedValue()) *

@@ -1,18 +1,18 @@
 // How a value differs between neighbouring work-items (lanes): the analysis behind the vectorizer.
 //
 // Lattice: unknown (not reached yet) > strided with one constant stride > varying. Stride 0 is uniform. The analysis begins with
-// unknown and repeats until nothing changes; a value only moves down, so that it ends after two changes of each value.
+// unknown and repeats until nothing changes. Kind and stride of a value only move down, at most twice; lane_shape.cpp has the rules.
 //
 // Strided means: lane i has the first lane's value plus i * stride, modulo 2^bits. After an extension to more bits this need not be
 // true any more, since a lane may have wrapped around. Two exactness bits say that none has: is_exact_signed (no lane's sum leaves the
-// signed range) and is_exact_unsigned (nor the unsigned range). They hold for the lanes that execute the value.
+// signed range) and is_exact_unsigned (the unsigned range). They hold for the lanes that execute the instruction.
 //
 // Exactness comes from LLVM's flags, which hold for the lanes that execute an instruction: LLVM often derived them from a guard before
 // it (nuw of i - n from i >= n). The first lane may be masked and wrap around, and the others are computed from it. So LaneCode
 // computes an extended value from extended operands, where nothing wraps around, and drops the flags from copies of sums.
 //
 // An index of 32 bits that is a base plus the work-item's index needs no flag: the base is checked before the loop (assumed_small), and
-// the scalar loop runs where a lane would wrap around. Bases are negative in kernels that look at neighbours (`x - 1`): this is allowed
+// the scalar loop runs if a lane would wrap around. Bases are negative in kernels that look at neighbours (`x - 1`): this is allowed
 // where an index is not extended as an unsigned number.
 #pragma once
 
@@ -52,15 +52,15 @@ public:
     // loop. `likely`: assumes in addition that clamps change nothing and sums do not overflow; the code checks each use.
     enum class Certainty : uint8_t { proven, certain, likely };
 
-    // `blocks`: the loop's in reverse post-order. `is_masked`: blocks that run under a mask.
+    // `blocks`: the loop's, in reverse post-order. `masked`: those that run under a mask. `divergent`: those that end with a divergent branch.
     LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm::PHINode& index,
                llvm::ArrayRef<llvm::BasicBlock*> blocks, const llvm::SmallPtrSetImpl<llvm::BasicBlock*>& masked,
                const llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& divergent, const PrivateVariables& privates,
                Certainty certainty = Certainty::certain);
 
     [[nodiscard]] LaneShape of(const llvm::Value* value) const;
-    // 32-bit sums of a base and the index, whose shapes are right only if no work-item's sum overflows.
-    // (64-bit bases that are truncated: only if all sums are below 2^31.)
+    // A base whose sums with the index must not overflow 32 bits in any work-item; else shapes are wrong.
+    // (A 64-bit base that is truncated: all sums must be below 2^31.)
     struct SmallBase {
         llvm::Value* base = nullptr;
         bool may_be_negative = false;

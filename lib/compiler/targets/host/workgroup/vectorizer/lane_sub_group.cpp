@@ -48,7 +48,7 @@ llvm::Value* reduce(llvm::IRBuilder<>& at, const SubGroupOperation& operation, l
     return at.CreateExtractElement(lanes, uint64_t{0});
 }
 
-// Lane i gets what lane i - distance has; `fill` comes into the first ones.
+// Lane i gets the value of lane i - distance; the first lanes get `fill`.
 llvm::Value* shift_up(llvm::IRBuilder<>& at, llvm::Value* lanes, llvm::Value* fill, unsigned count, unsigned distance) {
     Indices indices(count);
     for (unsigned i = 0; i < count; ++i)
@@ -77,7 +77,7 @@ llvm::Value* reduce_clusters(llvm::IRBuilder<>& at, const SubGroupOperation& ope
     return lanes;
 }
 
-// Moves whole lanes by indices that are known when the code runs.
+// Moves whole lanes by indices. Indices that are known only at run time need a permutation instruction of the processor, or memory.
 class Permutation {
 public:
     Permutation(llvm::IRBuilder<>& at, llvm::Function& function, const SubGroupLanes& lanes, llvm::Value* indices)
@@ -98,7 +98,7 @@ public:
     }
 
 private:
-    static constexpr unsigned part = 8;  // words in a register that are permuted at once
+    static constexpr unsigned part = 8;  // 32-bit words of a register that one instruction permutes
 
     static llvm::FixedVectorType* vector_of(llvm::Type* element, unsigned count) {
         return llvm::FixedVectorType::get(element, count);

@@ -38,7 +38,7 @@ struct LoopAlignment : llvm::PassInfoMixin<LoopAlignment> {
         }
         return llvm::PreservedAnalyses::all();
     }
-    // Also where optional passes are left out.
+    // LLVM runs this pass also where it leaves out optional passes (optnone).
     static bool isRequired() { return true; }
 };
 

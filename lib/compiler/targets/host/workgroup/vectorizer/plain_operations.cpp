@@ -54,7 +54,7 @@ void rewrite_exchange(llvm::AtomicCmpXchgInst& exchange) {
         exchange.eraseFromParent();
 }
 
-// A call without effects, once for each member that is used.
+// Replaces a call without effects by one call for each member of its result that is used.
 void rewrite_call(llvm::CallInst& call) {
     llvm::SmallVector<llvm::Value*> operands(call.args());
     for (llvm::User* user : llvm::make_early_inc_range(call.users()))

@@ -1,5 +1,5 @@
-// An offset in an interleaved array is multiplied by the number of lanes. This keeps the order of the bytes within an element only if all
-// accesses have the size of an element and are aligned to it, which the alignments that LLVM knows say.
+// An offset in an interleaved array is multiplied by the number of lanes. This is right only for offsets of whole elements. So all accesses
+// must have the size of an element and be aligned to it, which the alignments in LLVM's IR show.
 #include "private_variables.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
-// The accesses to a variable, as far as it is used by loads, stores and addresses only.
+// The uses of a variable. They are known if they are only loads, stores, memsets, and addresses that are computed from it.
 class Uses {
 public:
     Uses(const llvm::AllocaInst& variable, llvm::function_ref<bool(const llvm::BasicBlock*)> is_masked)
@@ -50,7 +50,7 @@ private:
         return bytes == element_bytes_ && llvm::getLoadStoreAlignment(&access).value() >= bytes;
     }
 
-    // For all lanes at once, from a place that is known.
+    // Whether the memset runs for all lanes, begins at a constant offset, and has a constant length and value.
     bool is_filling(const llvm::MemSetInst& filling) {
         llvm::APInt offset(layout_.getIndexTypeSizeInBits(filling.getRawDest()->getType()), 0);
         const bool is_known =

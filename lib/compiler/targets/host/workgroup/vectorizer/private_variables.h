@@ -17,7 +17,7 @@ public:
     explicit PrivateVariables(unsigned lanes) : lanes_(lanes) {}
 
     void add(const llvm::AllocaInst& variable);
-    // Chooses the order of the copies. `is_masked`: whether a block runs for some of the lanes.
+    // Chooses the order of the copies. `is_masked`: whether a block runs under a mask.
     void interleave(llvm::function_ref<bool(const llvm::BasicBlock*)> is_masked);
 
     [[nodiscard]] bool empty() const { return strides_.empty(); }
@@ -28,7 +28,7 @@ public:
     [[nodiscard]] uint64_t stride(const llvm::Value* variable) const { return strides_.lookup(variable); }
     [[nodiscard]] uint64_t bytes_of_all_lanes(const llvm::AllocaInst& variable) const;
     [[nodiscard]] llvm::Align alignment(const llvm::AllocaInst& variable) const;
-    // By what an offset that is added to `address` is multiplied.
+    // The factor for an offset that is added to `address`.
     [[nodiscard]] unsigned scale(const llvm::Value* address) const {
         return interleaved_.contains(address) ? lanes_ : 1;
     }

@@ -1,8 +1,8 @@
-// The function gets the values of all lanes in memory, and the mask as an integer. It takes one lane after the other: the lowest bit that
-// is set in what is left of the mask.
+// The function gets the values of all lanes in memory, and the mask as an integer. Its loop calls the callee for the lowest bit that is set
+// in the mask, clears this bit, and ends when no bit is left.
 //
-// Both arguments fill their registers. LLVM 22 compiles calls with its attribute wrongly where an argument or a result is a part of a
-// register, as the lower half of 64 bits: the callee does not save the whole register, and the caller takes the rest of it for saved
+// Both arguments fill a whole register. LLVM 22 compiles functions with saves_registers_attribute wrongly where an argument or a result is
+// part of a register, such as the lower half of 64 bits: the callee does not save the whole register, but the caller assumes that it does
 // (decision 136).
 #include "rare_calls.h"
 
@@ -16,7 +16,7 @@ namespace {
 constexpr unsigned lanes_max = 64;  // bits of the mask
 constexpr uint64_t values_align = 64;
 
-// Whether a vector of such elements has them in memory as an array has.
+// Whether a vector of `type` has the same layout in memory as an array of it.
 bool is_array_element(const llvm::Type& type, const llvm::DataLayout& layout) {
     auto* const element = const_cast<llvm::Type*>(&type);
     return llvm::VectorType::isValidElementType(element) &&
@@ -57,7 +57,7 @@ public:
         : call_(call), callee_(*call.getCalledFunction()), places_(places), lanes_(lanes), context_(call.getContext()),
           builder_(context_) {}
 
-    // Of the place of the values and the mask.
+    // The function; made when it does not exist yet. Its parameters are the address of the values, and the mask.
     llvm::Function* get() {
         llvm::Module& module = *callee_.getParent();
         const std::string name = callee_.getName().str() + ".lanes" + std::to_string(lanes_);
@@ -84,7 +84,8 @@ private:
         function.addParamAttr(0, llvm::Attribute::NoAlias);
         function.addParamAttr(0, llvm::Attribute::getWithCaptureInfo(context_, llvm::CaptureInfo::none()));
         function.addParamAttr(0, llvm::Attribute::getWithAlignment(context_, llvm::Align(values_align)));
-        // Where the callee gets pointers, they are among the values: what it accesses by them does not count as by an argument.
+        // Pointers for the callee are loaded from the values. So LLVM does not count an access through them as one through an argument, and
+        // the callee's own effects are added to those on the values.
         if (callee_.doesNotAccessMemory())
             function.setMemoryEffects(llvm::MemoryEffects::argMemOnly());
         else if (callee_.onlyReadsMemory())
@@ -115,7 +116,7 @@ private:
         llvm::CallInst* const call = builder_.CreateCall(callee_.getFunctionType(), &callee_, values);
         call->setCallingConv(callee_.getCallingConv());
         call->setAttributes(calling_attributes(callee_));
-        // A call at the end could be made a jump, after which the registers would not be restored.
+        // LLVM could make a jump of a call at the end, and then the registers would not be restored.
         call->setTailCallKind(llvm::CallInst::TCK_NoTail);
         if (!call->getType()->isVoidTy())
             builder_.CreateStore(call, element_address(function, places_.result, call->getType(), lane));
@@ -134,7 +135,7 @@ private:
     llvm::IRBuilder<> builder_;
 };
 
-// Memory for the values of one call at a time: `known`, made as large as is needed.
+// Memory for the values of one call at a time: `known`, enlarged to `bytes` if needed, or a new variable.
 llvm::AllocaInst* memory_for(uint64_t bytes, llvm::Function& function, llvm::AllocaInst* known) {
     llvm::Type* const byte = llvm::Type::getInt8Ty(function.getContext());
     if (known == nullptr) {

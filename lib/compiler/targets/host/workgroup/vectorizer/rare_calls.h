@@ -14,16 +14,16 @@ namespace polder::compiler::workgroup {
 // LLVM's attribute of functions that save every register that they change.
 inline constexpr const char* saves_registers_attribute = "no_caller_saved_registers";
 
-// The "target-features" of `function` on a processor with `features`. Functions with the attribute must not clear the upper halves of
-// registers at their end, as others do.
+// The "target-features" of `function` on a processor with `features`. On x86 a function ends with vzeroupper, which clears the upper halves
+// of vector registers. Functions with the attribute must not.
 [[nodiscard]] std::string features_of(const llvm::Function& function, llvm::StringRef features);
 
 // Whether `instruction` is a call that call_rare() can make for `lanes` lanes.
 [[nodiscard]] bool is_rare_call(const llvm::Instruction& instruction, unsigned lanes);
 
 // Calls the function of `call` for the lanes in `mask`, in their order. `arguments`: a vector with an element for each lane, or one value for all lanes.
-// `memory`: what an earlier call in this function of LLVM left there, or null. Returns the vector of results, whose elements for other
-// lanes are undefined, or null.
+// `memory`: the variable that earlier rare calls in the same LLVM function use; null before the first, which sets it. Returns the vector of
+// results, in which elements of inactive lanes are undefined, or null when the function returns nothing.
 llvm::Value* call_rare(llvm::IRBuilder<>& builder, const llvm::CallInst& call, llvm::ArrayRef<llvm::Value*> arguments,
                        llvm::Value& mask, llvm::AllocaInst*& memory);
 

@@ -1,4 +1,4 @@
-// Which loads walk along rows, and by how much their copies differ, is asked of LLVM's ScalarEvolution; UnrollLoop makes the copies.
+// LLVM's ScalarEvolution finds the loads that walk along rows, and the distances between their copies. LLVM's UnrollLoop makes the copies.
 #include "row_loops.h"
 
 #include "targets/host/workgroup/frame/accumulators.h"
@@ -65,7 +65,7 @@ private:
         return row_loads_.size() > before;
     }
 
-    // Whether the load is apart for each lane, and the next iteration's beside it.
+    // Whether each lane loads from an address without a constant step, and the next iteration loads the adjacent element.
     bool walks_along_row(llvm::LoadInst& load, const llvm::Loop& loop) {
         llvm::Value* const address = load.getPointerOperand();
         const llvm::DataLayout& layout = load.getDataLayout();
@@ -99,7 +99,7 @@ private:
         return true;
     }
 
-    // Writes each load's address as that of an earlier one and a constant, where they differ by one.
+    // Writes each load's address as the address of an earlier load plus a constant, where their difference is constant.
     void relate_addresses(llvm::BasicBlock& block) {
         llvm::SmallVector<llvm::LoadInst*> bases;
         for (llvm::Instruction& instruction : block) {
@@ -114,8 +114,8 @@ private:
                 split_address(*base, block);
     }
 
-    // Writes an address that varies between lanes as a row, which is chosen before the loop, and an offset that is the same for all lanes: then
-    // only the rows have to be taken out of a vector. LLVM has done so already unless several addresses have one index.
+    // Writes an address that varies between lanes as a row, which is computed before the loop, and an offset that is the same for all lanes: then
+    // only the rows have to be extracted from a vector. LLVM has done so already, unless several addresses share an index.
     void split_address(llvm::LoadInst& load, llvm::BasicBlock& block) {
         llvm::Value* const address = load.getPointerOperand();
         const llvm::Loop* const loop = plan_.loops->getLoopFor(&block);

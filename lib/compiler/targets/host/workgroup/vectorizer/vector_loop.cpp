@@ -71,7 +71,7 @@ private:
         plan_.preheader->getTerminator()->replaceSuccessorWith(plan_.header, &check);
     }
 
-    // `covered`: where the index ends; null: after one passage.
+    // `covered`: where the index ends; null when the code runs once, without a loop.
     void emit_blocks(llvm::BasicBlock& check, llvm::Value* covered, llvm::BasicBlock& finish) {
         for (llvm::BasicBlock* block : plan_.blocks)
             if (!plan_.is_masked(block))
@@ -243,7 +243,7 @@ private:
     }
 
     // Whether all lanes are often outside of `block`, the body of an if, so that a branch around it pays. Where the condition compares an id
-    // with a bound of the launch, the last lanes alone are outside: then the body must be long.
+    // with a bound of the launch, only the last lanes are outside, so the body must be long.
     bool is_worth_skipping(const llvm::BasicBlock& block) const {
         constexpr unsigned long_body = 24;
         const llvm::BasicBlock* const before = block.getSinglePredecessor();
@@ -262,7 +262,8 @@ private:
         return cost >= long_body || (has_access && !is_bound_of_launch(*branch->getCondition()));
     }
 
-    // An id, or a sum with it, below or above a constant or a value that is computed before the loops over work-items.
+    // Whether the condition is uniform, or an order comparison (such as an id's) with a constant or a value that is computed before the loops
+    // over work-items.
     bool is_bound_of_launch(const llvm::Value& condition) const {
         using namespace llvm::PatternMatch;
         const llvm::Value *left = nullptr, *right = nullptr;
@@ -320,9 +321,9 @@ private:
                 lanes_.emit(instruction, mask);
     }
 
-    // Emits `blocks` in an order in which each follows what leads to it, inner loops as one.
+    // Emits `blocks` in topological order. An inner loop counts as one block.
     void emit_in_order(const BlockSet& blocks, const llvm::Loop* level, llvm::ArrayRef<llvm::BasicBlock*> entries) {
-        llvm::SmallVector<llvm::BasicBlock*> order;  // an inner loop by its header
+        llvm::SmallVector<llvm::BasicBlock*> order;  // an inner loop is in it as its header
         llvm::SmallPtrSet<llvm::BasicBlock*, 16> seen;
         const auto visit = [&](auto& self, llvm::BasicBlock* block) -> void {
             if (!blocks.contains(block) || (level && block == level->getHeader()))

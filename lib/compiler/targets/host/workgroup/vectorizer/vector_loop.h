@@ -17,8 +17,8 @@ namespace polder::compiler::workgroup {
 std::set<std::string> emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
                                        unsigned width);
 
-// The same for a loop over the work-items of one sub-group, which is replaced: one passage, and no loop. `otherwise`: where
-// control goes when what `shapes` assumes does not hold; may be null when it assumes nothing.
+// The same for a loop over the work-items of one sub-group. Code without a loop replaces it, because one vector has all work-items.
+// `otherwise`: where control goes when what `shapes` assumes does not hold; may be null when it assumes nothing.
 void emit_sub_group(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
                     const SubGroupLanes& sub_group, llvm::BasicBlock* otherwise);
 

@@ -36,8 +36,8 @@ bool is_tagged(const llvm::Loop& loop, const char* tag) {
 }
 
 // Whether LLVM could merge accesses of the loop across another one that must stay between them. Its loop vectorizer forms interleave
-// groups, which move accesses whose places differ by a constant, and checks no dependences when all accesses are said
-// to be parallel; but this is said of different iterations, not of one.
+// groups, which move accesses whose addresses differ by a constant. When a loop's accesses are marked as parallel, it checks
+// no dependences. But the mark says that different iterations are independent, not the accesses of one iteration.
 bool may_merge_across_others(const llvm::Loop& loop) {
     llvm::DenseMap<const llvm::Value*, llvm::SmallVector<int64_t, 4>> offsets;  // of accesses by base
     bool has_store = false;
@@ -123,8 +123,8 @@ llvm::SmallVector<llvm::Loop*> tagged_loops(const llvm::LoopInfo& loops, const c
     return tagged;
 }
 
-// When the kernel computes its id in another dimension + 1, LLVM merges this sum with the counter of the loop around. Such a value is
-// computed before the loop over lanes, so that the loop has no results.
+// When the kernel adds 1 to its id in another dimension, LLVM also uses this sum as the next value of the outer loop's counter, after the
+// loop over lanes. The sum is moved before the loop over lanes, so that no value of this loop is used after it.
 void move_out_invariant_results(llvm::Loop& loop) {
     llvm::BasicBlock* const exit = loop.getExitBlock();
     if (!exit || !loop.getLoopPreheader())
@@ -139,8 +139,8 @@ void move_out_invariant_results(llvm::Loop& loop) {
     }
 }
 
-// What the last work-item leaves for code behind the loop, such as a number that all work-items loaded from one place, goes there through
-// memory: the lanes store it. LLVM's passes after the vectorizer make a register of it again.
+// Code after the loop may use a value of the last work-item, such as a number that all work-items load from one address. It is passed in
+// memory: the lanes store it, and the code after the loop loads it. LLVM's later passes put it into a register again.
 void store_results(llvm::Loop& loop) {
     llvm::BasicBlock* const exit = loop.getExitBlock();
     llvm::BasicBlock* const latch = loop.getLoopLatch();
@@ -159,7 +159,7 @@ void store_results(llvm::Loop& loop) {
     }
 }
 
-// Whether lane_shape has to know that a sum does not overflow: of ints, and of longs that are cut to int, as LLVM writes sums of ids.
+// Whether lane_shape has to know that a sum does not overflow: a sum of ints, or of longs that is truncated to int, as LLVM writes sums of ids.
 bool is_sum_of_ints(const llvm::Instruction& sum) {
     using namespace llvm::PatternMatch;
     if (sum.getOpcode() != llvm::Instruction::Add || !sum.getType()->isIntegerTy())
@@ -211,7 +211,7 @@ void separate_counter(llvm::Loop& loop) {
 // several on processors without VBMI.
 constexpr double least_gain = 1.1;
 
-// The assumed number of iterations of a loop.
+// How often a loop over work-items is assumed to run, because of the kernel's loops around it.
 double weight_of_loop(const llvm::Loop& loop) { return weight_of_block(kernel_loops_around(loop)); }
 
 // Beyond this many instructions LLVM takes minutes over 16 lanes of what it compiles in seconds for one work-item (hashcat's scrypt).
@@ -224,7 +224,7 @@ size_t instruction_count(const LanePlan& plan) {
     return count;
 }
 
-// Of work-items that are skipped together when none has something to do.
+// How many vectors of work-items are tested together, and skipped when none of the work-items has something to do.
 constexpr unsigned vectors_that_ask = 4;
 
 struct Outcome {
@@ -233,9 +233,9 @@ struct Outcome {
     std::string reason;
     std::set<std::string> serial_calls;
     unsigned width = 0;
-    // The loop is to be tried again: work-items that several vectors at once leave over can be lanes of one, or loops inside were unrolled.
+    // The loop is to be tried again: the work-items left over by several vectors at once may fill one vector, or inner loops were unrolled.
     bool comes_again = false;
-    bool only_asks = false;  // the loop is one of skip_idle_items
+    bool only_asks = false;  // the loop only evaluates guards (skip_idle_items)
 };
 
 Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& dominators,
@@ -298,7 +298,7 @@ std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::Targe
     return outcome;
 }
 
-// `from` is left without one.
+// Replaces the body of `to` by the body of `from`, which has none afterwards.
 void take_body(llvm::Function& to, llvm::Function& from) {
     for (llvm::BasicBlock& block : to)
         block.dropAllReferences();
@@ -307,10 +307,10 @@ void take_body(llvm::Function& to, llvm::Function& from) {
     to.splice(to.begin(), &from);
     for (auto [its, own] : llvm::zip(from.args(), to.args()))
         its.replaceAllUsesWith(&own);
-    to.setSubprogram(from.getSubprogram());  // which the places of its instructions name
+    to.setSubprogram(from.getSubprogram());  // the instructions' debug locations refer to it
 }
 
-// One work-item at a time, with the program's own vectors.
+// Restores the function as it was written: one work-item at a time, with explicit vectors.
 void restore(llvm::Function& function, llvm::Function& as_written) {
     take_body(function, as_written);
     llvm::DominatorTree dominators(function);

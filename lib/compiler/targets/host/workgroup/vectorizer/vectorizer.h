@@ -28,7 +28,7 @@ struct SubGroupReport {
     unsigned loops = 0;
     std::string obstacle;  // why a loop could not be vectorized, so that the function cannot be used; else empty
 };
-// Makes the work-items of each sub-group the lanes of one vector, whatever the control flow.
+// Makes the work-items of each sub-group the lanes of one vector. Any control flow is possible.
 [[nodiscard]] SubGroupReport vectorize_sub_group_loops(llvm::Function& function, const SubGroupLanes& lanes,
                                                        llvm::FunctionAnalysisManager& analyses);
 

@@ -16,7 +16,7 @@ namespace polder::compiler::workgroup {
 // Marks the atomic operations of `function` whose addresses are in `local_memory`.
 void mark_local_atomics(llvm::Function& function, const llvm::Value& local_memory);
 
-// Replaces the marked ones, and the copies that were made of them.
+// Replaces the marked operations, and the copies that passes have made of them.
 void replace_local_atomics(llvm::Function& function);
 
 }  // namespace polder::compiler::workgroup

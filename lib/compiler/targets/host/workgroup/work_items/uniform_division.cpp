@@ -25,8 +25,8 @@ bool is_remainder(const llvm::BinaryOperator& division) {
     return division.getOpcode() == llvm::Instruction::SRem || division.getOpcode() == llvm::Instruction::URem;
 }
 
-// Null for what is no division by a variable of at most 64 bits. Vectors of 64-bit numbers are left alone: their reciprocals would be
-// divisions of vectors of 128 bits.
+// `instruction` as a division or remainder by a variable of at most 64 bits; null for any other instruction. Vectors of 64-bit numbers are not
+// changed, because their reciprocals would need divisions of vectors of 128-bit numbers.
 llvm::BinaryOperator* variable_division(llvm::Instruction& instruction) {
     auto* division = llvm::dyn_cast<llvm::BinaryOperator>(&instruction);
     if (!division || !division->isIntDivRem() || llvm::isa<llvm::Constant>(division->getOperand(1)))
@@ -41,12 +41,12 @@ struct Reciprocal {
     llvm::Value *first_shift, *second_shift;
 };
 
-// In IR of N-bit numbers, N being 32 or 64, or vectors of 32-bit numbers.
+// Writes the algorithm in IR, for N = 32 or 64 bits, or for vectors of 32-bit numbers. Reciprocals are in the prologue, one for each divisor.
 class Reciprocals {
 public:
     explicit Reciprocals(llvm::BasicBlock& prologue) : at_(prologue.getTerminator()) {}
 
-    // What takes the place of `division`.
+    // The value that replaces `division`.
     llvm::Value* quotient_or_remainder(llvm::BinaryOperator& division) {
         const bool with_sign = is_signed(division);
         llvm::IRBuilder<> here(&division);
@@ -114,7 +114,7 @@ private:
         return at.CreateLShr(at.CreateAdd(high, rest), by.second_shift);
     }
 
-    // Of a product. That of 64-bit numbers is made of 32-bit ones, which vectors of all processors can multiply.
+    // The upper half of a product. For 64-bit numbers it is made of 32-bit products, which all processors have for vectors.
     static llvm::Value* upper_half(llvm::IRBuilder<>& at, llvm::Value* left, llvm::Value* right) {
         llvm::Type* const type = left->getType();
         if (bits_of(type) == 32) {

@@ -1,7 +1,7 @@
-// Replaces integer divisions and remainders by a value that is the same for the whole work-group: the reciprocal is computed once,
-// in the prologue, and each work-item multiplies. Processors have no division of vectors, so that lanes gain most.
+// Replaces integer divisions and remainders whose divisor is the same for the whole work-group. The reciprocal is computed once, in the
+// prologue, and each work-item multiplies. Lanes gain most, because processors have no division of vectors of integers.
 //
-// Exact for all operands of 8 to 64 bits, signed and unsigned. A division by zero, whose result OpenCL leaves open, does not trap.
+// Exact for all operands of 8 to 64 bits, signed and unsigned. A division by zero, whose result OpenCL does not define, does not trap.
 //
 // Source of the algorithm: T. Granlund and P. Montgomery, "Division by Invariant Integers using Multiplication" (1994), section 4.
 #pragma once

@@ -1,5 +1,6 @@
-// A worklist algorithm: mark a value as varying, then its users; at a branch with a varying condition, `diverge` numbers the paths
-// that leave it, and marks the phis where two different paths meet.
+// A worklist algorithm. `spread` marks the sources as varying, then their users, until nothing changes. At a branch with a varying condition,
+// `diverge` numbers the paths that leave the branch, and marks the phis where two different paths meet. A value only changes from uniform to
+// varying, once. To be proved: two work-items that reach a phi on one path have the same incoming block there.
 #include "uniformity.h"
 
 #include "sub_group_functions.h"
@@ -63,7 +64,8 @@ bool Uniformity::is_source(const llvm::Instruction& instruction) const {
            (!is_of_lanes_ || (!operation->is_same_for_all() && operation->kind != SubGroupOperation::Kind::shuffle));
 }
 
-// The result of a reduction over a sub-group is the same for all lanes, and so is a shuffle from one uniform lane.
+// Whether `user` varies because `operand` does. The result of a reduction over a sub-group is the same for all lanes, and so is the result of
+// a shuffle whose index is uniform.
 bool Uniformity::varies_with(const llvm::Instruction& user, const llvm::Value* operand) const {
     if (is_of_lanes_ && is_any_work_item(user))
         return false;
@@ -95,8 +97,8 @@ void Uniformity::mark_users(const llvm::Value* value) {
     }
 }
 
-// Gives each block that `block` reaches the number of the path on which it is reached: one per
-// successor, and a new one from every block on that two paths join in.
+// Gives each block that `block` reaches the number of the path on which it is reached. Each successor of `block` has its own number. A block
+// where two paths join begins a new number.
 void Uniformity::diverge(llvm::BasicBlock& block) {
     divergent_.push_back(&block);
     Paths paths;

@@ -47,7 +47,7 @@ private:
     void mark_live_out(const llvm::Loop& loop);
 
     const llvm::LoopInfo& loops_;
-    const bool is_of_lanes_;  // else of a work-group
+    const bool is_of_lanes_;  // uniform: the same for all lanes of a vector; else for a work-group
     llvm::SmallVector<llvm::BasicBlock*> blocks_;  // in reverse post-order
     llvm::DenseMap<const llvm::BasicBlock*, unsigned> order_;
     llvm::DenseSet<const llvm::Value*> varying_;

@@ -56,7 +56,7 @@ inline constexpr unsigned lane_dimension = 3, sub_group_dimension = 4, id_count 
 [[nodiscard]] std::optional<WorkItemFunction> work_item_function(const llvm::Function& function);
 
 [[nodiscard]] llvm::Function* local_id_intrinsic(llvm::Module& module, unsigned dimension);
-// Whether any code of the module has asked for it.
+// Whether the module has the intrinsic for `dimension`, because some code needs it.
 [[nodiscard]] bool has_local_id(const llvm::Module& module, unsigned dimension);
 [[nodiscard]] llvm::Function* barrier_intrinsic(llvm::Module& module);
 
@@ -64,8 +64,8 @@ inline constexpr unsigned lane_dimension = 3, sub_group_dimension = 4, id_count 
 [[nodiscard]] std::optional<unsigned> local_id_dimension(const llvm::Instruction& instruction);
 [[nodiscard]] bool is_barrier(const llvm::Instruction& instruction);
 
-// i1 polder.any_work_item(i1): true where the argument is, and it may be true where the argument is true for a neighbouring
-// work-item. Made by the pass itself; after vectorization, `forget_any_work_item` replaces what is left by the argument.
+// i1 polder.any_work_item(i1): true if the argument is true, and perhaps also if the argument is true for a neighbouring
+// work-item. Accumulators use it. After vectorization, `forget_any_work_item` replaces the calls that are left by their argument.
 [[nodiscard]] llvm::Function* any_work_item_intrinsic(llvm::Module& module);
 [[nodiscard]] bool is_any_work_item(const llvm::Instruction& instruction);
 void forget_any_work_item(llvm::Module& module);
