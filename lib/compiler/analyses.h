@@ -1,4 +1,4 @@
-// The analyses that LLVM's passes ask for, registered with each other: what every run of passes needs first.
+// The analyses that LLVM's passes use, registered with each other. Every run of passes needs them.
 //
 // Owned by the run; one thread.
 #pragma once

@@ -5,7 +5,7 @@
 namespace polder::compiler {
 namespace {
 
-// 256 MiB hold about 400,000 nested expressions. The smallest is what a thread has by default.
+// 256 MiB are enough for about 400,000 nested expressions. The smallest size is a thread's default.
 constexpr size_t sizes[] = {size_t{256} << 20, size_t{64} << 20, size_t{8} << 20};
 
 } // namespace
@@ -20,7 +20,7 @@ CompilerStack::CompilerStack() {
         stack_bytes_ = size;
         if (mprotect(stack(), size, PROT_READ | PROT_WRITE) == 0 &&
             mprotect(signal_stack(), signal_stack_bytes, PROT_READ | PROT_WRITE) == 0) {
-            // A large page would be zeroed whole for the few KiB that most compilations use of it.
+            // Most compilations use a few KiB of the stack. A large page would be zeroed as a whole for them.
             madvise(stack(), size, MADV_NOHUGEPAGE);
             return;
         }

@@ -1,10 +1,10 @@
 // The thread and the task that crash_guard.h describes.
 //
-// The task is a process of its own to the kernel. What keeps it from being noticed:
+// To the kernel the task is a process of its own. The application must not notice it:
 // - It is made without an exit signal, so that the application gets no SIGCHLD for it and its wait() does not see it.
 // - All signals but those of faults are blocked in it: a terminal's Ctrl-C is the application's.
 // - It ends with the thread that made it (PR_SET_PDEATHSIG), so also with the process.
-// - It registers the thread's area for restartable sequences: allocators that keep memory per processor rely on it.
+// - It registers the thread's area for restartable sequences, because allocators that keep memory per processor use it.
 // Handlers are set by the system call itself: libraries that interpose sigaction keep tables in memory, which is shared.
 // A handler never returns; it leaves its reason in memory and ends the task.
 #include "crash_guard.h"
@@ -46,7 +46,7 @@ constexpr bool has_tasks = true;
 constexpr bool has_tasks = true;
 #endif
 
-// Valgrind ends a program that makes such a task. It names its own libraries in the variable.
+// Valgrind ends a program that makes such a task. Under Valgrind, LD_PRELOAD names Valgrind's libraries.
 bool is_under_valgrind() {
     const char* preloaded = std::getenv("LD_PRELOAD");
     return preloaded != nullptr && std::strstr(preloaded, "vgpreload_") != nullptr;
@@ -81,7 +81,7 @@ void on_fatal_error(void*, const char* reason, bool) {
     end_task(1);
 }
 
-// Where a piece runs unprotected, LLVM cannot go on either, and would crash in a destructor.
+// A piece that runs without protection cannot continue either: LLVM would crash in a destructor. So the process ends with one line.
 void on_out_of_memory(void*, const char*, bool) {
     on_fatal_error(nullptr, "out of memory", false);
     if (current == nullptr)
@@ -99,7 +99,7 @@ void install_error_handlers() {
     });
 }
 
-// Clang starts threads in the task when its own measure of the stack is full: those have no piece.
+// Clang starts a thread in the task when it finds its stack nearly full. Such a thread has no piece (`current` is null).
 void on_fault(int signal, siginfo_t* info, void*) {
     if (current != nullptr) {
         current->signal = signal;

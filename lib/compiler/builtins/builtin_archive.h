@@ -1,6 +1,6 @@
 // The library of built-ins on disk: many small bitcode modules and a sorted index of the symbols that they
-// define, so that a compilation reads only what it needs (reading libclc's one module of ten thousand functions,
-// even lazily, takes 20 ms; a look-up here takes microseconds).
+// define, so that a compilation reads only what it needs. (Reading libclc's single module of ten thousand functions
+// takes 20 ms even when function bodies are read lazily. A look-up here takes microseconds.)
 //
 // Format (little-endian): header; entries sorted by name; offsets of the modules; names; the modules ("blobs").
 //

@@ -41,7 +41,7 @@ bool is_undefined(const llvm::GlobalValue& value) {
            !is_work_group_intrinsic(std::string_view{value.getName()});
 }
 
-// Makes uses of `function` uses of `name`; returns the function of that name.
+// Replaces all uses of `function` by the function called `name`, and returns that function.
 llvm::Function* rename(llvm::Function& function, const std::string& name) {
     if (function.getName() == name)
         return &function;
@@ -84,7 +84,7 @@ private:
         return blobs;
     }
 
-    // Defines `function` as a call of another one, with its pointers cast; returns that one.
+    // Defines `function` as a call of the function that `symbol` names, with pointers cast. Returns the called function.
     llvm::Function* call_from(llvm::Function& function, const Builtins::Symbol& symbol) {
         llvm::LLVMContext& context = module_.getContext();
         llvm::SmallVector<llvm::Type*> types;
@@ -150,7 +150,7 @@ private:
 
 }  // namespace
 
-// A name with one address space instead of another, where the library has no function for the latter.
+// Where the library has no function for one address space in a name, the name with another address space is used.
 struct Builtins::Substitution {
     char from;
     char to;

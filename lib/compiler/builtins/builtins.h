@@ -20,7 +20,7 @@ public:
     [[nodiscard]] static Result<const Builtins*> for_host();
     [[nodiscard]] static Result<const Builtins*> for_nvptx();
 
-    // Which symbol of the library a call of `name` is linked to: `name` itself, or the same function for another address space.
+    // The symbol of the library that a call of `name` is linked to: `name` itself, or the same function for another address space.
     struct Symbol {
         std::string name;
         // Pointers of this address space become generic ones (space 0) in the call.

@@ -1,15 +1,15 @@
 // polder-retarget-builtins [--target nvptx] LIBCLC.bc [OURS.bc...] -o OUT
 //
-// Makes the library of built-ins at build time: libclc's nvptx64 bitcode with our own modules (made for
-// spir64) over it, retargeted to the host (or to NVPTX) once, cut into one small module per name (all overloads of `sin`
-// are one) and written as a BuiltinArchive.
+// Makes the library of built-ins at build time. It reads libclc's nvptx64 bitcode, replaces functions by those of our own
+// modules (made for spir64), retargets all of it to the host (or to NVPTX), splits it into one small module for each name (all
+// overloads of `sin` are in one), and writes these as a BuiltinArchive.
 //
 // - Names: libclc's "U3AS4" is nvptx's constant space; ours and the user's is spir64's, "U3AS2".
 // - A function of ours replaces libclc's of the same name, which it can still call as `libclc.<name>`.
 // - Memory attributes are inferred anew: libclc's say that reading constant memory is no access at
 //   all, which would hide reads of __constant arguments from the analysis of argument uses.
-// - polder_image and polder_sampler become the parameter that they are called with (lib/kernel/cl/image.h).
-// - What the work-group pass defines (get_global_id, ...) is dropped here.
+// - A call of polder_image or polder_sampler is replaced by its argument (lib/kernel/cl/image.h).
+// - Functions that the work-group pass replaces (get_global_id, ...) are dropped here.
 #include "analyses.h"
 #include "builtin_archive.h"
 #include "intrinsics.h"
@@ -107,7 +107,7 @@ std::string base_name(const llvm::Function& function) {
     llvm::ItaniumPartialDemangler demangler;
     if (demangler.partialDemangle(name.c_str()))
         return name;
-    // The linker keeps two internal functions of one name apart by a suffix. `_Z3addf.7` is the name of no function.
+    // LLVM's linker adds a suffix where two internal functions have one name. A name with a suffix, such as `_Z3addf.7`, is not mangled.
     if (!demangler.isFunction())
         stop("two input files define an internal function " + name.substr(0, name.find('.')) +
              ": every input's internal functions need names of their own");
@@ -136,7 +136,7 @@ std::map<std::string, std::vector<llvm::GlobalValue*>> groups_of(llvm::Module& m
     return groups;
 }
 
-// Copies a group into a module of its own; what it refers to beyond the group becomes a declaration.
+// Copies a group into a module of its own. Symbols outside of the group that it refers to become declarations.
 class GroupCopy {
 public:
     GroupCopy(llvm::Module& library, const std::vector<llvm::GlobalValue*>& group)
@@ -218,7 +218,7 @@ std::string archive_of(llvm::Module& library) {
     return archive.finish();
 }
 
-// Lets `ours` call what it replaces: libclc's <name> becomes libclc.<name> where `ours` declares that.
+// Lets `ours` call the functions that it replaces: libclc's <name> is renamed to libclc.<name> where `ours` declares this name.
 void keep_what_is_called(llvm::Module& library, const llvm::Module& ours) {
     for (const llvm::Function& function : ours) {
         llvm::StringRef name = function.getName();

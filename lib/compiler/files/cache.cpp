@@ -35,7 +35,7 @@ std::string hash_of(std::string_view bytes) {
     return {reinterpret_cast<const char*>(hash.data()), hash.size()};
 }
 
-// Which build of Polder this is: another one may make other code from the same input.
+// Identifies this build of Polder, because another build may generate other code from the same input.
 std::string own_build() {
     Dl_info info{};
     struct stat file{};

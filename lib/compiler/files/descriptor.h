@@ -11,7 +11,7 @@
 
 namespace polder::compiler {
 
-// Negative: there is none.
+// A negative number means no file.
 class Descriptor {
 public:
     explicit Descriptor(int number) : number_(number) {}

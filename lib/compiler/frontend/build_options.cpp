@@ -80,7 +80,7 @@ Status error_of(OptionStage stage) {
 
 bool is_allowed(Place place, OptionStage stage) {
     switch (stage) {
-    // A build makes an executable, so the options that make a library are none of it.
+    // A build makes an executable, so it does not allow the options that make a library.
     case OptionStage::build:
     case OptionStage::compile: return place != Place::linking;
     case OptionStage::link: return place != Place::compiling;

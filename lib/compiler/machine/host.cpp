@@ -33,7 +33,7 @@ std::string chosen_processor() {
     return {};
 }
 
-// What this machine has, less what `processor` lacks; an empty name lacks nothing.
+// The features of this machine that `processor` has, too; all of them for an empty name.
 std::string host_features([[maybe_unused]] const std::string& processor) {
     llvm::StringMap<bool> chosen;
 #if defined(__x86_64__)

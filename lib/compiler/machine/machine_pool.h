@@ -1,5 +1,5 @@
-// Target machines that wait for the next compilation. A machine keeps what it computed of its processor's features and types, about 1.5 ms of a
-// small kernel's compilation.
+// LLVM's target machines, kept for the next compilation. A machine caches what it computes from its processor's features and types, which
+// takes 1.5 ms of a small kernel's compilation.
 //
 // The pool for the host's code is a leaked singleton; any thread may use it. A machine has one owner at a time: the pool, or one
 // PooledMachine, which one thread uses.
@@ -21,9 +21,9 @@ public:
 
     MachinePool() { machines_.reserve(size_max); }
 
-    // A machine for this triple, processor and features: one that waits, or a new one.
+    // A machine for this triple, processor and features: a kept one, or a new one.
     [[nodiscard]] std::unique_ptr<llvm::TargetMachine> take(const Host& target) POLDER_EXCLUDES(mutex_);
-    // Destroys machines for code without optimisation, because they keep another instruction selector, and those for which there is no room.
+    // Keeps the machine. Destroys it when it was used without optimisation, because it then has another instruction selector, or when there is no room.
     void put(std::unique_ptr<llvm::TargetMachine> machine) POLDER_EXCLUDES(mutex_);
     void clear() POLDER_EXCLUDES(mutex_);
 

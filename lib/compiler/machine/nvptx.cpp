@@ -39,8 +39,8 @@ const std::string& data_layout() {
     return *layout;
 }
 
-// The feature that asks LLVM for a version of PTX. By default LLVM takes the oldest version that knows the processor; an older one must
-// not be asked for.
+// The feature that selects LLVM's version of PTX. Without it LLVM takes the oldest version that supports the processor. It is an error to select
+// an even older one.
 std::string features_of(const std::string& processor, PtxVersion needed) {
     constexpr unsigned of_activemask = 63;  // sub-groups need it
     constexpr unsigned of_hopper = 78;

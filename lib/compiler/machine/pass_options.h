@@ -1,5 +1,5 @@
-// What LLVM's passes must not do, whatever pipeline they are in. Set before the first code is generated, for the whole process's LLVM, which
-// is this library's own.
+// Switches off parts of LLVM's passes in all pipelines. Must be called before the first code is generated. It affects all users of this LLVM,
+// which is Polder's own.
 #pragma once
 
 #include <llvm/Transforms/Scalar/LoopIdiomRecognize.h>
@@ -7,8 +7,8 @@
 namespace polder::compiler {
 
 inline void set_pass_options() {
-    // The search for loops that compute a checksum follows all paths through the operands of a loop's values: a loop with the reads of an image
-    // in lanes was never compiled. Kernels lose nothing: it wants a loop of eight rounds over the bits of one value.
+    // The search for loops that compute a checksum follows all paths through the operands of a loop's values. For a loop with image reads in
+    // lanes it did not end. Kernels do not need it: it looks for a loop of eight iterations over the bits of one value.
     llvm::DisableLIRP::HashRecognize = true;
 }
 

@@ -215,7 +215,7 @@ private:
             casts_.push_back(&instruction);
     }
 
-    // Clang's variables of other devices lie in numbered address spaces, which debuggers here do not know.
+    // Clang's debug information has numbered address spaces of other devices, which debuggers for the host do not know.
     static void forget_address_space(llvm::DbgVariableRecord& variable) {
         unsigned space = 0;
         const llvm::DIExpression* rest = llvm::DIExpression::extractAddressClass(variable.getExpression(), space);

@@ -1,5 +1,5 @@
 // Clang passes a block's kernel as an argument of __enqueue_kernel_* and of __get_kernel_*_impl. Both passes look at the calls of these
-// functions, and take each argument that is a function for the kernel of a block.
+// functions. Each argument that is a function is the kernel of a block.
 #include "block_kernels.h"
 
 #include "machine/retarget.h"
@@ -44,7 +44,7 @@ llvm::MDNode* strings(llvm::LLVMContext& context, const std::vector<std::string>
     return llvm::MDNode::get(context, nodes);
 }
 
-// As for a kernel of the source: `void* block, __local void* p0, ...`.
+// Adds the metadata that a kernel of the source would have: `void* block, __local void* p0, ...`.
 void describe(llvm::Function& kernel) {
     llvm::LLVMContext& context = kernel.getContext();
     llvm::IRBuilder<> builder(context);
@@ -65,7 +65,7 @@ void describe(llvm::Function& kernel) {
     kernel.setMetadata("kernel_arg_type_qual", strings(context, qualifiers));
 }
 
-// The block's function stands in literals, behind casts. Nobody calls it through them.
+// A block's literal contains the address of the block's function, in casts. No code calls the function through it, so null replaces the address.
 void forget_in_literals(llvm::Function& kernel) {
     llvm::SmallSetVector<llvm::Function*, 2> called;
     for (llvm::Instruction& instruction : llvm::instructions(kernel))

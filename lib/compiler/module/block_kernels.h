@@ -16,7 +16,7 @@ inline constexpr const char* block_attribute = "polder-block";
 void prepare_blocks(llvm::Module& module);
 void name_blocks(llvm::Module& module);
 
-// Calls one of the functions of Clang that take a block, or one for events.
+// Whether `function` is one of the functions of lib/kernel for blocks and events.
 [[nodiscard]] bool is_device_enqueue(llvm::StringRef function);
 
 }  // namespace polder::compiler

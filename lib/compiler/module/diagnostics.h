@@ -6,7 +6,7 @@
 
 namespace polder::compiler {
 
-// Appends errors to `log`, a line each; the rest is dropped. `log` outlives the LLVMContext that owns this.
+// Appends errors to `log`, a line each. Other diagnostics are dropped. `log` outlives the LLVMContext that owns this.
 class LogDiagnostics final : public llvm::DiagnosticHandler {
 public:
     explicit LogDiagnostics(std::string& log) : log_(log) {}

@@ -142,7 +142,7 @@ KernelArgument argument_info(const llvm::Argument& argument) {
     }
     if (info.kind == ArgumentKind::image)
         info.access = argument.use_empty() ? Access::none : access_of(info.image_access);
-    else if (info.kind == ArgumentKind::pipe)  // readers change a pipe, too
+    else if (info.kind == ArgumentKind::pipe)  // reading changes a pipe, too
         info.access = argument.use_empty() ? Access::none : Access::read_write;
     else if (is_plain_pointer)
         info.access = access_of(argument);
@@ -219,7 +219,7 @@ std::string attributes_of(const llvm::Function& kernel, const KernelInfo& info) 
     return joined;
 }
 
-// Null when it is no call, or one through a pointer.
+// Null when `instruction` is not a call, or calls through a pointer.
 const llvm::Function* called_function(const llvm::Instruction& instruction) {
     const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
     return call != nullptr ? call->getCalledFunction() : nullptr;
@@ -231,7 +231,8 @@ bool is_indirect_call(const llvm::Instruction& instruction) {
 
 using InstructionTest = bool(const llvm::Instruction& instruction);
 
-// The kernel and the functions that it calls, as far as `visit` does not end the walk by returning true. Whether it did.
+// Calls `visit` for the instructions of the kernel and of the functions that it calls. A `visit` that returns true ends the walk. Returns whether
+// one did.
 template <class Visit>
 bool walk_instructions(const llvm::Function& kernel, const Visit& visit) {
     llvm::SmallSetVector<const llvm::Function*, 16> reached;
@@ -266,7 +267,7 @@ bool uses_program_variables(const llvm::Instruction& instruction) {
     return callee != nullptr && callee->getName() == program_variables_function;
 }
 
-// --- what depends on the grouping of work-items; what is not certain counts as true ---
+// --- dependence on the grouping of work-items; an uncertain case counts as dependent ---
 
 bool is_same_in_all_groups(llvm::StringRef intrinsic) {
     return intrinsic == "_Z13get_global_idj" || intrinsic == "_Z15get_global_sizej" ||
@@ -348,7 +349,7 @@ KernelInfo kernel_info(const llvm::Function& kernel) {
     // Clang keeps the names for -cl-kernel-arg-info only.
     info.has_argument_info = kernel.getMetadata("kernel_arg_name") != nullptr;
     info.enqueues_blocks = any_instruction(kernel, enqueues_blocks);
-    // What the blocks of the program do, whichever of them the kernel enqueues, counts as done by the kernel.
+    // A kernel that enqueues blocks may enqueue any block of the program, so it counts as doing everything that a block may do.
     info.uses_indirect_pointers = info.enqueues_blocks || any_instruction(kernel, makes_indirect_pointer);
     info.uses_program_variables = info.enqueues_blocks || any_instruction(kernel, uses_program_variables);
     info.uses_sub_groups = any_instruction(kernel, uses_sub_groups);

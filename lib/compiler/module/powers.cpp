@@ -1,8 +1,9 @@
-// Bounds: pow, powr and pown may have an error of 16 ULP (float, double) or 4 (half). A product of n factors, made by squaring, has at
-// most (n - 1) / 2, and one of n reciprocals as many and n / 2. Negative exponents take the reciprocal first: the reciprocal of the
-// product would be 0 where the power is denormal.
+// Bounds: pow, powr and pown may have an error of 16 ULP (float, double) or 4 (half). A product of n factors, made by squaring, has an
+// error of at most (n - 1) / 2 ULP, and a product of n reciprocals n / 2 ULP more. For negative exponents the reciprocal is taken first: the
+// reciprocal of the product would be 0 where the power is denormal.
 //
-// Where the factors are not like the power: pow of -0 and of minus infinity to a half, powr and rootn of negative numbers and of -0.
+// Operands for which products and roots differ from the power get code of their own: pow of -0 and of minus infinity with the exponent of a
+// half, powr and rootn of negative numbers and of -0.
 #include "powers.h"
 
 #include "analyses.h"
@@ -43,7 +44,7 @@ std::optional<Function> power_function(const llvm::Function& function) {
     return std::nullopt;
 }
 
-// Of a constant whose elements are equal.
+// The value of a constant whose elements are equal.
 std::optional<double> number(const llvm::Value& value) {
     const auto* constant = llvm::dyn_cast<llvm::Constant>(&value);
     if (constant != nullptr && constant->getType()->isVectorTy())
@@ -107,7 +108,7 @@ private:
         return at_.CreateSelect(is_infinite, constant(exponent > 0 ? infinity : 0), absolute(result));
     }
 
-    // The argument of powr, which is undefined below zero and positive at -0.
+    // The argument of powr: NaN for negative numbers, where powr is undefined, and +0 for -0.
     llvm::Value* not_negative(llvm::Value* base) {
         llvm::Value* const is_negative = at_.CreateFCmpOLT(base, constant(0));
         return at_.CreateSelect(is_negative, constant(std::numeric_limits<double>::quiet_NaN()), absolute(base));
@@ -155,7 +156,7 @@ private:
     llvm::IRBuilder<> at_;
 };
 
-// The functions with calls that stay, because an argument is a variable as far as can be seen.
+// Replaces calls with constant arguments. Returns the functions with other calls, whose argument may be a constant in a variable.
 llvm::SmallSetVector<llvm::Function*, 4> fold_calls(llvm::Module& module) {
     llvm::SmallSetVector<llvm::Function*, 4> staying;
     for (llvm::Function& function : llvm::make_early_inc_range(module)) {
@@ -183,7 +184,7 @@ void fold_powers(llvm::Module& module) {
     const auto staying = fold_calls(module);
     if (staying.empty())
         return;
-    // Constants that are kept in variables.
+    // Finds constants that are kept in variables, then tries once more.
     Analyses analyses;
     llvm::PassBuilder builder;
     analyses.register_all(builder);

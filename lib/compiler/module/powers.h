@@ -8,7 +8,7 @@ class Module;
 
 namespace polder::compiler {
 
-// To be called while the built-in functions are still declarations: those that are not called any more are not linked.
+// Must run while the built-in functions are still declarations, so that functions without calls are not linked.
 void fold_powers(llvm::Module& module);
 
 }  // namespace polder::compiler

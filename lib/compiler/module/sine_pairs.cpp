@@ -1,4 +1,4 @@
-// sincos has the bounds of errors that sin and cos have. Only calls of one block become a pair: both run whenever one of them does.
+// sincos has the same error bounds as sin and cos. Only calls in one basic block become a pair, because then either both run or none.
 #include "sine_pairs.h"
 
 #include "analyses.h"
@@ -26,7 +26,7 @@ bool is_of_one_number(const llvm::Function& function) {
            function.getArg(0)->getType() == result;
 }
 
-// By their mangled parameters.
+// The pairs, by their mangled parameters.
 llvm::MapVector<llvm::StringRef, Pair> pairs_in(llvm::Module& module) {
     llvm::MapVector<llvm::StringRef, Pair> pairs;
     for (llvm::Function& function : module) {
@@ -57,7 +57,7 @@ Functions callers_of(llvm::Function& function) {
     return callers;
 }
 
-// So that equal angles are one value.
+// Simplifies the callers, so that equal angles become one value.
 void simplify(const Functions& functions) {
     Analyses analyses;
     llvm::PassBuilder builder;
@@ -69,7 +69,7 @@ void simplify(const Functions& functions) {
         passes.run(*function, analyses.functions);
 }
 
-// float sincos(float, private float*)
+// Declares float sincos(float, private float*), or the same for another type.
 llvm::FunctionCallee sincos_like(llvm::StringRef parameters, llvm::Function& sine) {
     const bool is_vector = sine.getReturnType()->isVectorTy();
     const std::string name = "_Z6sincos" + parameters.str() + "P" + (is_vector ? "S_" : parameters.str());

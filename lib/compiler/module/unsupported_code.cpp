@@ -90,7 +90,7 @@ std::string line_of(const llvm::Instruction& instruction) {
            std::to_string(location->getColumn()) + ": ";
 }
 
-// By name, the places that use it: "program.cl:3:7: ".
+// For each name, the source locations that use it, such as "program.cl:3:7: ".
 using Lines = std::multimap<std::string, std::string>;
 
 Lines kept_lines(const llvm::Module& module) {

@@ -10,8 +10,8 @@ namespace {
 // Defined by lib/kernel/cl/local_memory.cl, and by its namesake for GPUs.
 constexpr const char* clear_local_memory = "_Z25polder_clear_local_memoryv";
 
-// Where a variable's lifetime begins, its contents become undefined: all live as long as the call of their function, so that
-// what is stored at its beginning stays.
+// A lifetime marker makes a variable's contents undefined. Without markers all variables live as long as the call of their function, and
+// keep the zeros that are stored at its beginning.
 void forget_lifetimes(llvm::Function& function) {
     for (llvm::Instruction& instruction : llvm::make_early_inc_range(llvm::instructions(function)))
         if (llvm::isa<llvm::LifetimeIntrinsic>(instruction))

@@ -1,5 +1,5 @@
-// Makes the kernels of a module find memory zeroed (cl_khr_initialize_memory). Before any optimization: afterwards, variables
-// without a value are undefined instead of having a place.
+// Makes the kernels of a module find memory zeroed (cl_khr_initialize_memory). Must run before any optimization,
+// because optimization replaces variables that have no value by undefined values.
 //
 // One thread per module. Does not fail.
 #pragma once

@@ -1,5 +1,5 @@
-// An entry grows in three steps, as clBuildProgram takes them: the object, the program that is linked of it, the program's code. Entries are
-// compared one by one: a comparison is far cheaper than what it saves. What an entry held is destroyed after the lock is released, because
+// An entry is filled in the three steps of clBuildProgram: the object, the program that is linked from it, the program's code. A search compares
+// all entries, which costs far less than what a hit saves. The contents of a replaced entry are destroyed after the lock is released, because
 // that may unload code.
 #include "recent_builds.h"
 

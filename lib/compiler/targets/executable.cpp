@@ -50,7 +50,7 @@ Result<std::shared_ptr<Executable>> open_zeroed(std::shared_ptr<const Module> mo
 
 Installation installation() { return {paths().builtins, paths().problem}; }
 
-// Contexts live as long as a compilation; what stays besides these (the mapped libraries of built-ins) is small.
+// LLVM contexts live only as long as a compilation. Besides target machines only the mapped libraries of built-ins stay, which are small.
 void unload() {
     MachinePool::get().clear();
     RecentBuilds::get().clear();

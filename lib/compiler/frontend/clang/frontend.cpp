@@ -1,5 +1,5 @@
 // Clang runs in this process with an in-memory file system: the program's source, the headers that the application passes, and
-// Clang's own headers from disk. An #include of any other file on disk is noticed, because it prevents caching.
+// Clang's own headers from disk. An #include of any other file on disk is recorded, because the result must then not be cached.
 #include "frontend.h"
 
 #include "event_header.h"
@@ -32,7 +32,8 @@ namespace {
 // The directory, in memory only, of the headers that the application passes.
 constexpr const char* headers_directory = "/polder-embedded-headers";
 
-// What Clang does not declare, or not well, for programs whose text has one of the words; without words: for every program.
+// A header with declarations that Clang lacks or has in an unsuitable form. Programs whose text contains one of the words include it; without
+// words, every program does.
 struct Declarations {
     const char* path;
     std::string_view text;
@@ -100,7 +101,7 @@ llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> file_system(const CompileInput& 
     return overlay;
 }
 
-// A header on disk may call them, too.
+// Whether the program may call these functions. Any #include counts, because the text of a header on disk is not known here.
 bool may_call(const Declarations& functions, const CompileInput& input) {
     if (functions.words[0].empty())
         return true;
@@ -172,7 +173,7 @@ std::vector<std::string> frontend_arguments(const CompileInput& input, const Bui
     const Target& target = input.target;
     std::vector<std::string> arguments{
         "-triple", "spir64-unknown-unknown", "-x", "cl", "-O2",
-        "-disable-llvm-passes",  // -O2 for what Clang itself does by it: bodies of `inline` functions
+        "-disable-llvm-passes",  // with -O2 Clang itself only keeps the bodies of `inline` functions
         "-fdeclare-opencl-builtins", "-finclude-default-header", "-resource-dir", paths().resource_directory,
         "-internal-isystem", paths().resource_directory + "/include", "-main-file-name", source_name,
         has_images(target) ? "-D__IMAGE_SUPPORT__=1" : "-U__IMAGE_SUPPORT__", "-ferror-limit", "100",
@@ -183,7 +184,7 @@ std::vector<std::string> frontend_arguments(const CompileInput& input, const Bui
     // Clang does not know every extension that a device may report.
     for (const std::string& extension : target.extensions)
         arguments.push_back("-D" + extension + "=1");
-    // What is written is executed, also where memory is read as another type than it was written.
+    // With -cl-opt-disable, memory may also be read as another type than it was written.
     if (!options.is_optimized)
         arguments.emplace_back("-relaxed-aliasing");
     if (options.has_debug_information)

@@ -7,7 +7,7 @@ namespace polder::compiler {
 
 std::string frontend_cache_key(const CompileInput& input, const BuildOptions& options) {
     const std::vector<std::string> arguments = frontend_arguments(input, options);
-    // -cl-opt-disable is no argument of Clang's: the module keeps it for the passes behind it.
+    // -cl-opt-disable is not an argument of Clang. The module keeps it for Polder's own passes, so the key needs it, too.
     std::vector<std::string_view> parts{"frontend", input.source, options.is_optimized ? "optimized" : "as written"};
     for (const NamedSource& header : input.headers) {
         parts.push_back(header.name);

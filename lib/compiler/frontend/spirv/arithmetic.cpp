@@ -1,4 +1,4 @@
-// Arithmetic (SPIR-V specification 3.49.13) but for dot products of integers.
+// Arithmetic (SPIR-V specification 3.49.13), except dot products of integers.
 #include "body.h"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ Value* signed_modulo(Builder& builder, Value* x, Value* y) {
     return builder.CreateSelect(is_off, builder.CreateAdd(remainder, y), remainder);
 }
 
-// LLVM's frem is left to fmod: the library's, for every width and vector.
+// Calls the library's fmod, which exists for every width and vector, instead of using LLVM's frem.
 Value* float_remainder(Body& body, const Instruction& instruction) {
     const std::string name = MangledName("fmod", body.types()).add(instruction.type).add(instruction.type).text();
     return body.call(name, body.result_type(instruction), {body.value(instruction, 0), body.value(instruction, 1)},
@@ -143,7 +143,7 @@ Value* extended_product(Body& body, const Instruction& instruction) {
     return pair(body, instruction, builder.CreateTrunc(product, x->getType()), builder.CreateTrunc(high, x->getType()));
 }
 
-// The value for an opcode that the table does not have; null: none of this family.
+// The value for an opcode that the table does not have; null when the opcode is not of this family.
 Value* other(Body& body, const Instruction& instruction) {
     Builder& builder = body.builder();
     switch (instruction.opcode) {

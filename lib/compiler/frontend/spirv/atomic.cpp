@@ -1,6 +1,6 @@
 // Atomics and fences (SPIR-V specification 3.49.18).
 //
-// Scopes narrower than all devices are not used: LLVM's synchronization scopes mean nothing on the host.
+// Every operation gets the scope of all devices: LLVM's narrower synchronization scopes have no effect on the host.
 #include "body.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ constexpr std::array updates{
     Update{spv::OpAtomicFMaxEXT, Operation::FMax, Update::Operand::given, Update::Of::floats},
 };
 
-// Semantics that are no constant get the strongest.
+// Semantics that are not constant get the strongest order.
 AtomicOrdering ordering(Body& body, const Instruction& instruction, size_t index) {
     const auto semantics = body.integer(instruction, index);
     if (!semantics || (*semantics & spv::MemorySemanticsSequentiallyConsistentMask) != 0)

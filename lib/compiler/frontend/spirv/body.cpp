@@ -78,7 +78,8 @@ llvm::Value* Body::value_of(const Instruction& instruction, uint32_t id) {
         return address_of_builtin_variable(instruction, id);
     llvm::Value* const value = translation_.value(instruction, id);
     const Type& type = types().get(translation_.type_of(id));
-    // An OpConstantSampler is kept as its bits: only a body can make a sampler. The null reservation is a value of the library.
+    // An OpConstantSampler is kept as its bits, because only the body of a function can make a sampler. The null reservation is a value that
+    // the library defines.
     if (type.kind == spv::OpTypeSampler && value->getType()->isIntegerTy())
         return make_sampler(*this, type.llvm, value);
     if (const auto* constant = llvm::dyn_cast<llvm::Constant>(value);
@@ -103,7 +104,7 @@ llvm::Value* Body::read_builtin_variable(Builder& builder, const Instruction& in
         refuse(instruction, "built-in variable " + std::to_string(builtin) + " is not supported");
         return llvm::PoisonValue::get(builder.getInt32Ty());
     }
-    // The functions have these results; a vector or a number of another form is no such variable.
+    // The functions return these types. A built-in variable of another type is an error.
     if (wanted->isVectorTy() != (found->result == size_per_dimension || found->result == mask)) {
         refuse(instruction, "built-in variable " + std::to_string(builtin) + " is of another type");
         return llvm::PoisonValue::get(wanted);

@@ -31,7 +31,7 @@ public:
         return value_of(instruction, instruction.operand(index));
     }
     [[nodiscard]] llvm::Value* value_of(const Instruction& instruction, uint32_t id);
-    // The type, of SPIR-V, of the id at `index` of the operands.
+    // The id of the SPIR-V type of the operand at `index`.
     [[nodiscard]] uint32_t type_of(const Instruction& instruction, size_t index) {
         return translation_.type_of(instruction.operand(index));
     }
@@ -48,7 +48,7 @@ public:
     // The block of an OpLabel, made when first mentioned.
     [[nodiscard]] llvm::BasicBlock* block(uint32_t label);
 
-    // The value, of `type`, of a variable of storage class Input.
+    // The value of a built-in variable (storage class Input), as `type`.
     [[nodiscard]] llvm::Value* read_builtin_variable(Builder& builder, const Instruction& instruction,
                                                      spv::BuiltIn builtin, uint32_t type);
 
@@ -77,7 +77,7 @@ bool emit_intel_sub_group(Body& body, const Instruction& instruction);
 bool emit_extended(Body& body, const Instruction& instruction);
 bool emit_pipe(Body& body, const Instruction& instruction);
 
-// "work_group" or "sub_group" for the scope at `index`; empty, and refused, for another one.
+// "work_group" or "sub_group" for the scope at `index`. Another scope is an error, and the result is empty.
 [[nodiscard]] std::string group_name(Body& body, const Instruction& instruction, size_t index);
 // The values of OpenCL C's memory_scope and cl_mem_fence_flags for a scope and memory semantics of SPIR-V.
 [[nodiscard]] llvm::Value* opencl_scope(Body& body, const Instruction& instruction, size_t index);

@@ -89,7 +89,7 @@ Value* select(Body& body, const Instruction& instruction) {
     return body.builder().CreateSelect(condition, x, y);
 }
 
-// LLVM's backend hands on vectors of integers, as OpenCL C's any and all have them: the sign counts.
+// LLVM's SPIR-V backend also emits OpAny and OpAll of vectors of integers, as OpenCL C's any and all take them: a negative element is true.
 Value* reduce(Body& body, const Instruction& instruction) {
     Value* vector = body.value(instruction, 0);
     if (!vector->getType()->isVectorTy() || !vector->getType()->isIntOrIntVectorTy()) {

@@ -43,7 +43,7 @@ Value* extract(Body& body, const Instruction& instruction) {
     return value;
 }
 
-// Null where the path leads nowhere, or to something else.
+// Null where the path does not exist in the composite, or leads to another type.
 Value* insert_at(Builder& builder, Value* composite, Value* element, Path path) {
     if (path.empty())
         return composite->getType() == element->getType() ? element : nullptr;
@@ -64,7 +64,7 @@ Value* insert(Body& body, const Instruction& instruction) {
     return changed;
 }
 
-// A vector may be made of vectors.
+// OpCompositeConstruct. The constituents of a vector may be vectors, too.
 Value* construct(Body& body, const Instruction& instruction) {
     Builder& builder = body.builder();
     llvm::Type* type = body.result_type(instruction);
@@ -152,7 +152,7 @@ Value* insert_dynamically(Body& body, const Instruction& instruction) {
     return body.builder().CreateInsertElement(vector, body.value(instruction, 1), body.value(instruction, 2));
 }
 
-// Structures of the same members that are two types.
+// OpCopyLogical: from one structure type to another with the same members.
 Value* copy_logically(Builder& builder, Value* from, llvm::Type* type) {
     if (from->getType() == type)
         return from;

@@ -1,5 +1,5 @@
-// OpSpecConstantOp: the instruction is translated as it would be in a function, into a function that is thrown away, and
-// LLVM folds what came out.
+// OpSpecConstantOp: the instruction is translated as in the body of a function, into a temporary function, and LLVM folds
+// the resulting instructions to a constant.
 #include "body.h"
 #include "module_level.h"
 

@@ -17,7 +17,7 @@ void begin_block(Body& body, const Instruction& instruction) {
     body.builder().SetInsertPoint(block);
 }
 
-// What comes along an edge may be defined further down.
+// OpPhi. The value of an edge may be defined later in the text.
 void join(Body& body, const Instruction& instruction) {
     llvm::Type* type = body.result_type(instruction);
     llvm::PHINode* phi = body.builder().CreatePHI(type, static_cast<unsigned>(instruction.operands.size() / 2));
@@ -42,7 +42,7 @@ void branch_on_condition(Body& body, const Instruction& instruction) {
             llvm::MDBuilder(branch->getContext()).createBranchWeights(instruction.operand(3), instruction.operand(4)));
 }
 
-// Literals have the width of the selector, the smaller ones a word each.
+// OpSwitch. A literal is as wide as the selector, but at least one word.
 void branch_on_value(Body& body, const Instruction& instruction) {
     Value* selector = body.value(instruction, 0);
     auto* type = llvm::dyn_cast<llvm::IntegerType>(selector->getType());

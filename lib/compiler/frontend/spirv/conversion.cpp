@@ -1,7 +1,7 @@
 // Conversions (SPIR-V specification 3.49.11).
 //
-// Plain ones are LLVM's casts, as Clang makes of C's. Those with a rounding mode or saturation are OpenCL C's convert_…
-// functions, which have them all.
+// Plain conversions are the LLVM casts that Clang makes of C's casts. Those with a rounding mode or saturation are calls of OpenCL C's
+// convert_… functions.
 #include "body.h"
 
 #include <algorithm>
@@ -104,7 +104,7 @@ Value* cast_pointer(Body& body, const Instruction& instruction) {
     return from->getType() == type ? from : body.builder().CreateAddrSpaceCast(from, type);
 }
 
-// What Clang calls for to_global, to_local and to_private.
+// OpGenericCastToPtrExplicit: calls the functions that Clang calls for to_global, to_local and to_private.
 Value* cast_explicitly(Body& body, const Instruction& instruction) {
     Value* from = body.value(instruction, 0);
     llvm::Type* type = body.result_type(instruction);

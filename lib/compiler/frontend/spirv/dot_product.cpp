@@ -1,6 +1,6 @@
 // Dot products of integers (SPV_KHR_integer_dot_product): of vectors, or of four 8-bit integers packed in 32 bits.
 //
-// Computed in twice the bits of the result, at least 64, so that nothing overflows before it is rounded off or saturated.
+// Computed in twice the bits of the result, at least 64, so that nothing overflows before the result is truncated or saturated.
 #include "body.h"
 
 #include <llvm/IR/Intrinsics.h>
@@ -23,7 +23,7 @@ Signs signs_of(spv::Op opcode) {
 bool is_dot_product(spv::Op opcode) { return opcode >= spv::OpSDot && opcode <= spv::OpSUDotAccSat; }
 bool accumulates(spv::Op opcode) { return opcode >= spv::OpSDotAccSat && opcode <= spv::OpSUDotAccSat; }
 
-// A packed operand as a vector; null when it is neither.
+// The operand as a vector: unpacked where it is packed, unchanged where it is a vector; null otherwise.
 Value* vector_of(Builder& builder, Value* operand) {
     if (operand->getType()->isIntegerTy(32))
         return builder.CreateBitCast(operand, llvm::FixedVectorType::get(builder.getInt8Ty(), 4));

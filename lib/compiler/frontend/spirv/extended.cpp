@@ -11,9 +11,9 @@ namespace {
 
 using llvm::Value;
 
-// `parameters`: a letter for each operand, the last also for all that follow. Numbers: s signed, u unsigned (floats are
-// floats under both), m a size_t. Pointers: p, c to const. n: a literal that is part of the name; r: a rounding mode in
-// the name. All s where there is none.
+// `parameters`: a letter for each operand, the last also for all that follow. Numbers: s signed, u unsigned (the sign
+// does not matter for floats), m a size_t. Pointers: p, or c to const. n: a literal that is part of the name; r: a rounding mode in
+// the name. Without a text, all operands are s.
 struct Function {
     uint32_t number;
     std::string_view name;
@@ -194,14 +194,14 @@ std::string rounding_suffix(uint32_t mode) {
     return mode < std::size(suffixes) ? std::string{suffixes[mode]} : std::string{};
 }
 
-// The arguments of an extended instruction begin behind the set and the number.
+// The arguments of an extended instruction follow the set and the number.
 constexpr size_t first_argument = 2;
 
 char kind_of(const Function& function, size_t index) {
     return function.parameters[std::min(index, function.parameters.size() - 1)];
 }
 
-// With the number of elements and the rounding mode.
+// The function's name with the number of elements and the rounding mode.
 std::string full_name(Body& body, const Instruction& instruction, const Function& function) {
     std::string name{function.name};
     if (stores_vector(function.number))

@@ -12,7 +12,7 @@
 namespace polder::compiler {
 namespace {
 
-// Clang's for spir64.
+// The data layout that Clang has for spir64.
 constexpr const char* data_layout = "e-i64:64-v16:16-v24:32-v32:32-v48:64-v96:128-v192:256-v256:256-v512:512-"
                                     "v1024:1024-G1";
 
@@ -37,7 +37,7 @@ Result<void> translate(const spirv::Binary& binary, const CompileInput& input, l
     return fail(Status::compile_program_failure);
 }
 
-// The last safeguard: whatever the validator let pass, no malformed IR goes on.
+// The last safeguard: malformed IR that the validator did not prevent is an error here.
 Result<void> verify(const llvm::Module& module, std::string& log) {
     std::string why;
     llvm::raw_string_ostream stream(why);

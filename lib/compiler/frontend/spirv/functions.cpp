@@ -13,7 +13,7 @@
 namespace polder::compiler::spirv {
 namespace {
 
-// An OpFunction to its OpFunctionEnd.
+// The instructions from an OpFunction to its OpFunctionEnd.
 struct FunctionCode {
     const Instruction* head = nullptr;
     std::vector<uint32_t> parameters;
@@ -80,7 +80,7 @@ public:
     void run() {
         if (const FunctionCode* code = find_recursion(functions_))
             return translation_.refuse(*code->head, "the function calls itself, or a function that does");
-        // Kernels first: their names must be the ones that the module gives.
+        // Kernels first, so that they get exactly the names of their entry points.
         for (const EntryPoint& entry : translation_.annotations().entry_points())
             declare_kernel(entry);
         for (FunctionCode& code : functions_)
@@ -178,7 +178,7 @@ private:
                 context, translation_.module().getDataLayout().getABITypeAlign(pointee)));
     }
 
-    // Results may be used above their definition in the text, so that all types are known first.
+    // A result may be used before its definition in the text, so the types of all results are recorded first.
     void define(const FunctionCode& code) {
         if (code.body.empty())
             return;

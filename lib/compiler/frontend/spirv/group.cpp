@@ -16,7 +16,7 @@ struct Reduction {
     spv::Op opcode;
     std::string_view operation;
     Sign sign = Sign::is_signed;
-    // uniform_of_work_groups: sub-groups have the function under its other name alone.
+    // uniform_of_work_groups: only work-groups have the function under this name.
     enum class Uniformity : uint8_t { uniform, non_uniform, uniform_of_work_groups } uniformity = Uniformity::uniform;
 };
 constexpr auto s = Sign::is_signed, u = Sign::is_unsigned;
@@ -58,7 +58,7 @@ constexpr std::array reductions{
     Reduction{spv::OpGroupNonUniformLogicalXor, "logical_xor", s, non_uniform},
 };
 
-// Functions of a sub-group. `parameters`: one letter for each operand behind the scope: v a value, p a truth value (int
+// Functions of a sub-group. `parameters`: one letter for each operand after the scope: v a value, p a truth value (int
 // in OpenCL C), j a uint, i an int, b a ballot (uint4).
 struct SubGroupFunction {
     spv::Op opcode;
@@ -135,7 +135,7 @@ void broadcast(Body& body, const Instruction& instruction) {
     define_call(body, instruction, name.text(), arguments);
 }
 
-// The operation comes before the value; a cluster's size behind it.
+// Operands: scope, operation, value, and for clusters the size.
 void reduce(Body& body, const Instruction& instruction, const Reduction& row) {
     std::string name = group_name(body, instruction, 0);
     if (row.uniformity == non_uniform || (row.uniformity == of_work_groups && name == "sub_group"))

@@ -70,7 +70,7 @@ Value* coordinates(Body& body, const Instruction& instruction, size_t index, con
     return result;
 }
 
-// "f" or "i" behind read_image and write_image; nothing for elements that images do not have.
+// The suffix "f" or "i" of read_image and write_image; nothing for elements that images do not have.
 std::optional<std::string> element_suffix(llvm::Type* type) {
     llvm::Type* element = type->getScalarType();
     if (element->isHalfTy())
@@ -80,7 +80,7 @@ std::optional<std::string> element_suffix(llvm::Type* type) {
     return element->isIntegerTy(32) ? std::optional<std::string>{"i"} : std::nullopt;
 }
 
-// Reads have four numbers, those of depth one; modules may ask for the other form.
+// A read returns four numbers, or one for depth images. Modules may want the other form.
 Value* in_form(Builder& builder, Value* read, llvm::Type* wanted) {
     if (read->getType() == wanted)
         return read;
@@ -114,8 +114,8 @@ void read(Body& body, const Instruction& instruction, const Sampled& from, const
     body.define(instruction, in_form(builder, body.call(name.text(), type, arguments, Effect::reads), wanted));
 }
 
-// What follows the coordinates of a read or write: only a level of detail of zero, the sign of integers, which the image's
-// format says, too, and the hint that the element is not used again.
+// Whether the operands after the coordinates of a read or write are supported: a level of detail of zero, the sign of integers
+// (which the image's format also determines), and the hint that the element is not used again.
 bool has_supported_operands(Body& body, const Instruction& instruction, size_t index) {
     const uint32_t ignored =
         spv::ImageOperandsSignExtendMask | spv::ImageOperandsZeroExtendMask | spv::ImageOperandsNontemporalMask;
@@ -183,7 +183,7 @@ void write(Body& body, const Instruction& instruction) {
               Effect::any);
 }
 
-// SPIR-V counts formats from zero; OpenCL's numbers are its constants.
+// SPIR-V numbers formats and orders from zero; OpenCL C has constants, which begin at `first`.
 void query_format(Body& body, const Instruction& instruction, std::string_view function, uint32_t first) {
     const Type* image = image_at(body, instruction, 0);
     if (image == nullptr)

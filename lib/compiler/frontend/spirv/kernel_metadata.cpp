@@ -1,4 +1,4 @@
-// Kernels' metadata: Clang's forms (kernel_arg_…, reqd_work_group_size, vec_type_hint), read by program/kernel_info.cpp.
+// Kernels' metadata: Clang's forms (kernel_arg_…, reqd_work_group_size, vec_type_hint), read by module/kernel_info.cpp.
 #include "functions.h"
 #include "image.h"
 
@@ -28,7 +28,7 @@ void set_strings(llvm::Function& kernel, const char* kind, llvm::ArrayRef<std::s
     kernel.setMetadata(kind, llvm::MDNode::get(kernel.getContext(), operands));
 }
 
-// "float*,uint4,": what LLVM and its translator keep of the source's types.
+// Splits a text such as "float*,uint4,", in which LLVM and its translator keep the types of the source.
 std::vector<std::string> split_types(const std::string& text) {
     std::vector<std::string> types;
     std::string type;
@@ -42,7 +42,7 @@ std::vector<std::string> split_types(const std::string& text) {
     return types;
 }
 
-// The three numbers of a mode, literals or constants; nothing, and refused, where there are none.
+// The three numbers of a mode, as literals or constants. Anything else is an error, and the result is empty.
 std::optional<Numbers> sizes(Translation& translation, const Instruction& head, const ExecutionMode& mode) {
     Numbers numbers;
     for (const uint32_t operand : mode.operands) {
@@ -89,7 +89,7 @@ void apply_mode(Translation& translation, const Instruction& head, llvm::Functio
     case spv::ExecutionModeSubgroupSize: return set_size("intel_reqd_sub_group_size", 1);
     case spv::ExecutionModeVecTypeHint:
         return set_vector_hint(kernel, mode.operands.empty() ? 0 : mode.operands.front());
-    // Asked elsewhere, or what the host does anyway.
+    // Modes that are handled elsewhere, or that the host follows anyway.
     case spv::ExecutionModeContractionOff:
     case spv::ExecutionModeDenormPreserve:
     case spv::ExecutionModeSignedZeroInfNanPreserve:
@@ -98,7 +98,7 @@ void apply_mode(Translation& translation, const Instruction& head, llvm::Functio
     }
 }
 
-// A constant decorated as the built-in WorkgroupSize is that of all kernels, before any mode.
+// A constant decorated as the built-in WorkgroupSize is the size for all kernels, and takes precedence over any mode.
 void apply_constant_size(Translation& translation, llvm::Function& kernel) {
     for (const Instruction& instruction : translation.binary().instructions()) {
         const auto decoration = translation.annotations().decoration(instruction.result, spv::DecorationBuiltIn);
@@ -115,7 +115,7 @@ void apply_constant_size(Translation& translation, llvm::Function& kernel) {
     }
 }
 
-// Parameters as the runtime sees them: addresses in memory that the host knows, or bytes.
+// Whether the runtime can set the parameter: an address in memory that the host knows, or bytes.
 bool is_parameter(const llvm::Argument& argument) {
     if (!argument.getType()->isPointerTy())
         return argument.getType()->isSized();

@@ -107,7 +107,7 @@ void copy_bytes(Body& body, const Instruction& instruction) {
     copy(body, instruction, body.builder().CreateZExtOrTrunc(bytes, body.builder().getInt64Ty()), 3);
 }
 
-// A variable of the function. Clang's have an initializer, if any, only as stores.
+// A variable of the function. Like Clang's, it has no initializer; an initial value is stored.
 void make_variable(Body& body, const Instruction& instruction) {
     llvm::Type* type = body.types().llvm(body.types().get(instruction.type).element);
     if (instruction.operand(0) != spv::StorageClassFunction || type == nullptr || !type->isSized())
@@ -121,7 +121,7 @@ void make_variable(Body& body, const Instruction& instruction) {
         body.builder().CreateAlignedStore(body.value(instruction, 1), variable, variable->getAlign());
 }
 
-// Follows one index, and adds it; 0 when it leads nowhere.
+// Appends one index to `indexes` and returns the id of the type that it leads to; 0 when there is no such member.
 uint32_t step(Body& body, const Instruction& instruction, size_t index, uint32_t type,
               llvm::SmallVectorImpl<Value*>& indexes) {
     const Type& of = body.types().get(type);
@@ -162,7 +162,7 @@ void access(Body& body, const Instruction& instruction) {
                                                                    : llvm::GEPNoWrapFlags::none()));
 }
 
-// In elements of what the pointers point to.
+// OpPtrDiff: in elements of the type that the pointers point to.
 void subtract_pointers(Body& body, const Instruction& instruction) {
     llvm::Type* type = body.types().llvm(body.types().get(body.type_of(instruction, 0)).element);
     if (!is_address(body, instruction, 0) || !is_address(body, instruction, 1) || type == nullptr || !type->isSized())

@@ -141,7 +141,7 @@ private:
         const auto bits = sampler_bits(instruction);
         if (!bits || types().get(instruction.type).kind != spv::OpTypeSampler)
             return refuse(instruction, "OpenCL has no such sampler");
-        // The bits are not of the sampler's type; bodies make samplers of them.
+        // Only the bits are stored here. The body of a function makes a sampler of them.
         translation_.define(instruction.result, instruction.type,
                             llvm::ConstantInt::get(llvm::Type::getInt32Ty(translation_.context()), *bits));
     }
@@ -167,7 +167,7 @@ private:
     void add_variable(const Instruction& instruction) {
         const Type& pointer = types().get(instruction.type);
         if (const auto builtin = translation_.annotations().decoration(instruction.result, spv::DecorationBuiltIn)) {
-            // Translators of SPIR-V 1.0 made them constants.
+            // Translators to SPIR-V 1.0 put built-in variables into the storage class of constants.
             if (!types().has(pointer.element) ||
                 (pointer.storage != spv::StorageClassInput && pointer.storage != spv::StorageClassUniformConstant))
                 return refuse(instruction, "a built-in variable is of storage class Input");

@@ -11,7 +11,7 @@ namespace {
 
 using llvm::Value;
 
-// `operands`, one letter each: s the scope of the work-items that do it together, r a pipe to read, w a pipe to write, x a pipe
+// `operands`, one letter each: s the scope of the work-items that call it together, r a pipe to read, w a pipe to write, x a pipe
 // of either direction, i a reservation, u a number, p a pointer to a packet.
 struct PipeFunction {
     spv::Op opcode;
@@ -40,7 +40,7 @@ constexpr std::array functions{
 
 constexpr unsigned generic_space = 4;
 
-// The operand as the function takes it; null when it is not of this kind.
+// The operand in the form in which the function takes it; null when it is not of this kind.
 Value* operand(Body& body, const Instruction& instruction, size_t index, char kind) {
     Value* const value = body.value(instruction, index);
     const Type& type = body.types().get(body.type_of(instruction, index));
@@ -54,7 +54,7 @@ Value* operand(Body& body, const Instruction& instruction, size_t index, char ki
                                                : nullptr;
     default: break;
     }
-    // No generic address is one of constant memory.
+    // The function takes a generic pointer, and constant memory has no generic addresses.
     if (type.kind != spv::OpTypePointer || type.storage == spv::StorageClassUniformConstant)
         return nullptr;
     return body.builder().CreateAddrSpaceCast(value,

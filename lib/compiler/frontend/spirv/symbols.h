@@ -1,7 +1,7 @@
 // The names and the linkage of functions and variables in LLVM's module.
 //
-// Functions and variables that the module does not export get a name that no built-in has. Otherwise a function of the module with the
-// name _Z3sinf would replace the built-in.
+// A function or variable that the module does not export gets a name that no built-in has. Otherwise a function of the module named
+// _Z3sinf would replace the built-in.
 #pragma once
 
 #include "translation.h"

@@ -104,7 +104,7 @@ Result<void> Types::add(const Instruction& instruction, uint64_t length, bool is
     return {};
 }
 
-// Only a pointer to a structure may be declared before what it points to, but that is not known until here.
+// SPIR-V allows only pointers to structures to be declared before the type that they point to. This finds pointers that break the rule.
 bool Types::points_to(const Type& pointer, uint32_t id) const {
     uint32_t steps = 0;
     for (uint32_t at = pointer.element; get(at).kind == spv::OpTypePointer; at = get(at).element)

@@ -4,8 +4,8 @@
 //   OpConstantNull as the index of a structure's member, where only OpConstant is allowed.
 // And DPC++'s compiler emits the declarations of SPV_INTEL_memory_access_aliasing among the types, where they belong; SPIRV-Tools
 // up to 2023 refuse them there. The translation does not use these hints.
-// The validator is shown a copy in which these are replaced, instruction by instruction, by what it accepts: undefined
-// values, and constants; aliasing is left out. The translation checks the originals itself.
+// The validator gets a copy of the module in which these instructions are replaced by some that it accepts: undefined
+// values, and constants. Declarations of aliasing are left out. The translation checks the original instructions itself.
 #include "validation.h"
 
 #include <algorithm>

@@ -110,7 +110,7 @@ public:
 
     // A self-describing, checksummed form that another process (same Polder, LLVM and processor) can read.
     [[nodiscard]] virtual std::vector<std::byte> serialize() const = 0;
-    // The kernels of blocks that kernels enqueue; no kernels of the application. An executable has code of them, too.
+    // The kernels of the blocks that kernels enqueue; the application cannot see them. An Executable has code for them, too.
     [[nodiscard]] virtual std::span<const KernelInfo> blocks() const = 0;
     // invalid_binary when damaged, of another version, or of another target.
     [[nodiscard]] static Result<std::shared_ptr<const Module>> deserialize(std::span<const std::byte> bytes);
@@ -159,12 +159,12 @@ struct WorkGroups {
     friend auto operator<=>(const WorkGroups&, const WorkGroups&) = default;
 };
 
-// Code for one size of work-groups is faster than code for any: not by enough to compile it, or enough for a kernel that runs for long
-// (`when_hot`), or so much that a kernel's first launch should have it (`at_once`).
+// Whether code for one size of work-groups is worth compiling, compared to code for any size: not at all, for a kernel that has run for long
+// (`when_hot`), or before the kernel's first launch (`at_once`).
 enum class Specialising : uint8_t { never, when_hot, at_once };
 
-// What a launch has for an image or a sampler of the kernel's arguments, for code that is made for it: all of it but extents, pitches and
-// the address.
+// The properties of an image or a sampler argument of a launch for which code can be made: everything except an image's extents, pitches
+// and address.
 struct KnownArgument {
     uint32_t index = 0;  // among the kernel's arguments
     uint32_t sampler = 0;  // the bits of a sampler (image_abi.h)
@@ -176,7 +176,7 @@ struct KnownArgument {
     friend auto operator<=>(const KnownArgument&, const KnownArgument&) = default;
 };
 
-// What code is made for, and must then only be launched with. Without either, it is code for any launch.
+// What code was specialised for. It must only be launched with these groups and arguments. Without either, it is code for any launch.
 struct CodeVersion {
     std::optional<WorkGroups> groups;
     std::vector<KnownArgument> known;  // all images and samplers in their order, or none
@@ -206,11 +206,11 @@ public:
                                                          const std::optional<WorkGroups>& groups) {
         return code(kernel, CodeVersion{groups, {}});
     }
-    // Whether code for exactly these work-groups should be compiled. `lane_dimension`: that of the code for any, 0 before it is made.
+    // Whether code for exactly these work-groups should be compiled. `lane_dimension`: that of the code for any groups; 0 before that code exists.
     [[nodiscard]] virtual Specialising specialising(const WorkGroups& groups, unsigned lane_dimension) const = 0;
-    // Whether code for what is known of images and samplers differs from code for any.
+    // Whether code for known images and samplers differs from code for any.
     [[nodiscard]] virtual bool specialises_for_images() const { return false; }
-    // The dimension in which work-groups should be wide, of code for any work-groups that was made before.
+    // The dimension whose work-items are lanes in this code, so that work-groups should be wide in it; 0 when the code was not made yet.
     [[nodiscard]] virtual unsigned lane_dimension(std::string_view, const CodeVersion&) { return 0; }
     [[nodiscard]] unsigned lane_dimension(std::string_view kernel) { return lane_dimension(kernel, CodeVersion{}); }
 };

@@ -1,5 +1,5 @@
-// The versions of OpenCL and of OpenCL C that a target's lists amount to. OpenCL 3.1 has no feature of its own that a list could
-// name: a device is one of 3.1 if it has all that 3.1 makes mandatory.
+// The versions of OpenCL and of OpenCL C that follow from a target's lists of extensions and features. No list has an entry for OpenCL
+// 3.1 itself: a device supports 3.1 if it has everything that 3.1 makes mandatory.
 //
 // Pure; any thread.
 #pragma once
@@ -11,7 +11,7 @@ namespace polder::compiler {
 // The extensions that every device of OpenCL 3.1 reports ("Required OpenCL Extensions" of the API's specification).
 [[nodiscard]] std::span<const std::string_view> extensions_of_opencl_3_1();
 
-// Major * 100 + minor * 10, as the macro __OPENCL_VERSION__ has it: 300 or 310.
+// Major * 100 + minor * 10, the value of the macro __OPENCL_VERSION__: 300 or 310.
 [[nodiscard]] uint32_t opencl_version(const Target& target);
 
 // Whether the target has what OpenCL C 2.0 makes mandatory, which later versions make optional.

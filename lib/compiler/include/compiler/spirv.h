@@ -20,7 +20,7 @@ struct SpecializationConstant {
     uint32_t bytes = 0;  // the size of its value; 1 for truth values
 };
 
-// The versions that the frontend reads, newest first: "SPIR-V_1.6 …", as CL_DEVICE_IL_VERSION has them.
+// The frontend reads SPIR-V 1.0 to 1.6. CL_DEVICE_IL_VERSION lists the versions, newest first.
 inline constexpr uint32_t spirv_minor_version_max = 6;
 
 // The module's specialization constants. invalid_value, with the reason as detail, when the header or the lengths of the

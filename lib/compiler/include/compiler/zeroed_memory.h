@@ -8,7 +8,7 @@
 
 namespace polder::compiler {
 
-// What is zero when a kernel begins.
+// Which memory is zero when a kernel begins.
 struct ZeroedMemory {
     bool local = false;
     bool private_variables = false;

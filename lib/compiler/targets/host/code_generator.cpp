@@ -44,7 +44,7 @@ namespace polder::compiler {
 namespace {
 
 // A function is inlined, so that it is vectorized with the loop around it, unless the code would become too large. A cold
-// function stays a call, which is made for one lane after the other, but rarely.
+// function stays a call. It is called for one lane after the other, but rarely.
 constexpr unsigned inlined_instructions_max = 3000;
 constexpr unsigned inlined_instructions_total_max = 60000;
 constexpr unsigned inlined_anyway_instructions_max = 50;
@@ -95,7 +95,7 @@ void set_processor(llvm::Module& module) {
     }
 }
 
-// To a debugger, the function of a whole work-group is the kernel.
+// For a debugger, the function of a whole work-group gets the kernel's debug information.
 void move_debug_information(llvm::Function& kernel, llvm::Function& work_group_function) {
     work_group_function.setSubprogram(kernel.getSubprogram());
     kernel.setSubprogram(nullptr);
@@ -117,7 +117,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
     const OptimizationGate gate(module);
     llvm::PipelineTuningOptions tuning;
     tuning.LoopVectorization = options.is_optimized && polder::options::use_lanes();
-    // Where work-items are lanes, vectors of neighbouring statements are few.
+    // In a large function whose work-items are lanes, the SLP vectorizer finds few neighbouring statements to join.
     tuning.SLPVectorization = options.is_optimized && !(gate.is_large() && lanes.loops > 0);
     tuning.LoopInterleaving = options.is_optimized;
     llvm::PassInstrumentationCallbacks callbacks;
@@ -275,7 +275,7 @@ private:
         POLDER_ASSIGN(module, read_kernel(request_.host_bitcode, request_.kernel.name, context_));
         module_ = std::move(module);
         kernel_ = module_->getFunction(request_.kernel.name);
-        // LLVM infers it where all paths call a cold built-in function. Cold functions are not inlined, but a kernel has to be.
+        // LLVM infers Cold where all paths call a cold built-in function. Cold functions are not inlined, but a kernel must be inlined.
         kernel_->removeFnAttr(llvm::Attribute::Cold);
         place_program_variables(*module_);
         return {};

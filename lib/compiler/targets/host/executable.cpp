@@ -69,7 +69,7 @@ void report(const std::string& kernel, const KernelObject& object) {
                object.object.size());
 }
 
-// For a module that was not linked by this process, or whose kernels are to find memory zeroed.
+// Makes the host form of a module that this process did not link, or whose kernels must find memory zeroed.
 Result<std::string> make_host_bitcode(const CompiledModule& module, const ZeroedMemory& zeroed) {
     llvm::LLVMContext context;
     POLDER_ASSIGN(lowered, read_bitcode(module.bitcode(), context, BitcodeReading::whole));
@@ -95,8 +95,9 @@ public:
     }
 
     [[nodiscard]] Specialising specialising(const WorkGroups& groups, unsigned lane_dimension) const override {
-        // 16 is the widest vector. Narrower groups have no lanes in code for any groups. A single work-item, too, is better off alone: the
-        // vectors that its source names stay whole. Where a row is one vector, what is the same for all rows stays in registers.
+        // A vector has at most 16 lanes. In code for any groups, a work-group with a shorter row has no lanes, so it needs code of its own. So does
+        // a single work-item: in its own code the explicit vectors of its source stay whole. Where a row is exactly one vector, code for this
+        // size keeps values that are the same for all rows in registers.
         constexpr uint64_t lanes_max = 16;
         const uint64_t row = groups.size[lane_dimension];
         if (row < lanes_max)

@@ -18,7 +18,7 @@ namespace {
 
 enum class SameSizes : uint8_t { not_known, known };
 
-// The call when `value`, or what it is the lower bits of, is `name` of a constant dimension.
+// The call of `name` with a constant dimension that `value` is, or whose lower bits `value` is; else null.
 const llvm::CallInst* asked(const llvm::Value* value, llvm::StringRef name) {
     if (const auto* lower_bits = llvm::dyn_cast<llvm::TruncInst>(value))
         value = lower_bits->getOperand(0);
@@ -33,7 +33,7 @@ uint64_t dimension_of(const llvm::CallInst& call) {
     return llvm::cast<llvm::ConstantInt>(call.getArgOperand(0))->getZExtValue();
 }
 
-// The dimension when `value` is the first work-item of the group.
+// The dimension, if `value` is the number of the group's first work-item in it.
 std::optional<uint64_t> group_begin(const llvm::Value* value, SameSizes sizes) {
     if (const auto* lower_bits = llvm::dyn_cast<llvm::TruncInst>(value))
         value = lower_bits->getOperand(0);
@@ -57,7 +57,7 @@ bool is_sum(const llvm::Value* value) {
            llvm::cast<llvm::BinaryOperator>(value)->getOpcode() == llvm::Instruction::Add;
 }
 
-// A sum with all sums that are part of it and of nothing else.
+// A sum, together with the sums whose only use is to be a part of it.
 struct Sum {
     llvm::SmallVector<llvm::BinaryOperator*> additions;
     llvm::SmallVector<llvm::Use*> terms;

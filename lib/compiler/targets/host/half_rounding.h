@@ -1,6 +1,6 @@
 // Works around a defect of LLVM 22 on processors with AVX512-FP16: the conversion of a half to int that follows llvm.rint becomes a truncation of
-// the argument itself (vcvttsh2si), so that rint(0.501h) is 0 as an int. llvm.roundeven, which rounds alike in the environment of
-// kernels, is compiled correctly. LLVM makes such pairs of conversions that round, of float values that were halves.
+// the argument itself (vcvttsh2si), so that rint(0.501h) is 0 as an int. llvm.roundeven, which gives the same result in the
+// rounding mode of kernels, is compiled correctly. LLVM makes such pairs of rint and conversion from float values that were halves.
 #pragma once
 
 #include <llvm/IR/Function.h>

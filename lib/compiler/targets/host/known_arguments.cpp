@@ -1,6 +1,6 @@
 // From the kernel down: loads from a known descriptor become constants, then each call that is given a known image calls a copy of the
-// function in which the same is done. A copy is made once for what is known of its parameters, and its own calls are treated when it
-// has been simplified, so that calls for other formats are gone.
+// function in which the same is done. There is one copy for each combination of known parameters. The calls in a copy are handled after the copy
+// has been simplified, because that removes the calls for other formats.
 #include "known_arguments.h"
 
 #include "analyses.h"
@@ -21,8 +21,8 @@ namespace polder::compiler {
 namespace {
 
 constexpr llvm::StringLiteral sampler_initializer = "__translate_sampler_initializer";
-// A function with code for all formats is inlined when its copy for one has at most so many instructions, with what it calls: formats
-// without tables and powers.
+// A function with code for all formats is inlined when its copy for one format, with everything that it calls, has at most this many
+// instructions. This holds for formats that need no tables and powers.
 constexpr size_t inlined_instructions_max = 600;
 
 // What is known of a parameter.
@@ -44,7 +44,7 @@ std::optional<uint32_t> known_word(const KnownArgument& image, int64_t offset) {
     }
 }
 
-// Replaces the loads of what is known in the descriptor that `pointer` points `offset` bytes behind the beginning of.
+// Replaces loads of known words of an image's descriptor. `pointer` points `offset` bytes behind the beginning of the descriptor.
 void fold_loads(llvm::Value& pointer, int64_t offset, const KnownArgument& image, const llvm::DataLayout& layout) {
     for (llvm::User* user : llvm::make_early_inc_range(pointer.users())) {
         if (auto* step = llvm::dyn_cast<llvm::GetElementPtrInst>(user)) {
@@ -62,7 +62,7 @@ void fold_loads(llvm::Value& pointer, int64_t offset, const KnownArgument& image
     }
 }
 
-// A sampler is its bits as a pointer.
+// A sampler: its bits, converted to a pointer.
 llvm::Constant* sampler_of(uint64_t bits, llvm::Type& type) {
     llvm::Constant* number = llvm::ConstantInt::get(llvm::Type::getInt64Ty(type.getContext()), bits);
     return type.isPointerTy() ? llvm::ConstantExpr::getIntToPtr(number, &type) : llvm::ConstantInt::get(&type, bits);
@@ -155,7 +155,7 @@ private:
         return *made;
     }
 
-    // Of its instructions and those of what it calls, at least as far as it matters. Functions of the library are not recursive.
+    // The number of its instructions and of those that it calls, counted up to the limit. Functions of the library are not recursive.
     static size_t size_of(const llvm::Function& function) {
         size_t size = function.getInstructionCount();
         for (const llvm::Instruction& instruction : llvm::instructions(function)) {
@@ -173,7 +173,7 @@ private:
     std::map<std::pair<llvm::Function*, Facts>, llvm::Function*> copies_;
 };
 
-// The functions whose copies are called instead of them.
+// Erases functions that are not called any more, because their copies are.
 void erase_unused(llvm::Module& module) {
     for (bool is_changed = true; is_changed;) {
         is_changed = false;

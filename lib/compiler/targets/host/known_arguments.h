@@ -1,9 +1,9 @@
-// Folds what a launch's images and samplers are into a kernel: the format of an image and the bits of a sampler become constants, so that
-// reads and writes have no branches on them, no calls, and can run in lanes.
+// Specialises a kernel for a launch's images and samplers: the format of an image and the bits of a sampler become constants, so that
+// reads and writes need no branches on them and no calls, and can run in lanes.
 //
 // The image functions of the library have code for all formats and samplers. Each one that is called with a known image is copied once for
-// each such image (and its constant arguments), and the copy is simplified before it is inlined: a kernel with nine reads of one image
-// simplifies the function once. Functions that are calls because they have code for all formats are inlined when their copies are small.
+// each such image (and its constant arguments), and the copy is simplified before it is inlined: for a kernel with nine reads of one image
+// the function is simplified once. Functions with code for all formats are too large to inline, but their copies are inlined when small.
 //
 // Runs on a module of one kernel, before anything is inlined. One thread.
 #pragma once

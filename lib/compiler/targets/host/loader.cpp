@@ -142,7 +142,7 @@ private:
 
 llvm::Error link(std::string_view object, const std::string& entry, JitObject& result) {
     const llvm::MemoryBufferRef buffer(llvm::StringRef(object.data(), object.size()), entry);
-    // JITLink's frames keep names of symbols for longer than they keep the graph, and a name's end writes to its pool.
+    // JITLink keeps names of symbols for longer than the graph, and destroying a name writes to its pool. So the pool must live longest.
     const auto names = std::make_shared<orc::SymbolStringPool>();
     auto graph = jitlink::createLinkGraphFromObject(buffer, names);
     if (!graph)

@@ -114,7 +114,7 @@ public:
         llvm::IRBuilder<> builder(&access.call);
         llvm::FixedVectorType* type = access.type();
         llvm::Type* element = type->getElementType();
-        // A vector's own alignment says little about its lanes.
+        // The alignment of a vector of pointers says little about single lanes.
         const llvm::Align alignment = access.address->getType()->isVectorTy()
                                           ? access.alignment()
                                           : commonAlignment(access.alignment(), size_of(*element));

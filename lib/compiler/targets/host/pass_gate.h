@@ -1,4 +1,4 @@
-// Which of LLVM's passes run for a module: those that do not suit a large function, or take quadratic time there, are left out.
+// Which of LLVM's passes run for a module. Passes that make large functions slower, or take quadratic time for them, are left out.
 //
 // For one compilation; its thread alone uses it. The module is read once, in linear time. Decision 118 has the measurements.
 #pragma once
@@ -12,18 +12,18 @@ namespace polder::compiler {
 // Whether a basic block has more than 1,000 memory accesses. Passes that compare all pairs of them take minutes for 10,000.
 [[nodiscard]] bool has_long_block(const llvm::Module& module);
 
-// Of the passes before the code generator.
+// For the passes before the code generator.
 class OptimizationGate {
 public:
-    // Passes that compare all pairs of accesses find little in functions of more instructions, and took a third of the time for 10,000.
+    // In larger functions, passes that compare all pairs of accesses find little. They took a third of the time for 10,000 instructions.
     static constexpr unsigned pairwise_instructions_max = 3000;
 
     explicit OptimizationGate(const llvm::Module& module);
 
     [[nodiscard]] bool is_large() const { return is_large_; }
     [[nodiscard]] bool should_run(llvm::StringRef pass) const;
-    // For a pass that runs for one loop at a time. Conditions are not led out of a loop over rows of work-items that most often has one
-    // round: each would double the code of all loops, to save one branch. Decision 109 has the measurements.
+    // For a pass that runs for one loop at a time. Conditions are not moved out of (unswitched from) a loop over rows that most often has one
+    // iteration: each would double the code of all loops, to save one branch. Decision 109 has the measurements.
     [[nodiscard]] bool should_run(llvm::StringRef pass, const llvm::Loop& loop) const;
 
 private:
@@ -31,11 +31,11 @@ private:
     const bool has_long_block_;
 };
 
-// Of the code generator.
+// For the passes of the code generator.
 class PassGate final : public llvm::OptPassGate {
 public:
-    // Reduction of strength gives each address in a loop a variable of its own. The functions of whole work-groups use so many arrays that
-    // the variables fill the stack: a product of matrices with 16 sums takes half the time without, and half the time to compile.
+    // Loop strength reduction gives each address in a loop a variable of its own. Work-group functions use so many arrays that these variables
+    // do not fit into registers. Without the pass, a matrix product with 16 sums takes half the time, and half the time to compile.
     static constexpr unsigned reduced_instructions_max = 1500;
     explicit PassGate(const llvm::Module& module);
 

@@ -19,7 +19,7 @@ class PassTimes {
 public:
     PassTimes();
 
-    // Parts may contain others, whose time is not counted for them.
+    // Parts may contain other parts, whose time is not counted for the outer part.
     void begin(std::string_view part);
     void end();
     // Each pass and each analysis becomes a part.

@@ -1,5 +1,5 @@
-// For each block, an estimate says when each value becomes available (struct Time), from the latencies of its operands. Each sum is
-// rebuilt from its terms: always the two earliest are added.
+// For each block, an estimate says when each value becomes available (struct Time), from the latencies of its operands. Each sum of
+// vectors with a constant is rebuilt as a chain: the constant first, then the other terms in the order in which they become available.
 #include "sum_order.h"
 
 #include <algorithm>
@@ -87,7 +87,7 @@ private:
         }
     }
 
-    // Leaves `sum` without use when another takes its place.
+    // Rebuilds `sum`. Returns whether it did; then `sum` has no uses any more.
     bool order(llvm::Instruction& sum) {
         llvm::SmallVector<llvm::Value*, 8> terms;
         add_terms(sum, terms);
@@ -96,7 +96,7 @@ private:
             return false;
         llvm::Constant* constant_term = llvm::cast<llvm::Constant>(*constant);
         terms.erase(constant);
-        std::multimap<Time, llvm::Value*> by_time;  // those of one time stay in order
+        std::multimap<Time, llvm::Value*> by_time;  // terms of the same time stay in order
         for (llvm::Value* term : terms)
             by_time.emplace(time_of(*term), term);
         if (by_time.begin()->first == by_time.rbegin()->first)
@@ -112,7 +112,7 @@ private:
         return true;
     }
 
-    // The selection of instructions must not know that this is a constant, or it moves it to the end.
+    // Hides the constant in a variable, because instruction selection would move a visible constant to the end of the sum.
     static llvm::Value* unfolded(llvm::Constant& constant, llvm::IRBuilder<>& builder) {
         llvm::Module& module = *builder.GetInsertBlock()->getModule();
         auto* variable = new llvm::GlobalVariable(module, constant.getType(), true, llvm::GlobalValue::PrivateLinkage,

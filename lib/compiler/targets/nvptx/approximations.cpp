@@ -71,7 +71,7 @@ void redirect(llvm::CallInst& call) {
     const llvm::StringRef name = approximation_of(call, mangled->name);
     if (name.empty())
         return;
-    // A repeated vector type is abbreviated (S_) relative to the types alone, so that they stay as they are.
+    // The mangled types stay the same: the abbreviation of a repeated type (S_) does not depend on the function's name.
     const std::string symbol = ("_Z" + llvm::Twine(name.size()) + name + mangled->types).str();
     llvm::FunctionCallee instead = call.getModule()->getOrInsertFunction(symbol, callee->getFunctionType());
     if (auto* const function = llvm::dyn_cast<llvm::Function>(instead.getCallee())) {
@@ -81,7 +81,7 @@ void redirect(llvm::CallInst& call) {
     call.setCalledFunction(instead);
 }
 
-// To a division that LLVM's back end may approximate. It has no other way to ask for div.full.
+// Replaces a division by a call of _polder_divide_approx, because LLVM's back end offers no other way to get div.full.
 void relax(llvm::BinaryOperator& quotient) {
     if (!quotient.getType()->getScalarType()->isFloatTy() || quotient.hasApproxFunc() ||
         llvm::cast<llvm::FPMathOperator>(quotient).getFPAccuracy() < quotient_ulp)

@@ -16,7 +16,7 @@ namespace polder::compiler {
 // Redirects calls and divisions of the kernel's own code. True when that code may be approximate.
 [[nodiscard]] bool use_approximations(llvm::Module& module);
 
-// Once the built-ins are linked: every function, since LLVM inlines none whose mode differs.
+// Must run after the built-ins are linked, for every function: LLVM does not inline a function whose mode differs.
 void flush_denormals(llvm::Module& module);
 void flush_denormals(llvm::Function& function);
 [[nodiscard]] bool flushes_denormals(const llvm::Function& function);

@@ -9,7 +9,7 @@
 namespace polder::compiler {
 namespace {
 
-// Instructions that are computed in vain where the first of two conditions decides.
+// The limit of instructions that are computed in vain where the first of two joined conditions decides.
 constexpr int vain_instructions_max = 8;
 
 constexpr const char* not_unrolled = "llvm.loop.unroll.disable";
@@ -34,7 +34,8 @@ struct KeepLoops : llvm::PassInfoMixin<KeepLoops> {
     }
 };
 
-// The back end would write the wish into the PTX, for the driver's assembler, which unrolls without copies of the exits.
+// Removes the mark before code is generated. The back end would write it into the PTX, but the driver's assembler may unroll these loops,
+// because it does so without copies of the exits.
 struct ForgetKeptLoops : llvm::PassInfoMixin<ForgetKeptLoops> {
     static llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
         for (llvm::Loop* const loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder())

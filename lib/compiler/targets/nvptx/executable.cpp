@@ -59,7 +59,7 @@ Result<PtxKernel> make_kernel(const PtxRequest& request) {
     return kernel;
 }
 
-// For the driver, whose compiler makes machine code of PTX.
+// The disk cache for the driver, whose compiler makes machine code from PTX.
 class DiskCodeCache final : public CodeCache {
 public:
     std::optional<std::string> load(Parts parts) override { return load_cached(key_of(parts)); }
@@ -96,7 +96,7 @@ public:
         return &(*entry)->code;
     }
 
-    // A work-group of any size is made of warps.
+    // A work-group of any size is made of warps, so code for one size is not faster.
     [[nodiscard]] Specialising specialising(const WorkGroups&, unsigned) const override { return Specialising::never; }
 
 private:

@@ -52,7 +52,7 @@ void relax(llvm::AtomicCmpXchgInst& exchange) {
 
 void relax(llvm::LoadInst& load) {
     const auto scope = ptx_scope(load.getContext(), load.getSyncScopeID());
-    // A load releases nothing; before a sequentially consistent one there is the fence all the same.
+    // A load has no release order, so it needs a fence before it only if it is sequentially consistent.
     if (load.getOrdering() == AtomicOrdering::SequentiallyConsistent)
         fence_before(load, load.getOrdering(), scope);
     fence_after(load, load.getOrdering(), scope);

@@ -75,7 +75,7 @@ std::vector<llvm::CallInst*> calls_of(llvm::Function& function) {
     return calls;
 }
 
-// Whether the entry computes the result of a call of `function`.
+// Whether the entry computes the result of calls of `function`.
 bool needs_entry(const llvm::Function& function) {
     if (!function.isDeclaration() || function.isIntrinsic())
         return false;
@@ -119,7 +119,7 @@ void run_inliner(llvm::Module& module) {
 }
 
 // `restrict` holds for one work-item; with it, LLVM would move reads across a barrier after which other work-items' writes
-// are visible. What the kernel only reads is written by no other thread.
+// are visible. Memory that the kernel only reads is not written by another thread, so it keeps `restrict`.
 void forget_restrict(llvm::Function& kernel, const KernelInfo& info) {
     for (const auto& [index, argument] : llvm::enumerate(info.arguments))
         if (info.sees_work_groups && argument.access != Access::read)

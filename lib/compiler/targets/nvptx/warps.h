@@ -8,7 +8,7 @@ namespace polder::compiler {
 
 inline constexpr uint32_t warp_size = 32;
 
-// `processor` ("sm_90") decides whether the reductions are there.
+// `processor` ("sm_90") decides whether PTX has the reductions.
 void replace_warp_functions(llvm::Module& module, const std::string& processor);
 
 }  // namespace polder::compiler

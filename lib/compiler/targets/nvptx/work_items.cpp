@@ -112,7 +112,7 @@ llvm::Value* WorkItems::number_in_order(llvm::IRBuilder<>& builder) {
         id[d] = builder.CreateZExt(builder.CreateURem(rest, size), builder.getInt64Ty());
         rest = builder.CreateUDiv(rest, size);
     }
-    // What is left after all dimensions counts whole work-groups.
+    // The remainder after all dimensions is the number of whole work-groups.
     llvm::Value* const is_first = builder.CreateIsNull(rest);
     builder.CreateBr(numbered);
 

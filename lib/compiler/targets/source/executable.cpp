@@ -17,7 +17,7 @@ uint64_t next_id() {
     return ++last;
 }
 
-// Objects of Polder that another implementation does not know.
+// Whether the argument is an object of Polder that another OpenCL implementation does not know.
 bool is_own_object(const KernelArgument& argument) {
     return argument.kind == ArgumentKind::image || argument.kind == ArgumentKind::sampler ||
            argument.kind == ArgumentKind::pipe;
