@@ -1,4 +1,4 @@
-"""ctest_file.py BUILD_DIRECTORY [FACTOR]: writes its CTestTestfile.cmake from what Meson tells about the tests.
+"""ctest_file.py BUILD_DIRECTORY [FACTOR]: writes its CTestTestfile.cmake from Meson's list of tests.
 
 Suites become labels; exit status 77 is "skipped" in both; environments are kept,
 and so are time limits, times FACTOR (sanitizers are slow).

@@ -1,4 +1,4 @@
-# Sourced by the commands in this folder: what Polder needs on Debian or Ubuntu, installing it, and building.
+# Sourced by the commands in this folder: the packages that Polder needs on Debian or Ubuntu, installing them, and building.
 # Everything these functions do to the machine is printed before it is done.
 
 set -euo pipefail
@@ -24,7 +24,7 @@ packages_to_test=(cmake "libclang-rt-$llvm-dev" libgtest-dev libgmock-dev libben
 packages_of_apps=(clinfo clpeak clblast-tests libviennacl-dev libvkfft-dev libopencv-imgproc-dev piglit hashcat
     python3-gpyfft python3-numpy python3-pyopencl ffmpeg darktable gegl)
 python_packages_of_apps=(openmm==8.6.1 pyFAI==2026.9.0 silx==3.1.3 pyopencl==2026.1.4 tinygrad==0.14.0 mako pytest)
-# With libraries of its own beside Python's, for which pip needs a whole prefix: SYCL for Python.
+# SYCL for Python. It has libraries outside of Python's folders, so pip needs a whole prefix.
 sycl_packages_of_apps=(dpctl==0.22.1 dpnp==0.20.0 scipy pytest)
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
@@ -98,7 +98,7 @@ find_ptxas() {
     done
 }
 
-# install_python DIRECTORY --target|--prefix PACKAGE…: into DIRECTORY beside the builds, unless these are there; all of them or none.
+# install_python DIRECTORY --target|--prefix PACKAGE…: installs the packages into DIRECTORY beside the builds, unless they are there; all or none.
 install_python() {
     local own=$1 where=$2
     shift 2
@@ -167,8 +167,8 @@ build_to_test() {
     build_in "$build_dir" "$@"
 }
 
-# The loaders of Debian (ocl-icd) and Khronos both take a directory of .icd files from OCL_ICD_VENDORS; only
-# a directory suits both.
+# OCL_ICD_VENDORS is a directory here, because only a directory of .icd files works with both loaders, Debian's (ocl-icd) and
+# Khronos's.
 use_polder() {
     local vendors=$1/packaging/vendors
     [[ -f $vendors/polder.icd ]] || fail "$vendors/polder.icd is missing: the build made no libpolder.so"

@@ -1,8 +1,8 @@
-"""tests_to_sanitize.py BUILD_DIRECTORY: the tests of the unit, api, flow and driver suites but the compiler's own.
+"""tests_to_sanitize.py BUILD_DIRECTORY: the tests of the unit, api, flow and driver suites, except the compiler's own.
 
-Prints two lines: what they need, as targets for ninja, and a regular expression of their names for ctest. The compiler runs in one
-thread and takes most of the time that all tests need to be built and run with a sanitizer; what is around it, memory, drivers and threads,
-is worth such a round most.
+Prints two lines: the targets for ninja that these tests need, and a regular expression of their names for ctest. The compiler's tests
+take most of the time to build and run with a sanitizer, but a compilation runs in one thread. Sanitizers find most in the code around it:
+memory, drivers and threads.
 """
 import functools
 import json

@@ -4,7 +4,7 @@ tidy.py CLANG_TIDY BUILD_DIR FILE…: BUILD_DIR is built, so that its ninja know
 known by its contents, those of all that it includes and of .clang-tidy, and its compile command; for each that passes,
 BUILD_DIR/tidy holds an empty file. Sources that BUILD_DIR does not compile (what only GCC can build) are named.
 
-A header is seen through one source that includes it. For headers that no source in FILE… includes, the nearest source is taken. A source may take SECONDS_MAX; one that takes longer does not pass.
+A header is checked through one source that includes it. For a header that no source in FILE… includes, the nearest source is used. A source may take SECONDS_MAX; one that takes longer does not pass.
 """
 import concurrent.futures
 import functools

@@ -2,9 +2,9 @@
 // where, which bytes moved between which memories, and how long it took.
 //
 // Two buffers hold the whole picture: escape times and colours. A tile is a range of rows, hence a sub-buffer of
-// each. One host thread per device takes tiles as its device gets done with them, and shades them afterwards. Shading
-// reads one row of each neighbouring tile, which another device may have computed: those rows move between memories,
-// and nothing else.
+// each. One host thread for each device takes the next tile when its device has finished one, and shades its tiles afterwards.
+// Shading reads one row of each neighbouring tile, which another device may have computed: only those rows move between
+// memories.
 #include "opencl.h"
 #include "statistics.h"
 
@@ -108,7 +108,7 @@ struct Work {
         event.wait();
         reports[device].kernels_ms += kernel_ms(event);
     }
-    // One host thread for each device; the exception of one is the caller's.
+    // Runs one host thread for each device. An exception in one of them is thrown again here.
     void on_all_devices(const std::function<void(size_t device)>& host) {
         std::vector<std::future<void>> hosts;
         hosts.reserve(queues.size());
@@ -131,7 +131,7 @@ void share_tiles(Work& work, const TileWork& on_tile) {
     });
 }
 
-// Every device goes on with the tiles it has.
+// Every device continues with the tiles that it has computed.
 void continue_tiles(Work& work, const TileWork& on_tile) {
     work.on_all_devices([&](size_t device) {
         for (cl_uint tile = 0; tile < tile_count; ++tile)

@@ -17,8 +17,8 @@ float time_at(global const float* times, int x, int y, int width, int rows) {
     return times[clamp(y, 0, rows - 1) * width + clamp(x, 0, width - 1)];
 }
 
-// Colours of one tile: the escape times taken for a landscape lit from the upper left. `times` begins `above` rows
-// before the tile, so that slopes at the tile's edges are those of its neighbours' rows.
+// Colours of one tile: escape times are drawn as the heights of a landscape with light from the upper left. `times` begins `above`
+// rows before the tile, so that slopes at the tile's edges use the rows of its neighbours.
 kernel void shade(global const float* times, uint above, uint rows_of_times, global uchar4* colours, uint width) {
     const int x = get_global_id(0), row = get_global_id(1), y = row + above;
     const float time = time_at(times, x, y, width, rows_of_times);

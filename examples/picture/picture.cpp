@@ -1,10 +1,10 @@
-// Computes one picture by all devices of one context, whatever they are: a processor, GPUs, devices of other OpenCL implementations.
+// Computes one picture by all devices of one context: a processor, GPUs, devices of other OpenCL implementations.
 //
 //     picture FILE.ppm|FILE.png [WIDTH HEIGHT]
 //
-// One buffer holds the picture. Each device computes a band of rows in a sub-buffer, and one map reads the whole: where each band is, is
-// not this program's concern. It uses OpenCL's C functions alone, and prints which device computed which rows, and how many bytes
-// went from its memory to the host's (where the implementation says so: cl_polder_memory_statistics).
+// One buffer holds the picture. Each device computes a band of rows in a sub-buffer, and one map reads the whole picture. The program
+// need not know in which memory each band is. It uses only the C functions of OpenCL, and prints which device computed which rows, and how many
+// bytes were moved from its memory (if the implementation has cl_polder_memory_statistics).
 #include <CL/cl_ext_polder.h>
 #include <algorithm>
 #include <cstdio>
@@ -131,7 +131,7 @@ double ms_of(cl_event event) {
     return static_cast<double>(end - begin) * 1e-6;
 }
 
-// From the device's memory to any other; nothing when the implementation does not say it.
+// The bytes moved from the device's memory to any other; 0 when the implementation does not report it.
 cl_ulong moved_bytes(cl_context context, cl_platform_id platform, cl_device_id device) {
     const auto list = reinterpret_cast<clGetMemoryTransfersPOLDER_fn>(
         clGetExtensionFunctionAddressForPlatform(platform, "clGetMemoryTransfersPOLDER"));
@@ -220,7 +220,7 @@ void run(const char* path, Size size) {
     clReleaseContext(context);
 }
 
-// 0 when it is no number that a picture may have.
+// 0 when the text is not a valid number of pixels.
 cl_uint pixels_of(const char* text) {
     char* end = nullptr;
     const unsigned long number = std::strtoul(text, &end, 10);

@@ -11,7 +11,7 @@
 namespace polder::kernel {
 namespace {
 
-// C's own printf takes at least this much for one conversion; more is a mistake of the program.
+// C's own printf supports at least this width for one conversion. A larger one is an error of the program.
 constexpr int width_max = 1 << 20;
 
 enum class Length : uint8_t { none, hh, h, hl, l };
@@ -78,7 +78,7 @@ private:
         return text;
     }
 
-    // Leaves `value` alone when there are no digits; false when it is out of range.
+    // Does not change `value` when there are no digits; false when the number is out of range.
     bool number(int& value) {
         const std::string digits = take_while("0123456789");
         if (digits.empty())
@@ -95,7 +95,7 @@ private:
         return true;
     }
 
-    // C's other names for 64 bits are no part of OpenCL C, but of programs that come from C.
+    // C's other names for 64 bits are not in OpenCL C, but programs that were ported from C use them.
     Length length() {
         if (take('l')) {
             take('l');
@@ -273,7 +273,7 @@ bool append_numbers(std::string& out, const Conversion& conversion, Arguments& a
     return true;
 }
 
-// No part of OpenCL C, but what Clang's warning about %v4hhd of characters proposes.
+// %v4c is not in OpenCL C, but Clang's warning about %v4hhd of characters proposes it.
 bool append_characters(std::string& out, const Conversion& conversion, Arguments& arguments) {
     const std::byte* from = arguments.next(conversion.vector_width == 3 ? 4 : conversion.vector_width);
     if (from == nullptr)

@@ -14,7 +14,7 @@ void write_perfetto(const trace::TraceFile& trace, std::ostream& out);
 // The snapshot that PyTorch's memory viewer (https://pytorch.org/memory_viz) and torch.cuda._memory_viz open: a pickle.
 void write_pytorch(const trace::TraceFile& trace, std::ostream& out);
 
-// In quotes.
+// Writes `text` as a JSON string, in quotes.
 void write_json_string(std::string_view text, std::ostream& out);
 
 }  // namespace polder::tool

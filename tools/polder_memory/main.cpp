@@ -37,7 +37,7 @@ int refuse(const std::string& text) {
     return 2;
 }
 
-// Empty: understood.
+// Parses the command line. Returns an error message, or an empty text.
 std::string parse(int count, char** words, Arguments& arguments) {
     for (int i = 1; i < count; ++i) {
         const std::string_view word = words[i];
@@ -93,7 +93,7 @@ void print_row(const char* policy, const trace::ReplayOfSpace& row) {
     std::printf("\n");
 }
 
-// What crossed the links, against what had to.
+// Prints the bytes that crossed the links, and the least number that would have been enough.
 void print_moves(const std::vector<trace::MovesOfSpace>& moves) {
     if (moves.empty())
         return;

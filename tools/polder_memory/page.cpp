@@ -51,7 +51,7 @@ private:
     std::vector<std::byte> bytes_;
 };
 
-// JavaScript's numbers are doubles. A larger number is written as this one, so that twice the difference of two is exact.
+// JavaScript's numbers are doubles. Larger numbers are written as this one, so that twice the difference of two numbers is exact.
 constexpr uint64_t number_max = uint64_t{1} << 51;
 constexpr size_t field_count = 4;
 using FieldValues = std::array<int64_t, field_count>;
@@ -61,8 +61,8 @@ FieldValues fields_of(const trace::Event& event) {
     return {number(event.storage), number(event.address), number(event.size), number(event.extra)};
 }
 
-// Few different values of kind, spaces, flags and queue come together: an event names its combination, the shape. Its other fields are
-// written as differences to the last event of the same shape, which are small.
+// There are few different combinations of kind, spaces, flags and queue. An event refers to its combination, the shape, by a number. Its other
+// fields are written as differences to the last event of the same shape, which are small.
 void write_events(const TraceFile& trace, std::ostream& out) {
     using Shape = std::array<uint32_t, 5>;
     struct Known {

@@ -1,7 +1,7 @@
 // Chrome's trace event format: counters of each space's memory, slices for launches and transfers, instants for failures.
 //
-// A row of slices is a queue. Perfetto drops a slice that overlaps another one of its row without lying in it. So a slice begins when its command was
-// submitted and ends when the queue's next command was, or when the queue was seen to be further, whichever is earlier.
+// A row of slices is a queue. Perfetto drops a slice that overlaps another slice of its row and is not inside it. So a slice begins when its command
+// was submitted. It ends when the queue's next command was submitted, or when the queue was seen to have passed it, whichever is earlier.
 #include "exports.h"
 
 #include <algorithm>
@@ -39,14 +39,14 @@ private:
     bool first_ = true;
 };
 
-// Exact to the nanosecond.
+// Trace times are in microseconds; a double keeps single nanoseconds.
 double microseconds(uint64_t ns) { return static_cast<double>(ns) / 1000; }
 
 bool is_slice(const Event& event) { return event.kind == Kind::launch || event.kind == Kind::transfer; }
 
 // How long each slice lasts, by event.
 std::unordered_map<const TimedEvent*, uint64_t> durations_of(const TraceFile& trace) {
-    constexpr uint64_t unknown_ns = 1000;  // of the last command of a queue that was never seen to be further
+    constexpr uint64_t unknown_ns = 1000;  // of a queue's last command, when its completion was not recorded
     struct Queue {
         std::vector<const TimedEvent*> commands;
         std::vector<const TimedEvent*> progress;

@@ -1,8 +1,8 @@
 // PickleWriter: dictionaries, lists, texts and numbers as a pickle of Python, protocol 2.
 //
-// It writes only opcodes that PyTorch's memory viewer reads, whose reader in JavaScript knows some of them: no floats, no tuples. A list is
-// written in batches of 1,000, as Python does, because the viewer passes each batch to one call. Texts that are written again refer to the first one. A value; one
-// thread.
+// PyTorch's memory viewer has a reader in JavaScript that knows only some opcodes, so there are no floats and no tuples here. A list is
+// written in batches of 1,000, as Python does, because the viewer passes each batch to one call. A text that was written before is written as a reference. Used by
+// one thread.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace polder::tool {
 class PickleWriter {
 public:
     explicit PickleWriter(std::ostream& out) : out_(out) { out_ << "\x80\x02"; }
-    // Of the whole; everything that was begun has ended.
+    // Ends the pickle. Every dictionary and list must have been ended.
     void end() { out_ << '.'; }
 
     void begin_dictionary() { out_ << "}("; }
@@ -84,7 +84,7 @@ private:
     }
 
     std::ostream& out_;
-    std::vector<uint64_t> list_sizes_;  // of those that have begun
+    std::vector<uint64_t> list_sizes_;  // of the lists that have not ended yet
     std::map<std::string, uint64_t, std::less<>> texts_;
 };
 

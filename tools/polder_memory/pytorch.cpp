@@ -1,9 +1,9 @@
 // A snapshot as torch.cuda.memory._dump_snapshot writes it: segments with their blocks as they are at the end, and for each device what happened, in
 // order. Devices are memory spaces.
 //
-// The viewer begins with the segments and undoes the events, from the last to the first. So each event must find what it undoes: a block that is in a
-// segment, a segment with exactly these addresses. A space whose regions come and go in parts, or whose blocks lie in several of them, has segments
-// as PyTorch's `expandable_segments:True` has: neighbours are one segment, and `segment_map` and `segment_unmap` are about any part.
+// The viewer begins with the segments and undoes the events, from the last to the first. So the block or segment of each event must exist at that time: a block inside a
+// segment, a segment with exactly these addresses. A space whose regions are mapped and unmapped in parts, or whose blocks span several regions, has
+// segments as with PyTorch's `expandable_segments:True`: neighbours are one segment, and `segment_map` and `segment_unmap` name any part of it.
 #include "exports.h"
 #include "pickle.h"
 
@@ -20,7 +20,7 @@ using trace::Kind;
 using trace::TimedEvent;
 using trace::TraceFile;
 
-// Addresses that a space has.
+// The address ranges of a space that have memory.
 class Segments {
 public:
     enum class Neighbours : bool { apart, joined };
@@ -290,7 +290,7 @@ private:
             for (auto block = first; block != last; ++block) {
                 if (block->first > at)
                     write_block(at, block->first - at, {block->first - at, 0, 0}, "inactive");
-                // A block that is aligned further than its policy's blocks are begins later, and ends with the memory that it was given.
+                // A block with a larger alignment than its policy's blocks begins later, but ends where its memory ends.
                 const auto next = std::next(block);
                 const uint64_t most = (next == last ? to : next->first) - block->first;
                 write_block(block->first, std::min(block->second.size, most), block->second, "active_allocated");

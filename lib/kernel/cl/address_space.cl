@@ -2,11 +2,11 @@
 //
 // All address spaces are one on the host, so the address decides: local memory is the block that the
 // work-group was given; private memory is the block for values that live across barriers, or the frame of the
-// work-group function; all else is global, and may lie right above or below the frame: in the caller's variables, or
-// beside the stack of a thread that has a small one.
+// work-group function. All other memory is global. It may be just above or below the frame: the caller's variables, or
+// memory next to a thread's small stack.
 #include "local_memory.h"
 
-// Below the stack pointer, a function that calls none may use so much (x86-64's red zone; other machines have none).
+// A function without calls may use this many bytes below the stack pointer (x86-64's red zone; other machines have none).
 #define RED_ZONE_BYTES 128
 
 // LLVM's intrinsic, for which Clang has no built-in function: the stack pointer. Frames do not grow while they run.

@@ -37,7 +37,7 @@
 FOR_ALL_TYPES(DEFINE_WIDTHS)
 DEFINE_WIDTHS(half)
 
-// libclc has the other types' hints; none does anything.
+// libclc has prefetch for the other types. A prefetch does nothing.
 #define DEFINE_PREFETCH(T) \
     BUILTIN void prefetch(const __global T* from, size_t count) {}
 DEFINE_PREFETCH(half) DEFINE_PREFETCH(half2) DEFINE_PREFETCH(half3)

@@ -1,8 +1,8 @@
 // Atomic functions: those of OpenCL C 2.0 to 3.0 (6.15.12) with all orders and scopes, for the generic address
 // space, and those of 1.x (atomic_*, atom_*).
 //
-// Every scope is served by the widest, which costs nothing on a host processor. The forms without scope have
-// the device's, those without order are sequentially consistent.
+// Every scope is treated as the widest one, which costs nothing on a host processor. Forms without a scope have
+// the device's scope; forms without an order are sequentially consistent.
 #include "common.h"
 
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
@@ -117,7 +117,7 @@ FOR_COLLECTIVE_TYPES(DEFINE_ACCESSES)
 DEFINE_LOAD(half)
 DEFINE_STORE(half)
 DEFINE_UPDATE(atomic_exchange, half, half, __opencl_atomic_exchange(object, value, order, SCOPE))
-// Clang's header stores a half, as above, but its table of built-ins an atomic_half: the same value under another name.
+// Clang's header declares the stored value as half, as above, but its table of built-ins as atomic_half. So both names get a definition.
 #define STORED_HALF(NAME, REST) __asm__("_Z" NAME "PU3AS4VU7_AtomicDhS_" REST)
 void polder_store_half(OBJECT(half) object, half value) STORED_HALF("12atomic_store", "");
 void polder_store_half_in_order(OBJECT(half) object, half value, memory_order order)
@@ -155,7 +155,7 @@ BUILTIN void atomic_flag_clear(OBJECT(int) flag) {
     __opencl_atomic_store(flag, 0, memory_order_seq_cst, SCOPE);
 }
 
-// OpenCL 1.x: relaxed, 32 bits as atomic_* and atom_*, 64 bits as atom_*. libclc decrements by a loop.
+// OpenCL 1.x: relaxed, 32 bits as atomic_* and atom_*, 64 bits as atom_*. libclc's decrement is a loop.
 #define OLD_UPDATE(SPACE, PREFIX, NAME, T, OPERATION)                                                  \
     BUILTIN T PREFIX##NAME(volatile SPACE T* p, T value) {                                             \
         return __opencl_atomic_##OPERATION((volatile SPACE atomic_##T*)p, value, memory_order_relaxed, \

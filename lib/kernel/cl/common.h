@@ -11,7 +11,7 @@
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 
 #define BUILTIN __attribute__((overloadable, always_inline))
-// For functions of the library that a file calls under a name that it defines for other types: a definition hides Clang's table.
+// Declares a function of the library that a file calls although it defines the name for other types: a definition hides Clang's table.
 #define DECLARED __attribute__((overloadable, const))
 #define DECLARED_STORING __attribute__((overloadable))
 // For functions that only their file calls.
@@ -31,7 +31,7 @@ const __private uchar* _polder_scratch_memory(void) __attribute__((const));
 ulong _polder_scratch_bytes(void) __attribute__((const));
 const __private uchar* _polder_launch_context(void) __attribute__((const));
 
-// Whole work-group, of the actual size: smaller in a remainder group.
+// The number of work-items of this work-group, which may be smaller at the end of the range.
 static inline __attribute__((always_inline)) size_t polder_linear_local_size(void) {
     return get_local_size(0) * get_local_size(1) * get_local_size(2);
 }

@@ -1,10 +1,10 @@
 // Queues on the device (OpenCL C 6.15.17): what Clang calls for enqueue_kernel and for the queries of a block, the functions of events, and
-// ndrange_1D and so on. include/polder/device_enqueue_abi.h says who executes the blocks.
+// ndrange_1D and so on. include/polder/device_enqueue_abi.h explains how blocks are executed.
 //
-// Clang gives the address of the block's kernel; the compiler has replaced it by the kernel's name (module/block_kernels.h).
+// Clang passes the address of the block's kernel; the compiler has replaced it by the kernel's name (module/block_kernels.h).
 #include "common.h"
 
-// Clang's queues and events are opaque, which pointers to private memory are in the library.
+// Clang's queues and events are opaque types. In the library these are pointers to private memory.
 typedef __private void* Opaque;
 typedef const __private uchar* Context;
 #define PLAIN __attribute__((always_inline))

@@ -1,5 +1,5 @@
-// The fences of OpenCL 1.x, for all targets: in terms of atomic_work_item_fence. Programs use them with volatile or 1.x atomic
-// accesses of global memory to publish to other work-groups, hence the device's scope.
+// The fences of OpenCL 1.x, for all targets, by atomic_work_item_fence. Programs use them with volatile or 1.x atomic accesses
+// of global memory to publish data to other work-groups, so they have the scope of the device.
 #pragma once
 
 #include "common.h"

@@ -1,17 +1,17 @@
-// How the work-items of a work-group compute something together where one of them does it for all.
+// Work-group collective functions in which one work-item computes the result for all.
 //
-// Every work-item puts its value in its slot, one folds them in the order of the linear local id, all of them
-// reads. The last barrier keeps the slots from the next collective until all have read. Linear in the size
-// of the group, in two of whose three phases the work-items are vectorized.
+// Every work-item stores its value in its slot; one work-item combines all values in the order of the linear local id; all work-items read
+// the result. After the last barrier the next collective may use the slots. The time is linear in the size of the
+// group. In two of the three phases the work-items are vectorized.
 #pragma once
 
 #include "common.h"
 
 #define SLOTS(T) ((__local T*)_polder_collective_slots())
-// Slots are 8 bytes apart from the first of a T, whatever its size: there is room for 8 bytes each.
+// There are 8 bytes for each work-item, so that a T of any size fits. Slots of type T are next to each other.
 #define PHASE() barrier(CLK_LOCAL_MEM_FENCE)
 
-// The first work-item goes over the slots from FIRST on, a being all before and b the slot's; each reads slot RESULT.
+// The first work-item visits the slots from FIRST on: a is the combination of all slots before, b is the slot. Each work-item reads slot RESULT.
 #define DEFINE_FOLD(FUNCTION, T, START, FIRST, BEFORE, COMBINE, AFTER, RESULT)                         \
     COLLECTIVE T FUNCTION(T x) {                                                                       \
         __local T* slots = SLOTS(T);                                                                   \

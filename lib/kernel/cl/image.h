@@ -1,7 +1,7 @@
 // The common part of the image functions: the descriptor, the bits of samplers, the addresses of elements.
 //
 // A kernel's image argument points to an ImageDescriptor (include/polder/image_abi.h); polder_image is that pointer, and
-// polder_sampler the sampler's bits: the library's maker (retarget_builtins.cpp) puts the parameter itself in their place, and
+// polder_sampler the sampler's bits: retarget_builtins.cpp, which makes the library, replaces calls of them by their argument, and
 // marks the descriptor's loads as invariant, so that kernels load it once per work-group.
 //
 // Code is made for the formats of a launch's images (targets/host/known_arguments.h): then no branch on formats and samplers is left, and
@@ -75,14 +75,14 @@ FOR_ONE_ACCESS(DECLARE_HANDLE, read_write)
 #undef DECLARE_HANDLE
 __attribute__((overloadable, const)) uint polder_sampler(sampler_t sampler);
 
-// One element of any format; `at` is its address. Rarely in the innermost loop, so never a part of the kernel.
+// One element of any format; `at` is its address. Such formats are rare in innermost loops, so these functions are never inlined.
 #define ANY_FORMAT __attribute__((noinline, cold))
 ANY_FORMAT float4 polder_image_load_float(Image image, const __global uchar* at);
 ANY_FORMAT int4 polder_image_load_int(Image image, const __global uchar* at);
 ANY_FORMAT void polder_image_store_float(Image image, __global uchar* at, float4 color);
 ANY_FORMAT void polder_image_store_int(Image image, __global uchar* at, int4 color);
 
-// --- coordinates, as vectors of four whatever the image: the missing ones are 0 ---
+// --- coordinates, as vectors of four for every image type: the missing ones are 0 ---
 
 static inline __attribute__((overloadable)) int4 as_four(int x) { return (int4)(x, 0, 0, 0); }
 static inline __attribute__((overloadable)) int4 as_four(int2 x) { return (int4)(x, 0, 0); }

@@ -35,7 +35,7 @@ static inline float srgb_of_linear(float c) {
     return c >= 1 ? 1.0f : (float)(1.055 * pow((double)c, 1.0 / 2.4) - 0.055);
 }
 
-// Where the channels of an order go. `one` is what a missing alpha is.
+// The components to which the channels of an order belong. `one` is the value of a missing alpha.
 #define DEFINE_ORDER(T)                                                                                \
     static inline T##4 polder_components_##T(uint order, T##4 c) {                                     \
         switch (order) {                                                                               \
@@ -222,6 +222,6 @@ ANY_FORMAT void polder_image_store_int(Image image, __global uchar* at, int4 col
 
 // --- samplers ---
 
-// What Clang makes of a sampler in the source. As an argument a sampler is its bits, too.
+// Clang calls this function for a sampler in the source. A sampler argument is its bits, too.
 __private void* polder_sampler_of_bits(int bits) __asm__("__translate_sampler_initializer");
 __private void* polder_sampler_of_bits(int bits) { return (__private void*)(size_t)(uint)bits; }

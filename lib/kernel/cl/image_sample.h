@@ -1,19 +1,19 @@
-// Reading images: which elements a sampler chooses for a coordinate, and what becomes of them. OpenCL C 3.0, section 8.2.
+// Reading images: which elements a sampler chooses for a coordinate, and how they are combined. OpenCL C 3.0, section 8.2.
 //
-// Coordinates that are no numbers choose some element, or the border; they are never an address.
+// A coordinate that is NaN chooses any element, or the border. It never becomes an address.
 #pragma once
 
 #include "image.h"
 
 #define SAMPLING static inline __attribute__((always_inline))
 
-// Which part of a coordinate counts: all of `dims` are sampled; an array's layer is the one behind them.
+// Which parts of a coordinate are used: the first `dims` are sampled, and in an array the next one is the layer.
 struct Sampled {
     int dims;
     int is_array;
 };
 
-// From -2 to size + 1, so that what is outside stays outside; NaN is.
+// Limited to -2 to size + 1, so that a coordinate outside stays outside. NaN becomes a coordinate outside.
 SAMPLING int whole(float value, int size) {
     return (int)__builtin_elementwise_min(__builtin_elementwise_max(value, -2.0f), (float)size + 1.0f);
 }
@@ -22,14 +22,14 @@ SAMPLING int into(int place, int size) { return smallest(largest(place, 0), size
 
 SAMPLING int layer_of(float layer, int count) { return into(whole(__builtin_elementwise_rint(layer), count), count); }
 
-// 0 to 1, there and back.
+// The mirrored coordinate, from 0 to 1 and back.
 SAMPLING float mirrored(float s) { return __builtin_elementwise_abs(s - 2.0f * __builtin_elementwise_rint(0.5f * s)); }
 
 SAMPLING float unnormalized(float s, int size, uint sampler) {
     return sampler & CLK_NORMALIZED_COORDS_TRUE ? s * (float)size : s;
 }
 
-// Whether what is outside of the image has the border's color.
+// Whether reads outside of the image return the border color.
 SAMPLING bool has_border(uint sampler) {
     const uint address = sampler & ADDRESS_MASK;
     return address == CLK_ADDRESS_CLAMP || address == CLK_ADDRESS_NONE;
@@ -88,8 +88,8 @@ SAMPLING int border_alpha(Image image) {
     }
 }
 
-// Where to load from: the first element instead of one outside of the image. The address is chosen and not the coordinates, so that it is
-// a row's for lanes in a row.
+// The address to load from: that of the first element for coordinates outside of the image. The address is selected, not the coordinates, so
+// that neighbouring lanes have neighbouring addresses.
 SAMPLING const __global uchar* place_of(Image image, int4 at, int count, uint element_bytes, bool is_in) {
     const __global uchar* place = element_at(image, at, count, element_bytes);
     return is_in ? place : image->data;
@@ -124,7 +124,7 @@ SAMPLING int4 int_of_kind(Image image, int4 at, int count, bool is_in, uint kind
     }
 }
 
-// --- one element, whatever its kind ---
+// --- one element of any kind ---
 
 SAMPLING float4 load_float(Image image, int4 at, int count, bool is_in) {
     switch (image->kind) {
@@ -180,7 +180,7 @@ SAMPLING int4 nearest(Image image, uint sampler, float4 coordinate, struct Sampl
     return with_layer(image, at, coordinate, how);
 }
 
-// At integer coordinates, an array's layer is clamped, whatever the sampler.
+// At integer coordinates, an array's layer is clamped with every sampler.
 SAMPLING int4 with_whole_layer(Image image, int4 at, struct Sampled how) {
     if (how.is_array && how.dims == 1)
         at.y = into(at.y, image->height);
@@ -189,8 +189,8 @@ SAMPLING int4 with_whole_layer(Image image, int4 at, struct Sampled how) {
     return at;
 }
 
-// The coordinates are clamped, or the address outside replaced, before the one load: lanes ask at run time whether their addresses follow one
-// another, and one work-item has no branch.
+// The coordinates are clamped, or the address outside replaced, before the one load: lanes check at run time whether their addresses are
+// consecutive, and a single work-item has no branch.
 #define DEFINE_NEAREST_READS(T)                                                                        \
     SAMPLING T##4 border_##T(Image image) { return (T##4)(0, 0, 0, border_alpha(image)); }              \
     SAMPLING T##4 read_nearest_##T(Image image, uint sampler, float4 coordinate, struct Sampled how) { \

@@ -50,7 +50,7 @@ APART ulong polder_pipe_reserve(Pipe ring, int how, uint count) {
             return first << COUNT_BITS | count;
         if (ready != count)
             seen = __opencl_atomic_load(next, memory_order_relaxed, memory_scope_all_svm_devices);
-        // Nobody was faster: there is no room, or there are not enough packets.
+        // The number has not changed meanwhile: there is no room, or there are not enough packets.
         if (seen == first)
             return NO_RESERVATION;
         first = seen;
@@ -96,7 +96,7 @@ APART uint polder_pipe_count(Pipe ring) {
     return count;
 }
 
-// Clang's names. Its pipes and reservations are opaque, which pointers to private memory are in the library.
+// The functions that Clang calls. Its pipes and reservations are opaque types; in the library these are pointers to private memory.
 typedef __private void* Opaque;
 static inline Pipe pipe_of(Opaque ring) { return (Pipe)(size_t)ring; }
 static inline Opaque opaque_of(ulong reservation) { return (Opaque)(size_t)reservation; }
@@ -143,7 +143,7 @@ static inline ulong reservation_of(Opaque reservation) { return (ulong)(size_t)r
         PHASE();                                                                                       \
     }                                                                                                  \
     /* The whole sub-group executes these, so they use no mask of active work-items: on a GPU, the      \
-       work-item that reserves may still be apart from the others when they get its result. */          \
+       work-item that reserves may still be diverged from the others when they get its result. */       \
     TOGETHER_ALL Opaque __sub_group_reserve_##NAME##_pipe(Opaque ring, uint count, uint bytes,         \
                                                           uint align) {                                \
         ulong reservation = NO_RESERVATION;                                                            \

@@ -1,8 +1,8 @@
 // fmod, remainder and remquo: exact.
 //
 // A quotient that is a whole number below 2^22 (doubles: 2^51) leaves size - quotient * divisor, which one fused operation computes
-// exactly, because the difference is a multiple of the divisor's last place and below the divisor. What the rounded division gave too much
-// is then added back once. Larger quotients and special values have functions of their own, never inlined, which are called for
+// exactly, because the difference is a multiple of the divisor's last place and below the divisor. If the rounded division was one too large,
+// the divisor is added back once. Larger quotients and special values have functions of their own, never inlined, which are called for
 // each lane that needs them: long division of the integers that the arguments are in units of the divisor's last place, as many
 // bits at a time as 64 bits hold.
 #include "common.h"
@@ -103,7 +103,7 @@ COLD int polder_quotient_of_far(double x, double y) {
     return quotient;
 }
 
-// Floats have their own, so that lanes of floats hold no doubles, of which a vector has half as many. A float's remainder of floats is a
+// Floats have functions of their own, so that a kernel of floats has no doubles, of which a vector holds only half as many. A float's remainder of floats is a
 // float, and a double holds both exactly.
 COLD float polder_fmod_of_far(float x, float y) { return (float)polder_fmod_of_far((double)x, (double)y); }
 COLD float polder_remainder_of_far(float x, float y) { return (float)polder_remainder_of_far((double)x, (double)y); }

@@ -11,7 +11,7 @@ uint _polder_sub_group_lane(void) __attribute__((const));
 uint _polder_sub_group_number(void) __attribute__((const));
 uint _polder_sub_group_width(void) __attribute__((const));
 
-// What an operation is called where all work-items of the sub-group execute it, and where those do that are active.
+// The names of an operation that all work-items of the sub-group execute, and of one that only the active ones execute.
 #ifdef POLDER_WARPS
 #include "nvptx/warp.h"
 #define OF_ALL(NAME) warp_all_##NAME

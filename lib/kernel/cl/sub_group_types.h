@@ -1,4 +1,4 @@
-// Lists of types for the sub-group functions, and how vectors are taken apart: each element is on its own.
+// Lists of types for the sub-group functions, and their versions for vectors, which call the function for each element.
 #pragma once
 
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable

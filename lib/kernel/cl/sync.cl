@@ -1,8 +1,8 @@
 // Barriers and fences (OpenCL C 6.15.8, 6.15.12).
 //
-// One thread runs all work-items of a work-group, so that a fence which only orders what the group's own
-// work-items see costs nothing. Wider scopes are processor fences; anything below sequential consistency is
-// free on x86 but keeps the compiler from moving accesses across.
+// One thread runs all work-items of a work-group, so a fence of the work-group's scope costs nothing. Wider
+// scopes are fences of the processor. On x86 a fence below sequential consistency is no instruction, but the
+// compiler does not move accesses across it.
 #include "common.h"
 
 COLLECTIVE void work_group_barrier(cl_mem_fence_flags flags) { barrier(flags); }

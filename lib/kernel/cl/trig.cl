@@ -1,13 +1,13 @@
 // sin, cos, tan and sincos of floats.
 //
 // Below 2^20 the argument is reduced by Cody and Waite's method with three floats of pi (for tan and sincos: of pi/2) and fused
-// multiplications: x - k P1 is exact, since it is a multiple of 2^-23 below 1. Beyond it, in doubles, in functions of their own. They are
-// cold: never inlined, so that work-items run the short way together, as many as a vector has floats, and call them one by one.
+// multiplications: x - k P1 is exact, since it is a multiple of 2^-23 below 1. Larger arguments are reduced in doubles, in functions of their
+// own. These are cold and never inlined. So lanes run the short code together, and call them one by one where needed.
 // The polynomials up to pi/4 are those of Cephes' sinf (S. Moshier, 1989), that up to pi/2 is minimax. Below 2 ulp, tan below 4 (every
 // seventh float below 2^20).
 #include "common.h"
 
-// Infinities and NaNs, too.
+// True for infinities and NaNs, too.
 #define IS_LARGE(X) (!(fabs(X) < 0x1p20f))
 #define COLD __attribute__((overloadable, noinline, cold))
 COLD float polder_sin_of_large(float x);

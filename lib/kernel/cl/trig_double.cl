@@ -2,7 +2,7 @@
 //
 // Below 2^30 the argument is reduced by Cody and Waite's method with three doubles of pi (for tan and sincos: of pi/2) and fused
 // multiplications: x - k P1 is exact. Beyond it, Payne and Hanek's (1983): whole numbers times those bits of 2/pi that
-// matter, in functions of their own. They are cold: never inlined, so that work-items run the short way together and call them one by
+// matter, in functions of their own. They are cold and never inlined, so that lanes run the short code together and call them one by
 // one. The polynomials up to pi/4 are fdlibm's (Sun Microsystems, 1993), those up to pi/2 minimax, by Remez's exchange algorithm.
 #include "common.h"
 
@@ -31,7 +31,7 @@ HELPER ulong bits_from(int at) {
 HELPER long reduce_huge(double x, double* r, double* rest) {
     ulong bits = as_ulong(x) & 0x7fffffffffffffff;
     ulong m = (bits & 0xfffffffffffff) | 0x10000000000000;
-    // |x| = m 2^e. What is left out before the first bit that is taken are multiples of 4.
+    // |x| = m 2^e. The bits before the first one that is used contribute multiples of 4, which do not matter.
     int e = min((int)(bits >> 52), 0x7fe) - 1075;
     int first = 64 + e - 2;
     ulong high = bits_from(first), middle = bits_from(first + 64), low = bits_from(first + 128);
@@ -62,7 +62,7 @@ HELPER long reduce_huge(double x, double* r, double* rest) {
     return quadrant;
 }
 
-// Infinities and NaNs, too.
+// True for infinities and NaNs, too.
 #define IS_HUGE(X) (!(fabs(X) < 0x1p30))
 #define COLD __attribute__((overloadable, noinline, cold))
 COLD double polder_sin_of_huge(double x);

@@ -1,4 +1,4 @@
-// Scalars and vectors from one text.
+// Definitions for scalars and all vector widths from one text.
 //
 // A file that wants its functions for every width defines BODY as the name of an .inc file and includes
 // this one; the .inc is read once for each of 1, 2, 3, 4, 8 and 16 elements, with

@@ -1,4 +1,4 @@
-// Work-item functions that follow from the leaves (OpenCL C 6.15.1).
+// Work-item functions that are computed from the intrinsics (OpenCL C 6.15.1).
 //
 // The intrinsics return 0 for ids and offsets, and 1 for sizes, beyond the launch's dimensions, so that one
 // formula serves every work_dim. A group's origin is counted in whole ("enqueued") groups: only the last

@@ -1,4 +1,4 @@
-// Which address space a generic pointer is in (OpenCL C 6.15.13): the processor knows.
+// Which address space a generic pointer is in (OpenCL C 6.15.13): the processor has instructions that report it.
 #include "../common.h"
 
 bool _polder_is_global(const __generic void* p) __attribute__((const));

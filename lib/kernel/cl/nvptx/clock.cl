@@ -1,5 +1,5 @@
 // Kernel clocks (cl_khr_kernel_clock) on GPUs. All multiprocessors have one timer in common, which counts nanoseconds in steps of up to a
-// microsecond. The counter of cycles belongs to a multiprocessor, on which a work-group stays.
+// microsecond. Each multiprocessor has its own counter of cycles, and a work-group stays on its multiprocessor.
 #include "../common.h"
 
 ulong _polder_timer_ns(void);

@@ -1,7 +1,7 @@
 // Local memory that is zero when a kernel begins (cl_khr_initialize_memory) on GPUs: the work-items share the work.
 #include "../common.h"
 
-// The kernel's own local memory (targets/nvptx/kernel_entry.cpp), and what the launch gives to each work-group.
+// The kernel's own local memory (targets/nvptx/kernel_entry.cpp), and the local memory that the launch adds for each work-group.
 __local uint* _polder_own_local_memory(void) __attribute__((const));
 uint _polder_own_local_bytes(void) __attribute__((const));
 __local uint* _polder_launch_local_memory(void) __attribute__((const));

@@ -1,4 +1,4 @@
-// native_* and half_*: the processor's own approximations, and what follows from them.
+// native_* and half_*: the processor's own approximations, and functions that are computed from them.
 #include "../common.h"
 
 float _polder_sin_approx(float x) __attribute__((const));

@@ -16,7 +16,7 @@ __attribute__((always_inline)) __global uchar* polder_print_reserve(ulong bytes)
     return at + bytes <= ring[1] ? (__global uchar*)(ring + 2) + at : 0;
 }
 
-// What a string takes in a record, with its terminating zero.
+// The bytes that a string needs in a record, with its terminating zero.
 ulong polder_print_string_bytes(const __generic char* text) {
     if (!text)
         return 0;

@@ -13,7 +13,7 @@ BUILTIN void atomic_work_item_fence(cl_mem_fence_flags flags, memory_order order
     if (scope == memory_scope_work_item)
         return;
     bool is_narrow = scope == memory_scope_work_group || scope == memory_scope_sub_group;
-    // Nobody outside the work-group sees its local memory.
+    // Only the work-group itself accesses its local memory.
     if (is_narrow || !(flags & (CLK_GLOBAL_MEM_FENCE | CLK_IMAGE_MEM_FENCE))) {
         FENCE(__MEMORY_SCOPE_WRKGRP)
     }

@@ -6,7 +6,7 @@
 //
 // Reductions of 32 bits are one instruction from sm_80 on. All others take five rounds of shuffles: in each one a work-item
 // gets the result of twice as many (Hillis and Steele, "Data Parallel Algorithms", 1986). Where some of the work-items are
-// not active, each one follows links to the next active one below it, which double their distance likewise.
+// not active, each one follows links to active work-items below it, and the distance of a link doubles in each round.
 #pragma once
 
 #define POLDER_INSTRUCTION __attribute__((convergent))

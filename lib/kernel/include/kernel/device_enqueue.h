@@ -1,4 +1,4 @@
-// The functions that lib/kernel/cl/device_enqueue.cl calls. Each hands its arguments to the launch's DeviceEnqueue.
+// The functions that lib/kernel/cl/device_enqueue.cl calls. Each passes its arguments to the launch's DeviceEnqueue.
 //
 // Compiled kernels call them, from any thread at once, so their names and signatures are part of the kernel ABI. Queues and events
 // are numbers that kernels hold as pointers.

@@ -1,4 +1,4 @@
-// The host's half of OpenCL C's printf (6.15.14): formats one call's arguments into one text and hands it
+// The host's part of OpenCL C's printf (6.15.14): formats one call's arguments as one text, and passes it
 // to LaunchContext::print.
 //
 // Compiled kernels call polder_printf, from any thread at once, so its name and signature are part of the
@@ -17,7 +17,7 @@
 namespace polder::kernel {
 
 // The text of one printf call; nullopt when the format is malformed or wants more arguments than there are.
-// A string's slot holds its address, or, when there is a `record`, its offset in there; 0 is a null pointer.
+// A string's slot holds its address, or, when there is a `record`, its offset in the record; 0 is a null pointer.
 [[nodiscard]] std::optional<std::string> format_text(std::string_view format, std::span<const std::byte> arguments,
                                                      std::span<const std::byte> record = {});
 
