@@ -1,12 +1,12 @@
 """Times of training steps against PyTorch's own CPU backend, in turns in one process: steps.py [DEVICE [ROUNDS [TASK…]]].
 
 For each model: milliseconds of a step on the CPU, eager and compiled on the device, the ratios between them, and for the device kernels and
-copies between host and device a step, the peak of allocated memory, and peak reserved over it. A figure is the least of the rounds,
+copies between host and device a step, the peak of allocated memory, and peak reserved over it. A figure is the minimum of the rounds,
 each of which takes at least a tenth of a second.
 
 STEPS_TIME=processor measures processor time with one thread on either side, which other programs on the machine disturb less. Set
 POCL_MAX_COMPUTE_UNITS=1 with it. Memory that a device takes from the host is reserved as address space, 64 MiB at first, and has
-pages only where it was written: for small models its last figure says little.
+pages only where it was written: for small models the last figure is not meaningful.
 """
 import os
 import pathlib
@@ -18,7 +18,7 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests"))
 import models
 
-# The sizes of the tests cost mostly the calls; the larger ones, which the goals are about, cost mostly arithmetic.
+# With the sizes of the tests, most of the time is for calls; with the larger ones, which have the goals, for arithmetic.
 SIZES = {
     **models.TASKS,
     "transformer-128": (lambda: models.Transformer(width=128, layers=4, heads=4, length=64), lambda: models.texts(64, 64),

@@ -23,7 +23,7 @@ Stat stat_of(const Counts& counts) {
     return stat;
 }
 
-// Polder counts some figures without what was added and removed.
+// For figures of which Polder reports only the current value and the peak.
 Stat stat_of(uint64_t current, uint64_t peak) {
     Stat stat;
     stat.current = static_cast<int64_t>(current);

@@ -1,4 +1,4 @@
-// Blocks of device memory, and those released ones that the next tensors of the same sizes take without a call of OpenCL.
+// Blocks of device memory. Released blocks are kept, and the next tensors of the same sizes take them without a call of OpenCL.
 #pragma once
 
 #include "platform.h"
@@ -12,8 +12,8 @@ namespace torch_opencl {
 
 struct Block {
     uint64_t address = 0;
-    size_t bytes = 0;  // what was asked for
-    size_t capacity = 0;  // what there is
+    size_t bytes = 0;  // the requested size
+    size_t capacity = 0;  // the allocated size
     int device = 0;
     cl_mem buffer = nullptr;  // null: unified shared memory
     std::vector<cl_command_queue> users;  // other streams, from recordStream; only where releases have to be deferred
@@ -21,8 +21,8 @@ struct Block {
     Block* next = nullptr;  // in the list of a BlockCache
 };
 
-// Released blocks of one device, listed by size. It may only have blocks whose commands are all on the device's default stream, and only
-// gives them to commands of that stream, which follow in order: so nothing has to be waited for. The blocks' owner locks it.
+// Released blocks of one device, listed by size. All commands on its blocks were on the device's default stream, and a block is only reused
+// on that stream, whose commands run in order. So nothing has to wait. The owner of the blocks holds a lock for it.
 class BlockCache {
 public:
     // The size of the block that serves a request. Larger blocks than block_bytes_max are not kept: a kernel that fills one takes
@@ -45,7 +45,7 @@ public:
         return taken;
     }
     static bool may_keep(const Block& block) { return block.capacity <= block_bytes_max; }
-    // False when the block is too large, or all that is kept would be more than `bytes_max`.
+    // Keeps the block. False when it is too large, or when more than `bytes_max` would be kept.
     bool keep(Block& block, size_t bytes_max) {
         if (!may_keep(block) || bytes_ + block.capacity > bytes_max)
             return false;

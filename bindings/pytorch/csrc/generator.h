@@ -20,7 +20,7 @@ public:
     void set_state(const c10::TensorImpl& state) override;
     c10::intrusive_ptr<c10::TensorImpl> get_state() const override;
 
-    // Takes `counters` counters, and returns the first of them. Call it with mutex_ locked.
+    // Reserves `counters` counters, and returns the first of them. The caller has locked mutex_.
     uint64_t take(uint64_t counters);
 
 private:

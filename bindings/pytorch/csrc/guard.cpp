@@ -1,4 +1,4 @@
-// What PyTorch asks of a backend: the device guard with streams and events, and the hooks.
+// The interfaces that PyTorch requires of a backend: the device guard with streams and events, and the hooks.
 #include "generator.h"
 #include "memory.h"
 

@@ -1,4 +1,4 @@
-// What the Python module calls, as operators of the namespace `opencl`, so that this library needs no Python.
+// The functions that the Python module calls. They are operators of the namespace `opencl`, so that this library needs no Python.
 #include "generator.h"
 #include "memory.h"
 #include "ops/fallback.h"
@@ -25,7 +25,7 @@ std::vector<int64_t> device_properties(int64_t index) {
             device.is_gpu ? 1 : 0};
 }
 
-// Addresses and sizes of live allocations, in turn.
+// For each live allocation, its address and its size.
 std::vector<int64_t> memory_blocks(int64_t index) {
     std::vector<int64_t> numbers;
     for (const LiveBlock& block : live_blocks(static_cast<int>(index))) {
@@ -35,7 +35,7 @@ std::vector<int64_t> memory_blocks(int64_t index) {
     return numbers;
 }
 
-// Names and counts, in turn.
+// The names of operators that ran on the CPU, and their counts.
 std::tuple<std::vector<std::string>, std::vector<int64_t>> fallbacks() {
     std::tuple<std::vector<std::string>, std::vector<int64_t>> all;
     for (const auto& [name, count] : fallback_counts()) {

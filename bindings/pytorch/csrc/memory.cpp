@@ -1,3 +1,6 @@
+// One map from addresses to blocks for all devices, with one lock. An allocation takes a kept block (blocks.h), or a new one from the
+// implementation; when that fails, unused memory is given back and it is tried once more. The addressing of the platform decides how a block
+// is made and copied: unified shared memory, a buffer with an address, or a buffer whose address is only a name.
 #include "memory.h"
 
 #include "blocks.h"
@@ -19,7 +22,7 @@ struct Deferred {
     std::vector<Event> users;
 };
 
-// Host memory: of the implementation, or ours.
+// Pinned host memory: allocated by the implementation, or by this package (`is_ours`).
 struct Pinned {
     size_t bytes = 0;
     bool is_ours = false;
@@ -77,7 +80,7 @@ Made make_buffer(const Device& device, size_t bytes) {
     return made;
 }
 
-// A buffer whose address is reserved address space of the process: unique, and without memory.
+// A buffer whose address is only a name: address space that is reserved in the process, so that it is unique, but has no memory.
 Made make_named_buffer(const Device& device, size_t bytes) {
     Made made;
     void* const name = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -106,14 +109,14 @@ Made make(const Device& device, size_t bytes) {
 
 void release(const Block& block) {
     if (block.buffer)
-        clReleaseMemObject(block.buffer);  // commands keep it
+        clReleaseMemObject(block.buffer);  // commands hold a reference
     if (Platform::get().addressing() == Addressing::none)
         munmap(pointer(block.address), block.capacity);
     else if (!block.buffer)
         Platform::get().functions().free(Platform::get().device(block.device).context, pointer(block.address));
 }
 
-// Releases what commands no longer use. Call it under the heap's lock, as the next two.
+// Releases deferred blocks that commands no longer use. The caller holds the heap's lock, as for the next two functions.
 void collect(Heap& all) {
     while (!all.deferred.empty()) {
         Deferred& first = all.deferred.front();
@@ -146,7 +149,7 @@ void give_kept_back(Heap& all, int device) {
         give_back(all, *block);
 }
 
-// What a device's cache may keep: little, because the implementation cannot use it for anything else.
+// The most bytes that a device's cache may keep: few, because the implementation cannot use them for anything else.
 size_t kept_bytes_max(const Device& device) { return std::min<size_t>(device.memory_bytes / 64, 32 << 20); }
 
 void* count_in(MemoryCounts& counts, Block& block, size_t bytes) {
@@ -170,7 +173,7 @@ bool has_room(const Heap& all, int device, size_t bytes) {
     return bytes <= all.bytes_max[place] && used <= all.bytes_max[place] - bytes;
 }
 
-// The second attempt of an allocation, after everything that is not in use was given back. Call it unlocked.
+// The second attempt of an allocation, after all unused memory was given back. The caller does not hold the heap's lock.
 Made make_after_giving_back(Heap& all, const Device& device, size_t capacity, const Made& failed) {
     const bool is_ordered = Platform::get().orders_releases();
     {
@@ -316,7 +319,7 @@ void copy_between(int target_device, void* target, int source_device, const void
     cl_command_queue source_queue = current_queue(source_device);
     block(queue, record(source_queue));
     copy_on_device(target_device, target, source, bytes);
-    // The source may be overwritten by its own stream next.
+    // The next command on the source's stream may overwrite the source, so that stream waits for the copy.
     block(source_queue, record(queue));
 }
 

@@ -1,9 +1,9 @@
-// Device memory by its address: allocation, release, and copies. The map from addresses to allocations is what turns an
-// address inside of a tensor into what OpenCL's functions take. Any thread.
+// Device memory by its address: allocation, release, and copies. A map finds the allocation of an address inside of a tensor,
+// because OpenCL's functions need a buffer and an offset. Any thread.
 //
 // Small released blocks of a device that uses its default stream alone are kept for the next tensors (blocks.h). All other released
-// memory goes back to the implementation, which has a cache of its own. That release waits for the commands that use the memory. Polder orders that itself, for all queues. Elsewhere the memory is
-// kept until markers on all used streams of its device are complete (`Deferred`).
+// memory goes back to the implementation, which has a cache of its own. Memory must not be released before the commands that use it. Polder ensures this itself, for all queues. With other
+// implementations the memory is kept until markers on all used streams of its device are complete (`Deferred`).
 #pragma once
 
 #include "stream.h"
@@ -56,7 +56,7 @@ Place place_of(const void* address);
 // -1 when the address is in no allocation.
 int device_of_address(const void* address);
 
-// Asynchronous unless it says otherwise; the current stream of `device` is used.
+// On the current stream of `device`. Wait::no: the call returns before the copy is complete.
 enum class Wait { no, yes };
 void copy_from_host(int device, void* target, const void* source, size_t bytes, Wait wait);
 void copy_to_host(int device, void* target, const void* source, size_t bytes, Wait wait);

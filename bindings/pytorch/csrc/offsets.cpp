@@ -9,7 +9,7 @@ namespace {
 
 bool is_in_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// The place of `word` as a word of its own, from `from` on.
+// The position of `word` as a whole word, from `from` on.
 size_t find_word(const std::string& text, const std::string& word, size_t from) {
     for (size_t at = text.find(word, from); at != std::string::npos; at = text.find(word, at + 1)) {
         const size_t end = at + word.size();
@@ -19,7 +19,7 @@ size_t find_word(const std::string& text, const std::string& word, size_t from) 
     return std::string::npos;
 }
 
-// The place of the parenthesis that closes the one at `open`.
+// The position of the parenthesis that closes the one at `open`.
 size_t closing(const std::string& text, size_t open) {
     int depth = 0;
     for (size_t at = open; at < text.size(); ++at) {

@@ -1,3 +1,5 @@
+// Looks for the first platform with a device that has the addressing that TORCH_OPENCL_ADDRESSES asks for, describes its devices, and makes
+// one context for all of them (with `buffers`, one for each). Functions of extensions are looked up once, by name.
 #include "platform.h"
 
 #include <atomic>
@@ -93,7 +95,8 @@ Functions find_functions(cl_platform_id platform) {
     return found;
 }
 
-// TORCH_OPENCL_ADDRESSES: `buffers` uses cl_ext_buffer_device_address also where there is unified shared memory, `none` neither.
+// Whether TORCH_OPENCL_ADDRESSES has this value: `buffers` uses cl_ext_buffer_device_address even where there is unified shared memory, `none`
+// uses neither.
 bool prefers(const char* addresses) {
     const char* const value = std::getenv("TORCH_OPENCL_ADDRESSES");
     return value && std::strcmp(value, addresses) == 0;

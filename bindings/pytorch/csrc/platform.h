@@ -1,8 +1,8 @@
 // The OpenCL devices that PyTorch sees, and the functions of extensions. Made once, when a device is first used, so that
 // importing the package neither starts threads nor keeps a later fork from working. Any thread.
 //
-// A device serves when its kernels see addresses: cl_intel_unified_shared_memory, or else cl_ext_buffer_device_address. By choice
-// of the user any device serves, without addresses. All devices of the platform are in one context, so that copies between them
+// A device can be used if its kernels can use addresses: cl_intel_unified_shared_memory, or else cl_ext_buffer_device_address. If the
+// user chooses so (`none`), any device can be used, without addresses. All devices of the platform are in one context, so that copies between them
 // stay inside of OpenCL. With cl_ext_buffer_device_address each device has its own context, because a buffer with an address
 // takes memory on every device of its context.
 #pragma once
@@ -53,7 +53,7 @@ struct Functions {
 
 class Platform {
 public:
-    // Never throws: without a platform that serves, there are no devices, and why_none() says why.
+    // Never throws: without a suitable platform there are no devices, and why_none() returns the reason.
     static const Platform& get();
     // Whether get() has been called in this process.
     static bool is_initialized();
@@ -63,13 +63,13 @@ public:
     [[nodiscard]] const Device& device(int index) const;
     [[nodiscard]] const Functions& functions() const { return functions_; }
     [[nodiscard]] Addressing addressing() const { return addressing_; }
-    // Memory released while commands use it stays until they have ended, without help of ours.
+    // Whether the implementation itself keeps released memory until the commands that use it are complete.
     [[nodiscard]] bool orders_releases() const {
         return functions_.statistics != nullptr || addressing_ == Addressing::none;
     }
     [[nodiscard]] const std::string& why_none() const { return why_none_; }
 
-    // The newest message that the platform reported about a context, such as why memory ran out; it is forgotten then.
+    // Returns and clears the newest message that the platform reported about a context, such as why memory ran out.
     static std::string take_report();
 
 private:

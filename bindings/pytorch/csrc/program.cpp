@@ -1,3 +1,4 @@
+// Kernels are kept by context and key. A look-up takes a shared lock. A missing kernel is built without a lock, and then stored.
 #include "program.h"
 
 #include "memory.h"

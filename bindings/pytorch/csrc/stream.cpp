@@ -1,3 +1,5 @@
+// A stream is an index into its device's table of queues; a queue is made when it is first used. Counters of uses show whether a stream may
+// have work that was not waited for, so that most queries need no call of OpenCL.
 #include "stream.h"
 
 #include <array>
@@ -9,9 +11,9 @@
 namespace torch_opencl {
 namespace {
 
-constexpr int streams_max = 33;  // of a device: the default one and the pool's
+constexpr int streams_max = 33;  // of one device: the default stream and the pool's
 
-// `uses` counts how often the queue was asked for, and so is new whenever something may have been enqueued.
+// `uses` counts how often the queue was requested. So it changes whenever something may have been enqueued.
 struct StreamState {
     std::atomic<cl_command_queue> queue{nullptr};
     std::atomic<uint64_t> uses{0};
@@ -43,7 +45,7 @@ std::vector<std::unique_ptr<DeviceStreams>>& all_streams() {
 }
 
 thread_local int this_device = 0;
-// Stream ids by device; what is missing is the default stream.
+// The current stream's id for each device; devices without an entry have the default stream.
 thread_local std::vector<c10::StreamId> this_streams;
 
 c10::Stream make_stream(int device, c10::StreamId id) {

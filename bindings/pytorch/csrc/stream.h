@@ -58,7 +58,7 @@ private:
 
 // An event that is complete when everything on `queue` is.
 Event record(cl_command_queue queue);
-// What is enqueued on `queue` from now on waits for `event`.
+// Commands that are enqueued on `queue` from now on wait for `event`.
 void block(cl_command_queue queue, const Event& event);
 
 }  // namespace torch_opencl

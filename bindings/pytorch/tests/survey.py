@@ -17,7 +17,7 @@ import traceback
 import warnings
 
 HERE = pathlib.Path(__file__).parent
-# Their results are random, or memory that nobody wrote.
+# Their results are random, or memory that was never written.
 WITHOUT_VALUES = {
     "bernoulli", "cauchy", "empty", "empty_like", "empty_permuted", "empty_strided", "exponential", "geometric", "log_normal", "multinomial",
     "new_empty", "new_empty_strided", "normal", "rand_like", "randint", "randint_like", "randn", "randn_like", "resize_", "resize_as_",

@@ -1,4 +1,4 @@
-"""What OpInfo's samples do not reach: fused attention, autocast, optimizers, convolutions of every shape, half precision."""
+"""Cases that OpInfo's samples do not cover: fused attention, autocast, optimizers, convolutions of every shape, half precision."""
 import copy
 import itertools
 

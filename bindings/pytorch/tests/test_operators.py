@@ -124,7 +124,7 @@ def samples_of(op, dtype, count, requires_grad=False):
 
 
 RANDOM = {"empty_like", "resize_"}  # results without values
-# The CPU's order of equal elements is any, and it adds these in half precision.
+# On the CPU the order of equal elements is not defined; and it adds these in half precision.
 TIES = {"sort", "topk", "argsort"}
 ROUNDED_ON_CPU = {"addbmm"}
 

@@ -1,4 +1,4 @@
-"""What PyTorch's users write: each program gives on the device what it gives on the CPU. Operators may run on the CPU here."""
+"""Programs as PyTorch's users write them: each gives the same results on the device as on the CPU. Operators may run on the CPU here."""
 import copy
 import io
 import pickle

@@ -1,7 +1,7 @@
 """PyTorch on OpenCL devices: torch.device("opencl").
 
 `import torch` loads this package by its entry point; `import torch_opencl` does the same where autoloading is off.
-Nothing of OpenCL is started before a device is first used.
+OpenCL is not started before a device is first used.
 """
 import functools
 import pathlib

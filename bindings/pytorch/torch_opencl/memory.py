@@ -1,7 +1,7 @@
 """Memory of OpenCL devices, with the names and meanings of torch.cuda's functions.
 
-The figures are those of c10::DeviceAllocator: what tensors asked for is counted by this package, and what is reserved for
-them by the OpenCL implementation where it says so (cl_polder_memory_statistics), else the same as what they asked for.
+The figures are those of c10::DeviceAllocator. This package counts the bytes that tensors requested. The OpenCL implementation reports the
+reserved bytes if it has cl_polder_memory_statistics; otherwise they are equal to the requested ones.
 """
 import torch
 

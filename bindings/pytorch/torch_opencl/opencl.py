@@ -170,7 +170,7 @@ def get_amp_supported_dtype():
 
 
 def fallbacks():
-    """Operators that ran on the CPU since the process began, with how often."""
+    """Operators that ran on the CPU since the process began, with their counts."""
     names, counts = _ops.fallbacks()
     return dict(zip(names, counts))
 
@@ -190,10 +190,10 @@ def host_copies():
 
 
 def __getattr__(name):
-    """What PyTorch asks a device's module for as an attribute, and what is not known before it is asked."""
+    """Attributes that PyTorch expects of a device's module and whose values are computed when they are read."""
     if name == "_initialized":  # torch.utils.checkpoint keeps the states of the generators where this is true
         return is_initialized()
-    # Inductor asks its first graph's device module: this is where the package registers with it.
+    # Inductor reads this attribute for its first graph; the package then registers with Inductor.
     if name == "Scheduling":
         from . import inductor  # noqa: F401
     raise AttributeError(f"module 'torch.opencl' has no attribute '{name}'")

@@ -222,7 +222,7 @@ Forward forward(const Tensor& query, const Tensor& key, const Tensor& value, con
         add_parameters(launch, attention);
         run_rows(launch, sums.numel());
     }
-    // In the order of memory that the next layer wants: [batch, query, head, channel].
+    // In the memory order that the next layer uses: [batch, query, head, channel].
     Tensor out = at::empty({query.size(0), query.size(2), query.size(1), value.size(3)},
                            query.options().memory_format(at::MemoryFormat::Contiguous))
                      .transpose(1, 2);

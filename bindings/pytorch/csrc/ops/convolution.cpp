@@ -147,7 +147,7 @@ void fold(const Tensor& columns, const Tensor& image, const Window& window) {
     launch.run({static_cast<size_t>(image.size(0) * window.voxels()), static_cast<size_t>(window.c), 1});
 }
 
-// Of three dimensions, as all tensors from here on.
+// The parameters of three dimensions. All tensors from here on have three, too.
 struct Parameters {
     at::DimVector stride, padding, dilation;
     int64_t groups;
@@ -221,7 +221,7 @@ void forward(const Tensor& image, const Tensor& weight, const Tensor& bias, cons
 void backward_image(const Tensor& small, const Tensor& weight, const Tensor& image, const Parameters& p) {
     const Window window = window_of(image, weight, small, p);
     const auto type = image.scalar_type(), exact = compute_type(type);
-    // A sum over taps that were rounded to half precision each would have lost much of it.
+    // Taps that were each rounded to half precision would make their sum inaccurate.
     if (type != exact && !is_plain(window)) {
         const Tensor sums = at::empty(image.sizes(), image.options().dtype(exact));
         backward_image(small.to(exact), weight.to(exact), sums, p);

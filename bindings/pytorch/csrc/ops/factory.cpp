@@ -1,4 +1,4 @@
-// Creation of tensors, views, storages, and filling with one value.
+// Creates tensors, views and storages, and fills tensors with one value.
 #include "../memory.h"
 #include "pointwise.h"
 

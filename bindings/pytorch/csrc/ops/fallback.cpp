@@ -1,4 +1,4 @@
-// Operators without a kernel run on the CPU, with copies there and back. Each is counted, and warned of once.
+// Operators without a kernel run on the CPU, with copies there and back. Each one is counted, and its first call prints a warning.
 #include "fallback.h"
 
 #include <ATen/native/CPUFallback.h>

@@ -1,4 +1,4 @@
-// Operators on lists of tensors as one kernel for several of them: what optimizers do to their counters of steps.
+// Operators on lists of tensors, with one kernel for several tensors. Optimizers use them for their counters of steps.
 #include "pointwise.h"
 
 #include <ATen/Functions.h>

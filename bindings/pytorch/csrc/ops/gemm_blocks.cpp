@@ -117,7 +117,7 @@ int64_t waiting_rows(const Factors& factors, int64_t group_columns) {
     return std::min(group_rows_max, rows / rows_each * rows_each);
 }
 
-// Whether neighbouring rows, and not neighbouring columns, are neighbours in memory.
+// Whether elements of neighbouring rows are neighbours in memory, and those of neighbouring columns are not.
 bool has_dense_rows(const at::Tensor& matrix) { return matrix.stride(2) == 1 && matrix.stride(3) != 1; }
 
 // The narrower one of the factors should be b, which is copied once for many rows. With b transposed this saves the slower copy of the

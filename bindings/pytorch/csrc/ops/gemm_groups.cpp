@@ -2,7 +2,7 @@
 // items copy 16 columns of a and 16 rows of b to local memory, and fetch the next ones into registers while they compute (the scheme of
 // Volkov and Demmel, "Benchmarking GPUs to tune dense linear algebra", 2008). Each order of the factors is read so that neighbouring items
 // read neighbours in memory. Where tiles are too few for the device, several groups compute parts of k, and a second kernel adds them in
-// their order, so that equal factors have equal products.
+// their order, so that results do not change between runs.
 #include "gemm_source.h"
 
 #include <ATen/Functions.h>

@@ -1,3 +1,4 @@
+// The text of the kernels' common part, which depends on the types and on the order of the factors, and the choice of the tile.
 #include "gemm_source.h"
 
 #include <limits>
@@ -44,7 +45,7 @@ typedef struct { long m, n, k, panels, inner_count, group_rows; Matrix a, b, c, 
 )";
 
 Matrix strides_of(const at::Tensor& matrix) {
-    // One row, column or matrix serves for all of the result's.
+    // A matrix with a single row or column, or a single matrix of a batch, is repeated for all of the result: its stride is 0.
     const auto stride = [&](int64_t dim) { return matrix.size(dim) == 1 ? 0 : matrix.stride(dim); };
     return {stride(2), stride(3), stride(0), stride(1)};
 }

@@ -25,7 +25,7 @@ Split split_at(at::IntArrayRef sizes, int64_t dim) {
     return split;
 }
 
-// What is done at each place of the index.
+// The action for each element of the index.
 enum class Action { read, write, fill, add };
 
 // Index per element (gather, scatter), or per place along the dimension (index_select, index_add).
@@ -77,7 +77,7 @@ void run(const Indexing& call) {
         "if (valid) STOREX(self, there, value)",
         "if (valid) STOREX(self, there, LOADX(self, there) + value * LOADX(other, here))"};
     const auto number = static_cast<size_t>(call.action);
-    // Writes to one place happen in the order of the index, too.
+    // Several writes to one place must happen in the order of the index, too.
     const bool in_order = call.action == Action::add || (call.action == Action::write && call.kind == Index::places);
     // The dimensions of the launch are those of the tensors, so that no index has to be divided. Work-items that follow each other
     // differ in the innermost one that has more than one place.

@@ -1,5 +1,5 @@
 // The negative log likelihood loss, over [N, C] or [N, C, ...], and its gradient. A target outside of the classes makes the loss NaN:
-// finding it would cost a wait for the device at each call.
+// to report it, each call would have to wait for the device.
 #include "rows.h"
 
 #include <ATen/native/Resize.h>

@@ -57,7 +57,7 @@ int64_t add_sizes(Launch& launch, c10::ArrayRef<Tensors> all) {
     return longest;
 }
 
-// What one parameter has.
+// The tensors of one parameter.
 struct AdamTensors {
     Tensor param, grad, exp_avg, exp_avg_sq, max_sq, step;
 };
@@ -176,7 +176,7 @@ void adam_step(c10::ArrayRef<AdamTensors> all, const Adam& adam, const OptionalT
     launch.run({groups * group, all.size(), 1}, {group, 1, 1});
 }
 
-// Where memory is evicted, all tensors of a launch must be resident together.
+// Where memory can be evicted, all tensors of a launch must fit into the device's memory together.
 size_t launch_bytes_max(const Device& device) {
     return Platform::get().addressing() == Addressing::none ? device.memory_bytes / 4 : SIZE_MAX;
 }

@@ -182,7 +182,7 @@ void reduce(const at::Tensor& self, at::OptionalIntArrayRef dims, const at::Tens
     launch({self, partial, plan, parts, true},
            {first.c_str(), reduction.identity, reduction.element, reduction.combine, "acc"}, compute, scalars);
     Plan rest = plan_of(partial, at::IntArrayRef{1});
-    // What `finish` needs to know is the count of elements, not of parts.
+    // `finish` needs the number of elements, not the number of parts.
     std::vector<c10::Scalar> with_count(scalars.begin(), scalars.end());
     with_count.emplace_back(static_cast<double>(plan.elements));
     std::string finish = reduction.finish;

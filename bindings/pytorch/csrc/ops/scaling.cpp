@@ -1,5 +1,5 @@
-// What torch.amp.GradScaler calls: gradients divided by the scale, with a flag for those that are not finite, and the next scale. Nothing
-// waits for the device.
+// The operators of torch.amp.GradScaler: they divide gradients by the scale, set a flag if one is not finite, and compute the next scale. No
+// call waits for the device.
 #include "pointwise.h"
 
 #include <ATen/Functions.h>

@@ -1,4 +1,4 @@
-// Ranges, triangles, running sums: elements that are computed from their own place.
+// Ranges, triangles and running sums: operators in which an element depends on its position.
 #include "pointwise.h"
 
 #include <ATen/Functions.h>
@@ -80,7 +80,7 @@ Tensor& eye_out(int64_t n, int64_t m, Tensor& out) {
 }
 Tensor& eye_square_out(int64_t n, Tensor& out) { return eye_out(n, n, out); }
 
-// Keeps what `condition` on the row r, the column c and the diagonal n0 says.
+// Keeps the elements for which `condition` is true. It may use the row r, the column c and the diagonal n0.
 Tensor& triangle(const Tensor& self, int64_t diagonal, Tensor& out, const char* name, const char* condition) {
     at::native::resize_output(out, self.sizes());
     if (out.numel() == 0)

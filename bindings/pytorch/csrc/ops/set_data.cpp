@@ -1,6 +1,6 @@
-// Which tensors may take the place of which in `x.data = y`. PyTorch leaves this to the backend: its own list has the CPU and
-// the backends of its repository alone. Module.to and its kin change parameters in place where this says so, and replace them by others
-// where not. Others are unknown to optimizers, and weights that two modules share come apart.
+// Whether `x.data = y` is allowed for two tensors. PyTorch leaves this to the backend, because its own list has only the CPU and
+// the backends of its repository. Where it is allowed, Module.to and similar functions change parameters in place. Elsewhere they replace
+// parameters by new ones, which optimizers do not know, and weights that two modules share become separate.
 #include <torch/library.h>
 
 namespace torch_opencl {

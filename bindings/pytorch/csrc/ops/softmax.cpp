@@ -12,7 +12,7 @@ using at::Tensor;
 
 enum class Kind { plain, logarithm };
 
-// What the second loop leaves in `out` for the third one: the exponentials, where `out` has the precision of T.
+// Whether the second loop stores the exponentials in `out` for the third one: only where `out` has the precision of T.
 bool keeps_exponentials(c10::ScalarType type, Kind kind) { return kind == Kind::plain && compute_type(type) == type; }
 
 std::string forward_source(c10::ScalarType type, Kind kind) {

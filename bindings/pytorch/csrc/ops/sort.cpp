@@ -60,7 +60,7 @@ std::pair<Tensor, Tensor> sort_rows(const Tensor& rows, bool descending) {
             .value(n)
             .value(width)
             .run({static_cast<size_t>(n), static_cast<size_t>(count), 1});
-        // The caller's tensor is read only.
+        // The caller's tensor must not be changed.
         Tensor spare = width == 1 ? at::empty_like(next_values) : values;
         values = std::exchange(next_values, spare);
         std::swap(places, next_places);
@@ -70,7 +70,7 @@ std::pair<Tensor, Tensor> sort_rows(const Tensor& rows, bool descending) {
 
 Tensor as_rows(const Tensor& self, int64_t dim) { return self.transpose(dim, -1).contiguous(); }
 
-// Into out, which has the dimension at its place.
+// Writes the rows to `out`, with the sorted dimension moved back to its position.
 void give(const Tensor& rows, at::IntArrayRef moved_sizes, int64_t dim, const Tensor& out) {
     out.copy_(rows.view(moved_sizes).transpose(dim, -1));
 }

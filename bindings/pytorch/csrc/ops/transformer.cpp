@@ -1,4 +1,4 @@
-// The operators that torch.nn's encoder layers and attention call in evaluation, where no gradient is wanted: a whole layer is one call.
+// The operators that torch.nn's encoder layers and attention call in evaluation, without gradients: a whole layer is one call.
 // Composed of the package's products, norms and fused attention.
 #include "../program.h"
 
@@ -11,7 +11,7 @@ namespace {
 using at::Tensor;
 using OptionalTensor = std::optional<Tensor>;
 
-// What a mask is of: PyTorch's numbers.
+// The kind of a mask, with PyTorch's numbers.
 enum class MaskKind : int64_t { positions = 0, keys = 1, all = 2 };
 
 struct Heads {

@@ -1,3 +1,4 @@
+// One table with the names of each element type, and the macros that load, store and compute it.
 #include "types.h"
 
 #include "../platform.h"
@@ -100,7 +101,7 @@ ScalarBytes bytes_of(T value) {
     return made;
 }
 
-// Wraps around instead of failing, as PyTorch's own kernels do for values of wrapped numbers.
+// Converts a number that does not fit by wrap-around instead of an error, as PyTorch's own kernels do.
 int64_t integer_of(const c10::Scalar& scalar) {
     return scalar.isFloatingPoint() ? static_cast<int64_t>(scalar.toDouble()) : scalar.toLong();
 }

@@ -1,5 +1,5 @@
 """torch.compile for OpenCL devices: a generator of OpenCL C for Inductor. Pointwise operations and reductions are fused into generated
-kernels; products of matrices, convolutions, attention and what else Inductor does not lower are the package's operators.
+kernels; products of matrices, convolutions, attention and other operators that Inductor does not lower are the package's operators.
 
 Importing this module registers it. Inductor does so when it is first used (torch_opencl/opencl.py), so that `import torch` does not
 load the compiler.

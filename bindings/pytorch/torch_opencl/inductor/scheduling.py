@@ -27,7 +27,7 @@ class OpenCLScheduling(SIMDScheduling):
 
 
 class _Calls:
-    """What the code around the kernels does differently for OpenCL devices."""
+    """The code around the kernels, where it differs for OpenCL devices."""
 
     def _generate_kernel_call_helper(self, kernel_name, call_args, *, device=None, **options):
         device = device or V.graph.get_current_device_or_throw()
