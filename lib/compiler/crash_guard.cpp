@@ -2,7 +2,7 @@
 //
 // To the kernel the task is a process of its own. The application must not notice it:
 // - It is made without an exit signal, so that the application gets no SIGCHLD for it and its wait() does not see it.
-// - All signals but those of faults are blocked in it: a terminal's Ctrl-C is the application's.
+// - All signals except faults are blocked in it: a Ctrl-C of the terminal is for the application.
 // - It ends with the thread that made it (PR_SET_PDEATHSIG), so also with the process.
 // - It registers the thread's area for restartable sequences, because allocators that keep memory per processor use it.
 // Handlers are set by the system call itself: libraries that interpose sigaction keep tables in memory, which is shared.
@@ -72,7 +72,8 @@ thread_local Piece* current = nullptr;
         syscall(SYS_exit_group, status);
 }
 
-// LLVM ends the process when this returns, which it does for other users of the same LLVM.
+// When this returns, LLVM ends the process. It returns when the failing thread runs no piece in a task: another user of the same LLVM, or a
+// piece without protection.
 void on_fatal_error(void*, const char* reason, bool) {
     if (current == nullptr || getpid() == current->process)
         return;
@@ -110,7 +111,7 @@ void on_fault(int signal, siginfo_t* info, void*) {
 
 constexpr std::array fault_signals{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
 
-// What the system call takes; the C library's structure differs.
+// The structure of the system call, which differs from the C library's.
 struct KernelSigaction {
     void (*handler)(int, siginfo_t*, void*);
     unsigned long flags;
@@ -163,7 +164,7 @@ int task(void* argument) {
 
 // False when no task could be made, or when it got a copy of our memory instead of sharing it.
 bool run_in_task(Piece& piece) {
-    // Below this function's frame, with room for what the kernel and the C library do on this thread meanwhile.
+    // The task's stack begins below this function's frame, with room for what the kernel and the C library do on this thread meanwhile.
     constexpr size_t room = 64 << 10;
     char* const top = static_cast<char*>(__builtin_frame_address(0)) - room;
     void* const aligned = top - reinterpret_cast<uintptr_t>(top) % 64;

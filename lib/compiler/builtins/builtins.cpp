@@ -183,7 +183,7 @@ Result<const Builtins*> Builtins::open(const std::string& file, std::span<const 
 
 namespace {
 
-// One library, opened at first use. A failure is not remembered.
+// One library, opened at first use. After a failure the next use tries again.
 class Library {
 public:
     template <class Open>

@@ -68,8 +68,8 @@ private:
     llvm::DenseMap<llvm::Type*, llvm::Type*> known_;
 };
 
-// Maps constant address space casts, to their operands where both spaces become one; everything else is left to the
-// mapper.
+// Maps constant casts between address spaces; a cast whose spaces become equal is replaced by its operand. The mapper
+// handles everything else.
 class CastFolder final : public llvm::ValueMaterializer {
 public:
     CastFolder(llvm::ValueToValueMapTy& values, MappedTypes& types) : values_(values), types_(types) {}

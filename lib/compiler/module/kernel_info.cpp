@@ -249,12 +249,12 @@ bool walk_instructions(const llvm::Function& kernel, const Visit& visit) {
     return false;
 }
 
-// Whether there is such an instruction in a kernel or in anything that it calls.
+// Whether the kernel, or a function that it calls, has an instruction for which `is_one` is true.
 bool any_instruction(const llvm::Function& kernel, InstructionTest& is_one) {
     return walk_instructions(kernel, is_one);
 }
 
-// --- pointers that come out of memory or out of integers ---
+// --- pointers that are loaded from memory or converted from integers ---
 
 bool makes_indirect_pointer(const llvm::Instruction& instruction) {
     if (llvm::isa<llvm::LoadInst>(instruction))

@@ -1,4 +1,5 @@
-// compiler::compile: source to an object Module.
+// compiler::compile: source to an object Module. The options are parsed; the module is looked up among recent builds and in the cache on disk;
+// else a frontend makes it, guarded against crashes. A driver that compiles itself gets the source with the module.
 #include "crash_guard.h"
 #include "files/debug_source.h"
 #include "files/paths.h"
@@ -20,7 +21,7 @@
 namespace polder::compiler {
 namespace {
 
-// Compiles once more, with debug information, for the lines of what the link may have to report.
+// Compiles once more, with debug information, to find the lines of code that the link may have to report.
 void find_lines(llvm::Module& module, const CompileInput& input, BuildOptions options, llvm::LLVMContext& context) {
     if (options.has_debug_information)
         return keep_lines(module, module);
@@ -100,7 +101,7 @@ std::shared_ptr<const Module> finished(std::shared_ptr<const Module> module, con
     return input.target.code.format == driver::CodeFormat::opencl_c ? with_source(module, input) : std::move(module);
 }
 
-// Clang says compile_program_failure; clBuildProgram has its own code.
+// The frontends return compile_program_failure; clBuildProgram has an error code of its own.
 Status failure_of(const CompileInput& input, Status status) {
     return input.is_build && status == Status::compile_program_failure ? Status::build_program_failure : status;
 }

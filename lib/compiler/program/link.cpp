@@ -53,8 +53,8 @@ Result<void> check_sub_group_sizes(std::span<const KernelInfo> kernels, std::str
     return {};
 }
 
-// The target-neutral form is kept; kernels are examined in the host's, in which the built-ins are linked, so that the
-// results are the same for all targets.
+// The executable keeps the target-neutral form. Kernels are examined in the host form, which contains the built-ins, for all targets, so
+// that the results are the same.
 Result<CompiledModule::Parts> make_executable(llvm::Module& module, std::string& log) {
     auto variables = extract_program_variables(module);
     if (!variables)
@@ -124,7 +124,7 @@ Result<std::shared_ptr<const Module>> link(const LinkInput& input, std::string& 
         return fail(result.error().status() == Status::invalid_binary ? Status::invalid_binary : failure,
                     std::string{result.error().detail()});
     }
-    if (log.size() == log_bytes)  // a program with messages is linked again, for them
+    if (log.size() == log_bytes)  // a program with messages is linked again, to produce the messages again
         RecentBuilds::get().keep_linked(input, *result);
     return result;
 }

@@ -46,7 +46,7 @@ void RecentBuilds::keep_compiled(const std::string& key, std::shared_ptr<const M
     Entry entry{.key = key, .object = std::move(object)};
     const Lock lock(mutex_);
     if (std::ranges::find(entries_, key, &Entry::key) != entries_.end())
-        return;  // another thread compiled the same
+        return;  // another thread has compiled the same source
     entry.last_use = ++uses_;
     std::swap(entry, *std::ranges::min_element(entries_, {}, &Entry::last_use));
 }

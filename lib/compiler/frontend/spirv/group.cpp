@@ -1,5 +1,5 @@
-// Barriers, and what the work-items of a work-group or sub-group do together (SPIR-V specification 3.49.20 to 3.49.21,
-// 3.49.24): calls of OpenCL C's functions.
+// Barriers, and operations that the work-items of a work-group or sub-group execute together (SPIR-V specification 3.49.20 to
+// 3.49.21, 3.49.24). They become calls of OpenCL C's functions, whose names come from two tables.
 #include "body.h"
 
 #include <algorithm>
@@ -11,12 +11,12 @@ namespace {
 
 using llvm::Value;
 
-// Functions whose names end in what is computed: reduce_add, scan_inclusive_min.
+// Functions whose names end with the operation: reduce_add, scan_inclusive_min.
 struct Reduction {
     spv::Op opcode;
     std::string_view operation;
     Sign sign = Sign::is_signed;
-    // uniform_of_work_groups: only work-groups have the function under this name.
+    // uniform_of_work_groups: only work-groups have the function under this name; sub-groups have it with `_non_uniform`.
     enum class Uniformity : uint8_t { uniform, non_uniform, uniform_of_work_groups } uniformity = Uniformity::uniform;
 };
 constexpr auto s = Sign::is_signed, u = Sign::is_unsigned;
@@ -93,7 +93,7 @@ Value* as_int(Body& body, const Instruction& instruction, Value* value) {
     return body.builder().getInt32(0);
 }
 
-// Calls the function, which has a truth value as an int.
+// Calls the function. OpenCL C's function returns a truth value as an int.
 void define_call(Body& body, const Instruction& instruction, const std::string& name,
                  llvm::ArrayRef<Value*> arguments) {
     Builder& builder = body.builder();
@@ -279,7 +279,7 @@ Value* opencl_scope(Body& body, const Instruction& instruction, size_t index) {
     return body.builder().getInt32(scope && *scope < scopes.size() ? scopes[*scope] : 0);
 }
 
-// CLK_LOCAL_MEM_FENCE 1, CLK_GLOBAL_MEM_FENCE 2, CLK_IMAGE_MEM_FENCE 4. Semantics that are no constant: all.
+// CLK_LOCAL_MEM_FENCE 1, CLK_GLOBAL_MEM_FENCE 2, CLK_IMAGE_MEM_FENCE 4. All of them for semantics that are not constant.
 Value* opencl_fence_flags(Body& body, const Instruction& instruction, size_t index) {
     const uint64_t semantics = body.integer(instruction, index).value_or(~uint64_t{0});
     const uint32_t flags = ((semantics & spv::MemorySemanticsWorkgroupMemoryMask) != 0 ? 1u : 0u) |

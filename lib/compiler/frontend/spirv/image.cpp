@@ -70,7 +70,7 @@ Value* coordinates(Body& body, const Instruction& instruction, size_t index, con
     return result;
 }
 
-// The suffix "f" or "i" of read_image and write_image; nothing for elements that images do not have.
+// The suffix "f", "i" or "h" of read_image and write_image; nothing for elements that images do not have.
 std::optional<std::string> element_suffix(llvm::Type* type) {
     llvm::Type* element = type->getScalarType();
     if (element->isHalfTy())

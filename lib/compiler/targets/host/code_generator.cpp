@@ -1,5 +1,5 @@
-// The steps for one kernel, in order: read the kernel, guard_divisions, prefer_inlining, make the work-group function, optimize, emit
-// (class Generation). The size of the stack that the function needs comes from the object's .stack_sizes section.
+// The steps for one kernel, in order (class Generation): read the kernel; guard_divisions; fold_known_arguments; prefer_inlining; make the
+// work-group function; optimize, which ends with five passes whose work LLVM's pipeline would undo or misunderstand; emit. The size of the stack that the function needs comes from the object's .stack_sizes section.
 #include "code_generator.h"
 
 #include "analyses.h"
@@ -51,7 +51,7 @@ constexpr unsigned inlined_anyway_instructions_max = 50;
 
 // Callees come before callers, so that the size of a function includes what is inlined into it.
 void prefer_inlining(llvm::Module& module) {
-    llvm::DenseMap<const llvm::Function*, uint64_t> sizes;  // with what is inlined into them
+    llvm::DenseMap<const llvm::Function*, uint64_t> sizes;  // including the functions that are inlined into them
     llvm::SmallVector<llvm::Function*> callees_first;
     llvm::CallGraph graph(module);
     for (auto component = llvm::scc_begin(&graph); !component.isAtEnd(); ++component)

@@ -24,9 +24,9 @@ namespace {
 
 using workgroup::WorkItemFunction;
 
-// PTX reserves at most this much in a kernel's own variables; a launch may have more.
+// PTX can reserve at most this many bytes for a kernel's own variables. A launch may add more (dynamic memory).
 constexpr uint64_t static_local_bytes_max = uint64_t{48} << 10;
-// Work-items of a work-group have a slot each; no processor has more of them.
+// Each work-item of a work-group has a slot. No processor supports larger work-groups.
 constexpr uint64_t group_size_max = 1024;
 constexpr uint64_t memory_scope_work_group = 1;
 constexpr uint64_t memory_scope_sub_group = 4;
@@ -171,7 +171,7 @@ private:
         for (const llvm::Attribute::AttrKind kind :
              {llvm::Attribute::ReadOnly, llvm::Attribute::NoAlias, llvm::Attribute::NoUndef})
             entry_->addParamAttr(0, kind);
-        // Without it, LLVM may copy the parameter into each thread's memory where a function gets a pointer into it.
+        // Without this attribute, LLVM may copy the parameter into each thread's memory when a function gets a pointer into it.
         if (has_image(info_))
             entry_->addParamAttr(0, llvm::Attribute::get(context(), "nvvm.grid_constant"));
         if (info_.reqd_work_group_size)

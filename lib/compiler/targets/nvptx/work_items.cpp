@@ -20,7 +20,7 @@ constexpr std::array<Register, 3> block_registers{llvm::Intrinsic::nvvm_read_ptx
                                                   llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_y,
                                                   llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_z};
 
-// Loads hidden arguments.
+// Loads the hidden arguments, which follow the kernel's own in its parameter.
 class Hidden {
 public:
     Hidden(llvm::IRBuilder<>& builder, llvm::Value* arguments, uint32_t arguments_size)
@@ -112,7 +112,7 @@ llvm::Value* WorkItems::number_in_order(llvm::IRBuilder<>& builder) {
         id[d] = builder.CreateZExt(builder.CreateURem(rest, size), builder.getInt64Ty());
         rest = builder.CreateUDiv(rest, size);
     }
-    // The remainder after all dimensions is the number of whole work-groups.
+    // A thread beyond the last work-item of the smaller work-group has a remainder above 0.
     llvm::Value* const is_first = builder.CreateIsNull(rest);
     builder.CreateBr(numbered);
 
