@@ -195,7 +195,7 @@ int run(const char* path) {
     return 0;
 }
 
-} // namespace
+}  // namespace
 
 int main(int argument_count, char** arguments) {
     if (argument_count != 2) {

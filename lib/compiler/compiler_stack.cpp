@@ -40,4 +40,4 @@ bool CompilerStack::is_in_guard(const void* address) const {
     return at >= end - guard_bytes && at < end;
 }
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

@@ -39,4 +39,4 @@ void store_frontend_result(const std::string& key, const CompiledModule& module)
     store_cached(key, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
-} // namespace polder::compiler
+}  // namespace polder::compiler

@@ -120,7 +120,7 @@ Value* other(Body& body, const Instruction& instruction) {
     }
 }
 
-} // namespace
+}  // namespace
 
 bool emit_comparison(Body& body, const Instruction& instruction) {
     const auto found = std::find_if(comparisons.begin(), comparisons.end(),
@@ -132,4 +132,4 @@ bool emit_comparison(Body& body, const Instruction& instruction) {
     return true;
 }
 
-} // namespace polder::compiler::spirv
+}  // namespace polder::compiler::spirv

@@ -31,4 +31,4 @@ static_assert(sizeof(LaunchContext) == context_bytes);
 // The minimum alignment of the packed arguments, so that aligned loads can be used for vector arguments.
 inline constexpr uint64_t args_alignment = 16;
 
-} // namespace polder::compiler::workgroup::abi
+}  // namespace polder::compiler::workgroup::abi

@@ -113,7 +113,7 @@ private:
             uses.push_back(&use);
         for (llvm::Use* use : uses) {
             auto* user = llvm::cast<llvm::Instruction>(use->getUser());
-            if (use->get() != &value || steps_.contains(user))  // a phi that has been changed already, or one of the sums
+            if (use->get() != &value || steps_.contains(user))  // a phi that was changed already, or a sum
                 continue;
             auto* node = llvm::dyn_cast<llvm::PHINode>(user);
             if (node && is_separated_too(*node))

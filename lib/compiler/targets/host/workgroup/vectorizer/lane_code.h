@@ -137,7 +137,7 @@ private:
     llvm::Type* mask_type_;
     llvm::DenseMap<const llvm::Value*, llvm::Value*> scalars_;
     llvm::DenseMap<const llvm::Value*, llvm::Value*> vectors_;
-    llvm::DenseMap<const llvm::Value*, llvm::Value*> loaded_before_;  // emitted together with an earlier load of their group
+    llvm::DenseMap<const llvm::Value*, llvm::Value*> loaded_before_;  // with an earlier load of their group
     llvm::AllocaInst* dummy_ = nullptr;
     llvm::AllocaInst* rare_values_ = nullptr;
     std::set<std::string> serial_calls_;
