@@ -22,7 +22,7 @@ using driver::Timepoint;
 
 constexpr uint64_t memory_bytes = uint64_t{64} << 20;
 constexpr uint64_t local_memory_bytes = uint64_t{32} * 1024;
-// std::thread gives 8 MiB; some of it is ours.
+// The stack of a std::thread has 8 MiB; the driver's own functions use some of it.
 constexpr uint64_t kernel_stack_bytes = uint64_t{7} << 20;
 
 uint64_t clock_ns() {
@@ -55,7 +55,7 @@ public:
         Lock lock(mutex_);
         return region_.free_bytes();
     }
-    // Null stays null, as kernels may ask for it.
+    // Null stays null: a kernel may compare a pointer with null.
     [[nodiscard]] std::byte* resolve(DeviceAddress address) const {
         return address.value == 0 ? nullptr : bytes_.get() + (address.value - first_address);
     }
@@ -149,7 +149,7 @@ struct Launch {
 
 // --- queues ---
 
-// A queue is a thread with a list of things to do.
+// A queue is a thread with a list of operations to execute.
 class ExampleQueue final : public driver::Queue {
 public:
     explicit ExampleQueue(const DeviceMemory& memory) : memory_(memory), thread_([this] { work(); }) {}
@@ -196,7 +196,7 @@ public:
         return submit(submission, [] {});
     }
 
-    // The thread begins at once; nothing is held back.
+    // Nothing to do: the thread begins with each operation at once.
     void flush() override {}
     void wait(uint64_t value) override {
         Lock lock(mutex_);
@@ -252,7 +252,7 @@ private:
         started_.store(value, std::memory_order_release);
         if (task.times)
             task.times->start(clock_ns());
-        // What an operation waits for is what it needs: without it, it fails too.
+        // An operation needs the results of those it waits for: if one of them failed, it fails too.
         const bool fails = std::ranges::any_of(task.waits, [](const Timepoint& point) {
             return point.queue && point.queue->status(point.value) != Status::success;
         });
@@ -301,14 +301,14 @@ public:
         return std::make_unique<ExampleQueue>(memory_);
     }
     [[nodiscard]] Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::KernelCode& code) override {
-        // The only format that info().code asks for.
+        // Always host code, because info().code asks for no other format.
         const auto& host_code = std::get<driver::HostCode>(code);
         if (host_code.stack_bytes > kernel_stack_bytes)
             return fail(Status::out_of_resources);
         return std::make_unique<ExampleKernel>(host_code);
     }
     [[nodiscard]] Result<std::unique_ptr<driver::Device>> create_sub_device(std::span<const uint32_t>) override {
-        return fail(Status::device_partition_failed);  // never asked: max_sub_devices is 0
+        return fail(Status::device_partition_failed);  // never called: max_sub_devices is 0
     }
     [[nodiscard]] uint64_t now_ns() const override { return clock_ns(); }
 

@@ -1,4 +1,4 @@
-// Looks for the first platform with a device that has the addressing that TORCH_OPENCL_ADDRESSES asks for, describes its devices, and makes
+// Looks for the first platform with a device with the addressing that TORCH_OPENCL_ADDRESSES chooses, describes its devices, and makes
 // one context for all of them (with `buffers`, one for each). Functions of extensions are looked up once, by name.
 #include "platform.h"
 

@@ -13,7 +13,7 @@ int current_device();
 void set_device(int index);
 int exchange_device(int index);
 
-// The queue behind a stream.
+// The queue of a stream.
 cl_command_queue queue_of(c10::Stream stream);
 cl_command_queue current_queue(int device);
 c10::Stream current_stream(int device);

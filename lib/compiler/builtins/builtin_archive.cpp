@@ -14,7 +14,7 @@ struct Header {
     uint32_t entries;
     uint32_t blobs;
     uint32_t reserved;
-    ContentHash hash;  // of everything behind the header
+    ContentHash hash;  // of all bytes after the header
 };
 struct Entry {
     uint32_t name_offset;  // in the file

@@ -1,4 +1,4 @@
-// Asks LLVM for the processor's name and features. With POLDER_CPU_TARGET the features are those that both this machine and the
+// LLVM detects the processor's name and features. With POLDER_CPU_TARGET the features are those that both this machine and the
 // named processor have, so that the code runs here.
 #include "host.h"
 

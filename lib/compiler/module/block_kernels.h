@@ -1,5 +1,5 @@
-// Blocks that kernels enqueue (OpenCL C 6.15.17), as Clang leaves them in a module: for each block a kernel that takes the address of the
-// block's literal and, behind it, the block's __local arguments. A call of __enqueue_kernel_... names it by its address.
+// Blocks that kernels enqueue (OpenCL C 6.15.17), as Clang leaves them in a module: for each block a kernel whose parameters are the address of
+// the block's literal, and then the block's __local arguments. A call of __enqueue_kernel_... passes the kernel's address.
 //
 // prepare_blocks: for Clang's module. The kernels get the metadata of other kernels, and block_attribute. The functions that they call are no
 // longer named by the literals: nothing reads that member.

@@ -2,7 +2,7 @@
 // exponents and products that overflow. For other arguments they are right and are called: the name of a
 // replaced function begins with "libclc.".
 //
-// The results are those that OpenCL C asks for in 7.5.1 (and C99's annex F).
+// The results are those that OpenCL C requires in 7.5.1 (and C99's annex F).
 #include "common.h"
 
 #define BODY "corrections.inc"

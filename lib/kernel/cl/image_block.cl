@@ -4,7 +4,7 @@
 #include "image.h"
 #include "sub_group.h"
 
-// The first work-item's coordinate, so that it is seen to be the same for all.
+// The first work-item's coordinate, so that the compiler knows that it is the same for all.
 HELPER COLLECTIVE int2 block_origin(int2 c) {
     uint first = sub_group_first_active();
     return (int2)(sub_group_from(c.x, first), sub_group_from(c.y, first));

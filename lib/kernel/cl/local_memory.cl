@@ -1,7 +1,7 @@
 // Local memory that is zero when a kernel begins (cl_khr_initialize_memory).
 #include "local_memory.h"
 
-// The first thing that a kernel does where the context asks for it (module/zeroed_memory.cpp).
+// A kernel calls this first if the context has CL_CONTEXT_MEMORY_INITIALIZE_KHR (module/zeroed_memory.cpp).
 COLLECTIVE void polder_clear_local_memory(void) {
     if (get_local_linear_id() == 0)
         __builtin_memset((__private uchar*)_polder_local_memory(), 0, polder_local_bytes());

@@ -1,5 +1,5 @@
 // cl_intel_subgroups with its _char, _short and _long: shuffles over two values, and reads and writes of blocks. All
-// work-items of a sub-group give a block's address, which is the first one's here so that it is seen to be the same.
+// work-items of a sub-group pass the same address of a block. The first one's is used, so that the compiler knows that it is the same.
 #include "sub_group.h"
 
 #define FROM_PARAMETERS(T) T x, uint id

@@ -1,7 +1,7 @@
 // Work-item functions that are computed from the intrinsics (OpenCL C 6.15.1).
 //
 // The intrinsics return 0 for ids and offsets, and 1 for sizes, beyond the launch's dimensions, so that one
-// formula serves every work_dim. A group's origin is counted in whole ("enqueued") groups: only the last
+// formula is right for every work_dim. A group's origin is counted in whole ("enqueued") groups: only the last
 // group of a dimension may be smaller.
 #include "common.h"
 

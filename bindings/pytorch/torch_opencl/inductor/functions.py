@@ -86,7 +86,7 @@ def functions_for(body):
             elif name not in texts:
                 texts[name] = _FUNCTIONS[name].strip()
                 wanted.append(texts[name])
-    # Conversions of half are called by functions that stand anywhere.
+    # The package's own functions come first, because any other function may call the conversions of half.
     own = "".join(texts[name] + "\n" for name in _FUNCTIONS if name in texts)
     if not eager:
         return own

@@ -25,7 +25,7 @@ struct Instruction {
 
     // 0, which is no id, when there is no such operand.
     [[nodiscard]] uint32_t operand(size_t index) const { return index < operands.size() ? operands[index] : 0; }
-    // The literal string that begins at operand `index`; `next` becomes the index behind it.
+    // The literal string that begins at operand `index`; `next` becomes the index after it.
     [[nodiscard]] std::string text(size_t index, size_t* next = nullptr) const;
 };
 

@@ -14,7 +14,7 @@ struct MemoryOperands {
     bool is_volatile = false;
     bool is_nontemporal = false;
     llvm::MaybeAlign alignment;
-    size_t next = 0;  // the index behind them
+    size_t next = 0;  // the index of the next operand
 };
 
 MemoryOperands memory_operands(Body& body, const Instruction& instruction, size_t index) {

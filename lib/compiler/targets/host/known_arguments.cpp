@@ -44,7 +44,7 @@ std::optional<uint32_t> known_word(const KnownArgument& image, int64_t offset) {
     }
 }
 
-// Replaces loads of known words of an image's descriptor. `pointer` points `offset` bytes behind the beginning of the descriptor.
+// Replaces loads of known words of an image's descriptor. `pointer` is the address of the descriptor plus `offset` bytes.
 void fold_loads(llvm::Value& pointer, int64_t offset, const KnownArgument& image, const llvm::DataLayout& layout) {
     for (llvm::User* user : llvm::make_early_inc_range(pointer.users())) {
         if (auto* step = llvm::dyn_cast<llvm::GetElementPtrInst>(user)) {

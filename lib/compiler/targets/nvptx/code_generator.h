@@ -1,6 +1,6 @@
 // Generates the PTX text of one kernel from the target-neutral bitcode of an executable.
 //
-// Reads the kernel and what it calls, zeroes variables where that is asked for, changes the address spaces to NVPTX's, lowers printf (print.h), links the
+// Reads the kernel and what it calls, zeroes memory if the request says so, changes the address spaces to NVPTX's, lowers printf (print.h), links the
 // built-ins, builds the kernel's entry (kernel_entry.h), lowers atomic operations (fences.h), and runs LLVM's
 // O3 pipeline. Debug information is dropped. Any thread; each call uses its own LLVMContext.
 // Errors: out_of_resources, with the reason.

@@ -1,6 +1,6 @@
 // Lowers atomic operations to the memory order and scope that OpenCL requires.
 //
-// LLVM's NVPTX back end turns `atomicrmw` into `atom` of relaxed order, whatever the order in the IR. Every atomic operation
+// LLVM's NVPTX back end turns `atomicrmw` into `atom` of relaxed order, for every order in the IR. Every atomic operation
 // therefore becomes a relaxed one between fences, as PTX's memory model maps C++'s orders (Lustig, Sahasrabuddhe and Giroux: "A
 // Formal Analysis of the NVIDIA PTX Memory Consistency Model", ASPLOS 2019): release, a fence before; acquire, a fence after;
 // sequentially consistent, fence.sc before and a fence after.

@@ -17,7 +17,7 @@ HELPER void clear(__local uint* words, uint bytes) {
             rest[i] = 0;
 }
 
-// The first thing that a kernel does where the context asks for it (module/zeroed_memory.cpp).
+// A kernel calls this first if the context has CL_CONTEXT_MEMORY_INITIALIZE_KHR (module/zeroed_memory.cpp).
 COLLECTIVE void polder_clear_local_memory(void) {
     clear(_polder_own_local_memory(), _polder_own_local_bytes());
     clear(_polder_launch_local_memory(), _polder_launch_local_bytes());

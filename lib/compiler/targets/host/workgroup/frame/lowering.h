@@ -24,7 +24,7 @@ struct LoweredKernel {
     std::array<unsigned, 3> order{0, 1, 2};  // of the loops over the dimensions, innermost first: its items are lanes
     uint64_t local_bytes = 0;
     bool uses_collective_slots = false;  // when true, the collective slots are the first array in scratch
-    // Work-items of a sub-group, where the kernel asks for sub-groups; else 0.
+    // Work-items of a sub-group, if the kernel uses sub-groups; else 0.
     unsigned sub_group_size = 0;
 };
 

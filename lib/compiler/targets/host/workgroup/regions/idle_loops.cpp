@@ -32,7 +32,7 @@ constexpr unsigned depth_max = 4;  // of terms joined by and and or
 constexpr size_t terms_max = 8;  // of the guards of one loop, joined by and
 constexpr int64_t step_max = 1 << 12;  // of a sum, from one work-item to the next
 
-// Integer operations that are defined for all operands, once their flags are gone.
+// Whether this is an integer operation without flags that is defined for all operands.
 bool is_arithmetic(const llvm::Instruction& instruction) {
     switch (instruction.getOpcode()) {
     case llvm::Instruction::Add:

@@ -18,7 +18,7 @@ struct Region {
     bool returns = false;
     llvm::BasicBlock* preheader = nullptr;  // of the work-item loops; where control enters the region
 
-    // Some work-items may return while others go on.
+    // Some work-items may return while others continue to a cut.
     [[nodiscard]] bool is_mixed() const { return returns && !exits.empty(); }
 };
 

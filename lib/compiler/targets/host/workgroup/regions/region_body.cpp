@@ -1,7 +1,7 @@
 // The steps, in order:
 // - bind_entry_values: what earlier regions computed is loaded from its place (carried_values.h) or computed again;
 // - clone_blocks: the region's blocks are copied into the loop, with local ids replaced by the loop's counters;
-// - connect_exits: where the copy reaches a cut, live values are stored, and the work-item's loop goes on;
+// - connect_exits: where the copy reaches a cut, live values are stored, and the loop continues with the next work-item;
 // - hoist: uniform values move before the loop.
 #include "region_body.h"
 
@@ -91,7 +91,7 @@ private:
         return first;
     }
 
-    // Copies the region's blocks. Branches to cuts still lead there.
+    // Copies the region's blocks. Branches to cuts are not changed yet.
     void clone_blocks() {
         const llvm::SmallVector<llvm::BasicBlock*> order = reverse_post_order();
         for (llvm::BasicBlock* block : order) {
@@ -141,7 +141,7 @@ private:
         return order;
     }
 
-    // Where a work-item reaches a cut or returns: stores what lives on, and goes on to the next work-item.
+    // Where a work-item reaches a cut or returns: stores its live values, and continues with the next work-item.
     void connect_exits() {
         std::map<llvm::BasicBlock*, llvm::BasicBlock*> exit_of;  // cut, or null for return
         const auto exit_block = [&](llvm::BasicBlock* cut) {

@@ -1,4 +1,4 @@
-// One function for each kind of instruction. An instruction without a vector form is copied for each lane behind a check of the
+// One function for each kind of instruction. An instruction without a vector form is copied for each lane, under a check of the
 // lane's mask bit (emit_lane_by_lane). Flags that hold only under a guard are dropped from copies that run for all lanes.
 #include "lane_code.h"
 

@@ -280,8 +280,8 @@ private:
                (compare && !compare->isEquality() && llvm::any_of(compare->operands(), is_known_before));
     }
 
-    // A conversion behind the block repeats the operations that made a strided number in more bits (LaneCode::widened), so it needs
-    // their operands, too.
+    // Whether code after the block may use the instruction. A conversion there repeats in more bits the operations that made a strided number
+    // (LaneCode::widened), so it needs their operands, too.
     bool is_needed_behind(const llvm::Instruction& instruction) const {
         const bool may_be_widened = instruction.getType()->isIntegerTy() && shapes_.of(&instruction).is_strided();
         return may_be_widened || llvm::any_of(instruction.users(), [&](const llvm::User* user) {
@@ -371,8 +371,8 @@ private:
         return is_common ? branch : nullptr;
     }
 
-    // Whether `loop` goes on, where all lanes leave it at once: never when no lane has entered it, because then what its condition is
-    // computed from may be anything.
+    // Whether `loop` continues, where all lanes leave it at once. It never continues when no lane has entered it, because the values of its
+    // condition are then undefined.
     llvm::Value* goes_on(const llvm::Loop& loop, const llvm::BranchInst& exit, llvm::Value* any_entering) {
         llvm::Value* condition = lanes_.scalar(exit.getCondition());
         if (exit.getSuccessor(0) != loop.getHeader())
