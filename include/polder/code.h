@@ -4,7 +4,7 @@
 // The compiler generates code for each distinct CodeTarget of a context's devices. Only lib/compiler uses LLVM; only a driver uses
 // a vendor's compiler (CUDA's for PTX, another OpenCL's for SPIR-V or source).
 //
-// Plain data. Sizes are in bytes.
+// Plain data without locks. Sizes are in bytes.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,11 @@ enum class CodeFormat : uint8_t {
 // The properties of a device that its code depends on. Devices with equal targets share code.
 struct CodeTarget {
     CodeFormat format = CodeFormat::host_function;
-    // PTX: "sm_90". Host functions: empty, the processor that this process runs on.
+    // PTX: such as "sm_90". Host functions: empty, which means the processor that this process runs on.
     std::string processor;
-    // Work-items of a sub-group; 0: the compiler chooses.
+    // The number of work-items in a sub-group. 0: the compiler chooses it.
     uint32_t sub_group_size = 0;
-    // The maximum for a work-group. A kernel whose local variables need more is not built.
+    // The local memory that a work-group can have. Building a kernel whose local variables need more fails.
     uint64_t local_memory_bytes = 0;
 
     friend bool operator==(const CodeTarget&, const CodeTarget&) = default;
@@ -63,27 +63,27 @@ using PrintRing = void (*)(std::span<const std::byte> records, PrintText print, 
 // One translation unit of a program, for a driver that compiles it itself.
 struct SourceUnit {
     enum class Language : uint8_t { opencl_c, spirv } language = Language::opencl_c;
-    std::string text;  // a module's bytes, for SPIR-V
-    std::string options;  // the application's
+    std::string text;  // the source; for SPIR-V, the bytes of the module
+    std::string options;  // the build options that the application passed
     struct Header {
         std::string name;  // as #include names it
         std::string text;
     };
     std::vector<Header> headers;
     struct Constant {
-        uint32_t id = 0;  // of a specialization constant
+        uint32_t id = 0;  // the SpecId of a specialization constant
         std::string value;
     };
     std::vector<Constant> constants;
 };
 
-// A program as the application gave it: compiled unit by unit, then linked. Its program-scope variables are the driver's
-// compiler's, so that kernels with the same `id` must come from one build.
+// A program as the application passed it. The driver compiles it unit by unit, then links the units. The driver's compiler allocates the
+// program-scope variables, so the driver must load all kernels with the same `id` from one build.
 struct SourceProgram {
     uint64_t id = 0;  // unique in the process
     std::vector<SourceUnit> units;
     std::string link_options;
-    // The one unit was compiled and linked by clBuildProgram, with the unit's options.
+    // True: there is one unit, and clBuildProgram compiles and links it with the unit's options.
     bool is_build = false;
 };
 
@@ -91,17 +91,17 @@ struct SourceProgram {
 struct TargetCode {
     CodeFormat format = CodeFormat::ptx;
     std::string_view code;
-    const SourceProgram* program = nullptr;  // of the format opencl_c, instead of `code`
+    const SourceProgram* program = nullptr;  // instead of `code`, when the format is opencl_c
     std::string entry;  // the name of the kernel in `code`
     std::span<const KernelParameter> parameters;
-    uint32_t arguments_size = 0;  // of the packed arguments, without the hidden ones
+    uint32_t arguments_size = 0;  // bytes of the packed arguments, without the hidden arguments
     uint64_t local_bytes = 0;  // the kernel's own __local variables
     // How many of `local_bytes` the code expects in the local memory that the driver gives to each work-group, in front
     // of the __local arguments. The rest is reserved by the code itself.
     uint64_t dynamic_local_bytes = 0;
     // Set when the kernel prints: its launches need a ring.
     PrintRing print = nullptr;
-    uint64_t preferred_multiple = 1;  // work-items of a sub-group
+    uint64_t preferred_multiple = 1;  // the number of work-items in a sub-group
 };
 
 using KernelCode = std::variant<HostCode, TargetCode>;

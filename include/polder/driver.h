@@ -47,9 +47,9 @@ struct Timepoint {
 };
 using Waits = std::span<const Timepoint>;
 
-// Device timestamps of one operation in nanoseconds of CLOCK_MONOTONIC_RAW-like host time (see
-// Device::now_ns). Written by the driver before the operation's completion becomes visible. Several operations of one
-// queue may share them, as parts of one command: the start is then that of the first one, the end that of the last one.
+// When one operation started and ended, in nanoseconds of the clock that Device::now_ns reads. The driver
+// writes the times before the operation's completion becomes visible. Operations of one queue that are parts of one
+// command may share the object: it then has the start of the first operation and the end of the last one.
 struct OperationTimes {
     std::atomic<uint64_t> start_ns{0};
     std::atomic<uint64_t> end_ns{0};
@@ -64,7 +64,7 @@ struct OperationTimes {
 // The arguments that all operations have.
 struct Submission {
     Waits waits;
-    OperationTimes* times = nullptr;  // null: not wanted. Outlives the operation's completion.
+    OperationTimes* times = nullptr;  // null: the caller wants no times. Valid until the operation is complete.
 };
 
 // Contiguous bytes in this device's memory.
@@ -101,11 +101,11 @@ struct CopyOperation {
 struct FillOperation {
     static constexpr uint32_t max_pattern_bytes = 128;
     DeviceAddress address;  // this device's memory
-    uint64_t size = 0;  // a multiple of the pattern's size
+    uint64_t size = 0;  // in bytes, a multiple of the pattern's size
     std::span<const std::byte> pattern;  // 1, 2, 4, ... 128 bytes; copied by the call
 };
 
-// Loaded machine code of one kernel on one device. Kept alive by the caller until completion.
+// Loaded machine code of one kernel on one device. The caller destroys it only after all its launches are complete. Any thread.
 class LoadedKernel {
 public:
     explicit LoadedKernel(const KernelLimits& limits) : limits_(limits) {}
@@ -116,11 +116,11 @@ private:
     const KernelLimits limits_;
 };
 
-// What a kernel needs that enqueues blocks on the device, for drivers whose kernels are host functions.
+// For a kernel that enqueues blocks on the device (OpenCL C 6.15.17). Only drivers whose kernels are host functions use it.
 struct LaunchBlocks {
-    std::span<const LoadedKernel* const> kernels;  // of all blocks of the program. Valid as long as the kernel.
-    uint64_t default_queue = 0;  // device_enqueue_abi.h; 0: none
-    // Of the device. 0: the kernel enqueues nothing.
+    std::span<const LoadedKernel* const> kernels;  // those of all blocks of the program; valid as long as the kernel
+    uint64_t default_queue = 0;  // a queue's number (device_enqueue_abi.h); 0: none
+    // The device's limits for a work-group. 0: the kernel enqueues no blocks.
     uint64_t group_size_max = 0;
     uint64_t local_memory_bytes = 0;
     uint64_t sub_group_size = 1;
@@ -149,22 +149,22 @@ struct HostOperation {
     void* data = nullptr;
 };
 
-// Waits for one value of a timeline without a thread. Its owner keeps it until `reached` was called.
+// An object that Fence::notify calls when a timeline reaches `value`. Its owner keeps it until `reached` was called.
 struct FenceWaiter {
     uint64_t value = 0;
-    // Called once. It must not wait for anything, and may submit to queues.
+    // The driver calls it once. The function must not wait; it may submit operations to queues.
     void (*reached)(FenceWaiter& waiter) = nullptr;
-    FenceWaiter* next = nullptr;  // the fence's, until the call
+    FenceWaiter* next = nullptr;  // the fence links its waiters by it, until the call
 };
 
-// Optional, of a queue: a timeline that calls those who wait for it, so that a queue of another driver goes on without a thread that
-// waits in between. (The fences that Linux's graphics drivers share, dma_fence, work like this.)
+// Optional ability of a queue: its timeline calls functions, so that a queue of another driver can continue without a thread that waits
+// in between. (The dma_fence objects that Linux's graphics drivers share work like this.)
 class Fence {
 public:
     virtual ~Fence() = default;
-    // Flushes, and has the thread that completes the operation call `waiter.reached` when the timeline has reached the waiter's value,
-    // also when operations fail. False, and no call, when it has reached it already, or when the queue cannot promise the call: then
-    // the caller waits as for a queue without a fence. The call may come before this function returns.
+    // Flushes the queue. True: the thread that completes the operation of waiter.value calls `waiter.reached`, perhaps before this
+    // function returns, also when operations fail. False: no call will be made, because the timeline has reached the value already or the
+    // queue cannot guarantee the call; the caller then waits as for a queue without a fence.
     [[nodiscard]] virtual bool notify(FenceWaiter& waiter) = 0;
 };
 
@@ -177,7 +177,7 @@ public:
     [[nodiscard]] virtual Timepoint fill(const FillOperation& operation, const Submission& submission) = 0;
     [[nodiscard]] virtual Timepoint launch(const LaunchOperation& operation, const Submission& submission) = 0;
     [[nodiscard]] virtual Timepoint call(const HostOperation& operation, const Submission& submission) = 0;
-    // Completes when its waits and everything before it are complete.
+    // An operation that does nothing. It completes when its waits and all earlier operations of the queue are complete.
     [[nodiscard]] virtual Timepoint marker(const Submission& submission) = 0;
 
     // After this call, all submitted operations are executed without further calls. A driver may delay
@@ -192,7 +192,7 @@ public:
     [[nodiscard]] uint64_t completed() const { return counter_->load(std::memory_order_acquire); }
     // The newest operation that is known to have begun to execute; at least `completed()`.
     [[nodiscard]] uint64_t started() const { return std::max(started_.load(std::memory_order_acquire), completed()); }
-    // Status::success, or why the operation that completed with `value` failed (device lost, ...).
+    // Status::success, or the reason why the operation that completed with `value` failed (device lost, ...).
     [[nodiscard]] virtual Status status(uint64_t value) const {
         static_cast<void>(value);
         return Status::success;
@@ -200,12 +200,12 @@ public:
 
     [[nodiscard]] virtual Fence* fence() { return nullptr; }
 
-    // The word that `completed` reads, for a queue that wraps this one.
+    // The counter that `completed` reads. A queue that wraps this queue publishes the same counter.
     [[nodiscard]] const std::atomic<uint64_t>& counter() const { return *counter_; }
 
 protected:
-    // For timelines that a device writes: `completed` reads `counter` from now on, which lives as long as the queue. Not to be
-    // called while another thread uses the queue.
+    // For a timeline that a device writes: from now on `completed` reads `counter`, which must live as long as the queue. No other
+    // thread may use the queue during the call.
     void publish_at(const std::atomic<uint64_t>& counter) { counter_ = &counter; }
 
     std::atomic<uint64_t> completed_{0};
@@ -217,8 +217,8 @@ private:
 
 inline bool Timepoint::is_complete() const { return queue == nullptr || queue->completed() >= value; }
 
-// How a device reaches another one's memory. Copies come from the nearest memory: over the fewest hops, then with the most bytes
-// per second.
+// The connection from another device's memory to this device. When several memories hold the bytes, the memory layer copies from the one
+// with the fewest hops, and of those from the one with the most bytes per second.
 struct PeerLink {
     uint32_t hops = 1;
     uint64_t bytes_per_second = 0;  // in one direction, nominal; 0: not known
@@ -232,14 +232,14 @@ struct PeerLink {
 class PeerCopy {
 public:
     virtual ~PeerCopy() = default;
-    // Nothing when this device cannot read memory of `space`. It never changes.
+    // Nothing when this device cannot read memory of `space`. Always returns the same for one space.
     [[nodiscard]] virtual std::optional<PeerLink> link(SpaceId space) const = 0;
     // Copies on `queue` (one of this device's), from memory of `from_space`. Both ends have the place `device`.
     [[nodiscard]] virtual Timepoint copy(Queue& queue, SpaceId from_space, const CopyOperation& operation,
                                          const Submission& submission) = 0;
-    // Copies all of `operations`, at least one, whose targets do not overlap, and returns the timepoint at which they are complete. Each
-    // may be an operation of its own on the timeline, which fails when one before it has failed. The list is copied by the call. When
-    // it throws, nothing of it is in flight.
+    // Copies all of `operations` (at least one; their targets do not overlap), and returns the timepoint at which all are complete. Each
+    // may be an operation of its own on the timeline, which fails when an earlier one of them has failed. The call copies the list. When
+    // it throws std::bad_alloc, none of these copies is in flight.
     [[nodiscard]] virtual Timepoint copy_all(Queue& queue, SpaceId from_space,
                                              std::span<const CopyOperation> operations, const Submission& submission) {
         Timepoint last = copy(queue, from_space, operations.front(), submission);
@@ -259,34 +259,34 @@ public:
 class HostRegions {
 public:
     virtual ~HostRegions() = default;
-    // `region` begins and ends at pages and does not overlap another one. Fails when the system refuses to pin so much.
+    // `region` begins and ends at page boundaries and overlaps no region that was added. Fails when the system refuses to pin it.
     [[nodiscard]] virtual Result<void> add(std::span<std::byte> region) = 0;
-    // A region that was added; no operation uses it any more.
+    // `region` was added, and no operation uses it any more.
     virtual void remove(std::span<std::byte> region) = 0;
-    // Whether kernels, fills and copies may use a region in place, at the host's addresses: what one operation writes is seen by those
-    // that wait for it, and by the host when it is complete.
+    // Whether kernels, fills and copies may use a region in place, at the host's addresses. If so, operations that wait for an operation
+    // see what it wrote, and the host sees it when the operation is complete.
     [[nodiscard]] virtual bool are_for_kernels() const { return false; }
 };
 
-// Optional: addresses that get memory part by part, so that the memory layer's regions grow in place and give idle ends back.
+// Optional: addresses that get memory part by part, so that the memory layer's regions can grow in place and release unused parts.
 class VirtualMemory {
 public:
     virtual ~VirtualMemory() = default;
-    // Ranges begin and end at multiples of it. Large enough that commits are rare.
+    // All ranges begin and end at multiples of this. It is large enough that commits are rare.
     [[nodiscard]] virtual Alignment page() const = 0;
-    // Addresses without memory. mem_object_allocation_failure when there are too few.
+    // Reserves a contiguous range of addresses without memory. mem_object_allocation_failure when there is none of this size.
     [[nodiscard]] virtual Result<DeviceAddress> reserve_addresses(ByteCount size) = 0;
-    // A range as reserve_addresses returned it, without memory.
+    // `range` is a whole range that reserve_addresses returned, and no part of it has memory.
     virtual void release_addresses(Memory range) = 0;
     // Gives memory to a range that has none. mem_object_allocation_failure when there is too little; then nothing has changed.
     [[nodiscard]] virtual Result<void> commit(Memory range) = 0;
-    // Takes the memory of a range, which may be a part of what was committed, or the sum of several parts. No operation uses it any
-    // more; its contents are lost.
+    // Releases the memory of a range, whose contents are lost. The range may be a part of a committed range, or consist of several
+    // neighbouring ones. No operation uses it any more.
     virtual void decommit(Memory range) = 0;
 };
 
-// Optional: a device whose kernels use host memory in place, at the host's addresses, but not coherently. A range belongs to the
-// host or to the device. Changing the owner copies no bytes. Before the first change, a range belongs to the host.
+// Optional: for a device whose kernels use host memory in place, at the host's addresses, but not coherently. A range belongs either to
+// the host or to the device, at first to the host. A change of the owner copies no bytes.
 class UnifiedMemory {
 public:
     virtual ~UnifiedMemory() = default;
@@ -295,8 +295,8 @@ public:
     [[nodiscard]] virtual Timepoint unmap(Queue& queue, Memory range, const Submission& submission) = 0;
 };
 
-// Optional: for devices whose kernels use other addresses than the runtime. The driver translates the arguments of a launch; this
-// translates pointers that are stored in memory.
+// Optional: for devices whose kernels use other addresses than the runtime. The driver translates the arguments of a launch by itself;
+// the runtime calls this object for pointers that it stores in memory.
 class KernelAddresses {
 public:
     virtual ~KernelAddresses() = default;
@@ -319,10 +319,10 @@ struct AffinityDomain {
     std::vector<std::vector<uint32_t>> groups;
 };
 
-// What kernels may use of OpenCL C, and how far, where the driver compiles them itself. Numbers are as OpenCL's queries
-// of a device give them.
+// The features and limits of OpenCL C on a device whose driver compiles the kernels itself. The numbers are those that clGetDeviceInfo
+// returns.
 struct LanguageLimits {
-    std::vector<std::string> extensions;  // those that concern kernels: cl_khr_fp64, ...
+    std::vector<std::string> extensions;  // the extensions of OpenCL C: cl_khr_fp64, ...
     std::vector<std::string> features;  // __opencl_c_...
     std::vector<uint32_t> versions;  // of OpenCL C
     std::vector<uint32_t> spirv_versions;
@@ -351,9 +351,9 @@ struct DeviceInfo {
     uint32_t clock_mhz = 0;
     uint64_t max_work_group_size = 4096;
     uint64_t max_work_item_sizes[3] = {4096, 4096, 4096};
-    uint64_t memory_bytes = 0;  // total of the device's memory
-    uint64_t allocation_bytes_max = 0;  // of one reserve_memory; 0: as much as memory_bytes
-    // How much of it to reserve at first; later regions double. 0: everything at once.
+    uint64_t memory_bytes = 0;  // the size of the device's memory
+    uint64_t allocation_bytes_max = 0;  // the largest size for reserve_memory; 0: memory_bytes
+    // The size of the first region that the memory layer reserves; later regions double. 0: one region of all the memory.
     uint64_t region_bytes = 0;
     CacheInfo global_cache;
     bool local_memory_is_dedicated = false;
@@ -361,7 +361,7 @@ struct DeviceInfo {
     uint64_t base_address_alignment = 128;
     uint64_t timer_resolution_ns = 1;
     CodeTarget code;  // the code that load() takes
-    // Set exactly when the format of `code` is opencl_c. Other devices have what Polder's compiler has.
+    // Set exactly when the format of `code` is opencl_c. Other devices support what Polder's compiler supports.
     std::optional<LanguageLimits> language;
     // SVM is offered when the device computes in host memory (space 0).
     bool native_kernels = true;
@@ -373,11 +373,11 @@ public:
 
     [[nodiscard]] virtual const DeviceInfo& info() const = 0;
 
-    // Contiguous device memory of at least `size` bytes, in which the memory layer allocates buffers. Where the device has
-    // handles instead of addresses, the driver returns numbers of a range of its own, and splits each address that it gets
-    // into the handle of its region and an offset.
+    // Reserves contiguous device memory of at least `size` bytes, in which the memory layer allocates buffers. A driver
+    // whose device has handles instead of addresses invents a range of numbers for each region; when it gets an address, it
+    // computes the handle of the region and an offset.
     // Not called for devices in space 0: the memory layer manages host memory itself.
-    // mem_object_allocation_failure when there is none left.
+    // mem_object_allocation_failure when the device has too little memory left.
     [[nodiscard]] virtual Result<Memory> reserve_memory(ByteCount size) = 0;
     virtual void release_memory(Memory memory) = 0;
     // Bytes that reserve_memory could still reserve.
@@ -388,7 +388,7 @@ public:
     // execute it (it needs too much stack, or a vendor's compiler fails).
     [[nodiscard]] virtual Result<std::unique_ptr<LoadedKernel>> load(const KernelCode& code) = 0;
 
-    // A device that uses only `compute_units` of this one; same memory. Only called when
+    // A device that uses only `compute_units` of this device, and has the same memory. Only called when
     // info().max_sub_devices > 1. The indices are distinct and below info().compute_units.
     [[nodiscard]] virtual Result<std::unique_ptr<Device>>
     create_sub_device(std::span<const uint32_t> compute_units) = 0;
@@ -397,7 +397,7 @@ public:
     // first call may be slow. Valid as long as the device.
     [[nodiscard]] virtual std::span<const AffinityDomain> affinity_domains() { return {}; }
 
-    // The clock of OperationTimes.
+    // The time now, in nanoseconds of the clock of OperationTimes: CLOCK_MONOTONIC_RAW in all of Polder's drivers.
     [[nodiscard]] virtual uint64_t now_ns() const = 0;
 
     [[nodiscard]] virtual PeerCopy* peer_copy() { return nullptr; }
@@ -414,9 +414,9 @@ public:
     [[nodiscard]] virtual std::string_view name() const = 0;  // as in POCL_DEVICES
     // The number of devices that the machine has. They are opened when POCL_DEVICES is not set.
     [[nodiscard]] virtual uint32_t count() const = 0;
-    // Opens device number `index` (of this driver). `space` is the id for its own memory; a device
-    // that computes in host memory ignores it. `parameters` is POCL_<NAME><index>_PARAMETERS, may be
-    // empty; a malformed part is reported by polder::driver::warn and its default taken.
+    // Opens this driver's device number `index`. `space` is the id for the device's own memory; a device
+    // that computes in host memory ignores it. `parameters` is POCL_<NAME><index>_PARAMETERS and may be
+    // empty. The driver reports a malformed part as a warning and uses the part's default value.
     [[nodiscard]] virtual Result<std::unique_ptr<Device>> open(uint32_t index, SpaceId space,
                                                                std::string_view parameters) = 0;
 };

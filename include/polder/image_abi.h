@@ -2,8 +2,8 @@
 // Generated code depends on this layout through lib/kernel/cl/image.h: change both together and increment
 // `kernel_abi_version` (kernel_abi.h) and `ptx_abi_version` (ptx_abi.h).
 //
-// A sampler argument is 8 bytes: the bits of CLK_NORMALIZED_COORDS_TRUE, CLK_ADDRESS_* and CLK_FILTER_* that OpenCL C's samplers
-// have.
+// A sampler argument is 8 bytes: the sum of the values of CLK_NORMALIZED_COORDS_*, CLK_ADDRESS_* and CLK_FILTER_* as in a sampler of
+// OpenCL C.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ namespace polder {
 // Pitches are in bytes, extents in elements.
 struct ImageDescriptor {
     uint64_t data;  // address of the first element; filled in by the launch
-    uint64_t row_pitch;  // from row to row; in a 1D array, from layer to layer
-    uint64_t slice_pitch;  // from slice to slice; in a 2D array, from layer to layer
-    // In the order of coordinates: the number of an array's layers follows its last dimension. At least 1.
+    uint64_t row_pitch;  // the distance of rows; in a 1D array, of layers
+    uint64_t slice_pitch;  // the distance of slices; in a 2D array, of layers
+    // The extents in the order of the coordinates. After an array's last dimension comes its number of layers. Unused ones are 1.
     int32_t width;
     int32_t height;
     int32_t depth;

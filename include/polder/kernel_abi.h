@@ -34,14 +34,14 @@ struct LaunchContext {
     void (*print)(void* user, const char* text, size_t size);
     void* print_user;
 
-    // Takes the blocks that the kernel enqueues. Null for a kernel that enqueues none.
+    // Receives the blocks that the kernel enqueues on the device. Null for a kernel that enqueues none.
     DeviceEnqueue* device_enqueue;
 };
 
 // args              Packed arguments at the offsets of KernelArgument::offset. Pointers are 8
 //                   bytes, already meaningful to the executing thread. A __local pointer
 //                   argument holds its byte offset within `local_memory`, not an address.
-// group_id          Which work-group; group_id[d] < num_groups[d].
+// group_id          The number of the work-group; group_id[d] < num_groups[d].
 // local_memory      This work-group's local memory: first the kernel's own __local variables
 //                   (KernelInfo::local_bytes), then the __local arguments. Aligned to 128.
 // scratch           Private memory for values that live across barriers:

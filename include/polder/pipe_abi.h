@@ -1,9 +1,9 @@
-// A pipe in memory: this header, a turn for each place, the packets. Generated code depends on the layout through
-// lib/kernel/cl/pipe.cl: change both together.
+// A pipe in memory: this header, then one number for each place (its turn), then the packets. Generated code depends on the layout
+// through lib/kernel/cl/pipe.cl: change both together.
 //
-// A ring for several producers and consumers without locks (D. Vyukov's bounded queue). Packets are numbered from 0 on; number n is at
-// place n % packets_max. A place's turn is 2n where packet n may be written, and 2n + 1 where it may be read; reading it makes
-// the turn 2 (n + packets_max). Even and odd turns differ in a pipe of one packet, too.
+// A ring for several producers and consumers without locks (D. Vyukov's bounded queue). Packets are numbered from 0; packet n is at
+// place n % packets_max. The place's turn says what may be done next: 2n: write packet n; 2n + 1: read packet n. After packet n was read,
+// the turn is 2 (n + packets_max). Written and read places have turns of different parity, so a pipe of one packet works, too.
 #pragma once
 
 #include <cstdint>

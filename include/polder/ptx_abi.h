@@ -11,8 +11,8 @@
 //            several grids with different `group_offset`; the work-group's id is group_offset[d] + %ctaid[d].
 // Parameter  One structure, passed by value, aligned to 16: the packed arguments as OpenCL orders them, at the offsets of
 //            KernelParameter::offset; then PtxHiddenArguments at ptx_hidden_offset(TargetCode::arguments_size).
-//            Pointers to global and constant memory are addresses of global memory. An image is its descriptor (image_abi.h), a sampler
-//            its bits.
+//            Pointers to global and constant memory are addresses of global memory. Images and samplers are passed as image_abi.h
+//            describes.
 // Local      A work-group's local memory is static memory that the code reserves, followed by the dynamic memory
 // memory     of the launch: TargetCode::dynamic_local_bytes + LaunchOperation::local_argument_bytes bytes. A __local
 //            argument holds a byte offset, counted as for host functions: the kernel's own local memory
@@ -30,7 +30,7 @@ namespace polder {
 
 inline constexpr uint32_t ptx_abi_version = 1;
 
-// The values after the packed arguments. Arrays are padded with 1 (sizes) or 0 (offsets) beyond `work_dim`.
+// The values that follow the packed arguments. Arrays are padded with 1 (sizes) or 0 (offsets) beyond `work_dim`.
 struct PtxHiddenArguments {
     uint64_t global_offset[3];
     uint64_t global_size[3];

@@ -1,7 +1,7 @@
 // Result<T>: a value or an Error. Every function of Polder that can fail returns one.
 //
-// Polder throws no exceptions. Only the C entry points (lib/api) convert an Error, and std::bad_alloc from the
-// standard library, to a cl_int.
+// Polder throws no exceptions of its own. Only the C entry points (lib/api) convert an Error, and std::bad_alloc from the
+// standard library, to a cl_int. Values without locks: an object may be used by one thread at a time.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // The format of memory traces (POLDER_TRACE), version 3. doc/trace.md explains it with an example.
 //
-// A file is a header and chunks of one size. A chunk belongs to one thread, which fills it from the front; an event with
-// the kind `none` ends it. Chunks of a thread are in the order of their numbers, not of their places. The file is mapped memory of the process that writes it, so that a killed process leaves every
-// event it has completed. All numbers are little-endian; sizes and offsets are bytes.
+// A file is a header and chunks of one size. One thread fills a chunk from the front; an event of the kind `none` ends it. The order of a
+// thread's chunks is that of their numbers, not that of their places in the file. The recording process maps the file, so that all events
+// it has completed are in the file even when it is killed. All numbers are little-endian; sizes and offsets are bytes.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +30,12 @@ static_assert(sizeof(FileHeader) == 64);
 // first and the last chunk's moments, or `ns_per_tick` when there is one chunk, turns ticks into time.
 struct ChunkHeader {
     uint32_t magic;
-    uint32_t thread;  // numbered from 0 in order of first events
+    uint32_t thread;  // threads are numbered from 0 in the order of their first events
     uint64_t ticks;
     uint64_t ns;  // CLOCK_MONOTONIC
     double ns_per_tick;  // estimated when recording began
-    // Of the thread, from 1 on. A chunk that a thread was still writing is in the file twice when it was copied but not yet begun anew:
-    // a reader takes the one with more events. 0 in older files, where each chunk is there once.
+    // Chunks of one thread are numbered from 1. Two chunks have the same number when recording ended after the writer had copied a chunk
+    // and before it began the next one in its place: a reader uses the one with more events. 0 in older files, which have no such pairs.
     uint64_t number;
     uint8_t rest[8];
 };
@@ -43,10 +43,10 @@ static_assert(sizeof(ChunkHeader) == 48);
 
 enum class Kind : uint8_t {
     none,
-    space,  // a memory space: space, size = its total bytes, extra = the page of regions that grow (0: they do not)
+    space,  // a memory space: space, size = its total bytes, extra = page size of regions that grow (0: they do not grow)
     region_reserve,  // space, address, size
     region_release,  // likewise
-    lease,  // space, address, size = asked, extra = bytes of the block, queue = consumer's
+    lease,  // space, address, size = as requested, extra = bytes of the block, queue = the consumer's
     free,  // space, address, size of the block; queue and value: a timepoint it waits for (queue 0: none)
     out_of_memory,  // a command got no memory: space, size = missing, extra = alignment, storage = text id of the report
     storage_create,  // storage, size
@@ -59,25 +59,25 @@ enum class Kind : uint8_t {
     launch,  // space, queue, value, storage = text id of the kernel's name, size = number of `use` events that follow
     use,  // storage, address = offset, size; flags: Access bits
     completed,  // queue's timeline has reached value
-    text,  // storage = id, size = length; the characters follow in as many events as they need
-    refused,  // as out_of_memory, by an allocator: further steps (compaction, eviction, waiting) may still make room
-    repeats,  // launches that differ from earlier ones of the chunk in their time and value only: see Repeat
+    text,  // storage = id, size = length; the characters fill the events that follow
+    refused,  // as out_of_memory, but an allocator refused: compaction, eviction or waiting may still make room
+    repeats,  // launches that differ from earlier launches of the chunk only in time and value: see Repeat
 };
 
 enum Flags : uint8_t {
     reads = 1,
     writes = 2,
-    commanded = 4,  // of a transfer: a command of the application copies these bytes; reads or writes: of the storage
+    commanded = 4,  // of a transfer: a command of the application copies these bytes; it `reads` or `writes` the storage
     whole_uses = 16,  // of a launch: see WholeUses
     in_slot = 32,  // of a launch: `other_space` is its slot (see Repeat), and its `use` events are in the same chunk
     more_follow = 8,  // of a free: the next event of the thread names one more timepoint of the same block
 };
 
-// The uses of a launch of at most two storages, each used whole: in the event's `address`, the first in the low half. No `use` events
-// follow then. A half is a storage's number * 4 + Access bits.
+// The uses of a launch that uses at most two storages as a whole. They are in the event's `address`, the first use in the low 32 bits, and
+// no `use` events follow. Each half is a storage's number * 4 + Access bits.
 struct WholeUses {
     static constexpr uint32_t most = 2;
-    static constexpr uint64_t storages_max = uint64_t{1} << 30;  // numbers from here on have no room
+    static constexpr uint64_t storages_max = uint64_t{1} << 30;  // only smaller numbers of storages fit into a half
     [[nodiscard]] static constexpr uint64_t half(uint64_t storage, uint8_t access) { return storage << 2 | access; }
     [[nodiscard]] static constexpr uint64_t storage_of(uint64_t address, uint32_t use) {
         return static_cast<uint32_t>(address >> (32 * use)) >> 2;
@@ -87,10 +87,10 @@ struct WholeUses {
     }
 };
 
-// A launch with the flag whole_uses or in_slot goes to the slot `other_space` of its chunk. A `repeats` event has up to eight later launches
-// of the same kernel, on the same queue and with the same uses, in its last 32 bytes; `flags` is their number, which grows while the
-// thread writes nothing else. A launch without a time was recorded between its neighbours of the thread: while a thread launches more often
-// than every `fast_ticks` ticks, only the first launch of an event has a time.
+// A launch with the flag whole_uses or in_slot is remembered in slot `other_space` of its chunk. The last 32 bytes of a `repeats` event
+// describe up to eight later launches that repeat the launch in a slot (same kernel, queue and uses). `flags` is their number, which grows
+// until the thread writes another event. A launch without a time took place between the thread's launches before and after it: while a
+// thread launches more often than every `fast_ticks` ticks, only the first launch of an event has a time.
 struct Repeat {
     static constexpr uint32_t most = 8;
     static constexpr uint32_t slots = 64;
@@ -98,16 +98,16 @@ struct Repeat {
     static constexpr uint32_t no_time = (1 << 18) - 1;
     static constexpr uint64_t value_max = (1 << 8) - 1;
     static constexpr uint64_t fast_ticks = 4096;
-    uint32_t time : 18;  // units of ticks since the event's, or no_time
-    uint32_t value : 8;  // since the launch that was in the slot last, which this one replaces
+    uint32_t time : 18;  // since the event's time, in `unit` ticks; or no_time
+    uint32_t value : 8;  // the timepoint's value minus that of the launch in the slot; this launch then replaces it in the slot
     uint32_t slot : 6;
 };
 static_assert(sizeof(Repeat) == 4);
 
-// In version 2.
+// The same in files of version 2.
 struct Repeat2 {
     static constexpr uint32_t slots = 16;
-    uint32_t ticks : 22;  // since the event's
+    uint32_t ticks : 22;  // since the event's time
     uint32_t value : 6;
     uint32_t slot : 4;
 };

@@ -13,7 +13,7 @@
 
 namespace polder {
 
-// A number of bytes. Arithmetic is explicit: take `.value`, check, wrap again.
+// A number of bytes. Arithmetic is explicit: use `.value`, check for overflow, make a new ByteCount.
 struct ByteCount {
     uint64_t value = 0;
 
@@ -57,8 +57,8 @@ struct Alignment {
     friend constexpr auto operator<=>(Alignment, Alignment) = default;
 };
 
-// An address in the address space of one device. For memory space 0 it is a host pointer;
-// for every other space only that space's driver may turn it into something to dereference.
+// An address in the address space of one device. In memory space 0 it is a host pointer;
+// in every other space only the driver of that space can access the memory at the address.
 struct DeviceAddress {
     uint64_t value = 0;
 

@@ -22,7 +22,7 @@ std::string hexadecimal(const unsigned char* bytes) {
     return text;
 }
 
-// Of a segment of ELF notes: each is a header, a name and a description, the latter two padded to four bytes.
+// Finds the build id in a segment of ELF notes. A note is a header, a name and a description; the latter two are padded to four bytes.
 std::string find_build_id(const unsigned char* notes, size_t size) {
     const auto padded = [](size_t bytes) { return (bytes + 3) & ~size_t{3}; };
     while (size >= sizeof(ElfW(Nhdr))) {
@@ -66,7 +66,7 @@ int visit(dl_phdr_info* object, size_t, void* found) {
 } // namespace
 
 std::string_view build_id() {
-    // Never destroyed: asked for until the process ends.
+    // Never destroyed, because other static destructors may still read it.
     static const std::string& id = *[] {
         auto* const text = new std::string;
         dl_iterate_phdr(visit, text);

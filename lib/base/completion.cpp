@@ -34,19 +34,19 @@ struct Entry {
     uint64_t number = 0;  // counts the entries, in order of registration
     Entry* next = nullptr;  // of those that are due
 
-    // Drops what is complete. True when nothing is left.
+    // Removes the timepoints that are complete. True when none is left.
     [[nodiscard]] bool is_due() {
         std::erase_if(after, [](driver::Timepoint point) { return point.is_complete(); });
         return after.empty();
     }
     void run() const {
-        for (const driver::Timepoint& point : after)  // only when there was no memory to list it again
+        for (const driver::Timepoint& point : after)  // some are left only when there was no memory to list the entry again
             point.queue->wait(point.value);
         callback.function(callback.data);
     }
 };
 
-// Makes a heap whose top is the earliest.
+// Orders a heap so that its top is the entry with the earliest timepoint.
 struct IsLater {
     bool operator()(const Entry* a, const Entry* b) const {
         const uint64_t a_value = a->after.front().value, b_value = b->after.front().value;
@@ -55,7 +55,7 @@ struct IsLater {
 };
 using EntryHeap = std::priority_queue<Entry*, std::vector<Entry*>, IsLater>;
 
-// The order is that of appending. Owns its entries.
+// A list of entries in the order in which they were appended. Owns its entries.
 class EntryList {
 public:
     EntryList() = default;
@@ -86,7 +86,7 @@ private:
 
 class CallbackThread final : public ForkParticipant {
 public:
-    // Never destroyed: callbacks may come until the process ends.
+    // Never destroyed, because callbacks may be due until the process ends.
     static CallbackThread& get() {
         static auto* const instance = new CallbackThread;
         return *instance;
@@ -124,14 +124,14 @@ public:
         }
         try {
             static_cast<void>(start());
-        } catch (const std::bad_alloc&) {  // tried again by others
+        } catch (const std::bad_alloc&) {  // without the thread, calls of retry_now try the job
         }
         changed_.notify_one();
     }
 
     [[nodiscard]] static bool has_retried() { return has_retried_.load(std::memory_order_relaxed); }
 
-    // Any thread.
+    // Tries all jobs once. Any thread may call it.
     void retry() noexcept {
         Retried* jobs = nullptr;
         {
@@ -159,13 +159,13 @@ public:
     [[nodiscard]] bool is_quiet() const override POLDER_NO_THREAD_SAFETY_ANALYSIS { return unfinished_ == 0; }
     void forget_threads() override POLDER_NO_THREAD_SAFETY_ANALYSIS {
         is_started_ = false;
-        new (&changed_) ConditionVariable;  // a thread of the parent may have waited on the old one
+        new (&changed_) ConditionVariable;  // the old one may count a waiting thread, which does not exist in the child
         by_queue_.clear();
         unfinished_ = 0;
     }
 
 private:
-    // Throws std::bad_alloc, and has listed nothing then: the callback thread looks at the queues of listed entries alone.
+    // When this throws std::bad_alloc, it has listed nothing and left no empty heap: the callback thread expects an entry in each heap.
     void list_locked(Entry* entry) POLDER_REQUIRES(mutex_) {
         const auto listed = by_queue_.try_emplace(entry->after.front().queue).first;
         try {
@@ -177,9 +177,9 @@ private:
         }
     }
 
-    // Takes out what is complete.
+    // Removes the entries whose timepoints are all complete from the heaps, and returns them.
     [[nodiscard]] EntryList take_due_locked() POLDER_REQUIRES(mutex_) {
-        EntryList due, elsewhere;  // complete on one queue, but not yet on another
+        EntryList due, elsewhere;  // elsewhere: complete on one queue, but not yet on another
         for (auto at = by_queue_.begin(); at != by_queue_.end();) {
             auto& [queue, entries] = *at;
             const uint64_t completed = queue->completed();
@@ -196,13 +196,13 @@ private:
                 list_locked(entry.get());
                 static_cast<void>(entry.release());
             } catch (const std::bad_alloc&) {
-                due.append(entry.release());  // waits when it is run
+                due.append(entry.release());  // Entry::run waits for the rest
             }
         }
         return due;
     }
 
-    // Blocks until something is due, or is to be tried again.
+    // Blocks until an entry is due, or jobs are to be tried again (retry).
     [[nodiscard]] EntryList wait_for_due() {
         const Lock lock(mutex_);
         microseconds pause = shortest_pause;

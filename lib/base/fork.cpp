@@ -1,6 +1,6 @@
-// The handlers of pthread_atfork. `prepare` closes the gate and tries to lock all participants while none of them works, again until
-// that succeeds or the time is over. `in_parent` and `in_child` unlock and open the gate; the child forgets its threads first, and
-// stays cut off when `prepare` did not succeed.
+// The handlers of pthread_atfork. `prepare` closes the gate, then locks all participants. When one of them is not quiet, it unlocks them and
+// tries again, until all are quiet or `quiet_wait_ms` have passed. `in_parent` and `in_child` unlock and open the gate; before that, the
+// child forgets its threads. When not all were quiet, the child stays cut off.
 #include <base/fork.h>
 #include <base/mutex.h>
 
@@ -26,19 +26,19 @@ bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) =
 
 }  // namespace
 
-// Statics alone, which are never destroyed: the handlers stay registered until the process ends.
+// Has only static members that are never destroyed, because the handlers stay registered until the process ends.
 struct ForkHandlers {
     static_assert(std::is_trivially_destructible_v<Mutex>);
-    static inline constinit Mutex front;  // a fork holds it as long as the gate is closed: threads wait for it
-    static inline constinit Mutex lists;  // guards what follows; under `front` in a fork
+    static inline constinit Mutex front;  // a fork holds it while the gate is closed: threads that enter wait for it
+    static inline constinit Mutex lists;  // guards the members below; a fork locks `front` first
     static inline ForkMembership* first_member = nullptr;
     static inline Thread* first_thread = nullptr;
-    static inline pthread_key_t key = 0;  // whose destructor takes a thread out of the list, after all of C++'s
+    static inline pthread_key_t key = 0;  // its destructor removes a thread from the list, after the destructors of C++'s thread_locals
     static inline bool has_key = false;
     static inline Gate when_not_forking = Gate::not_ready;
     static inline bool is_all_stopped = false;  // between the handlers of one fork
 
-    // --- stopping and going on ---
+    // --- stopping and continuing ---
 
     // Locks everything. True when no thread is inside an entry point.
     static bool lock_all() POLDER_NO_THREAD_SAFETY_ANALYSIS {
@@ -57,7 +57,7 @@ struct ForkHandlers {
             m->participant_.unlock_after_fork();
         lists.unlock();
     }
-    // Everything is locked afterwards. False when something went on for too long.
+    // Locks everything, and waits until it is quiet. False when something was not quiet in time; everything is locked also then.
     static bool stop_all() {
         using namespace std::chrono;
         const auto end = steady_clock::now() + milliseconds(fork_state::quiet_wait_ms);
@@ -70,13 +70,13 @@ struct ForkHandlers {
         return true;
     }
 
-    // The mutexes stay locked from `prepare` to `in_parent` or `in_child`, across functions. Handlers of the application
-    // may come in between and call entry points: being inside, this thread is let through.
+    // The mutexes stay locked from `prepare` to `in_parent` or `in_child`, across functions. Fork handlers of the application
+    // may run in between and call entry points; the depth above 0 lets this thread pass the closed gate.
     static void prepare() POLDER_NO_THREAD_SAFETY_ANALYSIS {
         front.lock();
         ++fork_state::this_thread.depth;
         fork_state::gate.store(Gate::closed);
-        // From here on, a thread either is seen inside or sees the closed gate.
+        // From here on, either this thread sees that another thread is inside, or the other thread sees the closed gate.
         const bool is_seen = when_not_forking != Gate::open || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
         is_all_stopped = stop_all() && is_seen;
     }
@@ -99,7 +99,7 @@ struct ForkHandlers {
 
     // --- the lists ---
 
-    // Whether the system can make all threads of this process execute a fence.
+    // Registers the process for membarrier. Where the system has none, the gate is never open (Gate::not_ready).
     static void prepare_gate() {
         when_not_forking = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) ? Gate::open : Gate::not_ready;
     }
@@ -107,7 +107,7 @@ struct ForkHandlers {
         has_key = pthread_key_create(&key, leave_list) == 0;
         prepare_gate();
         fork_state::gate.store(when_not_forking);
-        // Without memory for it, children are as with most libraries.
+        // When there is no memory for the handlers, the child of a fork may deadlock, as with most libraries.
         static_cast<void>(pthread_atfork(prepare, in_parent, in_child));
     }
     static void add(ForkMembership& member) {
@@ -124,7 +124,7 @@ struct ForkHandlers {
     }
     static void enter_list(Thread& me) {
         const Lock lock(lists);
-        // A thread whose removal at its end could not be arranged is not added, and a fork does not wait for it.
+        // A thread that could not be removed from the list when it ends is not added, and a fork does not wait for it.
         if (!has_key || pthread_setspecific(key, &me) != 0)
             return;
         me.previous = nullptr;
@@ -146,14 +146,14 @@ struct ForkHandlers {
 
 namespace {
 
-// Runs while the library is loaded, before any thread can be inside.
+// Runs while the library is being loaded, before any thread can be inside.
 const struct SetUp {
     SetUp() { ForkHandlers::set_up(); }
 } set_up;
 
 }  // namespace
 
-// With a depth of 1 or more. Sequentially consistent throughout: this side has no help of a membarrier.
+// The caller has set the depth to 1 or more. All accesses are sequentially consistent, because on this path no membarrier orders them.
 bool fork_state::Inside::enter_slowly(Thread& me) {
     if (!me.is_listed)
         ForkHandlers::enter_list(me);

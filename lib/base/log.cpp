@@ -65,7 +65,7 @@ uint32_t enabled_mask() {
 constinit std::atomic<uint32_t> possible_categories{~0u};
 
 bool is_enabled(Category category) {
-    // Asked before the options are read: they report their own malformed values as warnings.
+    // Does not read the options: this function may be called while they are being read, because malformed values are reported as warnings.
     if (category <= Category::warning)
         return true;
     const uint32_t mask = enabled_mask();

@@ -165,7 +165,7 @@ std::optional<uint64_t> parse_gibibytes(std::string_view text) {
     return *plain * gibibyte;
 }
 
-// Zero counts and sizes are malformed: each of these limits would leave a device that can do nothing.
+// A count or size of zero is malformed, because a device with such a limit could not do anything.
 std::optional<uint64_t> parse_by_kind(Kind kind, std::string_view text) {
     std::optional<uint64_t> value;
     if (kind == Kind::bytes)

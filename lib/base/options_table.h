@@ -1,5 +1,5 @@
-// The implementation of options.h: the values of all options, and reading them from any source of variables, so
-// that tests do not change the process's environment.
+// The implementation of options.h: the values of all options, and a function that reads them from any source of variables, so
+// that tests need not change the process's environment. Values without locks.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct Values {
     std::string trace;
 };
 
-// Null for a variable that is not set.
+// Returns the value of a variable, or null when it is not set.
 using Environment = std::function<const char*(const char* name)>;
 using Warn = std::function<void(const std::string& message)>;
 

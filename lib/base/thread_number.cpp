@@ -1,5 +1,5 @@
-// Numbers in use are bits of a table. A thread takes the lowest that is free, and gives it back when it ends. Beyond the table, numbers ascend and are
-// not used again.
+// A table has one bit for each number that is in use. A thread takes the lowest free number of the table, and frees it when it ends. When the
+// table is full, threads get ascending numbers beyond it, which are not used again.
 #include <base/thread_number.h>
 
 #include <array>
@@ -12,7 +12,7 @@ namespace {
 constinit std::array<std::atomic<uint64_t>, 16> in_use{};
 constexpr uint32_t table_size = 64 * in_use.size();
 
-// Functions that run later at the thread's end still get the number, which another thread may have then.
+// Frees the number when the thread ends. Destructors that run after this one still get the number, which another thread may have by then.
 struct GiveBack {
     uint32_t number = table_size;
     ~GiveBack() {
@@ -22,7 +22,7 @@ struct GiveBack {
 };
 thread_local GiveBack give_back;
 
-// table_size: none is free.
+// Takes the lowest free number of the table. Returns table_size when none is free.
 uint32_t take_lowest() {
     for (uint32_t word = 0; word < in_use.size(); ++word) {
         uint64_t known = in_use[word].load(std::memory_order_relaxed);
@@ -42,7 +42,7 @@ uint32_t thread_number_state::assign() {
     uint32_t number = take_lowest();
     if (number < table_size)
         give_back.number = number;
-    else  // after 2^32 threads, some of the table
+    else  // after 2^32 such threads, the numbers beyond the table begin again
         number = table_size + beyond_table.fetch_add(1, std::memory_order_relaxed) % (~uint32_t{0} - table_size);
     number_plus_1 = number + 1;
     return number_plus_1;

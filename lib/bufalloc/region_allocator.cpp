@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t large_page_bytes = size_t{2} << 20;
 
-// A wish. Before the first access, for the whole pages of the array.
+// Requests large pages for an array that was never accessed. The system may ignore the request.
 void ask_for_large_pages(void* memory, size_t bytes) {
     const auto begin = reinterpret_cast<uintptr_t>(memory);
     const uintptr_t first = (begin + large_page_bytes - 1) & ~(large_page_bytes - 1);
@@ -86,7 +86,7 @@ RegionAllocator::RegionAllocator(const Region& region)
     }
 }
 
-// What is added is a block that is freed at once, and so merges with a free one before it.
+// Adds a used block and frees it at once, so that it merges with a free block before it.
 void RegionAllocator::grow(ByteCount bytes) {
     assert(bytes.value != 0 && (bytes.value & (granularity_ - 1)) == 0);
     if (spare_nodes_ < 2)
@@ -133,7 +133,7 @@ ByteCount RegionAllocator::largest_free() const {
         return ByteCount{largest};
     const uint32_t level = static_cast<uint32_t>(std::bit_width(levels_with_blocks_)) - 1;
     const uint32_t bin = level * bins_per_level + static_cast<uint32_t>(std::bit_width(bins_with_blocks_[level])) - 1;
-    // No block is larger than the bin's bound, so that equal blocks are not all looked at.
+    // The search ends at a block as large as the bin's bound, because no block is larger. So it does not examine all of many equal blocks.
     for (Index index = bins_[bin].head; index != none && largest < bins_[bin].bound; index = nodes_[index].next_free)
         largest = std::max(largest, nodes_[index].size);
     return ByteCount{largest};
@@ -145,8 +145,8 @@ RegionAllocator::Statistics RegionAllocator::statistics() const {
 
 // ---- bins ----
 
-// The bin in which a free block of `size` bytes stands. Granules are counted exactly up to twice the bins of a level,
-// where the shift is 0, so small sizes are no special case.
+// The bin of a free block of `size` bytes. For sizes below twice the bins of a level the shift is 0, and each number of granules has
+// a bin, so small sizes are no special case.
 uint32_t RegionAllocator::bin_of(uint64_t size) const {
     const uint64_t granules = size >> granularity_log2_;
     const uint32_t shift = shift_of(granules);
@@ -186,7 +186,7 @@ bool RegionAllocator::fits(const Node& node, const Request& request) const {
     return node.size >= request.size && node.size - request.size >= padding(node, request.alignment);
 }
 
-// The open block is taken where it would be if it stood in its bin, as the first one.
+// Treats the open block as the first block of the bin that its size belongs to.
 RegionAllocator::Index RegionAllocator::find(const Request& request, Search search) {
     const uint32_t own = bin_of(request.size);
     const Node& open = nodes_[open_];
@@ -198,7 +198,7 @@ RegionAllocator::Index RegionAllocator::find(const Request& request, Search sear
     if (bin == own)
         if (const Index index = find_in_bin(own, request, peek_max); index != none)
             return index;
-    if (bin == own || request.alignment > granularity_)  // else every block of the bin fits
+    if (bin == own || request.alignment > granularity_)  // otherwise every block of the bin fits
         bin = next_nonempty_bin(bin_that_surely_fits(request));
     if (open_bin <= bin && open_bin != bin_count)
         return open_;
@@ -207,7 +207,7 @@ RegionAllocator::Index RegionAllocator::find(const Request& request, Search sear
     return search == Search::quick ? none : find_in_bins(own, bin_that_surely_fits(request), request);
 }
 
-// Blocks begin at multiples of the granularity, which bounds the padding.
+// The lowest bin whose blocks all have room also with padding: at most alignment - granularity, as blocks begin at granules.
 uint32_t RegionAllocator::bin_that_surely_fits(const Request& request) const {
     const uint64_t with_padding = request.size + (request.alignment - granularity_);
     return with_padding >= request.size ? bin_that_fits(with_padding) : bin_count;
@@ -241,9 +241,9 @@ RegionAllocator::Index RegionAllocator::find_in_bins(uint32_t first, uint32_t la
 
 // ---- blocks ----
 
-// Makes a used block of `size` bytes within free block `index`, `before` bytes behind its begin; what is left before and behind
-// it stays free. The neighbours of a free block are used, so nothing is to be merged. The rest behind keeps the node,
-// and its place.
+// Makes a used block of `size` bytes within free block `index`, `before` bytes after its begin; the rests before and after it
+// stay free. The neighbours of a free block are used, so the rests merge with nothing. The rest after the used block keeps
+// the node, and its place in the bin.
 RegionAllocator::Block RegionAllocator::carve(Index index, uint64_t before, uint64_t size) {
     if (spare_nodes_ < 2)
         add_nodes();
@@ -315,7 +315,7 @@ void RegionAllocator::remove_right_of(Index index) {
 
 // ---- the open block ----
 
-// Free block `index`, in no bin, becomes the open one.
+// Makes free block `index`, which is in no bin, the open block.
 void RegionAllocator::open(Index index) {
     const Index closed = std::exchange(open_, index);
     nodes_[index].next_free = none;
@@ -323,7 +323,7 @@ void RegionAllocator::open(Index index) {
         link_free(closed, bin_of(nodes_[closed].size));
 }
 
-// Free block `index` ceases to be one.
+// Removes free block `index` from its bin, or closes it if it is open.
 void RegionAllocator::take_out(Index index) {
     if (index == open_)
         open_ = none;
@@ -331,13 +331,13 @@ void RegionAllocator::take_out(Index index) {
         unlink_free(index, bin_of(nodes_[index].size));
 }
 
-// Free block `index` had `size_before` bytes when it found its place.
+// Free block `index` had `size_before` bytes and has another size now: moves it to the right bin.
 void RegionAllocator::resized(Index index, uint64_t size_before) {
     if (index != open_)
         rebin(index, size_before);
 }
 
-// It stays in its bin if its new size belongs there, as when a small block is allocated from a large one.
+// The block stays in its bin if its new size belongs there, as when a small block is allocated from a large one.
 [[gnu::noinline]] void RegionAllocator::rebin(Index index, uint64_t size_before) {
     const uint32_t from = bin_of(size_before);
     const uint32_t to = bin_of(nodes_[index].size);
@@ -389,7 +389,7 @@ void RegionAllocator::unlink_free(Index index, uint32_t number) {
     const size_t old_size = nodes_.size();
     const size_t new_size = std::min<size_t>(std::max<size_t>(2 * old_size, 64), used_mark);
     assert(new_size >= old_size + 2 && "more than 2^32 - 2 blocks");
-    // Nodes are accessed at random: with pages of 4 KiB, nearly each access to one of a million would miss the processor's table of pages too.
+    // Large pages, because nodes are accessed at random: with a million of them in pages of 4 KiB, nearly each access would also miss the TLB.
     std::vector<Node> larger;
     larger.reserve(new_size);
     if (new_size * sizeof(Node) >= large_page_bytes)
@@ -397,7 +397,7 @@ void RegionAllocator::unlink_free(Index index, uint32_t number) {
     larger.assign(nodes_.begin(), nodes_.end());
     larger.resize(new_size);
     nodes_.swap(larger);
-    // The lowest index is taken first: nodes in use stay dense.
+    // Pushes the lowest index last, so that it is used first and the used nodes stay dense.
     for (size_t index = new_size; index-- > old_size;)
         give_spare_node(static_cast<Index>(index));
 }
@@ -436,7 +436,7 @@ bool RegionAllocator::validate() const {
     return spare == spare_nodes_ && 1 + spare + used_blocks_ + free_blocks_ == nodes_.size();
 }
 
-// The blocks tile the region, each knows its neighbours, and no two free ones touch.
+// The blocks tile the region, each has the indices of its neighbours, and no two free blocks are neighbours.
 bool RegionAllocator::validate_blocks(Census& census) const {
     uint64_t offset = begin_;
     Index left = none;

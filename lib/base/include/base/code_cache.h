@@ -1,7 +1,7 @@
-// CodeCache: where a driver keeps code that it has compiled further, from one process to the next.
+// CodeCache: where a driver stores code that it has compiled further, so that later processes need not compile it again.
 //
-// Drivers do not know the compiler, whose cache on disk this is. The compiler installs it before it makes the first code for a driver;
-// where there is none, nothing is kept. A cache never fails: what cannot be stored is not there later. Any thread.
+// The implementation is the compiler's cache on disk. Drivers cannot include the compiler, so the compiler installs the cache before it
+// makes the first code for a driver. Without one, nothing is stored. Storing reports no error: the code is then not found later. Any thread.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace polder {
 
 class CodeCache {
 public:
-    // All that the code depends on.
+    // The key: everything that the code depends on.
     using Parts = std::span<const std::string_view>;
 
     virtual ~CodeCache() = default;
@@ -21,9 +21,9 @@ public:
     // Replaces what was stored for the same parts.
     virtual void store(Parts parts, std::string_view bytes) = 0;
 
-    // Null when none is installed.
+    // Null when no cache is installed.
     [[nodiscard]] static CodeCache* installed();
-    // `cache` lives until the process ends, or until another one is installed. Null: none.
+    // `cache` lives until the process ends or another cache is installed. Null: no cache.
     static void install(CodeCache* cache);
 };
 

@@ -9,8 +9,8 @@
 //
 // When all are quiet, the child can use all objects, and starts threads again when they are needed. When they are not quiet
 // within `quiet_wait_ms` (a thread waits for an event or builds a program, a kernel runs), the child is *cut
-// off*: lib/api returns an error for every call and accesses nothing. The parent is only delayed by the
-// wait. Processes made without fork handlers (posix_spawn, vfork, system) are not delayed.
+// off*: lib/api returns an error for every call and accesses no object. The fork takes up to `quiet_wait_ms` longer in
+// the parent. Processes that are created without fork handlers (posix_spawn, vfork, system) are not delayed.
 //
 // A thread that forks in a callback is inside; the fork does not wait for it, because callbacks run without locks.
 #pragma once
@@ -22,19 +22,19 @@ namespace polder {
 
 class ForkParticipant {
 public:
-    // Called before and after the fork by the forking thread. In between, nothing may change in either process.
+    // Called by the forking thread before and after the fork. While locked, the participant must not change in either process.
     virtual void lock_for_fork() = 0;
     virtual void unlock_after_fork() = 0;
-    // While locked: no thread of this participant is at work.
+    // Called while locked. True when no thread of this participant is working.
     [[nodiscard]] virtual bool is_quiet() const = 0;
-    // Called in the child while locked: the threads do not exist. They must not be joined; what they owned is leaked.
+    // Called in the child while locked. The threads do not exist there: they must not be joined, and what they owned is leaked.
     virtual void forget_threads() = 0;
 
 protected:
     ~ForkParticipant() = default;
 };
 
-// While it lives, forks call the participant. Must be the participant's last member, so that all others exist then.
+// While this object exists, forks call the participant. It must be the participant's last member, so that the others exist all that time.
 class ForkMembership {
 public:
     explicit ForkMembership(ForkParticipant& participant);
@@ -58,18 +58,18 @@ extern constinit std::atomic<Gate> gate;
 
 // A thread that has been inside, in a list of all of them (fork.cpp).
 struct Thread {
-    std::atomic<uint32_t> depth{0};  // above 1 in callbacks that call entry points
+    std::atomic<uint32_t> depth{0};  // how many `Inside` the thread has; above 1 in callbacks that call entry points
     bool is_listed = false;
     Thread* next = nullptr;
     Thread* previous = nullptr;
 };
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local Thread this_thread;
 
-// While it lives, the calling thread is inside of Polder.
+// While this object exists, the calling thread is inside of Polder.
 //
-// Entering is Dekker's handshake, depth before gate here and gate before depth in a fork, without a fence on this side: the
-// fork makes all threads of the process execute one (membarrier(2)). Where that is missing the gate is never
-// `open`, and the slow path has the fence.
+// Entering is Dekker's handshake: this side writes the depth, then reads the gate; a fork writes the gate, then reads the depths. This
+// side has no fence, because the fork makes all threads of the process execute one (membarrier(2)). On systems without membarrier the
+// gate is never `open`, so that threads use the slow path, which has a fence.
 class Inside {
 public:
     Inside() : me_(this_thread) {
@@ -82,7 +82,7 @@ public:
     Inside& operator=(const Inside&) = delete;
     ~Inside() { me_.depth.store(me_.depth.load(std::memory_order_relaxed) - 1, std::memory_order_release); }
 
-    // True in the child of a process that forked while a thread was inside of Polder.
+    // True in the child of a process that forked while not all was quiet (see above).
     [[nodiscard]] bool is_cut_off() const { return is_cut_off_; }
 
 private:

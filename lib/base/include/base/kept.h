@@ -1,7 +1,7 @@
-// Kept: refers to an object that the caller keeps, or keeps it itself.
+// Kept: refers to an object either without a reference (borrowed), or with one.
 //
-// A command that is submitted at once borrows the objects that the application keeps while the enqueue call runs: counting references
-// would be two atomic instructions for each. One that has to wait takes references (`keep`). Not thread-safe.
+// A command that is submitted at once borrows its objects: the application keeps them while the enqueue call runs, and counting a
+// reference would cost two atomic instructions for each. A command that has to wait takes references (`keep`). Not thread-safe.
 #pragma once
 
 #include <base/ref.h>
@@ -11,9 +11,9 @@ namespace polder {
 template <class T>
 class Kept {
 public:
-    // Keeps the object from the beginning.
+    // Owns a reference from the beginning.
     explicit(false) Kept(Ref<T> object) : object_(object.get()), reference_(std::move(object)) {}
-    // The caller keeps `object` until `keep` is called, or for longer than this refers to it.
+    // Borrows `object`. The caller makes sure that it exists until `keep` is called or this Kept is destroyed.
     static Kept borrow(T& object) { return Kept{&object}; }
 
     void keep() {

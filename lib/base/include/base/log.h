@@ -12,7 +12,7 @@ namespace polder::log {
 // Categories of POCL_DEBUG; "all" switches on every one.
 enum class Category : uint8_t { error, warning, api, memory, compiler, driver, event, cache, timing };
 
-// One bit for each category that may be on; all of them until the options have been read.
+// One bit for each category that may be enabled. All bits are set until the options have been read.
 extern constinit std::atomic<uint32_t> possible_categories;
 [[nodiscard]] bool is_enabled(Category category);
 
@@ -26,7 +26,7 @@ extern constinit std::atomic<uint32_t> possible_categories;
 
 } // namespace polder::log
 
-// Evaluates the arguments only when the category is on.
+// Writes a line if the category is enabled; otherwise the arguments are not evaluated.
 #define POLDER_LOG(category, ...)                                                                                      \
     do {                                                                                                               \
         if (::polder::log::enabled(::polder::log::Category::category)) [[unlikely]]                                    \

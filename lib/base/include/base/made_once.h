@@ -1,7 +1,7 @@
-// MadeOnce: values by key, each made by the first thread that asks for it. A thread that asks for a value that another one is making
-// waits for it; threads that ask for other values do not wait. A value that could not be made is made again for the next thread.
+// MadeOnce: a map from keys to values. The first thread that requests a value makes it. Other threads that request the same value wait
+// meanwhile; threads that request other values do not. When making a value has failed, the next thread that requests it tries again.
 //
-// Any thread may call any function. Values stay where they are as long as the MadeOnce.
+// Any thread may call any function. Values keep their addresses until the MadeOnce is destroyed.
 #pragma once
 
 #include <base/mutex.h>
@@ -16,7 +16,7 @@ namespace polder {
 template <class Key, class Value>
 class MadeOnce {
 public:
-    // `make` returns a Result<Value>. It runs without a lock, may throw, and must not ask for the same key.
+    // `make` makes the value if there is none. It returns a Result<Value>, runs without a lock, may throw, and must not request `key`.
     template <class Make>
     [[nodiscard]] Result<const Value*> get(const Key& key, const Make& make) {
         Place* const place = take(key);
@@ -34,14 +34,14 @@ public:
         return &*place->value;
     }
 
-    // Null when there is none yet.
+    // Null when the value has not been made.
     [[nodiscard]] const Value* find(const Key& key) const {
         const Lock lock(mutex_);
         const auto found = places_.find(key);
         const bool is_made = found != places_.end() && !found->second.is_being_made && found->second.value;
         return is_made ? &*found->second.value : nullptr;
     }
-    // Whether it is made, or a thread is making it.
+    // Whether the value has been made, or a thread is making it.
     [[nodiscard]] bool is_begun(const Key& key) const {
         const Lock lock(mutex_);
         const auto found = places_.find(key);
@@ -50,11 +50,11 @@ public:
 
 private:
     struct Place {
-        bool is_being_made = false;  // then its value belongs to the thread that makes it
+        bool is_being_made = false;  // then only the thread that makes the value may access it
         std::optional<Value> value;
     };
 
-    // With `is_being_made` when the caller has to make the value.
+    // Returns a place with `is_being_made` set when the caller has to make the value.
     Place* take(const Key& key) {
         const Lock lock(mutex_);
         Place& place = places_[key];
@@ -62,7 +62,7 @@ private:
             changed_.wait(mutex_);
         if (!place.value)
             place.is_being_made = true;
-        return &place;  // with a value, it does not change any more
+        return &place;  // has a value, which does not change any more
     }
 
     mutable Mutex mutex_;

@@ -1,5 +1,5 @@
 // A mutex annotated for Clang's thread-safety analysis (-Wthread-safety), and its guard.
-// Other compilers see plain std::mutex and std::lock_guard semantics.
+// For other compilers they behave as std::mutex and std::lock_guard.
 #pragma once
 
 #include <condition_variable>

@@ -1,8 +1,8 @@
 // The environment variables that Polder reads: one table with name, type, default and description. doc/environment.md is
 // generated from it.
 //
-// Values are read at first use of the table and do not change afterwards; any thread may ask.
-// A malformed value is reported once as a warning and the default taken.
+// The values are read when one of them is first needed, and do not change afterwards. Any thread may call any function.
+// A malformed value is reported once as a warning, and the default is used.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace polder::options {
 
-// Every option has an accessor; the table in options.cpp says what each one means.
+// Each option has an accessor; the table in options.cpp describes its meaning.
 [[nodiscard]] const std::optional<std::string>& devices();  // POCL_DEVICES
 [[nodiscard]] std::string device_parameters(std::string_view driver, uint32_t index);  // POCL_<DRIVER><i>_PARAMETERS
 [[nodiscard]] const std::string& debug();  // POCL_DEBUG
@@ -27,7 +27,7 @@ cache_directory();  // POCL_CACHE_DIR, or the XDG default; empty: nowhere to kee
 [[nodiscard]] bool affinity();  // POCL_AFFINITY
 [[nodiscard]] std::optional<uint64_t> cpu_local_memory_bytes();  // POCL_CPU_LOCAL_MEM_SIZE
 [[nodiscard]] const std::string&
-clang_resource_directory();  // POLDER_CLANG_RESOURCE_DIR; empty: the one Polder was built with
+clang_resource_directory();  // POLDER_CLANG_RESOURCE_DIR; empty: that of the Clang that Polder was built with
 [[nodiscard]] const std::string& builtins_directory();  // POLDER_BUILTINS_DIR; empty: beside libpolder.so
 [[nodiscard]] const std::string& extra_build_flags();  // POCL_EXTRA_BUILD_FLAGS
 [[nodiscard]] bool ignore_cl_std();  // POCL_IGNORE_CL_STD

@@ -2,9 +2,9 @@
 //
 //   class Event final : public Object, public Recycled<Event> { ... };
 //
-// gives `new Event` and `delete` of one a list of their own (base/thread_free_list.h), where the C library's allocator takes
-// several times as long. Only for `final` types whose objects are often created and deleted. When a thread's list is full, memory
-// goes back to the C library.
+// gives Event its own free list in each thread (base/thread_free_list.h). The C library's allocator would take several times as long.
+// Only for `final` types whose objects are often created and deleted. When a thread's list is full, further memory is freed to
+// the C library.
 //
 // Any thread. Under the address and thread sanitizers every object has fresh memory, so that late uses are found.
 #pragma once

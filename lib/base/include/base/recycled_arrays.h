@@ -1,5 +1,5 @@
-// RecycledArrays: an allocator for standard containers that are often created and seldom hold many elements. Arrays of up to `count`
-// elements use the memory of freed ones of the calling thread (base/recycled.h), others that of the C library.
+// RecycledArrays: an allocator for standard containers that are often created and seldom hold many elements. An array of up to `count`
+// elements uses the memory of an array that the calling thread freed (base/recycled.h); a larger one is allocated by the C library.
 //
 //   std::vector<uint64_t, RecycledArrays<uint64_t, 4>>
 //

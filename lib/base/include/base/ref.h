@@ -25,7 +25,7 @@ public:
         if (is_unique() || references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
             delete this;
     }
-    // Whether the caller's reference is the only one, so that no other thread can add one meanwhile.
+    // Whether the caller's reference is the only one. Then no other thread has a reference from which it could add one.
     [[nodiscard]] bool is_unique() const { return references_.load(std::memory_order_acquire) == 1; }
 
 protected:

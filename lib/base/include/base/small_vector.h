@@ -37,7 +37,7 @@ public:
 
     void push_back(const T& element) {
         if (size_ == capacity_) [[unlikely]] {
-            const T copy = element;  // may live in this vector
+            const T copy = element;  // `element` may be in this vector, whose memory is about to move
             grow(size_ + 1);
             data()[size_++] = copy;
             return;
@@ -50,13 +50,13 @@ public:
         std::copy(elements.begin(), elements.end(), data() + size_);
         size_ += static_cast<uint32_t>(elements.size());
     }
-    // Makes the capacity at least `size`.
+    // Increases the capacity to at least `size`.
     void reserve(size_t size) {
         if (size > capacity_) [[unlikely]]
             grow(static_cast<uint32_t>(size));
     }
     [[nodiscard]] uint32_t capacity() const { return capacity_; }
-    // Does not keep the order.
+    // Removes an element in O(1); the last element gets its place.
     void erase_unordered(uint32_t index) {
         assert(index < size_);
         data()[index] = data()[size_ - 1];
@@ -112,7 +112,7 @@ private:
     std::unique_ptr<T[]> heap_;
     uint32_t size_ = 0;
     uint32_t capacity_ = inline_count;
-    // Not initialized: what is not in use is never read.
+    // Not initialized, because elements from size_ on are never read.
     alignas(T) std::byte inline_[inline_count * sizeof(T)];
 };
 

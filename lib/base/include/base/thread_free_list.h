@@ -1,15 +1,15 @@
 // ThreadFreeList: per-thread free list, at most 32 pieces; no atomics. A push and a pop are two loads and two stores and
-// touch no memory of another thread. A full list hands pieces back to the source that all threads share.
+// touch no memory of another thread. When the list is full, further pieces go to the source that all threads share.
 //
 //   struct Pieces {
 //       using Link = ...;                            names a piece; Link{} names none
 //       static Link next(Link piece);                what `set_next` has stored in a piece that is not in use
 //       static void set_next(Link piece, Link next);
-//       static void give_back(Link piece);           to where all threads' pieces come from
+//       static void give_back(Link piece);           frees the piece to the shared source
 //   };
 //
-// There is one list for each type `Pieces` and thread. A thread keeps at most `count_max` pieces; all of them are given
-// back when it ends. So nothing is lost when one thread takes pieces and another one releases them.
+// There is one list for each type `Pieces` and thread. It has at most `count_max` pieces, and gives all of them back when the
+// thread ends. So pieces do not accumulate when one thread allocates them and another one frees them.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ public:
     using Link = Pieces::Link;
     static constexpr uint32_t count_max = 32;
 
-    // Link{} when the calling thread keeps none.
+    // Link{} when the calling thread's list is empty.
     static Link pop() {
         const Link piece = list_.head;
         if (piece != Link{}) {
@@ -41,11 +41,11 @@ public:
     }
 
 private:
-    // Trivially destroyed, so that destructors which run late in the life of a thread may still use it.
+    // Has no destructor, so that destructors of other thread-local objects may still use it when the thread ends.
     struct List {
         Link head{};
         uint32_t count = 0;
-        uint32_t room = 0;  // 0 before the first piece and when the thread ends
+        uint32_t room = 0;  // the most pieces that it may have now: 0 before the first piece and when the thread ends
         bool seen = false;
     };
     struct EndOfThread {
@@ -61,7 +61,7 @@ private:
         list_.head = piece;
         ++list_.count;
     }
-    // The list is full, closed, or not open yet.
+    // The list has no room: it is full, or this is the thread's first piece, or the thread ends.
     [[gnu::noinline]] static void overflow(Link piece) {
         if (list_.seen) {
             Pieces::give_back(piece);

@@ -1,7 +1,7 @@
 // thread_number: a small number for each thread, the lowest that no other thread has.
 //
-// For data that is kept in several copies so that threads do not share cache lines: a thread uses the copy of its number
-// modulo the number of copies, so as many threads as there are copies share none. Any thread; after the first call one load.
+// For data that has several copies so that threads do not share cache lines. A thread uses the copy with the index `thread number modulo
+// number of copies`, so threads share a copy only when there are more threads than copies. Any thread; after its first call, one load.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // WaitList: the timepoints that one command waits for.
 //
-// It has two parts. First the required timepoints: the command fails when one of them fails (its events, parts of the command
-// that were submitted before, and transfers of bytes that it reads). They may be several per queue, of the waiting queue itself, or complete with a failure.
-// Then the timepoints that only order the command: at most one per queue (the latest), none that is complete, none of
+// It has two parts. The first part are the required timepoints: the command fails when one of them fails. They are its events, earlier parts
+// of the command, and transfers of bytes that it reads. There may be several of one queue, also of the waiting queue, and some that have failed.
+// The second part are timepoints that only order the command: at most one per queue (the latest), none that is complete, none of
 // the queue that waits, because a queue executes in order.
 //
 // Values without locks.
@@ -29,7 +29,7 @@ public:
         list_.clear();
         required_ = 0;
     }
-    // The command fails when `point` has failed. A point that has succeeded is left out. Before the first `add`.
+    // The command waits for `point` and fails when it fails. A point that has succeeded is left out. Call it before the first `add`.
     void require(driver::Timepoint point) {
         if (point.queue && (!point.is_complete() || has_failed(point))) {
             list_.push_back(point);
@@ -40,8 +40,8 @@ public:
         for (const driver::Timepoint& point : points)
             require(point);
     }
-    // The command needs what the operation of `point` does, and fails when that fails, whatever comes later on its queue. Any time. One
-    // point that has failed is enough.
+    // Like `require`, but may be called after `add`. A later point of the same queue does not replace `point`, because it may succeed
+    // when `point` fails. Of the points that have failed, one is enough.
     void need(driver::Timepoint point) {
         const bool failed = has_failed(point);
         if (point.is_complete() && !failed)
@@ -52,7 +52,7 @@ public:
         list_.push_back(point);
         std::swap(list_[required_++], list_[list_.size() - 1]);
     }
-    // The command comes after `point`, whether that succeeds or fails.
+    // The command executes after `point`, whether `point` succeeds or fails.
     void add(driver::Timepoint point) {
         if (point.queue == waiting_ || point.is_complete())
             return;
@@ -69,14 +69,14 @@ public:
         }
         list_.push_back(point);
     }
-    // Everything that another list waits for. What that list requires, this one needs.
+    // Adds all points of another list: its required points by `need`, the others by `add`.
     void add_all(const WaitList& other) {
         for (uint32_t i = 0; i < other.required_; ++i)
             need(other.list_[i]);
         for (uint32_t i = other.required_; i < other.list_.size(); ++i)
             add(other.list_[i]);
     }
-    // Adds a part of the command itself, which was submitted before.
+    // Adds a part of the command itself that was submitted before.
     void add_part(driver::Timepoint point) {
         if (point.queue)
             list_.push_back(point);
@@ -85,16 +85,16 @@ public:
         for (const driver::Timepoint& point : points)
             add(point);
     }
-    // Afterwards `count` calls of add allocate nothing.
+    // Afterwards, `count` calls of `add` allocate no memory.
     void make_room(uint32_t count) { list_.reserve(list_.size() + count); }
-    // Chooses the queue that waits, which was not known before: order on this queue needs no wait.
+    // Sets the queue that waits, and removes the ordering points of this queue, which executes in order.
     void set_waiting(const driver::Queue* waiting) {
         waiting_ = waiting;
         for (uint32_t i = list_.size(); i-- > required_;)
             if (list_[i].queue == waiting)
                 list_.erase_unordered(i);
     }
-    // Removes what is complete.
+    // Removes the points that are complete. Only for lists without required points.
     void prune() {
         for (uint32_t i = list_.size(); i-- > 0;)
             if (list_[i].is_complete())
@@ -112,11 +112,11 @@ public:
     [[nodiscard]] bool empty() const { return list_.empty(); }
 
 private:
-    // Where the required points begin that a point is compared with: a few, because a command may need thousands.
+    // A new point is compared with the last 16 required points only, because a command may have thousands. Returns where these begin.
     [[nodiscard]] uint32_t looked_at() const { return required_ > 16 ? required_ - 16 : 0; }
 
     const driver::Queue* waiting_;
-    uint32_t required_ = 0;  // the first this many
+    uint32_t required_ = 0;  // how many points at the beginning of list_ are required
     SmallVector<driver::Timepoint, 8> list_;
 };
 

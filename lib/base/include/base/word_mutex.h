@@ -1,6 +1,6 @@
 // WordMutex: a mutex of one word, for short critical sections that threads seldom enter at the same time. Without contention,
-// locking and unlocking are one atomic instruction each, inline; std::mutex takes a call of the C library and four times as many
-// instructions. No condition variable waits with it.
+// locking and unlocking are one inlined atomic instruction each; std::mutex needs a call of the C library and four times as many
+// instructions. It cannot be used with a condition variable.
 //
 // The word is 0: free, 1: held, 2: held and perhaps waited for (Drepper, "Futexes Are Tricky", 2004, mutex 2). Any thread.
 #pragma once
@@ -38,7 +38,7 @@ private:
     std::atomic<int> state_{0};
 };
 
-// Holds a WordMutex as Lock holds a Mutex.
+// Locks a WordMutex until the end of the scope.
 class POLDER_THREAD_ANNOTATION(scoped_lockable) WordLock {
 public:
     explicit WordLock(WordMutex& mutex) POLDER_THREAD_ANNOTATION(acquire_capability(mutex)) : mutex_(mutex) {

@@ -1,20 +1,20 @@
 // bufalloc: allocates byte ranges of one contiguous region, in constant time.
 //
 // It never accesses the memory that it manages: blocks are described by nodes in a separate array,
-// linked by 32-bit indices. So a region may lie in a device's memory or exist only as numbers. The
-// memory layer's allocators use it, and drivers that manage an arena.
+// linked by 32-bit indices. So a region may lie in a device's memory or exist only as numbers. Its users are
+// the memory layer's allocators and drivers that manage an arena.
 //
 // Algorithm: two-level segregated fit (Masmano, Ripoll, Crespo, Real, "TLSF: a new dynamic memory
 // allocator for real-time systems", ECRTS 2004), with 32 bins per power of two, so a bin's blocks differ
 // by at most 1/32 in size. Free neighbours are always merged.
 //
 // The free block that was changed last is "open": it is in no bin until another block becomes the open one. So when a block is
-// allocated from it and freed again, as for a buffer that lives for one command, no list and no bit map is changed. A search
+// allocated from it and freed again, as for a buffer that lives for one command, no list and no bit map changes. A search
 // treats the open block as the first block of its bin.
 //
-// A request does not fail because of rounding. It first examines a few blocks of its own bin, then takes the
-// first block of the next larger bin that has one; every block there is large enough. Only when there is none, the
-// bins between are searched entirely (`Search::thorough`) before the request fails.
+// A request never fails only because sizes are rounded to bins. It first examines a few blocks of the request's own bin, then takes
+// the first block of the next bin whose blocks are all large enough. When these bins are empty, a request with
+// `Search::thorough` examines all blocks of the bins that may have a large enough block; then it fails.
 //
 // Bounds. allocate: O(1) while a bin whose blocks are all large enough has a block; the thorough search is linear in
 // the free blocks of one bin (1/32 of a power of two), or, for an alignment above the granularity, of the
@@ -22,8 +22,8 @@
 // search corrects, so that repeating a failed request is O(1). free: O(1). Space: 30 KiB, and 32 bytes
 // per block, used or free; the node array grows by doubling. At most 2^32 - 2 blocks exist at a time.
 //
-// Owned and locked by its user: no function may run beside a non-const one. Sizes, offsets and
-// alignments are bytes.
+// Not thread-safe: its owner makes sure that no function runs at the same time as a non-const one. Sizes, offsets
+// and alignments are bytes.
 #pragma once
 
 #include <array>
@@ -40,15 +40,15 @@ namespace polder {
 class RegionAllocator {
 public:
     struct Region {
-        // Alignments are promised for `base + offset`. Any value; base + size must not pass 2^64.
+        // `base + offset` of a block has the requested alignment. Any value, but base + size must not exceed 2^64.
         DeviceAddress base;
         ByteCount size;
-        // Every block's address and size is a multiple of it. What the region has before the first
-        // and behind the last such address is not used.
+        // Every block's address and size is a multiple of this. Bytes before the first and after the last
+        // such address of the region are not used.
         Alignment granularity{64};
     };
 
-    // A used range. `size` is what was asked for, rounded up to the granularity.
+    // A used range. `size` is the requested size, rounded up to the granularity.
     struct Block {
         uint64_t offset = 0;
         ByteCount size;
@@ -59,7 +59,7 @@ public:
     };
 
     enum class Search : uint8_t {
-        quick,  // O(1), may miss a block that fits by less than a bin's width
+        quick,  // O(1); may not find a block that is larger than the request by less than a bin's width
         thorough,  // finds a block if any fits
     };
 
@@ -75,13 +75,13 @@ public:
 
     // Nothing when no free block has room. A size of 0 counts as 1.
     [[nodiscard]] std::optional<Block> allocate(ByteCount size, Alignment alignment, Search search = Search::thorough);
-    // `block` came from allocate() and has not been freed since.
+    // `block` was returned by allocate() and has not been freed since.
     void free(const Block& block);
 
     // --- regions whose end moves ---
-    // `bytes` more, a multiple of the granularity, behind the region's end.
+    // Adds `bytes`, a multiple of the granularity, at the region's end.
     void grow(ByteCount bytes);
-    // The free bytes at the region's end, and taking some of them away.
+    // free_tail: the size of the free block at the region's end. shrink: removes at most so many bytes from the end.
     [[nodiscard]] ByteCount free_tail() const;
     void shrink(ByteCount bytes);
 
@@ -101,12 +101,12 @@ public:
     // returns true, and returns how many. Linear in the free blocks of that size.
     template <class Wanted>
     [[nodiscard]] size_t take_free(ByteCount size_min, std::span<Block> places, Wanted&& wanted);
-    // Likewise the part of each free block that part(ByteRange) returns, whose ends are multiples of the granularity; nothing of the block
-    // when that is empty. std::bad_alloc leaves everything as it was.
+    // The same, but of each free block it allocates the part that part(ByteRange) returns: its ends are multiples of the granularity, and
+    // an empty part allocates nothing. std::bad_alloc leaves everything as it was.
     template <class Part>
     [[nodiscard]] size_t take_parts(ByteCount size_min, std::span<Block> places, Part&& part);
-    // The first `size` bytes of a used block become a block of their own, which is returned; `block` keeps the rest. `size` is a multiple
-    // of the granularity and less than the block has. std::bad_alloc leaves everything as it was.
+    // Makes the first `size` bytes of a used block a block of their own, and returns it; `block` keeps the rest. `size` is a multiple of
+    // the granularity and smaller than the block. std::bad_alloc leaves everything as it was.
     [[nodiscard]] Block split(Block& block, ByteCount size);
     // The free bytes directly before and behind a used block.
     [[nodiscard]] ByteCount free_before(const Block& block) const { return free_size(nodes_[block.node].left); }
@@ -145,7 +145,7 @@ private:
     static constexpr uint32_t bins_per_level = 1u << bins_per_level_log2;
     static constexpr uint32_t levels = 64 - bins_per_level_log2 + 1;
     static constexpr uint32_t bin_count = levels * bins_per_level;
-    static constexpr uint32_t peek_max = 2;  // blocks of its own bin that a quick search looks at
+    static constexpr uint32_t peek_max = 2;  // blocks of the request's own bin that a quick search examines
 
     [[nodiscard]] static uint32_t shift_of(uint64_t granules) {
         return static_cast<uint32_t>(std::bit_width(granules | bins_per_level)) - 1 - bins_per_level_log2;
@@ -185,7 +185,7 @@ private:
     [[nodiscard]] bool validate_bin(uint32_t bin, Census& census) const;
 
     std::vector<Node> nodes_;  // the sentinel first
-    Index spare_ = none;  // list of nodes that describe nothing
+    Index spare_ = none;  // list of nodes that describe no block
     uint32_t spare_nodes_ = 0;
     Index open_ = none;  // the free block that is in no bin
 
