@@ -1,10 +1,10 @@
-// Announced: which commands that are held back will use one storage, so that eviction knows what is needed soon.
+// Announced: the future uses of one storage by commands that wait for events, so that eviction knows which bytes are needed soon.
 //
-// A queue in the order of the commands' numbers. Commands mostly run in that order, so that the one that is withdrawn is the first; others
-// are found by a binary search and marked. Marked ones go when they are first, or when they are more than half. So withdrawing takes
-// O(log n), and amortized O(1) moves. A search for the next use ends at the first match, and after `looked_at` commands: what is only needed
-// behind those counts as not needed soon.
-// With the storage's lock.
+// A list in the order of the commands' numbers. Commands mostly run in that order, so the uses that are withdrawn are mostly the first.
+// Others are found by binary search and marked; marked uses are removed when they are first, or when they are more than half. So
+// withdrawing takes O(log n), and amortized O(1) moves. A search for the next use ends at the first match, and after `looked_at` uses:
+// bytes that only later uses need count as not needed soon.
+// Guarded by the storage's lock.
 #pragma once
 
 #include <algorithm>
@@ -24,13 +24,13 @@ public:
     };
     static constexpr size_t looked_at = 1024;
 
-    // Numbers grow, but those of two threads may come in the other order. std::bad_alloc leaves everything as it was.
+    // Numbers ascend within a thread, but those of several threads may arrive out of order. std::bad_alloc leaves everything as it was.
     void add(const Use& use) {
         uses_.push_back(use);
         for (size_t i = uses_.size() - 1; i > first_ && uses_[i - 1].number > use.number; --i, ++steps_)
             std::swap(uses_[i - 1], uses_[i]);
     }
-    // All uses of the command.
+    // Withdraws all uses of the command with this number.
     void withdraw(uint64_t number) noexcept {
         const auto begin = uses_.begin() + static_cast<ptrdiff_t>(first_);
         for (auto at = first_ < uses_.size() && begin->number == number
@@ -53,7 +53,7 @@ public:
             withdrawn_ = 0;
         }
     }
-    // The number of the next command that will use bytes of `range` in `space`; nothing known: the largest.
+    // The number of the next command that will use bytes of `range` in `space`; the largest number when no such command is known.
     [[nodiscard]] uint64_t next_use(SpaceId space, ByteRange range) const {
         const size_t end = std::min(uses_.size(), first_ + looked_at);
         for (size_t i = first_; i < end; ++i, ++steps_)
@@ -63,15 +63,15 @@ public:
     }
 
     [[nodiscard]] size_t size() const { return uses_.size() - withdrawn_; }
-    // Uses that were looked at or moved so far.
+    // How many uses were examined or moved so far; for tests.
     [[nodiscard]] uint64_t steps() const { return steps_; }
 
 private:
     static constexpr size_t few = 32;
 
     std::vector<Use> uses_;  // in ascending order of their numbers
-    size_t first_ = 0;  // those before were withdrawn
-    size_t withdrawn_ = 0;  // of all of uses_
+    size_t first_ = 0;  // index in uses_; all uses before it were withdrawn
+    size_t withdrawn_ = 0;  // how many of uses_ were withdrawn
     mutable uint64_t steps_ = 0;
 };
 

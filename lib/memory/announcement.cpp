@@ -1,4 +1,4 @@
-// What commands that are held back will use, noted in their storages.
+// Notes in storages which waiting commands will use them, and withdraws these notes.
 #include "domain_impl.h"
 
 #include <base/scope_exit.h>
@@ -16,7 +16,7 @@ Announcement::~Announcement() {
 uint64_t DomainImpl::announce(std::span<const Use> uses, SpaceId space) {
     const uint64_t number = announced_.fetch_add(1, std::memory_order_relaxed) + 1;
     size_t done = 0;
-    // Else a storage that no command will use would count as used soon for ever.
+    // Undoes a part when std::bad_alloc is thrown: otherwise a storage that no command will use would count as used soon for ever.
     const ScopeExit undo{[&]() noexcept {
         if (done != uses.size())
             withdraw(uses.first(done), number);

@@ -11,7 +11,7 @@
 namespace polder::memory {
 namespace {
 
-// For printf.
+// Converts a number for %llu of printf.
 unsigned long long llu(uint64_t number) { return number; }
 
 std::vector<SpaceId> ids_of(std::span<Space* const> spaces) {
@@ -30,7 +30,7 @@ std::shared_ptr<const SpaceTable> table_of(std::span<Space* const> spaces) {
     return table;
 }
 
-// From now on the devices of this context know the host's regions, where those are pinned.
+// Registers the regions of host memory with the devices of this context, now and later, where host memory is pinned.
 void pin_host_memory(std::span<Space* const> spaces) {
     const auto found = std::ranges::find_if(spaces, [](const Space* space) { return space->id().is_host(); });
     if (found == spaces.end())
@@ -70,7 +70,7 @@ Result<DeviceAddress> DomainImpl::pin(Storage& storage, SpaceId wanted, Contents
     for (;;) {
         POLDER_TRY(space.is_host() ? reserve_for_host(owner) : reserve(owner, space, nullptr));
         const StorageGuard guard{storage};
-        if (!owner.find(space, all))  // an eviction had begun before
+        if (!owner.find(space, all))  // an eviction that began before the pin has removed the memory: reserve again
             continue;
         if (contents == Contents::present)
             owner.write_initially(space);
@@ -82,7 +82,7 @@ Result<DeviceAddress> DomainImpl::pin(Storage& storage, SpaceId wanted, Contents
 
 namespace {
 
-// Commits what was submitted of a transfer when it fails halfway.
+// When a transfer fails halfway, commits the operations that were submitted.
 class BrokenTransfer {
 public:
     BrokenTransfer(Residency& residency, const Rows& rows, const Move& move, const Moved& moved)
@@ -123,7 +123,7 @@ void DomainImpl::trace_transfer(const StorageImpl& storage, const StorageRect& r
 
 Result<Moved> DomainImpl::transfer(StorageImpl& storage, const StorageRect& rect, const Source& source, SpaceId to,
                                    StagingSlots* slots, driver::Timepoint after) {
-    // A block that is shared with the host is copied as the host's.
+    // Where host and device share a block, the transfer uses it as host memory.
     if (storage.is_linked_to(to))
         to = host_space;
     const SpaceId from = storage.is_linked_to(source.space) ? host_space : source.space;
@@ -131,7 +131,7 @@ Result<Moved> DomainImpl::transfer(StorageImpl& storage, const StorageRect& rect
     POLDER_TRY(own(storage, rect.span(), to));
     Residency& residency = storage.residency();
     const Rows rows = rows_of(rect);
-    // The command has prepared its rows; where those touch, they are one range, and this part may end within it.
+    // The command has prepared its rows, but prepares rows that touch as one range. This part may begin or end within such a range.
     residency.prepare(rows.view(), 3);
     WaitList before_read;
     WaitList before_write;
@@ -202,7 +202,7 @@ bool DomainImpl::has_long_transfer(StorageImpl& storage, ByteRange range, SpaceI
 
 Result<void> DomainImpl::transfer_in_chunks(const LongTransfer& transfer, SpaceId target) {
     std::optional<StagingSlots> slots;
-    driver::Timepoint last;  // of the chunks so far
+    driver::Timepoint last;  // of the last chunk
     const ByteRange range = transfer.range;
     for (uint64_t at = range.begin; at < range.end;) {
         if (!slots) {
@@ -211,7 +211,7 @@ Result<void> DomainImpl::transfer_in_chunks(const LongTransfer& transfer, SpaceI
         }
         const ByteRange chunk{at, std::min(range.end, at + slots->chunk_bytes())};
         if (slots->is_reserve()) {
-            // The reserve is a lock, and comes after the storages' locks.
+            // The reserve block is held like a lock, and may be taken only after the storages' locks: the transfer takes it again.
             slots.reset();
         }
         POLDER_TRY(
@@ -222,15 +222,15 @@ Result<void> DomainImpl::transfer_in_chunks(const LongTransfer& transfer, SpaceI
     return {};
 }
 
-// Another thread may have changed the storage since the last chunk, so each one is planned by itself. `done` is what the
-// chunks before have moved; its touches become those of this chunk as well, so that the pieces can be merged.
+// Another thread may have changed the storage since the last chunk, so each chunk is planned by itself. `done` is the range that
+// earlier chunks have moved. It gets the touches of this chunk as well, so that the residency can merge the pieces.
 Result<void> DomainImpl::transfer_chunk(StorageImpl& storage, ByteRange done, ByteRange chunk, SpaceId target,
                                         StagingSlots* slots, driver::Timepoint& last) {
     if (has_failed(last))
         return fail(last.queue->status(last.value), "a transfer between two devices has failed");
     const StorageGuard guard{storage};
     if (!storage.find(target, chunk))
-        return {};  // evicted meanwhile: the command is planned again
+        return {};  // evicted since: the caller plans the command again
     Residency& residency = storage.residency();
     residency.prepare({&chunk, 1}, 3);
     struct Part {
@@ -261,7 +261,7 @@ Result<void> DomainImpl::transfer_chunk(StorageImpl& storage, ByteRange done, By
     return {};
 }
 
-// Sub-buffers begin at multiples of what the device needs. Replicas do too, so that their addresses keep that alignment.
+// Sub-buffers begin at multiples of the device's alignment. Replicas of parts do too, so that a sub-buffer's address has that alignment.
 Alignment DomainImpl::replica_alignment(SpaceId space) const {
     const driver::Device* const device = space.is_host() ? nullptr : this->space(space).device();
     return device ? std::max(block_alignment, Alignment{device->info().base_address_alignment}) : block_alignment;

@@ -1,6 +1,6 @@
-// Transfers of several parts at once, for a command that misses many ranges or many storages. What one peer has is copied by one list
-// of copies (driver::PeerCopy::copy_all), which waits for everything that any of its parts has to wait for: the command needs all of
-// them anyway. Everything else is copied part by part.
+// Transfers of several parts at once, for a command that misses many ranges or many storages. All parts that one peer holds are copied
+// by one list of copies (driver::PeerCopy::copy_all). The list waits for everything that any of its parts has to wait for, because the
+// command needs all parts anyway. Other parts are copied one by one.
 #include "domain_impl.h"
 
 #include <base/log.h>
@@ -12,7 +12,7 @@ namespace polder::memory {
 Result<void> DomainImpl::transfer_all(std::span<const TransferPart> parts, SpaceId to) {
     std::vector<TransferPart> of_peers;
     for (const TransferPart& part : parts) {
-        // What is linked to host memory is copied as the host's.
+        // Where host and device share a block, it is copied as host memory.
         const bool is_from_peer = mover_.topology().route(part.from.space, to) == Route::peer &&
                                   !part.storage->is_linked_to(to) && !part.storage->is_linked_to(part.from.space);
         if (is_from_peer && parts.size() > 1)

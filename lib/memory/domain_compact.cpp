@@ -1,12 +1,12 @@
-// Compaction: free memory of a device is enough for a request but scattered, so some replicas move within the memory.
+// Compaction: moves replicas within a device's memory, when its free memory is enough for a request but scattered.
 //
-// The allocator chooses a part of the memory that few bytes must leave (Allocator::open_hole). All replicas in it get memory
-// elsewhere, or none moves. A replica moves as one that grows does: its bytes are copied by the device, its old block is free behind
-// everything that uses it, the copy included, and later commands wait on their device. So nothing waits for a device.
+// The allocator chooses a part of the memory from which only few bytes must move (Allocator::open_hole). Either all replicas in it get
+// memory elsewhere, or none moves. A move works like the growth of a replica: the device copies the bytes, the old block becomes free
+// after everything that uses it, including the copy, and later commands wait on their device. So no thread waits for a device.
 //
-// Only idle replicas move: a copy behind work in flight would delay the request more than eviction. They may be mapped (the
-// application has the address of another replica) and belong to any context. Pinned memory and what the asking command uses stay.
-// Host memory is not compacted: its addresses may be known to the application, and its regions need no neighbours.
+// Only idle replicas move, because a copy that waits for work in flight would delay the request more than eviction. They may be mapped
+// (the application has the address of another replica) and may belong to any context. Pinned memory and memory that the requesting
+// command uses stay. Host memory is not compacted: the application may know its addresses, and its regions need not be neighbours.
 //
 // The caller has the turn of the memory and no storage's lock, as for eviction (domain_evict.cpp).
 #include "domain_impl.h"
@@ -35,7 +35,7 @@ bool is_idle(const StorageImpl& storage, ByteRange range) {
     return idle;
 }
 
-// With the storage's lock.
+// Appends the replicas of `storage` that may move. Called with the storage's lock.
 void add_movable(StorageImpl& storage, SpaceId space, std::span<const Use> keep, std::vector<Movable>& all) {
     const bool is_kept = std::ranges::any_of(keep, [&](const Use& use) { return use.storage == &storage; });
     if (is_kept || storage.is_pinned(space))
@@ -85,7 +85,7 @@ bool DomainImpl::compact(std::span<const Use> uses, SpaceId space, RoomRequest& 
         return false;
     uint64_t moved_bytes = 0;
     size_t next = 0;
-    // Also when the host has no memory for the rest.
+    // Frees the blocks that no replica moved to, also when std::bad_alloc is thrown.
     const ScopeExit give_back{[&]() noexcept {
         for (; next < leases.size(); ++next)
             memory.pool().free(leases[next].block, leases[next].after.view());
@@ -103,7 +103,7 @@ bool DomainImpl::compact(std::span<const Use> uses, SpaceId space, RoomRequest& 
     return true;
 }
 
-// Of a storage of this domain. False, with the lease unused, when the replica has changed or is in use since it was chosen.
+// The storage belongs to this domain. False, with the lease unused, when the replica was changed or used since it was chosen.
 bool DomainImpl::move_replica(const Victim& victim, const Block& block, Lease& lease) {
     StorageImpl& storage = victim.storage;
     if (!storage.try_begin_allocating(victim.space))

@@ -1,4 +1,5 @@
-// Commands that copy between a storage and the application's memory or another storage: read, write, copy, fill.
+// Read, write, copy and fill: commands that copy between a storage and the application's memory, or between storages. The rectangle is
+// split into parts by source; each part is copied by an operation and committed as soon as it is submitted.
 #include "domain_impl.h"
 #include "messages.h"
 #include "prepared.h"
@@ -14,8 +15,8 @@
 namespace polder::memory {
 namespace {
 
-// What reading `rows` in `source` has to wait for, by a command on `space`. The application orders it after the
-// writers in its own space only as far as the residency lists them; elsewhere it acts like a transfer.
+// The timepoints that a command in `space` has to wait for before it reads `rows` in `source`. In its own space the command waits
+// only for the writers that the residency lists; in another space it waits as a transfer does.
 WaitList waits_to_read(const Residency& residency, const Rows& rows, SpaceId source, SpaceId space) {
     WaitList waits;
     for (const ByteRange& row : rows) {
@@ -38,12 +39,12 @@ Result<void> DomainImpl::copy_part(Sequence& sequence, const Execution& executio
     POLDER_TRY(own(part.storage, part.rect.span(), part.move.from.space));
     Residency& residency = part.storage.residency();
     const Rows rows = read_ranges_of(part.rect);
-    // A part may end within a range that the command has prepared: rows that touch are one range.
+    // The command has prepared rows that touch as one range, and this part may begin or end within it.
     residency.prepare(rows.view(), 1);
     const SpaceId source = part.move.from.space;
     const bool on_queue = mover_.is_possible_on_queue(source, part.move.to.space, execution.space);
     const WaitList before_read = waits_to_read(residency, rows, source, execution.space);
-    // Also when the part fails halfway.
+    // Commits the reading, also when only some of the part's operations were submitted.
     const ScopeExit commit{[&]() noexcept {
         if (!moved.has_begun())
             return;
@@ -69,7 +70,7 @@ Result<void> DomainImpl::copy_part(Sequence& sequence, const Execution& executio
     return {};
 }
 
-// Bytes that several spaces hold are read where no link has to be crossed.
+// When several spaces hold the bytes, they are read from the one that needs no transfer over a link.
 Result<driver::Timepoint> DomainImpl::read(const Execution& execution, Storage& from, const StorageRect& rect,
                                            std::byte* to, driver::RectLayout to_layout) {
     if (impl(from).is_in_place_of(execution.space)) [[unlikely]]
@@ -141,7 +142,7 @@ Result<driver::Timepoint> DomainImpl::write_there(const Execution& execution, St
 
 Result<driver::Timepoint> DomainImpl::copy(const Execution& execution, Storage& from, const StorageRect& from_rect,
                                            Storage& to, const StorageRect& to_rect) {
-    // Of a source in place, the bytes are in host memory, where a device's queue reads them.
+    // When the device uses the target in host memory, the copy runs there, on the device's queue. A source in place needs no such case.
     if (impl(to).is_in_place_of(execution.space)) [[unlikely]]
         return copy(in_host_memory(execution), from, from_rect, to, to_rect);
     Sequence sequence{execution};
@@ -165,9 +166,9 @@ Result<driver::Timepoint> DomainImpl::copy_there(Copying& copying, const Storage
     Residency& residency = copying.target.residency();
     const Rows rows = written_ranges_of(to_rect, residency, space);
     const Rows from_ranges = read_ranges_of(from_rect);
-    // Both until the last commit: the two may be ranges of one storage.
+    // Both stay prepared until the last commit, because the two ranges may belong to one storage.
     const Prepared from_prepared{copying.source.residency(), from_ranges, 1};
-    // A part is written on the command's queue or a hidden one, the whole is complete on the command's.
+    // Three touches: a part is written by the command's queue or by a hidden queue, and the command completes on its own queue.
     const Prepared prepared{residency, rows, 3};
     POLDER_TRY(copy_rect(copying, from_rect, to_rect));
     const driver::Timepoint done = copying.sequence.finish();
@@ -178,7 +179,7 @@ Result<driver::Timepoint> DomainImpl::copy_there(Copying& copying, const Storage
     return done;
 }
 
-// Each part of the target is committed as soon as it is submitted: a failure halfway leaves no operation unknown.
+// Commits each part of the target as soon as it is submitted, so that after a failure halfway the residency knows all operations.
 Result<void> DomainImpl::copy_rect(Copying& copying, const StorageRect& from_rect, const StorageRect& to_rect) {
     const Execution& execution = copying.execution;
     StorageImpl& source = copying.source;
@@ -227,9 +228,9 @@ bool DomainImpl::has_long_copy(StorageImpl& storage, const StorageRect& rect, Sp
     return found;
 }
 
-// The storages are locked for one chunk at a time. In between, other threads may write to both, or take the memory of either
-// away, so each chunk looks for memory and is planned by itself. When one fails, those before it stay: the command has failed,
-// and what its target holds is undefined, but known to the residency.
+// The storages are locked for one chunk at a time. In between, other threads may write to both storages or evict them, so memory
+// is reserved and the copy is planned for each chunk. When a chunk fails, the command has failed. The earlier chunks stay committed:
+// the target's contents are undefined then, but the residency knows who holds them.
 Result<driver::Timepoint> DomainImpl::copy_in_chunks(Copying& copying, const StorageRect& from_rect,
                                                      const StorageRect& to_rect) {
     const Execution& execution = copying.execution;
@@ -239,7 +240,7 @@ Result<driver::Timepoint> DomainImpl::copy_in_chunks(Copying& copying, const Sto
     POLDER_ASSIGN(slots, mover_.staging().take(bytes_of(from_rect.shape)));
     const uint64_t chunk_bytes = slots.chunk_bytes();
     std::optional<StagingSlots> kept{std::move(slots)};
-    // The reserve is a lock, and comes after the storages' locks.
+    // The reserve block is held like a lock, and may be taken only after the storages' locks: each chunk takes it again.
     if (kept->is_reserve())
         kept.reset();
     copying.slots = kept ? &*kept : nullptr;
@@ -259,14 +260,15 @@ Result<driver::Timepoint> DomainImpl::copy_in_chunks(Copying& copying, const Sto
 
 namespace {
 
-// Of a rectangle that is one range of bytes, those before `chunk`; otherwise nothing.
+// The bytes of `rect` before `chunk`, if the rectangle is one range of bytes; otherwise an empty range.
 ByteRange bytes_before(const StorageRect& rect, const Chunk& chunk) {
     return {rect.offset, is_one_range(rect) ? part_of(rect, chunk).offset : rect.offset};
 }
 
 }  // namespace
 
-// The bytes before the chunk get the same touches, so that few pieces remain: the one before the chunk, and the one after it.
+// The bytes before the chunk get the same touches as the chunk, so that the residency can merge them: two pieces remain, one up to
+// the end of the chunk and one after it.
 Result<driver::Timepoint> DomainImpl::copy_chunk(Copying& copying, const StorageRect& from_rect,
                                                  const StorageRect& to_rect, const Chunk& chunk) {
     const SpaceId space = copying.execution.space;
@@ -281,7 +283,7 @@ Result<driver::Timepoint> DomainImpl::copy_chunk(Copying& copying, const Storage
     const Prepared from_prepared{source, from_ranges, 1};
     const Prepared prepared{target, rows, 4};
     POLDER_TRY(copy_rect(copying, part_of(from_rect, chunk), part_of(to_rect, chunk)));
-    // Also what the source has never been given.
+    // Commits the whole chunk, including bytes that were never written in the source.
     const driver::Timepoint done = copying.sequence.begin();
     target.commit_write(rows.view(), space, copying.version, done);
     target.commit_read({&written_before, 1}, space, TouchKind::user_write, done);
@@ -337,7 +339,7 @@ Result<driver::Timepoint> DomainImpl::fill_there(const Execution& execution, Sto
     const Version version = next_version(residency, rows.view());
     driver::Timepoint done;
     {
-        // Also when the submission of one of several operations throws.
+        // Commits what was submitted, also when the submission of one of several operations throws.
         const ScopeExit commit{[&]() noexcept {
             if (done.queue)
                 residency.commit_write(rows.view(), execution.space, version, done);

@@ -1,20 +1,20 @@
-// Eviction: what storages have in a full memory goes elsewhere, so that a command finds room.
+// Eviction: removes replicas from a full memory, so that a command finds room. Bytes that no other memory holds are copied elsewhere first.
 //
-// Victims are replicas of any context, not those that the asking command uses (but as the last resort, domain_reserve.cpp), nor
-// mapped ones. The next use is known for commands
-// that were enqueued and are held back. Replicas without a known use go first: what is stale or held elsewhere too is dropped, then
-// the least recently used one is written back. Then goes the replica whose next use is furthest away
-// (L. A. Belady, "A study of replacement algorithms for a virtual-storage computer", 1966). Bytes go to where
-// the application's memory is, else to the host, else to another device that has room.
+// A victim is a replica of any context. Mapped replicas are never victims, and replicas that the requesting command uses only as
+// the last resort (domain_reserve.cpp). The next use of a replica is known from commands that were enqueued and wait for events.
+// Replicas without a known next use are evicted first: those whose bytes are stale or held elsewhere too (they are dropped), then
+// the least recently used (they are written back). After them follows the replica whose next use is furthest away
+// (L. A. Belady, "A study of replacement algorithms for a virtual-storage computer", 1966). Bytes are written back to the
+// application's memory, else to host memory, else to another device that has room.
 //
-// Contexts that ask for the same memory have equal shares of it, within which they lose nothing to each other (space/shares.h).
+// Contexts that request the same memory have equal shares of it; a context that is within its share loses nothing (space/shares.h).
 //
-// A search looks at all memory of the space. Where there are many replicas, it serves many commands: it plans the next victims (VictimPlan),
-// and each command takes those that it needs from the plan, checked again. So a command looks at a bounded number of replicas on average.
+// A search examines all replicas in the space. Where there are many, one search serves many commands: it plans the next victims
+// (VictimPlan), and later commands check and evict victims of the plan. So the number of replicas that a command examines is bounded on average.
 //
-// Nothing waits for a device: writing back waits, on its queue, for the commands that use the bytes, and the memory is
-// used again behind that. The caller has the turn of the memory and no lock. Eviction itself takes the guards that adding
-// memory takes only when they are free, and one storage's lock at a time.
+// No thread waits for a device: writing back waits, on its queue, for the commands that use the bytes, and the next user of the memory
+// waits for the writing. The caller has the turn of the memory and no lock. Eviction takes one storage's lock at a time, and takes
+// allocation guards of storages only when they are free.
 #include "domain_impl.h"
 #include "prepared.h"
 #include "space/shares.h"
@@ -37,7 +37,7 @@ struct Candidate {
     EvictionCost cost = EvictionCost::none;
     uint64_t next_use = 0;
     uint64_t last_use = 0;
-    size_t found = 0;  // older ones first, as far as that is known
+    size_t found = 0;  // position in the search; older storages come first, as far as their order is known
 
     [[nodiscard]] VictimKey key(uint64_t recent_since) const {
         const bool is_known = ~next_use != 0;
@@ -46,9 +46,9 @@ struct Candidate {
     }
 };
 
-// With their keys.
+// A candidate with the keys by which candidates are sorted.
 struct Ranked {
-    Shares::Order order;  // of its context
+    Shares::Order order;  // of the storage's context
     VictimKey key;
     Candidate candidate;
     bool operator<(const Ranked& other) const {
@@ -93,7 +93,7 @@ SmallVector<ByteRange, 2> only_in(const StorageImpl& storage, ByteRange range, S
     return only;
 }
 
-// The same, without holders to which a transfer has failed. Pieces that were split for it may be merged after.
+// The same, but forgets holders to which a transfer has failed. This may split pieces; the caller merges them.
 SmallVector<ByteRange, 2> settled_only_in(StorageImpl& storage, ByteRange range, SpaceId space) {
     storage.residency().prepare({&range, 1}, 0);
     return only_in(storage, range, space);
@@ -110,7 +110,7 @@ bool can_move(const StorageImpl& storage, const Replica& replica) {
     return replica.block || (replica.space.is_host() && storage.stretch());
 }
 
-// With the storage's lock. The parts of a stretch go together.
+// Appends the replicas of `storage` that may be evicted. The parts of a stretch are one candidate. Called with the storage's lock.
 void add_candidates(StorageImpl& storage, SpaceId space, std::span<const Use> keep, std::vector<Candidate>& all) {
     const ByteRange everything{0, storage.size().value};
     const bool is_stretch = space.is_host() && storage.stretch();
@@ -149,12 +149,12 @@ std::string RoomRequest::report() const {
 
 uint64_t DomainImpl::evict(const EvictionRequest& request, RoomRequest& room) {
     space(request.space).shortage().begin();
-    // What the plan has is mostly to be written back.
+    // Most victims of the plan have to be written back.
     const uint64_t freed = request.write_back == WriteBack::allowed ? evict_planned(request, room) : 0;
     return freed < request.bytes ? freed + search_and_evict(request, request.bytes - freed, room) : freed;
 }
 
-// Each storage leaves the plan when it is looked at.
+// Examines the storages of the plan one after the other and removes each of them from the plan.
 uint64_t DomainImpl::evict_planned(const EvictionRequest& request, RoomRequest& room) {
     SpaceImpl& memory = space(request.space);
     const VictimPlan& plan = memory.plan();
@@ -222,14 +222,15 @@ uint64_t DomainImpl::search_and_evict(const EvictionRequest& request, uint64_t b
     return freed;
 }
 
-// A context asks for a memory as long as the others have taken turns for a few times its bytes since.
+// True when a command of this context has had a turn of the memory, and the turns of others since were for less than `rounds` times the
+// memory's size.
 bool DomainImpl::asks_for(SpaceId space) const {
     constexpr uint64_t rounds = 4;
     SpaceImpl& memory = this->space(space);
     return memory.turns().asked_within(flows_[space.value], rounds * memory.most_bytes());
 }
 
-// Of a storage of any domain.
+// Evicts a replica of a storage of any domain. Returns the bytes that became free.
 uint64_t DomainImpl::evict_candidate(StorageImpl& storage, ByteRange range, const EvictionRequest& request,
                                      RoomRequest& room) {
     const bool is_guarded =
@@ -247,7 +248,7 @@ uint64_t DomainImpl::evict_replica(const Victim& victim, WriteBack write_back, R
         if (!victim.is_guarded)
             storage.end_allocating(victim.space);
     }};
-    constexpr int tries_max = 4;  // commands may write the bytes again and again in between
+    constexpr int tries_max = 4;  // other commands may write the bytes again after each try
     for (int i = 0; i < tries_max; ++i) {
         SmallVector<ByteRange, 2> only;
         {
@@ -262,13 +263,13 @@ uint64_t DomainImpl::evict_replica(const Victim& victim, WriteBack write_back, R
             if (write_back == WriteBack::never || (storage.is_released() && !storage.leave_map_place()))
                 return 0;
         }
-        // Commands that go on writing, as a long copy does, need more room each time.
+        // After the first try, room for the whole replica: a command that keeps writing, such as a long copy, makes more bytes new each time.
         const ByteRange wanted = i == 0 ? ByteRange{only[0].begin, only.back().end} : victim.range;
         const auto target = place_for(storage, wanted, victim.space, room);
         if (!target)
             return 0;
         const StorageGuard guard{storage};
-        if (storage.is_released() && !storage.leave_map_place())  // since
+        if (storage.is_released() && !storage.leave_map_place())  // the application has released the storage since
             return 0;
         const Merged merged{storage.residency(), victim.range};
         only = settled_only_in(storage, victim.range, victim.space);
@@ -288,7 +289,7 @@ uint64_t DomainImpl::evict_replica(const Victim& victim, WriteBack write_back, R
     return 0;
 }
 
-// False where the device is lost: the bytes stay.
+// False when the transfer fails because the device is lost. The bytes stay where they are then.
 bool DomainImpl::write_back_range(StorageImpl& storage, ByteRange range, SpaceId from, SpaceId to) {
     SmallVector<Replica, 1> sources;
     storage.replicas().visit(from, range, [&](const Replica& known) { sources.push_back(known); });
@@ -301,8 +302,8 @@ bool DomainImpl::write_back_range(StorageImpl& storage, ByteRange range, SpaceId
     return true;
 }
 
-// With the storage's lock, when `victim.space` is the only holder of nothing there, as far as is known: a transfer to another holder
-// may have failed since. Then nothing is dropped, and nothing is returned.
+// Called with the storage's lock, when other spaces are known to hold all bytes of the victim, too. A transfer to such a space may have
+// failed since: then it drops nothing and returns std::nullopt. Otherwise returns the bytes that became free.
 std::optional<uint64_t> DomainImpl::drop_replicas(const Victim& victim, RoomRequest& room) {
     StorageImpl& storage = victim.storage;
     SmallVector<Replica, 1> replicas;
@@ -315,7 +316,7 @@ std::optional<uint64_t> DomainImpl::drop_replicas(const Victim& victim, RoomRequ
         is_needed = is_needed || !settled_only_in(storage, replica.range, victim.space).empty();
     if (is_needed)
         return std::nullopt;
-    // The caller merges the pieces: merging looks again which transfers have failed.
+    // Does not merge the pieces, because merging checks again which transfers have failed. The caller merges them.
     for (const Replica& replica : replicas)
         storage.residency().drop(replica.range, victim.space);
     uint64_t bytes = 0;

@@ -18,10 +18,10 @@
 namespace polder::memory {
 namespace {
 
-// For printf.
+// Converts a number for %llu of printf.
 unsigned long long llu(uint64_t number) { return number; }
 
-// Leases on their way to their storages: those that do not arrive go back to the pool.
+// The leases of one request. Its destructor frees those that were not attached to a storage.
 class LeaseGroup {
 public:
     LeaseGroup(Allocator& pool, size_t count)
@@ -36,7 +36,7 @@ public:
     [[nodiscard]] std::span<Lease> all() { return many_.empty() ? std::span{&one_, 1} : std::span{many_}; }
     [[nodiscard]] Lease& first() { return all()[first_]; }
     void pop() { ++first_; }
-    // The pool has filled all of them.
+    // To be called when the pool has filled all leases.
     void begin() { first_ = 0; }
 
 private:
@@ -47,7 +47,7 @@ private:
     size_t first_;
 };
 
-// The pages of `range`, as far as the storage reaches.
+// `range` extended to whole pages, but not beyond the end of the storage.
 ByteRange pages_of(ByteRange range, const StorageImpl& storage) {
     const Alignment page = SparseMemory::page();
     return {range.begin & ~(page.value - 1), std::min(page.round_up(range.end), storage.size().value)};
@@ -60,8 +60,8 @@ Error no_host_memory(const SpaceImpl& host, uint64_t bytes) {
 
 constexpr const char* nothing_promised = "the system promises no more host memory";
 
-// The common case of ChargedParts, in one pass: the first part of a storage that has no memory on the host. A stretch that cannot
-// be used goes back.
+// The common case of ChargedParts, in one pass: the first part of a storage that has no memory on the host. When a step fails, the
+// stretch is freed.
 Result<void> add_first_part(SpaceImpl& host, StorageImpl& storage, ByteRange part) {
     POLDER_ASSIGN(stretch, host.sparse().reserve(storage.size()));
     const ScopeExit give_back{[&]() noexcept {
@@ -87,7 +87,7 @@ Result<void> add_first_part(SpaceImpl& host, StorageImpl& storage, ByteRange par
 
 }  // namespace
 
-// Parts of stretches of host memory that count already: those that do not arrive are discharged.
+// Parts of stretches of host memory that were charged to the limit. The destructor discharges those that were not added to a storage.
 class DomainImpl::ChargedParts {
 public:
     explicit ChargedParts(SpaceImpl& host) : host_(host) {}
@@ -99,7 +99,7 @@ public:
     ChargedParts& operator=(const ChargedParts&) = delete;
 
     [[nodiscard]] Result<void> charge(const Wanted& wanted);
-    // Nothing can fail any more.
+    // Adds all charged parts to their storages. Called when nothing can fail any more.
     void arrive() noexcept;
 
 private:
@@ -108,7 +108,7 @@ private:
         ByteRange part;
     };
     using Gaps = SmallVector<ByteRange, 2>;
-    // The parts of `range` where the storage has no memory yet. Only this thread adds some.
+    // Appends the parts of `range` where the storage has no memory. Needs no lock, because only this thread adds memory to it.
     static void find_gaps(const StorageImpl& storage, ByteRange range, Gaps& gaps) {
         uint64_t at = range.begin;
         storage.replicas().visit(host_space, range, [&](const Replica& known) {
@@ -154,7 +154,7 @@ void DomainImpl::ChargedParts::arrive() noexcept {
     for (const Charged& charged : charged_) {
         StorageImpl& storage = *charged.storage;
         const DeviceAddress address = storage.stretch()->address();
-        // The same command may use all of the storage too, for which there is a block now.
+        // Another use of the same command may have added a block that covers all of the storage.
         const bool is_covered = [&] {
             const StorageGuard guard{storage};
             return storage.replicas().find(host_space, charged.part) != nullptr;
@@ -163,7 +163,7 @@ void DomainImpl::ChargedParts::arrive() noexcept {
             host_.sparse().discharge(*storage.stretch(), charged.part);
             continue;
         }
-        // It takes long, so without the lock: only this thread adds memory here.
+        // Without the lock, because pinning takes long. Only this thread adds memory to the storage.
         if (host_.pins())
             storage.stretch()->pin(*host_.pins(), charged.part);
         POLDER_LOG(memory, "storage %llu: [%llu, %llu) in space 0 at 0x%llx", llu(storage.number()),
@@ -223,7 +223,8 @@ Result<void> DomainImpl::add_memory(std::span<const Use> uses, SpaceId space, co
     return {};
 }
 
-// Another thread may have been first. Without any memory there is nothing to look at, and only this thread adds some.
+// Another thread may have added the memory before. The lock is needed only when the storage has some memory in the space, because only
+// this thread adds memory.
 void DomainImpl::want(const Use& use, SpaceId space, WantedList& blocks, WantedList& parts) const {
     StorageImpl& storage = impl(*use.storage);
     if (storage.has_all(storage.place_of(space)))
@@ -338,8 +339,8 @@ Result<void> DomainImpl::attach(const Wanted& wanted, SpaceId space, Lease& leas
     return {};
 }
 
-// Copies what `from` holds to where it goes in the larger replica. The old place is free when all that used it is complete, the
-// copies included.
+// Copies the bytes that `from` holds to their place in the larger replica. The old block becomes free when everything that uses it is
+// complete, including these copies.
 Result<void> DomainImpl::gather(StorageImpl& storage, const Replica& from, DeviceAddress base, Lease& lease) {
     Residency& residency = storage.residency();
     SmallVector<ByteRange, 2> held;
@@ -374,7 +375,7 @@ Result<void> DomainImpl::gather(StorageImpl& storage, const Replica& from, Devic
     return {};
 }
 
-// Before bytes may have to go from one device to another through host memory, there must be some for them.
+// Reserves host memory for staging, when transfers between two devices through host memory become possible.
 Result<void> DomainImpl::reserve_staging(SpaceId space) {
     SpaceSet used{space};
     if (is_host_memory(space) || (spaces_used_.load(std::memory_order_relaxed) & used.bits) != 0)

@@ -40,9 +40,9 @@ public:
     using Domain::reserve_map;
     [[nodiscard]] Result<void> reserve(std::span<const Use> uses, SpaceId space, const driver::Queue* queue) override;
     [[nodiscard]] bool is_reserved(const Storage& storage, ByteRange range, SpaceId space) const override;
-    // Host memory for all of a new storage that the calling thread is about to write.
+    // Reserves host memory for all of a new storage that the calling thread is about to write.
     [[nodiscard]] Result<void> reserve_for_host(StorageImpl& storage);
-    // Gives a new storage host memory with `contents`. No eviction takes that memory away, or writes it back, before it has them.
+    // Gives a new storage host memory with `contents`. No eviction removes that memory or writes it back before the contents are there.
     [[nodiscard]] Result<void> write_initially(StorageImpl& storage, const std::byte* contents);
     [[nodiscard]] Result<MapPin> reserve_map(Storage& storage, ByteRange range) override;
     [[nodiscard]] Result<void> reserve_migration(std::span<const Use> ranges, SpaceId target,
@@ -71,12 +71,12 @@ public:
 
     [[nodiscard]] Ledger& ledger() override { return ledger_; }
     [[nodiscard]] SpaceImpl& space(SpaceId id) const { return *mover_.space(id); }
-    // For storages that outlive the domain.
+    // A copy of the table of spaces, for storages that outlive the domain.
     [[nodiscard]] const std::shared_ptr<const SpaceTable>& space_table() const { return space_table_; }
     [[nodiscard]] ByteCount promised() const override;
-    // Counts the size of a storage, or takes it back.
+    // Adds the size of a storage to `promised`, or subtracts it (negative).
     void promise(int64_t bytes) noexcept { promised_.add(bytes); }
-    // Records a copy, which ends at `done`: Polder's, or a command of the application that reads or writes the storage.
+    // Why a copy is made that trace_transfer records: a transfer of Polder, or a command that reads or writes the storage.
     enum class Transferring : uint8_t {
         hidden = 0,
         reading = polder::trace::commanded | polder::trace::reads,
@@ -86,21 +86,21 @@ public:
                                driver::Timepoint done, Transferring why = Transferring::hidden);
     // Whether commands of this context have lately waited for room in a memory that is full.
     [[nodiscard]] bool asks_for(SpaceId space) const;
-    // There is more than one memory, so that bytes may go elsewhere.
+    // True when there is more than one memory, so that bytes can be written back to another one.
     [[nodiscard]] bool can_evict() const { return can_evict_; }
 
 private:
     struct LaunchPlan;
 
     static StorageImpl& impl(Storage& storage) { return static_cast<StorageImpl&>(storage); }
-    // A command on bytes that its device uses in place: the command acts in host memory, and the device's queue executes it.
+    // For a command on bytes that its device uses in host memory: the same queue executes it, in host memory.
     static Execution in_host_memory(const Execution& execution) {
         return {execution.queue, host_space, execution.waits, execution.times};
     }
 
-    // --- reserving (domain_reserve.cpp) and adding memory (domain_growth.cpp). May wait for work in flight, so never under a
-    // storage's lock ---
-    // A replica to make.
+    // --- reserving (domain_reserve.cpp) and adding memory (domain_growth.cpp). May wait for work in flight, so never called
+    // under a storage's lock ---
+    // A replica to add to a storage.
     struct Wanted {
         StorageImpl* storage = nullptr;
         Growth growth;
@@ -108,55 +108,55 @@ private:
     using WantedList = SmallVector<Wanted, 1>;
     class ChargedParts;
 
-    // Checked without a lock: may be out of date when it returns false.
+    // Checks without a lock, so a result of false may be out of date.
     [[nodiscard]] static bool has_memory(const StorageImpl& storage, ByteRange range, SpaceId space);
     enum class Turn : uint8_t { none, held };
     using Clock = RoomRequest::Clock;
     [[nodiscard]] Result<void> reserve_now(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms,
                                            Turn turn = Turn::none);
-    // For uses that are sorted by storage and range. Having the allocation guards of the storages.
-    // `never`: what is evicted from the host needs memory of the device's own.
+    // `uses` are sorted by storage and range, and the caller has the allocation guards of the storages.
+    // Linking::never: for bytes that are evicted from the host, which need memory of the device's own.
     enum class Linking : uint8_t { allowed, never };
     [[nodiscard]] Result<void> add_memory(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms,
                                           Linking linking = Linking::allowed);
     void want(const Use& use, SpaceId space, WantedList& blocks, WantedList& parts) const;
-    // The common case of add_memory, in one pass: the first use of a storage that gets one block for all of its bytes.
+    // The common case of add_memory, done in one pass: the first use of a storage that gets one block for all of its bytes.
     [[nodiscard]] bool needs_first_block(const StorageImpl& storage, SpaceId space) const {
         return !has_unified_ && !storage.has_replica(space) && is_small(storage, space) && !storage.stretch();
     }
     [[nodiscard]] Result<void> add_first_block(StorageImpl& storage, SpaceId space, const LeaseTerms& terms);
-    // Such storages are allocated whole.
+    // True for storages that get one block for all of their bytes.
     [[nodiscard]] bool is_small(const StorageImpl& storage, SpaceId space) const {
         return storage.size() <= (space.is_host() ? options_.whole_on_host_up_to : options_.whole_up_to);
     }
     [[nodiscard]] Alignment replica_alignment(SpaceId space) const;
     void want_block(StorageImpl& storage, ByteRange range, SpaceId space, WantedList& blocks) const;
     [[nodiscard]] Result<void> add_blocks(std::span<const Wanted> wanted, SpaceId space, const LeaseTerms& terms);
-    // With the storage's lock. A failure leaves the storage as it was; what was submitted is added to lease.after.
+    // Called with the storage's lock. A failure leaves the storage as it was, and adds the operations that were submitted to lease.after.
     [[nodiscard]] Result<void> attach(const Wanted& wanted, SpaceId space, Lease& lease);
     [[nodiscard]] Result<void> gather(StorageImpl& storage, const Replica& from, DeviceAddress base, Lease& lease);
     [[nodiscard]] Result<void> reserve_staging(SpaceId space);
 
-    // With the turn of `space`: evicts other storages where there is no room. The request began at `began`.
+    // Adds memory and, where there is no room, evicts other storages. The caller has the turn of `space`. `began`: when the request began.
     [[nodiscard]] Result<void> add_memory_evicting(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms,
                                                    Clock::time_point began);
-    // What keeps the request out may be over after a wait. False where waiting is of no use.
+    // Waits until other threads have ended what kept the request from finding room. False when waiting cannot help.
     [[nodiscard]] bool wait_for_others(RoomRequest& room, std::span<const Use> uses);
-    // The bytes of replicas to be made, each rounded up.
+    // The sum of the sizes of the replicas that `uses` miss, each rounded up.
     [[nodiscard]] uint64_t missing_bytes(std::span<const Use> uses, SpaceId space, Alignment rounding = {}) const;
     void note_growth(const Wanted& wanted, SpaceId space) noexcept;
     void note_uses(std::span<const Use> uses, SpaceId space) noexcept;
-    // Waits for the turn of `space`, as this context.
+    // Waits for the turn of `space`; the turn counts for this context's share (FairTurns).
     void enter_turn(std::span<const Use> uses, SpaceId space, Tried tried = Tried::yes);
-    // Of threads that are about to change which storages have memory there; null where nothing is ever evicted.
+    // Counts the threads that are changing which storages have memory in `space`; null when nothing is ever evicted.
     [[nodiscard]] CountByThread* changes_in(SpaceId space) const {
         return can_evict_ ? &this->space(space).changes() : nullptr;
     }
 
-    // The memory of one command, which the runtime has reserved when the command was enqueued. It is checked under the locks of the
-    // storages. When some of it is missing, because it has been evicted since or was never reserved, it is reserved
-    // without locks, then checked again. From the second loss on, the command has the turn of the memory space until it
-    // is submitted, so that no other command evicts there.
+    // Makes sure that one command has its memory when it is submitted. The runtime reserved the memory when the command was enqueued. The
+    // domain checks under the locks of the storages whether it is there. When some is missing (evicted since, or never reserved),
+    // the domain reserves it without locks, then checks again. From the second loss on, the command has the turn of the memory
+    // space until it is submitted, so that no other command evicts there.
     class Provision {
     public:
         Provision(DomainImpl& domain, std::span<const Use> uses, SpaceId space, const driver::Queue* queue)
@@ -172,9 +172,9 @@ private:
                 return {};
             return reserve_again();
         }
-        // Under the locks.
+        // Whether all memory of the command exists. Called under the locks of the storages.
         [[nodiscard]] bool is_there();
-        // It was not there.
+        // Called when is_there() has returned false.
         void note_lost() { ++losses_; }
 
     private:
@@ -217,24 +217,24 @@ private:
         ByteRange range;  // of the replica, or of the storage
         bool is_guarded = false;  // by the caller
     };
-    // Returns how many bytes are free now.
+    // Returns how many bytes became free.
     uint64_t evict(const EvictionRequest& request, RoomRequest& room);
     uint64_t evict_planned(const EvictionRequest& request, RoomRequest& room);
     uint64_t search_and_evict(const EvictionRequest& request, uint64_t bytes, RoomRequest& room);
     static uint64_t evict_candidate(StorageImpl& storage, ByteRange range, const EvictionRequest& request,
                                     RoomRequest& room);
-    // Of a storage of this domain.
+    // Evicts a replica of a storage of this domain. Returns how many bytes became free.
     uint64_t evict_replica(const Victim& victim, WriteBack write_back, RoomRequest& room);
     [[nodiscard]] bool write_back_range(StorageImpl& storage, ByteRange range, SpaceId from, SpaceId to);
     static std::optional<uint64_t> drop_replicas(const Victim& victim, RoomRequest& room);
-    // A memory other than `from` in which memory for `range` was reserved; nothing when there is no room anywhere.
+    // Reserves memory for `range` in a space other than `from`, and returns the space; std::nullopt when no space has room.
     [[nodiscard]] std::optional<SpaceId> place_for(StorageImpl& storage, ByteRange range, SpaceId from,
                                                    RoomRequest& room);
     [[nodiscard]] bool provide_at_once(StorageImpl& storage, ByteRange range, SpaceId space, RoomRequest& room);
 
     // --- memory that the host and a device share; storage_link.cpp ---
     void link_if_possible(StorageImpl& storage, SpaceId space);
-    // Before a command or transfer uses `range` in `space`; with the storage's lock.
+    // Makes `space` the owner of `range` in a shared block, before a command or transfer uses it there. Called with the storage's lock.
     [[nodiscard]] Result<void> own(StorageImpl& storage, ByteRange range, SpaceId space);
     [[nodiscard]] Result<void> own(std::span<const Use> uses, SpaceId space) {
         for (const Use& use : uses)
@@ -243,19 +243,19 @@ private:
     }
 
     // --- compaction; domain_compact.cpp ---
-    // Moves replicas so that what `uses` miss has room in one piece; false when that is not possible. With the turn of `space`.
+    // Moves replicas so that the memory that `uses` miss fits in one piece. False when that is not possible. Called with the turn of `space`.
     bool compact(std::span<const Use> uses, SpaceId space, RoomRequest& room);
-    // Moves a replica of a storage of this domain, which is in `block`, to `lease`.
+    // Moves a replica of a storage of this domain from `block` to `lease`.
     [[nodiscard]] bool move_replica(const Victim& victim, const Block& block, Lease& lease);
 
     // --- transfers; domain.cpp ---
-    // A replica that bytes come from.
+    // The replica that a transfer reads.
     struct Source {
         SpaceId space;
         DeviceAddress base;
     };
-    // Copies `rect`, which `from` holds and `to` does not, and commits that. The storage is locked, and its rows are
-    // prepared for two touches more. `slots` are for staging, or null. Writing waits for `after` as well.
+    // Copies `rect`, which `from` holds and `to` does not, and commits the transfer. The storage is locked, and its rows are
+    // prepared for two more touches. `slots` are staging blocks, or null. The write also waits for `after`.
     [[nodiscard]] Result<Moved> transfer(StorageImpl& storage, const StorageRect& rect, const Source& from, SpaceId to,
                                          StagingSlots* slots = nullptr, driver::Timepoint after = {});
     struct TransferPart {
@@ -263,49 +263,49 @@ private:
         ByteRange range;
         Source from;
     };
-    // All of `parts`, which share no bytes. Those that a peer has are copied as one operation for each peer. Likewise.
+    // The same for several parts that share no bytes. The parts that one peer holds are copied as one operation.
     [[nodiscard]] Result<void> transfer_all(std::span<const TransferPart> parts, SpaceId to);
     [[nodiscard]] Result<void> transfer_from_peer(std::span<const TransferPart> parts, SpaceId to);
-    // Makes `target` a holder of what is stale of `rect` there. Likewise.
+    // Transfers the bytes of `rect` that are stale in `target`. The same conditions hold.
     [[nodiscard]] Result<void> make_resident(StorageImpl& storage, const StorageRect& rect, SpaceId target);
     // A staged transfer of more than one chunk.
     struct LongTransfer {
         StorageImpl* storage = nullptr;
         ByteRange range;
     };
-    // Makes `target` a holder of a range, chunk by chunk: the storage is locked for one chunk at a time, so that other
-    // threads can use it in between. Only for bytes that are staged; other bytes are not moved.
+    // Transfers a range to `target` chunk by chunk. The storage is locked for one chunk at a time, so that other
+    // threads can use it in between. Moves only bytes that need staging.
     [[nodiscard]] Result<void> transfer_in_chunks(const LongTransfer& transfer, SpaceId target);
     [[nodiscard]] Result<void> transfer_chunk(StorageImpl& storage, ByteRange done, ByteRange chunk, SpaceId target,
                                               StagingSlots* slots, driver::Timepoint& last);
     [[nodiscard]] bool is_long(ByteRange range, SpaceId from, SpaceId to) const;
-    // Whether bytes of `range` come to `target` by a long transfer.
+    // Whether some bytes of `range` need a long transfer to `target`.
     [[nodiscard]] bool has_long_transfer(StorageImpl& storage, ByteRange range, SpaceId target) const;
-    // Adds to the ledger the bytes of `rect` that a perfect plan would copy. `alike`: for commands that copy, which read host memory
-    // and application memory in place; `apart`: for replicas, which are copied from one to the other.
+    // Adds to the ledger the bytes of `rect` that a perfect plan would copy. `alike`: for commands that copy, which can read both host
+    // memory and application memory in place. `apart`: for replicas, whose bytes must be copied between these two.
     enum class HostPlaces : uint8_t { alike, apart };
     void count_needed(const Residency& residency, const StorageRect& rect, const SourceChoice& choice,
                       HostPlaces places);
 
     // --- commands that copy; domain_copies.cpp ---
     struct CopyPart {
-        StorageImpl& storage;  // that is read
-        StorageRect rect;  // of it
+        StorageImpl& storage;  // the storage that is read
+        StorageRect rect;  // the part of it
         Move move;
-        StagingSlots* slots = nullptr;  // for staging; null: it takes some of its own
+        StagingSlots* slots = nullptr;  // staging blocks; null: the copy takes its own when it needs some
     };
-    // Copies one part on the command's queue or, where that is not possible, on a hidden one. Commits the reading.
+    // Copies one part on the command's queue or, where that queue cannot, on a hidden queue. Commits the reading.
     [[nodiscard]] Result<void> copy_part(Sequence& sequence, const Execution& execution, const CopyPart& part,
                                          Moved& moved);
 
-    // --- the common cases, under the locks: one row, whose bytes are where the command's device computes. One operation on the
-    // command's queue, prepared in one pass; nothing, and nothing was submitted, when the command is another case ---
+    // --- the common cases, called under the locks: one row, whose bytes are where the command's device computes. They prepare it in one
+    // pass and submit one operation to the command's queue. In other cases they submit nothing and return std::nullopt ---
     [[nodiscard]] bool has_short_way(const StorageRect& rect) const {
         return rect.shape.rows == 1 && rect.shape.slices == 1 && !has_unified_ && !trace::enabled();
     }
     [[nodiscard]] static std::optional<driver::Timepoint>
     read_in_place(const Execution& execution, StorageImpl& storage, ByteRange range, std::byte* to);
-    // With memory for what they write, so always.
+    // Always submits; the caller has made sure that the storage has memory for `range`.
     [[nodiscard]] driver::Timepoint write_in_place(const Execution& execution, StorageImpl& storage, ByteRange range,
                                                    const std::byte* from);
     [[nodiscard]] static driver::Timepoint fill_in_place(const Execution& execution, StorageImpl& storage,
@@ -313,18 +313,18 @@ private:
     [[nodiscard]] static std::optional<driver::Timepoint>
     copy_in_place(const Execution& execution, StorageImpl& source, ByteRange from, StorageImpl& target, ByteRange to);
 
-    // Under the locks, with memory for what they write.
+    // Called under the locks, when there is memory for the bytes that are written.
     [[nodiscard]] Result<driver::Timepoint> write_there(const Execution& execution, StorageImpl& storage,
                                                         const StorageRect& rect, const std::byte* from,
                                                         driver::RectLayout from_layout);
-    // One command that copies from storage to storage.
+    // The state of one command that copies from storage to storage.
     struct Copying {
         Sequence& sequence;
         const Execution& execution;
         StorageImpl& source;
         StorageImpl& target;
         StagingSlots* slots = nullptr;
-        Version version{};  // what is written becomes this
+        Version version{};  // the version that the written bytes get
         struct Read {
             SpaceId space{};
             driver::Timepoint done{};
@@ -338,7 +338,7 @@ private:
                                                        const StorageRect& to_rect);
     // Submits and commits the copying of a part of the two rectangles, whose rows are prepared.
     [[nodiscard]] Result<void> copy_rect(Copying& copying, const StorageRect& from_rect, const StorageRect& to_rect);
-    // Whether bytes of `rect` come to `target` by staging, in more than one chunk.
+    // Whether some bytes of `rect` need staging in more than one chunk to reach `target`.
     [[nodiscard]] bool has_long_copy(StorageImpl& storage, const StorageRect& rect, SpaceId target) const;
     // The same chunk by chunk: the storages are locked for one chunk at a time, so that other threads can use them in between.
     [[nodiscard]] Result<driver::Timepoint> copy_in_chunks(Copying& copying, const StorageRect& from_rect,
@@ -351,7 +351,7 @@ private:
                                                        const StorageRect& rect, std::span<const std::byte> pattern);
 
     // --- maps and migration; domain_maps.cpp ---
-    // As read_in_place.
+    // Returns std::nullopt when this is not a common case, like the functions of domain_in_place.cpp above.
     [[nodiscard]] static std::optional<InPlace> map_in_place(const Execution& execution, StorageImpl& storage,
                                                              ByteRange range, Access access);
     [[nodiscard]] Result<driver::Timepoint> map_there(Sequence& sequence, StorageImpl& storage, const StorageRect& rect,
@@ -364,14 +364,14 @@ private:
 
     const DomainOptions options_;
     const bool can_evict_;
-    const bool has_unified_;  // a device may share blocks with the host
+    const bool has_unified_;  // some device can share blocks with the host
     const std::shared_ptr<const SpaceTable> space_table_;
     Mover mover_;
     LedgerImpl ledger_;
     std::atomic<uint64_t> announced_{0};
     CountByThread promised_;
     std::array<FairTurns::Flow, SpaceId::max_spaces> flows_;
-    // Devices' memories that storages have been given, as SpaceSet::bits. Written under the mutex.
+    // The device memories in which storages have got memory so far, as SpaceSet::bits. Written under the mutex.
     std::atomic<uint64_t> spaces_used_{0};
     Mutex staging_mutex_;
 };

@@ -1,6 +1,6 @@
-// Commands that read, write, fill, copy or map one row of bytes that are where the command's device computes: the common case. What
-// domain_copies.cpp and domain_maps.cpp do in several steps for any rectangle is one pass over the pieces here: each piece is prepared,
-// asked whether its bytes are there, and gives what has to be waited for. One operation follows, and its commit.
+// The common case of read, write, fill, copy and map: one row of bytes that are where the command's device computes. domain_copies.cpp
+// and domain_maps.cpp need several steps for a rectangle. Here, one pass over the residency's pieces prepares each piece, checks that its
+// bytes are there, and collects the timepoints to wait for. Then one operation is submitted and committed.
 #include "domain_impl.h"
 #include "messages.h"
 #include "prepared.h"
@@ -29,7 +29,7 @@ std::optional<driver::Timepoint> DomainImpl::read_in_place(const Execution& exec
 
 namespace {
 
-// Prepares `range`, which is overwritten in the execution's space by one operation; submit(begin, waits) submits that. Then commits.
+// Prepares `range` to be overwritten in the execution's space, calls submit(begin, waits), which submits one operation, then commits it.
 template <class Submit>
 InPlace overwrite_in_place(const Execution& execution, StorageImpl& storage, ByteRange range, Submit&& submit) {
     const SpaceId space = execution.space;

@@ -1,8 +1,8 @@
 // Kernels and native kernels.
 //
-// When all bytes are in place, the common case, one pass over the uses plans and prepares the launch. Otherwise the planner
-// proper is asked, and its transfers are submitted first. Either way everything that may fail is done when `submit` is
-// called, and what follows it cannot fail.
+// In the common case all bytes are where the device computes: one pass over the uses plans and prepares the launch. Otherwise
+// planner.cpp plans it, and the transfers are submitted first. In both cases everything that may fail happens before `submit` is
+// called, and the commit after it cannot fail.
 #include "domain_impl.h"
 #include "failed_command.h"
 
@@ -19,10 +19,10 @@ struct DomainImpl::LaunchPlan {
     const Execution& execution;
     std::span<const Use> uses;
     std::span<DeviceAddress> addresses;
-    std::span<Version> next;  // of the bytes of each use, if it writes
+    std::span<Version> next;  // for each use that writes, the version that its bytes get
     WaitList waits{&execution.queue};
     std::optional<LongTransfer> long_transfer;
-    bool is_split = false;  // some storage has several pieces
+    bool is_split = false;  // the residency of some storage has several pieces, which may have to be merged
 
     void wait_for_events() {
         waits.reset(&execution.queue);
@@ -40,7 +40,7 @@ struct DomainImpl::LaunchPlan {
 
 DomainImpl::LaunchPlan::Bytes DomainImpl::LaunchPlan::prepare_in_place() {
     const SpaceId space = execution.space;
-    // Two uses may share bytes, and read and write them.
+    // Two uses may share bytes, of which one reads and the other one writes.
     const uint32_t touches = uses.size() > 1 ? 2 : 1;
     wait_for_events();
     bool in_place = true;
@@ -81,7 +81,7 @@ void DomainImpl::LaunchPlan::commit(driver::Timepoint done) noexcept {
 
 namespace {
 
-// Room for one value for each use, not initialized; of few uses on the stack.
+// An array with one uninitialized value for each use. For few uses it is on the stack.
 template <class T>
     requires std::is_trivially_copyable_v<T>
 class PerUse {
@@ -123,7 +123,7 @@ Result<driver::Timepoint> DomainImpl::launch(const Execution& execution, std::sp
                 note_uses(uses, execution.space);
             if (has_unified_ && bytes == Bytes::in_place) [[unlikely]] {
                 POLDER_TRY(own(uses, execution.space));
-                static_cast<void>(launch.prepare_in_place());  // there may be more to wait for
+                static_cast<void>(launch.prepare_in_place());  // again, because there may be more timepoints to wait for
             }
             if (bytes == Bytes::in_place) [[likely]] {
                 POLDER_LOG(memory, "kernel on space %u: %zu uses in place", execution.space.value, uses.size());
@@ -137,17 +137,17 @@ Result<driver::Timepoint> DomainImpl::launch(const Execution& execution, std::sp
                 return done;
             }
         }
-        // Without the locks, but for one chunk at a time. Then the launch is planned again.
+        // A long transfer locks the storages for one chunk at a time. Afterwards the launch is planned again.
         const LongTransfer transfer = *std::exchange(launch.long_transfer, std::nullopt);
         POLDER_TRY(transfer_in_chunks(transfer, execution.space));
     }
 }
 
-// Every use is prepared for two touches of the launch and two of a transfer. What the device uses in place comes to host memory.
+// Prepares every use for two touches of the launch and two of a transfer. Bytes that the device uses in host memory are transferred there.
 Result<void> DomainImpl::prepare_by_plan(LaunchPlan& launch) {
     const SpaceId target = launch.execution.space;
     SmallVector<PlannedUse, 8> planned;
-    launch.is_split = true;  // perhaps
+    launch.is_split = true;  // preparing ranges may split pieces
     for (size_t i = 0; i < launch.uses.size(); ++i) {
         const Use& use = launch.uses[i];
         StorageImpl& storage = impl(*use.storage);

@@ -1,4 +1,5 @@
-// Commands that move bytes for what comes later: map, unmap, migrate.
+// Map, unmap and migrate: commands that move bytes to a memory where they are used later. A map transfers the newest bytes to the place
+// that the host sees; an unmap after a writing map makes the bytes there the newest; a migration transfers, or only declares, a holder.
 #include "domain_impl.h"
 #include "failed_command.h"
 #include "messages.h"
@@ -64,8 +65,8 @@ Result<driver::Timepoint> DomainImpl::map_there(Sequence& sequence, StorageImpl&
         residency.user_waits(row, place, access_of(access), sequence.before());
     const Version version = next_version(residency, rows.view());
     const driver::Timepoint done = sequence.finish();
-    // What the map leaves undefined, and what was never written, is new already: an eviction before the unmap would write the old bytes,
-    // or those of a command that takes bytes between its rows along, over what the application has written by then.
+    // Commits the bytes as new now, not only at the unmap, when the map leaves them undefined or they were never written. Otherwise an
+    // eviction before the unmap, or a command that copies the bytes between its rows too, would overwrite what the application writes.
     if (!is_read)
         residency.commit_write(rows.view(), place, version, done);
     else if (makes_new)
@@ -109,7 +110,7 @@ SpaceId place_in(StorageImpl& storage, SpaceId target) {
     return target.is_host() ? storage.map_place() : storage.place_of(target);
 }
 
-// Those of `ranges` that need memory in `target`.
+// The elements of `ranges` that need memory in `target`.
 SmallVector<Use, 4> in_target(std::span<const Use> ranges, SpaceId target) {
     SmallVector<Use, 4> needed;
     for (const Use& use : ranges)
@@ -124,7 +125,7 @@ Result<void> DomainImpl::reserve_migration(std::span<const Use> ranges, SpaceId 
     return reserve(in_target(ranges, target).view(), target, queue);
 }
 
-// Long transfers go first, without the locks; what is left is done together.
+// Long transfers are done first, without holding the locks. The other ranges are then transferred together, under the locks.
 Result<driver::Timepoint> DomainImpl::migrate(const Execution& execution, std::span<const Use> ranges, SpaceId target,
                                               Content content) {
     const SmallVector<Use, 4> needed = in_target(ranges, target);
@@ -162,7 +163,7 @@ Result<driver::Timepoint> DomainImpl::migrate_there(Sequence& sequence, std::spa
             StorageImpl& storage = impl(*ranges[i].storage);
             storage.residency().commit_write({&ranges[i].range, 1}, place_in(storage, target), next[i], done);
         }
-    // Pieces are joined when every range has been committed: joining could take a boundary that another range has been prepared with.
+    // Merges pieces only when every range has been committed: merging could remove a boundary that another range was prepared with.
     for (const Use& use : ranges)
         impl(*use.storage).residency().merge({&use.range, 1});
     POLDER_LOG(memory, "migration of %zu ranges to space %u%s", ranges.size(), target.value,

@@ -1,10 +1,10 @@
 // Domain: reserving the memory that a command needs.
 //
-// A request that finds room at once goes on beside others. When the memory is full, requests are served in turn,
-// contexts in equal shares (FairTurns, add_memory_evicting): each moves replicas together where free memory is scattered, evicts other storages, then what the command
-// itself has there, then waits for memory that was freed before, then fails.
+// Requests that find room at once do not wait for each other. When the memory is full, requests are served in turn, with equal
+// shares for contexts (FairTurns, add_memory_evicting). A request compacts the memory, evicts other storages, evicts what the
+// command itself has there, waits for memory that was freed before, and then fails.
 //
-// No lock is held while an allocator is asked: a full memory waits for work in flight, and other threads must go on meanwhile.
+// No lock is held while an allocator is called: a full allocator waits for work in flight, and other threads must continue meanwhile.
 // One thread at a time adds memory to a storage in one space (AllocationGuards).
 #include "domain_impl.h"
 
@@ -23,7 +23,8 @@ namespace {
 
 StorageImpl& impl(const Use& use) { return static_cast<StorageImpl&>(*use.storage); }
 
-// Of all storages of some uses that are sorted by storage. While it waits for one, the thread's change has not begun.
+// The allocation guards of all storages of some uses, which are sorted by storage. While the thread waits for a guard, its
+// ChangeInProgress has ended, so that other threads do not wait for it.
 class AllocationGuards {
 public:
     AllocationGuards(std::span<const Use> uses, SpaceId space, ChangeInProgress& change) : uses_(uses), space_(space) {
@@ -48,16 +49,17 @@ private:
     const SpaceId space_;
 };
 
-// A turn costs time even where few bytes are missing.
+// The least cost of a turn in FairTurns, in bytes: a turn takes time even when few bytes are missing.
 constexpr uint64_t cost_min = uint64_t{64} << 10;
 
-// Stretches that were freed before.
+// Waits for the stretches that were freed before, and unmaps them.
 void wait_for_stretches(SpaceImpl& memory) {
     for (memory.sparse().drain(); const auto pending = memory.sparse().oldest(); memory.sparse().drain())
         pending->queue->wait(pending->value);
 }
 
-// They take microseconds unless they do not run. Each time is twice as long as the one before, up to a 600th of a second.
+// Other threads need microseconds for a change, unless the system does not run them. So this yields at first, then sleeps; each sleep is
+// twice as long as the one before, up to 1/600 second.
 void let_others_run(int waited) {
     constexpr int yields = 64;
     constexpr int doublings = 4;
@@ -94,7 +96,7 @@ Result<void> DomainImpl::reserve_for_host(StorageImpl& storage) {
     return reserve_now({&use, 1}, host_space, {LeaseTerms::Consumer::host});
 }
 
-// The storage is new, but other threads find it as soon as it has memory.
+// The storage is new, but evictions of other threads find it as soon as it has memory.
 Result<void> DomainImpl::write_initially(StorageImpl& storage, const std::byte* contents) {
     const ByteRange all{0, storage.size().value};
     const MapPin pin{storage};
@@ -103,7 +105,7 @@ Result<void> DomainImpl::write_initially(StorageImpl& storage, const std::byte* 
         std::byte* target = nullptr;
         {
             const StorageGuard guard{storage};
-            if (const auto found = storage.find(host_space, all))  // else an eviction had begun before the pin
+            if (const auto found = storage.find(host_space, all))  // otherwise an eviction that began before the pin has removed it
                 target = found->host();
         }
         if (!target)
@@ -121,12 +123,13 @@ Result<MapPin> DomainImpl::reserve_map(Storage& storage, ByteRange range) {
     for (;;) {
         POLDER_TRY(reserve(storage, range, place, nullptr));
         const StorageGuard guard{storage};
-        if (impl(storage).find(place, range))  // else an eviction had begun before the pin
+        if (impl(storage).find(place, range))  // otherwise an eviction that began before the pin has removed it
             return pin;
     }
 }
 
-// Requests that find room at once do not wait for each other. The others are served in turn, before later ones that would find room.
+// Requests that find room at once do not wait for each other. The others are served in turn, also before later requests that would find
+// room.
 [[gnu::noinline]] Result<void> DomainImpl::reserve_now(std::span<const Use> uses, SpaceId space,
                                                        const LeaseTerms& terms, Turn turn) {
     if (space == application_space)
@@ -134,7 +137,7 @@ Result<MapPin> DomainImpl::reserve_map(Storage& storage, ByteRange range) {
     SmallVector<Use, 2> sorted;
     if (uses.size() > 1) {
         sorted.append(uses);
-        // Guards are taken in one order, so that two commands never wait for each other.
+        // All threads take guards in the same order, so that two commands never wait for each other.
         std::sort(sorted.begin(), sorted.end(), [](const Use& one, const Use& other) {
             return std::pair{one.storage, one.range.begin} < std::pair{other.storage, other.range.begin};
         });
@@ -177,11 +180,11 @@ void DomainImpl::enter_turn(std::span<const Use> uses, SpaceId space, Tried trie
     this->space(space).turns().enter(flows_[space.value], std::max(cost_min, missing_bytes(uses, space)), tried);
 }
 
-// The steps for a memory that is full: what its allocator can do at once; compact; evict others; evict all; wait for memory that was
-// freed before; fail.
+// The steps for a full memory: try the allocator without waiting; compact; evict other storages; evict all storages, those of the command
+// too; wait for memory that was freed before; fail.
 Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms,
                                              Clock::time_point began) {
-    retry_now();  // storages that could not end may have memory here
+    retry_now();  // storages whose destruction failed for lack of host memory may still have memory here
     RoomRequest room{began, changes_in(space)};
     const AllocationGuards allocating{uses, space, room.change};
     LeaseTerms next = terms;
@@ -201,7 +204,7 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
     while (is_full() && can_evict_ && missing_bytes(uses, space) <= memory.most_bytes()) {
         const uint64_t needed = missing_bytes(uses, space);
         const uint64_t free = memory.free_bytes().value;
-        // Memory that was freed before suffices, so that no eviction is necessary.
+        // Memory that was freed before is enough, so no eviction is necessary.
         if (space.is_host() && free >= needed && terms.when_full == WhenFull::wait &&
             !std::exchange(has_waited, true)) {
             wait_for_stretches(memory);
@@ -210,7 +213,7 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
         }
         room.busy = {};
         room.needs_host_turn = false;
-        room.without_changes([&] {  // before the search
+        room.without_changes([&] {  // before the search, which sees the changes that are complete by then
             if (memory.changes().nonzero_parts() != 0)
                 room.busy.insert(space);
         });
@@ -218,7 +221,7 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
         if (freed != 0) {
             room.vain_waits = 0;
         } else if (!wait_for_others(room, uses)) {
-            // What the command has there already may stand where no room is left beside it.
+            // The memory that the command has there already may split the free memory. So all of it is evicted, once.
             if (std::exchange(begins_anew, true))
                 break;
             freed = evict({space, ~uint64_t{0}, {}, uses}, room);

@@ -1,6 +1,6 @@
-// FailedCommand: until the command has been submitted, notes in its storages that a transfer may be in flight that no command of the
-// application waits for. The application frees its memory behind a buffer (CL_MEM_USE_HOST_PTR) when its commands are complete, those that
-// failed at once included.
+// FailedCommand: when a command fails before it is submitted, notes in its storages that a transfer may be in flight for which no command
+// of the application waits. The application may free the memory of a buffer (CL_MEM_USE_HOST_PTR) when its commands are complete or have
+// failed, so releasing the buffer must wait for such transfers (Storage::remove_handle).
 // Lives on the stack of one call, under the locks of the storages.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace polder::memory {
 
 class [[nodiscard]] FailedCommand {
 public:
-    // `uses` outlive it.
+    // `uses` must outlive this object.
     explicit FailedCommand(std::span<const Use> uses) : uses_(uses) {}
     ~FailedCommand() {
         if (!has_succeeded_) [[unlikely]]

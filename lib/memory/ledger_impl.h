@@ -1,5 +1,5 @@
-// The implementation of Ledger: a table of counters for each pair of the domain's spaces, in several copies so that threads
-// rarely share a cache line. A query adds the copies up.
+// The implementation of Ledger: a table of counters for each pair of the domain's spaces. There are several copies of the table, so that
+// threads rarely share a cache line. A query adds up the copies. Any thread; no lock.
 #pragma once
 
 #include <memory/ledger.h>
@@ -16,17 +16,17 @@ public:
     // Transfers between other spaces are never counted.
     explicit LedgerImpl(std::span<const SpaceId> spaces);
 
-    // One transfer of `bytes`. Nothing when it stays in its memory.
+    // Counts one transfer of `bytes`. Counts nothing when `from` and `to` are equal.
     void add_moved(SpaceId from, SpaceId to, ByteCount bytes) noexcept {
         if (from != to)
             add(from, to, bytes);
     }
-    // The same, of bytes that a command needed.
+    // The same, for bytes that a command needed.
     void add_moved_as_needed(SpaceId from, SpaceId to, ByteCount bytes) noexcept {
         if (from != to)
             add(from, to, bytes).needed.fetch_add(bytes.value, std::memory_order_relaxed);
     }
-    // One copy of `bytes` within `space` that no command asked for.
+    // Counts one copy of `bytes` within `space` that no command needed.
     void add_gathered(SpaceId space, ByteCount bytes) noexcept { add(space, space, bytes); }
     void add_needed(SpaceId from, SpaceId to, ByteCount bytes) noexcept;
 

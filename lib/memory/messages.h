@@ -1,4 +1,4 @@
-// What POCL_DEBUG=memory says of commands, which take a short way (domain_in_place.cpp) or the general one. Any thread.
+// The messages of POCL_DEBUG=memory about commands. Both the short way (domain_in_place.cpp) and the general way use them. Any thread.
 #pragma once
 
 #include "storage_impl.h"
@@ -9,7 +9,7 @@
 
 namespace polder::memory {
 
-// For printf.
+// Converts a number for %llu of printf.
 inline unsigned long long llu(uint64_t number) { return number; }
 
 inline void log_fill(const StorageImpl& storage, ByteRange range, SpaceId space, Version version) {

@@ -1,6 +1,6 @@
-// Prepared: while it lives, the ranges of one command are prepared for commits (Residency::prepare); its destructor merges them
-// again. Merged: one range that the command prepares itself.
-// Lives on the stack of one call, under the storage's lock.
+// Prepared: its constructor prepares the ranges of one command for commits (Residency::prepare); its destructor merges the pieces
+// again. Merged: only merges, for one range that the command prepares itself.
+// Both live on the stack of one call, under the storage's lock.
 #pragma once
 
 #include "residency/residency.h"
@@ -10,7 +10,7 @@ namespace polder::memory {
 
 class [[nodiscard]] Prepared {
 public:
-    // `rows` outlive it. Each byte has room for `touches` commits.
+    // `rows` must outlive this object. Each byte gets room for `touches` commits.
     Prepared(Residency& residency, const Rows& rows, uint32_t touches) : residency_(residency), rows_(rows) {
         residency.prepare(rows.view(), touches);
     }

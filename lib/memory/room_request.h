@@ -1,11 +1,11 @@
 // RoomRequest: one command's request for room in a full memory, while it has the turn of that memory.
 //
-// It counts what was evicted for it, notes what has kept it from evicting more, and bounds how long it waits for that. Others have one of
-// three things: the allocation guard of a storage, memory on its way to a storage or back (both: ChangeInProgress), or the turn of host memory. The
-// request waits for the first two until every such change that had begun is over, and looks again; it stands in line for the turn of host memory once,
-// and has it until it ends. While it waits, it counts as changing nothing. So requests that cannot be served never wait for each other.
+// It counts the bytes that were evicted for it, notes why it could not evict more, and bounds how long it waits for other threads. A thread can
+// keep it from evicting in three ways: it has the allocation guard of a storage, it is adding or removing a storage's memory (in both cases it has
+// a ChangeInProgress), or it has the turn of host memory. The request waits until all changes in progress have ended, then searches again. It waits
+// for the turn of host memory at most once, and keeps it until it ends. While it waits, its own ChangeInProgress has ended, so requests never wait for each other.
 //
-// The bound is of the time since the request began, not since its turn came: requests in line wait for the same releases at the same time.
+// The time limit counts from the beginning of the request, not from its turn, because requests in line wait for the same releases at the same time.
 //
 // One thread. Sizes are bytes.
 #pragma once
@@ -24,14 +24,14 @@ namespace polder::memory {
 class RoomRequest {
 public:
     using Clock = std::chrono::steady_clock;
-    // Since the request began.
+    // The time limit for waiting, from the beginning of the request.
     static constexpr std::chrono::milliseconds patience{1000};
-    // Since its turn came, if that was late: other threads need a moment of the processor.
+    // The least time to wait after its turn has come: other threads need some processor time to end their changes.
     static constexpr std::chrono::milliseconds patience_min{100};
-    // So often it waits for others and then finds as little as before.
+    // How often in succession the request may wait for other threads without being able to evict more afterwards.
     static constexpr int vain_waits_max = 8;
 
-    // Its turn has come. `changes`: of the memory; null where nothing is ever evicted.
+    // Made when the request's turn has come. `changes`: the counter of the memory's changes; null when nothing is ever evicted.
     RoomRequest(Clock::time_point began, CountByThread* changes, Clock::time_point now = Clock::now())
         : give_up_at(std::max(began + patience, now + patience_min)), change(changes) {}
     ~RoomRequest() { leave_host_turn(); }
@@ -49,7 +49,7 @@ public:
             has_entered(host);
         return has_host_turn();
     }
-    // No claim of storages is held (Residents): the thread that has the turn may end storages.
+    // The caller must not hold a claim of storages (Residents), because the thread that has the turn may destroy storages.
     void enter_host_turn(SpaceImpl& host, FairTurns::Flow& flow, uint64_t cost) {
         change.end();
         host.turns().enter(flow, cost);
@@ -64,7 +64,7 @@ public:
         host_ = nullptr;
     }
 
-    // Calls wait() as a thread that changes nothing.
+    // Calls wait() while this thread's changes in progress have ended.
     template <class Wait>
     void without_changes(Wait&& wait) {
         change.end();
@@ -84,8 +84,8 @@ public:
     uint64_t written_bytes = 0;
     uint64_t compacted_bytes = 0;
 
-    // --- what has kept the last search from evicting more ---
-    SpaceSet busy;  // other threads are changing something there
+    // --- why the last search could not evict more ---
+    SpaceSet busy;  // spaces in which other threads had changes in progress
     bool needs_host_turn = false;
 
 private:
@@ -93,7 +93,7 @@ private:
         host_ = &host;
         host_change_.emplace(&host.changes());
     }
-    SpaceImpl* host_ = nullptr;  // whose turn it has
+    SpaceImpl* host_ = nullptr;  // host memory, while the request has its turn
     std::optional<ChangeInProgress> host_change_;
 };
 

@@ -56,8 +56,8 @@ void StorageImpl::wait_to_allocate(SpaceId space) noexcept {
 
 namespace {
 
-// Collects what is in flight with `collect`. When the host has no memory for the list, waits for all of it instead. For
-// replicas that move or are evicted, where a command waits anyway.
+// Calls `collect` to list the timepoints in flight. When the host has no memory for the list, waits for all of them instead. Used for
+// replicas that move or are evicted; the requesting command waits then anyway.
 template <class Collect>
 void collect_or_wait(const Residency& residency, WaitList& waits, Collect&& collect) noexcept {
     try {
@@ -177,7 +177,7 @@ void StorageImpl::wait_until_idle() {
         point.queue->wait(point.value);
 }
 
-// Any transfer to or from there that is in flight; nothing when all are complete. With the lock.
+// A transfer in flight to or from the place of maps; a default Timepoint when there is none. Called with the lock.
 driver::Timepoint StorageImpl::transfer_at_map_place() const {
     driver::Timepoint next;
     residency_.visit({0, size().value}, [&](ByteRange, const RangeState& state) {
@@ -189,16 +189,16 @@ driver::Timepoint StorageImpl::transfer_at_map_place() const {
     return next;
 }
 
-// Commands may keep the storage, and finished ones that their queue has not forgotten yet. Where other memories hold all bytes, the
-// application's is no replica any more, and what is evicted later goes to memory of the library. Memory that is shared with a device, or
-// that maps and commands that are held back name (MapPin), stays the application's; so does memory that devices use in place, which the
-// storage outlives.
+// Called after the application has released its last handle: a waiting command, or a complete one that its queue still refers to, may
+// keep the storage longer. When other memories hold all bytes, the application's memory stops being a replica, and later evictions write
+// to the library's memory. Returns false, and changes nothing, when the application's memory is shared with a device, is pinned by a map or
+// a waiting command (MapPin), or is used in place by devices.
 bool StorageImpl::leave_map_place() noexcept {
     const ByteRange all{0, size().value};
     const Replica* const replica = replicas_.find(map_place_, all);
     if (linked_ || !in_place_.empty() || is_mapped() || !replica || replica->block)
         return false;
-    residency_.prepare({&all, 1}, 0);  // of the whole: forgets holders to which transfers have failed, splits nothing
+    residency_.prepare({&all, 1}, 0);  // forgets holders to which transfers have failed; for the whole storage it splits no piece
     bool is_needed = false;
     residency_.visit(all, [&](ByteRange, const RangeState& state) {
         is_needed = is_needed || state.holders == SpaceSet{map_place_};
@@ -252,7 +252,7 @@ void StorageImpl::record_event(trace::Kind kind, ByteRange range, SpaceId space,
     trace::record(fields);
 }
 
-// --- its end ---
+// --- destruction ---
 
 StorageImpl::~StorageImpl() {
     POLDER_LOG(memory, "storage %llu: destroyed", static_cast<unsigned long long>(number()));
@@ -273,7 +273,7 @@ void StorageImpl::operator delete(StorageImpl* storage, std::destroying_delete_t
     retry_until_done(*storage);
 }
 
-// As try_to_end. Eviction does not find the storage any more.
+// Removes the storage from the lists of residents, so that eviction does not find it any more, then calls try_to_end.
 bool StorageImpl::end_unlisted() noexcept {
     if (!first_entry_.storage)
         return try_to_end();
@@ -310,12 +310,12 @@ bool StorageImpl::try_again() noexcept {
     return true;
 }
 
-// Each block is freed with the timepoints of the commands that use it; the application's callback waits for all commands.
+// Frees each block with the timepoints of the commands that use it. The application's callback is called after all commands.
 bool StorageImpl::try_to_end() noexcept {
     if (was_never_used())
         return true;
     try {
-        // The next owner of the block finds it with the host.
+        // A shared block must belong to the host when its next user gets it.
         if (linked_) {
             static_cast<void>(own({0, size().value}, host_space));
             if (const Replica* const block = replicas_.find(host_space, {0, size().value}); block && block->block)
@@ -354,7 +354,7 @@ Timepoints StorageImpl::uses_of(ByteRange range, SpaceId space) const {
 
 SpaceImpl& StorageImpl::space(SpaceId id) const { return spaces_ ? *(*spaces_)[id.value] : domain_.space(id); }
 
-// --- what it gives back while it lives ---
+// --- memory that a living storage gives back ---
 
 void StorageImpl::give_back(const Replica& replica) noexcept {
     if (!replica.block)

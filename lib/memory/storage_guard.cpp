@@ -1,5 +1,5 @@
-// The table of locks, and the guard: compute the set of lock numbers of all storages, take these locks in ascending order, check that no
-// storage has got another lock meanwhile, else start again.
+// The table of locks, and the guard. It computes the set of lock numbers of all storages, takes these locks in ascending order, and checks
+// that no storage has got another lock meanwhile. Otherwise it releases the locks and starts again.
 #include "storage_guard.h"
 
 #include "storage_impl.h"
@@ -17,7 +17,7 @@ constexpr uint32_t thread_locks = 64;
 constexpr uint32_t shared_locks = 64;
 constexpr uint8_t uses_to_own = 4;
 
-// In a table entry of a cache line pair of its own: neighbours are used by different threads.
+// A lock in the table. It has a cache line pair of its own, because different threads use neighbouring entries.
 class alignas(128) TableEntry {
 public:
     void lock() noexcept POLDER_NO_THREAD_SAFETY_ANALYSIS {
@@ -38,7 +38,7 @@ private:
 };
 TableEntry table[thread_locks + shared_locks];
 
-// The number of the calling thread's lock. More threads than locks share them.
+// The number of the calling thread's lock. When there are more threads than such locks, threads share them.
 uint8_t this_thread() { return static_cast<uint8_t>(thread_number() % thread_locks); }
 
 uint8_t shared_lock_of(const void* storage) {
@@ -83,7 +83,7 @@ StorageGuard::Numbers StorageGuard::wanted() const {
 }
 
 void StorageGuard::pass(Storage& storage) noexcept {
-    constexpr int tries_max = 1000;  // other threads may take the lock repeatedly, too
+    constexpr int tries_max = 1000;  // bounds the loop, because other threads may lock repeatedly, too
     const uint32_t number = number_of(Use{&storage});
     for (int i = 0; i < tries_max && table[number].is_waited_for(); ++i)
         std::this_thread::yield();
@@ -99,7 +99,7 @@ void StorageGuard::lock() noexcept {
     lock_several();
 }
 
-// The storages may have other locks by now.
+// The storages may have got other locks since `wanted` was computed, so this checks again after locking.
 void StorageGuard::lock_several() noexcept {
     for (;;) {
         held_ = wanted();
@@ -115,7 +115,8 @@ bool StorageGuard::holds(uint32_t number) const {
     return only_ == several ? (held_[number / 64] >> (number % 64) & 1) != 0 : number == only_;
 }
 
-// A storage may be among the uses twice: once it names a lock that is not held, its record belongs to others.
+// A storage may be among the uses twice. After the first note_use it may name a lock that this guard does not hold; then other threads may
+// access its record, and this function must not.
 void StorageGuard::note_use(StorageImpl& storage, uint8_t thread) noexcept {
     StorageLock& lock = storage.storage_lock();
     const uint8_t number = lock.number_.load(std::memory_order_relaxed);

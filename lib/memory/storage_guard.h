@@ -27,20 +27,20 @@ class StorageImpl;
 class StorageLock {
 public:
     StorageLock();
-    // Of the lock in the table; for tests.
+    // The number of the lock in the table; for tests.
     [[nodiscard]] uint32_t number() const { return number_.load(std::memory_order_relaxed); }
 
 private:
     friend class StorageGuard;
     std::atomic<uint8_t> number_;
-    // Guarded by the lock.
-    uint8_t last_thread_;  // the number of its lock
+    // Guarded by the lock that number_ names.
+    uint8_t last_thread_;  // the number of the lock of the thread that used the storage last
     uint8_t uses_in_a_row_ = 0;
 };
 
 class StorageGuard {
 public:
-    // `uses` is not empty, and stays as it is.
+    // `uses` is not empty, and must not change while this object exists.
     explicit StorageGuard(std::span<const Use> uses) : uses_(uses) { lock(); }
     explicit StorageGuard(Storage& storage) : one_{&storage}, uses_(&one_, 1) { lock(); }
     ~StorageGuard();
@@ -67,7 +67,7 @@ private:
     Use one_;
     std::span<const Use> uses_;
     uint32_t only_ = several;  // the number of the one lock that is held
-    Numbers held_;  // of several
+    Numbers held_;  // the numbers of the locks that are held, when there are several
 };
 
 }  // namespace polder::memory

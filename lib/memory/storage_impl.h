@@ -1,8 +1,8 @@
 // The implementation of Storage: its residency, and its memory in each space where it has some.
 //
-// Everything but the constants and the atomics is guarded by the storage's lock (storage_guard.h). The end needs no lock: no other
-// reference is left. It needs no memory either, and waits for nothing: where the host has no memory for a list of what is in
-// flight, the object stays until it has, or until nothing is in flight (Retried).
+// Everything but the constants and the atomics is guarded by the storage's lock (storage_guard.h). The destruction needs no lock, because no
+// other reference is left. It never waits, and does not fail without memory: when the host has no memory for the list of operations in
+// flight, the object stays until there is memory or nothing is in flight (Retried).
 #pragma once
 
 #include "allocation/sparse.h"
@@ -31,7 +31,7 @@ class DomainImpl;
 class SpaceImpl;
 using SpaceTable = std::array<SpaceImpl*, SpaceId::max_spaces>;
 
-// Of every replica: a cache line pair, and the widest OpenCL type.
+// The alignment of every replica: a cache line pair, and the size of the largest OpenCL type.
 inline constexpr Alignment block_alignment{128};
 
 class StorageImpl final : public Storage, public Recycled<StorageImpl>, private Retried {
@@ -39,7 +39,7 @@ public:
     StorageImpl(DomainImpl& domain, ByteCount size, SpaceSet in_place = {});
     ~StorageImpl() override;
     using Recycled<StorageImpl>::operator delete;
-    // For the last reference.
+    // Called when the last reference is released. Ends the storage, now or by retries.
     static void operator delete(StorageImpl* storage, std::destroying_delete_t) noexcept;
 
     [[nodiscard]] ByteCount size() const override { return residency_.size(); }
@@ -53,7 +53,7 @@ public:
     void remove_handle() noexcept override;
     [[nodiscard]] bool validate() const override;
 
-    // Records an event about it.
+    // Records a trace event about this storage.
     void record_event(trace::Kind kind, ByteRange range, SpaceId space = {}, DeviceAddress address = {}) const;
     [[nodiscard]] Residency& residency() { return residency_; }
     [[nodiscard]] const Residency& residency() const { return residency_; }
@@ -65,13 +65,13 @@ public:
 
     // --- its memory; with the storage's lock ---
     [[nodiscard]] const Replicas& replicas() const { return replicas_; }
-    // Where byte 0 would be, if `range`, which has memory in `space`, were continued to there.
+    // The address that byte 0 would have if the memory of `range` in `space` extended down to it. `range` has memory there.
     [[nodiscard]] DeviceAddress base(SpaceId space, ByteRange range) const {
         const Replica* const replica = replicas_.find(space, range);
         assert(replica && "no memory was reserved there");
         return replica->base;
     }
-    // The address of range.begin in a memory that has all of `range` in one piece; nothing when there is none.
+    // The address of range.begin in `space`, if all of `range` has memory there in one piece; otherwise std::nullopt.
     [[nodiscard]] std::optional<DeviceAddress> find(SpaceId space, ByteRange range) const {
         const Replica* const replica = replicas_.find(space, range);
         return replica ? std::optional{replica->base.plus(range.begin)} : std::nullopt;
@@ -91,13 +91,13 @@ public:
         return (pinned_spaces_.fetch_or(bit, std::memory_order_relaxed) & bit) != 0;
     }
     void unpin(SpaceId space) { pinned_spaces_.fetch_and(~SpaceSet{space}.bits, std::memory_order_relaxed); }
-    // Nothing is written back to where maps are: the application may free that memory. With the lock.
+    // True when the application may free its memory, so that nothing must be written to it any more. Called with the lock.
     [[nodiscard]] bool is_released() const { return is_released_; }
-    // The application's memory is no replica any more, so that the bytes may go elsewhere. False, and nothing has changed, when that is not
-    // possible now. With the lock; of a storage that is released.
+    // Stops using the application's memory as a replica, so that bytes can be written back elsewhere. False, and nothing has changed, when
+    // that is not possible now. Called with the lock, when is_released().
     [[nodiscard]] bool leave_map_place() noexcept;
-    // A transfer to or from where maps are may be in flight that no command of the application waits for: of an eviction, or of a command
-    // that has failed. With the lock.
+    // Notes that a transfer to or from the place of maps may be in flight for which no command of the application waits: the transfer of an
+    // eviction, or of a command that has failed. Called with the lock.
     void note_unknown_transfer() noexcept { has_unknown_transfers_ = true; }
     // Notes that a command uses `range`, which has memory in `space`, when memory is short there.
     void note_use(SpaceId space, ByteRange range, uint64_t number) noexcept {
@@ -124,10 +124,10 @@ public:
     [[nodiscard]] bool is_mapped() const { return map_pins_.load(std::memory_order_acquire) != 0; }
 
     [[nodiscard]] DomainImpl& owner() const { return domain_; }
-    // Its place among those whose memory in `space` may be evicted; made by make_room_for_replicas. With the storage's lock.
+    // This storage's entry in the list of storages that have memory in `space`; made by make_room_for_replicas. Called with the lock.
     [[nodiscard]] Residents::Entry* resident_entry(SpaceId space) noexcept;
 
-    // Records that memory there was evicted. Returns whether that had happened before.
+    // Record that memory in `space` was evicted, or was added again. Return whether it was recorded as evicted before.
     bool note_evicted(SpaceId space) { return exchange_evicted(space, true); }
     bool note_returned(SpaceId space) { return exchange_evicted(space, false); }
 
@@ -141,20 +141,20 @@ public:
         const uint64_t bit = SpaceSet{space}.bits;
         return (allocating_.fetch_or(bit, std::memory_order_acq_rel) & bit) == 0;
     }
-    // A thread that waits has counted itself before it looked at the bit. Notifying writes to a table of the process, so only then.
+    // Notifies only when a thread waits, because notifying writes to a table of the process. A waiter counts itself, then reads the bit.
     void end_allocating(SpaceId space) noexcept {
         allocating_.fetch_and(~SpaceSet{space}.bits, std::memory_order_acq_rel);
         if (allocation_waiters_.load(std::memory_order_relaxed) != 0) [[unlikely]]
             allocating_.notify_all();
     }
 
-    // Room for `count` replicas more in `space`. std::bad_alloc leaves it as it was.
+    // Makes room for `count` more replicas in `space`. std::bad_alloc leaves the storage as it was.
     void make_room_for_replicas(uint32_t count, SpaceId space);
-    // There is room.
+    // Call make_room_for_replicas before.
     void add_replica(const Replica& replica) noexcept;
-    // Frees the memory of `replica`. Other spaces hold all its bytes.
+    // Frees the memory of `replica`. Other spaces must hold all its bytes.
     void remove_replica(const Replica& replica) noexcept;
-    // The addresses of its parts in host memory; null when it has none.
+    // The addresses in which the storage's parts in host memory are; null when it has none.
     [[nodiscard]] Stretch* stretch() const { return stretch_.get(); }
     void set_stretch(std::unique_ptr<Stretch> stretch) { stretch_ = std::move(stretch); }
     // Gives back all parts of the stretch, and the stretch.
@@ -165,24 +165,24 @@ public:
     [[nodiscard]] bool is_linked() const { return linked_ != nullptr; }
     // Whether the replica in `space` is the host's block.
     [[nodiscard]] bool is_linked_to(SpaceId space) const { return linked_ && linked_->space == space; }
-    // The whole storage has pinned host memory, and none in `space`.
+    // Makes `space` share the host's block. The whole storage has pinned host memory, and none in `space`.
     void link(SpaceId space);
-    // Makes `space` the owner of `range`, behind everything that uses it in the other space. Nothing to do when `space` is neither the
-    // host's nor the device's, or no block is shared. What a change that has failed should have made is tried again.
+    // Makes `space` the owner of `range`, after everything that uses it in the other space. Does nothing when no block is shared, or when
+    // `space` is neither host memory nor the device's. Makes a change again that has failed before.
     [[nodiscard]] Result<void> own(ByteRange range, SpaceId space);
-    // Memory of the host that was another storage's before may still be a device's: the map at that storage's end is in flight or has failed.
-    // Commands on the host's side wait for it, and fail when it fails; one that has failed is made again here. Also adds them to `after`, unless that is null.
+    // Host memory that belonged to another storage before may still be owned by a device: the map at the end of that storage is in flight or has failed.
+    // Commands in host memory wait for that map, and fail when it fails. Makes failed maps again. Adds all maps to `after`, unless it is null.
     [[nodiscard]] Result<void> inherit_maps(ByteRange range, DeviceAddress base, Timepoints* after);
     [[nodiscard]] bool has_inherited_maps() const { return has_inherited_maps_; }
-    // For all its memory of the host.
+    // The same for all host memory of the storage.
     [[nodiscard]] Result<void> inherit_maps_again();
     void write_initially(SpaceId space) {
         const ByteRange all{0, size().value};
-        residency_.commit_write({&all, 1}, space, Version{1}, {});  // all: nothing to prepare
+        residency_.commit_write({&all, 1}, space, Version{1}, {});  // the whole storage is one piece: no prepare is needed
     }
 
 private:
-    // Who owns a range: `space`, until the changes have succeeded, each of which waits for the one before. One that fails changes nothing.
+    // The owner of a range: `space`, then the target of each change that has succeeded. Each change waits for the one before it.
     struct Owner {
         struct Change {
             SpaceId to;
@@ -191,9 +191,9 @@ private:
         };
         SpaceId space;
         std::vector<Change> changes{};
-        bool has_failed_touches = false;  // of changes that have failed: nothing must wait for them any more
+        bool has_failed_touches = false;  // the residency has touches of failed changes, for which nothing must wait any more
 
-        // When all changes succeed.
+        // The owner after all changes, if they succeed.
         [[nodiscard]] SpaceId last() const { return changes.empty() ? space : changes.back().to; }
         void settle() noexcept;
         bool absorb(Owner& next) {
@@ -219,13 +219,13 @@ private:
     void give_back(const Replica& replica) noexcept;
     void give_back_stretch() noexcept;
 
-    // --- its end ---
+    // --- destruction ---
     [[nodiscard]] bool was_never_used() const { return replicas_.empty() && !stretch_ && !destroyed_.function; }
     [[nodiscard]] bool end_unlisted() noexcept;
     void leave_lists() noexcept;
-    // Where no memory is left.
+    // Removes the storage from the list of residents of `space`, where it has no memory any more.
     void leave_list(SpaceId space) noexcept;
-    // Gives back all memory. False when the host has no memory for a list; then some memory may still be there.
+    // Frees all memory. False when the host has no memory for a list; then the storage may still have some memory.
     [[nodiscard]] bool try_to_end() noexcept;
     [[nodiscard]] bool try_again() noexcept override;
     void destroy() noexcept;
@@ -233,7 +233,7 @@ private:
     [[nodiscard]] SpaceImpl& space(SpaceId id) const;
 
     DomainImpl& domain_;
-    std::shared_ptr<const SpaceTable> spaces_;  // of a storage that outlives its domain
+    std::shared_ptr<const SpaceTable> spaces_;  // set when the storage outlives its domain
     StorageLock storage_lock_;
     Residency residency_;
     Replicas replicas_;
@@ -245,8 +245,8 @@ private:
     std::atomic<uint64_t> pinned_spaces_{0};  // likewise
     std::atomic<uint64_t> evicted_spaces_{0};  // likewise
     std::atomic<uint32_t> map_pins_{0};
-    std::unique_ptr<Announced> announced_;  // null: nothing was ever announced
-    // The first is for the space where memory was first reserved; the others are chained behind it.
+    std::unique_ptr<Announced> announced_;  // null until a use is announced
+    // The entry for the space where memory was first reserved; entries for other spaces are linked to it.
     Residents::Entry first_entry_;
     std::atomic<std::byte*> map_address_{nullptr};
     SpaceId map_place_ = host_space;

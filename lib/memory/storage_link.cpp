@@ -4,9 +4,9 @@
 // the device has unified memory; the application's pointer is used when it is suitable. Instead of a copy, the driver changes the
 // owner (driver::UnifiedMemory), which moves no bytes.
 //
-// The residency lists both spaces as holders of what one of them holds, so that nothing is ever copied between them. A change of the
-// owner waits for everything that uses the range on both sides, and later commands on the new owner's side wait for the change. When it
-// fails, they fail, the range belongs to whom it belonged to before, and the next command there makes the change again (decision page 72).
+// When one of the two spaces holds bytes, the residency lists both as holders, so that no bytes are ever copied between them. A change of
+// the owner waits for everything that uses the range on both sides, and later commands on the new owner's side wait for the change. When
+// the change fails, these commands fail, the owner stays, and the next command on that side makes the change again (decision 72).
 #include "domain_impl.h"
 #include "storage_impl.h"
 
@@ -60,7 +60,7 @@ Result<void> StorageImpl::own(ByteRange range, SpaceId space) {
         if (owner.has_failed_touches && (changes || owner.changes.empty()))
             to_forget.push_back(part);
     });
-    // One touch, and room for those of the command that follows, which has prepared its ranges before.
+    // Room for the touch of the change, and for the touches of the command, which has prepared its ranges before.
     residency_.prepare(parts.view(), 5);
     residency_.prepare(to_forget.view(), 5);
     for (const ByteRange& part : to_forget) {
@@ -74,7 +74,7 @@ Result<void> StorageImpl::own(ByteRange range, SpaceId space) {
     HiddenQueues& queues = space.is_host() ? memory.transfers_out() : memory.transfers_in();
     for (const ByteRange& part : parts) {
         WaitList before;
-        // The change before it may have failed since.
+        // Notes when an earlier change has failed since.
         owners.visit(part, [&](ByteRange, const Owner& owner) {
             if (!owner.changes.empty())
                 before.need(owner.changes.back().done);
@@ -95,7 +95,7 @@ Result<void> StorageImpl::own(ByteRange range, SpaceId space) {
     return {};
 }
 
-// At its end. A map that could not even be submitted is one that has failed: its entry has no timepoint.
+// Called when the storage ends. A map that could not be submitted counts as failed: its entry has no timepoint.
 void StorageImpl::note_last_maps(DeviceAddress base) {
     LastMaps& last = space(host_space).last_maps();
     SmallVector<LastMaps::Entry, 2> entries;
@@ -152,7 +152,7 @@ Result<void> StorageImpl::inherit_maps_again() {
     return {};
 }
 
-// Having the allocation guard of the storage in `space`. Without room in host memory, the device's own memory is used.
+// The caller has the allocation guard of the storage in `space`. When host memory has no room, the device's own memory is used.
 void DomainImpl::link_if_possible(StorageImpl& storage, SpaceId space) {
     {
         const StorageGuard guard{storage};
@@ -164,10 +164,10 @@ void DomainImpl::link_if_possible(StorageImpl& storage, SpaceId space) {
     while (reserve(storage, host_space)) {
         const StorageGuard guard{storage};
         if (storage.is_linked())
-            return;  // another device was faster
+            return;  // another device is linked already
         const auto address = storage.find(host_space, all);
         if (!address)
-            continue;  // an eviction had begun before
+            continue;  // an eviction that began before the pin has removed the memory: try again
         if (!replica_alignment(space).divides(address->value))
             break;  // the application's memory, which does not suit the device
         storage.link(space);
