@@ -1,5 +1,5 @@
-// `note_copy` counts and decides, the thread registers, `remove_region` takes back. A piece is a run of granules that is registered as one;
-// its granules are not pageable from the decision on, so that no page of it is discarded before, during or after the registration.
+// `note_copy` counts copied bytes and decides, the thread registers, `remove_region` unregisters. A piece is a run of granules that is registered
+// as one. Its granules are not pageable from the decision on, so that none of its pages is discarded before, during or after the registration.
 #include "adaptive_pins.h"
 
 #include <base/log.h>
@@ -15,9 +15,9 @@
 namespace polder::memory {
 namespace {
 
-// From then on, devices are not asked any more.
+// After so many refusals by devices, nothing more is registered.
 constexpr uint32_t refusals_max = 8;
-// Of one registration, 6 ms: a region that goes waits for it, and so may other calls of the driver.
+// The most bytes of one registration, which takes 6 ms then: removing a region waits for it, and so may other calls of the driver.
 constexpr uint64_t piece_bytes_max = uint64_t{64} << 20;
 
 unsigned long long llu(uint64_t number) { return number; }
@@ -26,7 +26,7 @@ std::span<std::byte> bytes_of(driver::Memory memory) {
     return {static_cast<std::byte*>(memory.address.host()), memory.size};
 }
 
-// Granules of addresses: a region's first and last one may be cut off by its ends.
+// The addresses of a region. Its first and last granule may be smaller than the others.
 ByteRange addresses_of(driver::Memory memory) { return {memory.address.value, memory.address.value + memory.size}; }
 
 uint64_t granule_of(uint64_t address) { return address / AdaptivePins::granule_bytes; }
@@ -77,7 +77,7 @@ void AdaptivePins::add_device(driver::HostRegions& device) {
         requests_.clear();
 }
 
-// The region that contains the address, or the first one behind it.
+// The region that contains the address, or the first region after it.
 AdaptivePins::RegionList::iterator AdaptivePins::find(uint64_t address) {
     return std::ranges::partition_point(
         regions_, [&](const std::unique_ptr<Region>& region) { return addresses_of(region->memory).end <= address; });
@@ -183,7 +183,7 @@ bool AdaptivePins::count(Region& region, ByteRange range, uint64_t bytes) {
         const uint64_t granule = granule_of(at);
         const uint64_t end = std::min(range.end, (granule + 1) * granule_bytes);
         Granule& counted = region.granules[granule - first_of_region];
-        // Of rows that lie apart, each granule gets the same part.
+        // For rows with gaps, the copied bytes are distributed evenly over the range.
         counted.copied_bytes += static_cast<uint64_t>(static_cast<double>(end - at) * static_cast<double>(bytes) /
                                                       static_cast<double>(range.size()));
         copied += counted.copied_bytes;
@@ -273,7 +273,7 @@ void AdaptivePins::process(Region& region, size_t index) {
     const driver::Memory memory = region.pieces[index].memory;
     const std::vector<driver::HostRegions*> devices = devices_;
     for (driver::HostRegions* const device : devices) {
-        // Other pieces may be added while the driver is called.
+        // Found anew each time, because other pieces may be added while the driver is called without the lock.
         const auto having = [&]() -> std::vector<driver::HostRegions*>& { return region.pieces[index].devices; };
         if (std::ranges::find(having(), device) != having().end())
             continue;
@@ -283,7 +283,7 @@ void AdaptivePins::process(Region& region, size_t index) {
     }
     if (!region.pieces[index].devices.empty())
         return;
-    // The piece stays, empty: later requests name pieces by number. Its pages may be discarded again.
+    // Keeps the piece with a size of 0, because requests refer to pieces by number. Its pages may be discarded again.
     set_state(region, memory, State::refused);
     bytes_ -= std::exchange(region.pieces[index].memory.size, 0);
 }
@@ -297,7 +297,7 @@ bool AdaptivePins::add_to(driver::HostRegions& device, driver::Memory memory) {
         is_added = added.has_value();
         if (!added)
             reason = added.error().detail();
-    } catch (const std::bad_alloc&) {  // refused
+    } catch (const std::bad_alloc&) {  // counts as refused
     }
     mutex_.lock();
     if (is_added) {
@@ -319,7 +319,7 @@ void AdaptivePins::wait_until_idle() {
 
 // --- the child of a fork ---
 
-// The devices are lost, and the thread may have been within a driver's call: nothing of theirs is called or destroyed.
+// The devices are lost in the child, and the thread may have been in a call of a driver: so no function of a device is called any more.
 void AdaptivePins::forget_threads() POLDER_NO_THREAD_SAFETY_ANALYSIS {
     is_forked_ = true;
     has_devices_.store(false, std::memory_order_relaxed);

@@ -1,14 +1,14 @@
-// AdaptivePins: host memory that is copied to and from devices again and again is registered with them (driver::HostRegions), so that its
+// AdaptivePins: registers host memory with devices (driver::HostRegions) when it is copied to and from them repeatedly, so that its
 // copies need no staging.
 //
-// The rule is that of ski rental (Karlin, Manasse, Rudolph, Sleator: Competitive snoopy caching, 1988): registering costs time once, and
-// staging costs some for each copy. Registering when staging has cost as much as that costs at most twice the possible minimum. Memory
-// is counted and registered in granules, 2 MiB of addresses each, so that neighbours never share a page. A copy whose granules have been
-// copied `copies_max` times, on average, has those of them registered that are not. A thread of this object does it; until
-// then, copies are staged as before.
+// The rule is that of ski rental (Karlin, Manasse, Rudolph, Sleator: Competitive snoopy caching, 1988): registering takes time once,
+// staging takes time for each copy. If memory is registered when staging has taken as long as registering would, the total is at most
+// twice the possible minimum. Memory is counted and registered in granules of 2 MiB of addresses, so that two granules never share a page.
+// When the granules of a copy have been copied `copies_max` times on average, those that are not registered are registered by
+// a thread of this object. Until then, their copies are staged.
 //
-// Registered pages must not be replaced, because devices go on with the old ones. So `discard` leaves them out, and they go when their
-// region goes. Their sum is bounded. What a device refuses, or no memory is there for, stays pageable.
+// Registered pages must not be replaced, because devices would still use the old ones. So `discard` leaves them out, and they are released
+// with their region. Their total size is bounded. Memory that a device refuses, or that cannot be noted, stays pageable.
 //
 // Owned by the space of host memory. Devices outlive this object's regions. Any thread may call any function. The driver is called
 // without the lock. In the child of a fork, the devices are lost: nothing is registered or removed there any more.
@@ -34,7 +34,7 @@ public:
     // Smaller copies are not counted.
     static constexpr uint64_t copy_bytes_min = uint64_t{64} << 10;
 
-    // Registers at most `bytes_max`.
+    // At most `bytes_max` bytes are registered at a time.
     explicit AdaptivePins(ByteCount bytes_max);
     AdaptivePins(const AdaptivePins&) = delete;
     AdaptivePins& operator=(const AdaptivePins&) = delete;
@@ -52,7 +52,7 @@ public:
 
     // Memory that may be registered from now on: whole pages, none of which another region has.
     void add_region(driver::Memory region) noexcept;
-    // Before its addresses are unmapped. No operation uses it. Waits for a registration that has begun. A region that is not known is
+    // Called before the region is unmapped, when no operation uses it. Waits for a registration that has begun. An unknown region is
     // ignored.
     void remove_region(driver::Memory region) noexcept;
     // Calls f(driver::Memory) for the parts of `range` whose pages no device has or is about to get.
@@ -61,10 +61,10 @@ public:
         const Lock lock(mutex_);
         visit_pageable(range, [](void* caller, driver::Memory part) { (*static_cast<F*>(caller))(part); }, &f);
     }
-    // Some of the region's memory is registered, or about to be.
+    // Whether some of the region's memory is registered or about to be.
     [[nodiscard]] bool has_registered(driver::Memory region);
 
-    // A copy of `bytes` bytes between places of `range` and a device that has HostRegions.
+    // Counts a copy of `bytes` bytes between parts of `range` and a device that has HostRegions.
     void note_copy(driver::Memory range, uint64_t bytes) noexcept;
     // Returns when all requests are registered or refused; for tests.
     void wait_until_idle();
@@ -77,7 +77,7 @@ private:
     };
     struct Piece {
         driver::Memory memory;
-        std::vector<driver::HostRegions*> devices;  // that have it
+        std::vector<driver::HostRegions*> devices;  // those with which the piece is registered
     };
     struct Region {
         driver::Memory memory;
@@ -94,7 +94,7 @@ private:
     [[nodiscard]] bool start_thread() POLDER_REQUIRES(mutex_);
 
     void work();
-    // Registers a piece with every device that has not got it.
+    // Registers a piece with every device with which it is not registered.
     void process(Region& region, size_t piece) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool add_to(driver::HostRegions& device, driver::Memory memory) POLDER_REQUIRES(mutex_);
     static void set_state(Region& region, driver::Memory piece, State state);
@@ -117,7 +117,7 @@ private:
     RegionList regions_ POLDER_GUARDED_BY(mutex_);  // by address
     std::deque<Request> requests_ POLDER_GUARDED_BY(mutex_);
     uint64_t bytes_max_ POLDER_GUARDED_BY(mutex_);
-    uint64_t bytes_ POLDER_GUARDED_BY(mutex_) = 0;  // of all pieces
+    uint64_t bytes_ POLDER_GUARDED_BY(mutex_) = 0;  // the sum of the sizes of all pieces
     uint32_t refusals_ POLDER_GUARDED_BY(mutex_) = 0;
     bool is_working_ POLDER_GUARDED_BY(mutex_) = false;
     bool is_stopping_ POLDER_GUARDED_BY(mutex_) = false;
@@ -126,7 +126,7 @@ private:
     ForkMembership fork_membership_{*this};
 };
 
-// Host memory as HostRegionSource has it, whose regions may be registered.
+// A HostRegionSource whose regions `pins` may register.
 class AdaptiveRegionSource final : public RegionSource {
 public:
     // `pins` outlives the source.

@@ -11,7 +11,7 @@ namespace polder::memory {
 namespace {
 
 constexpr uint64_t MiB = uint64_t{1} << 20;
-// PyTorch accepts only more than the size of a large segment.
+// As in PyTorch, max_split_size must be larger than a large segment.
 constexpr uint64_t max_split_mb_min = 21;
 
 std::optional<uint64_t> number(std::string_view text) {

@@ -1,5 +1,5 @@
-// Leasing and freeing. block_pool_regions.cpp has the regions and what is given back to the system,
-// block_pool_figures.cpp the statistics and the report of a failure.
+// Leasing and freeing of blocks. Reserving and releasing regions is in block_pool_regions.cpp, statistics and the report of a
+// failure are in block_pool_figures.cpp.
 #include "block_pool_region.h"
 #include "lease_in_turn.h"
 #include "poison.h"
@@ -15,14 +15,14 @@
 namespace polder::memory {
 namespace {
 
-// Behind each block, so that an overrun does not reach the next one.
+// The bytes after each block in sanitizer builds, so that an overrun does not reach the next block.
 constexpr uint64_t red_zone_bytes = 128;
-// Smaller ranges without pages are not spoken of.
+// Lease::is_fresh is not set for smaller ranges without pages.
 constexpr uint64_t fresh_bytes_min = uint64_t{4} << 20;
 // Pending blocks that one ordinary allocation frees: more than one, so that they do not accumulate.
 constexpr uint32_t drained_at_most = 32;
 
-// A pending block is used again whole, so it must not be much larger than what is asked for.
+// A pending block is used again as a whole, so it must not be much larger than the request.
 bool fits_well(const Block& block, ByteCount size, Alignment alignment) {
     const uint64_t has = block.place.size.value;
     return has >= size.value && has - size.value <= std::max<uint64_t>(size.value / 8, 256) &&
@@ -88,7 +88,7 @@ bool BlockPool::lease_from_front(const LeaseRequest& request, Lease& leased) {
     return true;
 }
 
-// Under one lock, so that two groups of requests never hold a part each.
+// Leases all blocks of a group under one lock, so that two groups never have some blocks each and wait for the others.
 bool BlockPool::lease_quickly(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
                               std::span<Lease> leases) {
     NotingLock lock(mutex_, front_);
@@ -99,7 +99,7 @@ bool BlockPool::lease_quickly(std::span<const LeaseRequest> requests, const Leas
 bool BlockPool::try_all(std::span<const LeaseRequest> requests, const LeaseTerms& terms, Search search,
                         std::span<Lease> leases) {
     size_t done = 0;
-    // Also when a later request throws.
+    // Frees the blocks of this group when a later request fails or throws.
     const ScopeExit undo{[&]() POLDER_NO_THREAD_SAFETY_ANALYSIS noexcept {
         if (done != requests.size()) [[unlikely]]
             for (Lease& leased : leases.first(done))
@@ -121,8 +121,8 @@ Result<void> BlockPool::lease_by_ladder(std::span<const LeaseRequest> requests, 
     return result;
 }
 
-// The first blocks of a group may have got pending blocks whose neighbours the others need: all memory that is pending becomes one with
-// its neighbours first.
+// A second try for a group: its first blocks may have got pending blocks whose neighbours the other blocks need. So all pending blocks are
+// merged with their free neighbours first.
 bool BlockPool::lease_anew(std::span<const LeaseRequest> requests, const LeaseTerms& terms, std::span<Lease> leases) {
     if (terms.consumer == LeaseTerms::Consumer::host)
         return false;
@@ -182,7 +182,7 @@ bool BlockPool::try_pool(const Request& request, Search search, Lease& leased) {
         return true;
     if (request.size < request.asked || !within_limit(request.size))
         return false;
-    // Older regions first, so that newer ones fall empty and can be given back.
+    // Searches older regions first, so that newer ones become empty and can be released.
     for (uint32_t index = 0; index < regions_.size(); ++index)
         if (regions_[index] && may_have_room(*regions_[index], request, search) &&
             try_region(index, request, search, leased))
@@ -190,8 +190,8 @@ bool BlockPool::try_pool(const Request& request, Search search, Lease& leased) {
     return false;
 }
 
-// A search that failed fails again, for this size and larger ones, until a block of the region is freed. So there are at most as
-// many searches that fail as blocks that are freed, however many regions there are.
+// After a quick search of a region has failed, searches for this size and larger ones are skipped until a block of the region is freed. So
+// there are at most as many failed searches as freed blocks, however many regions there are.
 bool BlockPool::may_have_room(const Region& region, const Request& request, Search search) {
     return search == Search::thorough || request.size.value < region.no_room_from;
 }
@@ -247,7 +247,7 @@ bool BlockPool::try_region(uint32_t index, const Request& request, Search search
     return true;
 }
 
-// What only this queue still uses is its next command's without any wait.
+// A pending block that only the request's queue still uses: the queue's next command can use it without a wait.
 bool BlockPool::reuse_of_queue(const Request& request, Lease& leased) {
     if (request.terms.consumer == LeaseTerms::Consumer::host || !request.terms.queue)
         return false;
@@ -284,7 +284,7 @@ void BlockPool::reuse(const Request& request, Lease& leased) {
                options_.space.value, request.asked.value, leased.block.address.value, size_t{leased.after.size()});
 }
 
-// Turns the pending blocks of a region into free memory that is not ready, when that makes room.
+// Merges the pending blocks of a region into free memory that is not ready, when that makes room for the request.
 bool BlockPool::merge_pending(const Request& request, Lease& leased) {
     if (request.terms.consumer == LeaseTerms::Consumer::host)
         return false;
@@ -300,7 +300,7 @@ bool BlockPool::merge_pending(const Request& request, Lease& leased) {
     return false;
 }
 
-// A pending block, else a free range that was merged from some: its pages may be needed elsewhere.
+// The timepoint of the oldest pending block; without one, that of a free range that is not ready: releasing its pages may make room.
 std::optional<driver::Timepoint> BlockPool::oldest_in_flight() const {
     if (const auto pending = pending_.oldest())
         return pending;
@@ -380,7 +380,7 @@ void BlockPool::give_up(std::span<const Block> blocks) noexcept {
         give_up(block, {});
 }
 
-// Blocks that are free but in a thread's list go back to their regions.
+// Frees the blocks of the front cache to their regions.
 void BlockPool::flush_front() noexcept {
     front_.flush([this](std::span<const Block> blocks) { give_up(blocks); });
 }
@@ -406,7 +406,7 @@ void BlockPool::drain_at_most(uint32_t count) {
     });
 }
 
-// In parts, so that others get the lock in between.
+// Frees in parts, so that other threads get the lock in between.
 void BlockPool::drain_all() {
     for (uint64_t before = 0, now = UINT64_MAX; now != before && now != 0;) {
         const WordLock lock(mutex_);

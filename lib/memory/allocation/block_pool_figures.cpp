@@ -31,7 +31,7 @@ ByteCount BlockPool::limit() const {
     return ByteCount{limit_};
 }
 
-// Region by region, so that no thread waits for the lock until all of them are counted.
+// Locks for one region at a time, so that no thread waits for the lock until all regions are counted.
 BlockPool::Statistics BlockPool::statistics() const {
     Statistics sum;
     size_t regions = 0;
@@ -82,8 +82,8 @@ void BlockPool::reset_peak(Peak peak) {
 ByteCount BlockPool::free_bytes() const {
     const uint64_t available = source_->available().value;
     const WordLock lock(mutex_);
-    // Where free memory has no backing, only what the system still has can really be used. Where the system counts promises, it has
-    // counted what is reserved already.
+    // When free memory has no pages, the system must still have some for it, so only cached bytes count here. When the system counts
+    // promises, it has counted all reserved memory already.
     const uint64_t free = reserved_bytes_ - (live_bytes_ - charged_bytes_) - deferred_bytes_;
     const uint64_t in_pool = (discards_ && !SystemMemory::promises_count() ? cached_bytes_ : free) + deferred_bytes_;
     return ByteCount{std::min(in_pool + available, limit_ - std::min(limit_, live_bytes_))};
@@ -99,7 +99,7 @@ ByteCount BlockPool::resident() const {
                 regions.push_back(region->memory);
         bytes = charged_bytes_;
         for (const auto& region : regions_)
-            bytes -= region ? region->gap_bytes : 0;  // counted below
+            bytes -= region ? region->gap_bytes : 0;  // the loop below counts the gaps, which have no memory
     }
     for (const driver::Memory& region : regions)
         bytes += source_->resident(region).value;

@@ -1,12 +1,12 @@
 // A region of a BlockPool that grows in place: its addresses are reserved once, and get memory in whole pages.
 //
-// A request that finds no room needs contiguous addresses. They may lie behind the region's end, or within it where pages were given back
-// (gaps). A window of addresses without a block may begin or end wherever a gap or idle pages do; of the windows that idle pages elsewhere and what
-// the source has suffice for, the one that needs the fewest new pages wins. Before pages are committed, as many idle pages outside of the window
-// are given back. So what is reserved in vain is less than a page at each end of a hole, and what a
-// step adds. No page moves while a request finds room, and one request moves at most as many bytes as it asks for, rounded up to pages.
+// A request that finds no room needs contiguous addresses. They may lie after the region's end, or within it where pages were released
+// (gaps). The candidates are windows of addresses without a block that begin or end where a gap or idle pages do. Of the windows for which
+// the source's memory and the idle pages elsewhere are enough, the one that needs the fewest new pages is chosen. Before its pages are committed,
+// as many idle pages outside of it are released. So unused reserved memory is less than a page at each end of a hole, plus one growth step.
+// No page is released while requests find room, and one request releases at most as many bytes as it needs, rounded up to pages.
 //
-// Every call to the source is made without the pool's lock, by the thread that has the turn. O(n log n) for n holes of a page or more and gaps.
+// Every call to the source is made without the pool's lock, by the thread that has the turn. O(n log n) for n gaps and holes of at least a page.
 #include "block_pool_region.h"
 
 #include <base/log.h>
@@ -23,7 +23,7 @@
 namespace polder::memory {
 namespace {
 
-// Given back at a time.
+// How many holes are released at a time.
 constexpr size_t holes_max = 64;
 
 ByteRange whole_pages(ByteRange range, Alignment page) {
@@ -32,7 +32,7 @@ ByteRange whole_pages(ByteRange range, Alignment page) {
     return begin < end ? ByteRange{begin, end} : ByteRange{};
 }
 
-// Addresses of a region without a block in use; the gaps in it are those with the indices [first_gap, last_gap).
+// A range of a region without a block in use. The gaps in it have the indices [first_gap, last_gap).
 struct Run {
     ByteRange range;
     size_t first_gap = 0;
@@ -41,17 +41,17 @@ struct Run {
 
 }  // namespace
 
-// Where a request gets room.
+// The place where a request gets room, and the memory that it needs.
 struct BlockPool::Extension {
     ByteRange window;
-    std::vector<ByteRange> parts;  // that have no memory yet: of gaps, then behind the region's end
-    uint64_t bytes = 0;  // of the parts
-    uint64_t idle_bytes = 0;  // of pages outside of the window
+    std::vector<ByteRange> parts;  // those without memory: first in gaps, then after the region's end
+    uint64_t bytes = 0;  // the size of the parts
+    uint64_t idle_bytes = 0;  // the size of idle pages outside of the window
 };
 
 namespace {
 
-// The runs with gaps, and the one at the region's end, which goes on to the end of its addresses.
+// The runs that contain gaps, and the run at the region's end, which extends to the end of its addresses.
 template <class Region>
 std::vector<Run> runs_of(const Region& region) {
     std::vector<Run> runs;
@@ -76,7 +76,7 @@ std::vector<Run> runs_of(const Region& region) {
     return runs;
 }
 
-// What a window of a run has no memory for.
+// The parts of a window of a run that have no memory.
 template <class Extension, class Region>
 Extension extension_at(const Region& region, const Run& run, ByteRange window, Alignment page) {
     Extension made;
@@ -93,7 +93,7 @@ Extension extension_at(const Region& region, const Run& run, ByteRange window, A
     return made;
 }
 
-// Whole pages of free blocks, outside of `kept`, that nothing in flight uses; in no order.
+// The whole pages of free blocks outside of `kept` that nothing in flight uses, in no particular order.
 template <class Region>
 std::vector<ByteRange> idle_pages(Region& region, ByteRange kept, Alignment page) {
     std::vector<ByteRange> idle;
@@ -120,7 +120,7 @@ std::vector<ByteRange> idle_pages(Region& region, ByteRange kept, Alignment page
     return idle;
 }
 
-// How many bytes of any window are in some disjoint ranges.
+// Computes how many bytes of a window are in a set of disjoint ranges.
 class Coverage {
 public:
     explicit Coverage(std::vector<ByteRange> ranges) : ranges_(std::move(ranges)) {
@@ -146,11 +146,11 @@ public:
 
 private:
     std::vector<ByteRange> ranges_;
-    std::vector<uint64_t> before_;  // bytes of the ranges before each one, and of all
+    std::vector<uint64_t> before_;  // for each range, the bytes of the ranges before it; then the bytes of all
 };
 
-// Calls f(begin) for the windows of `size` bytes in a run that begin or end where the run or one of the sorted `ranges` does. They begin
-// where the region does not end before.
+// Calls f(begin) for the windows of `size` bytes in a run that begin or end where the run or one of the sorted `ranges` does. No window
+// begins after the region's end.
 template <class F>
 void for_each_window(const Run& run, uint64_t size, uint64_t region_end, const std::vector<ByteRange>& ranges, F&& f) {
     if (run.range.size() < size)
@@ -190,7 +190,7 @@ std::optional<BlockPool::Extension> BlockPool::best_extension(Region& region, co
         Run run;
         ByteRange window;
         uint64_t missing_bytes = 0;
-        uint64_t idle_bytes = 0;  // elsewhere
+        uint64_t idle_bytes = 0;  // the size of idle pages outside of the place
     };
     std::optional<Place> best;
     for (const Run& run : runs_of(region)) {
@@ -225,10 +225,10 @@ bool BlockPool::grow_in_place(const Request& request, Ladder& ladder, Lease& lea
     const uint32_t index = growing_region(ByteCount{page.round_up(2 * all + page.value)}, ladder);
     if (index == UINT32_MAX)
         return false;
-    Region* grown = nullptr;  // stays
+    Region* grown = nullptr;  // is not removed during the turn
     std::optional<Extension> extension;
     Removed removed;
-    // Also when host memory runs out halfway.
+    // Releases the removed memory, also when std::bad_alloc is thrown halfway.
     const ScopeExit give_back{[&]() noexcept { give_to_source(std::move(removed)); }};
     {
         const WordLock lock(mutex_);
@@ -251,7 +251,7 @@ bool BlockPool::grow_in_place(const Request& request, Ladder& ladder, Lease& lea
     return try_region(index, request, Search::thorough, leased);
 }
 
-// Steps at the region's end are a 64th of what there is, so that little is reserved in vain and the source is asked seldom.
+// At its end the region grows in steps of 1/64 of its size, so that little memory is unused and the source is called rarely.
 void BlockPool::add_step(const Region& region, Extension& extension, uint64_t available) const {
     if (extension.parts.empty() || extension.parts.back().begin < region.memory.size)
         return;
@@ -309,7 +309,7 @@ bool BlockPool::commit_part(Region& region, ByteRange part, Ladder& ladder) {
     return true;
 }
 
-// The region that grows, made when there is none. UINT32_MAX: there are no addresses for it.
+// The index of the region that grows; makes the region if there is none. UINT32_MAX: the source has no addresses for it.
 uint32_t BlockPool::growing_region(ByteCount addresses, Ladder& ladder) {
     {
         const WordLock lock(mutex_);
@@ -333,8 +333,8 @@ uint32_t BlockPool::growing_region(ByteCount addresses, Ladder& ladder) {
     return index;
 }
 
-// Takes idle pages of up to `bytes_max` bytes, rounded up, out of the pool, the largest holes first. Those within the region become gaps; at its end
-// it gets smaller. Pages that overlap `kept` stay, and the gaps there.
+// Removes idle pages of up to `bytes_max` bytes (rounded up) from the pool, the largest holes first. Pages within the region become gaps; pages
+// at its end make it smaller. Pages and gaps that overlap `kept` stay.
 void BlockPool::remove_idle_pages(Region& region, ByteRange kept, uint64_t bytes_max, Removed& removed) {
     const Alignment page = source_->growable()->page();
     while (bytes_max != 0) {
@@ -371,7 +371,7 @@ void BlockPool::remove_idle_pages(Region& region, ByteRange kept, uint64_t bytes
     }
 }
 
-// Gaps at the region's end are no part of it, but for those that get memory next.
+// Removes gaps at the region's end from the region, except for those in `kept`, which get memory next.
 void BlockPool::cut_end(Region& region, ByteRange kept) {
     while (!region.gaps.empty() && region.gaps.back().range().end == region.memory.size &&
            !region.gaps.back().range().overlaps(kept)) {

@@ -1,9 +1,9 @@
-// Holes of a BlockPool: places that are free but for blocks that may go, for a request that finds no free one.
+// Holes of a BlockPool: places for a request that finds no free one. A hole consists of free ranges and of blocks that can be removed.
 //
-// A region is listed as a sequence of free ranges and such blocks; everything else ends a run. In each run a window slides over this
-// sequence. Blocks that only the consumer's queue still uses become free where they are: the window with the fewest of their bytes wins. For
-// compaction, of the windows whose blocks fit elsewhere the one with the fewest bytes to move wins: the best 64 windows of a region are
-// examined. O(n log n) for n free ranges and blocks that may go.
+// A region is listed as a sequence of free ranges and removable blocks; any other block ends a run. In each run a window slides over the
+// sequence. There are two uses. Pending blocks that only the consumer's queue still uses can become free memory at once: the window with the
+// fewest bytes of such blocks is chosen. For compaction, blocks must fit elsewhere: of the best 64 windows of a region, the one with the
+// fewest bytes to move is chosen. O(n log n) for n free ranges and removable blocks.
 #include "block_pool_region.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace polder::memory {
 struct BlockPool::Part {
     static constexpr uint32_t free = UINT32_MAX;
     ByteRange range;
-    uint32_t movable = free;  // its index
+    uint32_t movable = free;  // the index of the block; or `free`
 
     [[nodiscard]] uint64_t bytes_to_move() const { return movable == free ? 0 : range.size(); }
 };
@@ -39,14 +39,14 @@ std::vector<BlockPool::Part> BlockPool::parts_of(uint32_t index, std::span<const
 
 namespace {
 
-// Neighbours [first, last) of a list of parts.
+// The neighbouring parts [first, last) of a list.
 struct Window {
     size_t first = 0;
     size_t last = 0;
     uint64_t to_move = 0;
 };
 
-// For each part, the shortest window with room that begins there, if any.
+// For each part, the shortest window that begins with it and has room for the request, if any.
 template <class Part, class HasRoom>
 std::vector<Window> windows_of(std::span<const Part> parts, const HasRoom& has_room) {
     std::vector<Window> windows;
@@ -102,8 +102,8 @@ bool fits_outside(std::span<const Part> parts, const Window& window) {
 
 }  // namespace
 
-// What only the consumer's queue still uses costs it no wait, also where several such blocks and free memory between them make one place. The place
-// with the fewest such bytes becomes free memory that is not ready.
+// The consumer's queue need not wait for blocks that only it still uses. This merges several such blocks and the free memory between them to
+// one place: the place with the fewest bytes of such blocks becomes free memory that is not ready.
 bool BlockPool::merge_own_pending(const Request& request, Lease& leased) {
     if (request.terms.consumer == LeaseTerms::Consumer::host || !request.terms.queue || pending_.size() == 0)
         return false;

@@ -1,4 +1,4 @@
-// One region of a BlockPool: contiguous memory of the source, and what is known about its free parts.
+// One region of a BlockPool: contiguous memory of the source, and the state of its free parts. Guarded by the pool's lock.
 #pragma once
 
 #include "range_set.h"
@@ -24,9 +24,9 @@ struct BlockPool::Region {
     [[nodiscard]] driver::Memory part(ByteRange range) const {
         return {memory.address.plus(range.begin), range.size()};
     }
-    // With memory behind them.
+    // The bytes of the region that have memory.
     [[nodiscard]] uint64_t committed_bytes() const { return memory.size - gap_bytes; }
-    // No block in it, and nothing in flight.
+    // True when it has no block and nothing in flight uses it.
     [[nodiscard]] bool is_unused() {
         if (!allocator.is_unused())
             return false;
@@ -36,7 +36,7 @@ struct BlockPool::Region {
     void forget_ready() {
         std::erase_if(unready, [](const Unready& part) { return part.until.is_complete(); });
     }
-    // Moves what is in flight in `range` to `lease`. std::bad_alloc leaves everything as it was.
+    // Moves the timepoints for which `range` waits to `lease`. std::bad_alloc leaves everything as it was.
     void take_unready(ByteRange range, Lease& lease) {
         if (unready.empty()) [[likely]]
             return;
@@ -66,14 +66,14 @@ struct BlockPool::Region {
     }
 
     driver::Memory memory;
-    // A quick search for so many bytes or more fails, if the alignment is not smaller than the granularity.
+    // A quick search for this many bytes or more would fail.
     uint64_t no_room_from = UINT64_MAX;
-    uint64_t addresses = 0;  // reserved for it, when it grows
-    // Whole pages within a region that grows that have no memory, in ascending order. The allocator has them as blocks in use.
+    uint64_t addresses = 0;  // the bytes of addresses that are reserved for a region that grows
+    // The whole pages without memory within a region that grows, in ascending order. For the allocator they are blocks in use.
     std::vector<RegionAllocator::Block> gaps;
     uint64_t gap_bytes = 0;
     RegionAllocator allocator;
-    // Free bytes that the system does not back with memory. Stays empty unless the source discards.
+    // The free bytes that the system does not back with memory. Empty unless the source discards.
     RangeSet clean;
     std::vector<Unready> unready;
     uint64_t pending_bytes = 0;

@@ -1,4 +1,4 @@
-// The regions of a BlockPool: reserving them, giving them back, and giving the system the pages of what is free.
+// The regions of a BlockPool: reserving them, releasing them, and giving the pages of free memory back to the system.
 // Every call to the source is made without the pool's lock, by the thread that has the turn.
 #include "block_pool_region.h"
 #include "poison.h"
@@ -15,12 +15,12 @@
 namespace polder::memory {
 namespace {
 
-// Smaller free ranges are not worth a system call.
+// The size from which giving a free range back to the system is worth a system call.
 constexpr ByteCount purged_at_least{uint64_t{64} << 10};
-// At the limit, so much is freed between two purges.
+// When the pool is at its limit, at least so many bytes are freed between two purges.
 constexpr uint64_t purge_step_bytes = uint64_t{1} << 20;
 
-// Parts of `range` before and behind `hole`.
+// The parts of `range` before and after `hole`.
 std::pair<ByteRange, ByteRange> around(ByteRange range, ByteRange hole) {
     if (!range.overlaps(hole))
         return {range, {}};
@@ -30,7 +30,7 @@ std::pair<ByteRange, ByteRange> around(ByteRange range, ByteRange hole) {
 
 } // namespace
 
-// Reserves as much as the source likes, else all that it has, else what the block needs.
+// Reserves a region of the source's preferred size; if that fails, of all that the source has; if that fails, of the block's size.
 bool BlockPool::grow(const Request& request, Ladder& ladder, Lease& leased) {
     if (!discards_ && source_->growable() && grow_in_place(request, ladder, leased))
         return true;
@@ -73,7 +73,7 @@ bool BlockPool::grow_by(ByteCount size, const Request& request, Ladder& ladder, 
         const uint32_t index = add_region(*memory);
         is_added = true;
         done = try_region(index, request, Search::thorough, leased);
-        if (!done)  // large enough, but no address in it has the alignment
+        if (!done)  // the region is large enough, but no address in it has the alignment
             remove_region(index, removed);
     }
     give_to_source(std::move(removed));
@@ -113,7 +113,7 @@ void BlockPool::remove_region(uint32_t index, Removed& removed) {
     removed.regions = std::move(region);
 }
 
-// Without the lock: a system call, or the driver's.
+// Called without the lock, because the source makes system calls or calls the driver.
 void BlockPool::give_to_source(Removed removed) {
     for (const driver::Memory& pages : removed.pages)
         source_->growable()->decommit(pages);
@@ -159,7 +159,7 @@ bool BlockPool::regroup(const Request& request, Ladder& ladder, Lease& leased) {
     return grow(request, ladder, leased);
 }
 
-// ---- what is given back to the system ----
+// ---- giving memory back to the system ----
 
 uint64_t BlockPool::cache_allowed() const {
     const uint64_t held = std::min(limit_, live_bytes_ + deferred_bytes_);
@@ -173,8 +173,8 @@ bool BlockPool::must_purge() const {
     return cached_bytes_ > allowed && cached_bytes_ > cached_after_purge_bytes_ + allowed / 2;
 }
 
-// What is in use and free memory with pages behind it stay within the limit together, also when a request gets memory without pages. A
-// purge is paid for by the bytes that were freed since the last one.
+// Requests a purge when the memory in use and the free memory with pages exceed the limit together: a request may have got memory without
+// pages. There must be purge_step_bytes freed since the last purge, so that purges cost little for each freed byte.
 void BlockPool::request_purge_over_limit() {
     const uint64_t held = std::min(limit_, live_bytes_ + deferred_bytes_);
     if (cached_bytes_ > limit_ - held && cached_bytes_ >= cached_after_purge_bytes_ + purge_step_bytes) [[unlikely]]
@@ -187,12 +187,12 @@ void BlockPool::purge_if_requested() noexcept {
         purge(nullptr);
 }
 
-// Free blocks with pages behind them, taken out of their region while the system takes the pages back.
+// Free blocks with pages, allocated in their region by this object while the system takes the pages back.
 struct BlockPool::Claims {
-    Region* region = nullptr;  // stays: it has blocks
+    Region* region = nullptr;  // is not removed, because it has blocks
     std::array<RegionAllocator::Block, 64> places;
     size_t count = 0;
-    std::vector<ByteRange> warm;  // parts of them that the system backs
+    std::vector<ByteRange> warm;  // the parts of the blocks that the system backs
     const Block* keep = nullptr;
     uint32_t region_index = 0;
 
@@ -215,9 +215,9 @@ struct BlockPool::Claims {
     }
 };
 
-// Gives all that is free back to the system but the block that was freed last, which is the likeliest to be used
-// again, and small ranges. Half of the cache's size must be freed before the next purge, which pays for this one.
-// Leaves it to a later call when a request has the turn, and ends early when there is no memory for its notes.
+// Gives all free memory back to the system, except for small ranges and the block that was freed last, which is the most likely to be used
+// again. The next purge comes only after half of the cache's size was freed, so that purges cost little for each freed byte.
+// Does nothing when a request has the turn (a later call will), and ends early when there is no host memory for its lists.
 void BlockPool::purge(const Block* keep) noexcept {
     if (!turns_.try_enter_quietly())
         return;

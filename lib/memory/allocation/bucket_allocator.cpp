@@ -19,7 +19,7 @@ namespace {
 
 // Smaller blocks share slabs of this size.
 constexpr uint64_t slab_bytes_min = uint64_t{1} << 20;
-// Blocks taken back by one ordinary allocation.
+// The most pending blocks that one ordinary allocation frees.
 constexpr uint32_t drained_at_most = 32;
 
 uint64_t bound_of(const AllocationPolicy& policy, const RegionSource& source, const AllocatorOptions& options) {
@@ -30,7 +30,7 @@ uint64_t bound_of(const AllocationPolicy& policy, const RegionSource& source, co
     return source.discards() ? options.cache_max.value : AllocationPolicy::unlimited;
 }
 
-// For the order in which slabs fell unused. A counter would be written by all threads.
+// A time, for the order in which slabs became unused. It is a clock, because all threads would write to a counter.
 uint64_t moment() {
 #if defined(__x86_64__)
     return __rdtsc();
@@ -91,7 +91,7 @@ bool BucketAllocator::lease_now(const Request& request, Lease& leased) {
     return request.asked.value <= block_bytes(number) && take(number, request, leased);
 }
 
-// What only the request's queue still uses, else what is free.
+// Takes a pending block that only the request's queue still uses, otherwise a free block.
 bool BucketAllocator::take(uint32_t number, const Request& request, Lease& leased) {
     Bucket& bucket = buckets_[number];
     Lock lock(bucket.mutex);
@@ -182,7 +182,7 @@ bool BucketAllocator::take_larger(uint32_t number, const Request& request, Lease
     return false;
 }
 
-// A block of another queue, which the consumer's queue waits for.
+// Takes a pending block of another queue. The consumer's queue waits for it on the device.
 bool BucketAllocator::take_pending(uint32_t number, const Request& request, Lease& leased) {
     if (request.terms.consumer == LeaseTerms::Consumer::host)
         return false;
@@ -251,7 +251,7 @@ void BucketAllocator::add_slab(Bucket& bucket, driver::Memory memory) {
     slab.memory = memory;
     bucket.used[number_of_slab] = 0;
     slab.unused_since = moment();
-    // The first block is the newest free one.
+    // In descending order, so that the first block becomes the newest free block.
     for (uint64_t block = blocks; block-- > 0;) {
         const Index index = bucket.spare_records.back();
         bucket.spare_records.pop_back();
@@ -357,17 +357,17 @@ driver::Memory BucketAllocator::remove_oldest_unused(uint32_t number) noexcept {
     note_oldest(bucket);
     for (const Index index : slab.records) {
         unlink(bucket.free, bucket.records, index);
-        bucket.spare_records.push_back(index);  // there is room
+        bucket.spare_records.push_back(index);  // its capacity suffices for all records
     }
     bucket.free_blocks -= slab.records.size();
     --bucket.slab_count;
     slab.records.clear();
     bucket.unused_bytes -= slab.memory.size;
-    bucket.spare_slabs.push_back(oldest);  // likewise
+    bucket.spare_slabs.push_back(oldest);  // its capacity suffices for all slabs
     return std::exchange(slab.memory, {});
 }
 
-// Unused slabs, least recently used first, until at most `kept` bytes are free.
+// Releases unused slabs, least recently used first, until at most `kept` bytes are free. Returns the released bytes.
 uint64_t BucketAllocator::give_back_beyond(uint64_t kept) noexcept {
     uint64_t bytes = 0;
     while (tally_.free_bytes() > kept) {
@@ -377,7 +377,7 @@ uint64_t BucketAllocator::give_back_beyond(uint64_t kept) noexcept {
             break;
         const driver::Memory memory = remove_oldest_unused(static_cast<uint32_t>(oldest - buckets_.begin()));
         if (memory.size == 0)
-            continue;  // another thread was first
+            continue;  // another thread has released it
         POLDER_LOG(memory, "space %u: give back a region of %" PRIu64 " bytes at 0x%" PRIx64, options_.space.value,
                    memory.size, memory.address.value);
         source_->release(memory);

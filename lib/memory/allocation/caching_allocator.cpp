@@ -1,5 +1,5 @@
-// Blocks of the caching allocator: finding, splitting, freeing, merging. caching_segments.cpp has what it asks of its
-// source, and what it gives back; caching_figures.cpp the statistics and the check of all invariants.
+// Blocks of the caching allocator: finding, splitting, freeing, merging. Reserving and releasing segments is in
+// caching_segments.cpp; statistics and the check of all invariants are in caching_figures.cpp.
 #include <base/log.h>
 #include <memory/caching_allocator.h>
 
@@ -20,7 +20,7 @@ constexpr uint64_t small_segment_bytes = 2 * MiB;
 constexpr uint64_t large_segment_bytes = 20 * MiB;
 constexpr uint64_t own_segment_bytes_min = 10 * MiB;
 constexpr uint64_t segment_rounding = 2 * MiB;
-// Blocks taken back by one ordinary allocation.
+// The most pending blocks that one ordinary allocation frees.
 constexpr uint32_t drained_at_most = 32;
 
 }  // namespace
@@ -90,7 +90,7 @@ Result<void> CachingAllocator::climb(const Request& request, Lease& leased) {
                 tally_.count_retry();
                 return {};
             }
-            // Less than a segment is left.
+            // The source has less than a segment left: reserve only the block.
             if (grow(request, GrowBy::block, ladder, leased))
                 return {};
         }
@@ -105,7 +105,7 @@ Result<void> CachingAllocator::climb(const Request& request, Lease& leased) {
     }
 }
 
-// Nearly every small request gets the first block that is looked at: only an alignment above 512 bytes makes one too small.
+// Nearly every small request gets the first block that is examined. Only with an alignment above 512 bytes may it be too small.
 bool CachingAllocator::try_cache(const Request& request, Lease& leased) {
     const uint64_t size = round_size(request.asked.value);
     if (pool_of(size) == Pool::small && free_[static_cast<size_t>(Pool::small)].empty()) [[likely]] {
@@ -143,7 +143,7 @@ bool CachingAllocator::try_cache(const Request& request, Lease& leased) {
     return key_of(in_bins.chunk) < key_of(in_set.chunk) ? in_bins : in_set;
 }
 
-// What a request for `size` bytes needs of a block.
+// How a request for `size` bytes would fit into a free block.
 CachingAllocator::Fit CachingAllocator::fit(const SizeBins::Entry& entry, uint64_t size, Alignment alignment) const {
     const uint64_t skipped = alignment.round_up(entry.address) - entry.address;
     return {entry.block, skipped, skipped == 0 ? size : Alignment{min_block_}.round_up(size + skipped)};
@@ -234,7 +234,7 @@ bool CachingAllocator::take(const Request& request, const Fit& fit, Lease& lease
 
 // ---- chunks ----
 
-// With a set node of its own, so that freeing it needs no memory.
+// Makes a chunk, together with a node of the set of free blocks, so that freeing the chunk needs no memory.
 CachingAllocator::Index CachingAllocator::new_chunk() {
     if (spare_chunks_.empty()) [[unlikely]]
         return make_chunk();
@@ -301,7 +301,7 @@ inline void CachingAllocator::insert_free(Chunk& chunk, Index index) noexcept {
             chunk.state = Chunk::State::in_bin;
             return;
         } catch (const std::bad_alloc&) {
-            // The set needs no memory.
+            // Inserting an existing node needs no memory.
         }
     }
     insert_in_set(chunk, index);
@@ -331,7 +331,7 @@ void CachingAllocator::extract_free(Index index) noexcept { extract_free(chunks_
     assert(!nodes_[index].empty());
 }
 
-// The right one becomes part of the left one; neither is in the set.
+// The right chunk becomes part of the left one. Neither is in the set or in a bin.
 inline void CachingAllocator::merge(Chunk& kept, Index left, Chunk& gone, Index right) noexcept {
     kept.size += gone.size;
     kept.next = gone.next;
@@ -346,7 +346,7 @@ inline void CachingAllocator::merge(Chunk& kept, Index left, Chunk& gone, Index 
     retire_chunk(gone, right);
 }
 
-// As well as for what is known already.
+// Makes the chunk wait for `until`, in addition to the timepoint that it waits for already.
 void CachingAllocator::wait_until(Index index, driver::Timepoint until) {
     Chunk& chunk = chunks_[index];
     if (!chunk.has_until || times_[index].until.value < until.value)
@@ -358,7 +358,7 @@ void CachingAllocator::wait_until(Index index, driver::Timepoint until) {
     Chunk* chunk = &chunks_[index];
     if (pool_of_chunk(*chunk) == Pool::large)
         times_[index].freed_at = searches_;
-    // With many blocks, the processor's caches have neither neighbour: both are fetched at once.
+    // When there are many blocks, the processor's caches contain neither neighbour: both are fetched at the same time.
     const Index right = chunk->next;
     Chunk* const after = right != none ? &chunks_[right] : nullptr;
     if (after)
@@ -388,8 +388,8 @@ void CachingAllocator::free_after(const Block& block, Timepoints&& after) noexce
     if (after.empty() && front_.is_on() && is_quiet() &&
         front_.put(block, [this](std::span<const Block> spare) { take_back(spare); }))
         return;
-    // With many blocks, the processor's caches have neither the chunk nor its neighbours, which are mostly beside it. They are fetched while
-    // this thread takes the lock.
+    // When there are many blocks, the processor's caches contain neither the chunk nor its neighbours, which mostly lie beside it in the
+    // array. They are fetched while this thread takes the lock.
     const auto* const here = reinterpret_cast<const Chunk*>(block.place.offset);
     __builtin_prefetch(here - 1);
     __builtin_prefetch(here + 1);
@@ -409,7 +409,7 @@ void CachingAllocator::free_after(const Block& block, Timepoints&& after) noexce
     pending_.add(block, std::move(after));
 }
 
-// The timepoints are of the block's queue.
+// Frees a block whose timepoints are all on the block's own queue.
 void CachingAllocator::take_back(const Block& block, const Timepoints& after) noexcept {
     Chunk& chunk = chunks_[block.place.node];
     for (const driver::Timepoint& point : after)
@@ -420,7 +420,7 @@ void CachingAllocator::take_back(const Block& block, const Timepoints& after) no
 
 // ---- the front cache ----
 
-// Queues are objects of one heap, so no two of them are 64 GiB apart by a whole number.
+// Two queues have different tags unless their addresses differ by a multiple of 64 GiB, which does not happen within one heap.
 uint32_t CachingAllocator::tag_of(const driver::Queue* queue) {
     return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(queue) >> 4);
 }

@@ -48,7 +48,7 @@ bool CachingAllocator::is_listed(Index index) const {
     return chunk.bins != no_bins && bins_[chunk.bins]->has(chunk.size, {chunk.address, index});
 }
 
-// Chunks tile their segments, no two free ones touch, and the bins and sets hold exactly the free ones.
+// Chunks tile their segments, no two free chunks of a segment are neighbours, and the bins and sets contain exactly the free chunks.
 bool CachingAllocator::validate() const {
     const WordLock lock(mutex_);
     uint64_t reserved = 0, used = 0, listed = 0, inactive = 0;

@@ -19,14 +19,14 @@ constexpr uint64_t large_growth_bytes = 20 * MiB;
 // ---- growing ----
 
 bool CachingAllocator::grow(const Request& request, GrowBy by, Ladder& ladder, Lease& leased) {
-    // Without addresses for one more segment that grows, others are made.
+    // When the source has no addresses for a segment that grows, a segment of fixed size is made.
     if (policy_.expandable_segments && source_->growable() && grow_in_place(request, ladder, leased))
         return true;
     const uint64_t rounded = round_size(request.asked.value);
     const uint64_t bytes = by == GrowBy::segment ? segment_size(rounded) : rounded;
     if (grow_by(bytes, request, ladder, leased))
         return true;
-    // No address in the segment had the alignment, or there was no memory.
+    // No address in the segment had the alignment, or the source had no memory. In the first case, a larger segment helps.
     const uint64_t with_padding = bytes + request.alignment.value;
     return ladder.source_said.empty() && with_padding > bytes && grow_by(with_padding, request, ladder, leased);
 }
@@ -47,7 +47,7 @@ bool CachingAllocator::grow_by(uint64_t bytes, const Request& request, Ladder& l
     }};
     {
         const WordLock lock(mutex_);
-        // A source may give more; what is no whole block is not used.
+        // The source may return more than requested. A rest that is smaller than a block is not used.
         Segment made;
         made.memory = *memory;
         made.queue = request.terms.queue;
@@ -62,7 +62,7 @@ bool CachingAllocator::grow_by(uint64_t bytes, const Request& request, Ladder& l
     return done;
 }
 
-// What was waited for may have left room in the cache as well.
+// Tries the cache again, because commands that the request has waited for may have left free blocks there, then the source.
 bool CachingAllocator::grow_or_reuse(const Request& request, Ladder& ladder, Lease& leased) {
     {
         const WordLock lock(mutex_);
@@ -81,7 +81,7 @@ CachingAllocator::Index CachingAllocator::find_growing(const driver::Queue* queu
     return none;
 }
 
-// expandable_segments: memory is added behind the queue's segment.
+// expandable_segments: adds memory at the end of the queue's segment.
 bool CachingAllocator::grow_in_place(const Request& request, Ladder& ladder, Lease& leased) {
     GrowableRegions& regions = *source_->growable();
     const uint64_t size =
@@ -177,7 +177,7 @@ void CachingAllocator::append_free(Index segment, uint64_t bytes) {
         chunks_[grown.last].next = index;
     else
         grown.first = index;
-    // A free neighbour has had no neighbour on its right, and may have been unsplit.
+    // The segment's last chunk, when it is free and alone, becomes a split block now, because it gets a neighbour.
     if (grown.last != none && chunks_[grown.last].is_free() && chunks_[grown.last].previous == none)
         inactive_split_bytes_ += chunks_[grown.last].size;
     grown.last = index;
@@ -185,7 +185,7 @@ void CachingAllocator::append_free(Index segment, uint64_t bytes) {
     make_free(index);
 }
 
-// ---- giving back ----
+// ---- releasing memory to the source ----
 
 bool CachingAllocator::may_release(Index index) const {
     return !is_split(chunks_[index]) && until(index).is_complete();
@@ -204,7 +204,7 @@ void CachingAllocator::remove_segment(Index segment, RemovedList& removed) {
     }
 }
 
-// Takes back the memory of whole pages at the end of a segment that grows.
+// Removes the memory of free whole pages at the end of a segment that grows.
 void CachingAllocator::shrink_segment(Index segment, RemovedList& removed) {
     Segment& shrunk = segments_[segment];
     if (shrunk.last == none || !chunks_[shrunk.last].is_free() || !until(shrunk.last).is_complete())
@@ -244,7 +244,7 @@ uint64_t CachingAllocator::give_back(RemovedList& removed) {
     return bytes;
 }
 
-// Unsplit blocks of the large pool that were free for longer than the average go back until the use is below the
+// Releases unsplit blocks of the large pool that have been free for longer than the average, until the use is below the
 // threshold.
 void CachingAllocator::collect_garbage(const Request& request, Ladder& ladder) {
     if (policy_.garbage_collection_threshold <= 0)
@@ -291,7 +291,7 @@ void CachingAllocator::collect_garbage(const Request& request, Ladder& ladder) {
     ladder.released_bytes += give_back(removed);
 }
 
-// With max_split_size: one cached block that is large enough, else the largest ones until they are.
+// With max_split_size: releases one cached block that is large enough, or the largest ones until their sum is large enough.
 bool CachingAllocator::release_available(const Request& request, Ladder& ladder) {
     if (policy_.max_split_size.value == AllocationPolicy::unlimited)
         return false;
@@ -327,7 +327,7 @@ bool CachingAllocator::release_available(const Request& request, Ladder& ladder)
     return enough;
 }
 
-// Every unsplit block goes back. What is in flight is waited for, as far as the request may wait.
+// Releases all unsplit blocks. If the request may wait, waits for commands in flight that use cached blocks.
 bool CachingAllocator::release_cached(const LeaseTerms& terms, Ladder& ladder) {
     bool changed = false;
     if (terms.when_full == WhenFull::wait)

@@ -1,6 +1,6 @@
 // HostPins: regions of host memory that devices read and write directly (driver::HostRegions), so that their copies need no staging.
 //
-// Owned by the space of host memory, where `pinned:True` is set. Each region is registered once with each device: when the region
+// Owned by the space of host memory when `pinned:True` is set. Each region is registered once with each device: when the region
 // is reserved, or when the device is first used. A device that refuses a region copies through its staging memory as before; this is
 // reported once for each device. Devices outlive this object's regions. Any thread may call any function; the driver is called
 // under the lock, so that a region is not removed while it is being added.
@@ -18,7 +18,7 @@ public:
     // Registers all regions with `device`, now and later. Once for each device; later calls do nothing.
     void add_device(driver::HostRegions& device);
     void add_region(driver::Memory region);
-    // Before its addresses are unmapped. No operation uses it.
+    // Called before the region is unmapped, when no operation uses it.
     void remove_region(driver::Memory region) noexcept;
 
 private:
@@ -28,7 +28,7 @@ private:
     };
     struct Region {
         driver::Memory memory;
-        std::vector<driver::HostRegions*> devices;  // that have it
+        std::vector<driver::HostRegions*> devices;  // those with which the region is registered
     };
     void pin(Region& region, Device& device) POLDER_REQUIRES(mutex_);
 
@@ -37,8 +37,8 @@ private:
     std::vector<Region> regions_ POLDER_GUARDED_BY(mutex_);
 };
 
-// Host memory whose regions are pinned. A region is in memory as a whole from the beginning, so it is as large as needed, and is
-// given back as a whole only: the system must not replace a page that a device knows.
+// Host memory whose regions are pinned. All pages of a region have memory from the beginning, so a region is only as large as needed. It is
+// released only as a whole, because the system must not replace a page that is registered with a device.
 class PinnedRegionSource final : public RegionSource {
 public:
     // `pins` outlives the source.

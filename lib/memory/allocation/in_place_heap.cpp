@@ -1,4 +1,5 @@
-// A region is reserved and registered without the lock, which is held to find a place in one. Where a step fails, those before it are undone.
+// A region is reserved and registered without the lock; the lock is held to find a place in a region. When a step of making a region fails,
+// the earlier steps are undone.
 #include "allocation/adaptive_pins.h"
 
 #include <base/scope_exit.h>
@@ -33,7 +34,7 @@ Result<std::unique_ptr<InPlaceHeap::Region>> InPlaceHeap::make_region(ByteCount 
             devices_[--added]->remove(bytes_of(memory));
         source_.release(memory);
     }};
-    // A child of fork() would take pages that a device writes from this process.
+    // After a fork(), copy-on-write could give this process new pages while the device still writes to the old ones.
     if (!AdaptivePins::are_forks_safe())
         madvise(memory.address.host(), memory.size, MADV_DONTFORK);
     for (; added < devices_.size(); ++added)
@@ -74,7 +75,7 @@ Result<std::byte*> InPlaceHeap::allocate(ByteCount size) {
                 if (std::byte* const begin = place_in(*region, size))
                     return begin;
     }
-    // Without the lock: it takes long.
+    // Without the lock, because registering takes long.
     POLDER_ASSIGN(made, make_region(std::max(size, region_bytes)));
     const Lock lock(mutex_);
     Region& region = *made;

@@ -9,10 +9,10 @@
 
 namespace polder::memory {
 
-// Calls `climb(i, leases[i])` for each lease while it is this thread's turn. All of them or none: when one fails, by its
-// result or by std::bad_alloc, `free(lease)` is called for those before it. `free` does not throw. A request that has not tried yet
-// calls `try_now` first, and is served when that returns true.
-// mem_object_allocation_failure when it is another thread's turn and the request must not wait.
+// Calls `climb(i, leases[i])` for each lease while this thread has the turn. When one of them fails, by its result or by
+// std::bad_alloc, `free(lease)`, which must not throw, is called for the leases before it. With Tried::no, `try_now` is called first;
+// when it returns true, the request is complete.
+// mem_object_allocation_failure when another thread has the turn and the request must not wait.
 template <class TryNow, class Climb, class Free>
 [[nodiscard]] Result<void> lease_in_turn(Turns& turns, WhenFull when_full, Tried tried, std::span<Lease> leases,
                                          const TryNow& try_now, const Climb& climb, const Free& free) {

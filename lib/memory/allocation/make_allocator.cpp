@@ -26,13 +26,13 @@ std::unique_ptr<Allocator> make_allocator(const AllocationPolicy& policy, std::u
 
 namespace {
 
-// Of regions that grow; 0: there are none. GrowableRegions::page is private in sources, not in their interface.
+// The page size of regions that grow; 0 when the source has none. Calls through the interface, because sources make `page` private.
 uint64_t page_of(RegionSource& source) {
     GrowableRegions* const regions = source.growable();
     return regions ? regions->page().value : 0;
 }
 
-// As make_allocator; with POLDER_TRACE, what the allocator and its source do is recorded.
+// The same as make_allocator. With POLDER_TRACE, the calls of the allocator and of its source are recorded.
 std::unique_ptr<Allocator> make_recorded(const AllocationPolicy& policy, std::unique_ptr<RegionSource> source,
                                          const AllocatorOptions& options, ByteCount total) {
     if (!trace::enabled())
@@ -52,7 +52,7 @@ std::unique_ptr<Allocator> make_recorded(const AllocationPolicy& policy, std::un
 
 ByteCount host_memory_limit(const driver::Device* host_device) {
     ByteCount limit = HostRegionSource::total();
-    // The device knows what the process's control groups allow.
+    // The host device's memory size takes the process's control groups into account.
     if (host_device && host_device->info().memory_bytes != 0)
         limit = std::min(limit, ByteCount{host_device->info().memory_bytes});
     if (const auto wanted = options::memory_limit_bytes())

@@ -105,7 +105,7 @@ std::optional<driver::Timepoint> PendingBlocks::oldest() const {
     return oldest ? std::optional{oldest->until} : std::nullopt;
 }
 
-// Of a list of the queue.
+// True when the entry, which is in the list of `queue`, waits for no other queue.
 bool PendingBlocks::waits_only_for(const Entry& entry, const driver::Queue* queue) {
     for (const driver::Timepoint& point : entry.afterwards)
         if (point.queue != queue && !point.is_complete())

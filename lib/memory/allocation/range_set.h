@@ -48,7 +48,7 @@ public:
         auto next = first_touching(range);
         while (next != ends_by_begin_.end() && next->first < range.end) {
             const ByteRange old{next->first, next->second};
-            if (!old.overlaps(range)) {  // only touches
+            if (!old.overlaps(range)) {  // the two are only neighbours
                 ++next;
                 continue;
             }

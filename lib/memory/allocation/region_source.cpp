@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t MiB = uint64_t{1} << 20;
 constexpr Alignment huge_page{2 * MiB};
 constexpr uint64_t first_region_bytes = 64 * MiB;
-// Blocks from here on are taken to be used in large parts.
+// Blocks of this size or larger are assumed to be used in large parts, so they get large pages.
 constexpr uint64_t large_block_bytes = 8 * MiB;
 
 uint64_t page_bytes() {
@@ -26,7 +26,7 @@ uint64_t page_bytes() {
 }  // namespace
 
 Result<driver::Memory> HostRegionSource::reserve(ByteCount size) {
-    // More is mapped than needed, then what is outside the aligned part is given back.
+    // Maps more than needed, then unmaps what is outside of the aligned part.
     const uint64_t bytes = huge_page.round_up(size.value);
     const uint64_t mapped_bytes = bytes + huge_page.value;
     if (bytes < size.value || mapped_bytes < bytes)
@@ -78,7 +78,7 @@ ByteCount HostRegionSource::resident(driver::Memory range) const {
     for (uint64_t done = 0; done < range.size; done += part_bytes) {
         const uint64_t bytes = std::min(part_bytes, range.size - done);
         if (mincore(range.address.plus(done).host(), bytes, pages) != 0)
-            continue;  // released meanwhile
+            continue;  // another thread has released it
         const uint64_t count = (bytes + page_bytes() - 1) / page_bytes();
         for (uint64_t page = 0; page < count; ++page)
             resident += (pages[page] & 1) * page_bytes();

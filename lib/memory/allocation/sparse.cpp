@@ -19,11 +19,11 @@ namespace polder::memory {
 namespace {
 
 constexpr Alignment huge_page{uint64_t{2} << 20};
-// Parts from here on are taken to be used in large pieces.
+// Parts of this size or larger are assumed to be used in large pieces, so they get large pages.
 constexpr uint64_t large_part_bytes = uint64_t{8} << 20;
 // Stretches with more pages in use are not kept.
 constexpr uint64_t kept_bytes_max = uint64_t{64} << 10;
-// All spare pages of stretches in use.
+// The most bytes of all spare pages of stretches in use.
 constexpr uint64_t spare_bytes_max = uint64_t{256} << 10;
 
 TouchedPages::Range pages_of(ByteRange part) {
@@ -72,7 +72,7 @@ void Stretch::pin(HostPins& pins, ByteRange part) noexcept {
     }
 }
 
-// Where promises count, parts that are not in use cannot be touched, so the driver could not register what is around a part.
+// When the system counts promises, parts that are not in use are inaccessible. The driver could not register the granules around a part.
 void Stretch::pin_by_use(AdaptivePins& pins) noexcept {
     if (SystemMemory::promises_count())
         return;
@@ -111,7 +111,7 @@ SparseMemory::~SparseMemory() POLDER_NO_THREAD_SAFETY_ANALYSIS {
     trim();
 }
 
-// Another thread may put a stretch of another size there after the size was read; that one goes back.
+// Another thread may put a stretch of another size into the place after its size was read; then that stretch is put back.
 std::unique_ptr<Stretch> SparseMemory::take_kept(uint64_t bytes) noexcept {
     for (KeptStretch& kept : kept_) {
         if (kept.bytes.load(std::memory_order_relaxed) != bytes || !kept.stretch.load(std::memory_order_relaxed))
@@ -148,7 +148,7 @@ void SparseMemory::trim() noexcept {
         delete kept.stretch.exchange(nullptr, std::memory_order_acq_rel);
 }
 
-// Only who has taken a stretch out of its place may look at it. Meanwhile another thread may have put its own there.
+// A thread may read a kept stretch only after it has taken it out of its place. Another thread may put another stretch there meanwhile.
 ByteCount SparseMemory::uncounted_bytes() const noexcept {
     uint64_t bytes = spare_bytes_.load(std::memory_order_relaxed);
     for (KeptStretch& kept : kept_) {
@@ -213,7 +213,7 @@ void SparseMemory::free(std::unique_ptr<Stretch> stretch, Timepoints&& after) no
     has_freed_.store(true, std::memory_order_relaxed);
 }
 
-// The system call is made without the lock.
+// Frees complete stretches. The system calls are made without the lock.
 void SparseMemory::drain() noexcept {
     std::unique_ptr<Stretch> complete;
     {

@@ -1,16 +1,15 @@
-// Sparse memory: stretches of host addresses of which only the pages in use count.
+// Sparse memory: stretches of host addresses of which only the pages in use count against the limit of host memory.
 //
-// A storage of which the host sees parts (maps, sub-buffers) gets one stretch for all of its bytes, so that no part ever
-// moves. The system backs a page when it is first written; the pool counts the pages as soon as they are asked for, against
-// its limit, like blocks. One page of a buffer of 16 GiB costs one page.
+// A large storage of which the host uses parts (maps, sub-buffers) gets one stretch of addresses for all of its bytes, so that no part ever
+// moves. The system gives a page memory when it is first written; the pool counts the page against its limit, like a block, as soon
+// as a command needs it. A buffer of 16 GiB of which one page is used costs one page.
 //
-// A stretch that commands in flight still use goes back when they are complete, in any order: `drain` looks. Up to 16 stretches with at
-// most 64 KiB in use are kept for storages of the same size, so that a program that creates, uses a part of and releases large
-// buffers makes no system calls. The pages of a kept stretch do not count against the limit: the 16 have at most 1 MiB together. When the next storage
-// has the stretch, the pages that it uses count again, and the others are spare until it uses them too (touched_pages.h). All spare pages of a memory together
-// are 256 KiB at most; more go back to the system. So the process never has more than 1.25 MiB that do not count. Any thread.
-// Sizes are bytes. Freeing needs no memory. Where host memory is pinned (host_pins.h), the parts in use are; where it is pinned by its use
-// (adaptive_pins.h), a stretch is a region that may be.
+// `drain` frees the stretches whose commands are complete, in any order. Up to 16 stretches with at most 64 KiB in use are kept for storages of
+// the same size, so that a program that creates, partly uses and releases large buffers makes no system calls. The pages of kept stretches do
+// not count; together they have at most 1 MiB. When a new storage gets a kept stretch, the pages that it uses count again; the others are spare
+// until it uses them too (touched_pages.h). All spare pages together have at most 256 KiB; further ones go back to the system. So at most 1.25 MiB
+// of the process do not count. Any thread. Sizes are bytes. Freeing needs no memory. With `pinned:True` (host_pins.h) the parts in use are
+// pinned; where memory is pinned by use (adaptive_pins.h), each stretch is a region of AdaptivePins.
 #pragma once
 
 #include "adaptive_pins.h"
@@ -30,24 +29,25 @@
 
 namespace polder::memory {
 
-// Unmapped when destroyed.
+// A range of reserved addresses. The destructor unmaps it.
 class Stretch {
 public:
-    // out_of_host_memory when there are no such addresses.
+    // out_of_host_memory when the process has no free range of addresses of this size.
     [[nodiscard]] static Result<std::unique_ptr<Stretch>> reserve(ByteCount size);
     ~Stretch();
     Stretch(const Stretch&) = delete;
     Stretch& operator=(const Stretch&) = delete;
 
     [[nodiscard]] DeviceAddress address() const { return address_; }
-    // Before `part` is used for the first time: memory that the system counts, where it counts promises. False: there is none.
+    // Called before `part` is used for the first time. When the system counts promises, makes the part accessible, so that it counts. False:
+    // the system promises no more memory.
     [[nodiscard]] bool back(ByteRange part) const;
     // Chooses large pages for a large part that is about to be used whole.
     void prepare(ByteRange part) const;
     // Registers a part that is in use from now on with the devices until the stretch is unmapped. Parts begin and end at pages, or at the
     // end of the stretch, and do not overlap. One thread at a time. Without memory for its notes, the part is not pinned.
     void pin(HostPins& pins, ByteRange part) noexcept;
-    // Before the first use: may be registered with devices until it is unmapped.
+    // Called before the first use: from now on `pins` may register the stretch with devices, until it is unmapped.
     void pin_by_use(AdaptivePins& pins) noexcept;
 
 private:
@@ -58,9 +58,9 @@ private:
 
     const DeviceAddress address_;
     const uint64_t size_;
-    uint64_t charged_ = 0;  // bytes of its pages that count
+    uint64_t charged_ = 0;  // the bytes of its pages that count against the limit
     TouchedPages touched_;
-    uint64_t spare_bytes_ = 0;  // of its spare pages, while a storage has it
+    uint64_t spare_bytes_ = 0;  // the bytes of its spare pages, while a storage uses it
     HostPins* pins_ = nullptr;  // outlives the stretch
     std::vector<driver::Memory> pinned_;
     AdaptivePins* adaptive_pins_ = nullptr;  // likewise
@@ -70,31 +70,31 @@ private:
 
 class SparseMemory {
 public:
-    // What stretches are counted in multiples of.
+    // The size of the pages in which stretches are counted.
     [[nodiscard]] static Alignment page();
 
     // `pins`, which may be null, outlives the object.
     explicit SparseMemory(Allocator& pool, AdaptivePins* pins = nullptr) : pool_(pool), pins_(pins) {}
-    // No stretch is in use, by a program or a device.
+    // Precondition: no storage and no command in flight uses a stretch.
     ~SparseMemory();
     SparseMemory(const SparseMemory&) = delete;
     SparseMemory& operator=(const SparseMemory&) = delete;
 
-    // A stretch for a storage of `size` bytes; out_of_host_memory when there are no such addresses.
+    // A stretch for a storage of `size` bytes. out_of_host_memory when the process has no free range of addresses of this size.
     [[nodiscard]] Result<std::unique_ptr<Stretch>> reserve(ByteCount size);
     // Unmaps the stretches that are kept.
     void trim() noexcept;
-    // What the system backs and no storage uses: stretches that are kept, and spare pages.
+    // The bytes of pages that the system backs and that do not count: those of kept stretches, and spare pages.
     [[nodiscard]] ByteCount uncounted_bytes() const noexcept;
 
-    // Counts the pages of `part`, none of which was charged before; false, and nothing, when the pool's limit does not allow them.
+    // Counts the pages of `part`, none of which was charged before. False, and counts nothing, when the pool's limit does not allow them.
     [[nodiscard]] bool charge(Stretch& stretch, ByteRange part);
-    // Takes back what was charged and not used; pages that an earlier storage left there go back to the system.
+    // Undoes `charge` of a part that was not used. Pages that an earlier storage left there are given back to the system.
     void discharge(Stretch& stretch, ByteRange part) noexcept;
-    // The stretch goes back when all of `after` is complete.
+    // Frees the stretch when all of `after` is complete.
     void free(std::unique_ptr<Stretch> stretch, Timepoints&& after) noexcept;
 
-    // Gives back the stretches whose timepoints are complete.
+    // Frees the stretches whose timepoints are complete.
     void drain() noexcept;
     // One of the timepoints that a freed stretch waits for.
     [[nodiscard]] std::optional<driver::Timepoint> oldest() const;
@@ -105,7 +105,7 @@ private:
     void give_back(std::unique_ptr<Stretch> stretch) noexcept;
     // A kept stretch of `bytes`; null when there is none.
     [[nodiscard]] std::unique_ptr<Stretch> take_kept(uint64_t bytes) noexcept;
-    // The stretch, when it is not worth keeping, else the one that it displaces.
+    // Keeps the stretch and returns the one that it displaces, if any; returns `stretch` itself when it has too many pages in use.
     [[nodiscard]] std::unique_ptr<Stretch> keep(std::unique_ptr<Stretch> stretch) noexcept;
 
     [[nodiscard]] Result<std::unique_ptr<Stretch>> map(ByteCount size);
@@ -114,17 +114,17 @@ private:
     Allocator& pool_;
     AdaptivePins* const pins_;
     mutable WordMutex mutex_;
-    // A kept stretch belongs to the thread that exchanges it for another one or for null. `bytes` is its size, but for moments in
-    // which several threads use the place.
+    // A place for one kept stretch. The thread that exchanges the pointer for another one or for null owns the stretch. `bytes` is the
+    // size of the stretch, but may be out of date while several threads use the place.
     struct KeptStretch {
         std::atomic<uint64_t> bytes{0};
         std::atomic<Stretch*> stretch{nullptr};
     };
-    mutable std::array<KeptStretch, kept_max> kept_;  // uncounted_bytes() takes one for a moment
-    std::atomic<uint64_t> spare_bytes_{0};  // of all stretches that storages have
-    std::atomic<size_t> next_kept_{0};  // where the next one goes if no place is free
-    std::unique_ptr<Stretch> freed_ POLDER_GUARDED_BY(mutex_);  // newest first
-    std::atomic<bool> has_freed_{false};  // whether there are any. Written under the mutex.
+    mutable std::array<KeptStretch, kept_max> kept_;  // mutable, because uncounted_bytes() takes each stretch out for a moment
+    std::atomic<uint64_t> spare_bytes_{0};  // the spare bytes of all stretches that storages use
+    std::atomic<size_t> next_kept_{0};  // the place that is used next when none is free
+    std::unique_ptr<Stretch> freed_ POLDER_GUARDED_BY(mutex_);  // freed stretches that are still in use; newest first
+    std::atomic<bool> has_freed_{false};  // whether freed_ has any; written under the mutex
 };
 
 }  // namespace polder::memory

@@ -12,7 +12,7 @@ namespace {
 
 constinit std::atomic<const char*> files_in{"/proc"};
 
-// The number behind `label` in kibibytes, as bytes; 0 when it is not there.
+// Reads the number of KiB after `label` and returns it in bytes; 0 when `label` is not in the text.
 ByteCount bytes_behind(std::string_view text, std::string_view label) {
     size_t at = text.find(label);
     if (at == std::string_view::npos)
@@ -25,7 +25,7 @@ ByteCount bytes_behind(std::string_view text, std::string_view label) {
     return ByteCount{kibibytes * 1024};
 }
 
-// The beginning of a file of /proc, as far as it fits. Uses no heap.
+// Reads the beginning of a file of /proc into `buffer`. Allocates nothing.
 std::string_view read_file(const char* name, std::span<char> buffer) {
     char path[256];
     std::snprintf(path, sizeof path, "%s/%s", files_in.load(std::memory_order_relaxed), name);

@@ -1,8 +1,8 @@
-// SystemMemory: what /proc says about the machine's memory. A value.
+// SystemMemory: the state of the machine's memory as /proc reports it. A value; sizes are bytes.
 //
-// With vm.overcommit_memory=2 the system promises no more memory than it has: every writable page counts from when it is mapped,
-// also with MAP_NORESERVE. Then what is left of the commit limit bounds what can be had, and addresses without memory must not
-// be writable.
+// With vm.overcommit_memory=2 the system promises no more memory than it has: every writable page counts when it is mapped,
+// also with MAP_NORESERVE. Then the rest of the commit limit bounds how much can be allocated, and reserved addresses without memory
+// must not be writable.
 #pragma once
 
 #include <polder/types.h>
@@ -11,8 +11,8 @@
 namespace polder::memory {
 
 struct SystemMemory {
-    ByteCount available;  // without swapping; 0: not known
-    ByteCount committable;  // what is left of the commit limit
+    ByteCount available;  // the bytes that can be used without swapping; 0: not known
+    ByteCount committable;  // the rest of the commit limit
     bool counts_promises = false;  // vm.overcommit_memory is 2
 
     // The bytes that could be mapped and used.

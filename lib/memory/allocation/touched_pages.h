@@ -1,8 +1,8 @@
-// TouchedPages: which pages of a stretch of addresses (sparse.h) have memory, while they are few.
+// TouchedPages: lists the pages of a stretch of addresses (sparse.h) that have memory, while they are few.
 //
-// A stretch that is kept for the next storage still has the pages that earlier storages used. Until the next storage uses them too, or they are
-// dropped, they are *spare*. Up to `listed_max` pages are listed by their numbers; a stretch with more is not kept, so the others
-// need no list. O(listed_max); uses no heap. Not thread-safe: guarded by what guards the stretch.
+// A stretch that is kept for the next storage still has the pages that earlier storages used. They are *spare* until the next storage uses
+// them too or they are dropped. Up to `listed_max` pages are listed by their numbers. A stretch with more pages is not kept, so further pages
+// are only counted. O(listed_max); uses no heap. Not thread-safe: guarded by what guards the stretch.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace polder::memory {
 class TouchedPages {
 public:
     static constexpr uint32_t listed_max = 16;
-    // Numbers of pages, the last one excluded.
+    // The numbers of pages [begin, end).
     struct Range {
         uint64_t begin = 0;
         uint64_t end = 0;
@@ -21,7 +21,7 @@ public:
         [[nodiscard]] uint64_t size() const { return end - begin; }
     };
 
-    // The storage uses these pages from now on, and did not use any of them. Where the list is full, spare pages are dropped.
+    // The storage uses these pages from now on; it used none of them before. When the list is full, spare pages are dropped.
     template <class F>
     void use(Range range, F&& drop) {
         uint64_t unknown = range.size() - set_used(range);
@@ -38,7 +38,7 @@ public:
             if (!is_listed(page, known))
                 pages_[count_++] = {page, true};
     }
-    // The storage does not use these pages any more, and they have no memory.
+    // Removes pages that the storage does not use any more and that have no memory.
     void remove(Range range) noexcept {
         const uint32_t before = count_;
         count_ = 0;
@@ -69,13 +69,13 @@ public:
         if (dropped.size() != 0)
             drop(dropped);
     }
-    // The next storage uses none of the pages yet.
+    // Makes all pages spare, because the next storage has not used any of them.
     void begin_next_storage() noexcept {
         for (uint32_t i = 0; i < count_; ++i)
             pages_[i].is_used = false;
     }
 
-    // False: there are more pages than are listed.
+    // False when some pages are only counted.
     [[nodiscard]] bool are_listed() const { return unlisted_ == 0; }
     // How many pages are listed, and how many of them are spare.
     [[nodiscard]] uint32_t size() const { return count_; }

@@ -14,7 +14,7 @@ Result<void> TurnAllocator::lease(std::span<const LeaseRequest> requests, const 
                                   std::span<Lease> leases) {
     assert(requests.size() == leases.size());
     const auto full = [&](size_t index) { return Request{requests[index].size, requests[index].alignment, terms}; };
-    // A group has no way without the turn.
+    // Only a single request may be tried without the turn.
     const auto lease_one_now = [&] { return lease_now(full(0), leases[0]); };
     const Tried tried = requests.size() != 1 || is_quiet() ? Tried::yes : Tried::no;
     if (requests.size() != 1 || tried == Tried::no || !lease_one_now()) {

@@ -1,5 +1,5 @@
-// For each use that reads, the ranges that the target does not hold become transfers from the best source; ranges that an earlier use
-// has planned already are left out. Uses that write get the next version.
+// For each use that reads, the ranges that the target does not hold become transfers from the best source, except for ranges that an earlier
+// use of the command has planned already. Each use that writes gets a next version.
 #include "planner.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace polder::memory {
 namespace {
 
-// Appends `range` of use number `use`, joined with the transfer before it where the two continue each other.
+// Appends a transfer of `range` for use number `use`, or extends the last transfer when `range` continues it.
 void append(Plan& plan, uint32_t use, ByteRange range, SpaceId from) {
     if (!plan.transfers.empty()) {
         PlannedTransfer& last = plan.transfers.back();
@@ -21,7 +21,7 @@ void append(Plan& plan, uint32_t use, ByteRange range, SpaceId from) {
     plan.transfers.push_back({use, range, from});
 }
 
-// Appends what earlier uses of the same storage have not planned yet, beginning with transfer `index`.
+// Appends the parts of `range` that earlier uses of the same storage have not planned. Compares with the transfers from `index` on.
 void append_rest(Plan& plan, std::span<const PlannedUse> uses, uint32_t use, ByteRange range, SpaceId from,
                  uint32_t index = 0) {
     for (; index < plan.transfers.size(); ++index) {
@@ -97,7 +97,7 @@ SmallVector<NeededBytes, 4> needed_bytes(std::span<const PlannedUse> uses, Space
     });
     SmallVector<NeededBytes, 4> needed;
     const Residency* residency = nullptr;
-    uint64_t counted_to = 0;  // of this residency
+    uint64_t counted_to = 0;  // the bytes of this residency before this offset have been counted
     for (const Stale& stale : all) {
         if (stale.residency != residency) {
             residency = stale.residency;

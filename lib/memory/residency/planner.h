@@ -1,8 +1,8 @@
 // The planner: from the uses of a command and the residency, it computes the transfers and the new versions.
 // Pure: takes no lock, calls no driver, changes nothing; the caller executes the plan and then commits it.
 //
-// Minimal by construction: a byte is moved only if the command reads it and its newest version is not in the target,
-// and then once, from one holder. Never-written bytes are not moved.
+// The plan is minimal: a byte is moved only if the command reads it and its newest version is not in the target,
+// and it is moved once, from one holder. Bytes that were never written are not moved.
 #pragma once
 
 #include "residency.h"
@@ -36,8 +36,8 @@ struct Plan {
 
 [[nodiscard]] Plan plan(std::span<const PlannedUse> uses, SpaceId target, const Topology& topology);
 
-// The bytes that a perfect plan would move: those that the uses read and that `target` does not hold, each once, by their
-// source space. Computed without a plan, so that the ledger can compare the two.
+// How many bytes a perfect plan would move from each source space: those that the uses read and that `target` does not hold, each
+// counted once. Computed without a plan, so that the ledger can compare the two.
 struct NeededBytes {
     SpaceId from;
     uint64_t bytes = 0;
@@ -45,7 +45,7 @@ struct NeededBytes {
 [[nodiscard]] SmallVector<NeededBytes, 4> needed_bytes(std::span<const PlannedUse> uses, SpaceId target,
                                                        const Topology& topology);
 
-// The version that `range` has after it was written once more.
+// The version that the next write gives to all of `range`: higher than any version in it.
 [[nodiscard]] Version next_version(const Residency& residency, ByteRange range);
 [[nodiscard]] Version next_version(const Residency& residency, std::span<const ByteRange> ranges);
 

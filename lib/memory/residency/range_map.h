@@ -1,19 +1,19 @@
-// RangeMap: a state for every byte of [0, size), kept as few pieces as there are different states.
+// RangeMap: a state for every byte of [0, size). Neighbouring bytes with equal states form one piece.
 //
 // Pieces are sorted, in leaves of at most 64: the two lowest levels of a B+ tree (R. Bayer, E. McCreight, "Organization and Maintenance of
-// Large Ordered Indexes", Acta Informatica 1, 1972), of which the upper one is a flat array. A split or a merge moves pieces of one leaf only,
-// however many there are; a full leaf is halved, and neighbours that are together half full become one. Where the pieces of a leaf begin, and
-// where leaves begin, are arrays of their own, so that a binary search reads few cache lines. The piece that was found last is tried
-// first: a command finds its piece several times. Most maps have one piece, which is stored in the map itself: then nothing is searched
-// or allocated. Maps of few pieces have one leaf, without the upper level.
+// Large Ordered Indexes", Acta Informatica 1, 1972), of which the upper one is a flat array. A split or a merge moves pieces of one leaf only.
+// A full leaf is halved; two neighbouring leaves that are together half full become one. The offsets where pieces begin, and those where
+// leaves begin, are separate arrays, so that a binary search reads few cache lines. A search tries the piece that was found last
+// first, because a command finds its piece several times. Most maps have one piece, which is stored in the map itself: then nothing is
+// searched or allocated. Maps with few pieces have one leaf and no upper level.
 //
 // A change has three steps, so that nothing can fail after a device operation was submitted:
 //   prepare  splits the pieces at the ends of the ranges; may throw std::bad_alloc, no byte's state changes
 //   apply    changes the states of prepared ranges; noexcept, keeps the pieces apart
 //   merge    joins equal neighbours; noexcept
 //
-// `State` offers `bool absorb(State& next)`: true when the two are equal for every purpose; this state then describes both
-// pieces. It may forget what no longer matters in either. Not thread-safe; the owner of the storage's lock calls it.
+// `State` has `bool absorb(State& next)`. It returns true when the two states need not be distinguished; this state then describes both
+// pieces. It may remove what no longer matters from both. Not thread-safe: guarded by the storage's lock.
 #pragma once
 
 #include <base/recycled_arrays.h>
@@ -39,9 +39,9 @@ public:
 
     // False when the one piece is stored in the map itself: there is nothing to merge.
     [[nodiscard]] bool is_split() const { return pieces_ != 0; }
-    // The one state of all bytes; null when there are several pieces.
+    // The state of all bytes when there is one piece; null when there are several.
     [[nodiscard]] const State* only() const { return is_split() ? nullptr : &only_; }
-    // Likewise, to be changed, if `range` is all there is.
+    // The same, mutable; null also when `range` is not the whole map.
     [[nodiscard]] State* only(ByteRange range) { return !is_split() && range.size() == size_ ? &only_ : nullptr; }
 
     // Calls f(ByteRange, const State&) for every piece that overlaps `range`, clipped to it, in order.
@@ -108,7 +108,7 @@ public:
         merge(before(first), behind(last));
     }
 
-    // All three steps.
+    // Does all three steps.
     template <class F>
     void update(std::span<const ByteRange> ranges, F&& f) {
         prepare(ranges);
@@ -120,7 +120,7 @@ public:
         update(std::span<const ByteRange>{&range, 1}, f);
     }
 
-    // Calls f(ByteRange, State&) for every piece and merges what became equal.
+    // Calls f(ByteRange, State&) for every piece and merges neighbours that became equal.
     template <class F>
     void sweep(F&& f) {
         if (!is_split()) {
@@ -131,14 +131,14 @@ public:
         merge({0, 0}, {leaf_count() - 1, leaf(leaf_count() - 1).size() - 1});
     }
 
-    // Pieces begin at 0, are in order, not empty, and end within the size; leaves are neither empty nor too large.
+    // Checks that pieces begin at 0, are in order, are not empty and end within the size, and that leaves are neither empty nor too large.
     [[nodiscard]] bool validate() const {
         if (leaf_begins_.size() != leaves_.size() || leaves_.size() == 1 || (!leaves_.empty() && first_.size() != 0))
             return false;
         if (!is_split())
             return leaves_.empty() && first_.size() == 0;
         size_t count = 0;
-        uint64_t end = 0;  // of the pieces so far, at least
+        uint64_t end = 0;  // the next piece must not begin before this
         for (size_t i = 0; i < leaf_count(); ++i) {
             const Leaf& each = leaf(i);
             if (each.size() == 0 || each.size() > leaf_pieces || each.states.size() != each.size() ||
@@ -154,7 +154,7 @@ public:
     }
 
 private:
-    // Most maps that have several pieces have few, and not for long: their arrays use the memory of other maps.
+    // Most maps with several pieces have few, and only for a short time: their arrays use recycled memory (RecycledArrays).
     static constexpr size_t few_pieces = 4;
     static constexpr size_t leaf_pieces = 64;
     using Begins = std::vector<uint64_t, RecycledArrays<uint64_t, few_pieces>>;
@@ -165,7 +165,7 @@ private:
         Begins begins;
         States states;
     };
-    // Of a piece.
+    // The place of a piece.
     struct Place {
         size_t leaf = 0;
         size_t index = 0;
@@ -189,7 +189,7 @@ private:
         return at.leaf + 1 < leaf_count() ? Place{at.leaf + 1, 0} : at;
     }
 
-    // Calls f(ByteRange, state) for every piece of several that overlaps `range`, not clipped.
+    // For maps with several pieces: calls f(ByteRange, state) for every piece that overlaps `range`, not clipped to it.
     template <class Map, class F>
     static void for_each_piece(Map& map, ByteRange range, F&& f) {
         const Place first = map.find(range.begin);
@@ -208,7 +208,7 @@ private:
         }
     }
 
-    // The last of `begins` that is not above `offset`. Without branches that depend on the offset.
+    // The index of the last of `begins` that is not above `offset`. Has no branches that depend on the offset.
     template <class Array>
     [[nodiscard]] static size_t last_not_above(const Array& begins, uint64_t offset) {
         const uint64_t* first = begins.data();
@@ -220,7 +220,7 @@ private:
         return static_cast<size_t>(first - begins.data());
     }
 
-    // The piece that contains `offset`; of several.
+    // For maps with several pieces: finds the piece that contains `offset`.
     [[nodiscard]] Place find(uint64_t offset) const {
         if (!has_leaves()) [[likely]]
             return {0, find_in(first_, size_, offset, last_found_.index)};
@@ -230,7 +230,7 @@ private:
         const size_t number = last_found_.leaf;
         return {number, find_in(leaves_[number], end_of_leaf(number), offset, last_found_.index)};
     }
-    // In `pieces`, which contain `offset` and end at `end`.
+    // The index of the piece of a leaf that contains `offset`. The pieces of the leaf contain `offset` and end at `end`.
     [[nodiscard]] static size_t find_in(const Leaf& pieces, uint64_t end, uint64_t offset, size_t& last_found) {
         const Begins& begins = pieces.begins;
         for (size_t near = last_found; near < begins.size() && near < last_found + 2; ++near)
@@ -257,7 +257,7 @@ private:
         ++pieces_;
     }
 
-    // Makes two leaves of one that is full. All but the only leaf of a map have room for as many pieces as they may get.
+    // Halves a full leaf. In maps with several leaves, each leaf has capacity for the maximal number of pieces.
     void halve(size_t number) {
         constexpr auto half = static_cast<ptrdiff_t>(leaf_pieces / 2);
         Leaf upper;
@@ -305,7 +305,7 @@ private:
         keep_only_piece_inside();
     }
 
-    // Of the pieces from `begin` to before `end` of one leaf; `kept` is the one before them, then the last that stays. Returns whether any went.
+    // Merges pieces [begin, end) of a leaf. `kept`: the piece before them, then the last one that stays. Returns whether any was removed.
     bool merge_in(Leaf& pieces, size_t begin, size_t end, State*& kept) noexcept {
         size_t next = begin;
         for (size_t i = begin; i < end; ++i) {
@@ -327,9 +327,9 @@ private:
         return true;
     }
 
-    // After pieces of the leaves from `first` to `last` were taken out: empty leaves go, and neighbours with few pieces become one.
+    // Called after pieces of the leaves `first` to `last` were removed: removes empty leaves, and joins neighbours with few pieces.
     void mend_leaves(size_t first, size_t last) noexcept {
-        size_t kept = first > 0 ? first - 1 : 0;  // may take in the next one
+        size_t kept = first > 0 ? first - 1 : 0;  // the leaf that the next one may be joined to
         const size_t past = std::min(last + 2, leaves_.size());
         for (size_t number = kept + 1; number < past; ++number) {
             Leaf& next = leaves_[number];
@@ -351,14 +351,14 @@ private:
         leaf_begins_.clear();
     }
 
-    // There is room.
+    // Moves all pieces of `from` to the end of `to`, which has the capacity for them.
     static void append(Leaf& to, Leaf& from) noexcept {
         to.begins.insert(to.begins.end(), from.begins.begin(), from.begins.end());
         to.states.insert(to.states.end(), std::move_iterator{from.states.begin()},
                          std::move_iterator{from.states.end()});
     }
 
-    // The arrays keep their memory: a map that was split once is likely to be split again.
+    // When one piece is left, stores it in the map itself. The arrays keep their memory, because the map is likely to be split again.
     void keep_only_piece_inside() noexcept {
         if (pieces_ != 1)
             return;
@@ -370,10 +370,10 @@ private:
 
     uint64_t size_;
     mutable Place last_found_;
-    State only_;  // valid while there are no others
-    // Several pieces; one while it is being split. 0: only_ is valid.
+    State only_;  // the state of the only piece; valid while pieces_ is 0
+    // The number of pieces in leaves. 0: the map has one piece, whose state is only_.
     size_t pieces_ = 0;
-    Leaf first_;  // all of them, unless there are several leaves
+    Leaf first_;  // all pieces, unless there are several leaves
     std::vector<Leaf> leaves_;
     std::vector<uint64_t> leaf_begins_;
 };

@@ -3,7 +3,7 @@
 namespace polder::memory {
 namespace {
 
-// From then on a replica doubles when it grows.
+// A replica grows this often to the size that is needed; afterwards it doubles when it grows.
 constexpr uint32_t exact_growths = 4;
 
 uint64_t round_down(uint64_t offset, Alignment step) { return offset & ~(step.value - 1); }
@@ -20,7 +20,7 @@ std::optional<Growth> Replicas::growth(SpaceId space, ByteRange range, ByteCount
         return std::nullopt;
     Growth result{rounded(range, storage.value, step), 0};
     const ByteRange wanted = result.range;
-    ByteRange known_part{storage.value, storage.value};  // from the first replica in the way to the last
+    ByteRange known_part{storage.value, storage.value};  // from the first overlapping replica to the last one
     for (ByteRange before{0, 0}; !(before == result.range);) {
         before = result.range;
         visit(space, before, [&](const Replica& known) {
@@ -34,7 +34,7 @@ std::optional<Growth> Replicas::growth(SpaceId space, ByteRange range, ByteCount
     }
     if (result.growths <= exact_growths)
         return result;
-    // Towards the side where it was too small.
+    // Doubles towards the side where the replica was too small.
     const uint64_t more = result.range.size();
     const bool downwards = wanted.begin < known_part.begin;
     const bool upwards = wanted.end > known_part.end;
@@ -49,7 +49,7 @@ std::optional<Growth> Replicas::growth(SpaceId space, ByteRange range, ByteCount
 
 void Replicas::insert(const Replica& replica) noexcept {
     if (list_.empty()) [[likely]]
-        return list_.push_back(replica);  // there is room
+        return list_.push_back(replica);  // make_room was called
     const auto index = static_cast<size_t>(lower_bound(replica.space, replica.range.begin) - list_.begin());
     const auto joins = [&](const Replica& known, const Replica& next) {
         return known.space == next.space && !known.block && !next.block && known.base == next.base &&

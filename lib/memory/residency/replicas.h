@@ -1,4 +1,4 @@
-// Replicas: where one storage has memory, in all spaces.
+// Replicas: the list of the memory that one storage has in all spaces.
 //
 // A replica is contiguous memory in one space for a range of the storage. Most storages have one replica per space, for all of their
 // bytes. A storage that is used only through sub-buffers and maps has a replica for each range in use. The replicas of one space never
@@ -9,7 +9,7 @@
 // In host memory, several ranges may lie in one reserved stretch of addresses (sparse.h): their replicas have the same base,
 // and neighbours become one.
 //
-// A sorted array, searched in order while it is short and by halving when it is long. Values; not thread-safe:
+// A sorted array with linear search while it is short and binary search when it is long. Not thread-safe:
 // guarded by the storage's lock.
 #pragma once
 
@@ -24,15 +24,15 @@ namespace polder::memory {
 
 struct Replica {
     SpaceId space;
-    uint32_t growths = 0;  // how often it has become larger
-    ByteRange range;  // of the storage
-    // Where byte 0 of the storage would be: the address of range.begin, less range.begin, modulo 2^64.
+    uint32_t growths = 0;  // how often it was replaced by a larger one
+    ByteRange range;  // the range of the storage
+    // The address that byte 0 of the storage would have: the address of range.begin minus range.begin, modulo 2^64.
     DeviceAddress base;
     std::optional<Block> block;  // none: the application's memory, or a part of a reserved stretch
-    uint64_t last_use = 0;  // as Shortage::next_use; 0 before memory was short
+    uint64_t last_use = 0;  // a number of Shortage::next_use; 0 before the memory was first full
 };
 
-// What a replica has to cover so that a range becomes contiguous.
+// The range that a new replica has to cover so that a requested range becomes contiguous.
 struct Growth {
     ByteRange range;
     uint32_t growths = 0;
@@ -55,7 +55,7 @@ public:
         }
         return nullptr;
     }
-    // Calls f(const Replica&) for those of `space` that overlap `range`, in order.
+    // Calls f(const Replica&) for the replicas in `space` that overlap `range`, in order.
     template <class F>
     void visit(SpaceId space, ByteRange range, F&& f) const {
         for (const Replica* known = first_from(space, range.begin);
@@ -63,7 +63,7 @@ public:
             if (known->range.overlaps(range))
                 f(*known);
     }
-    // One of those in `space`; null when there is none.
+    // Any replica in `space`; null when there is none.
     [[nodiscard]] const Replica* any_of(SpaceId space) const {
         const Replica* const found = lower_bound(space, 0);
         return found != end() && found->space == space ? found : nullptr;
@@ -75,23 +75,23 @@ public:
         return sum;
     }
 
-    // The replica that makes `range` contiguous in `space`; nothing when it is. Whatever overlaps it becomes a part
-    // of it. A replica that grows again and again doubles, so that the bytes that are copied stay in proportion. Its ends
-    // are multiples of `step`, or the storage's.
+    // The new replica that makes `range` contiguous in `space`; std::nullopt when `range` is contiguous there. It contains all replicas that
+    // overlap it. A replica that grows often doubles, so that the number of copied bytes is proportional to the size. Its ends
+    // are multiples of `step`, or ends of the storage.
     [[nodiscard]] std::optional<Growth> growth(SpaceId space, ByteRange range, ByteCount storage, Alignment step) const;
 
-    // Afterwards `count` calls of insert allocate nothing.
+    // Afterwards, `count` calls of insert allocate no memory.
     void make_room(uint32_t count) { list_.reserve(list_.size() + count); }
-    // Overlaps no other replica of its space. Neighbours without a block and with the same base become one.
+    // Inserts a replica that overlaps no other one of its space. Joins it with neighbours that have no block and the same base.
     void insert(const Replica& replica) noexcept;
-    // Notes a use of `range`, which is found in `space`.
+    // Notes a use of `range`, which must lie within one replica of `space`.
     void note_use(SpaceId space, ByteRange range, uint64_t number) noexcept {
         const_cast<Replica*>(find(space, range))->last_use = number;
     }
-    // The last one in the list, which is not empty.
+    // The last replica in the list, which must not be empty.
     [[nodiscard]] const Replica& last() const { return list_.end()[-1]; }
     void remove_last() noexcept { list_.resize_down(list_.size() - 1); }
-    // The replica of `space` that begins at `begin`.
+    // Removes the replica of `space` that begins at `begin`.
     void erase(SpaceId space, uint64_t begin) noexcept;
 
     [[nodiscard]] bool validate() const;
@@ -106,7 +106,7 @@ private:
         return std::partition_point(list_.begin(), list_.end(),
                                     [&](const Replica& known) { return is_before(known, space, begin); });
     }
-    // The first replica of `space` that may contain `offset`, or one behind it.
+    // The first replica of `space` that may contain `offset`, or a replica after it.
     [[nodiscard]] const Replica* first_from(SpaceId space, uint64_t offset) const {
         const Replica* known = list_.begin();
         if (list_.size() <= few) [[likely]] {

@@ -71,9 +71,9 @@ void Residency::commit_transfer(std::span<const ByteRange> ranges, const Transfe
     map_.apply(ranges, [&](ByteRange, RangeState& state) {
         assert(state.holders.contains(transfer.from));
         state.holders.bits |= holders_after(transfer.to).bits;
-        // The transfer has waited for everything that touched the target's bytes.
+        // Later operations need not wait for touches in the target's space, because the transfer has waited for them.
         state.touches.clear(transfer.to);
-        // Where two spaces have one replica, neither holds the bytes when the transfer fails.
+        // When two spaces share the replica, both get the touch, because neither holds the bytes when the transfer fails.
         for (SpaceSet rest = holders_after(transfer.to); !rest.empty(); rest.erase(rest.first()))
             state.touches.add(rest.first(), TouchKind::hidden_write, transfer.written);
         state.touches.add(transfer.from, TouchKind::hidden_read, transfer.read);
@@ -147,7 +147,7 @@ bool Residency::validate() const {
     return valid;
 }
 
-// Touches of pieces that are no longer used keep neighbours apart: forget them when the map has doubled.
+// Old touches keep neighbouring pieces different. So complete touches are removed from all pieces whenever the map has doubled.
 void Residency::sweep_sometimes() noexcept {
     if (map_.pieces() < sweep_at_) [[likely]]
         return;

@@ -17,7 +17,7 @@
 
 namespace polder::memory {
 
-// Whether an operation that writes needs the bytes that earlier transfers bring. If one of them fails, the operation fails, and has written nothing.
+// Whether an operation that writes bytes also needs the bytes that earlier transfers copy there. If so, it fails when one of them fails, and has written nothing.
 enum class Earlier : uint8_t { superseded, needed };
 
 struct RangeState {
@@ -25,8 +25,8 @@ struct RangeState {
     SpaceSet holders;
     Touches touches;
 
-    // Equal holders and touches in flight make two neighbours one. Versions are only ever compared within one byte, so that
-    // the higher one may replace both; but "never written" stays apart.
+    // Two neighbours with equal holders and touches become one. Versions of different bytes are never compared, so
+    // the higher version may replace both; but bytes that were never written are not joined with written ones.
     bool absorb(RangeState& next) {
         if (!(touches == next.touches)) {
             settle();
@@ -38,8 +38,8 @@ struct RangeState {
         version = std::max(version, next.version);
         return true;
     }
-    // A user's operation writes in `space`. Uses of one command may overlap; the version then grows once.
-    // Afterwards only `to` holds it, which contains `space`.
+    // Records that a user's operation writes in `space`. Overlapping uses of one command increase the version only once.
+    // Afterwards only the spaces `to`, which contain `space`, hold the bytes.
     void write(SpaceId space, SpaceSet to, Version next, driver::Timepoint done, Earlier earlier) noexcept {
         version = std::max(version, next);
         holders = to;
@@ -47,8 +47,8 @@ struct RangeState {
             touches.supersede_transfers();
         touches.add(space, TouchKind::user_write, done);
     }
-    // Forgets the touches that are complete. The target of a failed transfer is no holder. Where it is the only one, because the source's
-    // memory was used for something else since, the bytes are lost: the transfer is kept, so that commands which read them fail.
+    // Removes the touches that are complete. The target of a failed transfer stops being a holder. If it is the only holder, because the
+    // source's memory was reused since, the bytes are lost: the touch of the transfer stays, so that commands which read the bytes fail.
     void settle() noexcept {
         touches.prune([this](SpaceId target) {
             if (holders == SpaceSet{target})
@@ -57,7 +57,7 @@ struct RangeState {
             return false;
         });
     }
-    // Afterwards `count` touches can be added without allocating.
+    // Afterwards, `count` touches can be added without allocating memory.
     void make_room(uint32_t count) {
         if (touches.has_room(count)) [[likely]]
             return;
@@ -78,20 +78,20 @@ public:
         map_.visit(range, f);
     }
 
-    // --- what has to be waited for. Who reads bytes that a failed transfer should have brought fails as well ---
-    // By a user's command that uses `range` in `space`: the hidden operations it would collide with. Commands of
-    // the user are ordered among themselves by the application.
+    // --- These functions add the timepoints to wait for. An operation that reads bytes whose transfer has failed fails, too ---
+    // For a user's command that uses `range` in `space`: the hidden operations that conflict with it. The application orders
+    // its commands among themselves.
     void user_waits(ByteRange range, SpaceId space, Access access, WaitList& waits) const;
-    // By a hidden operation that reads `range` in `space`: whatever writes there.
+    // For a hidden operation that reads `range` in `space`: everything that writes there.
     void hidden_read_waits(ByteRange range, SpaceId space, WaitList& waits) const;
-    // By a hidden operation that writes `range` in `space`: whatever reads or writes there.
+    // For a hidden operation that writes `range` in `space`: everything that reads or writes there.
     void hidden_write_waits(ByteRange range, SpaceId space, WaitList& waits) const;
-    // By a command that reuses the memory of `range` in `space` for something else.
+    // For the next user of the memory of `range` in `space`, when the memory is reused for something else.
     void all_waits(ByteRange range, SpaceId space, WaitList& waits) const { hidden_write_waits(range, space, waits); }
-    // By a command that needs all work on `range`, or on the storage, to be complete.
+    // For an operation that needs all work on `range`, or on the whole storage, to be complete.
     void all_waits(ByteRange range, WaitList& waits) const;
     void all_waits(WaitList& waits) const { all_waits({0, size().value}, waits); }
-    // True when nothing is in flight; false perhaps also then, where there are many pieces.
+    // True when nothing is in flight. With many pieces, it may return false also then.
     [[nodiscard]] bool is_idle() const {
         if (map_.pieces() > pieces_looked_at)
             return false;
@@ -105,20 +105,20 @@ public:
     // Returns when everything in flight is complete. Allocates nothing.
     void wait_for_all() const;
 
-    // --- before submission: may throw std::bad_alloc; no byte's version or holders change, except that the target of a
-    // failed transfer is a holder no more ---
+    // --- before submission: may throw std::bad_alloc. No byte's version or holders change, except that the target of a
+    // failed transfer stops being a holder ---
     // Splits the pieces at the ends of `ranges` and makes room for `touches` commits on each byte.
     void prepare(std::span<const ByteRange> ranges, uint32_t touches);
-    // The same for a command in `space` whose bytes are expected to be there: also adds what it must wait for, and
-    // returns the newest version in `range`; nothing, with some waits perhaps added, when bytes are missing.
+    // The same for a command in `space` whose bytes are expected to be there. Also adds the timepoints to wait for, and
+    // returns the newest version in `range`. When bytes are missing, returns std::nullopt, and may have added some timepoints.
     [[nodiscard]] std::optional<Version> prepare_in_place(ByteRange range, SpaceId space, Access access,
                                                           uint32_t touches, WaitList& waits) {
         if (RangeState* const state = map_.only(range)) [[likely]]
             return prepare_piece(*state, space, access, touches, waits) ? std::optional{state->version} : std::nullopt;
         return prepare_pieces_in_place(range, space, access, touches, waits);
     }
-    // The same for a command that reads in `space` and writes elsewhere, in one operation: false when `space` does not hold all bytes,
-    // those that were never written included.
+    // The same for one operation that reads in `space` and writes elsewhere. False when `space` does not hold all bytes; bytes that were
+    // never written count as not held.
     [[nodiscard]] bool prepare_held(ByteRange range, SpaceId space, uint32_t touches, WaitList& waits) {
         if (RangeState* const state = map_.only(range)) [[likely]]
             return prepare_piece(*state, space, Access::read, touches, waits) && state->holders.contains(space);
@@ -126,7 +126,7 @@ public:
     }
 
     // --- after submission: on prepared ranges ---
-    // A hidden transfer: `to` holds the newest bytes from `written` on; the source is free from `read` on.
+    // A hidden transfer from `from` to `to`. It has written the target when `written` is complete, and has read the source at `read`.
     struct Transferred {
         SpaceId from;
         SpaceId to;
@@ -152,8 +152,8 @@ public:
         else
             commit_write_of_pieces(ranges, space, next, done, earlier);
     }
-    // The application gets the bytes in `space` to change them. What was never written is new from now on and held there alone, so
-    // that no other command gives those bytes contents before the unmap.
+    // The application maps the bytes in `space` for writing. Bytes that were never written count as written there from now on, so
+    // that no other command gives them contents before the unmap.
     void commit_map_for_writing(std::span<const ByteRange> ranges, SpaceId space, Version next,
                                 driver::Timepoint done) noexcept {
         map_.apply(ranges, [&](ByteRange, RangeState& state) {
@@ -163,7 +163,7 @@ public:
                 state.touches.add(space, TouchKind::user_read, done);
         });
     }
-    // The memory of `range` in `space` is new to the storage: what still uses it for something else is complete at `after`.
+    // The storage has got memory for `range` in `space`. The operations of the memory's earlier owner are complete at `after`.
     // May throw std::bad_alloc; then nothing has changed.
     void begin_in(ByteRange range, SpaceId space, driver::Waits after) {
         if (!after.empty()) [[unlikely]]
@@ -171,11 +171,11 @@ public:
     }
     // The bytes of `range` have moved within `space`, by an operation that is complete at `done`.
     void commit_moved(ByteRange range, SpaceId space, driver::Timepoint done) noexcept;
-    // The shared memory of `range` belongs to `space` when `done` has succeeded.
+    // The shared memory of `range` will belong to `space` when `done` succeeds.
     void commit_owner_change(ByteRange range, SpaceId space, driver::Timepoint done) noexcept;
-    // Those that have failed, of the prepared `range`: another one is made in their place.
+    // Removes the touches of failed changes of the owner from the prepared `range`, because the change is made again.
     void forget_failed_owner_changes(ByteRange range) noexcept;
-    // Who holds bytes that were written in `space`.
+    // The spaces that hold bytes which were written in `space`.
     [[nodiscard]] SpaceSet holders_after(SpaceId space) const {
         return linked_.contains(space) ? linked_ : SpaceSet{space};
     }
@@ -187,18 +187,18 @@ public:
             merge_pieces(ranges);
     }
 
-    // `space` holds nothing of the prepared `range` any more. Only when it is the only holder of no part of it.
+    // Removes `space` from the holders of the prepared `range`. Every written byte must have another holder.
     void drop(ByteRange range, SpaceId space) noexcept;
-    // Two spaces whose replicas are one block: from now on both hold what one of them holds.
+    // The replicas of two spaces are one block: from now on, when one of the spaces holds bytes, the other one holds them, too.
     void link(SpaceSet both) noexcept;
     [[nodiscard]] bool validate() const;
 
 private:
-    // A command that uses a whole storage of one piece is the common case, and is decided inline.
+    // In the common case a command uses a whole storage that is one piece. It is handled inline.
     [[nodiscard]] RangeState* only(std::span<const ByteRange> ranges) {
         return ranges.size() == 1 ? map_.only(ranges.front()) : nullptr;
     }
-    // For one piece; false when bytes are missing.
+    // Prepares one piece. False when its bytes are not in `space`.
     [[nodiscard]] static bool prepare_piece(RangeState& state, SpaceId space, Access access, uint32_t touches,
                                             WaitList& waits) {
         if (!state.touches.empty()) {
@@ -231,7 +231,7 @@ private:
 
     static constexpr size_t pieces_looked_at = 8;
 
-    // Few, because each piece is moved when one before it is split, and a sweep costs about as much as it saves two commands.
+    // Small, because splitting a piece moves those after it, and two commands save about as much as a sweep costs.
     static constexpr size_t sweep_at_least = 8;
 
     RangeMap<RangeState> map_;

@@ -10,10 +10,10 @@
 
 namespace polder::memory {
 
-// How something in flight uses bytes in one space. `user` is an operation of the application, ordered against
-// others of its kind by the application's events; `hidden` is an operation that only this layer knows; `earlier` is one of
-// the earlier user of the memory: it may write, and whether it fails does not matter here. `owner_change` makes memory that the host
-// shares the property of the touch's space (storage_link.cpp): every command there fails when it has failed, one that overwrites too.
+// How an operation in flight uses bytes in one space. `user`: an operation of the application, which orders such operations by
+// events. `hidden`: an operation that only this layer knows. `earlier`: an operation of the earlier owner of the memory; it may write,
+// and whether it fails does not matter here. `owner_change`: makes the touch's space the owner of memory that the host shares
+// (storage_link.cpp); when it has failed, every command in that space fails, also one that overwrites.
 enum class TouchKind : uint8_t {
     user_read = 1,
     user_write = 2,
@@ -37,11 +37,11 @@ struct Touch {
     friend bool operator==(const Touch&, const Touch&) = default;
 };
 
-// The touches of one byte range that may still be in flight; at most one per space, kind and queue.
+// The touches of one byte range that may still be in flight: at most one for each combination of space, kind and queue.
 class Touches {
 public:
     Touches() = default;
-    // A copy has as much room as the original: splitting a prepared piece leaves two prepared pieces.
+    // A copy has the same capacity as the original, so that splitting a prepared piece makes two prepared pieces.
     Touches(const Touches& other) {
         list_.reserve(other.list_.capacity());
         list_.append(other.list_.view());
@@ -52,9 +52,9 @@ public:
     ~Touches() = default;
 
     [[nodiscard]] bool has_room(uint32_t count) const { return list_.size() + count <= list_.capacity(); }
-    // Afterwards `count` calls of add allocate nothing.
+    // Afterwards, `count` calls of add allocate no memory.
     void make_room(uint32_t count) { list_.reserve(list_.size() + count); }
-    // Remembers one more touch. The caller has made room.
+    // Adds a touch. The caller has called make_room.
     void add(SpaceId space, TouchKind kind, driver::Timepoint when) noexcept {
         for (Touch& touch : list_) {
             if (touch.queue == when.queue && touch.space == space && touch.kind == kind) {
@@ -62,12 +62,12 @@ public:
                 return;
             }
         }
-        // Whether a transfer or a change of the owner has succeeded is asked later, so it is remembered even if it is complete.
+        // Transfers and changes of the owner are added even if they are complete, because later commands check whether they succeeded.
         if (when.queue && (kind == TouchKind::hidden_write || kind == TouchKind::owner_change || !when.is_complete()))
             list_.push_back({when.queue, when.value, space, kind});
     }
-    // Forgets the touches that are complete, but for transfers that have failed for which is_needed(space) is true, and for
-    // changes of the owner that have failed.
+    // Removes the touches that are complete, except for failed transfers for which is_needed(space) is true, and for failed
+    // changes of the owner.
     template <class F>
     void prune(F&& is_needed) noexcept {
         for (uint32_t i = list_.size(); i-- > 0;) {
@@ -81,13 +81,13 @@ public:
             list_.erase_unordered(i);
         }
     }
-    // Another change of the owner is made in their place.
+    // Removes failed changes of the owner, because the change is made again.
     void forget_failed_changes() noexcept {
         for (uint32_t i = list_.size(); i-- > 0;)
             if (list_[i].kind == TouchKind::owner_change && has_failed(list_[i].when()))
                 list_.erase_unordered(i);
     }
-    // A command has written the bytes since: whether transfers have failed does not matter any more.
+    // A command overwrites the bytes: from now on it does not matter whether earlier transfers fail.
     void supersede_transfers() noexcept {
         for (uint32_t i = list_.size(); i-- > 0;) {
             if (list_[i].kind != TouchKind::hidden_write)
@@ -98,14 +98,14 @@ public:
                 list_[i].kind = TouchKind::earlier;
         }
     }
-    // Forgets the touches in `space`: an operation that waits for all of them comes next. Changes of the owner stay: whether they have
-    // succeeded is asked later.
+    // Removes the touches in `space`, because an operation that waits for all of them is added next. Changes of the owner stay, because
+    // later commands check whether they succeeded.
     void clear(SpaceId space) noexcept {
         for (uint32_t i = list_.size(); i-- > 0;)
             if (list_[i].space == space && list_[i].kind != TouchKind::owner_change)
                 list_.erase_unordered(i);
     }
-    // Adds the touches in `space` of the kinds in `mask` to what has to be waited for.
+    // Adds the touches in `space` of the kinds in `mask` to `waits`.
     void collect(SpaceId space, uint8_t mask, WaitList& waits) const {
         for (const Touch& touch : view()) {
             if (touch.space != space || (static_cast<uint8_t>(touch.kind) & mask) == 0)
@@ -116,8 +116,8 @@ public:
                 waits.add(touch.when());
         }
     }
-    // For a command that reads the bytes: it fails when a transfer that brings them fails, also one that is complete, or that is
-    // not the last on its queue.
+    // For a command that reads the bytes: it must fail when a transfer to `space` fails, also when the transfer is complete or is
+    // not the last operation on its queue.
     void collect_needed(SpaceId space, WaitList& waits) const {
         for (const Touch& touch : view())
             if (touch.kind == TouchKind::hidden_write && touch.space == space)

@@ -1,9 +1,9 @@
-// ChangeInProgress: a thread is about to change which storages have memory in one space.
+// ChangeInProgress: while it exists, the thread is changing which storages have memory in one space.
 //
-// While it does, a search for victims may miss a storage: the thread has leased memory and not yet given it to the storage, has the allocation
-// guard of a storage, or destroys one. A search that finds too little waits for the changes that had begun before (EarlierChanges), then looks again:
-// afterwards everything is where a search finds it. A thread that waits for other threads is not changing anything, and ends its change
-// meanwhile: so two requests that find no room never wait for each other.
+// Meanwhile a search for victims may miss memory: the thread has leased memory but not yet given it to a storage, has the allocation
+// guard of a storage, or destroys a storage. A search that finds too little waits until the changes that began before it have ended
+// (EarlierChanges), then searches again, and finds the memory of these changes. A thread ends its change while it waits for other threads, so
+// that two requests that find no room never wait for each other.
 //
 // One object belongs to one thread. Beginning and ending are two plain stores for most threads.
 #pragma once
@@ -14,7 +14,7 @@ namespace polder::memory {
 
 class ChangeInProgress {
 public:
-    // Null: no search is ever made there.
+    // `changes` is null for a space in which no search is ever made.
     explicit ChangeInProgress(CountByThread* changes) : changes_(changes) { begin(); }
     ~ChangeInProgress() {
         if (has_begun_)
@@ -41,7 +41,7 @@ private:
     bool has_begun_ = false;
 };
 
-// Those of other threads that had begun when the object was made, and have not been seen to end.
+// The changes of other threads that had begun when this object was made, and have not been seen to end.
 class EarlierChanges {
 public:
     explicit EarlierChanges(const CountByThread& changes) : changes_(&changes), parts_(changes.nonzero_parts()) {}

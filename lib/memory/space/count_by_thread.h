@@ -1,8 +1,8 @@
-// CountByThread: a count that many threads change all the time and that is rarely read.
+// CountByThread: a count that many threads change often and that is rarely read.
 //
-// A part for each of the first threads, so that changing the count takes no atomic operation there. Numbers of threads are not used again,
-// so the later threads, which may be all that run, share as many parts. Any thread. A thread that reads the sum after it has
-// synchronized with another thread sees at least that thread's changes until then.
+// Each thread with a number below 16 (thread_number.h) has its own part, so that it changes the count without an atomic
+// read-modify-write. Threads with higher numbers share 16 other parts. Any thread. A thread that reads the sum after it has
+// synchronized with another thread sees at least the changes that the other thread made before.
 #pragma once
 
 #include <base/thread_number.h>
@@ -30,7 +30,7 @@ public:
             all += part.count.load(std::memory_order_acquire);
         return all;
     }
-    // The parts that are not zero, as bits.
+    // The set of the parts that are not zero, one bit for each part.
     [[nodiscard]] uint32_t nonzero_parts() const noexcept {
         uint32_t parts = 0;
         for (uint32_t i = 0; i < 2 * own_parts; ++i)

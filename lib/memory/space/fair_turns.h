@@ -1,18 +1,18 @@
-// FairTurns: one thread at a time, in shares that are equal among flows.
+// FairTurns: gives one thread at a time the turn, in equal shares for each flow.
 //
-// Each request names its flow and a cost, here the context and the bytes that it misses in a full memory. Flows whose requests wait get turns of the same total
-// cost, however many threads of each wait and however large the requests are. Within a flow, first come first served.
+// Each request has a flow and a cost: here, the context and the bytes that it needs in a full memory. Flows with waiting requests get turns of the
+// same total cost, regardless of how many threads wait and how large the requests are. Within a flow, requests are served first come, first served.
 //
-// Algorithm: start-time fair queueing (P. Goyal, H. Vin, H. Cheng, "Start-time Fair Queueing", SIGCOMM 1996). A request's start is the end
-// of its flow's last one, or the start of what is served now if that is later: a flow that asked for nothing for a while has saved up
-// nothing. The request with the earliest start is next. A flow's turn comes after at most one request more of each other flow than its share.
+// Algorithm: start-time fair queueing (P. Goyal, H. Vin, H. Cheng, "Start-time Fair Queueing", SIGCOMM 1996). A request starts (in units of
+// cost) at the end of its flow's last request, or at the start of the request that has the turn, if that is later: a flow gets no credit for a
+// time without requests. The earliest start is served next. Compared with its share, a flow waits for at most one more request of each other flow.
 //
-// Others go past the turn unless it is requested. A request that has not looked for room yet, but waits because others do, must not make later ones wait:
-// two threads that allocate in a loop and met once would take turns for ever, with a switch of threads for each allocation. So it enters
-// quietly, and insists when it finds no room either (as in memory/turns.h).
+// A request needs the turn only while requested() is true, or when it finds no room. A request that waits only because requested() is true has not
+// looked for room. It must not make later requests wait, or two threads that allocate in a loop would take turns for ever, with a thread switch for
+// each allocation. So it enters "quietly", without being counted, and calls `insist` when it finds no room (as in memory/turns.h).
 //
-// Any thread may call any function; a thread leaves only after it has entered. Entering and leaving need no memory; leaving looks at all
-// waiting threads, and wakes one.
+// Any thread may call any function; a thread leaves only after it has entered. Entering and leaving need no memory. Leaving examines all
+// waiting threads and wakes one.
 #pragma once
 
 #include <base/mutex.h>
@@ -29,11 +29,11 @@ public:
     class Flow {
         friend FairTurns;
         // Guarded by the mutex of the turns.
-        uint64_t end_ = 0;  // of its last request, in costs
+        uint64_t end_ = 0;  // the end of its last request, in units of cost
         bool has_asked_ = false;
     };
 
-    // For a request. If it has tried, others see it in requested() until it leaves; otherwise it leaves quietly, or insists.
+    // Waits for the turn. Tried::yes: requested() is true until the thread leaves. Tried::no: the thread then calls leave_quietly or insist.
     void enter(Flow& flow, uint64_t cost, Tried tried = Tried::yes) {
         Lock lock(mutex_);
         if (tried == Tried::yes) {
@@ -53,7 +53,7 @@ public:
         while (!me.is_called)
             me.called.wait(mutex_);
     }
-    // It has the turn quietly, and found no room.
+    // For a request that has entered quietly and found no room: from now on it is counted, and must call leave().
     void insist(Flow& flow) {
         Lock lock(mutex_);
         requests_.fetch_add(1, std::memory_order_relaxed);
@@ -77,13 +77,13 @@ public:
         call_next();
     }
 
-    // Whether the other flows have had turns of at most `cost` since the flow's last request.
+    // Whether the flow has made a request, and the turns since then had a total cost of at most `cost` for each flow.
     [[nodiscard]] bool asked_within(const Flow& flow, uint64_t cost) const {
         Lock lock(mutex_);
         return flow.has_asked_ && (now_ <= flow.end_ || now_ - flow.end_ <= cost);
     }
 
-    // Whether a thread that has found no room waits or has the turn, and how many do.
+    // Whether threads that have found no room wait or have the turn, and how many.
     [[nodiscard]] bool requested() const { return requests() != 0; }
     [[nodiscard]] uint32_t requests() const { return requests_.load(std::memory_order_relaxed); }
 
@@ -92,7 +92,7 @@ private:
         uint64_t start = 0;
         Waiter* next = nullptr;
         bool is_called = false;
-        ConditionVariable called;  // notified under the mutex, because it ends with the wait
+        ConditionVariable called;  // notified under the mutex, because it is destroyed when the wait ends
     };
 
     void call_next() POLDER_REQUIRES(mutex_) {
@@ -114,7 +114,7 @@ private:
     }
 
     mutable Mutex mutex_;
-    Waiter* first_ POLDER_GUARDED_BY(mutex_) = nullptr;  // in the order in which they came
+    Waiter* first_ POLDER_GUARDED_BY(mutex_) = nullptr;  // a list in the order in which the threads came
     Waiter** last_ POLDER_GUARDED_BY(mutex_) = &first_;
     uint64_t now_ POLDER_GUARDED_BY(mutex_) = 0;  // the start of the request that has the turn
     bool is_held_ POLDER_GUARDED_BY(mutex_) = false;

@@ -51,7 +51,7 @@ HiddenQueues::Entry* HiddenQueues::idle() {
     return nullptr;
 }
 
-// The next queue whose operations wait for nothing but `waits`; without `waits`, the next queue.
+// The next queue (in turn) whose operations wait for nothing except `waits`; when `waits` is null, the next queue.
 HiddenQueues::Entry* HiddenQueues::in_turn(const driver::Waits* waits) {
     for (size_t i = 0; i < entries_.size(); ++i) {
         next_ = (next_ + 1) % entries_.size();
@@ -62,7 +62,7 @@ HiddenQueues::Entry* HiddenQueues::in_turn(const driver::Waits* waits) {
     return nullptr;
 }
 
-// A device that cannot create another queue goes on with those it has.
+// When the device cannot create another queue, its existing queues are used.
 Result<HiddenQueues::Entry*> HiddenQueues::add() {
     auto entry = std::make_unique<Entry>();
     entries_.reserve(entries_.size() + 1);

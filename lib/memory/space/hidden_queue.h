@@ -46,7 +46,7 @@ private:
     };
 
 public:
-    // One queue, to be submitted to by the caller alone; flushed when given back.
+    // One queue, to which only the caller submits. The destructor flushes the queue and gives it back.
     class [[nodiscard]] Lease {
     public:
         Lease(Lease&& other) noexcept : owner_(other.owner_), entry_(std::exchange(other.entry_, nullptr)) {}
@@ -65,12 +65,12 @@ public:
         HiddenQueues* owner_;
         Entry* entry_;
     };
-    // For operations that wait for `waits`. `preferred`, if it is one of these queues and not leased, is taken: it has the
+    // Leases a queue for operations that wait for `waits`. `preferred` is chosen if it is one of these queues and not leased: it executes
     // earlier operations of the same transfer. Fails when there is no device, or the first queue cannot be created.
     [[nodiscard]] Result<Lease> lease(driver::Waits waits, const driver::Queue* preferred = nullptr);
 
 private:
-    // Null when all are leased.
+    // Returns null when all queues are leased.
     [[nodiscard]] Result<Entry*> choose(driver::Waits waits, const driver::Queue* preferred) POLDER_REQUIRES(mutex_);
     [[nodiscard]] Entry* idle() POLDER_REQUIRES(mutex_);
     [[nodiscard]] Entry* in_turn(const driver::Waits* waits) POLDER_REQUIRES(mutex_);
@@ -79,7 +79,7 @@ private:
 
     driver::Device* device_;
     driver::QueueRole role_;
-    Mutex mutex_;  // held for a choice, never across a submission
+    Mutex mutex_;  // held while a queue is chosen, never during a submission
     ConditionVariable given_back_;
     uint32_t waiting_ POLDER_GUARDED_BY(mutex_) = 0;  // threads that wait for a lease
     std::vector<std::unique_ptr<Entry>> entries_ POLDER_GUARDED_BY(mutex_);

@@ -1,7 +1,7 @@
-// LastMaps: memory of the host that a device with unified memory owned when its storage was released, and the operation that makes it the host's again.
+// LastMaps: host memory that a device with unified memory owned when its storage was released, and the map that makes the host its owner again.
 //
-// The memory is free for others at once, behind that operation. When it fails, the device still owns the memory. So the storage that gets the memory
-// next looks here (StorageImpl::inherit_maps). One per space of the host. Any thread; a driver is called under its lock.
+// Other storages can get the memory at once and wait for the map. When the map fails, the device still owns the memory. So the next storage in this
+// memory searches here (StorageImpl::inherit_maps). Belongs to the space of host memory. Any thread; a driver is called under this object's lock.
 #pragma once
 
 #include <base/mutex.h>
@@ -22,11 +22,11 @@ public:
     struct Entry {
         driver::Memory memory;
         SpaceImpl* device = nullptr;
-        driver::Timepoint done;  // no queue: it could not be submitted
+        driver::Timepoint done;  // the map; without a queue when it could not be submitted
     };
 
     [[nodiscard]] bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
-    // Nothing when it is there already. std::bad_alloc leaves everything as it was.
+    // Does nothing when an equal entry exists. std::bad_alloc leaves everything as it was.
     void add(const Entry& entry) {
         const Lock lock(mutex_);
         if (entries_.size() == entries_.capacity())
@@ -39,8 +39,8 @@ public:
             entries_.push_back(entry);
         note();
     }
-    // Calls visitor(const Entry&) for each that overlaps `memory` and has not succeeded. One that has failed is made again before, by
-    // again(const Entry&), which returns a Result<driver::Timepoint>.
+    // Calls visitor(const Entry&) for each entry that overlaps `memory` and whose map has not succeeded. A map that has failed is first made
+    // again by again(const Entry&), which returns a Result<driver::Timepoint>.
     template <class Again, class Visitor>
     [[nodiscard]] Result<void> visit(driver::Memory memory, Again&& again, Visitor&& visitor) {
         const Lock lock(mutex_);

@@ -1,4 +1,4 @@
-// Each list is linked and has its own lock. A claim is counted in the storage's entry; the end of a claim wakes a destructor that waits for
+// Each list is linked and has its own lock. A storage's entry counts its claims; the end of a claim wakes the destructor that waits for
 // it.
 #include "residents.h"
 
@@ -54,7 +54,7 @@ void Residents::remove(Entry& entry) noexcept {
             return;
 }
 
-// A search notes that it claims before it locks a list. So where that is not seen, none has found an entry before it was removed.
+// A search sets has_claimed_ before it locks a list. So when has_claimed_ is not set, no search has found an entry before it was removed.
 bool Residents::has_left(const Entry& first) noexcept {
     if (!has_claimed_.load(std::memory_order_acquire)) [[likely]]
         return true;
@@ -85,7 +85,7 @@ void Residents::take_from_plan(Entry& entry) noexcept {
         append_to(static_cast<uint8_t>(thread_number() % shard_count), entry);
 }
 
-// To the front of another list: they have had their memory for long.
+// Moves the planned storages to the front of another list, because they have had their memory for long.
 void Residents::forget_plan() noexcept {
     List& plan = lists_[plan_number];
     List& other = lists_[0];
@@ -148,7 +148,7 @@ void Residents::Claimed::claim_list(uint8_t number) {
 Residents::Claimed::~Claimed() {
     if (entries_.empty())
         return;
-    // An entry may be gone as soon as it has no claim.
+    // An entry may be destroyed as soon as it has no claim.
     for (Entry* const entry : entries_)
         entry->claims.fetch_sub(1, std::memory_order_release);
     unclaimed_.fetch_add(1, std::memory_order_release);

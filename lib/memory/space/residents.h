@@ -1,16 +1,16 @@
-// Residents: the storages whose memory in one space may be evicted. Each space has an object.
+// Residents: the storages that have memory in one space and from which eviction chooses. Each space has one such object.
 //
-// A command that finds the memory full takes victims from here (domain_evict.cpp). It claims the storages that it examines: the
+// A command that finds the memory full searches for victims here (domain_evict.cpp). It claims the storages that it examines: the
 // destructor of a claimed storage waits for the end of the claim. A claim lasts while evictions are submitted, and
-// never waits for the thread that destroys the storage.
+// its owner never waits for the thread that destroys the storage.
 //
-// A search looks at all storages, so it also puts those that should go next into a list of their own, the plan, in the order in which
-// they should go. Later commands take them from its front. A storage that ends or loses its memory leaves the plan as it leaves any list.
+// A search examines all storages. It also moves those that should be evicted next to a separate list, the plan, in the order of
+// eviction. Later commands evict from the front of the plan. A storage that is destroyed or loses its memory is removed from its list.
 //
-// The other lists are many. Threads add to different ones, so that threads which create and release storages
+// There are many other lists. Different threads add to different lists, so that threads which create and release storages
 // rarely wait for each other. Adding and removing need no memory.
 //
-// Any thread; the plan, and claims of all storages: the thread that has the turn of the space.
+// Any thread; only the thread that has the turn of the space may use the plan and claim all storages.
 #pragma once
 
 #include <atomic>
@@ -40,7 +40,7 @@ public:
         // Changes under the lock of the list.
         std::atomic<uint8_t> list{no_list};
         std::atomic<uint32_t> claims{0};
-        std::atomic<Entry*> another{nullptr};  // of the same storage, in another space
+        std::atomic<Entry*> another{nullptr};  // the next entry of the same storage, for another space
 
         [[nodiscard]] bool is_listed() const { return list.load(std::memory_order_relaxed) != no_list; }
         [[nodiscard]] bool is_planned() const { return list.load(std::memory_order_relaxed) == plan_number; }
@@ -50,26 +50,26 @@ public:
     Residents(const Residents&) = delete;
     Residents& operator=(const Residents&) = delete;
 
-    // With the storage's lock, or at its end. Both do nothing where nothing is to be done.
+    // Called with the storage's lock, or by its destructor. Adding a listed entry and removing an unlisted one do nothing.
     void add(Entry& entry) noexcept;
     void remove(Entry& entry) noexcept;
-    // At a storage's end, after its entries were removed: false when another thread had claimed it, and may have put it back into lists.
-    // Then waits for that thread.
+    // Called by a storage's destructor after it has removed the entries. False when another thread had claimed the storage and may have
+    // put it back into lists; the function then waits for the end of the claim, and the caller must remove the entries again.
     [[nodiscard]] static bool has_left(const Entry& first) noexcept;
 
-    // --- with the turn of the space ---
-    // Appends a claimed storage to the plan, unless it is there or in no list. With the storage's lock.
+    // --- called with the turn of the space ---
+    // Moves a claimed storage to the end of the plan, unless it is planned or in no list. Called with the storage's lock.
     void plan(Entry& entry) noexcept;
-    // Takes a storage that is claimed out of the plan. With the storage's lock.
+    // Moves a claimed storage from the plan to another list. Called with the storage's lock.
     void take_from_plan(Entry& entry) noexcept;
-    // Afterwards nothing is planned.
+    // Empties the plan; its storages go to another list.
     void forget_plan() noexcept;
 
-    // Claims one storage or many until the object's end.
+    // Claims one storage or all storages until this object is destroyed.
     class Claimed {
     public:
         enum class Which : uint8_t { first_of_plan, all };
-        // All: those of the plan, then the others in the order in which they got memory, as far as that is known.
+        // Which::all: claims the storages of the plan, then the others, as far as known in the order in which they got memory.
         Claimed(Residents& residents, Which which);
         ~Claimed();
         Claimed(const Claimed&) = delete;
@@ -85,7 +85,7 @@ public:
     };
 
 private:
-    // Held for a few instructions, or while all storages are claimed.
+    // A lock that is held for a few instructions, or while all storages of a list are claimed.
     struct SpinLock {
         void lock() noexcept {
             while (held.exchange(true, std::memory_order_acquire))
@@ -103,17 +103,17 @@ private:
         Entry* last = nullptr;
         size_t size = 0;
     };
-    // Takes the entry out of `number`. False when it is elsewhere.
+    // Removes the entry from list `number`. False when the entry is not in that list.
     bool take_out_of(uint8_t number, Entry& entry) noexcept;
     void append_to(uint8_t number, Entry& entry) noexcept;
 
     List lists_[list_count];
 
-    // Of all spaces: a storage is in lists of several. Taken before the locks of lists, by each thread that claims. Threads that end storages
-    // take it only when something was ever claimed.
+    // One lock for all spaces, because a storage may be in lists of several spaces. Each thread that claims takes it before the locks of
+    // lists. Destructors of storages take it only when some storage was ever claimed.
     static SpinLock claiming_;
     static std::atomic<bool> has_claimed_;
-    static std::atomic<uint32_t> unclaimed_;  // counts the ends of claims; to wait for
+    static std::atomic<uint32_t> unclaimed_;  // counts the ends of claims; destructors wait on it
 };
 
 }  // namespace polder::memory

@@ -1,11 +1,11 @@
-// Shares: how a full memory is divided among the contexts that ask for it, for one search for victims.
+// Shares: divides a full memory among the contexts that request memory there, for one search for victims.
 //
-// Contexts that ask (take turns of the memory, fair_turns.h) have equal shares. What a context has within its share is not evicted for another one
-// while anything else can be: so a context cannot take more than its share from those that ask too, however many threads it has and however much
-// it enqueues before it waits. A context below its share takes memory from those above theirs first. A context that does not ask
-// has no share: its memory is evicted like the asking context's own. With one asking context nothing is divided.
-//
-// One thread. Sizes are bytes. A search has few contexts: looking one up is linear.
+// The contexts that request memory (have had recent turns, fair_turns.h) have equal shares. The memory of a context that is within its share is
+// evicted for other contexts only when nothing else can be evicted. So a context cannot get more than its share at the expense of other requesting
+// contexts, no matter how many threads it has or how much it enqueues. For a context within its share, memory of contexts above their shares is
+// evicted first. A context that does not request memory has no share: its memory is evicted like that of the requesting context itself. When only
+// one context requests memory, nothing is divided.
+// One thread. Sizes are bytes. Finding a context is linear, because there are few.
 #pragma once
 
 #include <base/small_vector.h>
@@ -16,13 +16,13 @@ namespace polder::memory {
 
 class Shares {
 public:
-    // Smaller ones go first.
+    // Candidates of a smaller order are evicted first.
     enum class Order : uint8_t { above_share, ordinary, within_share };
 
-    // `asking` makes the search, and will have `bytes` for its command.
+    // `asking` is the context that searches. Its command will use `bytes`.
     Shares(const void* asking, uint64_t bytes) : asking_(asking) { parts_.push_back({asking, bytes, true}); }
 
-    // Memory that `owner` has; asks() is called once for each owner and returns whether it takes turns.
+    // Adds memory that the context `owner` has. asks() is called once for each owner and returns whether it requests memory.
     template <class Asks>
     void add(const void* owner, uint64_t bytes, Asks&& asks) {
         for (Part& part : parts_)
@@ -49,7 +49,7 @@ public:
                                             : (asking_is_within() ? Order::above_share : Order::ordinary);
         return Order::ordinary;
     }
-    // For other contexts' commands, too.
+    // Whether memory of `owner` may be evicted for commands of all contexts, so that it may be planned.
     [[nodiscard]] bool may_be_planned(const void* owner) const {
         return order_of(owner) != Order::within_share && (!is_divided_ || owner != asking_ || !asking_is_within());
     }
@@ -63,7 +63,7 @@ private:
     [[nodiscard]] bool asking_is_within() const { return parts_[0].bytes <= share_; }
 
     const void* const asking_;
-    SmallVector<Part, 4> parts_;  // the asking context's first
+    SmallVector<Part, 4> parts_;  // the first one is the asking context's
     uint64_t share_ = 0;
     bool is_divided_ = false;
 };

@@ -5,7 +5,7 @@
 namespace polder::memory {
 namespace {
 
-// So often all of the memory has been filled with what had been there before.
+// The message is reported when so many times the memory's size was evicted and needed again.
 constexpr uint64_t fillings_reported = 4;
 
 } // namespace

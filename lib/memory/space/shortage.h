@@ -1,6 +1,6 @@
-// Shortage: what one memory space remembers from when storages were first evicted from it, and what was done for lack of room.
+// Shortage: the order of the uses of one memory space since the first eviction there, and the counts of evictions and compactions.
 //
-// Until then the uses of memory are not recorded, so that commands take no longer. Any thread.
+// Before the first eviction, uses of memory are not recorded, so that commands are not slowed down. Any thread.
 #pragma once
 
 #include <memory/space.h>
@@ -16,12 +16,12 @@ public:
 
     [[nodiscard]] bool has_begun() const { return has_begun_.load(std::memory_order_relaxed); }
     void begin() { has_begun_.store(true, std::memory_order_relaxed); }
-    // Counts the uses of memory here; later uses have higher numbers.
+    // uses: how many uses of this memory were counted. next_use: counts a use and returns its number; later uses have higher numbers.
     [[nodiscard]] uint64_t uses() const { return uses_.load(std::memory_order_relaxed); }
     [[nodiscard]] uint64_t next_use() { return uses_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
-    // Bytes that were evicted have memory here again. Reports once (POCL_DEBUG=memory) when that is most of what the memory
-    // is used for.
+    // Counts evicted bytes that have memory here again. Reports once (POCL_DEBUG=memory) when they exceed a multiple of the memory's
+    // size.
     void count_returned(uint64_t bytes);
 
     void count_compacted(uint64_t bytes) {

@@ -1,4 +1,4 @@
-// The implementation of Space.
+// The implementation of Space, with the parts of one memory that the domains of all contexts share. Any thread.
 #pragma once
 
 #include "allocation/adaptive_pins.h"
@@ -16,7 +16,7 @@
 
 namespace polder::memory {
 
-// Of host memory: one of them, or none (AllocationPolicy::Pinned).
+// How host memory is registered with devices: at most one of these is set (AllocationPolicy::Pinned).
 struct HostMemoryPins {
     std::unique_ptr<HostPins> always;
     std::unique_ptr<AdaptivePins> by_use;
@@ -40,32 +40,32 @@ public:
     [[nodiscard]] ByteCount total_bytes() const override;
     [[nodiscard]] ByteCount limit() const { return pool_->limit(); }
     [[nodiscard]] ByteCount free_bytes() const override { return pool_->free_bytes(); }
-    // What all storages together could ever have here.
+    // The most bytes that all storages together can have here.
     [[nodiscard]] uint64_t most_bytes() const { return std::min(total_bytes().value, limit().value); }
 
     [[nodiscard]] SpaceBudget budget() const override;
     [[nodiscard]] SpaceActivity activity() const override { return shortage_.activity(); }
 
-    // Null where host memory is not pinned from the beginning.
+    // Null unless all host memory is pinned (AllocationPolicy::Pinned::always).
     [[nodiscard]] HostPins* pins() { return pins_.always.get(); }
-    // Null where host memory is not pinned by its use.
+    // Null unless host memory is pinned by use (AllocationPolicy::Pinned::by_use).
     [[nodiscard]] AdaptivePins* adaptive_pins() { return pins_.by_use.get(); }
-    // Of host memory.
+    // Used only in host memory.
     [[nodiscard]] SparseMemory& sparse() { return sparse_; }
-    // A command that evicts storages has the turn, so that no other command evicts what it needs. Taken before the locks of
+    // A command that evicts storages has the turn, so that no other command evicts memory that it needs. Taken before the locks of
     // storages, and before the turn of host memory. Contexts get equal shares.
     [[nodiscard]] FairTurns& turns() { return turns_; }
     // The storages whose memory here may be evicted.
     [[nodiscard]] Residents& residents() { return residents_; }
     // The state of eviction when the memory is full.
     [[nodiscard]] Shortage& shortage() { return shortage_; }
-    // With the turn.
+    // Guarded by the turn.
     [[nodiscard]] VictimPlan& plan() { return plan_; }
 
-    // How many threads are about to change which storages have memory here (change_in_progress.h).
+    // Counts the threads that are changing which storages have memory here (change_in_progress.h).
     [[nodiscard]] CountByThread& changes() { return changes_; }
 
-    // Of host memory.
+    // Used only in host memory.
     [[nodiscard]] LastMaps& last_maps() { return last_maps_; }
 
     [[nodiscard]] HiddenQueues& transfers_in() { return in_; }
@@ -74,7 +74,7 @@ public:
 private:
     SpaceId id_;
     driver::Device* device_;
-    HostMemoryPins pins_;  // outlive the pool, which removes its regions
+    HostMemoryPins pins_;  // declared before the pool, whose destructor removes its regions from them
     std::unique_ptr<Allocator> pool_;
     SparseMemory sparse_{*pool_, pins_.by_use.get()};
     FairTurns turns_;

@@ -11,7 +11,7 @@
 
 namespace polder::memory {
 
-// Both are bytes at host addresses.
+// True for host memory and for the application's memory, which both have host addresses.
 [[nodiscard]] constexpr bool is_host_memory(SpaceId space) { return space.is_host() || space == application_space; }
 
 enum class Route : uint8_t {
@@ -54,8 +54,8 @@ public:
         return false;
     }
 
-    // The holder to copy from. Staging crosses two links, everything else one; a peer spares the host's memory. Of several peers, the
-    // nearest one, and of equally near ones the one that was added first.
+    // The holder to copy from. A peer is preferred, because that copy uses one link and not the host's memory; staging is last, because it
+    // uses two links. Of several peers the nearest one is chosen, and of equally near ones the one that was added first.
     [[nodiscard]] SpaceId best_source(SpaceSet holders, SpaceId to) const {
         if (holders.count() == 1) [[likely]]
             return holders.first();
@@ -82,7 +82,7 @@ private:
         driver::PeerLink link;
     };
     SpaceSet peers_[SpaceId::max_spaces];
-    std::vector<Peer> nearest_[SpaceId::max_spaces];  // of each reader, the nearest one first
+    std::vector<Peer> nearest_[SpaceId::max_spaces];  // for each reader, its peers, the nearest one first
 };
 
 }  // namespace polder::memory

@@ -1,6 +1,6 @@
-// A launch like an earlier one of the chunk, on the same queue and with the same uses, takes four bytes (Repeat). Reading the processor's
-// counter costs as much as all the rest of such a launch. So it is not read for each launch of a thread that launches faster than every
-// `fast_ticks`, but once for the launches that share an event.
+// A launch that repeats an earlier one of the chunk (same kernel, queue and uses) takes four bytes (Repeat). Reading the processor's
+// counter costs as much as everything else for such a launch. So, when a thread launches more often than every `fast_ticks`, the counter is
+// read only once for the launches that share an event.
 #include "recorder.h"
 
 #include <memory/launch_trace.h>
@@ -26,7 +26,7 @@ uint8_t access_bits(const Use& use) {
                                 (writes(use.access) ? polder::trace::writes : 0));
 }
 
-// Kernels, or storages, with neighbouring numbers have different slots: as many as there are slots take turns without replacing each other.
+// Kernels or storages with consecutive numbers get different slots, so that a loop over as many launches as there are slots replaces none.
 uint32_t slot_of(const Launch& launch, std::span<const Use> uses) {
     uint64_t mixed = launch.text + launch.space.value * 31 + (reinterpret_cast<uintptr_t>(launch.done.queue) >> 6);
     if (!uses.empty())
@@ -38,7 +38,7 @@ uint64_t key_of(const Launch& launch, size_t uses) {
     return uint64_t{launch.text} << 32 | uint64_t{uses} << 8 | launch.space.value;
 }
 
-// The numbers of uses are equal.
+// Whether the slot's launch has the same uses. The numbers of uses must be equal.
 bool is_like(const Launches::Slot& slot, std::span<const Use> uses) {
     uint64_t difference = 0;
     const Launches::Slot::Use* before = slot.uses.data();
@@ -59,7 +59,7 @@ void add(Event& event, const Repeat& launch) noexcept {
     std::atomic_ref<uint8_t>(event.flags).store(static_cast<uint8_t>(before + 1), std::memory_order_release);
 }
 
-// With a time of its own, in a new event if need be.
+// Records a repeated launch with its time, in the open event if there is room, otherwise in a new one.
 [[gnu::noinline]] void repeat_with_time(Launches& launches, Repeat launch) noexcept {
     const uint64_t ticks = cursor.last_ticks = now_ticks();
     const uint64_t fast = (launches.unread + 1) * Repeat::fast_ticks;
@@ -82,7 +82,7 @@ void add(Event& event, const Repeat& launch) noexcept {
     launches.open = event;
 }
 
-// All uses in one word, which the launch's own event has room for.
+// All uses in one word, for which the launch's own event has room. `fits` is false when that is not possible.
 struct OneWord {
     bool fits = true;
     uint64_t word = 0;
@@ -96,7 +96,7 @@ struct OneWord {
     }
 };
 
-// An event of its own, and one for each use unless they fit in it.
+// Records a launch that repeats none: an event for it and, unless the uses fit into this event, one for each use.
 [[gnu::noinline]] void record_anew(const Launch& launch, std::span<const Use> uses) noexcept {
     const OneWord whole(uses);
     const bool has_slot = uses.size() <= Launches::uses_max;
@@ -123,7 +123,7 @@ struct OneWord {
         part.size = use.range.size();
         record_part(part);
     }
-    // All of it in one chunk: a reader of later launches there knows the uses.
+    // Repeats may refer to the launch only when all of its events are in this chunk.
     if (!has_slot || !cursor.launches || !cursor.chunk || cursor.chunk->number != chunk)
         return;
     Launches::Slot& slot = cursor.launches->slots[number];

@@ -1,5 +1,5 @@
-// Three passes. The first finds the steps: what each command uses. The second divides every storage where some use begins or ends, so that
-// a step uses whole pieces, and lists for each piece when it is used. The third runs the steps with the memories' sizes.
+// There are three passes. The first makes a step for each command, with the ranges that it uses. The second divides every storage where a use
+// begins or ends, so that steps use whole pieces, and lists the uses of each piece. The third executes the steps with the sizes of the memories.
 #include "optimum.h"
 
 #include <algorithm>
@@ -20,13 +20,13 @@ struct Range {
     uint8_t flags = 0;  // reads, writes
 };
 
-// One command: what it uses in one memory, all at the same time.
+// One command: the ranges that it uses at the same time in one memory; or the end of a storage.
 struct Step {
     uint32_t space = 0;
     std::vector<Range> uses;
-    uint64_t destroyed = 0;  // or: this storage ends
-    uint64_t arriving_bytes = 0;  // the application's own, which cross the link in any case
-    bool passes = false;  // what is read needs no memory here
+    uint64_t destroyed = 0;  // the number of the storage that ends; 0: a command
+    uint64_t arriving_bytes = 0;  // bytes from the application, which cross the link in any case
+    bool passes = false;  // the bytes that are read need no memory here
 };
 
 struct Recorded {
@@ -44,7 +44,7 @@ void count_moved(std::map<uint32_t, MovesOfSpace>& spaces, const Event& event) {
             spaces[space].moved_bytes += event.size;
 }
 
-// The application's writes are a use of the memory that they write to. What it reads or copies passes a link without staying there.
+// A write of the application uses the memory that it writes to. Bytes that the application reads or copies cross a link and need no memory.
 Step step_of_copy(const Event& event) {
     Step step;
     step.space = event.other_space;
@@ -57,7 +57,7 @@ Step step_of_copy(const Event& event) {
 
 Recorded steps_of(const TraceFile& trace) {
     Recorded recorded;
-    std::map<uint32_t, size_t> launches;  // of threads whose uses follow: the step
+    std::map<uint32_t, size_t> launches;  // for each thread, the step of its last launch, to which following uses belong
     for (const TimedEvent& timed : trace.events) {
         const Event& event = timed.event;
         switch (event.kind) {
@@ -78,7 +78,7 @@ Recorded steps_of(const TraceFile& trace) {
                 recorded.steps.push_back(step_of_copy(event));
             break;
         case Kind::map:
-        case Kind::unmap:  // after a map for writing
+        case Kind::unmap:  // only recorded after a map for writing
             recorded.steps.push_back({event.space, {}, 0, 0, false});
             recorded.steps.back().uses.push_back({event.storage, ByteRange::at(event.address, ByteCount{event.size}),
                                                   event.kind == Kind::map ? reads : writes});
@@ -92,8 +92,8 @@ Recorded steps_of(const TraceFile& trace) {
 
 struct Piece {
     uint64_t bytes = 0;
-    SpaceSet holders;  // of the newest bytes; none: never written
-    SpaceSet resident;  // devices that have memory for it
+    SpaceSet holders;  // the spaces with the newest bytes; empty: never written
+    SpaceSet resident;  // the device memories that have memory for the piece
     struct Use {
         uint32_t step;
         uint8_t space;
@@ -150,7 +150,7 @@ private:
             f(cut->second);
     }
     void list_uses() {
-        std::vector<uint64_t> known(pieces_.size(), 0);  // spaces that have used the piece, as a set
+        std::vector<uint64_t> known(pieces_.size(), 0);  // for each piece, the set of spaces that have used it
         for (uint32_t step = 0; step < recorded_.steps.size(); ++step)
             for (const Range& use : recorded_.steps[step].uses)
                 for_each_piece(use, [&](uint32_t index) {
@@ -261,7 +261,7 @@ private:
                 return piece.uses[i].step;
         return never;
     }
-    // In the lists of the memories that have it: the last one goes first.
+    // Puts the piece into the lists of the memories that have it, by next use. The last piece of a list is evicted first.
     void list(uint32_t index) {
         for (SpaceSet rest = pieces_[index].resident; !rest.empty(); rest.erase(rest.first())) {
             const uint32_t space = rest.first().value;
@@ -287,10 +287,10 @@ private:
     }
 
     Recorded recorded_;
-    std::map<uint64_t, std::map<uint64_t, uint32_t>> pieces_of_;  // by storage and begin; the last one is empty
+    std::map<uint64_t, std::map<uint64_t, uint32_t>> pieces_of_;  // by storage and begin; the last entry of a storage marks its end
     std::vector<Piece> pieces_;
     std::map<uint32_t, uint64_t> room_;
-    std::map<uint32_t, std::set<std::pair<uint32_t, uint32_t>>> listed_;  // by space: next use, piece
+    std::map<uint32_t, std::set<std::pair<uint32_t, uint32_t>>> listed_;  // for each space, pairs (next use, piece)
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> keys_;
 };
 

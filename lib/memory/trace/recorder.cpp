@@ -44,7 +44,7 @@ uint64_t now_ns(clockid_t clock) {
     return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
 }
 
-// Takes about a millisecond.
+// Measures the counter's rate, which takes about a millisecond.
 double measure_ns_per_tick() {
     const uint64_t begin_ns = now_ns(CLOCK_MONOTONIC), begin = now_ticks();
     uint64_t end_ns = 0;
@@ -54,7 +54,7 @@ double measure_ns_per_tick() {
     return ticks == 0 ? 1 : static_cast<double>(end_ns - begin_ns) / static_cast<double>(ticks);
 }
 
-// The file. Never destroyed: threads may record until the process ends.
+// The trace file. Never destroyed, because threads may record until the process ends.
 struct File {
     Mutex mutex;
     int descriptor POLDER_GUARDED_BY(mutex) = -1;
@@ -64,7 +64,7 @@ struct File {
     std::atomic<uint32_t> texts{0};
     std::atomic<uint32_t> recordings{0};
 
-    // Numbers of queues, found without a lock. A queue keeps its number; queues are never destroyed.
+    // A table of the queues' numbers that is searched without a lock. A queue keeps its number, because queues are never destroyed.
     struct Known {
         std::atomic<const driver::Queue*> queue{nullptr};
         std::atomic<uint64_t> completed{0};
@@ -104,7 +104,7 @@ void leave_chunk(void*) noexcept {
     cursor.next = cursor.end = nullptr;
 }
 
-// So that leave_chunk is called when the calling thread ends.
+// Makes sure that leave_chunk is called when the calling thread ends.
 void leave_at_thread_end() noexcept {
     static const auto key = [] {
         pthread_key_t made{};
@@ -186,8 +186,8 @@ bool File::next_chunk() noexcept {
 
 }  // namespace
 
-// The kind is written last, so that an event is either complete or has the kind 0. What follows an event is the rest of an earlier
-// round, so the next event gets the kind 0 first. `parts` events behind this one are its text.
+// The kind is written last, so that an event is either complete or has the kind `none` (0). Old events of the reused chunk follow an event,
+// so the next event gets the kind `none` first. The `parts` events after this one are its text.
 void put(const Fields& fields, uint64_t ticks, uint32_t parts) noexcept {
     if (cursor.next == cursor.end && !file().next_chunk()) [[unlikely]]
         return;
@@ -247,7 +247,7 @@ void end() {
     Lock lock(only.mutex);
     if (only.descriptor >= 0)
         ::close(std::exchange(only.descriptor, -1));
-    // Of the calling thread: the next recording begins a chunk.
+    // The calling thread's next event begins a new chunk, when recording begins again.
     cursor.next = cursor.end;
     if (cursor.launches)
         cursor.launches->open = nullptr;
@@ -296,7 +296,7 @@ uint32_t record_text(std::string_view text) noexcept {
     const uint32_t id = file().texts.fetch_add(1, std::memory_order_relaxed) + 1;
     text = text.substr(0, 32 * sizeof(Event));
     const auto parts = static_cast<uint32_t>((text.size() + sizeof(Event) - 1) / sizeof(Event));
-    // Within one chunk, so that a reader finds the characters behind the event.
+    // The event and its text must be in one chunk, so that a reader finds the characters after the event.
     if (static_cast<size_t>(cursor.end - cursor.next) < parts + 1 && !file().next_chunk())
         return 0;
     Event* const event = cursor.next;

@@ -1,6 +1,6 @@
-// What recording an event and recording a launch (launches.cpp) share: where the calling thread writes.
+// The place where the calling thread writes the next event (Cursor). Used to record events (recorder.cpp) and launches (launches.cpp).
 //
-// A cursor is used by its thread alone. Recording never fails: without disk space it ends.
+// Only its own thread uses a cursor. Recording never fails: when there is no disk space, recording ends.
 #pragma once
 
 #include <memory/trace.h>
@@ -28,7 +28,7 @@ using polder::trace::Event;
 #endif
 }
 
-// What a thread has launched last in this chunk, by slot.
+// The last launches of a thread in this chunk, one for each slot.
 struct Launches {
     static constexpr uint32_t uses_max = 16;
     struct Slot {
@@ -44,21 +44,21 @@ struct Launches {
         std::array<Use, uses_max> uses;
     };
     std::array<Slot, polder::trace::Repeat::slots> slots;
-    Event* open = nullptr;  // of the kind `repeats`, the thread's last event
+    Event* open = nullptr;  // the thread's last event, if it is of the kind `repeats`
     uint64_t read_ticks = 0;  // when the counter was read last for a repeated launch
     uint32_t unread = 0;  // how many launches were expected without a time after that
     uint32_t may_skip = 0;  // how many of them are left
 };
 
-// Where a thread writes. Plain data; the thread's end unmaps the chunk.
+// Where a thread writes. Plain data; leave_chunk unmaps the chunk when the thread ends.
 struct Cursor {
     Event* next = nullptr;
     Event* end = nullptr;
     polder::trace::ChunkHeader* chunk = nullptr;
-    Launches* launches = nullptr;  // there while the chunk is
+    Launches* launches = nullptr;  // exists as long as the chunk; null when there was no memory for it
     uint64_t last_ticks = 0;
     uint32_t thread = 0;
-    uint32_t recording = 0;  // that the chunk belongs to
+    uint32_t recording = 0;  // the number of the recording to which the chunk belongs
     bool has_number = false;
 };
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local Cursor cursor;
@@ -67,7 +67,7 @@ inline void set_kind(Event& event, Kind kind) noexcept {
     std::atomic_ref<Kind>(event.kind).store(kind, std::memory_order_release);
 }
 
-// Writes an event; `parts` events behind it are its text.
+// Writes an event. The `parts` events after it are its text.
 void put(const Fields& fields, uint64_t ticks, uint32_t parts = 0) noexcept;
 
 }  // namespace polder::memory::trace

@@ -72,7 +72,7 @@ void RecordingAllocator::free_after(const Block& block, Timepoints&& after) noex
         record_progress(point.queue);
         if (point.is_complete())
             continue;
-        // Each but the last timepoint has an event of its own, which frees nothing yet.
+        // Each timepoint except the last has its own event with the flag more_follow, which does not yet free the block.
         if (fields.queue) {
             fields.flags = polder::trace::more_follow;
             record(fields);

@@ -1,5 +1,5 @@
-// Decorators of an allocator and its source that record what they do. Only there when a trace is recorded, so that
-// allocation without one costs nothing more. Any thread.
+// Decorators of an allocator and its source that record all calls. They exist only when a trace is recorded, so that
+// allocation costs nothing more otherwise. Any thread.
 #pragma once
 
 #include <memory/allocator.h>

@@ -33,7 +33,7 @@ public:
         return driver::Memory{next(size.value), size.value};
     }
     void release(driver::Memory memory) override { reserved_ -= memory.size; }
-    // As host memory: regions double.
+    // Regions double, as in host memory.
     ByteCount preferred_size(ByteCount needed, ByteCount reserved) const override {
         return std::max({needed, reserved, ByteCount{64 * MiB}});
     }
@@ -75,7 +75,7 @@ private:
     uint64_t reserves_ = 0;
 };
 
-// A timeline that the trace moves, and a request that waits.
+// A simulated queue. The events of the trace advance its timeline, and so does a request that waits.
 class VirtualQueue final : public driver::Queue {
 public:
     void reach(uint64_t value) {
@@ -106,13 +106,13 @@ struct Step {
     bool more_follow = false;
 };
 
-// Steps of every space, and what the recording process held.
+// Collects the steps of every space, and the totals of the recording process.
 class Steps {
 public:
     explicit Steps(const TraceFile& trace) {
         for (const TimedEvent& timed : trace.events)
             if (timed.event.kind == Kind::lease)
-                spaces[timed.event.space];  // from now on timelines are recorded for it
+                spaces[timed.event.space];  // made first, so that it gets all steps of the kind `completed`
         for (const TimedEvent& timed : trace.events)
             add(timed);
     }
@@ -120,7 +120,7 @@ public:
         std::vector<Step> steps;
         uint32_t blocks = 0;
         std::map<uint64_t, uint32_t> live;  // by address
-        std::vector<uint64_t> sizes;  // asked, by block
+        std::vector<uint64_t> sizes;  // the requested size of each block
         ReplayOfSpace recorded;
         uint64_t asked = 0;
         uint64_t allocated = 0;
@@ -141,7 +141,7 @@ private:
     void add(const TimedEvent& timed) {
         const Event& event = timed.event;
         if (event.kind == Kind::completed) {
-            // Of a queue of any space.
+            // Blocks of every space may wait for this queue.
             for (auto& [id, space] : spaces)
                 space.steps.push_back({Step::What::completed, 0, 0, queue(event.queue), event.value, false});
             return;
@@ -178,7 +178,7 @@ private:
     void add_free(OfSpace& space, const Event& event) {
         const auto found = space.live.find(event.address);
         if (found == space.live.end())
-            return;  // was allocated before recording began
+            return;  // the block was allocated before recording began
         const bool more_follow = (event.flags & Flags::more_follow) != 0;
         space.steps.push_back({Step::What::free, found->second, 0, queue(event.queue), event.value, more_follow});
         if (more_follow)
@@ -190,7 +190,7 @@ private:
     }
 };
 
-// As the recorded source's. A trace may be damaged.
+// The page size of the recorded source, or 2 MiB when the trace has none or is damaged.
 Alignment page_of(const ReplayOfSpace& recorded) {
     return Alignment{std::has_single_bit(recorded.page_bytes) ? recorded.page_bytes : 2 * MiB};
 }
@@ -205,7 +205,7 @@ public:
         auto source = std::make_unique<VirtualSource>(result_.memory_bytes, options.growable, page_of(space.recorded));
         source_ = source.get();
         memory::AllocatorOptions allocator_options;
-        allocator_options.space = SpaceId{std::max(id, 1u)};  // made-up memory must not be poisoned
+        allocator_options.space = SpaceId{std::max(id, 1u)};  // not 0: only real host memory may be poisoned
         allocator_ = memory::make_allocator(options.policy, std::move(source), allocator_options);
     }
 
@@ -282,7 +282,7 @@ private:
 
 }  // namespace
 
-// Spaces do not share anything, so each runs with timelines of its own.
+// Spaces share nothing, so each space is replayed with timelines of its own.
 std::vector<ReplayOfSpace> replay(const TraceFile& trace, const ReplayOptions& options) {
     std::vector<uint32_t> ids;
     for (const auto& [id, space] : Steps(trace).spaces)

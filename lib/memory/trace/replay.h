@@ -1,7 +1,7 @@
 // Replays the allocations of a trace against any policy, without a device.
 //
-// Time is virtual: a queue's timeline has reached what the trace says, and a request that waits moves it. The same trace
-// and options give the same decisions, whatever the machine. Blocks have made-up addresses. One thread.
+// Time is simulated: the trace advances the queues' timelines, and a request that waits advances them, too. The same trace
+// and options give the same decisions on every machine. The addresses of blocks are invented. One thread.
 #pragma once
 
 #include "trace_file.h"
@@ -14,24 +14,24 @@ namespace polder::trace {
 
 struct ReplayOptions {
     memory::AllocationPolicy policy;
-    std::optional<ByteCount> memory;  // of every space; none: what the trace says
-    // Whether the source has addresses that get memory part by part, as most drivers do.
+    std::optional<ByteCount> memory;  // the size of every space; none: the sizes in the trace
+    // Whether the source can give addresses memory part by part, as most drivers can.
     bool growable = true;
 };
 
 struct ReplayOfSpace {
     uint32_t space = 0;
     uint64_t memory_bytes = 0;
-    uint64_t page_bytes = 0;  // of regions that grow, as recorded; 0: not known
+    uint64_t page_bytes = 0;  // the recorded page size of regions that grow; 0: not known
     uint64_t leases = 0;
     uint64_t out_of_memory = 0;
-    uint64_t waits = 0;  // of the host, for work in flight
-    uint64_t reserves = 0;  // calls to the source
+    uint64_t waits = 0;  // how often the host waited for work in flight
+    uint64_t reserves = 0;  // how often memory was reserved from the source
     uint64_t retries = 0;
-    uint64_t peak_asked_bytes = 0;  // in use at once, as asked for
-    uint64_t peak_allocated_bytes = 0;  // in blocks
+    uint64_t peak_asked_bytes = 0;  // the largest sum of requested sizes in use at once
+    uint64_t peak_allocated_bytes = 0;  // the largest sum of sizes of blocks
     uint64_t peak_reserved_bytes = 0;
-    uint64_t ns = 0;  // in the allocator, real time
+    uint64_t ns = 0;  // real time in the allocator
     uint64_t operations = 0;  // leases and frees
     uint64_t decisions = 0;  // a hash of all addresses and failures
 
@@ -47,7 +47,7 @@ struct ReplayOfSpace {
 
 [[nodiscard]] std::vector<ReplayOfSpace> replay(const TraceFile& trace, const ReplayOptions& options);
 
-// What the recording process itself did, in the same terms; `ns` and `decisions` are 0.
+// The same values for the recording process itself, from the trace; `ns` and `decisions` are 0.
 [[nodiscard]] std::vector<ReplayOfSpace> recorded(const TraceFile& trace);
 
 }  // namespace polder::trace

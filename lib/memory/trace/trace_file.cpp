@@ -1,4 +1,5 @@
-// Reads all chunks in the order of their numbers, leaves out those that are there twice, converts ticks to time, and sorts the events of all threads by time.
+// Reads all chunks in the order of their numbers, skips one of two chunks with the same number, converts ticks to time, and sorts the events of
+// all threads by time.
 #include "trace_file.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ struct Chunk {
     std::span<const std::byte> events;
 };
 
-// Nanoseconds of a counter's values, by the line through two moments.
+// Converts ticks to nanoseconds, by the line through two moments.
 class Clock {
 public:
     Clock(const ChunkHeader& first, const ChunkHeader& last) : ticks_(first.ticks), ns_(first.ns) {
@@ -74,7 +75,7 @@ size_t count_events(const Chunk& chunk) {
     return count;
 }
 
-// A thread's chunks in their order, each once.
+// Sorts the chunks by thread and number, and removes copies.
 void sort_chunks(std::vector<Chunk>& chunks) {
     std::ranges::sort(chunks, [](const Chunk& a, const Chunk& b) {
         return std::tuple{a.header.thread, a.header.number, a.events.data()} <
@@ -100,9 +101,9 @@ void read_refusals_of_version_1(TraceFile& trace) {
             timed.event.kind = Kind::refused;
 }
 
-// A repeated launch: like the slot's last one, at its own time and value.
+// A launch that repeats the last launch of its slot, with its own time and value.
 struct RepeatedLaunch {
-    uint64_t ticks;  // since the event's, or no_ticks
+    uint64_t ticks;  // since the event's time, or no_ticks
     uint32_t value;
     uint32_t slot;
 };
@@ -117,10 +118,10 @@ RepeatedLaunch read_repeat(uint32_t version, std::span<const std::byte> bytes) {
     return {repeat.time == Repeat::no_time ? no_ticks : repeat.time * Repeat::unit, repeat.value, repeat.slot};
 }
 
-// The launches of a chunk that later ones may be like, with the `use` events behind them.
+// The launches of a chunk that later launches may repeat, with their `use` events.
 class Repeated {
 public:
-    // To be called for each event of the chunk but texts.
+    // To be called for each event of the chunk except texts.
     void note(const Event& event) {
         if (event.kind == Kind::use && open_ && open_->uses.size() < open_->launch.size)
             return open_->uses.push_back(event);
@@ -143,7 +144,7 @@ public:
             const RepeatedLaunch repeat = read_repeat(version, bytes.subspan(i * sizeof(Repeat)));
             Slot& slot = slots_[repeat.slot];
             if (slot.launch.kind != Kind::launch)
-                continue;  // of a damaged file
+                continue;  // the file is damaged
             slot.launch.ticks = repeat.ticks == no_ticks ? no_ticks : event.ticks + repeat.ticks;
             slot.launch.value += repeat.value;
             f(slot.launch);
@@ -160,7 +161,7 @@ private:
         std::vector<Event> uses;
     };
     std::array<Slot, Repeat::slots> slots_{};
-    Slot* open_ = nullptr;  // the event before was its launch, or a use of it
+    Slot* open_ = nullptr;  // the slot to whose launch the last event belongs; the next `use` events belong to it, too
 };
 
 void read_events(const Chunk& chunk, TraceFile& trace) {
@@ -192,7 +193,7 @@ void read_events(const Chunk& chunk, TraceFile& trace) {
     }
 }
 
-// Launches without a time of their own are spread evenly between the thread's events before and behind them, at most `fast_ticks` apart.
+// Launches without a time get times that are evenly spaced between the thread's events before and after them, at most `fast_ticks` apart.
 // The events are in the order of the file.
 void fill_missing_times(std::span<TimedEvent> events) {
     for (size_t end = 0, begin = 0; begin < events.size(); begin = end) {

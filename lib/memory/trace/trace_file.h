@@ -1,5 +1,5 @@
-// Reads a trace (polder/trace_format.h) into events in order of time. Tolerates an end in the middle of anything, as a
-// killed process leaves it. A value; one thread.
+// Reads a trace (polder/trace_format.h) into a list of events in order of time. The file may end anywhere, because a
+// killed process leaves it so. A value; one thread.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct TimedEvent {
     Event event;
     uint64_t ns = 0;  // since recording began
     uint32_t thread = 0;
-    uint32_t order = 0;  // in the file
+    uint32_t order = 0;  // the event's position in the file
 };
 
 struct TraceFile {
@@ -31,7 +31,7 @@ struct TraceFile {
     }
 };
 
-// invalid_value with a reason when it is no trace, or of another version.
+// invalid_value with a reason when the file is no trace, or has an unknown version.
 [[nodiscard]] Result<TraceFile> read_trace(const std::string& path);
 
 }  // namespace polder::trace

@@ -1,14 +1,14 @@
-// Splits a rectangle row by row where the source of the bytes changes, then joins equal rows, and equal slices, to larger parts.
+// Splits a rectangle row by row where the source of the bytes changes, then joins equal neighbouring rows and equal slices to larger parts.
 #include "rect.h"
 
 namespace polder::memory {
 
 namespace {
 
-// More rows than these are noted as one range where that is possible: each row would be two pieces of the residency.
+// More rows than this are recorded as one range where possible, because each separate row would make two pieces of the residency.
 constexpr uint64_t few_rows = 16;
-// Bytes between rows that were never written are noted as written up to this many: to move them once costs less than to keep the
-// rows apart.
+// Gaps between rows up to this size that were never written are recorded as written: moving their bytes once costs less than separate
+// rows.
 constexpr uint64_t small_gap_bytes = 4096;
 
 bool has_few_rows(const StorageRect& rect) { return rect.shape.rows * rect.shape.slices <= few_rows; }

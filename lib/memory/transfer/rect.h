@@ -25,16 +25,16 @@ using Rows = SmallVector<ByteRange, 2>;
 // The rows of `rect`, sorted and disjoint; rows that continue each other are one.
 [[nodiscard]] Rows rows_of(const StorageRect& rect);
 
-// What a command that reads `rect` notes as read: its rows or, of many, all from the first to the last. Bytes between them only make
-// transfers and evictions wait for more than they must, while each row would be a piece of its own.
+// The ranges that a command which reads `rect` records as read: its rows or, when there are many, one range from the first to the last.
+// The bytes in between only make transfers and evictions wait longer than necessary, while separate rows would each be a piece.
 [[nodiscard]] Rows read_ranges_of(const StorageRect& rect);
 
-// What a command that overwrites `rect` in `space` notes as written: its rows or, of many, all from the first to the last. The latter
-// only where it makes no byte between the rows stale: each of them is held as if it had been written in `space`, or was never
-// written and lies between rows that are close to each other. Its content is undefined, so that any holder is right.
+// The ranges that a command which overwrites `rect` in `space` records as written: its rows or, when there are many, one range from the first
+// to the last. One range is only used when no byte between the rows becomes stale: each is held as if it had been written in `space`, or was
+// never written and lies in a small gap between rows (its content is undefined, so that any holder is right).
 [[nodiscard]] Rows written_ranges_of(const StorageRect& rect, const Residency& residency, SpaceId space);
 
-// Where row `y` of slice `z` begins.
+// The offset at which row `y` of slice `z` begins.
 [[nodiscard]] inline uint64_t row_offset(const driver::RectLayout& layout, uint64_t y, uint64_t z) {
     return y * layout.row_pitch + z * layout.slice_pitch;
 }
@@ -45,24 +45,24 @@ using Rows = SmallVector<ByteRange, 2>;
 // A part of a rectangle whose bytes are all copied from one replica.
 struct RectPart {
     SpaceId source;
-    DeviceAddress base;  // of the replica
-    uint64_t x = 0, y = 0, z = 0;  // of its first byte within the rectangle
+    DeviceAddress base;  // the base address of the replica
+    uint64_t x = 0, y = 0, z = 0;  // the position of its first byte within the rectangle
     driver::RectShape shape;  // one row or a piece of one, whole rows of one slice, or whole slices
 };
 using RectParts = SmallVector<RectPart, 2>;
 
-// Where `part` of `rect` is.
+// The rectangle of `part` within the storage.
 [[nodiscard]] inline StorageRect part_of(const StorageRect& rect, const RectPart& part) {
     return {rect.offset + part.x + row_offset(rect.layout, part.y, part.z), part.shape, rect.layout};
 }
 
 // A part of a rectangle: a piece of a row, whole rows of a slice, or whole slices.
 struct Chunk {
-    uint64_t x, y, z;  // of its first byte within the rectangle
+    uint64_t x, y, z;  // the position of its first byte within the rectangle
     driver::RectShape shape;
 };
 
-// Cuts `shape` into chunks of at most `bytes`: of a row, of whole rows, or of whole slices.
+// Divides `shape` into chunks of at most `bytes` bytes: parts of a row, whole rows, or whole slices. Calls f for each chunk.
 template <class F>
 void for_each_chunk(const driver::RectShape& shape, uint64_t bytes, F&& f) {
     const uint64_t row = shape.row_bytes;
@@ -80,21 +80,21 @@ void for_each_chunk(const driver::RectShape& shape, uint64_t bytes, F&& f) {
                          std::min(slices_step, shape.slices - z)}});
 }
 
-// Where `chunk` of `rect` is.
+// The rectangle of `chunk` within the storage.
 [[nodiscard]] inline StorageRect part_of(const StorageRect& rect, const Chunk& chunk) {
     return {rect.offset + chunk.x + row_offset(rect.layout, chunk.y, chunk.z), chunk.shape, rect.layout};
 }
 
-// From which of several holders to copy.
+// How to choose one of several holders to copy from.
 struct SourceChoice {
     const Topology& topology;
     SpaceId to;  // where the bytes go
-    SpaceId preferred;  // if it holds them and `to` does not
+    SpaceId preferred;  // chosen if it holds the bytes and `to` does not
 
     [[nodiscard]] SpaceId operator()(SpaceSet holders) const;
 };
 
-// The one source of all bytes from the first row to the last; nothing when there are several, or bytes that were never written.
+// The source of all bytes from the first row to the last, if it is one. std::nullopt when there are several or some bytes were never written.
 [[nodiscard]] std::optional<SpaceId> only_source(const Residency& residency, const StorageRect& rect,
                                                  const SourceChoice& choice);
 

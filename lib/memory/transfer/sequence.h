@@ -28,10 +28,10 @@ public:
             wait_for_parts();
     }
 
-    // What the whole command has to wait for, besides its events. Before the first operation.
+    // The timepoints that the whole command waits for in addition to its events. To be filled before the first operation.
     [[nodiscard]] WaitList& before() { return first_; }
 
-    // The next operation waits for `points` as well.
+    // The next operation also waits for `points`.
     void wait_for(driver::Waits points) {
         if (!begun()) {
             first_.add(points);
@@ -44,13 +44,13 @@ public:
         if (all.view().size() > before)
             newest_ = execution_.queue.marker({all.view(), execution_.times});
     }
-    // For the next operation on the command's queue; pass its timepoint to `submitted`. Each waits for the one before it, so
-    // that it fails when that one has failed, and the last one reports the first failure.
+    // The Submission for the next operation on the command's queue; pass its timepoint to `submitted`. Each operation waits for the one
+    // before it and fails when that one has failed, so that the last operation reports the first failure.
     [[nodiscard]] driver::Submission next() const {
         return {begun() ? driver::Waits{&newest_, 1} : first_.view(), execution_.times};
     }
     void submitted(driver::Timepoint point) noexcept { newest_ = point; }
-    // The newest operation on the command's queue: operations on hidden queues have to wait for it.
+    // The newest operation on the command's queue, for which operations on hidden queues have to wait. Submits a marker if there is none.
     [[nodiscard]] driver::Timepoint begin() {
         if (!begun())
             newest_ = execution_.queue.marker({first_.view(), execution_.times});
@@ -58,9 +58,9 @@ public:
     }
     // Makes room for one more `await`.
     void prepare_to_await() { last_.make_room(2); }
-    // The command is not complete before `point`, and fails when that has failed.
+    // The command is not complete before `point` is, and fails when `point` fails.
     void await(driver::Timepoint point) noexcept { last_.add_part(point); }
-    // The command's timepoint.
+    // Ends the command and returns its timepoint.
     [[nodiscard]] driver::Timepoint finish() {
         if (!begun())
             last_.require(first_.view());

@@ -1,5 +1,5 @@
-// Slots for one staged transfer: four blocks from the allocator of host memory if it has room at once, else the blocks of the reserve,
-// which one transfer at a time can use.
+// The slots for one staged transfer: up to four parts of a block from the allocator of host memory, if it has room at once; otherwise the four
+// slots of the reserve, which one transfer at a time can use.
 #include "staging.h"
 
 #include <base/log.h>
@@ -10,8 +10,8 @@
 namespace polder::memory {
 namespace {
 
-// Chunks are small enough that the links overlap for most of the time, and large enough that a link's latency
-// does not count.
+// Chunks are small enough that the copies over the two links overlap for most of the time, and large enough that the latency of a
+// link does not matter.
 constexpr uint64_t chunk_bytes_min = uint64_t{256} << 10;
 constexpr uint64_t chunk_bytes_max = uint64_t{4} << 20;
 constexpr uint64_t chunks_wanted = 32;
@@ -64,7 +64,7 @@ Result<StagingSlots> Staging::take(uint64_t bytes) POLDER_NO_THREAD_SAFETY_ANALY
     const ByteCount size{slots.count_ * slots.slot_bytes_};
     Result<Lease> leased =
         pool_->lease({size, slot_alignment}, {LeaseTerms::Consumer::device, nullptr, WhenFull::fail});
-    // A slot waits for one timepoint, so that memory that still has several uses goes back.
+    // A slot can wait for only one timepoint, so a block that has to wait for several is freed again.
     if (leased && leased->after.size() > 1) {
         pool_->free(leased->block, leased->after.view());
         leased = fail(Status::mem_object_allocation_failure);

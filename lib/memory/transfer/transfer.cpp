@@ -20,7 +20,7 @@ driver::CopyOperation::End end_of(const Place& place) {
 
 driver::CopyOperation operation_of(const Move& move) { return {end_of(move.from), end_of(move.to), move.shape}; }
 
-// An application may read a buffer into the memory that it gave for it, or write it from there: then nothing has to move.
+// True when source and target are the same memory: an application may read a buffer into its CL_MEM_USE_HOST_PTR memory, or write from it.
 bool is_in_place(const Move& move) {
     const driver::RectLayout &from = move.from.layout, &to = move.to.layout;
     return is_host_memory(move.from.space) && is_host_memory(move.to.space) && move.from.address == move.to.address &&
@@ -126,7 +126,7 @@ Result<void> Mover::on_queue(driver::Queue& queue, const Move& move, const WaitL
     const Route route = topology_.route(move.from.space, move.to.space);
     if (route == Route::staged) {
         WaitList first;
-        first.add_all(before_read);  // which queue is chosen
+        first.add_all(before_read);  // the choice of the queue depends on these timepoints
         POLDER_ASSIGN(out, space(move.from.space)->transfers_out().lease(first.view(), slots ? slots->out : nullptr));
         if (slots)
             slots->out = &out.queue();
@@ -140,8 +140,8 @@ Result<void> Mover::on_queue(driver::Queue& queue, const Move& move, const WaitL
     return {};
 }
 
-// The source's hidden queue copies each chunk to a slot, and the target's queue copies it from there; a slot is filled again
-// when the target's queue has read it. So both links are busy at the same time.
+// The source's hidden queue copies each chunk to a slot, and the target's queue copies it from there. A slot is filled again
+// when the target's queue has read it, so that both links are busy at the same time.
 Result<void> Mover::staged(const Move& move, const WaitList& before_read, const StagedPath& path,
                            const driver::Submission& submission, StagingSlots* given, Moved& moved) {
     std::optional<StagingSlots> own;

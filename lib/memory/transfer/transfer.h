@@ -1,8 +1,8 @@
-// Moving bytes between two memory spaces: which driver and queue does it, and how it is staged.
+// Mover: copies bytes between two memory spaces. It chooses the driver and the queue, and stages copies that no driver can make directly.
 //
-// One per domain; any thread. Nothing waits for a device. A move fails only when there is no queue, or no staging memory
-// because not both memories have been reserved (staging.h); it throws std::bad_alloc. A move of several operations may
-// fail after some of them were submitted: `Moved` then says what is in flight.
+// One per domain; any thread. It never waits for a device. A move fails only when there is no queue, or no staging memory
+// because not both memories have been reserved (staging.h); it may throw std::bad_alloc. A move of several operations may
+// fail after some of them were submitted: `Moved` then has the operations in flight.
 #pragma once
 
 #include "space/space_impl.h"
@@ -18,14 +18,14 @@
 
 namespace polder::memory {
 
-// One end of a move: the first byte, and how rows lie in it.
+// One end of a move: the address of the first byte, and the layout of the rows.
 struct Place {
     SpaceId space;
     DeviceAddress address;
     driver::RectLayout layout;
 };
 
-// `rect` of a replica that begins at `base`.
+// The place of `rect` in a replica with this base address.
 [[nodiscard]] inline Place place_of(SpaceId space, DeviceAddress base, const StorageRect& rect) {
     return {space, base.plus(rect.offset), rect.layout};
 }
@@ -36,10 +36,10 @@ struct Move {
     driver::RectShape shape;
 };
 
-// What has been submitted for a move, kept up to date after every submission.
+// The operations that were submitted for a move; updated after every submission.
 struct Moved {
-    driver::Timepoint read;  // the source is free
-    driver::Timepoint written;  // the target is there
+    driver::Timepoint read;  // when it is complete, the source has been read
+    driver::Timepoint written;  // when it is complete, the target has been written
     [[nodiscard]] bool has_begun() const { return read.queue || written.queue; }
 };
 
@@ -53,19 +53,19 @@ public:
 
     [[nodiscard]] Staging& staging() { return *staging_; }
 
-    // Moves on hidden queues. The lists are what reading the source and writing the target have to wait for. `slots` are
-    // for staging; null: the move takes some of its own.
+    // Moves on hidden queues. Reading the source waits for `before_read`, writing the target for `before_write`. `slots` are
+    // staging slots; null: the move takes its own when it needs some.
     [[nodiscard]] Result<void> hidden(const Move& move, const WaitList& before_read, const WaitList& before_write,
                                       StagingSlots* slots, Moved& moved);
-    // Several moves from one memory to one other, by peer copies: one submission. The lists are for all of them.
+    // Several moves from one memory to another by peer copies, in one submission. All of them wait for `before`.
     [[nodiscard]] Result<driver::Timepoint> hidden_peer_copies(std::span<const Move> moves, driver::Waits before);
 
-    // Moves for a command of the user, on the queue of a device in `queue_space`. That is possible unless another
-    // device's memory is read into host memory: only that device can do it.
+    // Whether a move for a user's command can run on the queue of a device in `queue_space`. It cannot when another
+    // device's memory is read into host memory, which only that device can do.
     [[nodiscard]] bool is_possible_on_queue(SpaceId from, SpaceId to, SpaceId queue_space) const {
         return topology_.route(from, to) != Route::download || from == queue_space;
     }
-    // `submission` is for what runs on the queue; `before_read` for a part that has to run on a hidden one. `slots` as above.
+    // Moves on `queue`. The operation there uses `submission`; a part that has to run on a hidden queue waits for `before_read`. `slots` as above.
     [[nodiscard]] Result<void> on_queue(driver::Queue& queue, const Move& move, const WaitList& before_read,
                                         const driver::Submission& submission, StagingSlots* slots, Moved& moved);
 
@@ -77,7 +77,7 @@ public:
                                                   const driver::Submission& submission);
 
 private:
-    // Where the operations of one move go.
+    // The queues of one staged move.
     struct StagedPath {
         HiddenQueues::Lease& out;
         driver::Queue& in;
@@ -85,11 +85,11 @@ private:
     };
     [[nodiscard]] Result<void> staged(const Move& move, const WaitList& before_read, const StagedPath& path,
                                       const driver::Submission& submission, StagingSlots* slots, Moved& moved);
-    // Of every route but `staged`: one operation.
+    // Submits the one operation of every route except `staged`.
     [[nodiscard]] driver::Timepoint direct(Route route, driver::Queue& queue, const Move& move,
                                            const driver::Submission& submission) const;
 
-    // Of a copy between host memory and a device: may be a reason to register the host's end.
+    // Counts a copy between host memory and a device, after which the host's end may be registered (adaptive_pins.h).
     void note_host_copy(const Place& from, const Place& to, const driver::RectShape& shape) const noexcept;
 
     std::array<SpaceImpl*, SpaceId::max_spaces> spaces_{};

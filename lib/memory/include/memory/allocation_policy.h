@@ -29,26 +29,26 @@ struct AllocationPolicy {
         bucket,  // BucketAllocator (bucket_allocator.h)
     };
     static constexpr uint64_t unlimited = std::numeric_limits<uint64_t>::max();
-    // One value for each power of two from 1 MiB on; the first also holds below, the last above.
+    // One value for each power of two from 1 MiB on. The first one also holds for smaller sizes, the last one for larger sizes.
     using Divisions = std::array<uint32_t, 17>;
 
     Backend backend = Backend::bufalloc;
-    // caching: blocks from here on are not split.
+    // caching: blocks of this size or larger are not split.
     ByteCount max_split_size{unlimited};
-    // caching: steps between two powers of two to which sizes are rounded up; 0 or 1: none.
+    // caching: into how many steps the range between two powers of two is divided; sizes are rounded up to a step. 0 or 1: no steps.
     Divisions roundup_power2_divisions{};
-    // caching: the part of the memory from which on unused blocks are given back; 0: never.
+    // caching: unused blocks are released before more than this part (0 to 1) of the allowed memory is reserved; 0: never.
     double garbage_collection_threshold = 0;
-    // caching: segments grow where the source has addresses without memory behind them.
+    // caching: segments grow in place, if the source can reserve addresses without memory.
     bool expandable_segments = false;
-    // bucket: free blocks are kept up to so many bytes.
+    // bucket: at most so many bytes of free blocks are kept.
     std::optional<ByteCount> max_bytes;
-    // bucket: free blocks are kept, also when memory is trimmed, as long as no request needs their memory.
+    // bucket: free blocks are kept, also when memory is trimmed, until a request needs their memory.
     bool persistent = false;
-    // Host memory, any backend: when it is registered with the devices that copy faster from pinned memory.
+    // For host memory, with any backend: when it is registered with the devices that copy faster from pinned memory.
     enum class Pinned : uint8_t {
         never,
-        by_use,  // what is copied again and again (adaptive_pins.h)
+        by_use,  // memory that is copied repeatedly (adaptive_pins.h)
         always,  // whole regions, from the beginning (host_pins.h)
     };
     Pinned pinned = Pinned::by_use;
@@ -61,11 +61,11 @@ struct ParsedPolicy {
     AllocationPolicy policy;
     std::string warning;  // empty: everything was understood
 };
-// Malformed parts leave what `base` says. `variable` is named in the warning.
+// Parses the settings in `text`. Malformed parts leave the values of `base`. The warning names `variable`.
 [[nodiscard]] ParsedPolicy parse_policy(std::string_view text, std::string_view variable,
                                         const AllocationPolicy& base = {});
 
-// Divides the parameters of a device into those of its policy and the rest, which are the driver's.
+// Divides the parameters of a device into those of its allocation policy and those of the driver.
 struct SplitParameters {
     std::string policy;
     std::string driver;
@@ -80,18 +80,18 @@ struct AllocatorOptions {
     SpaceId space;  // for messages
     // Blocks in use and pending together never exceed it.
     ByteCount limit{AllocationPolicy::unlimited};
-    // Free memory to keep, where that costs the system something (RegionSource::discards).
+    // How many free bytes to keep when the system could use them for other purposes (RegionSource::discards).
     ByteCount cache_max{uint64_t{256} << 20};
     Alignment granularity{128};
 };
 [[nodiscard]] std::unique_ptr<Allocator>
 make_allocator(const AllocationPolicy& policy, std::unique_ptr<RegionSource> source, const AllocatorOptions& options);
-// Its regions are listed in one of these, or in none.
+// The registration of host memory with devices: at most one of these is set.
 struct PinsOfHost {
     HostPins* always = nullptr;
     AdaptivePins* by_use = nullptr;
 };
-// What host memory is limited to: POCL_MEMORY_LIMIT, else what the process's control groups and the machine have.
+// The limit of host memory: POCL_MEMORY_LIMIT, otherwise the memory of the process's control groups or of the machine.
 [[nodiscard]] ByteCount host_memory_limit(const driver::Device* host_device);
 [[nodiscard]] std::unique_ptr<Allocator> make_host_allocator(const AllocationPolicy& policy,
                                                              const driver::Device* host_device = nullptr,

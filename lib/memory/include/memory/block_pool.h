@@ -13,14 +13,14 @@
 // Requests that wait are served first come, first served, and no later request is served before them. So a request waits only for
 // memory that was freed before, or that earlier requests are using now.
 //
-// When the source can back addresses with memory part by part (RegionSource::growable), and does not need free memory
-// back (RegionSource::discards is false), there is one region, which grows where the fewest pages are missing, and gives idle pages of
-// its holes back for that (block_pool_growth.cpp).
+// When the source can give addresses memory part by part (RegionSource::growable), and does not need free memory
+// back (RegionSource::discards is false), there is one region. It grows where the fewest pages are missing, and releases idle pages of
+// its holes for that (block_pool_growth.cpp).
 //
 // When the system could use free memory for other purposes (RegionSource::discards), up to Options::cache_max bytes are
-// kept, at times half as much more, so that a program that creates and releases large buffers
-// gets pages that are already mapped. Beyond that all free memory is returned except for the block that was freed last. It is returned too when it
-// exceeds the limit together with what is in use, but for 1 MiB and ranges below 64 KiB.
+// kept (at times up to 1.5 times as much), so that a program that creates and releases large buffers
+// gets pages that are already mapped. Beyond that, all free memory is returned except for the block that was freed last. Free memory is also returned
+// when it exceeds the limit together with the memory in use, except for 1 MiB and ranges below 64 KiB.
 //
 // After threads have waited for the pool's lock a few times, small blocks use a front cache (front_cache.h).
 //
@@ -55,11 +55,11 @@ namespace polder::memory {
 
 class BlockPool final : public Allocator {
 public:
-    // Host memory is poisoned for the address sanitizer while free.
+    // In builds with the address sanitizer, free host memory is poisoned.
     using Options = AllocatorOptions;
 
     BlockPool(std::unique_ptr<RegionSource> source, const Options& options);
-    // No block is in use, by a program or a device. Returns all regions.
+    // Precondition: no block is in use, also not by commands in flight. Releases all regions.
     ~BlockPool() override;
     BlockPool(const BlockPool&) = delete;
     BlockPool& operator=(const BlockPool&) = delete;
@@ -86,18 +86,18 @@ public:
 
 private:
     struct Region;
-    // What was removed from the pool, to be released to the source without the lock.
+    // Memory that was removed from the pool, and is to be released to the source without the lock.
     struct Removed {
         std::unique_ptr<Region> regions;  // linked
         std::vector<driver::Memory> pages;  // of regions that grow
     };
     struct Request {
         ByteCount asked;
-        ByteCount size;  // with what the sanitizer needs behind it
+        ByteCount size;  // in sanitizer builds, with the bytes after the block
         Alignment alignment;
         LeaseTerms terms;
     };
-    // What each step of one failing allocation has done, for the report.
+    // What the steps of one allocation have done, for the report when it fails.
     struct Ladder {
         uint64_t waited = 0;
         uint64_t trimmed_bytes = 0;
@@ -113,10 +113,10 @@ private:
                                                Tried tried, std::span<Lease> leases);
     [[nodiscard]] bool lease_anew(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
                                   std::span<Lease> leases);
-    // All or none of them.
+    // Leases all of the requests or none.
     [[nodiscard]] bool try_all(std::span<const LeaseRequest> requests, const LeaseTerms& terms, Search search,
                                std::span<Lease> leases) POLDER_REQUIRES(mutex_);
-    // Having the turn.
+    // Tries all steps, with the turn.
     [[nodiscard]] Result<void> climb(const Request& request, Lease& leased);
 
     // --- places for a block; false: there is none ---
@@ -133,7 +133,7 @@ private:
     void count_live(uint64_t bytes) POLDER_REQUIRES(mutex_);
     void reuse(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
 
-    // --- regions; having the turn, without the lock ---
+    // --- regions; called with the turn, without the lock ---
     [[nodiscard]] bool grow(const Request& request, Ladder& ladder, Lease& leased) POLDER_EXCLUDES(mutex_);
     [[nodiscard]] bool grow_by(ByteCount size, const Request& request, Ladder& ladder, Lease& leased)
         POLDER_EXCLUDES(mutex_);
@@ -143,7 +143,7 @@ private:
     uint64_t remove_unused_regions(const Block* keep, Removed& removed) POLDER_REQUIRES(mutex_);
     void give_to_source(Removed removed) POLDER_EXCLUDES(mutex_);
 
-    // --- a region that grows; block_pool_growth.cpp. Having the turn, without the lock ---
+    // --- a region that grows; block_pool_growth.cpp. Called with the turn, without the lock ---
     struct Extension;
     [[nodiscard]] bool grow_in_place(const Request& request, Ladder& ladder, Lease& leased) POLDER_EXCLUDES(mutex_);
     [[nodiscard]] uint32_t growing_region(ByteCount addresses, Ladder& ladder) POLDER_EXCLUDES(mutex_);
@@ -192,22 +192,22 @@ private:
     FrontCache front_;
     Turns turns_;
     mutable WordMutex mutex_;
-    // By index as in Block::region; null where a region has been given back.
+    // The index is Block::region; null where a region was released.
     std::vector<std::unique_ptr<Region>> regions_ POLDER_GUARDED_BY(mutex_);
     PendingBlocks pending_ POLDER_GUARDED_BY(mutex_);
-    // The free bytes of the open hole, in region hole_region_.
+    // The free parts of the open hole, which is in region hole_region_.
     std::vector<RegionAllocator::Block> hole_ POLDER_GUARDED_BY(mutex_);
     uint32_t hole_region_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t limit_ POLDER_GUARDED_BY(mutex_);
     uint64_t reserved_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t reserved_peak_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
-    uint64_t live_bytes_ POLDER_GUARDED_BY(mutex_) = 0;  // including the front cache's, and what is charged
+    uint64_t live_bytes_ POLDER_GUARDED_BY(mutex_) = 0;  // includes the blocks of the front cache and charged bytes
     uint64_t charged_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t live_peak_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t live_blocks_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t deferred_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t cached_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
-    uint64_t allocations_ POLDER_GUARDED_BY(mutex_) = 0;  // but the front cache's
+    uint64_t allocations_ POLDER_GUARDED_BY(mutex_) = 0;  // without those from the front cache
     uint64_t reserves_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t retries_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t out_of_memory_ POLDER_GUARDED_BY(mutex_) = 0;

@@ -4,12 +4,12 @@
 // that threads with different sizes do not wait for each other. The free block that was freed last is used first. Small blocks are
 // parts of slabs, which come from the source; each larger block is a slab by itself.
 //
-// A block has a generation number. Freeing a block twice does nothing, so that a driver's handle may be released twice. At most
+// A block has a generation number, so that freeing a block a second time does nothing: a driver's handle may be released twice. At most
 // max_bytes are kept free: beyond that, the least recently used slabs are released to the source. With `persistent:True`, all free
 // blocks are kept until a request needs their memory.
 //
-// A freed block that commands in flight still use is pending in its bucket: a request for the same queue can use it at once; others
-// when the commands are complete, or, when the source has no more memory, by waiting for them on the device.
+// A freed block that commands in flight still use is pending in its bucket. A request for the same queue can use it at once. Other requests
+// use it when the commands are complete or, when the source has no more memory, wait for the commands on the device.
 //
 // Bounds: lease and free are O(1) unless the source is asked; free needs no memory. No call to the source is made under a
 // lock. Any thread may call any function. Sizes are bytes.
@@ -32,25 +32,25 @@ class BucketAllocator final : public TurnAllocator {
 public:
     BucketAllocator(std::unique_ptr<RegionSource> source, const AllocationPolicy& policy,
                     const AllocatorOptions& options);
-    // No block is in use. Returns all slabs.
+    // Precondition: no block is in use. Releases all slabs.
     ~BucketAllocator() override;
     BucketAllocator(const BucketAllocator&) = delete;
     BucketAllocator& operator=(const BucketAllocator&) = delete;
 
     void free_after(const Block& block, Timepoints&& after) noexcept override;
     void drain() override;
-    // Gives all free slabs back.
+    // Releases all free slabs.
     void clear();
-    // Likewise, but not where blocks are persistent.
+    // The same, unless blocks are persistent.
     void trim() override;
     [[nodiscard]] Statistics statistics() const override;
     [[nodiscard]] bool validate() const override;
 
     struct BucketStatistics {
         uint64_t block_bytes = 0;
-        uint64_t hits = 0;  // requests served by a block that was there
+        uint64_t hits = 0;  // requests that got an existing block
         uint64_t misses = 0;
-        uint64_t stale_frees = 0;  // of blocks that were free already
+        uint64_t stale_frees = 0;  // frees of blocks that were free already
         uint64_t free_blocks = 0;
         [[nodiscard]] double hit_rate() const {
             const uint64_t all = hits + misses;
@@ -75,7 +75,7 @@ private:
     };
     // Contiguous memory of the source, divided into blocks of one size.
     struct Slab {
-        driver::Memory memory;  // size 0: not there
+        driver::Memory memory;  // size 0: the slab does not exist
         std::vector<Index> records;
         uint64_t unused_since = 0;
         Index newer = none;  // neighbours among the bucket's unused slabs
@@ -92,10 +92,10 @@ private:
         PagedArray<Record> records POLDER_GUARDED_BY(mutex);
         std::vector<Index> spare_records POLDER_GUARDED_BY(mutex);  // capacity for all of records
         std::deque<Slab> slabs POLDER_GUARDED_BY(mutex);
-        PagedArray<uint32_t> used POLDER_GUARDED_BY(mutex);  // of each slab: its blocks in use or pending
-        std::vector<Index> spare_slabs POLDER_GUARDED_BY(mutex);  // likewise
-        List free POLDER_GUARDED_BY(mutex);  // records
-        List unused POLDER_GUARDED_BY(mutex);  // slabs
+        PagedArray<uint32_t> used POLDER_GUARDED_BY(mutex);  // for each slab, how many of its blocks are in use or pending
+        std::vector<Index> spare_slabs POLDER_GUARDED_BY(mutex);  // capacity for all of slabs
+        List free POLDER_GUARDED_BY(mutex);  // the free records
+        List unused POLDER_GUARDED_BY(mutex);  // the slabs without used blocks
         PendingBlocks pending POLDER_GUARDED_BY(mutex);
         uint64_t hits POLDER_GUARDED_BY(mutex) = 0;
         uint64_t misses POLDER_GUARDED_BY(mutex) = 0;
@@ -103,7 +103,7 @@ private:
         uint64_t free_blocks POLDER_GUARDED_BY(mutex) = 0;
         uint64_t slab_count POLDER_GUARDED_BY(mutex) = 0;
         uint64_t unused_bytes POLDER_GUARDED_BY(mutex) = 0;  // in slabs without used blocks
-        std::atomic<uint64_t> oldest_unused{UINT64_MAX};  // Slab::unused_since
+        std::atomic<uint64_t> oldest_unused{UINT64_MAX};  // the smallest Slab::unused_since
     };
 
     [[nodiscard]] bool lease_now(const Request& request, Lease& leased) override;

@@ -46,7 +46,7 @@ class CachingAllocator final : public TurnAllocator {
 public:
     CachingAllocator(std::unique_ptr<RegionSource> source, const AllocationPolicy& policy,
                      const AllocatorOptions& options);
-    // No block is in use. Returns all segments.
+    // Precondition: no block is in use. Releases all segments.
     ~CachingAllocator() override;
     CachingAllocator(const CachingAllocator&) = delete;
     CachingAllocator& operator=(const CachingAllocator&) = delete;
@@ -66,7 +66,7 @@ private:
     using Index = uint32_t;
     static constexpr Index none = ~Index{0};
     using BinsNumber = uint16_t;
-    static constexpr BinsNumber no_bins = UINT16_MAX;  // further queues have their small blocks in the set
+    static constexpr BinsNumber no_bins = UINT16_MAX;  // for queues beyond that number, whose small blocks are in the set
     enum class Pool : uint8_t { small, large };
 
     // Order in which the free blocks of a pool are searched. Those of the small pool are in bins in the same order, except
@@ -79,18 +79,18 @@ private:
         friend auto operator<=>(const Key&, const Key&) = default;
     };
     using FreeSet = std::set<Key>;
-    // A block of a segment, used, pending or free: what leasing and freeing a small block need. Half a cache line, and neighbours have
-    // mostly been made one after the other. With a million blocks, each further line is a miss of the processor's caches.
+    // A block of a segment, used, pending or free. It has only what leasing and freeing a small block need, in half a cache line, and
+    // neighbours mostly lie side by side in the array. With a million blocks, each further cache line would be a cache miss.
     struct alignas(32) Chunk {
         uint64_t address = 0;
         uint64_t size = 0;
         Index segment = none;
         Index previous = none;  // neighbours in the segment
         Index next = none;
-        BinsNumber bins = no_bins;  // of its queue's small blocks; no_bins in the large pool
+        BinsNumber bins = no_bins;  // the bins of its queue's small blocks; no_bins in the large pool
         enum class State : uint8_t {
-            used,  // or pending
-            in_set,  // free
+            used,  // in use or pending
+            in_set,  // free, in the set of its pool
             in_bin,
         } state = State::used;
         bool has_until = false;  // Times::until may be incomplete
@@ -98,29 +98,29 @@ private:
         [[nodiscard]] bool is_free() const { return state != State::used; }
     };
     static_assert(sizeof(Chunk) == 32);
-    // The rest of a chunk.
+    // Further data of a chunk, which leasing and freeing rarely need.
     struct Times {
-        driver::Timepoint until;  // of the segment's queue; complete: ready for all queues
-        uint64_t freed_at = 0;  // searches_ when it was freed, in the large pool
+        driver::Timepoint until;  // on the segment's queue; when it is complete, the chunk is ready for all queues
+        uint64_t freed_at = 0;  // in the large pool: the value of searches_ when the chunk was freed
     };
     struct Segment {
         driver::Memory memory;  // size 0: not in use
         const driver::Queue* queue = nullptr;
-        BinsNumber bins = no_bins;  // of the queue's small blocks
+        BinsNumber bins = no_bins;  // the bins of the queue's small blocks
         Pool pool = Pool::small;
         Index first = none;
         Index last = none;
-        uint64_t reserved_addresses = 0;  // 0: it does not grow
+        uint64_t reserved_addresses = 0;  // bytes; 0: the segment does not grow
     };
     struct Fit {
         Index chunk = none;
         uint64_t padding = 0;
-        uint64_t size = 0;  // with padding, rounded
+        uint64_t size = 0;  // what the request needs with padding, rounded up
     };
-    // Memory on its way back to the source.
+    // Memory that is to be released to the source.
     struct Removed {
         driver::Memory memory;
-        bool is_part = false;  // of a segment that grows: its addresses stay
+        bool is_part = false;  // a part of a segment that grows: the addresses stay reserved
     };
     using RemovedList = std::vector<Removed>;
     enum class GrowBy : uint8_t { segment, block };
@@ -130,14 +130,14 @@ private:
     void flush_front() noexcept override;
     [[nodiscard]] bool lease_from_front(const Request& request, Lease& leased);
     void take_back(std::span<const Block> blocks) noexcept POLDER_EXCLUDES(mutex_);
-    // Block::region: the blocks of a queue have the same.
+    // The value of Block::region, which is the same for all blocks of one queue.
     [[nodiscard]] static uint32_t tag_of(const driver::Queue* queue);
 
     // --- blocks ---
     [[nodiscard]] static Pool pool_of(uint64_t size);
     [[nodiscard]] FreeSet& set_of(Pool pool) POLDER_REQUIRES(mutex_) { return free_[static_cast<size_t>(pool)]; }
     [[nodiscard]] Key key_of(Index index) const POLDER_REQUIRES(mutex_);
-    // The number of a queue's small blocks; no_bins: it has had none.
+    // The number of the bins for a queue's small blocks; no_bins when the queue never had a small block.
     [[nodiscard]] BinsNumber bins_of(const driver::Queue* queue) const POLDER_REQUIRES(mutex_);
     [[nodiscard]] BinsNumber make_bins_of(const driver::Queue* queue) POLDER_REQUIRES(mutex_);
     [[nodiscard]] driver::Timepoint until(Index index) const POLDER_REQUIRES(mutex_) {
@@ -153,7 +153,7 @@ private:
     [[nodiscard]] Index make_chunk() POLDER_REQUIRES(mutex_);
     void retire_chunk(Index index) POLDER_REQUIRES(mutex_);
     void retire_chunk(Chunk& chunk, Index index) POLDER_REQUIRES(mutex_);
-    // Without a chunk: none fits.
+    // Returns a Fit without a chunk when no free block fits.
     [[nodiscard]] Fit find(const Request& request) POLDER_REQUIRES(mutex_);
     [[nodiscard]] Fit fit(const SizeBins::Entry& entry, uint64_t size, Alignment alignment) const;
     [[nodiscard]] Fit find_in_set(const Request& request, Pool pool, uint64_t size) POLDER_REQUIRES(mutex_);
@@ -176,7 +176,7 @@ private:
     void drain_all() POLDER_EXCLUDES(mutex_);
 
     // --- segments; caching_segments.cpp ---
-    // Having the turn, without the lock.
+    // Called with the turn, without the lock.
     [[nodiscard]] bool grow(const Request& request, GrowBy by, Ladder& ladder, Lease& leased) POLDER_EXCLUDES(mutex_);
     [[nodiscard]] bool grow_by(uint64_t bytes, const Request& request, Ladder& ladder, Lease& leased)
         POLDER_EXCLUDES(mutex_);
@@ -209,12 +209,12 @@ private:
     FreeSet free_[2] POLDER_GUARDED_BY(mutex_);
     std::vector<std::unique_ptr<SizeBins>> bins_ POLDER_GUARDED_BY(mutex_);
     std::unordered_map<const driver::Queue*, BinsNumber> bins_by_queue_ POLDER_GUARDED_BY(mutex_);
-    // Found last: most requests are for one queue.
+    // The result of the last bins_of: most requests are for the same queue.
     mutable const driver::Queue* last_queue_ POLDER_GUARDED_BY(mutex_) = nullptr;
     mutable BinsNumber last_bins_ POLDER_GUARDED_BY(mutex_) = no_bins;
     PendingBlocks pending_ POLDER_GUARDED_BY(mutex_);
     uint64_t inactive_split_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
-    uint64_t searches_ POLDER_GUARDED_BY(mutex_) = 0;  // of the large pool
+    uint64_t searches_ POLDER_GUARDED_BY(mutex_) = 0;  // how often the large pool was searched
 };
 
 }  // namespace polder::memory

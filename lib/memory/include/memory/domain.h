@@ -5,7 +5,7 @@
 // queues, submits the command's own operation to `queue`, commits the new versions, and returns the timepoint of
 // the command's completion.
 //
-// `reserve` has reserved memory at enqueue; the functions reserve what is missing. They fail when the host
+// `reserve` has reserved memory at enqueue; the functions reserve memory that is missing. They fail when the host
 // has no memory (std::bad_alloc) or a device is lost. All steps that may fail come before the command's operation is
 // submitted, and the commit after it cannot fail. So a failed launch, write or fill has not submitted its operation. When a
 // read or copy of several parts fails halfway, the call waits for the parts that were submitted. In all other cases
@@ -33,9 +33,9 @@ namespace polder::memory {
 
 // The queue that executes a command, and what the command waits for.
 struct Execution {
-    driver::Queue& queue;  // of the device the command was enqueued to
-    SpaceId space;  // where that device computes
-    driver::Waits waits;  // of the command's event dependencies
+    driver::Queue& queue;  // a queue of the device to which the command was enqueued
+    SpaceId space;  // the memory in which that device computes
+    driver::Waits waits;  // the timepoints of the events that the command waits for
     driver::OperationTimes* times = nullptr;
 };
 
@@ -45,7 +45,7 @@ struct StorageRect {
     driver::RectShape shape;
     driver::RectLayout layout;
 
-    // From the first byte to the last.
+    // The range from the first byte of the first row to the last byte of the last row.
     [[nodiscard]] ByteRange span() const {
         return {offset, offset + (shape.rows - 1) * layout.row_pitch + (shape.slices - 1) * layout.slice_pitch +
                             shape.row_bytes};
@@ -62,8 +62,8 @@ struct Use {
 
 enum class MapAccess : uint8_t { read, write, read_write, write_invalidate };
 
-// Submits the command's own operation to Execution::queue and returns its timepoint. `waits` are all that it must wait
-// for: Execution::waits and the hidden transfers, without what is complete or implied by the order of the queue.
+// Submits the command's own operation to Execution::queue and returns its timepoint. `waits` are all timepoints that it must wait for:
+// Execution::waits and those of hidden transfers, except for those that are complete or implied by the order of the queue.
 // `addresses[i]` is the address of uses[i].range.begin in the executing device's memory. Both are valid during the
 // call, which runs under the locks of the storages and must not call the domain.
 using SubmitLaunch = FunctionRef<driver::Timepoint(driver::Waits waits, std::span<const DeviceAddress> addresses)>;
@@ -107,9 +107,9 @@ private:
 };
 
 struct DomainOptions {
-    // Storages up to this size are always allocated whole.
+    // Storages up to this size always get one block for all of their bytes.
     ByteCount whole_up_to{uint64_t{64} << 10};
-    // In host memory, storages up to this size: below it, pages that are used again cost less than pages not used.
+    // The same in host memory. Up to this size, using pages of a freed block again saves more time than unused pages cost.
     ByteCount whole_on_host_up_to{uint64_t{4} << 20};
 };
 
@@ -121,13 +121,13 @@ public:
     virtual ~Domain() = default;
 
     // --- at enqueue ---
-    // Makes sure that each of `uses`, which are those of one command, has contiguous memory in `space`: all of them, or none when
-    // the call fails. Does nothing when they have. Where there is no room, other storages are evicted (domain_evict.cpp). The
+    // Makes sure that each of the `uses` of one command has contiguous memory in `space`: all of them, or none when
+    // the call fails. Does nothing when they have it. When there is no room, other storages are evicted (domain_evict.cpp). The
     // memory may be evicted again before the command is submitted; the submission then reserves it once more.
-    // mem_object_allocation_failure with a report (asked, free,
-    // largest free, live) when there is no room. The first time that bytes could have to go from this device to another
-    // through host memory, also reserves 1 MiB there for them.
-    // `queue` is that of the command, if it is known: memory that only this queue still uses is used again at once.
+    // mem_object_allocation_failure with a report (requested, free,
+    // largest free and live bytes) when there is no room. Also reserves 1 MiB of host memory for staging, once, when
+    // transfers between two devices through host memory become possible.
+    // `queue` is the command's driver queue, if it is known: memory that only this queue still uses can be used again at once.
     [[nodiscard]] virtual Result<void> reserve(std::span<const Use> uses, SpaceId space,
                                                const driver::Queue* queue = nullptr) = 0;
     [[nodiscard]] Result<void> reserve(Storage& storage, ByteRange range, SpaceId space,
@@ -139,30 +139,30 @@ public:
         return reserve(storage, {0, storage.size().value}, space, queue);
     }
     [[nodiscard]] virtual bool is_reserved(const Storage& storage, ByteRange range, SpaceId space) const = 0;
-    // The same for the map place, whose address does not change while the pin exists.
+    // The same for the memory that maps show to the application, whose address does not change while the pin exists.
     [[nodiscard]] virtual Result<MapPin> reserve_map(Storage& storage, ByteRange range) = 0;
     [[nodiscard]] Result<MapPin> reserve_map(Storage& storage) {
         return reserve_map(storage, {0, storage.size().value});
     }
-    // Likewise for a migration of `ranges` to `target`; in host memory for those that need any there: the application's memory
-    // is always there.
+    // The same for a migration of `ranges` to `target`. For host memory, only storages without application memory need any, because the
+    // application's memory always exists.
     [[nodiscard]] virtual Result<void> reserve_migration(std::span<const Use> ranges, SpaceId target,
                                                          const driver::Queue* queue) = 0;
-    // The sizes of all storages, with and without memory.
+    // The sum of the sizes of all storages of the domain, whether they have memory or not.
     [[nodiscard]] virtual ByteCount promised() const = 0;
     // See Announcement.
     [[nodiscard]] virtual uint64_t announce(std::span<const Use> uses, SpaceId space) = 0;
     virtual void withdraw(std::span<const Use> uses, uint64_t number) noexcept = 0;
     // Gives the whole `storage` memory in `space` that keeps its address until the storage is destroyed, and is never
-    // evicted. For memory that the application knows by its address. In host memory it is ready for the host at once.
-    // `present`: of a storage that no command has used yet; the bytes there are the newest, because the host may have
-    // written them.
+    // evicted. For memory whose address the application knows. Pinned host memory can be used by the host at once.
+    // Contents::present: no command has used the storage yet, and the bytes there count as the newest ones, because the host may
+    // write them directly.
     enum class Contents : uint8_t { unwritten, present };
     [[nodiscard]] virtual Result<DeviceAddress> pin(Storage& storage, SpaceId space, Contents contents) = 0;
 
     // --- at submission ---
-    // A kernel (or native kernel, in space 0) and what it uses. Calls `submit` once, unless it fails before. When
-    // `submit` throws, nothing was submitted.
+    // A kernel (or native kernel, in space 0) that uses `uses`. Calls `submit` once, unless a step before fails. When
+    // `submit` throws, the kernel was not submitted.
     [[nodiscard]] virtual Result<driver::Timepoint> launch(const Execution& execution, std::span<const Use> uses,
                                                            SubmitLaunch submit) = 0;
     [[nodiscard]] virtual Result<driver::Timepoint> read(const Execution& execution, Storage& from,
@@ -182,15 +182,15 @@ public:
                                                  std::span<const std::byte> pattern) {
         return fill_rect(execution, to, StorageRect::of(range), pattern);
     }
-    // Makes the newest bytes present in `target` (CL_MIGRATE_MEM_OBJECT_HOST: host_space), or, when
-    // `content` is undefined, makes `target` their only holder without moving anything.
+    // Transfers the newest bytes to `target` (CL_MIGRATE_MEM_OBJECT_HOST: host_space). When
+    // `content` is undefined, makes `target` their only holder without moving any bytes.
     enum class Content : uint8_t { kept, undefined };
     [[nodiscard]] virtual Result<driver::Timepoint> migrate(const Execution& execution, std::span<const Use> ranges,
                                                             SpaceId target, Content content) = 0;
     // After completion the bytes are valid at storage.map_address() + range.begin.
     [[nodiscard]] virtual Result<driver::Timepoint> map(const Execution& execution, Storage& storage,
                                                         const StorageRect& rect, MapAccess access) = 0;
-    // With a writing access, the mapped bytes become the newest version, held by the map's place alone.
+    // With a writing access, the mapped bytes become the newest version, which only the mapped memory holds.
     [[nodiscard]] virtual Result<driver::Timepoint> unmap(const Execution& execution, Storage& storage,
                                                           const StorageRect& rect, MapAccess access) = 0;
 

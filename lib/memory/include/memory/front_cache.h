@@ -26,7 +26,7 @@ public:
     static constexpr uint64_t block_bytes_max = uint64_t{64} << 10;
 
     [[nodiscard]] bool is_on() const { return shards_.load(std::memory_order_acquire) != nullptr; }
-    // A thread has found the pool's lock taken.
+    // Called when a thread has found the pool's lock taken.
     void note_contention() noexcept {
         if (is_on() || contentions_.fetch_add(1, std::memory_order_relaxed) != contentions_tolerated)
             return;
@@ -34,7 +34,7 @@ public:
         shards_.store(owned_.get(), std::memory_order_release);
     }
 
-    // The newest block of this thread's shard that satisfies fits(const Block&).
+    // Takes the newest block of this thread's shard that satisfies fits(const Block&).
     template <class Fits>
     [[nodiscard]] std::optional<Block> take(Fits&& fits) {
         Shard& shard = mine();
@@ -51,8 +51,8 @@ public:
         return std::nullopt;
     }
 
-    // Keeps a free block for this thread; false: it is too large. Calls give_back(std::span<const Block>) with older blocks that had to
-    // make room, without the shard's lock.
+    // Keeps a free block in this thread's shard. False: the block is too large. When the shard is full, calls
+    // give_back(std::span<const Block>) with older blocks that it removes, without the shard's lock.
     template <class GiveBack>
     [[nodiscard]] bool put(const Block& block, GiveBack&& give_back) noexcept {
         if (block.place.size.value > block_bytes_max)
@@ -76,7 +76,7 @@ public:
         return true;
     }
 
-    // Calls f(std::span<const Block>) with the blocks of every shard, which then has none.
+    // Removes all blocks of every shard and calls f(std::span<const Block>) with them.
     template <class F>
     void flush(F&& f) {
         Shards* const all = shards_.load(std::memory_order_acquire);
@@ -124,7 +124,7 @@ private:
     std::unique_ptr<Shards> owned_;
 };
 
-// The lock of an allocator, which notes when another thread has it.
+// Locks an allocator's mutex until the end of the scope, and notes when another thread had it.
 class POLDER_THREAD_ANNOTATION(scoped_lockable) NotingLock {
 public:
     NotingLock(WordMutex& mutex, FrontCache& front) POLDER_THREAD_ANNOTATION(acquire_capability(mutex))

@@ -1,10 +1,10 @@
 // InPlaceHeap: host memory that the kernels of some devices use in place, at the host's addresses (driver::HostRegions::are_for_kernels).
 //
-// Regions of at least 4 MiB are registered with all the devices; small blocks share them (bufalloc), and a block that is no smaller has one
+// Regions of at least 4 MiB are registered with all these devices. Blocks below 4 MiB share regions (bufalloc); a larger block has a region
 // of its own. An empty region is kept for the next small block. Registering takes about 0.1 ms for each MiB.
 //
-// Owned by a context and the memory that is left; the devices outlive it. Any thread. A block is freed when no operation uses it any
-// more. mem_object_allocation_failure when the system has no memory, or a device refuses it.
+// Owned by a context and by the memory that was allocated here; the devices outlive it. Any thread. A block may be freed only when no operation
+// uses it any more. mem_object_allocation_failure when the system has no memory or a device refuses to register it.
 #pragma once
 
 #include <base/mutex.h>

@@ -1,7 +1,7 @@
 // LargePages: an allocator for standard containers whose large arrays lie in large pages, where the system has some.
 //
-// Descriptions of a million blocks take tens of MiB and are accessed at random. With pages of 4 KiB, nearly each access then misses the
-// processor's table of pages too, which costs as much as the access itself. Arrays below 2 MiB are as std::allocator's. Any thread.
+// The descriptions of a million blocks take tens of MiB and are accessed at random. With pages of 4 KiB, nearly each access would also miss
+// the TLB, which costs as much as the access itself. Arrays below 2 MiB are allocated as by std::allocator. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct LargePages {
         if (count * sizeof(T) < page_bytes)
             return std::allocator<T>{}.allocate(count);
         void* const memory = ::operator new(count * sizeof(T), std::align_val_t{page_bytes});
-        madvise(memory, count * sizeof(T) & ~(page_bytes - 1), MADV_HUGEPAGE);  // a wish
+        madvise(memory, count * sizeof(T) & ~(page_bytes - 1), MADV_HUGEPAGE);  // the system may ignore this
         return static_cast<T*>(memory);
     }
     void deallocate(T* memory, size_t count) noexcept {

@@ -8,8 +8,8 @@
 
 namespace polder::memory::trace {
 
-// A launch in `space` that is complete at `done`; `text`: the kernel's name. Takes a few nanoseconds where the calling thread has recorded a
-// launch with the same uses on the same queue a short time ago.
+// Records a launch in `space` that is complete at `done`. `text` is the id of the kernel's name (record_text). Takes a few nanoseconds when
+// the calling thread has recorded a launch with the same uses on the same queue shortly before.
 void record_launch(std::span<const Use> uses, driver::Timepoint done, SpaceId space, uint32_t text) noexcept;
 
 }  // namespace polder::memory::trace

@@ -1,8 +1,8 @@
 // Lease: a block of memory, and the timepoints that have to be complete before its first use.
 //
 // Memory is stream-ordered: a block that was freed while commands in flight still use it can be leased again at once,
-// because the new user's commands wait on their device for those commands. A command on the same queue needs no wait
-// at all. Only the host has to wait for such a block before it touches it (LeaseTerms::Consumer::host).
+// because the new user's commands wait on their device for those commands. Commands on the same queue need no wait
+// at all. Only the host has to wait before it accesses such a block (LeaseTerms::Consumer::host).
 //
 // Values without locks. Sizes are bytes.
 #pragma once
@@ -16,10 +16,10 @@
 
 namespace polder::memory {
 
-// A used block. Its owner gives it back to the pool that allocated it, once.
+// A block in use. Its owner frees it once, to the allocator that allocated it.
 struct Block {
     DeviceAddress address;
-    ByteCount size;  // as asked for
+    ByteCount size;  // the requested size
     uint32_t region = 0;
     RegionAllocator::Block place;
 };
@@ -40,8 +40,8 @@ struct LeaseRequest {
 };
 
 enum class WhenFull : uint8_t {
-    wait,  // for work in flight whose memory has been freed, and for requests that came before
-    wait_for_turn,  // for requests that came before, and for nothing else
+    wait,  // waits for earlier requests, and for work in flight whose memory has been freed
+    wait_for_turn,  // waits for earlier requests only
     fail,
 };
 

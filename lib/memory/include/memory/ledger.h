@@ -20,13 +20,13 @@ public:
         uint64_t needed_bytes = 0;
     };
     virtual ~Ledger() = default;
-    // Pairs with at least one transfer, in order of (from, to). A pair of one space with itself counts the bytes that were
-    // gathered there (replicas.h), which no command needed to be moved. Transfers between application and host
+    // The pairs with at least one transfer, in ascending order of (from, to). A pair of a space with itself counts the bytes that were
+    // copied there when replicas grew (replicas.h), which no command needed. Transfers between application and host
     // replicas count too; reads and writes through host pointers count as pairs with host_space.
     [[nodiscard]] virtual std::vector<Entry> entries() const = 0;
-    // Between different spaces.
+    // The bytes that were moved between different spaces.
     [[nodiscard]] virtual uint64_t moved_bytes() const = 0;
-    // Within a space.
+    // The bytes that were copied within a space.
     [[nodiscard]] virtual uint64_t gathered_bytes() const = 0;
     [[nodiscard]] virtual uint64_t needed_bytes() const = 0;
     virtual void reset() = 0;

@@ -1,7 +1,7 @@
 // PagedArray: elements that keep their places in memory while the array grows.
 //
-// Pages of 256 elements, so that an access is two loads also when there are millions of elements, and growing copies none of them. They are
-// allocated one by one until there are a few; then as many at a time as lie in one large page of the system.
+// It consists of pages of 256 elements. So an access is two loads, also with millions of elements, and growing copies no element. The first
+// pages are allocated one by one; later ones as many at a time as fit into one large page of the system.
 // Elements are never removed. Not thread-safe. std::bad_alloc leaves everything as it was.
 #pragma once
 
@@ -23,7 +23,7 @@ public:
     [[nodiscard]] const T& operator[](size_t index) const {
         return pages_[index >> page_log2][index & (page_elements - 1)];
     }
-    // A new element behind the others, value-initialized.
+    // Appends a value-initialized element.
     T& append() {
         if (size_ == pages_.size() * page_elements)
             add_pages();

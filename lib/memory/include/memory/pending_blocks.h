@@ -21,8 +21,8 @@ public:
     struct Entry {
         Block block;
         driver::Timepoint until;
-        Timepoints afterwards;  // what it waits for next
-        uint64_t number = 0;  // order of being freed
+        Timepoints afterwards;  // the timepoints that it waits for next
+        uint64_t number = 0;  // ascending in the order in which blocks were freed
         Entry* previous = nullptr;
         Entry* next = nullptr;
     };
@@ -34,7 +34,7 @@ public:
 
     // Makes room for `blocks` blocks altogether. std::bad_alloc leaves everything as it was.
     void provide(uint64_t blocks);
-    // There is room for it; `after` is not empty.
+    // `provide` has made room for the block, and `after` is not empty.
     void add(const Block& block, Timepoints&& after) noexcept;
 
     [[nodiscard]] uint64_t size() const { return size_; }
@@ -44,27 +44,27 @@ public:
     // The timepoint that the oldest block waits for.
     [[nodiscard]] std::optional<driver::Timepoint> oldest() const;
 
-    // Takes out one of the newest blocks of `queue` that waits for this queue alone and satisfies fits(const Block&).
+    // Removes one of the newest blocks of `queue` that waits for this queue alone and satisfies fits(const Block&).
     template <class Fits>
     [[nodiscard]] std::optional<Lease> take_of(const driver::Queue* queue, Fits&& fits);
-    // Takes out the oldest block of any queue that satisfies fits(const Block&), looking at a few of each queue.
+    // Removes the oldest block of any queue that satisfies fits(const Block&). Examines only a few blocks of each queue.
     template <class Fits>
     [[nodiscard]] std::optional<Lease> take_any(Fits&& fits);
     // The blocks that wait for `queue` alone.
     [[nodiscard]] std::vector<Block> blocks_of(const driver::Queue* queue) const;
-    // Takes out every block that satisfies `wanted`, after calling visitor(const Entry&) for it; the visitor may throw.
+    // Removes every block that satisfies `wanted`, after calling visitor(const Entry&) for it; the visitor may throw.
     template <class Wanted, class Visitor>
     void take_all(Wanted&& wanted, Visitor&& visitor);
 
-    // The lists are linked and ordered.
+    // Checks that the lists are linked and ordered; for tests.
     [[nodiscard]] bool validate() const;
 
 private:
-    static constexpr uint32_t looked_at_max = 8;  // blocks of one queue
+    static constexpr uint32_t looked_at_max = 8;  // how many blocks of one queue take_of and take_any examine
     static constexpr uint64_t first_chunk = 64;  // entries
 
     struct List {
-        const driver::Queue* queue = nullptr;  // none: a list for all queues without one, in no order
+        const driver::Queue* queue = nullptr;  // null: the common, unordered list of all queues without a list
         Entry* first = nullptr;
         Entry* last = nullptr;
     };
@@ -81,7 +81,7 @@ private:
     void recycle(Entry* entry) noexcept;
     void link(Entry* entry) noexcept;
     static void unlink(List& list, Entry* entry) noexcept;
-    // True when the block need not wait any more; otherwise it is listed where it waits next.
+    // True when the block need not wait any more. Otherwise moves it to the list of the timepoint that it waits for next.
     [[nodiscard]] bool advance(Entry* entry) noexcept;
 
     std::vector<List> lists_;
@@ -107,7 +107,7 @@ uint32_t PendingBlocks::drain(uint32_t count, TakeBack&& take_back) noexcept {
         take_back(block);
         ++drained;
     };
-    // By index: advance() may add a list.
+    // Uses indices, because advance() may add a list.
     for (size_t index = 0; index < lists_.size() && drained < count; ++index) {
         const uint64_t completed = lists_[index].queue->completed();
         for (Entry* entry; drained < count && (entry = lists_[index].first) && entry->until.value <= completed;)

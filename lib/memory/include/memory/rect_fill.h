@@ -7,13 +7,13 @@
 
 namespace polder::memory {
 
-// Fills `shape` at `begin` in the memory of the queue's device with `pattern`, of which each row holds a whole number. Rows and slices
-// do not overlap. `submitted` becomes the timepoint of the last operation, after which all of them are complete, also when
+// Fills `shape` at `begin` in the memory of the queue's device with `pattern`. Each row holds a whole number of patterns; rows and slices
+// do not overlap. `submitted` becomes the timepoint of the last submitted operation, after which all operations are complete, also when
 // a later submission throws.
 //
-// Queues fill contiguous bytes only. So one row is filled, and the others are copied from those before them, twice as many each time,
-// up to blocks that fit into a processor's cache. A slice that is larger than a block is copied as a whole; rows that are larger than
-// a block are filled one by one.
+// Queues fill contiguous bytes only. So one row is filled, and the other rows are copied from filled ones: each copy doubles their number,
+// until it copies a block that fits into a processor's cache. A slice that is larger than a block is copied as a whole; rows that are larger
+// than a block are filled one by one.
 void submit_rect_fill(driver::Queue& queue, DeviceAddress begin, const driver::RectShape& shape,
                       const driver::RectLayout& layout, std::span<const std::byte> pattern,
                       const driver::Submission& submission, driver::Timepoint& submitted);

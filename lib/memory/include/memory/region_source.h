@@ -1,6 +1,6 @@
-// RegionSource: where an allocator's regions come from, the operating system (host memory) or a device.
+// RegionSource: the source of an allocator's regions, either the operating system (host memory) or a device.
 //
-// Owned by one allocator. Any thread may call any function: no lock of the allocator is held meanwhile. Sizes are bytes.
+// Owned by one allocator. Any thread may call any function; the allocator calls without holding its lock. Sizes are bytes.
 #pragma once
 
 #include <polder/driver.h>
@@ -13,12 +13,12 @@ namespace polder::memory {
 class GrowableRegions {
 public:
     virtual ~GrowableRegions() = default;
-    // Memory is added and removed in multiples of it.
+    // Memory is added and removed in multiples of this.
     [[nodiscard]] virtual Alignment page() const = 0;
-    // Addresses without memory. Fails when there are too few.
+    // Reserves addresses without memory. Fails when there is no contiguous range of this size.
     [[nodiscard]] virtual Result<DeviceAddress> reserve_addresses(ByteCount size) = 0;
     virtual void release_addresses(driver::Memory range) = 0;
-    // Backs a range of whole pages with memory, or removes the memory; its contents are lost.
+    // commit gives a range of whole pages memory; decommit removes the memory, whose contents are lost.
     [[nodiscard]] virtual Result<void> commit(driver::Memory range) = 0;
     virtual void decommit(driver::Memory range) = 0;
 };
@@ -31,18 +31,18 @@ public:
     [[nodiscard]] virtual Result<driver::Memory> reserve(ByteCount size) = 0;
     virtual void release(driver::Memory memory) = 0;
 
-    // How much to reserve when `needed` bytes are, by a pool that has `reserved` already. The pool
-    // reserves `needed` instead when that fails.
+    // How many bytes to reserve when an allocator that has reserved `reserved` bytes needs `needed` more. The allocator
+    // reserves `needed` bytes when reserving so many fails.
     [[nodiscard]] virtual ByteCount preferred_size(ByteCount needed, ByteCount reserved) const = 0;
     // Bytes that `reserve` could still return.
     [[nodiscard]] virtual ByteCount available() const = 0;
 
-    // The contents of this range, which lies in reserved memory, are not needed any more. Only called
-    // when `discards`.
+    // The contents of this range of reserved memory are not needed any more. Only called
+    // when discards() is true.
     virtual void discard(driver::Memory range) { static_cast<void>(range); }
-    // A block of its own begins in this range, which has no pages yet: the source may choose their size.
+    // A block is about to use this range, which has no pages yet: the source may choose the size of its pages.
     virtual void prepare(driver::Memory range) { static_cast<void>(range); }
-    // True when discarded or released memory is available to other processes at once, so that an allocator
+    // True when other processes can use discarded or released memory at once. Then an allocator
     // should not keep much free memory.
     [[nodiscard]] virtual bool discards() const { return false; }
     // The bytes of a range of reserved memory that are backed by physical memory.
@@ -50,14 +50,14 @@ public:
     [[nodiscard]] virtual GrowableRegions* growable() { return nullptr; }
 };
 
-// Anonymous memory of this process; regions double from 64 MiB on. Pages are not counted against the system's
-// memory before they are written (MAP_NORESERVE), and are large in large blocks where the system allows.
+// Anonymous memory of this process. The first region has 64 MiB; later regions double. Pages do not count against the system's
+// memory before they are written (MAP_NORESERVE). Large blocks get large pages where the system allows it.
 class HostRegionSource final : public RegionSource {
 public:
     [[nodiscard]] Result<driver::Memory> reserve(ByteCount size) override;
     void release(driver::Memory memory) override;
     [[nodiscard]] ByteCount preferred_size(ByteCount needed, ByteCount reserved) const override;
-    // The memory that the system has available without swapping, and may still promise; reads /proc/meminfo.
+    // The bytes that the system could provide without swapping, within its commit limit; reads /proc/meminfo.
     [[nodiscard]] ByteCount available() const override;
     [[nodiscard]] ByteCount resident(driver::Memory range) const override;
     void discard(driver::Memory range) override;
@@ -65,7 +65,7 @@ public:
     void prepare(driver::Memory range) override;
     [[nodiscard]] bool discards() const override { return true; }
 
-    // Physical memory of the machine.
+    // The size of the machine's physical memory.
     [[nodiscard]] static ByteCount total();
 };
 

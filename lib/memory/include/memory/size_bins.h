@@ -1,9 +1,9 @@
-// SizeBins: free blocks of up to 2 MiB, in the order of their sizes, then of their addresses.
+// SizeBins: a set of free blocks of up to 2 MiB, ordered by size, then by address.
 //
-// Sizes are multiples of 512 bytes, and each size has a bin. Two levels of bit maps name the bins that have blocks, so that the smallest
+// Sizes are multiples of 512 bytes, and each size has a bin. Two levels of bit maps show which bins have blocks, so that the smallest
 // size that is large enough is found in constant time. A bin has its blocks in sorted leaves of at most 64 entries, the lowest address
-// last. So the block that a request gets is the last entry of the last leaf, and no operation reads the description of another
-// block: with a million blocks, each of these is a miss of the processor's caches (decision 132).
+// last. So a request gets the last entry of the last leaf, and no operation reads the description of another
+// block: with a million blocks, each such access would be a cache miss (decision 132).
 //
 // Bounds: finding and removing the block with the lowest address is O(1). For the n free blocks of one size, insert and remove search in
 // O(log n) and move at most 64 entries, and O(sqrt(n)) where n is above 8,000: leaves then have up to half as many entries as there
@@ -36,7 +36,7 @@ public:
     class Bin {
     public:
         [[nodiscard]] bool empty() const { return low_.empty(); }
-        // Of a bin that has blocks: the one with the lowest address.
+        // The block with the lowest address. The bin must not be empty.
         [[nodiscard]] const Entry& lowest() const { return low_.back(); }
         // std::bad_alloc leaves the entries as they were.
         void insert(Entry entry) {
@@ -50,11 +50,11 @@ public:
                 *at = at[-1];
             *at = entry;
         }
-        // The block that has this address.
+        // Removes the block with this address, which must be in the bin.
         void remove(uint64_t address) noexcept {
             if (upper_ && address >= upper_->leaves.back().from) [[unlikely]]
                 return remove_from_upper(address);
-            // Each entry behind it moves by one place.
+            // Each entry after it moves by one place.
             Entry* at = &low_.back();
             for (Entry moved = *at; moved.address != address; std::swap(moved, *at)) {
                 assert(at != low_.data());
@@ -75,7 +75,7 @@ public:
             return find_in(low_) || (upper_ && std::any_of(upper_->leaves.rbegin(), upper_->leaves.rend(),
                                                            [&](const Leaf& leaf) { return find_in(leaf.entries); }));
         }
-        // For tests: the rest is linear.
+        // For tests: linear in the blocks of the bin.
         [[nodiscard]] bool has(Entry wanted) const {
             return find(
                 [&](const Entry& entry) { return entry.address == wanted.address && entry.block == wanted.block; });
@@ -98,8 +98,8 @@ public:
 
     private:
         static constexpr size_t leaf_entries = 64;
-        // How many of `count` elements come before the first for which is_before(index) is false. Without branches that depend on the data:
-        // half of them would be predicted wrongly.
+        // A binary search: how many of `count` elements come before the first for which is_before(index) is false. It has no branches that
+        // depend on the data, because half of them would be mispredicted.
         template <class IsBefore>
         [[nodiscard]] static size_t count_while(size_t count, IsBefore&& is_before) {
             size_t first = 0;
@@ -110,10 +110,10 @@ public:
             }
             return first + (count == 1 && is_before(first) ? 1 : 0);
         }
-        // Descending, as the leaves are.
+        // Entries and leaves are in descending order of addresses.
         using Entries = std::vector<Entry>;
         struct Leaf {
-            uint64_t from = 0;  // no address is lower; those below the last leaf's are in low_
+            uint64_t from = 0;  // the lowest address that belongs here; addresses below the last leaf's `from` are in low_
             Entries entries;
         };
         struct Upper {
@@ -136,7 +136,7 @@ public:
                 }
                 leaf->entries.insert(place_of(leaf->entries, entry.address), entry);
             }
-            // The second half of a leaf becomes a leaf behind it.
+            // Moves the second half of a leaf to a new leaf after it.
             void split(size_t number) {
                 reserve_one_more(leaves);
                 Leaf& before = leaves[number];
@@ -154,7 +154,7 @@ public:
                 elements.reserve(2 * elements.size() + 1);
         }
 
-        // The first half of low_ becomes the last leaf of the others.
+        // Moves the first half of low_ to a new leaf at the end of `upper_`.
         [[gnu::noinline]] void make_upper_leaf() {
             const auto middle = static_cast<ptrdiff_t>(low_.size() / 2);
             Leaf made{low_[static_cast<size_t>(middle) - 1].address, Entries(low_.begin(), low_.begin() + middle)};
@@ -172,7 +172,7 @@ public:
                 return;
             if (&leaf == &upper_->leaves.back())
                 return remove_last_upper_leaf();
-            // Its addresses belong to the leaf behind it now.
+            // The range of addresses of the empty leaf belongs to the leaf after it now.
             upper_->leaves.erase(upper_->leaves.begin() + (&leaf - upper_->leaves.data()));
         }
         void remove_last_upper_leaf() noexcept {
@@ -181,8 +181,8 @@ public:
                 upper_.reset();
         }
 
-        Entries low_;  // the lowest addresses; empty where the bin is
-        std::unique_ptr<Upper> upper_;  // of bins with many blocks; has leaves
+        Entries low_;  // the leaf with the lowest addresses; empty only when the bin is empty
+        std::unique_ptr<Upper> upper_;  // the other leaves of a bin with many blocks; at least one, or null
     };
 
     [[nodiscard]] static bool holds(uint64_t size) { return size % unit == 0 && size != 0 && size <= bin_count * unit; }
@@ -199,7 +199,7 @@ public:
         groups_with_blocks_ |= uint64_t{1} << (bin / 64);
         ++count_;
     }
-    // The block of this size and address. The bit maps change without branches that depend on the data.
+    // Removes the block of this size and address. Changes the bit maps without branches that depend on the data.
     void remove(uint64_t size, uint64_t address) noexcept {
         const uint64_t bin = bin_of(size);
         Bin& blocks = (*groups_[bin / 64])[bin % 64];
@@ -209,7 +209,7 @@ public:
         groups_with_blocks_ &= ~(uint64_t{bins_[bin / 64] == 0} << (bin / 64));
     }
 
-    // The smallest size with a block that is at least `size`; 0 if there is none.
+    // The smallest size of a block that is at least `size`; 0 if there is no such block.
     [[nodiscard]] uint64_t smallest_from(uint64_t size) const {
         const uint64_t first = size == 0 ? 0 : (size - 1) / unit;
         if (first >= bin_count)
@@ -219,19 +219,19 @@ public:
         const uint64_t above = groups_with_blocks_ & ~((uint64_t{2} << group) - 1);
         const auto next = static_cast<uint64_t>(std::countr_zero(above | uint64_t{1} << 63));
         const uint64_t bins_above = above == 0 ? 0 : bins_[next];
-        // Either is as probable, so this should not be a branch.
+        // Both cases are equally probable, so this should not compile to a branch.
         group = bins == 0 ? next : group;
         bins = bins == 0 ? bins_above : bins;
         return bins == 0 ? 0 : (group * 64 + static_cast<uint64_t>(std::countr_zero(bins)) + 1) * unit;
     }
-    // 0 when there is none.
+    // The size of the largest block; 0 when there is no block.
     [[nodiscard]] uint64_t largest() const {
         if (groups_with_blocks_ == 0)
             return 0;
         const auto group = static_cast<uint64_t>(std::bit_width(groups_with_blocks_)) - 1;
         return (group * 64 + static_cast<uint64_t>(std::bit_width(bins_[group]))) * unit;
     }
-    // The blocks of a size that has some.
+    // The blocks of a size. There must be at least one.
     [[nodiscard]] const Bin& blocks_of(uint64_t size) const { return (*groups_[bin_of(size) / 64])[bin_of(size) % 64]; }
     // For tests: linear in the blocks of the size.
     [[nodiscard]] bool has(uint64_t size, Entry entry) const {

@@ -1,7 +1,7 @@
 // Space: a memory space of the process, with its number, its allocator, and its hidden queues.
 //
-// Created by the platform when it opens devices, never destroyed before the process ends. Space 0 is
-// host memory and has no device; each device with memory of its own has one Space, shared by its
+// Created by the platform when it opens devices, and never destroyed before the process ends. Space 0 is
+// host memory, which belongs to no single device; each device with memory of its own has one Space, shared by its
 // sub-devices. `application_space` is the space of CL_MEM_USE_HOST_PTR memory that devices
 // cannot use in place: it has replicas, but no allocator and no device.
 // Any thread may call any function.
@@ -17,28 +17,28 @@ namespace polder::memory {
 
 inline constexpr SpaceId application_space{SpaceId::max_spaces - 1};
 
-// What was done in one memory for lack of room, since it was opened.
+// What was done in one memory because it was full, since it was opened.
 struct SpaceActivity {
     uint64_t compactions = 0;
-    ByteCount compacted;  // moved within the memory
-    ByteCount evicted;  // memory that storages lost
-    ByteCount written_back;  // of it, what was copied elsewhere first
-    ByteCount returned;  // evicted, and needed again later
-    // Owners of memory that the host and this device share have changed: to the host, to the device.
+    ByteCount compacted;  // bytes that were moved within the memory
+    ByteCount evicted;  // the sizes of evicted replicas
+    ByteCount written_back;  // bytes that were copied to another memory before an eviction
+    ByteCount returned;  // memory that storages got again after an eviction
+    // How often the owner of memory that host and device share has changed, to the host (maps) and to the device (unmaps).
     uint64_t maps = 0;
     uint64_t unmaps = 0;
     uint64_t examined = 0;  // storages and replicas that searches for victims have looked at
 };
 
-// One memory at this moment.
+// The use of one memory at this moment.
 struct SpaceBudget {
     ByteCount total;
-    ByteCount limit;  // what storages may have together
-    ByteCount committed;  // what storages have, with memory that commands in flight still use
-    ByteCount reserved;  // what the allocator has taken from the device or the system
-    ByteCount resident;  // the part of it that is backed by physical memory
-    ByteCount used_by_others;  // other processes and libraries, and the application itself
-    ByteCount available;  // what further storages could get
+    ByteCount limit;  // the most that all storages may have together
+    ByteCount committed;  // the memory of storages, and freed memory that commands in flight still use
+    ByteCount reserved;  // the memory that the allocator has reserved from the device or the system
+    ByteCount resident;  // the part of the reserved memory that physical memory backs
+    ByteCount used_by_others;  // the memory that other processes, other libraries and the application itself use
+    ByteCount available;  // the memory that further storages could get
 };
 
 class Space {
@@ -53,13 +53,13 @@ public:
     [[nodiscard]] virtual SpaceId id() const = 0;
     [[nodiscard]] virtual driver::Device* device() const = 0;
     [[nodiscard]] virtual Allocator& pool() = 0;
-    // Gives memory and addresses that are kept for later use back to the system or the device.
+    // Releases memory and addresses that are kept for later use to the system or the device.
     virtual void trim() = 0;
-    // Total bytes, and the bytes that new buffers could still get.
+    // total_bytes: the size of the memory. free_bytes: the bytes that new buffers could still get.
     [[nodiscard]] virtual ByteCount total_bytes() const = 0;
     [[nodiscard]] virtual ByteCount free_bytes() const = 0;
     [[nodiscard]] virtual SpaceActivity activity() const = 0;
-    // Asks the system, or the device's driver.
+    // Makes system calls, or calls the device's driver.
     [[nodiscard]] virtual SpaceBudget budget() const = 0;
 };
 

@@ -1,12 +1,12 @@
 // Tally: the statistics of one allocator, and its limit. Any thread; no lock.
 //
-// A block's bytes move from live to deferred to free. Each move adds before it subtracts, so that the bytes in use are never
-// counted too low and the limit holds while several threads allocate.
+// A block's bytes are counted as live, then as deferred, then as free. Each step adds before it subtracts, so that the bytes in use are
+// never counted too low and the limit holds while several threads allocate.
 //
-// An allocator that changes blocks under one lock says so (Writers::one_at_a_time): its counts need no atomic operations then.
-// Otherwise, after threads have met a few times at the count of live bytes, each takes a share of up to `share_bytes` ahead, and counts
-// small blocks in it, so that threads share no cache line. Until then all counts are exact; afterwards the peak may be too
-// high by the shares.
+// For an allocator that changes blocks under one lock (Writers::one_at_a_time), counting needs no atomic read-modify-write operations.
+// Otherwise, after threads have collided at the count of live bytes a few times, each thread takes a share of `share_bytes` from that count
+// in advance and counts small blocks in its share, so that threads share no cache line. Until then all counts are exact; afterwards the peak
+// may be too high by the shares.
 #pragma once
 
 #include <base/thread_number.h>
@@ -21,7 +21,7 @@ namespace polder::memory {
 class Tally {
 public:
     enum class Writers : uint8_t {
-        one_at_a_time,  // allocate, free and the functions of deferred blocks: under one lock
+        one_at_a_time,  // the owner calls allocate, free and the functions of deferred blocks under one lock
         many,
     };
     explicit Tally(ByteCount limit, Writers writers = Writers::many)
@@ -35,8 +35,8 @@ public:
         return bytes <= most && held <= most - bytes;
     }
 
-    // --- a block's life ---
-    // False when the limit does not allow it.
+    // --- blocks ---
+    // Counts an allocated block. False when the limit does not allow it.
     [[nodiscard]] bool allocate(uint64_t bytes) {
         Shard& shard = mine();
         if (!has_shares() || bytes > shared_block_bytes_max) [[likely]] {
@@ -56,7 +56,7 @@ public:
         if (shard.share.fetch_add(bytes, std::memory_order_relaxed) + bytes > 2 * share_bytes)
             give_back(shard, share_bytes);
     }
-    // Free for its owner, while commands in flight use it.
+    // The owner has freed the block, but commands in flight still use it.
     void defer(uint64_t bytes) {
         add(deferred_, bytes);
         add(deferred_blocks_, 1);
@@ -66,14 +66,14 @@ public:
         subtract(deferred_blocks_, 1);
         subtract(deferred_, bytes);
     }
-    // A deferred block is in use again, which the limit already counts.
+    // A deferred block was allocated again. Needs no check of the limit, which counts deferred bytes.
     void reuse_deferred(uint64_t bytes) {
         add(mine().allocations, 1);
         raise(live_peak_, add(live_, bytes) + bytes + charged());
         end_deferred(bytes);
     }
 
-    // Memory that is used without a block. False when the limit does not allow it.
+    // Counts memory that is used without a block. False when the limit does not allow it.
     [[nodiscard]] bool charge(uint64_t bytes) {
         uint64_t before = charged();
         do {
@@ -87,7 +87,7 @@ public:
     void discharge(uint64_t bytes) { charged_.fetch_sub(bytes, std::memory_order_relaxed); }
     [[nodiscard]] uint64_t charged() const { return charged_.load(std::memory_order_relaxed); }
 
-    // --- memory of the source ---
+    // --- memory from the source ---
     void reserve(uint64_t bytes) {
         reserves_.fetch_add(1, std::memory_order_relaxed);
         const uint64_t now = reserved_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
@@ -144,11 +144,11 @@ private:
     static constexpr uint32_t shard_count = 16;
     using Count = std::atomic<uint64_t>;
 
-    // What threads count apart. A writer under a lock uses the first.
+    // Counts that threads keep separately. With Writers::one_at_a_time, only the first shard is used.
     struct alignas(128) Shard {
         Count allocations{0};
         Count frees{0};
-        Count share{0};  // counted in live_, and in no block
+        Count share{0};  // bytes that are counted in live_, but are in no block
     };
 
     [[nodiscard]] Shard& mine() { return shards_[locked_ ? 0 : thread_number() % shard_count]; }
@@ -159,7 +159,7 @@ private:
         return all;
     }
 
-    // Returns the value before.
+    // Adds `value` and returns the count before.
     uint64_t add(Count& count, uint64_t value) {
         if (!locked_)
             return count.fetch_add(value, std::memory_order_relaxed);
@@ -218,7 +218,7 @@ private:
                 return;
             }
     }
-    // Takes all shares back, before a request is refused. False: there are none.
+    // Subtracts all shares from the live bytes, before a request is refused. False when there are none.
     [[nodiscard]] bool gather() {
         uint64_t bytes = 0;
         for (Shard& shard : shards_)
@@ -228,9 +228,9 @@ private:
     }
 
     const bool locked_;
-    std::atomic<uint32_t> meetings_{0};  // at live_
+    std::atomic<uint32_t> meetings_{0};  // how often threads have collided at live_
     Count limit_;
-    Count live_{0};  // with the shares
+    Count live_{0};  // includes the shares
     Count live_peak_{0};
     Count deferred_{0};
     Count charged_{0};

@@ -24,7 +24,7 @@ extern constinit std::atomic<bool> on;
 
 // Begins recording into `file`, which is made or emptied. Once in a process.
 [[nodiscard]] Result<void> begin(const std::string& file);
-// Ends recording. What other threads are writing may be lost.
+// Ends recording. Events that other threads are writing may be lost.
 void end();
 
 struct Fields {
@@ -36,23 +36,23 @@ struct Fields {
     uint64_t storage = 0;
     uint64_t address = 0;
     uint64_t size = 0;
-    uint64_t value = 0;  // or extra
+    uint64_t value = 0;  // the timepoint's value, or the field `extra` of the format
 };
 void record(const Fields& fields) noexcept;
-// The time of the last event is this one's: for parts of one command.
+// Records an event with the time of the thread's last event. For parts of one command.
 void record_part(const Fields& fields) noexcept;
-// An event of the timeline, if it has moved since the last one.
+// Records the value of the queue's timeline (Kind::completed), if it has changed since the last such event.
 void record_progress(const driver::Queue* queue) noexcept;
-// A command gets no memory (Kind::out_of_memory), or an allocator has no room for a request (Kind::refused).
+// Describes that a command got no memory (Kind::out_of_memory), or that an allocator had no room for a request (Kind::refused).
 struct Refusal {
     Kind kind = Kind::out_of_memory;
     SpaceId space;
     ByteCount size{0};
     Alignment alignment{1};
 };
-// `report` says what was tried.
+// `report` lists the steps that were tried.
 void record_refusal(const Refusal& refusal, std::string_view report) noexcept;
-// An id for a text; a new one each time.
+// Records a text and returns its id, a new one each time. 0 when nothing was recorded.
 [[nodiscard]] uint32_t record_text(std::string_view text) noexcept;
 
 }  // namespace polder::memory::trace

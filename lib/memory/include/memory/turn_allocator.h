@@ -3,7 +3,7 @@
 //
 // A request is first tried without waiting (lease_now). When there is no room, it waits for its turn and tries the
 // policy's further steps; waiting requests are served first come, first served. A group of requests always waits for its turn, so that
-// two groups never have a part each. Any thread may call any function. Sizes are bytes.
+// two groups never have some blocks each and wait for the others. Any thread may call any function. Sizes are bytes.
 #pragma once
 
 #include <memory/allocation_policy.h>
@@ -42,7 +42,7 @@ protected:
         Alignment alignment;
         LeaseTerms terms;
     };
-    // What the steps of one request have done, for the report.
+    // What the steps of one request have done, for the report when it fails.
     struct Ladder {
         uint64_t waited = 0;
         uint64_t released_bytes = 0;
@@ -52,15 +52,15 @@ protected:
     TurnAllocator(std::unique_ptr<RegionSource> source, const AllocatorOptions& options, Tally::Writers writers)
         : source_(std::move(source)), options_(options), tally_(options.limit, writers) {}
 
-    // Without a call to the source, and without the turn. False: there is no room at once.
+    // Tries to lease without calling the source and without the turn. False when that finds no room.
     [[nodiscard]] virtual bool lease_now(const Request& request, Lease& leased) = 0;
-    // With the turn.
+    // Tries all steps, with the turn.
     [[nodiscard]] virtual Result<void> climb(const Request& request, Lease& leased) = 0;
 
-    // Frees blocks that are kept apart for threads; for policies that keep some.
+    // Frees the blocks of the front cache, for policies that have one.
     virtual void flush_front() noexcept {}
 
-    // Housekeeping that no request runs beside.
+    // While this object exists, no request has the turn. For work such as trim.
     class Housekeeping {
     public:
         explicit Housekeeping(TurnAllocator& allocator) : turns_(allocator.turns_) { turns_.enter_quietly(); }

@@ -3,9 +3,9 @@
 // A mutex guarantees no order, so a thread that locks it repeatedly can keep others waiting for long. Here each
 // thread gets a number and waits until this number is next. `requested` reports whether a thread that found no room waits or has the turn.
 //
-// Others go past the turn unless it is requested. A request that has not tried yet, but waits because others do, must not make later ones wait: two
-// threads that allocate in a loop would wait for each other in turns for ever, with a switch of threads for each allocation. So it enters quietly, and
-// insists when it finds no room either.
+// A request needs the turn only while requested() is true, or when it finds no room. A request that waits only because requested() is true has not
+// looked for room. It must not make later requests wait, or two threads that allocate in a loop would take turns for ever, with a thread switch for
+// each allocation. So it enters "quietly", without being counted, and calls `insist` when it finds no room.
 //
 // Any thread may call any function; a thread leaves only after it has entered.
 #pragma once
@@ -21,7 +21,7 @@ enum class Tried : bool { no, yes };  // whether a request has looked for room a
 
 class Turns {
 public:
-    // For a request that found no room: others see it in requested() until it leaves.
+    // For a request that found no room: requested() is true until it leaves.
     void enter() {
         requests_.fetch_add(1, std::memory_order_relaxed);
         Lock lock(mutex_);
@@ -41,10 +41,10 @@ public:
         return true;
     }
 
-    // Likewise for one that has entered quietly.
+    // For a request that has entered quietly and found no room: from now on it is counted, and must call leave().
     void insist() { requests_.fetch_add(1, std::memory_order_relaxed); }
 
-    // For housekeeping, which keeps requests from their turn but is none, and for requests that have not tried yet.
+    // For requests that have not looked for room, and for housekeeping, which must exclude requests but is no request itself.
     void enter_quietly() {
         Lock lock(mutex_);
         const uint64_t number = next_++;
@@ -73,8 +73,8 @@ private:
 
     Mutex mutex_;
     ConditionVariable changed_;
-    uint64_t next_ POLDER_GUARDED_BY(mutex_) = 0;  // number of the next thread to come
-    uint64_t called_ POLDER_GUARDED_BY(mutex_) = 0;  // number whose turn it is
+    uint64_t next_ POLDER_GUARDED_BY(mutex_) = 0;  // the number that the next thread gets
+    uint64_t called_ POLDER_GUARDED_BY(mutex_) = 0;  // the number of the thread that has the turn
     std::atomic<uint32_t> requests_{0};
 };
 
