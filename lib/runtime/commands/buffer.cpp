@@ -68,7 +68,7 @@ Result<Timepoint> MapCommand::submit(Queue& queue, const Execution& execution) c
 }
 
 Result<Timepoint> UnmapCommand::submit(Queue& queue, const Execution& execution) const {
-    // The host never had the bytes, so there is nothing to publish.
+    // The map failed, so the host never wrote the bytes, and there is nothing to publish.
     if (record_->has_failed())
         return fail(Status::exec_status_error_for_events_in_wait_list, "the map command failed");
     return queue.context().domain().unmap(execution, object_->storage(), record_->rect, record_->access);
@@ -121,7 +121,7 @@ Result<Timepoint> HostFillCommand::submit(Queue&, const Execution& execution) co
 
 namespace {
 
-// One submission of a host call that the driver may skip, because it waits for others that may fail.
+// One submission of a host call. The driver skips the call when a timepoint that it waits for has failed.
 struct HostCall {
     void (*function)(void*);
     void (*discard)(void*);
@@ -142,7 +142,7 @@ struct HostCall {
 
 } // namespace
 
-// For HostCall::finish.
+// HostCall::finish runs on the callback thread.
 Result<void> HostCallCommand::reserve(const Queue&) const { return start_callback_thread(); }
 
 Result<Timepoint> HostCallCommand::submit(Queue&, const Execution& execution) const {

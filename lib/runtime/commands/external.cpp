@@ -8,7 +8,8 @@ namespace {
 
 using Direction = HandOverCommand::Direction;
 
-// One call of the host for all objects. The driver may skip the call when what it waits for fails, so the end of its timepoint frees it.
+// One call of the host for all objects. The driver skips the call when a timepoint that it waits for fails, so this object is freed when the
+// call's timepoint is complete, not by the call.
 struct AccessCall {
     std::vector<Ref<ExternalMemory>> memories;
     Direction direction;
@@ -39,7 +40,7 @@ HandOverCommand::HandOverCommand(std::vector<Ref<MemObject>> objects, Direction 
 
 Result<void> HandOverCommand::reserve(const Queue& queue) const {
     if (!called_.empty())
-        POLDER_TRY(start_callback_thread());  // for AccessCall::finish
+        POLDER_TRY(start_callback_thread());  // AccessCall::finish runs there
     return migration_.reserve(queue);
 }
 

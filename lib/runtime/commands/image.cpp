@@ -5,7 +5,7 @@
 namespace polder::runtime {
 namespace {
 
-// Rows that continue each other become one, and so do slices.
+// Joins rows that are contiguous to one row, then slices that are contiguous to one slice.
 memory::StorageRect merged(memory::StorageRect rect) {
     if (rect.shape.rows == 1 || rect.shape.row_bytes == rect.layout.row_pitch) {
         rect.shape.row_bytes *= rect.shape.rows;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr Alignment local_alignment{local_memory_alignment};
 
-// Uninitialized room for `size` values: on the stack when they are few.
+// An array of `size` uninitialized values, on the stack when there are few.
 template <class T, uint32_t few>
 class Scratch {
 public:
@@ -31,13 +31,13 @@ void put_address(std::span<std::byte> block, size_t offset, DeviceAddress addres
     std::memcpy(block.data() + offset, &address.value, sizeof address.value);
 }
 
-// The launch puts the address of the image's first element over the descriptor's first member.
+// Copies the image's descriptor to the packed arguments. The launch writes the address of the first element to its first member.
 void put_descriptor(std::span<std::byte> block, size_t offset, const ImageShape& image) {
     const ImageDescriptor descriptor = image.descriptor();
     std::memcpy(block.data() + offset, &descriptor, sizeof descriptor);
 }
 
-// Gives each __local argument its place behind the kernel's own local memory. Returns where the last one ends.
+// Gives each __local argument an offset after the kernel's own local memory. Returns the end of the last one, in bytes.
 uint64_t place_locals(const LoadedCode& code, const KernelArguments& arguments, std::span<std::byte> block) {
     uint64_t end = code.limits().local_bytes;
     for (const KernelArguments::Local& local : arguments.locals) {
@@ -61,7 +61,7 @@ void LaunchCommand::keep() {
     buffers_.add_references(kept_);
 }
 
-// Memory for all buffers of a command or for none. Most commands find that all have some.
+// Reserves memory for all buffers of a command, or for none. Usually all of them have memory already.
 Result<void> LaunchCommand::reserve(const Queue& queue) const {
     for (size_t i = 0; i < buffers_.size(); ++i)
         if (buffers_[i] && !buffers_[i]->storage().has_all(queue.space()) && access_of(i) != Access::none) [[unlikely]]
@@ -194,7 +194,7 @@ Result<driver::Timepoint> NativeCommand::submit(Queue& queue, const memory::Exec
     if (buffers_.size() == 0) {
         done = execution.queue.call({&NativeCall::run, call.get()}, {execution.waits, execution.times});
     } else {
-        // The function runs on the host and sees its memory, wherever the device computes.
+        // The function runs on the host and uses host memory, also when the device has memory of its own.
         const memory::Execution on_host{execution.queue, host_space, execution.waits, execution.times};
         Scratch<memory::Use, 16> uses(buffers_.size());
         for (size_t i = 0; i < buffers_.size(); ++i)

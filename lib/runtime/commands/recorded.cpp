@@ -47,7 +47,7 @@ bool is_contiguous(const memory::StorageRect& rect) {
            (shape.slices == 1 || rect.layout.slice_pitch == shape.rows * shape.row_bytes);
 }
 
-// One end of a copy: rows of a buffer, or, without `object`, bytes of the host, which the application keeps.
+// One end of a copy: rows of a buffer; or, when `object` is null, bytes in host memory, which the application must keep.
 struct RecordedEnd {
     Ref<MemObject> object;
     memory::StorageRect rect;
@@ -105,7 +105,7 @@ private:
     FillPattern pattern_;
 };
 
-// Of plain host memory, by a device that computes there.
+// Fills plain host memory, on a device that computes in host memory.
 class RecordedHostFill final : public RecordedOperation {
 public:
     RecordedHostFill(DeviceAddress to, ByteCount size, const FillPattern& pattern)

@@ -7,8 +7,8 @@
 namespace polder::runtime {
 namespace {
 
-// The access of two operations, one after the other, to the same bytes. Bytes that are overwritten first need none from
-// elsewhere.
+// Combines the accesses of two successive operations to the same bytes. When the first one overwrites the bytes, they need not
+// be transferred to the device.
 Access combined(Access first, Access second) {
     return first == Access::overwrite || first == second ? first : Access::read_write;
 }
@@ -16,7 +16,7 @@ Access combined(Access first, Access second) {
 }  // namespace
 
 Recording::Recording(std::vector<Ref<const RecordedOperation>> operations) {
-    // Many operations use few ranges; the map finds those that are listed already.
+    // The operations mostly use the same few ranges; the map finds ranges that are listed already.
     std::map<std::pair<memory::Storage*, std::pair<uint64_t, uint64_t>>, uint32_t> listed;
     std::vector<memory::Use> own;
     steps_.reserve(operations.size());
@@ -62,14 +62,14 @@ driver::Timepoint Recording::submit_all(const memory::Execution& execution, driv
         own.clear();
         for (uint32_t i = 0; i < step.place_count; ++i)
             own.push_back(addresses[places_[step.first_place + i]]);
-        // Each waits for the one before it, so that it fails when that one has failed, and the last one reports it.
+        // Each operation waits for the one before it and fails when that has failed, so that the last operation reports the failure.
         done = step.operation->submit(execution, waits, own.view());
         waits = {&done, 1};
     }
     return done;
 }
 
-// Planned operation by operation: where the memory does not hold everything at once.
+// Plans and submits one operation after the other, when the memory has no room for the ranges of all operations at once.
 Result<driver::Timepoint> Recording::replay_one_by_one(Queue& queue, const memory::Execution& execution) const {
     driver::Timepoint done;
     memory::Execution each = execution;

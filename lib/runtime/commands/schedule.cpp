@@ -1,5 +1,5 @@
-// The division into parts looks ahead once: a part has to end with a command that another queue waits for, which only later commands
-// show. Then the commands join parts in the order of recording.
+// Divides commands into parts in two passes. The first finds the commands with which a part has to end, because a command of another queue
+// waits for them. The second assigns the commands to parts, in the order of recording.
 #include <runtime/buffer_commands.h>
 #include <runtime/schedule.h>
 
@@ -20,10 +20,10 @@ void add_once(Numbers& numbers, uint32_t number) {
         numbers.push_back(number);
 }
 
-// For each command, whether one of another queue waits for it: a part ends there.
+// For each command, whether a command of another queue waits for it, so that its part ends with it.
 std::vector<bool> ends_of_parts(std::span<const RecordedCommand> commands, size_t queue_count) {
     constexpr size_t none = std::numeric_limits<size_t>::max();
-    std::vector<size_t> newest(queue_count, none);  // of each queue
+    std::vector<size_t> newest(queue_count, none);  // for each queue, its newest command
     std::vector<bool> ends(commands.size());
     for (size_t i = 0; i < commands.size(); ++i) {
         const RecordedCommand& command = commands[i];
@@ -58,7 +58,7 @@ public:
     }
 
     std::vector<Schedule::Part> parts;
-    std::vector<std::vector<Ref<const RecordedOperation>>> operations;  // of each part
+    std::vector<std::vector<Ref<const RecordedOperation>>> operations;  // for each part
 
 private:
     // The parts of other queues that a command waits for.
@@ -91,9 +91,9 @@ private:
         operations.emplace_back();
     }
 
-    Numbers newest_;  // of each queue
-    Numbers part_of_;  // of each command
-    std::vector<bool> is_ended_;  // of each part
+    Numbers newest_;  // for each queue, its newest part
+    Numbers part_of_;  // for each command, its part
+    std::vector<bool> is_ended_;  // for each part, whether no command may join it any more
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ Result<Timepoint> SvmMapCommand::submit(Queue& queue, const Execution& execution
 }
 
 Result<Timepoint> SvmUnmapCommand::submit(Queue& queue, const Execution& execution) const {
-    // The host never had the bytes, so there is nothing to publish.
+    // The map failed, so the host never wrote the bytes, and there is nothing to publish.
     if (map_->has_failed())
         return fail(Status::exec_status_error_for_events_in_wait_list, "the map command failed");
     return queue.context().domain().unmap(execution, *storage_, StorageRect::of(map_->range), map_->access);
@@ -26,7 +26,7 @@ Result<void> HostEndCopyCommand::reserve(const Queue& queue) const {
     return queue.context().domain().reserve(to_.bytes->storage(), queue.space(), queue.only_driver_queue());
 }
 
-// At least one end is host memory, at its address.
+// Submits the copy. At least one end is host memory, which the device accesses at the host's address.
 Result<Timepoint> HostEndCopyCommand::copy(Queue& queue, const Execution& execution) const {
     memory::Domain& domain = queue.context().domain();
     if (from_.bytes && !from_.stays_on_host)
@@ -36,7 +36,7 @@ Result<Timepoint> HostEndCopyCommand::copy(Queue& queue, const Execution& execut
     return HostCopyCommand(to_.pointer, from_.pointer, size_).submit(queue, execution);
 }
 
-// The uses of the ends that stay: what frees their memory waits for them.
+// Records the copy as a use of the allocations that stay on the host, so that freeing their memory waits for it.
 Result<Timepoint> HostEndCopyCommand::submit(Queue& queue, const Execution& execution) const {
     using memory::MapAccess;
     memory::Domain& domain = queue.context().domain();

@@ -1,4 +1,5 @@
-// Building, compiling and linking of programs.
+// Building, compiling and linking of programs: devices are grouped by the module that they can share, each group's module is compiled or linked
+// once, and each distinct target gets one Executable. With a callback, this runs on a thread of its own (build_threads.h).
 #include <base/options.h>
 #include <compiler/options.h>
 #include <compiler/zeroed_memory.h>
@@ -31,7 +32,7 @@ Status failure_of(BuildRequest::Step step) {
     }
 }
 
-// The reason of a failure that the compiler has not written into the log itself.
+// Appends the reason of a failure to the build log, unless the compiler has written it there.
 void append_detail(std::string& log, const Error& error) {
     if (error.detail().empty() || log.find(error.detail()) != log.npos)
         return;
@@ -51,8 +52,8 @@ Result<void> check_variables(const compiler::Module& module, BuildRequest::Step 
 
 using Devices = std::vector<Ref<Device>>;
 
-// Groups the devices that share a module. Modules are target-neutral: source becomes the same for all devices that offer the
-// same language. Binaries and the inputs of a link belong to their devices: `parts_of` gives those of a device.
+// Groups the devices that share a module. Modules are target-neutral: from source, all devices with the same language
+// features get the same module. Binaries and the inputs of a link belong to devices: `parts_of` returns those of one device.
 template <class PartsOf>
 std::vector<Devices> groups_of(const Devices& devices, bool is_source, const PartsOf& parts_of) {
     std::vector<Devices> groups;
@@ -60,7 +61,7 @@ std::vector<Devices> groups_of(const Devices& devices, bool is_source, const Par
         const auto shares = [&](const Devices& group) {
             const compiler::Target& target = device->target();
             const compiler::Target& other = group.front()->target();
-            // A driver that compiles itself needs a module that keeps its source.
+            // For a driver that compiles the program itself, the module must contain the source.
             const auto needs_source = [](const compiler::Target& of) {
                 return of.code.format == driver::CodeFormat::opencl_c;
             };
@@ -78,7 +79,7 @@ std::vector<Devices> groups_of(const Devices& devices, bool is_source, const Par
     return groups;
 }
 
-// What CL_CONTEXT_MEMORY_INITIALIZE_KHR of the context asks for: bit 0 is local memory, bit 1 private memory.
+// The memory that kernels initialize with zeros, from CL_CONTEXT_MEMORY_INITIALIZE_KHR: bit 0 is local memory, bit 1 private memory.
 compiler::ZeroedMemory zeroed_memory(const Context& context) {
     const std::vector<cl_context_properties>& properties = context.properties();
     for (size_t i = 0; i + 1 < properties.size(); i += 2)
@@ -100,7 +101,7 @@ public:
             executable = std::move(opened);
         }
         Ref<DeviceCode> code = make_ref<DeviceCode>(device, executable, module_);
-        // What another compiler has to say belongs in the build's log.
+        // When the driver compiles the program, compile now, so that the compiler's messages get into the build log.
         if (device.target().code.format == driver::CodeFormat::opencl_c)
             for (const compiler::KernelInfo& kernel : module_->kernels())
                 POLDER_TRY(code->kernel(kernel));
@@ -130,12 +131,12 @@ bool Program::has_valid_options(const BuildRequest& request) const {
 }
 
 Result<void> Program::build(BuildRequest request) {
-    // With invalid options no build begins, so the callback is not called.
+    // When the options are invalid, no build begins, and the callback is not called.
     const bool is_notified = request.notify && has_valid_options(request);
     POLDER_TRY(begin(request));
     if (!is_notified)
         return run_or_fail(request);
-    // The callback reports the result; this call has succeeded when the build has begun.
+    // The result of the build is not this call's: the call succeeds when the build has begun, and the callback is called at its end.
     const auto build = [program = Ref<Program>::share(this), request = std::move(request)] {
         static_cast<void>(program->run_or_fail(request));
         request.notify(static_cast<cl_program>(program->handle()), request.user);
@@ -143,14 +144,14 @@ Result<void> Program::build(BuildRequest request) {
     try {
         BuildThreads::get().start(BuildThreads::Work::build, build);
     } catch (const std::exception&) {
-        build();  // the process is out of threads, or of memory for one
+        build();  // on this thread, because no thread could be started
     }
     return {};
 }
 
 Result<void> Program::begin(const BuildRequest& request) {
     const Lock lock(mutex_);
-    // Kernels use the code that would be replaced.
+    // CL_INVALID_OPERATION: there are kernel objects of the program. They use the code that a build would replace.
     if (kernels_.load(std::memory_order_acquire) != 0)
         return fail(Status::invalid_operation);
     for (const Ref<Device>& device : request.devices)
@@ -224,7 +225,7 @@ std::vector<std::shared_ptr<const BuiltModule>> Program::binary_parts(const Buil
 void Program::finish(const Device& device, DeviceBuild build) {
     const Lock lock(mutex_);
     DeviceBuild& place = builds_[place_of(device)];
-    // A binary stays, to be built again with other options.
+    // After a failed build, a program from binaries keeps its binary, so that it can be built again with other options.
     if (!build.built && origin_ == Origin::binary)
         build.built = place.built;
     std::swap(place, build);
@@ -283,7 +284,7 @@ Result<BuiltModule> Program::link_inputs(const BuildRequest& request, const Devi
 
 Result<BuiltModule> Program::reuse_binary(const BuildRequest& request, const Device& device) {
     const DeviceBuild build = device_build(device);
-    // A binary must be there, and be that of an executable.
+    // CL_INVALID_BINARY: the program has no binary for the device, or the binary is not that of an executable.
     if (!build.built || build.built->module->kind() != ModuleKind::executable)
         return fail(Status::invalid_binary);
     BuiltModule again = *build.built;

@@ -19,8 +19,8 @@ struct BuildThreads::WaitAtExit {
     ~WaitAtExit() { get().wait(); }
 };
 
-// Never destroyed: builds on other threads go on during exit. on_exit is the C library's, which also calls the function where static
-// objects of this library are not destroyed (lib/api/no_destructors.cpp).
+// Never destroyed, because builds on other threads may continue during exit. Uses on_exit of the C library, which calls the function also
+// when static objects of this library are not destroyed (lib/api/no_destructors.cpp).
 BuildThreads& BuildThreads::get() {
     static BuildThreads& threads = *new BuildThreads;
     static const int registered = ::on_exit([](int, void*) { get().wait(); }, nullptr);
@@ -34,7 +34,7 @@ void BuildThreads::start(Work kind, std::function<void()> work) {
         static_cast<void>(main_thread_waits);
     }
     if (kind == Work::early_code) {
-        // Registered later than those of base/fork.h, so that it is called before them.
+        // Registered after the handlers of base/fork.h, so that before_fork is called before theirs.
         static const int registered = pthread_atfork(before_fork, after_fork, after_fork);
         static_cast<void>(registered);
     }
@@ -43,7 +43,7 @@ void BuildThreads::start(Work kind, std::function<void()> work) {
         std::thread([this, kind, work = std::move(work)]() mutable {
             is_build_thread = true;
             work();
-            work = nullptr;  // what it holds goes before the last word
+            work = nullptr;  // destroys what it refers to before `count` lets exit continue
             count(kind, ~0U);
         }).detach();
     } catch (...) {
@@ -52,7 +52,7 @@ void BuildThreads::start(Work kind, std::function<void()> work) {
     }
 }
 
-// `by`: 1, or -1 as an unsigned number.
+// Adds `by` to the counts of running threads: 1, or -1 as an unsigned number.
 void BuildThreads::count(Work kind, uint32_t by) {
     const std::lock_guard lock(mutex_);
     running_ += by;

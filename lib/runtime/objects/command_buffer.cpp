@@ -1,6 +1,6 @@
-// A command buffer's slots, one for each command, and the Schedule that is made of them when it is finalized and at the first enqueue after
-// an update. What is replaced, and what a released buffer leaves, is destroyed without its lock: it may be the last reference to an object
-// of the application.
+// A command buffer has a slot for each command. A Schedule is made from the slots when it is finalized, and at the first enqueue after
+// an update. Objects that are replaced or released are destroyed without the buffer's lock, because the last reference to an object
+// of the application may be among them.
 #include <runtime/command_buffer.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ Ref<const Dispatch> MutableCommand::dispatch() const { return buffer_.dispatch(i
 CommandBuffer::~CommandBuffer() {
     for (const Ref<MutableCommand>& command : mutable_commands_)
         static_cast<void>(command->release_api());
-    // The queues keep what was enqueued. What is complete is not to keep the application's buffers until they look at it again.
+    // The queues keep what was enqueued. The commands that are complete are dropped now, so that they do not keep the application's buffers.
     std::vector<Slot> slots;
     Ref<const Schedule> schedule;
     {
@@ -72,7 +72,7 @@ Result<void*> CommandBuffer::expose_command(uint32_t index, MutableCommand::Desc
         mutable_commands_.pop_back();
         return fail(Status::out_of_host_memory);
     }
-    static_cast<void>(command.detach());  // the handle's
+    static_cast<void>(command.detach());  // the handle owns the reference now
     return handle;
 }
 
@@ -95,7 +95,7 @@ Result<void> CommandBuffer::finalize() {
 }
 
 void CommandBuffer::update(std::vector<Update> updates) {
-    // What is replaced is destroyed unlocked: it may be the last reference to a buffer, whose destructor callback may use the command buffer.
+    // Replaced dispatches are destroyed without the lock: one may have the last reference to a buffer, whose destructor callback may use the command buffer.
     std::vector<Ref<const Dispatch>> dispatches;
     dispatches.reserve(updates.size());
     for (Update& update : updates)

@@ -1,4 +1,5 @@
-// The context's references are counted in shards (scattered_references.h); its devices' memory spaces, each once, make its domain.
+// Creation and destruction of contexts, and their queries. References are counted in shards (scattered_references.h). The context's domain
+// is made of the memory spaces of its devices, each once.
 #include <base/log.h>
 #include <runtime/address_map.h>
 #include <runtime/context.h>
@@ -35,7 +36,7 @@ SpaceSet spaces_in_place(std::span<const Ref<Device>> devices) {
     return spaces;
 }
 
-// Null when no device uses host memory in place. A device and its sub-devices may have the same regions.
+// Null when no device uses host memory in place. A device and its sub-devices may return the same HostRegions, which is used once.
 std::shared_ptr<memory::InPlaceHeap> make_in_place_heap(std::span<const Ref<Device>> devices) {
     std::vector<driver::HostRegions*> regions;
     for (const Ref<Device>& device : devices)
@@ -60,7 +61,7 @@ Context::Context(std::vector<Ref<Device>> devices, std::vector<cl_context_proper
       in_place_heap_(make_in_place_heap(devices_)), addresses_(std::make_unique<AddressMap>()) {}
 
 Context::~Context() {
-    // Last registered first, as the specification says; the handle is still valid then.
+    // Calls the callback that was registered last first, as the specification says; the handle is still valid.
     for (auto callback = destructors_.rbegin(); callback != destructors_.rend(); ++callback)
         callback->function(static_cast<cl_context>(handle()), callback->user);
 }

@@ -1,4 +1,4 @@
-// Devices as the runtime sees them: their targets, and the driver queues that command queues share one after the other.
+// Devices as the runtime sees them: their targets, and the driver queues, which are used by one command queue after the other.
 #include <compiler/compiler.h>
 #include <runtime/context.h>
 #include <runtime/device.h>
@@ -23,7 +23,7 @@ compiler::Target describe_target(const driver::DeviceInfo& info) {
     return target;
 }
 
-// The one Target of all devices that are alike. Never destroyed, as devices are not.
+// Returns one object for all equal targets. Never destroyed, because devices are not.
 const compiler::Target* shared_target(compiler::Target target) {
     struct Targets {
         Mutex mutex;
@@ -53,7 +53,7 @@ Device::~Device() = default;
 
 namespace {
 
-// One that has nothing to do, of those that were given back last; else null, or the oldest when that many have work.
+// Takes a free queue without work, of those that were given back last. Otherwise takes the oldest queue if busy_queues_max have work, or none.
 std::optional<driver::Timepoint> take_free_queue(std::vector<driver::Timepoint>& free) {
     const size_t looked_at = std::min(free.size(), Device::busy_queues_max);
     auto found = std::find_if(free.rbegin(), free.rbegin() + static_cast<ptrdiff_t>(looked_at),
@@ -89,14 +89,14 @@ void Device::give_queue(driver::Timepoint newest) noexcept {
 }
 
 uint64_t max_allocation_bytes(const Device& device) {
-    // One buffer may have all there is, unless the driver cannot give that much at once.
+    // One buffer may have all of the memory, unless the driver cannot reserve that much at once.
     const driver::DeviceInfo& info = device.info();
     return info.allocation_bytes_max != 0 ? std::min(info.allocation_bytes_max, info.memory_bytes) : info.memory_bytes;
 }
 
 uint64_t max_constant_bytes(const Device& device) {
-    // Constant memory is global memory here, and a larger buffer works too. Applications take the figure for what can
-    // be read fast from everywhere, so it is about what a core's second cache holds; 64 KiB must be there.
+    // Constant memory is global memory here, so larger buffers work, too. Applications assume that all work-items can read this many
+    // bytes fast, so it is about the size of a core's second-level cache. The specification requires 64 KiB.
     constexpr uint64_t cached_bytes = 1u << 20;
     if (device.info().language)
         return device.info().language->constant_bytes_max;

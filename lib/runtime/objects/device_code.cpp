@@ -1,8 +1,8 @@
 // Code is compiled and loaded at the first launch of a kernel. A kernel's entry has code for any launch and a few versions, each for one
-// size of work-groups, for images of certain formats, or both. Compiling takes tens of milliseconds, so a version is compiled when launches
-// that it suits had enough work-items without it. Launches are counted for each version: one of which few follow does not cause
-// a compilation because of other launches. Until then a launch with images has code for them and any groups, which takes a third of the
-// time to compile that code for any images takes. Decision 157.
+// size of work-groups, for images of certain formats, or both. Compiling takes tens of milliseconds, so a version is compiled only after enough
+// work-items have run in launches that it suits. These are counted for each version separately, so that a version that is rarely used is not
+// compiled because of other launches. Until then, a launch with images uses code for these images and any work-groups: compiling that takes a
+// third of the time of code for any images. Decision 157.
 #include <memory/trace.h>
 #include <runtime/device_code.h>
 
@@ -13,21 +13,21 @@
 namespace polder::runtime {
 namespace {
 
-// Versions of a kernel that are not for any launch.
+// The most versions of a kernel, in addition to the code for any launch.
 constexpr size_t specials_max = 8;
-// How many work-items a kernel runs without a suitable version before another version is compiled. At about 100 ns each they take as
+// How many work-items a kernel executes without a suitable version before this version is compiled. At about 100 ns each, they take as
 // long as the compilation.
 constexpr uint64_t items_before_special = uint64_t{1} << 19;
-// Added for each launch: after eight launches more are expected, even when each has few work-items. For each version that launches with
-// the same images have already, 16 times as many launches must be seen, because few work-items gain little.
+// Added to the count for each launch, so that a version is compiled after eight launches, even when each has few work-items. For each existing
+// version for the same images, 16 times as many launches are needed, because launches with few work-items gain little.
 constexpr uint64_t items_per_launch = items_before_special / 8;
 constexpr uint64_t launches_shift = 4;
-// How many versions that launches lack are counted.
+// For how many versions that do not exist launches are counted.
 constexpr size_t missing_max = 8;
-// How many kinds of images a kernel's launches may have before code for any images is made, which suits all that follow.
+// For how many combinations of images separate code is made. Further launches use code for any images.
 constexpr size_t images_at_once_max = 3;
-// The most versions of a program's kernels that are made before a launch asks for them: a program may create all its kernel objects
-// and launch few.
+// The most versions of a program's kernels that are compiled before a launch needs them: a program may create all its kernel objects
+// and launch only few.
 constexpr uint32_t early_versions_max = 64;
 
 bool holds_address(const compiler::KernelArgument& argument) {
@@ -36,7 +36,7 @@ bool holds_address(const compiler::KernelArgument& argument) {
            argument.kind == compiler::ArgumentKind::image;  // the first member of its descriptor
 }
 
-// The initial contents with the addresses that depend on where the variables are.
+// The initial contents of the program-scope variables, with their addresses in the device's memory filled in.
 std::vector<std::byte> relocated(const compiler::ProgramVariables& variables, const driver::Device& device,
                                  DeviceAddress base) {
     if (const auto* kernels_see = device.kernel_addresses())
@@ -51,7 +51,7 @@ std::vector<std::byte> relocated(const compiler::ProgramVariables& variables, co
     return image;
 }
 
-// The groups of code for any launch.
+// The work-groups for which code for any launch is compiled.
 std::optional<compiler::WorkGroups> any_groups_of(const compiler::KernelInfo& info) {
     if (!info.reqd_work_group_size)
         return std::nullopt;
@@ -114,7 +114,7 @@ DeviceCode::Choice DeviceCode::choose(Entry& entry, const compiler::CodeVersion&
             return {code, {}};
     if (entry.code)
         return {entry.code, {}};
-    // Where no launch follows, any code will do.
+    // When no launch follows (items is 0), any existing code suffices.
     if (items == 0)
         return {entry.specials.front().code, {}};
     if (wants_images(entry, version))
@@ -130,7 +130,7 @@ bool DeviceCode::wants_special(Entry& entry, const compiler::CodeVersion& versio
     const bool suits_images = !version.known.empty();
     if (!entry.code && entry.specials.empty())
         return for_groups == at_once || suits_images || is_required;
-    // Code for any launch of a kernel with a required size is code for this size.
+    // For a kernel with a required work-group size, the code for any launch is code for this size.
     if (items == 0 || !(suits_images || (for_groups != never && !is_required)))
         return false;
     if (entry.specials.size() >= specials_max)
@@ -157,9 +157,9 @@ uint64_t DeviceCode::Entry::versions_with(std::span<const compiler::KnownArgumen
         specials, [&](const Special& special) { return std::ranges::equal(special.version.known, known); }));
 }
 
-// When there is no room, the version with the fewest work-items is replaced, and the new one takes them over: so none that has more than
-// its share of all work-items is missed (Metwally, Agrawal, El Abbadi: "Efficient computation of frequent and top-k elements in data
-// streams"). Launches are not taken over: small ones of many sizes follow one another when each size is used a few times only.
+// When the list is full, the version with the fewest work-items is replaced, and the new one inherits their number, so that every version
+// with more than its share of all work-items is found (Metwally, Agrawal, El Abbadi: "Efficient computation of frequent and top-k elements in
+// data streams"). The number of launches is not inherited, because a program may make small launches of many sizes that are rarely repeated.
 bool DeviceCode::Entry::count(const compiler::CodeVersion& version, uint64_t items) {
     auto found = std::ranges::find(missing, version, &Missing::version);
     if (found == missing.end() && missing.size() < missing_max) {
@@ -192,7 +192,7 @@ bool DeviceCode::begins_early(const compiler::KernelInfo& kernel) const {
     const driver::CodeFormat format = device_.info().code.format;
     const bool is_ours = format == driver::CodeFormat::host_function || format == driver::CodeFormat::ptx;
     const Groups groups = likely_groups(kernel);
-    // Code with sub-groups is nearly always made for one size, and code with images for their formats.
+    // When the first launch needs code for one size (sub-groups) or for image formats, that code cannot be foreseen.
     const bool is_foreseen = (groups || !kernel.uses_sub_groups) && !specialises_for_images(kernel);
     return is_ours && is_foreseen && early_versions_.load(std::memory_order_relaxed) < early_versions_max &&
            !versions_.is_begun({&kernel, {groups, {}}});
@@ -254,7 +254,7 @@ Result<std::span<const driver::LoadedKernel* const>> DeviceCode::load_blocks() {
 
 Result<DeviceAddress> DeviceCode::program_variables() {
     const compiler::ProgramVariables& variables = module_->program_variables();
-    // A driver that compiles the source has variables of its own.
+    // A driver that compiles the source allocates the variables itself.
     if (variables.image.empty() || device_.info().code.format == driver::CodeFormat::opencl_c)
         return DeviceAddress{};
     const Lock lock(mutex_);
@@ -282,7 +282,7 @@ Result<void> DeviceCode::fill_variables(const memory::Block& block) {
         std::ranges::copy(image, block.address.host());
         return {};
     }
-    // Driver queues are never destroyed, because timepoints name them.
+    // Driver queues are never destroyed, because timepoints refer to them.
     POLDER_ASSIGN(taken, root_.take_queue());
     driver::Queue* const queue = taken.queue;
     using Place = driver::CopyOperation::Place;

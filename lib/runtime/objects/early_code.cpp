@@ -1,5 +1,5 @@
-// A thread is started for requests and ends when there are none. It gives each request some time first: many programs launch a kernel
-// right after they have created it, and their own thread then makes the code without a change of threads.
+// A thread is started for requests and ends when there are none. It waits a moment before each request: many programs launch a kernel
+// right after they have created it, and then their own thread makes the code, without a thread switch.
 #include <base/mutex.h>
 #include <base/options.h>
 #include <runtime/build_threads.h>
@@ -29,7 +29,7 @@ struct Request {
 };
 using RequestList = std::list<Request>;
 
-// One for four processors, at least one. None where there is only one processor: the program would just wait for it.
+// One thread for each four processors, at least one. No thread when there is only one processor, because the program would wait for it.
 unsigned threads_allowed() {
     static const unsigned allowed = [] {
         const unsigned processors = std::thread::hardware_concurrency();
@@ -49,7 +49,7 @@ public:
     void add(Request request) {
         RequestList one;
         one.push_back(std::move(request));
-        // Made before the lock is taken: it enters the list of what a fork prepares, and a fork locks that list first.
+        // Before taking the lock, because the first get() takes the lock of the list of fork participants, which a fork locks first.
         BuildThreads& threads = BuildThreads::get();
         {
             const Lock lock(mutex_);
@@ -80,8 +80,8 @@ public:
 
 private:
     void work() {
-        // Never preempts a thread that wakes, such as a worker of a kernel. No lower priority: a launch may wait for this thread, and cannot
-        // raise it again.
+        // A batch thread never preempts threads that wake up, such as workers of a kernel. The priority stays, because a launch may have to
+        // wait for this thread and could not raise the priority again.
         const sched_param none{};
         static_cast<void>(sched_setscheduler(0, SCHED_BATCH, &none));
         while (take_and_make())
@@ -97,7 +97,7 @@ private:
         return dropped;
     }
 
-    // False when the thread shall end.
+    // Takes a request and makes its code. False when the thread shall end.
     bool take_and_make() {
         RequestList taken;
         Clock::time_point due;
@@ -134,7 +134,7 @@ private:
 
     Mutex mutex_;
     RequestList waiting_ POLDER_GUARDED_BY(mutex_);
-    unsigned threads_ POLDER_GUARDED_BY(mutex_) = 0;  // without any, nothing waits
+    unsigned threads_ POLDER_GUARDED_BY(mutex_) = 0;  // the running threads; when 0, waiting_ is empty
     ForkMembership fork_membership_{*this};
 };
 

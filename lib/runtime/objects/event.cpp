@@ -98,7 +98,7 @@ Result<void> Event::add_callback(cl_int status, Callback function, void* user) {
     {
         Lock lock(mutex_);
         callbacks_.push_back({status, function, user, nullptr});
-        // A user event is submitted from the beginning. leave_pending calls all others.
+        // A user event counts as submitted from the beginning. All other callbacks of a pending event are called by leave_pending.
         if (is_pending() && !(is_user() && status == CL_SUBMITTED))
             return {};
     }
@@ -121,8 +121,8 @@ void Event::run_callbacks_when_complete() noexcept {
     run_when_complete({&timepoint_, 1}, {run, Ref<Event>::share(this).detach()});
 }
 
-// The calls of callbacks on one thread. A callback may set a user event whose callback sets the next one, and so on: each is called from
-// within the one before it, as an application may expect, but beyond `depth_max` they are called one after the other, since the thread's stack is finite.
+// The calls of callbacks on one thread. A callback may set a user event whose callback sets the next one, and so on. Up to `depth_max`, each is
+// called from within the one before it, as an application may expect. Deeper ones are called one after the other, because the stack is finite.
 class Event::Calls {
 public:
     static void make(std::list<CallbackEntry>& due) noexcept {
@@ -161,8 +161,8 @@ private:
     std::list<CallbackEntry> due_;
 };
 
-// Statuses count down from CL_QUEUED (3) to CL_COMPLETE (0): what waits for `reached` or an earlier one is due. Each
-// gets the status that it waited for, or the error.
+// Statuses count down from CL_QUEUED (3) to CL_COMPLETE (0): callbacks for `reached` or an earlier status are due. Each
+// callback gets the status for which it was registered, or the error.
 void Event::run_callbacks(cl_int reached) noexcept {
     std::list<CallbackEntry> due;
     {

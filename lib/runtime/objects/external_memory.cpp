@@ -18,7 +18,7 @@
 namespace polder::runtime {
 namespace {
 
-// Of a descriptor that can be mapped.
+// The kind and the size of a descriptor's contents.
 struct Content {
     bool is_dma_buf;
     uint64_t size;
@@ -30,7 +30,7 @@ Result<Content> content_of(int descriptor) {
     if (fstat(descriptor, &status) != 0 || fstatfs(descriptor, &system) != 0)
         return fail(Status::invalid_property, "external memory: not an open file descriptor");
     if (static_cast<uint64_t>(system.f_type) == DMA_BUF_MAGIC) {
-        // fstat does not say the size of a dma-buf in all kernels. Its position counts for nothing else.
+        // Seeks to the end, because fstat does not report the size of a dma-buf in all kernels. A dma-buf's position has no other meaning.
         const off_t end = lseek(descriptor, 0, SEEK_END);
         return Content{true, end < 0 ? 0 : static_cast<uint64_t>(end)};
     }
@@ -39,7 +39,7 @@ Result<Content> content_of(int descriptor) {
     return Content{false, static_cast<uint64_t>(status.st_size)};
 }
 
-// True: the file will never be smaller than it is now. Only memory files of memfd_create with MFD_ALLOW_SEALING can be sealed.
+// Seals the file against becoming smaller. False when it cannot be sealed: only files of memfd_create with MFD_ALLOW_SEALING can.
 bool seal_size(int descriptor) {
     const int seals = fcntl(descriptor, F_GET_SEALS);
     return seals >= 0 && ((seals & F_SEAL_SHRINK) != 0 || fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
@@ -81,7 +81,7 @@ Result<Ref<ExternalMemory>> ExternalMemory::import(Source source, ByteCount size
     POLDER_ASSIGN(kind, kind_of(source, size));
     const int access = protection == Protection::read ? PROT_READ : PROT_READ | PROT_WRITE;
     void* mapped = mmap(nullptr, size.value, access, MAP_SHARED, source.descriptor, 0);
-    // A file that is copied was mapped to find out whether that is permitted. Memory of the process takes the place of the mapping.
+    // A file that is copied was only mapped to find out whether that is permitted. Memory of the process replaces the mapping.
     if (mapped != MAP_FAILED && kind == Kind::copied_file) {
         munmap(mapped, size.value);
         mapped = mmap(nullptr, size.value, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -132,7 +132,7 @@ void ExternalMemory::read_file() const noexcept {
     }
 }
 
-// Writing behind the end would make the file larger.
+// Does not write beyond the file's end, because that would make the file larger.
 void ExternalMemory::write_file() const noexcept {
     struct stat status{};
     if (protection_ == Protection::read || fstat(descriptor_, &status) != 0)

@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t cells_max = uint64_t{1} << 25;
 
-// How many cells a thread takes at once, so that threads seldom meet.
+// How many cells a thread takes at once, so that threads seldom access the shared counter at the same time.
 constexpr uint64_t fresh_cells = 16;
 
 // How many cells to reserve: all, or as many as fit into a sixteenth of the process's address space where that is limited
@@ -29,13 +29,13 @@ uint64_t cells_to_reserve() {
 
 }  // namespace
 
-// Each begins a cache line: what is written seldom must not lie behind free_head_.
+// Each member begins a cache line, so that rarely written members do not share one with free_head_.
 alignas(64) constinit std::atomic<HandleCell*> HandleHeap::cells_{nullptr};
 constinit uint64_t HandleHeap::reserved_ = 0;
 alignas(64) constinit std::atomic<uint64_t> HandleHeap::used_{0};
 alignas(64) constinit std::atomic<uint64_t> HandleHeap::free_head_{0};
 
-// For those that the calling thread has freed last: linked like the shared stack.
+// The cells that the calling thread has freed last (ThreadFreeList), linked like the shared stack.
 struct HandleHeap::FreeCells {
     using Link = uint32_t;  // index + 1
     static HandleCell& cell(Link link) { return cells_.load(std::memory_order_relaxed)[link - 1]; }
@@ -75,7 +75,7 @@ HandleCell* HandleHeap::take_fresh() {
 
 // The head carries a counter beside the index so that a compare-and-swap cannot mistake a stack that was changed in
 // between for the one it read (ABA). Cells are never unmapped, so reading the next index of a cell that another
-// thread just took is harmless.
+// thread has just taken is harmless.
 HandleCell* HandleHeap::pop() {
     uint64_t head = free_head_.load(std::memory_order_acquire);
     while (const uint32_t index_plus_1 = static_cast<uint32_t>(head)) {
@@ -143,7 +143,7 @@ void* Object::expose(Kind kind) {
 uint32_t Object::api_references() const { return cell_ ? cell_->api_references.load(std::memory_order_relaxed) : 0; }
 
 void Object::retain_api() {
-    // A count of zero held no internal reference: see release_api.
+    // While the count was zero, the handle held no internal reference (see release_api), so it takes one again.
     if (cell_->api_references.fetch_add(1, std::memory_order_relaxed) == 0)
         retain_for_handle();
 }

@@ -60,7 +60,7 @@ uint32_t channel_count(cl_channel_order order) {
 
 bool is_srgb(cl_channel_order order) { return order >= CL_sRGB && order <= CL_sBGRA; }
 
-// What kernels can do with images of a format.
+// The accesses of kernels to images of a format.
 enum class Use : uint8_t { read_and_write, read };
 
 struct Formats {
@@ -180,7 +180,7 @@ struct Color {
         case CL_UNSIGNED_INT8: return std::min(natural, 255u);
         case CL_UNSIGNED_INT16: return std::min(natural, 65535u);
         case CL_HALF_FLOAT: return half_of(real[at]);
-        default: return natural;  // 32 bits of whatever the color holds
+        default: return natural;  // 32-bit types: the bits of the color's component
         }
     }
 };

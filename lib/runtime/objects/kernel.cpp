@@ -61,7 +61,7 @@ LocalSizeRules rules_for(LocalSizeRules::Shape shape, const KernelInfo& kernel, 
             .shape = shape};
 }
 
-// Of devices with the same code, the first one.
+// Requests early code once for all devices that share code.
 void request_early_code(const Kernel& kernel, const std::vector<KernelOnDevice>& on_devices) noexcept {
     for (auto on = on_devices.begin(); on != on_devices.end(); ++on)
         if (std::none_of(on_devices.begin(), on,
@@ -69,7 +69,7 @@ void request_early_code(const Kernel& kernel, const std::vector<KernelOnDevice>&
             early_code::request(&kernel, on->code, *on->info);
 }
 
-// For smaller groups, the cost of a group is noticeable beside that of its work-items.
+// In smaller groups, the time for calling the group is noticeable compared with that of its work-items.
 constexpr uint64_t items_worth_a_group = 64;
 
 uint64_t items_of(const Size3& size) { return size[0] * size[1] * size[2]; }
@@ -162,7 +162,7 @@ Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on) const {
 
 namespace {
 
-// Of one that the kernel uses; nothing when it is no image any more.
+// The format of an image argument; std::nullopt when the handle is no image any more.
 std::optional<compiler::KnownArgument> known_image(uint32_t index, cl_mem handle) {
     const Result<MemObject*> object = from_handle<MemObject>(handle);
     const ImageShape* const shape = object ? (*object)->image() : nullptr;
@@ -188,7 +188,7 @@ std::vector<compiler::KnownArgument> Kernel::known_arguments(const KernelOnDevic
             continue;
         const auto image = known_image(pointer.index, pointer.buffer);
         if (!image)
-            return {};  // the launch reports it
+            return {};  // the launch reports the invalid argument
         known.push_back(*image);
     }
     for (uint32_t index = 0; index < on.info->arguments.size(); ++index) {
@@ -208,7 +208,7 @@ Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const Size3& gl
     const bool suits_groups =
         on.info->reqd_work_group_size || on.code->is_worth_specialising(*on.info, {local, Ends::ragged}, general);
     compiler::CodeVersion version{{}, known_arguments(on)};
-    // Most launches end here, without divisions.
+    // Most launches return here, without divisions.
     if (!suits_groups && version.known.empty())
         return general ? general : code(on);
     if (suits_groups) {
@@ -221,7 +221,7 @@ Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const Size3& gl
             return last.special;
     }
     POLDER_ASSIGN(loaded, on.code->kernel(*on.info, version, global[0] * global[1] * global[2]));
-    // Other code is requested again, because the program counts the launches without a version of their own.
+    // Code that is not final is not remembered, because DeviceCode must count the launches that have no version of their own.
     if (loaded->is_final_for(version)) {
         const Lock lock(mutex_);
         last_code(on).version = std::move(version);
@@ -260,8 +260,8 @@ Result<Size3> Kernel::suggest_local_size(const KernelOnDevice& on, const Device&
 Result<Size3> Kernel::best_local_size(const KernelOnDevice& on, const Device& device, const Size3& global,
                                       const Size3& local) const {
     const bool is_one_group = local == global;
-    // Ids that a program adds up from its group's become global ids in host code alone (global_ids.h); in other code a smaller
-    // last group would be seen.
+    // Only in host code are global ids that a kernel computes from its group id replaced by true global ids (global_ids.h). In other code
+    // the kernel would notice a smaller last group.
     if (device.info().code.format != driver::CodeFormat::host_function || on.info->sees_work_groups ||
         on.info->reqd_work_group_size || is_one_group)
         return local;
@@ -269,12 +269,12 @@ Result<Size3> Kernel::best_local_size(const KernelOnDevice& on, const Device& de
     if (local[loaded->lane_dimension] >= loaded->limits().preferred_multiple && items_of(local) >= items_worth_a_group)
         return local;
     const Size3 better = choose(LocalSizeRules::Shape::unseen, on, device, *loaded, global);
-    // Fewer groups than compute units are slower when each work-item has much to do.
+    // With fewer groups than compute units, the launch would be slower when each work-item takes long.
     return items_of(global) / items_of(better) >= device.info().compute_units ? better : local;
 }
 
 KernelArguments& Kernel::change() {
-    // A launch that has not been submitted yet keeps the set it was enqueued with.
+    // A launch that waits refers to the set with which it was enqueued, so the kernel gets a copy.
     if (!arguments_->is_unique())
         arguments_ = make_ref<KernelArguments>(*arguments_);
     return *arguments_;

@@ -9,7 +9,7 @@
 namespace polder::runtime {
 namespace {
 
-// First and behind last element of a map in one dimension.
+// The range [begin, end) of a map in one dimension.
 struct Span {
     uint64_t begin;
     uint64_t size;
@@ -18,7 +18,7 @@ struct Span {
     }
 };
 
-// Maps of one object have the same pitches: those of a buffer none, for they are one row.
+// Whether two maps of one object share bytes. Their pitches are equal; maps of buffers are one row.
 bool overlap(const memory::StorageRect& a, const memory::StorageRect& b, uint64_t object_begin) {
     const auto part = [&](const memory::StorageRect& rect, size_t dimension) -> Span {
         const uint64_t offset = rect.offset - object_begin;
@@ -39,11 +39,11 @@ bool overlap(const memory::StorageRect& a, const memory::StorageRect& b, uint64_
 // The application's destructor callbacks of one memory object. The object makes it with the first callback and gives
 // it to the completion callback that calls them.
 struct MemObject::Destruction final : Retried {
-    Ref<memory::Storage> storage;  // while the callbacks could not be registered there
+    Ref<memory::Storage> storage;  // set while registering the callbacks with the storage has to be tried again
     ByteRange range;
     cl_mem object = nullptr;
     std::vector<std::pair<Destructor, void*>> callbacks;  // in order of registration
-    Ref<ExternalMemory> external;                         // is unmapped last
+    Ref<ExternalMemory> external;                         // unmapped after the callbacks
     Ref<MemObject> parent;                                // a parent's callbacks come after those of its sub-buffers
 
     bool try_again() noexcept override {
@@ -54,7 +54,7 @@ struct MemObject::Destruction final : Retried {
     }
     static void run(void* data) {
         const std::unique_ptr<Destruction> self(static_cast<Destruction*>(data));
-        // Last registered first, as the specification says.
+        // Calls the callback that was registered last first, as the specification says.
         for (auto callback = self->callbacks.rbegin(); callback != self->callbacks.rend(); ++callback)
             callback->first(self->object, callback->second);
     }
@@ -96,7 +96,7 @@ Ref<MemObject> MemObject::create_view(Ref<Context> context, Ref<memory::Storage>
     return view;
 }
 
-// The allocations are in the context's address map, but for those whose bytes another allocation covers.
+// The addresses of a buffer on the devices. Its allocations are in the context's address map, unless another allocation covers their bytes.
 struct MemObject::FixedAddresses {
     std::vector<uint64_t> by_device;
     std::vector<Ref<const Allocation>> allocations;
@@ -211,7 +211,7 @@ MemObject::~MemObject() {
     Destruction* const destruction = destruction_.release();
     destruction->object = static_cast<cl_mem>(handle());
     const CompletionCallback callback{Destruction::run, destruction};
-    if (parent_ || is_view_) {  // the storage lives on
+    if (parent_ || is_view_) {  // the storage outlives this object
         destruction->parent = std::move(parent_);
         if (storage_->run_when_idle(range_, callback))
             return;

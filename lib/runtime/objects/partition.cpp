@@ -1,4 +1,5 @@
-// Sub-devices: which compute units a partition property list gives to whom.
+// Sub-devices: computes the compute units of each sub-device from a partition property list, and makes the drivers' sub-devices. The
+// errors are those of clCreateSubDevices.
 #include <runtime/device.h>
 
 #include <algorithm>
@@ -44,12 +45,12 @@ std::vector<uint32_t> consecutive(uint32_t first, uint64_t count) {
 Result<SubDevicePlan> plan_equally(const Device& device, const cl_device_partition_property* properties) {
     const uint32_t available = device.info().compute_units;
     const auto each = static_cast<uint64_t>(properties[1]);
-    // As many compute units as each sub-device shall have; then the list ends.
+    // CL_INVALID_VALUE: the number of compute units for each sub-device is 0, or the list does not end after it.
     if (each == 0 || properties[2] != 0)
         return fail(Status::invalid_value);
     if (each > available)
         return fail(Status::invalid_device_partition_count);
-    // A part that is the whole is no partition.
+    // CL_DEVICE_PARTITION_FAILED: a sub-device would be the whole device, or the device cannot be partitioned further.
     if (each == available || !can_be_partitioned(device))
         return fail(Status::device_partition_failed);
     Groups groups;
@@ -64,19 +65,19 @@ Result<SubDevicePlan> plan_by_counts(const Device& device, const cl_device_parti
     uint32_t used = 0;
     const cl_device_partition_property* count = properties + 1;
     for (; *count != CL_DEVICE_PARTITION_BY_COUNTS_LIST_END; ++count) {
-        // More compute units than there are, or fewer than none.
+        // CL_INVALID_DEVICE_PARTITION_COUNT: a count is negative, or the counts exceed the number of compute units.
         if (*count < 0 || static_cast<uint64_t>(*count) > available - used)
             return fail(Status::invalid_device_partition_count);
         groups.push_back(consecutive(used, static_cast<uint64_t>(*count)));
         used += static_cast<uint32_t>(*count);
     }
-    // CL_INVALID_VALUE: an empty list. The end of the counts is where reading ends: SYCL's OpenCL adapter writes no second zero for the
-    // end of the properties, and what follows need not be the application's memory.
+    // CL_INVALID_VALUE: the list of counts is empty. Nothing after the end of the counts is read: SYCL's OpenCL adapter writes no second zero
+    // for the end of the properties, and what follows may not be memory of the application.
     if (groups.empty())
         return fail(Status::invalid_value);
     if (!can_be_partitioned(device))
         return fail(Status::device_partition_failed);
-    // More sub-devices than the device can be divided into.
+    // CL_INVALID_DEVICE_PARTITION_COUNT: more sub-devices than CL_DEVICE_PARTITION_MAX_SUB_DEVICES.
     if (groups.size() > device.info().max_sub_devices)
         return fail(Status::invalid_device_partition_count);
     PartitionList partition(properties, count + 1);
@@ -88,7 +89,7 @@ Result<SubDevicePlan> plan_by_affinity(const Device& device, const cl_device_par
     const auto wanted = static_cast<cl_device_affinity_domain>(properties[1]);
     const bool next = wanted == CL_DEVICE_AFFINITY_DOMAIN_NEXT_PARTITIONABLE;
     const bool known = next || std::ranges::count(domain_names, wanted, &DomainName::flag) > 0;
-    // One domain, a known one, and the end of the list.
+    // CL_INVALID_VALUE: the affinity domain is unknown, or the list does not end after it.
     if (!known || properties[2] != 0)
         return fail(Status::invalid_value);
     for (const DomainName& name : domain_names) {
@@ -99,12 +100,12 @@ Result<SubDevicePlan> plan_by_affinity(const Device& device, const cl_device_par
             domain->groups,
             {CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN, static_cast<cl_device_partition_property>(name.flag), 0}};
     }
-    // Nothing left to divide along; or a domain, or any domain, that this device does not have.
+    // CL_DEVICE_PARTITION_FAILED: NEXT_PARTITIONABLE, and no domain divides the device further. CL_INVALID_VALUE: the device has no such domain.
     return fail(next && affinity_domains(device) != 0 ? Status::device_partition_failed : Status::invalid_value);
 }
 
-// The driver's device for these compute units of `parent`. The same part of a device is made once and kept: its
-// queues must stay valid for ever, and applications make the same partition again and again.
+// The driver's device for these compute units of `parent`. It is made once for each set of compute units and never destroyed, because its
+// queues must stay valid and applications make the same partition repeatedly.
 Result<DriverSlot*> sub_device_slot(driver::Device& parent, const std::vector<uint32_t>& compute_units) {
     struct Parts {
         Mutex mutex;

@@ -1,7 +1,7 @@
-// PendingCommand: the state of waiting of one command whose dependencies have no timepoints yet.
+// PendingCommand: a command that waits, because some of its dependencies have no timepoints yet.
 //
-// It counts the events that are still pending. When none is left it submits the command, or fails with
-// exec_status_error_for_events_in_wait_list when an event of the wait list has failed. Included by the queue's sources only.
+// It counts the events that are still pending. When none is left, it submits the command, or fails with
+// exec_status_error_for_events_in_wait_list when an event of the wait list has failed. Any thread may resolve the events.
 #pragma once
 
 #include <base/wait_list.h>
@@ -24,7 +24,7 @@ public:
             uses_.emplace(storages_of(*command_));
     }
 
-    // Failures of explicit dependencies make the command fail; implicit ones (queue order) only order.
+    // Explicit dependencies are the wait list: when one fails, the command fails. Implicit ones (queue order) only order.
     enum class Dependency : uint8_t { explicit_, implicit };
 
     void depend_on(Event& event, Dependency dependency) {
@@ -40,7 +40,7 @@ public:
 
     void on_resolved(bool, ReadyList& ready) noexcept override { count_down(ready); }
 
-    // The enqueue call has returned, so that a failure is the event's.
+    // Submits the command. The enqueue call has returned, so a failure becomes the status of the event.
     void run(ReadyList& ready) noexcept override {
         try {
             finish_with(submit(), ready);
@@ -73,7 +73,7 @@ private:
             else
                 has_failed_before = true;
         }
-        // It was perhaps a barrier or a marker, which stood for those before it. All of them have been submitted or have failed by now.
+        // The failed one may be a barrier or a marker that ordered this command after earlier ones. These have all been submitted or have failed.
         if (has_failed_before && queue_->is_out_of_order()) {
             waits.add(queue_->newest_barrier());
             queue_->add_submitted_so_far(waits);
@@ -106,12 +106,12 @@ private:
     Ref<Queue> queue_;
     std::unique_ptr<Command> command_;
     Ref<Event> event_;
-    std::optional<memory::Announcement> announcement_;  // of the command
-    std::optional<PendingUses> uses_;  // likewise; none: the context has no allocations
+    std::optional<memory::Announcement> announcement_;  // the uses of the command, for eviction
+    std::optional<PendingUses> uses_;  // the storages of the command; none when the context has no allocations
     std::vector<Ref<Event>> explicit_;
     std::vector<Ref<Event>> implicit_;
     WaitList order_waits_;
-    std::atomic<uint32_t> unresolved_{1};  // one for enqueue itself
+    std::atomic<uint32_t> unresolved_{1};  // pending dependencies, plus 1 until `armed` is called
 };
 
 }  // namespace polder::runtime

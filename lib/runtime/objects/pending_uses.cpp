@@ -11,14 +11,14 @@ namespace {
 struct Counts {
     Mutex mutex;
     ConditionVariable changed;
-    std::unordered_map<const memory::Storage*, size_t> commands POLDER_GUARDED_BY(mutex);  // none: 0
+    std::unordered_map<const memory::Storage*, size_t> commands POLDER_GUARDED_BY(mutex);  // only counts above 0
 
     void withdraw(std::span<const memory::Storage* const> storages) POLDER_REQUIRES(mutex) {
         for (const memory::Storage* const storage : storages)
             if (const auto found = commands.find(storage); --found->second == 0)
                 commands.erase(found);
     }
-    // Never destroyed: commands are submitted by other threads during exit.
+    // Never destroyed, because other threads may submit commands during exit.
     static Counts& get() {
         static Counts& counts = *new Counts;
         return counts;
@@ -27,7 +27,7 @@ struct Counts {
 
 }  // namespace
 
-// Throws std::bad_alloc, and has counted nothing then.
+// When this throws std::bad_alloc, it has counted nothing.
 PendingUses::PendingUses(std::vector<const memory::Storage*> storages) : storages_(std::move(storages)) {
     if (storages_.empty())
         return;

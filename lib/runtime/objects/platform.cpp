@@ -27,7 +27,7 @@ std::vector<std::string_view> words(std::string_view text) {
 }
 
 const devices::DriverEntry* find_driver(std::string_view name) {
-    // PoCL's older names of its CPU device are accepted too.
+    // Accepts PoCL's older names of its CPU device, too.
     if (name == "pthread" || name == "basic" || name == "cpu-minimal" || name == "cpu-tbb")
         name = "cpu";
     for (const devices::DriverEntry& entry : devices::all_drivers())
@@ -36,8 +36,8 @@ const devices::DriverEntry* find_driver(std::string_view name) {
     return nullptr;
 }
 
-// Whether the process has the address space that the other devices, the compiler and host memory need. It has not when
-// `ulimit -v` is small and a device has reserved most of it for its own memory.
+// Whether the process has enough address space left for other devices, the compiler and host memory. It has not when
+// `ulimit -v` is small and a device has reserved most of it.
 bool has_room_for_the_rest() {
     constexpr size_t needed_bytes = size_t{512} << 20;
     void* const probe = ::mmap(nullptr, needed_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -55,7 +55,7 @@ void report_unknown(std::string_view name) {
               static_cast<int>(name.size()), name.data(), known.c_str());
 }
 
-// Before the first memory space is made, which is recorded or not for its whole life.
+// Begins the trace. Called before the first memory space is made, because spaces made before it are never recorded.
 void begin_trace() {
     const std::string& file = options::trace();
     if (file.empty())
@@ -76,7 +76,7 @@ memory::AllocationPolicy policy_of(std::string_view text, std::string_view varia
 }  // namespace
 
 Platform& Platform::get() {
-    // Never destroyed: static destructors of the application may still hold handles, and worker threads run.
+    // Never destroyed, because static objects of the application may still have handles, and worker threads may still run.
     static Platform& platform = *new Platform;
     return platform;
 }
@@ -103,7 +103,7 @@ void Platform::open_devices() {
         }
         return;
     }
-    // With a misspelt name the application must not compute on another device.
+    // When a name is misspelt, no device is opened, so that the application does not compute on another device by mistake.
     for (const std::string_view name : names)
         if (!find_driver(name))
             return report_unknown(name);
@@ -123,7 +123,7 @@ void Platform::open_devices() {
 
 void Platform::open(driver::Driver& driver, uint32_t first, uint32_t count) {
     for (uint32_t index = first; index < first + count; ++index) {
-        // The last id is that of applications' own memory.
+        // The last id is memory::application_space.
         if (next_space_ >= memory::application_space.value) {
             log::line(log::Category::error, "more devices with a memory of their own than %u: the rest is left out",
                       next_space_ - 1);
@@ -157,7 +157,7 @@ void Platform::make_spaces_and_devices() {
     driver::Device* host_device = nullptr;
     memory::AllocationPolicy host_policy = common;
     for (const Opened& opened : opened_) {
-        // Of several, the one that offers most of it.
+        // Of several devices in host memory, chooses the one that reports the most memory.
         if (!opened.device->info().space.is_host() ||
             (host_device && host_device->info().memory_bytes >= opened.device->info().memory_bytes))
             continue;
@@ -174,7 +174,7 @@ void Platform::make_spaces_and_devices() {
         Ref<Device> device = make_ref<Device>(*new DriverSlot(*opened.device), *space, opened.driver_name);
         if (device->expose(Device::kind)) {
             devices_.push_back(device);
-            static_cast<void>(device.detach());  // the handle's
+            static_cast<void>(device.detach());  // the handle owns the reference now
         }
     }
 }

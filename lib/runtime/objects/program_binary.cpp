@@ -1,12 +1,12 @@
 // The binary of a program, little-endian:
 //   0  8  "POLDER\r\n"
-//   8  4  version of this form
+//   8  4  version of this format
 //  12  4  1 when launches may have work-groups of different sizes
-//  16 16  build_id() of the Polder that made it, zeros behind a shorter one
+//  16 16  build_id() of the Polder that made it, padded with zeros
 //  32  8  length of the options
 //  40  8  length of the module
 //  48     options, module (compiler::Module::serialize)
-//  end 8  FNV-1a of all that stands before
+//  end 8  FNV-1a hash of all bytes before it
 #include <base/build_id.h>
 #include <runtime/program.h>
 

@@ -1,4 +1,4 @@
-// Queue: its shards, and waiting for everything in it. See queue_submission.cpp for the way of a command.
+// Queue: its shards, and waiting for all of its commands. queue_submission.cpp submits commands.
 #include <base/completion.h>
 #include <base/small_vector.h>
 #include <runtime/queue.h>
@@ -13,7 +13,7 @@ namespace {
 // How many driver queues a thread's commands in an out-of-order queue are spread over.
 constexpr size_t streams_of_a_shard = 4;
 
-// No memory is a failure like others: the caller gives back the driver queues that it has taken before.
+// Returns std::bad_alloc as an error, so that the caller gives back the driver queues that it has taken before.
 Result<driver::Timepoint> take_queue(Device& device) {
     try {
         return device.take_queue();
@@ -44,7 +44,7 @@ Result<void> Queue::make_first_shard() {
         only_driver_queue_ = is_out_of_order() ? nullptr : shard->streams.front().queue;
     }
     first_shard_ = shard.release();
-    // The thread that creates a queue probably uses it.
+    // The first shard belongs to the creating thread, which probably uses the queue.
     shards_[thread_number() % shards_max].store(first_shard_, std::memory_order_relaxed);
     return {};
 }
@@ -92,7 +92,7 @@ QueueShard& Queue::new_shard(std::atomic<QueueShard*>& place) {
             static_cast<void>(made->release());
         return *shard;
     }
-    if (made) {  // another thread of this number was faster
+    if (made) {  // not used, because another thread with the same shard number has made one
         const WordLock lock(shard->mutex);
         give_back_streams(*shard);
     }
@@ -160,15 +160,15 @@ void Queue::wait_for_pending() {
         event->wait();
 }
 
-// What the shard keeps is destroyed unlocked: it may be the last reference to anything.
+// The objects that the shard keeps alive are destroyed without its lock, because a last reference may call the application.
 void Queue::finish_stream(QueueShard& shard) {
     driver::Timepoint last;
-    QueueShard::Kept kept;  // of commands that this thread waits for, so it needs no lock afterwards
+    QueueShard::Kept kept;  // what complete commands kept, taken out before waiting, so that no lock is needed afterwards
     bool keeps_more = false;
     {
         const WordLock lock(shard.mutex);
         last = shard.streams.front().last;
-        if (shard.kept.size() == 1 && shard.kept.front().until.queue == last.queue) [[likely]] {  // one kernel's code
+        if (shard.kept.size() == 1 && shard.kept.front().until.queue == last.queue) [[likely]] {  // the common case: one kernel's code
             kept = std::move(shard.kept.front());
             shard.kept.clear();
         }
@@ -188,7 +188,7 @@ void Queue::finish_shards() {
             if (!stream.last.is_complete())
                 last.push_back(stream.last);
     });
-    // Waiting executes the first one's commands on this thread.
+    // The wait below may execute the first queue's operations on this thread, so the other queues are started before.
     for (uint32_t i = 1; i < last.size(); ++i)
         last[i].queue->flush();
     for (const driver::Timepoint timepoint : last.view())

@@ -7,7 +7,7 @@
 namespace polder::runtime {
 namespace {
 
-// What one submission keeps alive at most: the code or the call, and the times of profiling.
+// The most objects that one submission keeps alive: the code or the call, and the times of profiling.
 constexpr size_t kept_by_a_submission = 2;
 
 }  // namespace
@@ -42,7 +42,7 @@ void QueueShard::drop_complete(std::vector<Kept>& dropped) {
 }
 
 bool QueueShard::try_again() noexcept {
-    // No other thread uses the shard, but what is destroyed may call the application.
+    // No other thread uses the shard. The lock is released before objects are destroyed, because that may call the application.
     std::vector<Kept> left;
     {
         const WordLock lock(mutex);

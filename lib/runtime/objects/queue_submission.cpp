@@ -1,9 +1,9 @@
 // Queue: from the enqueue call to the driver. A command whose dependencies all have timepoints is submitted by the enqueue
-// call. One that has to wait becomes a PendingCommand, which the last event that it waits for submits.
+// call. A command that has to wait becomes a PendingCommand. The last event that it waits for submits it.
 //
-// Threads that use one out-of-order queue at the same time without events, barriers or markers between them meet nowhere:
-// each has a shard of its own. A marker or a barrier that waits for everything reads all shards, one after the other. That
-// is enough, because commands of threads that nothing orders may come before or after it.
+// Threads that use one out-of-order queue at the same time without events, barriers or markers share no lock:
+// each has its own shard. A marker or a barrier that waits for everything reads all shards, one after the other. That
+// is enough, because a command that another thread enqueues meanwhile may come before or after it.
 #include "pending_command.h"
 
 #include <runtime/queue_shard.h>
@@ -16,7 +16,7 @@
 
 namespace polder::runtime {
 
-// No memory is a failure like others: the API's functions undo what they did before.
+// Returns std::bad_alloc as an error, so that the API's functions undo what they did before.
 Result<Ref<Event>> Queue::enqueue_command(const EnqueueRequest& request, Command& command, MoveToHeap move) {
     try {
         return reserve_and_submit(request, command, move);
@@ -148,7 +148,7 @@ void Queue::hold_back(QueueShard&, const EnqueueRequest& request, const Earlier*
         const bool is_barrier = request.ordering == EnqueueRequest::Ordering::barrier && is_out_of_order();
         if (is_barrier && pending_barriers_.size() == pending_barriers_.capacity())
             pending_barriers_.reserve(2 * pending_barriers_.size() + 1);
-        // This one leaves the state `pending` after all that it waits for, so a command that waits for it waits for them too.
+        // This command leaves the state `pending` after all that it waits for, so later commands need to wait for this command only.
         if (earlier)
             forget_pending_locked(earlier->pending);
         add_pending_locked(event);
@@ -196,14 +196,14 @@ bool Queue::has_pending_locked() {
 }
 
 void Queue::add_pending_locked(const Ref<Event>& event) {
-    // Of an in-order queue only the last is ever asked for.
+    // In an in-order queue, only the last pending command is needed.
     if (!is_out_of_order())
         pending_.clear();
     pending_.push_back(event);
     may_have_pending_.store(true, std::memory_order_release);
 }
 
-// Swept each time half of them may be resolved, so the last one to be resolved is removed too.
+// Removes resolved events from pending_ each time half of them may be resolved, and when the last one is resolved.
 void Queue::note_resolved() {
     Lock lock(mutex_);
     pass_barriers_locked();
@@ -252,11 +252,11 @@ Result<driver::Timepoint> Queue::submit(QueueShard& shard, const Command& comman
     const memory::Execution execution{*stream.queue, space(), waits.view(), times ? &times->operation : nullptr};
     shard.reserve_kept(dropped);
     const Result<driver::Timepoint> submitted = command.submit(*this, execution);
-    // A command that fails may have submitted some of its operations.
+    // A failed command may have submitted some of its operations, so a marker after them ends what is kept alive.
     const driver::Timepoint end = submitted ? *submitted : stream.queue->marker({});
     if (end.queue == stream.queue)
         stream.last = end;
-    if (times)  // the driver writes them
+    if (times)  // kept alive, because the driver writes them
         keep_alive(*times, end);
     return submitted;
 }

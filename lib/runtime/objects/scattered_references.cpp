@@ -6,8 +6,8 @@
 namespace polder::runtime {
 namespace {
 
-// Guards the objects of all counters, and the list of those that no object uses. Never destroyed: the last context may be
-// released by a static destructor.
+// Guards the objects of all counters, and the list of unused counters. Never destroyed, because a static destructor may release
+// the last context.
 struct Shared {
     Mutex mutex;
     ScatteredReferences* unused POLDER_GUARDED_BY(mutex) = nullptr;
@@ -58,7 +58,7 @@ void ScatteredReferences::destroy_if_unreferenced() {
     void* object = nullptr;
     {
         const Lock lock(shared().mutex);
-        // The mode again: these counters may be another object's by now.
+        // Checks the mode again under the lock, because these counters may belong to another object by now.
         if (mode_.load(std::memory_order_relaxed) == Mode::summed && object_ && is_unreferenced())
             object = std::exchange(object_, nullptr);
     }

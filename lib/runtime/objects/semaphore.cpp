@@ -7,7 +7,7 @@
 namespace polder::runtime {
 namespace {
 
-// Makes one event end as another does.
+// Gives one event the result of another event when that is resolved.
 class Relay final : public Dependent {
 public:
     Relay(Ref<Event> from, Ref<Event> to) : from_(std::move(from)), to_(std::move(to)) {}
@@ -54,7 +54,7 @@ Ref<Event> Semaphore::take_signal() {
     Lock lock(mutex_);
     if (signal_)
         return std::exchange(signal_, nullptr);
-    // Without a queue, as a user event.
+    // The event of the next signal has no queue, like a user event.
     if (!expected_)
         expected_ = make_ref<Event>(Ref<Context>::share(context_.get()));
     return expected_;
@@ -83,7 +83,7 @@ void Semaphore::add_signal(Ref<Event> signal) {
     try {
         connect(signal, expected);
     } catch (const std::bad_alloc&) {
-        // The wait goes on waiting, for the next signal.
+        // The signal could not be added, so the wait waits for the next signal.
         Lock lock(mutex_);
         expected_ = std::move(expected);
         throw;

@@ -1,5 +1,5 @@
-// An allocation is a storage that is pinned where its address is: in host memory, in memory of the context's heap where devices use that in
-// place, or in a device's memory. Kernels' arguments find it by the context's address map.
+// An allocation is a storage that is pinned in one memory: in host memory, in the context's in-place heap when devices use host memory in place,
+// or in a device's memory. Kernel arguments find the allocation by the context's address map.
 #include <base/completion.h>
 #include <runtime/pending_uses.h>
 #include <runtime/svm.h>
@@ -62,12 +62,12 @@ Result<Ref<const Allocation>> allocate(Context& context, Allocation::Description
     if (description.kind != Allocation::Kind::device)
         description.in_place = context.in_place_spaces();
     POLDER_ASSIGN(storage, make_storage(context, description));
-    // Host memory may be written before a command says so.
+    // The application may write host memory without a command, so its bytes count as present.
     const Contents contents = description.space.is_host() ? Contents::present : Contents::unwritten;
     POLDER_ASSIGN(base, context.domain().pin(*storage, description.space, contents));
     description.address = address_for_kernels(context, description.space, base);
     auto allocation = Ref<const Allocation>::adopt(new Allocation(description, std::move(storage)));
-    // Cannot be there already, unless the application's own memory is a buffer with an address, at the same place.
+    // This only fails when the application's own memory, as a buffer with a device address, overlaps this address.
     if (!context.addresses().insert(allocation))
         return fail(Status::mem_object_allocation_failure, "another allocation has this address");
     return allocation;
@@ -81,7 +81,7 @@ bool free_allocation(Context& context, const void* pointer, uint32_t kinds) {
     return true;
 }
 
-// Residency knows of what is submitted, PendingUses of what is held back.
+// Waits by the residency for submitted commands, and by PendingUses for commands that wait for events.
 bool free_allocation_when_idle(Context& context, const void* pointer, uint32_t kinds) {
     const Ref<const Allocation> removed = remove(context, pointer, kinds);
     if (!removed)

@@ -1,4 +1,4 @@
-// AddressMap: which allocation an address belongs to. One per context.
+// AddressMap: finds the allocation to which an address belongs. One per context.
 //
 // Intervals that do not overlap, sorted by their first address: O(log n) to find, insert and remove. Arguments of kernels are looked
 // up when they are set, not at each launch. Any thread.
@@ -26,7 +26,7 @@ public:
     [[nodiscard]] Ref<const Allocation> find_any(uint64_t begin, uint64_t end) const;
     // Removes and returns the allocation that begins at `address`; null when there is none.
     Ref<const Allocation> remove(uint64_t address);
-    // In ascending order. `visit` must not use the map.
+    // Calls `visit` for each allocation, in ascending order of addresses. `visit` must not use the map.
     void for_each(FunctionRef<void(const Allocation&)> visit) const;
     [[nodiscard]] bool is_empty() const { return count_.load(std::memory_order_relaxed) == 0; }
 

@@ -34,15 +34,15 @@ private:
 
 class Allocation final : public RefCounted {
 public:
-    // svm: clSVMAlloc. host, device, shared: cl_intel_unified_shared_memory. buffer: one with CL_MEM_DEVICE_PRIVATE_ADDRESS_EXT.
+    // svm: clSVMAlloc. host, device, shared: cl_intel_unified_shared_memory. buffer: a buffer with CL_MEM_DEVICE_PRIVATE_ADDRESS_EXT.
     enum class Kind : uint8_t { svm, host, device, shared, buffer };
     struct Description {
         Kind kind = Kind::svm;
-        uint64_t address = 0;  // for the application and kernels
+        uint64_t address = 0;  // the address that the application and kernels use
         uint64_t size = 0;  // bytes
-        SpaceId space;  // kernels on devices that compute there may use the address
-        SpaceSet in_place;  // and those of devices that compute there
-        Device* device = nullptr;  // that the application named; null: none
+        SpaceId space;  // kernels on devices that compute in this memory may use the address
+        SpaceSet in_place;  // kernels on devices that compute in these memories may use it, too
+        Device* device = nullptr;  // the device that the application passed; null: none
         uint64_t flags = 0;  // cl_mem_alloc_flags_intel
     };
     Allocation(const Description& description, Ref<memory::Storage> storage)
@@ -65,15 +65,15 @@ public:
         return description_.kind == Kind::host || description_.kind == Kind::shared;
     }
 
-    // Null once the allocation is freed.
+    // Null after the allocation was freed.
     [[nodiscard]] Ref<memory::Storage> storage() const;
     // The bytes [begin, end) as a buffer of `context`, for one command; null once the allocation is freed. The buffer's
     // host_pointer() is the address of its first byte.
     [[nodiscard]] Ref<MemObject> view(Context& context, ByteRange range) const;
     [[nodiscard]] Ref<MemObject> view(Context& context) const { return view(context, {0, size()}); }
 
-    // Frees the allocation. Its memory stays until every buffer and every command that uses it has ended. Returns the reference to
-    // release.
+    // Frees the allocation. Its memory stays until every buffer and command that uses it has ended. Returns the storage, which the caller
+    // releases; null when another thread has freed the allocation.
     [[nodiscard]] Ref<memory::Storage> take_storage() const;
 
     // The maps of the application. clEnqueueSVMMap adds one, clEnqueueSVMUnmap removes it.

@@ -116,7 +116,7 @@ public:
     void add_storages(std::vector<const memory::Storage*>& storages) const override {
         storages.push_back(&object_->storage());
     }
-    // The map is not registered any more.
+    // Removes the registered map, because the command has failed.
     void abandon() const override { object_->cancel_map(*record_); }
 
 private:
@@ -135,7 +135,7 @@ public:
     void add_storages(std::vector<const memory::Storage*>& storages) const override {
         storages.push_back(&object_->storage());
     }
-    // The bytes are still mapped.
+    // Returns the record to the object, because the bytes are still mapped.
     void abandon() const override { object_->return_map(record_); }
 
 private:
@@ -159,7 +159,7 @@ private:
     std::vector<Ref<MemObject>> objects_;
     SpaceId target_;
     memory::Domain::Content content_;
-    // Of buffers in the application's memory, for a migration to there: they keep that memory when the application releases them.
+    // For a migration to host memory: pins of buffers in the application's memory, so that they keep that memory when they are released.
     std::vector<memory::MapPin> pins_;
 };
 
@@ -169,7 +169,7 @@ public:
     Result<driver::Timepoint> submit(Queue& queue, const memory::Execution& execution) const override;
 };
 
-// Between two places of plain host memory: clEnqueueSVMMemcpy.
+// Copies between two places of plain host memory: clEnqueueSVMMemcpy.
 class HostCopyCommand final : public Command {
 public:
     HostCopyCommand(std::byte* to, const std::byte* from, ByteCount size) : to_(to), from_(from), size_(size) {}
@@ -182,7 +182,7 @@ private:
     ByteCount size_;
 };
 
-// In plain host memory, on a device that computes there: clEnqueueSVMMemFill.
+// Fills plain host memory, on a device that computes there: clEnqueueSVMMemFill.
 class HostFillCommand final : public Command {
 public:
     HostFillCommand(std::byte* to, ByteCount size, std::span<const std::byte> pattern)
@@ -199,8 +199,8 @@ private:
 // Calls a function of the host, on a thread that may block: clEnqueueSVMFree. Runs once, because the function frees its data.
 class HostCallCommand final : public Command {
 public:
-    // `function(data)` is called once, and has to free `data`; `discard(data)` instead when the command fails, before or
-    // after it was submitted.
+    // `function(data)` is called once and has to free `data`. When the command fails, before or after it was submitted,
+    // `discard(data)` is called instead.
     HostCallCommand(void (*function)(void*), void (*discard)(void*), void* data)
         : function_(function), discard_(discard), data_(data) {}
     Result<void> reserve(const Queue& queue) const override;

@@ -1,15 +1,15 @@
-// Threads that use the compiler while the application goes on: builds with a callback, and code that is made ahead (early_code.h).
+// BuildThreads: threads that use the compiler while the application continues: builds with a callback, and early code (early_code.h).
 //
-// exit waits for them, so that callbacks of builds do not come while the application's older static objects are destroyed. It does not
-// wait for the build whose callback has called exit. The wait is a function that exit calls.
+// exit() waits for these threads, so that callbacks of builds are not called while the application's older static objects are destroyed. It
+// does not wait for the build whose callback has called exit(). The waiting is done by a function that exit() calls.
 //
-// Where LLVM is a shared library, exit also destroys the compiler's static objects, newest first. A thread that uses them crashes,
-// perhaps with a lock of the C library's allocator held. Objects that the running thread has made are destroyed before exit calls our
-// function. So the main thread, which nearly always is the one that calls exit, waits before all of them: exit destroys the
-// thread-local objects of its thread first. lib/api/no_destructors.cpp has a cure where LLVM is inside of the library.
+// When LLVM is a shared library, exit() also destroys the compiler's static objects, newest first. A thread that uses them then crashes,
+// perhaps while it holds a lock of the C library's allocator. Objects that a build thread has made are newer than our exit function, so they
+// are destroyed before it is called. Therefore the main thread, which nearly always calls exit(), waits earlier: in the destructor of a
+// thread-local object, which exit() runs first. lib/api/no_destructors.cpp solves this when LLVM is linked into the library.
 //
-// Code that is made ahead ends by itself, and the application does not know of it. So a fork waits for it, up to five seconds: its
-// child could not use OpenCL otherwise (base/fork.h).
+// Early code is made in a bounded time, and the application does not know of it. So a fork waits for it, up to five seconds; otherwise the
+// child could not use OpenCL (base/fork.h).
 //
 // Any thread may call any function.
 #pragma once
@@ -30,7 +30,7 @@ public:
     static BuildThreads& get();
     // Throws std::system_error or std::bad_alloc when no thread can be made.
     void start(Work kind, std::function<void()> work);
-    // Whether the process ends or forks, and waits for these threads: what can be left out should be.
+    // True when exit or a fork waits for these threads, which should then leave out optional work.
     [[nodiscard]] bool should_end() const { return is_ending_.load() || forks_.load() != 0; }
 
 private:
@@ -52,9 +52,9 @@ private:
     std::mutex mutex_;
     std::condition_variable idle_;
     uint32_t running_ = 0;
-    uint32_t running_early_ = 0;  // of them, those that make code ahead
-    std::atomic<bool> is_ending_{false};  // the process
-    std::atomic<uint32_t> forks_{0};  // that wait, or go on
+    uint32_t running_early_ = 0;  // how many of the running threads make early code
+    std::atomic<bool> is_ending_{false};  // whether the process is ending
+    std::atomic<uint32_t> forks_{0};  // the number of forks in progress
     ForkMembership fork_membership_{*this};
 };
 

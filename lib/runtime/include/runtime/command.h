@@ -1,5 +1,5 @@
-// Command: an immutable description of one enqueued operation. The queue submits it, and decides on which driver queue, after which
-// waits, and with which event (memory::Execution, PendingCommand). A description may be submitted any number of times,
+// Command: an immutable description of one enqueued operation. The queue submits it, and chooses the driver queue, the timepoints to
+// wait for, and the event (memory::Execution, PendingCommand). A description may be submitted any number of times,
 // unless its class says that it runs once (maps, unmaps, calls of the host).
 //
 // A description borrows its buffers, arguments and code: the application keeps them while the enqueue call
@@ -23,7 +23,7 @@ class Command {
 public:
     virtual ~Command() = default;
     // Called by the enqueue call, without locks: reserves memory for everything that the command uses, in the memory of
-    // `queue`'s device. mem_object_allocation_failure otherwise.
+    // `queue`'s device. mem_object_allocation_failure when there is no room.
     [[nodiscard]] virtual Result<void> reserve(const Queue& queue) const {
         static_cast<void>(queue);
         return {};
@@ -36,7 +36,7 @@ public:
         static_cast<void>(queue);
         return {};
     }
-    // Appends the storages that the command uses, perhaps several times. For the time before it is submitted (pending_uses.h).
+    // Appends the storages that the command uses; one may be appended several times. Used until the command is submitted (pending_uses.h).
     virtual void add_storages(std::vector<const memory::Storage*>& storages) const { static_cast<void>(storages); }
     // The operation for a command buffer; null when the command executes nothing, or cannot be recorded.
     [[nodiscard]] virtual Ref<const RecordedOperation> record() const { return nullptr; }

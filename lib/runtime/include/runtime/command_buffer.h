@@ -2,8 +2,8 @@
 // (cl_khr_command_buffer_multi_device).
 //
 // Finalizing makes a Schedule (schedule.h), which an enqueue executes. A schedule is immutable. An update drops it, and the next enqueue
-// makes a new one, so updates cost what they change, and enqueues that have to wait still execute what was recorded when they were
-// enqueued. Any thread may call any function; several threads must not record into one buffer at the same time.
+// makes a new one. So the cost of an update is proportional to its changes, and enqueues that wait still execute the commands as of their
+// enqueue. Any thread may call any function; several threads must not record into one buffer at the same time.
 // Decision 161.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace polder::runtime {
 
 class CommandBuffer;
 
-// What a kernel command of a command buffer was recorded with, or was updated to.
+// The kernel, sizes and arguments of a kernel command in a command buffer, as recorded or updated.
 struct DispatchState {
     Ref<Kernel> kernel;  // a clone, with the command's own arguments
     cl_uint work_dim = 1;
@@ -29,7 +29,7 @@ struct DispatchState {
     std::optional<Size3> local;
 };
 
-// Immutable, because a buffer, its mutable command and its remapped copies share it.
+// A DispatchState that the buffer, its mutable command and its remapped copies share. Immutable.
 class Dispatch final : public RefCounted {
 public:
     explicit Dispatch(DispatchState state) : state_(std::move(state)) {}
@@ -46,7 +46,7 @@ public:
     static constexpr Kind kind = Kind::mutable_command;
     static constexpr Status invalid = invalid_mutable_command;
 
-    // What stays when the command is remapped to another queue.
+    // The part that does not change when the command is remapped to another queue.
     struct Description {
         Ref<Kernel> recorded;  // the application's kernel
         cl_bitfield updatable_fields = 0;
@@ -58,15 +58,15 @@ public:
     [[nodiscard]] CommandBuffer& buffer() const { return buffer_; }
     // The queue that it was recorded to.
     [[nodiscard]] Queue& queue() const { return queue_; }
-    // Of its operation in the buffer.
+    // The index of its operation in the buffer.
     [[nodiscard]] uint32_t index() const { return index_; }
     [[nodiscard]] const Description& description() const { return description_; }
-    // Of the newest update.
+    // The dispatch after the newest update.
     [[nodiscard]] Ref<const Dispatch> dispatch() const;
 
 private:
     CommandBuffer& buffer_;
-    Queue& queue_;  // which the buffer keeps
+    Queue& queue_;  // the buffer keeps it alive
     const uint32_t index_;
     const Description description_;
 };
@@ -93,7 +93,7 @@ public:
     struct Slot {
         RecordedCommand command;
         bool is_complete = true;  // false: an update has to set arguments first
-        Ref<const Dispatch> dispatch;  // of a kernel
+        Ref<const Dispatch> dispatch;  // null unless the command is a kernel
     };
     // How many commands were recorded; command i is sync point i.
     [[nodiscard]] uint32_t size() const POLDER_EXCLUDES(mutex_);
@@ -105,7 +105,7 @@ public:
     [[nodiscard]] Result<void*> expose_command(uint32_t index, MutableCommand::Description description)
         POLDER_EXCLUDES(mutex_);
 
-    // invalid_operation when it is finalized already.
+    // Ends recording. invalid_operation when the buffer is finalized already.
     [[nodiscard]] Result<void> finalize() POLDER_EXCLUDES(mutex_);
 
     struct Update {
@@ -114,11 +114,11 @@ public:
         bool is_complete;  // all arguments are set
         Ref<const RecordedOperation> operation;  // null: executes nothing
     };
-    // All of them, or none when there is no memory (std::bad_alloc). The buffer is finalized. O(updates).
+    // Makes all updates, or none when there is no memory (std::bad_alloc). The buffer must be finalized. O(updates).
     void update(std::vector<Update> updates) POLDER_EXCLUDES(mutex_);
 
-    // What an enqueue executes. invalid_operation unless the buffer is executable. The first call after an update takes time and memory
-    // for all commands; without memory (std::bad_alloc) it changes nothing, so that a later call can succeed.
+    // The schedule that an enqueue executes. invalid_operation unless the buffer is executable. The first call after an update takes time and
+    // memory in proportion to all commands. std::bad_alloc changes nothing, so that a later call can succeed.
     [[nodiscard]] Result<Ref<const Schedule>> schedule() const POLDER_EXCLUDES(mutex_);
 
 private:

@@ -25,7 +25,7 @@ public:
     using Notify = void(CL_CALLBACK*)(const char* text, const void* info, size_t info_size, void* user);
     using Destructor = void(CL_CALLBACK*)(cl_context context, void* user);
 
-    // `properties` as given, with the terminating zero, or empty. `devices` is not empty and distinct.
+    // `properties` as the application passed them, with the terminating zero, or empty. `devices` are distinct, and at least one.
     static Ref<Context> create(std::vector<Ref<Device>> devices, std::vector<cl_context_properties> properties,
                                Notify notify, void* user);
     ~Context() override;
@@ -34,7 +34,7 @@ public:
     [[nodiscard]] bool has(const Device& device) const;
     [[nodiscard]] const std::vector<cl_context_properties>& properties() const { return properties_; }
     [[nodiscard]] memory::Domain& domain() const { return *domain_; }
-    // Memory that the application knows by its address.
+    // The memory whose address the application knows.
     [[nodiscard]] AddressMap& addresses() const { return *addresses_; }
     [[nodiscard]] bool has_svm() const;
     // The memories of devices that use the memory of the heap in place; the heap is null when there are none.
@@ -47,12 +47,12 @@ public:
     [[nodiscard]] bool has_fine_grained_svm() const;
     // The largest allocation that all devices of the context accept.
     [[nodiscard]] uint64_t max_svm_allocation_bytes() const;
-    // The smallest base address alignment, in bytes, of the devices: what a sub-buffer's origin needs.
+    // The smallest base address alignment of the devices, in bytes. The origin of a sub-buffer must be a multiple of it.
     [[nodiscard]] uint64_t min_base_alignment() const;
 
     // Reports a mistake of the application to it (pfn_notify). POCL_DEBUG=api reports the failing call.
     void notify(std::string_view text) const;
-    // Reports to the application and, always, on stderr: out of memory.
+    // Reports to the application (pfn_notify) and always on stderr. For out-of-memory errors.
     void notify_user(std::string_view text) const;
     // Reports a failed result with notify_user, then returns it.
     template <class T>
@@ -63,12 +63,12 @@ public:
     }
     void add_destructor(Destructor function, void* user);
 
-    // The default queue on a device, for get_default_queue() in kernels: null when there is none. The API's references keep it: `release_queue` gives
-    // one of them back, and a queue without any is no default any more. False when there is none to give back.
+    // The default queue on a device, for get_default_queue() in kernels; null when there is none. It is the default as long as it has API
+    // references, of which `release_queue` releases one. release_queue returns false when there is none to release.
     [[nodiscard]] DeviceQueue* default_queue(const Device& device) const POLDER_EXCLUDES(mutex_);
-    // Its number (device_enqueue_abi.h); 0: none.
+    // The number of that queue (device_enqueue_abi.h); 0 when there is none.
     [[nodiscard]] uint64_t default_queue_number(const Device& device) const POLDER_EXCLUDES(mutex_);
-    // Null, or the default queue with one more reference.
+    // The default queue with one more API reference; null when there is none.
     [[nodiscard]] DeviceQueue* retain_default_queue(const Device& device) POLDER_EXCLUDES(mutex_);
     void set_default_queue(DeviceQueue& queue) POLDER_EXCLUDES(mutex_);
     [[nodiscard]] bool release_queue(DeviceQueue& queue) POLDER_EXCLUDES(mutex_);
@@ -94,7 +94,7 @@ private:
 
     mutable Mutex mutex_;
     std::vector<DestructorCallback> destructors_ POLDER_GUARDED_BY(mutex_);
-    std::vector<DeviceQueue*> default_queues_ POLDER_GUARDED_BY(mutex_);  // at most one of each device
+    std::vector<DeviceQueue*> default_queues_ POLDER_GUARDED_BY(mutex_);  // at most one for each device
 };
 
 // CL_DEVICE_MAX_MEM_ALLOC_SIZE of one device, in bytes.

@@ -19,14 +19,14 @@ struct Target;
 
 namespace polder::runtime {
 
-// A driver's device with the driver queues that no command queue has. Never destroyed, so that timepoints on its queues stay valid.
+// A driver's device, and those of its driver queues that no command queue uses. Never destroyed, so that timepoints of the queues stay valid.
 struct DriverSlot {
     explicit DriverSlot(driver::Device& driver_device) : device(driver_device) {}
     driver::Device& device;
     Mutex mutex;
-    // Each with the newest operation of those who had it; the one that was given back first comes first. Has room for all queues.
+    // The free queues, each with its newest operation, in the order in which they were given back. Has capacity for all queues.
     std::vector<driver::Timepoint> free_queues POLDER_GUARDED_BY(mutex);
-    size_t queue_count POLDER_GUARDED_BY(mutex) = 0;  // free or not
+    size_t queue_count POLDER_GUARDED_BY(mutex) = 0;  // all queues, free or not
 };
 
 using PartitionList = std::vector<cl_device_partition_property>;
@@ -51,27 +51,27 @@ public:
     [[nodiscard]] const PartitionList& partition() const { return partition_; }
     [[nodiscard]] const std::string& driver_name() const { return driver_name_; }
 
-    // SVM is offered by devices that compute in host memory, and by those that use a part of it in place.
+    // True for devices that compute in host memory, and for devices that use parts of host memory in place.
     [[nodiscard]] bool has_svm() const { return space_->id().is_host() || in_place_regions() != nullptr; }
-    // Host memory at any time, without maps: fine-grained SVM, of buffers and of the system.
+    // Whether host and device may access the same memory without maps: fine-grained buffer and system SVM.
     [[nodiscard]] bool has_fine_grained_svm() const { return space_->id().is_host(); }
-    // Of a device whose kernels use host memory in place that is registered there; otherwise null.
+    // The HostRegions of a device whose kernels use registered host memory in place; otherwise null.
     [[nodiscard]] driver::HostRegions* in_place_regions() const {
         driver::HostRegions* const regions = space_->id().is_host() ? nullptr : driver().host_regions();
         return regions && regions->are_for_kernels() ? regions : nullptr;
     }
-    // Kernels see memory by its address. Drivers that compile the source themselves may have handles instead.
+    // Whether kernels access memory by addresses. Drivers that compile the source themselves may use handles instead.
     [[nodiscard]] bool has_addresses() const { return info().code.format != driver::CodeFormat::opencl_c; }
-    // Images are descriptors that our built-in functions read.
+    // Whether kernels can use images: they are descriptors that Polder's built-in functions read.
     [[nodiscard]] bool has_images() const { return !info().language; }
     // The target that programs are compiled for. Devices that need the same code, such as a device and its sub-devices, return the
     // same object.
     [[nodiscard]] const compiler::Target& target() const { return *target_; }
 
-    // A driver queue that has nothing to do, or a new one. What was enqueued before a queue was released may wait for the application, so a
-    // new queue must not come behind it. Only when `busy_queues_max` of the free queues have work, the one that was given back first is
-    // used again as it is: a program that creates and releases queues without waiting needs few driver queues.
-    // give_queue: `newest` is the newest operation of all that had the queue; take_queue returns it. Driver queues are never destroyed.
+    // take_queue: a driver queue without work, or a new one. Operations on a busy queue may wait for the application, so commands of a new
+    // command queue must not be submitted after them. Only when `busy_queues_max` free queues have work, the one that was given back first
+    // is used again, so that a program that creates and releases queues without waiting needs few driver queues.
+    // give_queue: `newest` is the newest operation of the driver queue; take_queue returns it. Driver queues are never destroyed.
     static constexpr size_t busy_queues_max = 64;
     [[nodiscard]] Result<driver::Timepoint> take_queue();
     void give_queue(driver::Timepoint newest) noexcept;

@@ -23,13 +23,13 @@ struct LoadedCode {
     // The offsets of addresses within the packed arguments.
     std::vector<uint32_t> pointer_offsets;
     compiler::CodeVersion version;  // the launches that it was made for
-    mutable uint32_t trace_text = 0;  // the kernel's name in a trace; 0: not recorded yet. Atomic.
-    std::span<const driver::LoadedKernel* const> blocks;  // that it may enqueue: all of the program
-    unsigned lane_dimension = 0;  // the one in which work-groups should be wide
+    mutable uint32_t trace_text = 0;  // the id of the kernel's name in a trace; 0: not recorded yet. Accessed atomically.
+    std::span<const driver::LoadedKernel* const> blocks;  // the blocks that it may enqueue: all of the program
+    unsigned lane_dimension = 0;  // the dimension in which work-groups should be wide
 
     [[nodiscard]] const driver::KernelLimits& limits() const { return loaded->limits(); }
     [[nodiscard]] bool is_special() const { return !version.is_general(); }
-    // Whether no better code will be made for launches that `wanted` suits. A kernel whose size is required has one kind of code for it.
+    // Whether no better code will be made for launches that `wanted` suits.
     [[nodiscard]] bool is_final_for(const compiler::CodeVersion& wanted) const {
         return is_special() && version.known == wanted.known && (version.groups || !wanted.groups);
     }
@@ -55,7 +55,7 @@ public:
                                                       const compiler::WorkGroups& groups,
                                                       const LoadedCode* general) const {
         using enum compiler::Specialising;
-        // Sub-groups follow the linear local id, from which those of more than one dimension take divisions.
+        // Sub-groups follow the linear local id. With several dimensions it takes divisions, unless the size is known.
         if (kernel.uses_sub_groups)
             return device_.info().code.format == driver::CodeFormat::host_function ? at_once : never;
         return executable_->specialising(groups, general ? general->lane_dimension : 0);
@@ -71,17 +71,17 @@ public:
                    return argument.kind == compiler::ArgumentKind::image;
                });
     }
-    // Code for any launch. Compiles and loads at first request; later requests are a look-up.
+    // Code for any launch. The first call compiles and loads it; later calls find it.
     [[nodiscard]] Result<const LoadedCode*> kernel(const compiler::KernelInfo& info);
-    // Code for a launch of `items` work-items that `version` suits. When exactly this version is worth compiling, it is
-    // compiled at once if the kernel has no code yet (it takes no longer than code for any launch) and would be slow without, otherwise
-    // after such launches had enough work-items. Until then a launch has code for its images and any groups, or code for any launch.
-    // Without items, any code will do: the caller wants to know how it was compiled.
+    // Code for a launch of `items` work-items that `version` suits. The version itself is compiled at once if the kernel has no code
+    // (compiling code for any launch would take as long) and would be slow without it; otherwise after enough work-items were launched.
+    // Until then, the launch gets code for its images and any work-groups, or code for any launch.
+    // When `items` is 0, any code is returned: the caller only needs its properties.
     [[nodiscard]] Result<const LoadedCode*> kernel(const compiler::KernelInfo& info,
                                                    const compiler::CodeVersion& version, uint64_t items);
-    // Whether code of `kernel` should be made before its first launch, and none is: where the groups of that launch can be foreseen.
+    // Whether code of `kernel` should be made before its first launch: the code can be foreseen, and no thread has begun to make it.
     [[nodiscard]] bool begins_early(const compiler::KernelInfo& kernel) const;
-    // Makes that code, unless another thread has begun it. Failures are left to the launch.
+    // Makes that code, unless another thread has begun it. Does not report failures; the launch will.
     void make_early(const compiler::KernelInfo& kernel);
     [[nodiscard]] bool shares_code_with(const DeviceCode& other) const { return executable_ == other.executable_; }
     // The address of the program-scope variables; 0 when the program has none. The first call writes their initial
@@ -94,31 +94,31 @@ private:
         compiler::CodeVersion version;
         const LoadedCode* code;
     };
-    // A version that launches lack: their work-items, and what is added for each launch.
+    // A version that does not exist, with the number of work-items of the launches that it would suit, plus an amount for each launch.
     struct Missing {
         compiler::CodeVersion version;
         uint64_t items = 0;
         uint64_t for_launches = 0;
         [[nodiscard]] uint64_t sum() const { return items + for_launches; }
     };
-    // What launches and queries have asked for.
+    // The code of one kernel that launches and queries have requested.
     struct Entry {
         const compiler::KernelInfo* info;
-        const LoadedCode* code = nullptr;  // for any launch
+        const LoadedCode* code = nullptr;  // the code for any launch
         std::vector<Special> specials;
         std::vector<Missing> missing;
         [[nodiscard]] const LoadedCode* find(const compiler::CodeVersion& version) const;
         [[nodiscard]] uint64_t versions_with(std::span<const compiler::KnownArgument> known) const;
-        // Counts a launch that lacks the version. Whether the version is worth compiling now.
+        // Counts a launch for which the version does not exist. Returns whether the version is worth compiling now.
         bool count(const compiler::CodeVersion& version, uint64_t items);
     };
-    // What a launch gets: code, or a version that is made for it.
+    // The choice for a launch: existing code, or a version to be made.
     struct Choice {
         const LoadedCode* code = nullptr;
         compiler::CodeVersion version;
     };
     [[nodiscard]] Entry& entry(const compiler::KernelInfo& info) POLDER_REQUIRES(mutex_);
-    // Counts the launch.
+    // Chooses the code for a launch, and counts the launch.
     [[nodiscard]] Choice choose(Entry& entry, const compiler::CodeVersion& version, uint64_t items)
         POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool wants_special(Entry& entry, const compiler::CodeVersion& version, uint64_t items)
@@ -137,7 +137,7 @@ private:
 
     Device& root_;  // never destroyed
     driver::Device& device_;
-    memory::Space& space_;  // the root's
+    memory::Space& space_;  // the space of the root device
     std::shared_ptr<compiler::Executable> executable_;
     std::shared_ptr<const compiler::Module> module_;
     Mutex blocks_mutex_;

@@ -1,7 +1,7 @@
 // DeviceQueue: a command-queue on the device (CL_QUEUE_ON_DEVICE), for the blocks that kernels enqueue. The host enqueues nothing to it.
 //
-// To kernels it is a number (polder/device_enqueue_abi.h): the driver keeps the blocks of each launch, and what of the queue's size they
-// take. Immutable; any thread.
+// Kernels refer to it by a number (polder/device_enqueue_abi.h). The driver keeps the blocks of each launch, and counts how much of the
+// queue's size they take. Immutable; any thread.
 #pragma once
 
 #include <runtime/context.h>
@@ -15,10 +15,10 @@ public:
     static constexpr Kind kind = Kind::device_queue;
     static constexpr Status invalid = Status::invalid_command_queue;
 
-    // Enough for a block of each work-item of a kernel of 100,000. Memory is only taken for blocks that are enqueued.
+    // Enough for one block of each work-item in a launch of 100,000. Memory is only allocated for blocks that are enqueued.
     static constexpr uint32_t preferred_bytes = uint32_t{16} << 20;
     static constexpr uint32_t bytes_max = uint32_t{64} << 20;
-    // CL_DEVICE_MAX_ON_DEVICE_QUEUES. More can be made; but programs pass as many to one kernel, whose arguments have room for 512.
+    // CL_DEVICE_MAX_ON_DEVICE_QUEUES. More can be created, but programs pass so many to one kernel, whose arguments have room for 512.
     static constexpr uint32_t count_max = 256;
 
     static Ref<DeviceQueue> create(Ref<Context> context, Ref<Device> device, cl_command_queue_properties properties,
@@ -29,7 +29,7 @@ public:
     [[nodiscard]] cl_command_queue_properties properties() const { return properties_; }
     [[nodiscard]] const std::vector<cl_queue_properties>& property_list() const { return property_list_; }
     [[nodiscard]] uint32_t bytes() const { return bytes_; }
-    // The argument of kernels.
+    // The value of a kernel argument of type queue_t.
     [[nodiscard]] uint64_t number() const { return number_; }
 
 private:

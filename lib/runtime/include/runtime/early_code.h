@@ -1,9 +1,9 @@
-// Machine code before the first launch. When a kernel object is created, the code that its first launch probably needs is requested;
-// threads of the class for batch work make it while the application goes on, in the order of the requests. A launch never waits for a
+// Early code: machine code that is made before the first launch. The creation of a kernel object requests the code that its first launch
+// probably needs. Threads with the scheduling policy SCHED_BATCH make it, in the order of the requests. A launch never waits for a
 // request that no thread has begun: it makes its code itself (MadeOnce). Decision 117 has the reasons and limits.
 //
-// Requests are dropped when their kernel object is destroyed, when the process ends or forks. Running ones go on; forks and exit wait
-// for them (build_threads.h). Without memory or threads, nothing is made ahead.
+// Requests are dropped when their kernel object is destroyed, and when the process ends or forks. Forks and exit wait for requests that
+// a thread has begun (build_threads.h). Without memory or threads, no early code is made.
 //
 // Any thread may call any function.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace polder::runtime::early_code {
 
-// `kernel` names the kernel object for `cancel`.
+// `kernel` identifies the kernel object, for `cancel`.
 void request(const void* kernel, const Ref<DeviceCode>& code, const compiler::KernelInfo& info) noexcept;
 void cancel(const void* kernel) noexcept;
 

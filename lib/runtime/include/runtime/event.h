@@ -2,7 +2,7 @@
 //
 // States: pending (not submitted, because the command waits, directly or through others, for a user event) -> submitted (has a
 // timepoint; running and complete are read from the driver's timeline) or failed (a negative status).
-// Every command that has to wait has one; others only when the application asked for one.
+// Every command that has to wait has an event; other commands have one only when the application requested it.
 //
 // Any thread may call any function.
 #pragma once
@@ -25,13 +25,13 @@ class Event;
 
 class ReadyList;
 
-// Is called when an event leaves `pending`. Nothing here may fail: the commands behind it would never run.
+// An object that is called when an event leaves the state `pending`. Its functions must not fail, or later commands would never run.
 class Dependent : public RefCounted {
 public:
     // Called once per event it was added to, without locks. `failed`: the event failed. Appends the dependents that become ready to
     // `ready`, so that long chains are resolved without recursion.
     virtual void on_resolved(bool failed, ReadyList& ready) noexcept = 0;
-    // Called when it is ready. Resolving its own event may append to `ready`.
+    // Called by ReadyList::run after this dependent was appended. When it resolves its own event, that may append to `ready`.
     virtual void run(ReadyList& ready) noexcept = 0;
 
 private:
@@ -74,7 +74,7 @@ public:
     using Callback = void(CL_CALLBACK*)(cl_event event, cl_int status, void* user);
     enum class Profiling : uint8_t { off, on };
 
-    // Of a command in `queue`.
+    // The event of a command in `queue`.
     Event(Ref<Queue> queue, cl_command_type type, Profiling profiling);
     // A user event.
     explicit Event(Ref<Context> context);
@@ -84,18 +84,18 @@ public:
     [[nodiscard]] Queue* queue() const { return queue_.get(); }
     [[nodiscard]] cl_command_type type() const { return type_; }
     [[nodiscard]] bool is_user() const { return type_ == CL_COMMAND_USER; }
-    // The event of a command buffer that executes on several queues: the last of its commands has `queue()`. Noted before
-    // other threads see the event.
+    // For the event of a command buffer that executes on several queues: the last of its commands runs on queue(). Called before
+    // other threads can access the event.
     void note_several_queues() { has_several_queues_ = true; }
     [[nodiscard]] bool has_several_queues() const { return has_several_queues_; }
 
-    // CL_QUEUED, CL_SUBMITTED, CL_RUNNING, CL_COMPLETE or a negative error. Of a user event,
-    // CL_SUBMITTED until it is set.
+    // CL_QUEUED, CL_SUBMITTED, CL_RUNNING, CL_COMPLETE or a negative error. For a user event,
+    // CL_SUBMITTED until its status is set.
     [[nodiscard]] cl_int status() const;
     [[nodiscard]] bool is_pending() const { return state_.load(std::memory_order_acquire) == State::pending; }
     [[nodiscard]] bool is_submitted() const { return state_.load(std::memory_order_acquire) == State::submitted; }
     [[nodiscard]] bool is_failed() const { return state_.load(std::memory_order_acquire) == State::failed; }
-    // Only once submitted.
+    // Only valid in the state `submitted`.
     [[nodiscard]] driver::Timepoint timepoint() const { return timepoint_; }
 
     // Ends the state `pending`, once. Dependents that become ready are appended to `ready`.
@@ -112,12 +112,12 @@ public:
     // Returns true when `dependent` will be called; false when the event is not pending any more.
     [[nodiscard]] bool add_dependent(Ref<Dependent> dependent);
 
-    // Blocks until complete or failed; flushes what it waits for.
+    // Blocks until the event is complete or failed. Flushes the queues that it waits for.
     void wait();
 
     // CL_SUBMITTED, CL_RUNNING or CL_COMPLETE; `function` is called with that status, or the error.
     // Callbacks run without locks: on the thread that noticed the status, or on the callback thread (base/completion.h).
-    // out_of_resources when there can be no callback thread.
+    // out_of_resources when the callback thread cannot be started.
     [[nodiscard]] Result<void> add_callback(cl_int status, Callback function, void* user);
 
     // Profiling times in nanoseconds; null without profiling. An object of their own, because the queue keeps them for the
@@ -130,12 +130,12 @@ public:
     [[nodiscard]] Times* times() const { return times_.get(); }
 
 private:
-    enum class State : int32_t { pending, submitted, failed };  // of the size that the system can wait for
+    enum class State : int32_t { pending, submitted, failed };  // 32 bits, so that std::atomic::wait uses a futex on it
     struct CallbackEntry {
         cl_int status;
         Callback function;
         void* user;
-        // When it is due.
+        // Set when the callback is due.
         Ref<Event> event;
         cl_int reported = CL_COMPLETE;
     };
@@ -145,7 +145,7 @@ private:
     void run_callbacks_when_complete() noexcept;
 
     Context& context_;
-    const Ref<Context> kept_context_;  // of a user event; others' queues keep it
+    const Ref<Context> kept_context_;  // set for a user event; the queue of other events keeps the context
     const Ref<Queue> queue_;
     const cl_command_type type_;
     bool has_several_queues_ = false;
@@ -156,7 +156,7 @@ private:
 
     mutable Mutex mutex_;
     std::vector<Ref<Dependent>> dependents_ POLDER_GUARDED_BY(mutex_);
-    std::list<CallbackEntry> callbacks_ POLDER_GUARDED_BY(mutex_);  // taken out without a failure
+    std::list<CallbackEntry> callbacks_ POLDER_GUARDED_BY(mutex_);  // a list, so that entries are moved to another list without allocating
     bool user_status_set_ POLDER_GUARDED_BY(mutex_) = false;
 };
 

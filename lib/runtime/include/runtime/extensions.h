@@ -1,5 +1,5 @@
-// The extensions and optional features that Polder has: one table each, with what each one is. Queries, the
-// compiler's list and the documentation are made from these. Constant; any thread.
+// The extensions and optional features that Polder has: one table each, with a description of each entry. The results of queries, the
+// compiler's list and the documentation are made from the tables. Constant; any thread.
 #pragma once
 
 #include <CL/cl.h>
@@ -35,20 +35,20 @@ struct Feature {
 [[nodiscard]] std::span<const Extension> extensions();
 [[nodiscard]] std::span<const Feature> features();
 
-// The names with a space between two, as CL_DEVICE_EXTENSIONS and CL_PLATFORM_EXTENSIONS have them.
+// The names, separated by spaces, for CL_PLATFORM_EXTENSIONS and CL_DEVICE_EXTENSIONS.
 [[nodiscard]] std::string platform_extension_names();
 [[nodiscard]] std::string device_extension_names(const driver::DeviceInfo& device);
 [[nodiscard]] std::vector<cl_name_version> platform_extension_versions();
 [[nodiscard]] std::vector<cl_name_version> device_extension_versions(const driver::DeviceInfo& device);
 [[nodiscard]] std::vector<cl_name_version> feature_versions(const driver::DeviceInfo& device);
 
-// Whether a device has what the tables name. Those whose driver compiles kernels itself have only what that compiler
-// and Polder both have.
+// Whether a device has an extension or a feature. A device whose driver compiles kernels itself has only those that both that compiler
+// and Polder have.
 [[nodiscard]] bool offers(const driver::DeviceInfo& device, const Extension& extension);
 [[nodiscard]] bool offers(const driver::DeviceInfo& device, const Feature& feature);
 [[nodiscard]] bool offers_feature(const driver::DeviceInfo& device, std::string_view name);
 
-// The intermediate languages that programs are made from, newest first: "SPIR-V_1.6 …".
+// The intermediate languages from which programs can be made, newest first: "SPIR-V_1.6 …".
 [[nodiscard]] std::string il_names(const driver::DeviceInfo& device);
 [[nodiscard]] std::vector<cl_name_version> il_versions(const driver::DeviceInfo& device);
 

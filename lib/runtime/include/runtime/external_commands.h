@@ -1,4 +1,4 @@
-// Commands that take the bytes of imported memory over from other users, and hand them back (runtime/external_memory.h).
+// The commands that acquire the bytes of imported memory from other users, and release them (runtime/external_memory.h).
 #pragma once
 
 #include <runtime/buffer_commands.h>
@@ -7,8 +7,8 @@
 
 namespace polder::runtime {
 
-// Acquire: the bytes in host memory become the newest version. Release: the newest bytes become present there.
-// Both are migrations to host memory; the calls that a dma-buf or a copied file needs come before the first and behind the second.
+// Acquire: the bytes in host memory become the newest version. Release: the newest bytes are transferred to host memory.
+// Both are migrations to host memory. A dma-buf or a copied file needs calls of the host: before an acquire, and after a release.
 class HandOverCommand final : public Command {
 public:
     enum class Direction : uint8_t { acquire, release };
@@ -23,7 +23,7 @@ public:
 private:
     [[nodiscard]] driver::Timepoint call(const memory::Execution& execution, driver::Waits waits) const;
 
-    std::vector<Ref<ExternalMemory>> called_;  // those that need calls
+    std::vector<Ref<ExternalMemory>> called_;  // the memories that need calls of the host
     MigrateCommand migration_;
     Direction direction_;
 };

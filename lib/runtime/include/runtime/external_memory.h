@@ -1,11 +1,11 @@
 // ExternalMemory: bytes behind a file descriptor that the application has imported (cl_khr_external_memory).
 //
-// They are the host replica of a memory object's storage, as application memory is of CL_MEM_USE_HOST_PTR. The memory object keeps them
-// until its storage is destroyed and no command uses it. The descriptor stays the application's, which may close it after the import.
+// The bytes are the host replica of a memory object's storage, like application memory with CL_MEM_USE_HOST_PTR. The memory object keeps them
+// until its storage is destroyed and no command uses it. The application still owns the descriptor, and may close it after the import.
 //
-// A process that reads a mapping behind the end of a file gets SIGBUS. So a file is mapped only when it is sealed against becoming
-// smaller (F_SEAL_SHRINK); an import adds that seal if the file permits it. Of any other file, the bytes are copied: an acquire
-// reads the file, a release writes it, and bytes behind its end are zero and are not written.
+// A process that accesses a mapping beyond the end of a file gets SIGBUS. So a file is mapped only when it is sealed against becoming
+// smaller (F_SEAL_SHRINK); an import adds that seal if the file permits it. The bytes of any other file are copied: an acquire
+// reads the file, a release writes it, and bytes beyond its end are zero and are not written.
 // Immutable after it was imported; any thread. Sizes in bytes.
 #pragma once
 
@@ -27,19 +27,19 @@ public:
     struct Source {
         Type type;
         int descriptor;
-        std::vector<Ref<Device>> devices;  // that the object is for; empty: all of the context
+        std::vector<Ref<Device>> devices;  // the devices that may use the object; empty: all of the context
     };
 
-    // Waits for no other user of the descriptor. invalid_property: no open descriptor, or one of another kind, or the mapping is not
-    // permitted. invalid_buffer_size: it has less than `size` bytes. out_of_host_memory.
-    // Reads the bytes of a file that is copied.
+    // Does not wait for other users of the descriptor. invalid_property: the descriptor is not open or of another kind, or must not be
+    // mapped. invalid_buffer_size: it has fewer than `size` bytes. out_of_host_memory: no memory or address space.
+    // If the file is copied, reads its bytes.
     [[nodiscard]] static Result<Ref<ExternalMemory>> import(Source source, ByteCount size, Protection protection);
     ~ExternalMemory() override;
 
     [[nodiscard]] std::byte* bytes() const { return bytes_; }
     [[nodiscard]] bool is_for(const Device& device) const;
-    // Not a mapped file: the processor's accesses to the bytes begin and end with calls of begin_access and end_access. They may wait
-    // for other users of a dma-buf, and for the storage of a file.
+    // False for a mapped file. Otherwise the host must call begin_access before and end_access after its accesses to the bytes. These
+    // functions may wait for other users of a dma-buf, or for the input and output of a file.
     [[nodiscard]] bool needs_access_calls() const { return descriptor_ >= 0; }
     void begin_access() const noexcept;
     void end_access() const noexcept;
@@ -59,7 +59,7 @@ private:
     const ByteCount size_;
     const Protection protection_;
     const std::vector<Ref<Device>> devices_;
-    int descriptor_ = -1;  // our own; none of a mapped file
+    int descriptor_ = -1;  // a duplicate of the application's; -1 for a mapped file
 };
 
 }  // namespace polder::runtime

@@ -1,4 +1,4 @@
-// Handles: what an application holds as cl_context, cl_mem, ... and how one is checked.
+// Handles: the values that an application has as cl_context, cl_mem, ..., and how they are checked.
 //
 // A handle is a cell of a heap that is reserved once and never unmapped. So any pointer can be checked
 // without a crash: a pointer outside of the heap is not a handle of Polder; inside, the cell's tag is the kind of the object, and a
@@ -39,7 +39,7 @@ enum class Kind : uint32_t {
 
 class Object;
 
-// One cache line each, because threads count references in neighbouring cells.
+// One cache line each, because different threads count references in neighbouring cells.
 struct alignas(64) HandleCell {
     const void* dispatch;
     std::atomic<Kind> kind;
@@ -53,7 +53,7 @@ extern const void* icd_dispatch;
 
 class HandleHeap {
 public:
-    // Null when all cells (2^25, fewer where address space is limited) are in use or memory is exhausted.
+    // Null when all cells (2^25, or fewer when the address space is limited) are in use, or memory is exhausted.
     static HandleCell* allocate(Kind kind, Object* object);
     static void free(HandleCell* cell);
     // Null for null, foreign and released handles and those of another kind.
@@ -86,7 +86,7 @@ private:
 
     // Null until the first cell is used; then never changed.
     static constinit std::atomic<HandleCell*> cells_;
-    static constinit uint64_t reserved_;  // cells there is address space for; set before cells_
+    static constinit uint64_t reserved_;  // the number of cells for which address space is reserved; set before cells_
     static constinit std::atomic<uint64_t> used_;  // cells that were ever used
     // (counter << 32) | (index + 1). On a cache line of its own: threads write it, while all check handles against the others.
     alignas(64) static constinit std::atomic<uint64_t> free_head_;
@@ -108,19 +108,19 @@ public:
     [[nodiscard]] bool release_api();
 
 private:
-    // The reference that the API's count holds while it is above zero: taken when the count leaves zero again, released when
-    // it has dropped to zero.
+    // Take and release the internal reference that the API's count holds while it is above zero. The first is called when the count
+    // rises from zero again, the second when it has dropped to zero.
     virtual void retain_for_handle() { retain(); }
     virtual void release_for_handle() { release(); }
-    // The API's count holds the caller's reference from now on.
+    // Called when the API's count has taken over the caller's reference.
     virtual void on_exposed() {}
 
     HandleCell* cell_ = nullptr;
 };
 
 // The checked conversion, used by lib/api alone. `T::kind` is the Kind, `T::invalid` the Status for a
-// bad handle. A handle whose API count is zero stays usable while other objects keep it, as the
-// specification wants: a context by its buffers, a parent buffer by its sub-buffers, an event by its callback.
+// bad handle. A handle whose API count is zero stays valid while other objects keep the object, as the
+// specification requires: buffers keep their context, sub-buffers their parent, a callback its event.
 template <class T>
 [[nodiscard]] Result<T*> from_handle(const void* handle) {
     HandleCell* cell = HandleHeap::check(handle, T::kind);

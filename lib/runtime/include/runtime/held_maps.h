@@ -45,13 +45,13 @@ public:
                 return;
             }
     }
-    // The command that took the map failed: the bytes are still mapped, unless mapping them failed too.
+    // Called when the command that took the map has failed: the bytes are still mapped, unless the map command has failed, too.
     void put_back(Ref<Map> map) noexcept {
         if (!map->has_failed())
             add(std::move(map));
     }
-    // Removes and returns one map at `pointer`; null when there is none. Of several, the newest one for writing, so that the
-    // host's writes become visible no later than the application expects.
+    // Removes and returns one map at `pointer`; null when there is none. Of several maps, chooses the newest one for writing, so that
+    // the host's writes become visible no later than the application expects.
     [[nodiscard]] Ref<Map> take(const void* pointer) noexcept {
         Ref<Map>* found = nullptr;
         for (Ref<Map>* at = &first_; *at; at = &(*at)->next_held_)

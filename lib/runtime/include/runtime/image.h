@@ -25,11 +25,11 @@ inline constexpr cl_uint samplers_max = 64;
 // CL_DEVICE_IMAGE_PITCH_ALIGNMENT and CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT, in elements: any element may begin a row.
 inline constexpr cl_uint image_alignment_elements = 1;
 
-// Bytes of one element; nothing for an order or type that is unknown, a combination that the specification excludes, or
-// elements whose bits are no power of two.
+// The bytes of one element; std::nullopt when the order or type is unknown, the specification excludes the combination, or
+// the number of bits of an element is not a power of two.
 [[nodiscard]] std::optional<uint32_t> element_bytes(const cl_image_format& format);
 
-// How kernels may use images of a format: the flags of clGetSupportedImageFormats.
+// The formats for images of this type with which kernels can do what `flags` say (clGetSupportedImageFormats).
 [[nodiscard]] std::vector<cl_image_format> supported_formats(cl_mem_flags flags, cl_mem_object_type type);
 [[nodiscard]] bool is_supported(const cl_image_format& format, cl_mem_object_type type);
 
@@ -37,7 +37,7 @@ inline constexpr cl_uint image_alignment_elements = 1;
     return type >= CL_MEM_OBJECT_IMAGE2D && type <= CL_MEM_OBJECT_IMAGE1D_BUFFER;
 }
 
-// The largest width, height, depth and array size of a type; 0 where it has none.
+// Width, height, depth and array size, in elements; 0 where the image type has none.
 struct ImageExtents {
     size_t width = 0;
     size_t height = 0;
@@ -55,13 +55,13 @@ struct ImageShape {
     size_t row_pitch = 0;
     size_t slice_pitch = 0;  // 0 where the type has neither slices nor layers
 
-    // Extents in the order of origins and regions, at least 1.
+    // The extents in the order of origins and regions; each at least 1.
     [[nodiscard]] std::array<size_t, 3> region() const;
     // The layers of a 1D array are rows here.
     [[nodiscard]] driver::RectLayout layout() const;
     [[nodiscard]] uint64_t size() const;
     [[nodiscard]] ImageDescriptor descriptor() const;
-    // The bytes of a region that is inside of the image, from the image's first byte on.
+    // The bytes of a region of the image. The offset counts from the image's first byte.
     [[nodiscard]] memory::StorageRect rect(const size_t* origin, const size_t* region) const;
 };
 

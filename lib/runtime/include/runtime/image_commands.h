@@ -1,4 +1,4 @@
-// The command on images that is not one on a rectangle of a buffer already (buffer_commands.h): fill.
+// The fill of an image. All other commands on images are commands on a rectangle of a buffer (buffer_commands.h).
 #pragma once
 
 #include <runtime/command.h>
@@ -8,7 +8,7 @@ namespace polder::runtime {
 
 class FillImageCommand final : public Command {
 public:
-    // `rect` within the storage.
+    // `rect` is relative to the storage.
     FillImageCommand(Ref<MemObject> to, const memory::StorageRect& rect, const ImageElement& element)
         : to_(std::move(to)), rect_(rect), element_(element) {}
     Result<void> reserve(const Queue& queue) const override;

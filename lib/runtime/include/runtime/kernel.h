@@ -1,7 +1,7 @@
 // Kernel: a kernel of a built program with its arguments. Arguments are copy-on-write: a launch that has to wait takes
-// a reference to the current set, so freezing them costs one count.
+// a reference to the current set instead of copying it.
 //
-// A kernel does not keep the buffers alive that are its arguments (the specification forbids it); a launch does.
+// A kernel does not keep its argument buffers alive (the specification forbids it); a launch does.
 // Several threads must not set arguments of one kernel at the same time; everything else is thread-safe.
 #pragma once
 
@@ -36,12 +36,12 @@ struct KernelArguments final : RefCounted {
           unset_count(other.unset_count), indirect(other.indirect) {}
 
     // An argument that is a pointer to global or constant memory: a buffer, an SVM pointer or null. Or an image, whose
-    // descriptor (kernel_abi.h) the launch puts at `offset`.
+    // descriptor (image_abi.h) the launch puts at `offset`.
     struct Pointer {
-        uint32_t index;  // of the argument
+        uint32_t index;  // the argument's index
         uint32_t offset;  // within `packed`
         cl_mem buffer = nullptr;
-        // The address, when there is no buffer.
+        // The kind of the address, when there is no buffer.
         enum class Origin : uint8_t { null, svm, address } origin = Origin::null;
         KnownAddress address;
     };
@@ -52,11 +52,11 @@ struct KernelArguments final : RefCounted {
         uint64_t bytes = 0;
     };
     std::vector<std::byte> packed;  // in the form of kernel_abi.h; the launch fills in addresses
-    std::vector<Pointer> pointers;  // in order of their index, and so are
+    std::vector<Pointer> pointers;  // in ascending order of the argument's index, as are `locals`
     std::vector<Local> locals;
     std::vector<bool> is_set;
     uint32_t unset_count = 0;
-    Ref<const IndirectUses> indirect;  // null: nothing, as for most kernels
+    Ref<const IndirectUses> indirect;  // null for most kernels: no such uses
 };
 
 // Keeps the code of one kernel object alive while it executes. Each kernel object has its own keeper, so that threads which launch
@@ -87,7 +87,7 @@ public:
     // invalid_program_executable, invalid_kernel_name, invalid_kernel_definition; out_of_resources for too many
     // bytes of arguments.
     static Result<Ref<Kernel>> create(Ref<Program> program, std::string_view name);
-    // With the arguments set so far.
+    // A new kernel object with the same arguments.
     [[nodiscard]] Ref<Kernel> clone() const;
     ~Kernel() override;
 
@@ -96,29 +96,29 @@ public:
     // Name, arguments and attributes, which are the same for all devices.
     [[nodiscard]] const compiler::KernelInfo& info() const { return *on_devices_.front().info; }
 
-    // Null when there is no executable for the device or one that it is a part of.
+    // Null when there is no executable for the device or for a device of which it is a part.
     [[nodiscard]] const KernelOnDevice* on(const Device& device) const;
-    // Machine code for any launch, or for one in groups of `local`; compiled at first request.
+    // Machine code for any launch, or for a launch in groups of `local`. The first call compiles it.
     [[nodiscard]] Result<const LoadedCode*> code(const KernelOnDevice& on) const;
     [[nodiscard]] Result<const LoadedCode*> code(const KernelOnDevice& on, const Size3& global,
                                                  const Size3& local) const;
     // The work-group size for a launch of `global` work-items without a local size.
     [[nodiscard]] Result<Size3> suggest_local_size(const KernelOnDevice& on, const Device& device,
                                                    const Size3& global) const;
-    // The work-group size to launch with when the application gave `local`. It is a different one when the kernel's results do not
-    // depend on the size and the other one is faster, so that groups of one work-item, or of a prime size, fill whole vectors.
+    // The work-group size to use when the application passed `local`. It differs from `local` when the kernel's results do not
+    // depend on the size and another size is faster: groups of one work-item, or of a prime size, would not fill whole vectors.
     [[nodiscard]] Result<Size3> best_local_size(const KernelOnDevice& on, const Device& device, const Size3& global,
                                                 const Size3& local) const;
 
-    // Whether every launch in groups of `local` executes `code`, which the one before did: no better code will be made.
+    // Whether all later launches in groups of `local` will execute `code`, as the last one did, because no better code will be made.
     [[nodiscard]] bool is_final(const KernelOnDevice& on, const LoadedCode& code, const Size3& local) const;
     [[nodiscard]] LastLaunch& last_launch() const { return last_launch_; }
 
     // The caller has checked index, size and value.
     void set_value(uint32_t index, const void* value);
-    void set_buffer(uint32_t index, cl_mem buffer);  // or an image
+    void set_buffer(uint32_t index, cl_mem buffer);  // `buffer` may be an image
     void set_svm_pointer(uint32_t index, KnownAddress address);
-    // An address in unified shared memory or on a device; any value may be given.
+    // Sets an address in unified shared memory or on a device. Any value is valid.
     void set_address(uint32_t index, KnownAddress address);
     void set_indirect(std::vector<KnownAddress> IndirectUses::* list, std::vector<KnownAddress> addresses);
     enum class MayUse : uint8_t { no, yes };
@@ -144,11 +144,11 @@ private:
         const LoadedCode* special = nullptr;
     };
     [[nodiscard]] LastCode& last_code(const KernelOnDevice& on) const POLDER_REQUIRES(mutex_);
-    // What is known of the images and samplers, where code for them is worth compiling; empty otherwise.
+    // The formats of images and the bits of samplers, when code for them is worth compiling; otherwise empty.
     [[nodiscard]] std::vector<compiler::KnownArgument> known_arguments(const KernelOnDevice& on) const;
-    // The code by which the size of work-groups is chosen: that of the next launch, as far as it can be known before.
+    // The code whose properties determine the work-group size: probably that of the next launch.
     [[nodiscard]] Result<const LoadedCode*> code_before_groups(const KernelOnDevice& on) const;
-    // The code for any launch; null when this kernel has not been launched with it yet.
+    // The code for any launch; null when this kernel object has not requested it.
     [[nodiscard]] std::atomic<const LoadedCode*>& general_code(const KernelOnDevice& on) const;
 
     struct Choice {
@@ -160,12 +160,12 @@ private:
     Ref<Program> program_;
     const std::vector<KernelOnDevice> on_devices_;
     Ref<KernelArguments> arguments_;
-    // One for each of on_devices_: null at first, then never changed. Read by every launch, without a lock.
+    // One for each of on_devices_: null at first; does not change after it is set. Every launch reads it without a lock.
     mutable std::vector<std::atomic<const LoadedCode*>> general_codes_;
     mutable LastLaunch last_launch_;
     mutable Mutex mutex_;
     mutable std::vector<LastCode> last_codes_ POLDER_GUARDED_BY(mutex_);  // one for each of on_devices_
-    // A kernel's other choices are all of one shape.
+    // The last choices of a work-group size, separate for kernels that see work-groups and those that do not.
     mutable Choice last_seen_ POLDER_GUARDED_BY(mutex_);
     mutable Choice last_unseen_ POLDER_GUARDED_BY(mutex_);
 };
