@@ -20,16 +20,16 @@ bool all_use_in_place(const Context& context, const Allocation& allocation) {
     });
 }
 
-// host_ptr lies within an allocation.
+// A buffer whose host_ptr lies within an SVM or unified shared memory allocation: it shares the allocation's storage if it can.
 Result<Ref<MemObject>> create_buffer_in(Context& context, const Allocation& allocation, cl_mem_flags flags, size_t size,
                                         void* host_ptr, std::vector<cl_mem_properties> properties) {
     const uint64_t begin = DeviceAddress::of(host_ptr).value - allocation.address();
-    // CL_INVALID_BUFFER_SIZE: host_ptr is in an allocation, and size reaches behind its end.
+    // CL_INVALID_BUFFER_SIZE: host_ptr is in an allocation, and the buffer would extend beyond its end.
     if (allocation.kind() != Allocation::Kind::buffer && size > allocation.size() - begin)
         return fail(Status::invalid_buffer_size);
     const bool is_unified = kind_bit(allocation.kind()) & unified_kinds;
-    // CL_INVALID_HOST_PTR: host_ptr is in unified shared memory. The host uses that without maps, so that a device that uses it in a
-    // memory of its own could not share it.
+    // CL_INVALID_HOST_PTR: CL_MEM_USE_HOST_PTR with unified shared memory, and not all devices use it in place. The host uses that memory
+    // without maps, so a device with a copy in its own memory could not share it.
     if (is_unified && (flags & CL_MEM_USE_HOST_PTR) && !all_use_in_place(context, allocation))
         return fail(Status::invalid_host_ptr);
     // CL_INVALID_HOST_PTR: host_ptr is in the memory of a device.
@@ -71,7 +71,7 @@ Result<Ref<MemObject>> create_plain_buffer(Context* context, std::vector<cl_mem_
                                            size_t size, void* host_ptr) {
     POLDER_TRY(check_contents(flags));
     POLDER_TRY(check_size(*context, size));
-    // CL_INVALID_HOST_PTR: host_ptr is null and the flags ask for one, or the other way round.
+    // CL_INVALID_HOST_PTR: host_ptr is null and flags require it, or host_ptr is not null and flags do not use it.
     const bool needs_pointer = flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR);
     if (needs_pointer != (host_ptr != nullptr))
         return fail(Status::invalid_host_ptr);
@@ -92,7 +92,7 @@ Result<Ref<MemObject>> create_buffer(cl_context handle, const cl_mem_properties*
     }
     POLDER_ASSIGN(properties, check_mem_properties(*context, PropertiesOf::buffer, list));
     const bool wants_addresses = properties.wants_addresses.value_or(false);
-    // CL_INVALID_DEVICE: a device of the context has no device addresses, and properties ask for them.
+    // CL_INVALID_DEVICE: properties request device addresses, and a device of the context has none.
     if (wants_addresses && !has_addresses(*context))
         return fail(Status::invalid_device);
     POLDER_TRY(check_flags(flags));
@@ -104,14 +104,14 @@ Result<Ref<MemObject>> create_buffer(cl_context handle, const cl_mem_properties*
     return buffer;
 }
 
-// What a sub-buffer may not claim beyond its parent, and what it takes over when it claims nothing.
+// The flags of a sub-buffer: those that are not given are inherited from the parent. Flags that exceed the parent's are errors.
 Result<cl_mem_flags> sub_buffer_flags(cl_mem_flags parent, cl_mem_flags flags) {
     POLDER_TRY(check_flags(flags));
-    // CL_INVALID_VALUE: flags name a use of host_ptr.
+    // CL_INVALID_VALUE: flags contain CL_MEM_USE_HOST_PTR, CL_MEM_ALLOC_HOST_PTR or CL_MEM_COPY_HOST_PTR.
     if (flags & host_pointer_use)
         return fail(Status::invalid_value);
     POLDER_TRY(check_access_within(parent, flags));
-    // CL_INVALID_VALUE: the parent is immutable, and flags allow to write.
+    // CL_INVALID_VALUE: the parent was created with CL_MEM_IMMUTABLE_EXT, and flags allow writing.
     if ((parent & immutable) && (flags & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_HOST_WRITE_ONLY)))
         return fail(Status::invalid_value);
     if (!(flags & device_access))
@@ -138,7 +138,7 @@ Result<Ref<MemObject>> create_sub_buffer(cl_mem buffer, cl_mem_flags flags, cl_b
     // CL_INVALID_VALUE: the region is out of the bounds of buffer.
     if (region.origin > parent->size() || region.size > parent->size() - region.origin)
         return fail(Status::invalid_value);
-    // CL_MISALIGNED_SUB_BUFFER_OFFSET: the origin is aligned for no device of the context.
+    // CL_MISALIGNED_SUB_BUFFER_OFFSET: the origin is not a multiple of CL_DEVICE_MEM_BASE_ADDR_ALIGN of any device in the context.
     if (region.origin % parent->context().min_base_alignment() != 0)
         return fail(Status::misaligned_sub_buffer_offset);
     return MemObject::create_sub_buffer(Ref<MemObject>::share(parent), all_flags,

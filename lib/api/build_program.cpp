@@ -19,7 +19,7 @@ struct Notification {
     void* user;
 };
 
-// User data without a function that could be given it.
+// False when there are user data but no function to pass them to.
 bool is_valid(const Notification& notification) { return notification.function || !notification.user; }
 
 struct HeaderList {
@@ -29,7 +29,7 @@ struct HeaderList {
 };
 
 Result<std::vector<compiler::NamedSource>> headers_of(const Program& program, const HeaderList& given) {
-    // CL_INVALID_VALUE: the number, the programs and the names of the headers do not agree.
+    // CL_INVALID_VALUE: num_input_headers is 0 and input_headers or header_include_names is not null, or the other way round.
     if ((given.count == 0) != (given.programs == nullptr) || (given.count == 0) != (given.names == nullptr))
         return fail(Status::invalid_value);
     std::vector<compiler::NamedSource> headers;
@@ -69,8 +69,8 @@ bool is_linkable(const Program& program, const Device& device) {
            build.built->module->kind() != compiler::ModuleKind::executable;
 }
 
-// The devices for which the programs are linked: those for which all have been compiled. One for which none has been
-// is left out, one for which only some have is an error, and so is none at all.
+// The devices for which the programs are linked: those for which all programs have been compiled. A device for which none has been
+// compiled is left out.
 Result<std::vector<Ref<Device>>> linkable_devices(const std::vector<Ref<Program>>& programs,
                                                   const std::vector<Ref<Device>>& devices) {
     std::vector<Ref<Device>> linkable;
@@ -83,7 +83,7 @@ Result<std::vector<Ref<Device>>> linkable_devices(const std::vector<Ref<Program>
                  0)  // CL_INVALID_OPERATION: a device has compiled objects of some of the programs, but not of all.
             return fail(Status::invalid_operation);
     }
-    // CL_INVALID_OPERATION: no device has compiled objects of all programs.
+    // CL_INVALID_OPERATION: there is no device for which all programs have been compiled.
     if (linkable.empty())
         return fail(Status::invalid_operation);
     return linkable;
@@ -103,7 +103,7 @@ bool is_within(const Device& device, const Device& whole) {
     return false;
 }
 
-// What is built for a device is built for those of the program's devices that are parts of it as well.
+// Adds those sub-devices of the listed devices that belong to the program: a build for a device is also one for its sub-devices.
 std::vector<Ref<Device>> with_parts(std::span<const Ref<Device>> of_program, const std::vector<Ref<Device>>& listed) {
     std::vector<Ref<Device>> devices;
     for (const Ref<Device>& device : of_program)
@@ -124,7 +124,7 @@ CL_API_ENTRY cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint num_d
         // CL_INVALID_VALUE: pfn_notify is null and user_data is not.
         if (!is_valid({pfn_notify, user_data}))
             return fail(Status::invalid_value);
-        // CL_INVALID_OPERATION: the program was linked, so that it has neither source nor a loaded binary.
+        // CL_INVALID_OPERATION: the program has neither source nor a loaded binary, because clLinkProgram created it.
         if (object->origin() == Program::Origin::linked)
             return fail(Status::invalid_operation);
         // CL_INVALID_BINARY: no executable binary was loaded for a listed device.
@@ -150,7 +150,7 @@ CL_API_ENTRY cl_int CL_API_CALL clCompileProgram(cl_program program, cl_uint num
         // CL_INVALID_VALUE: pfn_notify is null and user_data is not.
         if (!is_valid({pfn_notify, user_data}))
             return fail(Status::invalid_value);
-        // CL_INVALID_OPERATION: neither source nor intermediate language to compile.
+        // CL_INVALID_OPERATION: the program has neither source nor a module in an intermediate language.
         if (object->origin() != Program::Origin::source && object->origin() != Program::Origin::il)
             return fail(Status::invalid_operation);
         return object->build({.step = Step::compile,
@@ -186,7 +186,7 @@ CL_API_ENTRY cl_program CL_API_CALL clLinkProgram(cl_context context, cl_uint nu
                                                      .inputs = std::move(programs),
                                                      .notify = pfn_notify,
                                                      .user = user_data});
-        // A program that did not link is returned too, because its log has the reason. One whose link could not begin is not.
+        // A program whose link has failed is returned, too, because its log has the reason. A program whose link could not begin is not.
         if (!outcome && outcome.error().status() != Status::link_program_failure) {
             linked = nullptr;
             static_cast<void>(program->release_api());

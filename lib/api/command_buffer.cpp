@@ -25,7 +25,7 @@ Result<BufferProperties> check_properties(const Property* given) {
         // CL_INVALID_VALUE: a property is unknown.
         if (!is_flags && !is_asserts)
             return fail(Status::invalid_value);
-        // CL_INVALID_VALUE: a property stands in the list twice.
+        // CL_INVALID_VALUE: a property is in the list twice.
         for (size_t i = 0; i < properties.list.size(); i += 2)
             if (properties.list[i] == given[0])
                 return fail(Status::invalid_value);
@@ -43,10 +43,10 @@ Result<BufferProperties> check_properties(const Property* given) {
     return properties;
 }
 
-// The queues that the buffer executes on: its own, or those that the application names.
+// The queues on which the buffer executes: those of its creation, or those that the application passed.
 Result<std::vector<Queue*>> queues_to_execute_on(const CommandBuffer& buffer, cl_uint num_queues,
                                                  const cl_command_queue* queues) {
-    // CL_INVALID_VALUE: queues and num_queues do not agree, or num_queues is not the number at creation.
+    // CL_INVALID_VALUE: one of num_queues and queues is 0 (null) and the other is not, or num_queues differs from that at creation.
     if ((num_queues == 0) != (queues == nullptr) || (queues && num_queues != buffer.queues().size()))
         return fail(Status::invalid_value);
     std::vector<Queue*> result;
@@ -102,7 +102,7 @@ cl_command_buffer_khr CL_API_CALL clCreateCommandBufferKHR(cl_uint num_queues, c
             return fail(Status::invalid_value);
         POLDER_ASSIGN(list, queues_of(num_queues, queues));
         POLDER_ASSIGN(checked, check_properties(properties));
-        // CL_INCOMPATIBLE_COMMAND_QUEUE_KHR: CL_COMMAND_BUFFER_DEVICE_SIDE_SYNC_KHR, and the devices cannot.
+        // CL_INCOMPATIBLE_COMMAND_QUEUE_KHR: CL_COMMAND_BUFFER_DEVICE_SIDE_SYNC_KHR is set, and the queues' devices cannot synchronize.
         for (const Ref<Queue>& queue : list)
             if (checked.needs_device_side_sync && !can_sync(queue->device(), list.front()->device()))
                 return fail(runtime::incompatible_command_queue);
@@ -158,7 +158,6 @@ cl_int CL_API_CALL clGetCommandBufferInfoKHR(cl_command_buffer_khr command_buffe
         case CL_COMMAND_BUFFER_STATE_KHR: return info.value(state_of(*buffer));
         case CL_COMMAND_BUFFER_PROPERTIES_ARRAY_KHR: return info.array(buffer->properties());
         case context_info: return info.value(handle_of<cl_context>(&buffer->context()));
-        // CL_INVALID_VALUE: param_name is not one of the supported values.
         // CL_INVALID_VALUE: param_name is unknown.
         default: return fail(Status::invalid_value);
         }

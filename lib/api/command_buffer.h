@@ -1,8 +1,8 @@
 // cl_khr_command_buffer 0.9.8, cl_khr_command_buffer_mutable_dispatch 0.9.5 and cl_khr_command_buffer_multi_device 0.9.2.
 //
-// The functions are found by name alone (clGetExtensionFunctionAddressForPlatform). They stand in a namespace, because
-// older headers of Khronos declare some of them with other parameters. For the same reason what those headers lack, or have
-// in another form, is declared here.
+// The functions are only found by name (clGetExtensionFunctionAddressForPlatform). They are in a namespace, because
+// older headers of Khronos declare some of them with other parameters. This file also declares types and values that these
+// headers lack, or have in another form.
 #pragma once
 
 #include "enqueue.h"
@@ -39,7 +39,7 @@ namespace polder::api::command_buffer {
 using Property = cl_properties;
 
 constexpr cl_bitfield capability_multiple_queue = 1 << 4;  // CL_COMMAND_BUFFER_CAPABILITY_MULTIPLE_QUEUE_KHR
-// Of every device.
+// CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR of every device.
 constexpr cl_bitfield capabilities = CL_COMMAND_BUFFER_CAPABILITY_KERNEL_PRINTF_KHR |
                                      CL_COMMAND_BUFFER_CAPABILITY_SIMULTANEOUS_USE_KHR | capability_multiple_queue;
 constexpr cl_command_queue_properties queue_properties =
@@ -79,7 +79,7 @@ struct DispatchConfig {
     const size_t* local_work_size;
 };
 
-// Whether commands of two devices wait for each other without the host: both belong to one driver.
+// Whether commands of two devices can wait for each other without the host, because both devices belong to one driver.
 bool can_sync(const runtime::Device& one, const runtime::Device& other);
 
 cl_command_buffer_khr CL_API_CALL clCreateCommandBufferKHR(cl_uint num_queues, const cl_command_queue* queues,
@@ -160,7 +160,7 @@ cl_command_buffer_khr CL_API_CALL clRemapCommandBufferKHR(cl_command_buffer_khr 
                                                           cl_uint num_handles, const cl_mutable_command_khr* handles,
                                                           cl_mutable_command_khr* handles_ret, cl_int* errcode_ret);
 
-// The queues of a list that command buffers take. `count` is not 0, `queues` is not null. invalid_command_queue, invalid_context.
+// Checks a list of queues for a command buffer. `count` is not 0, `queues` is not null. CL_INVALID_COMMAND_QUEUE, CL_INVALID_CONTEXT.
 Result<std::vector<Ref<runtime::Queue>>> queues_of(cl_uint count, const cl_command_queue* queues);
 
 }  // namespace polder::api::command_buffer

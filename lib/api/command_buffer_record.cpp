@@ -1,4 +1,4 @@
-// Command buffers: recording commands. The arguments of each are checked by the clEnqueue* function of the same command.
+// Command buffers: recording commands. The arguments are checked by the same functions as those of clEnqueue* (enqueue_commands.h).
 #include "command_buffer.h"
 #include "enqueue_commands.h"
 #include "pointer_commands.h"
@@ -28,7 +28,7 @@ struct RecordArguments {
 // Where a command is recorded.
 struct Place {
     CommandBuffer& buffer;
-    RecordedCommand command;  // without its operation
+    RecordedCommand command;  // its operation is set later
 
     [[nodiscard]] runtime::Queue& queue() const { return *buffer.queues()[command.queue]; }
     [[nodiscard]] Result<void> append(Ref<const RecordedOperation> operation, bool is_complete = true,
@@ -38,7 +38,7 @@ struct Place {
     }
 };
 
-// The number of the queue among those of the buffer.
+// The index of the queue among the queues of the buffer.
 Result<uint32_t> number_of_queue(const CommandBuffer& buffer, cl_command_queue handle) {
     if (!handle) {
         // CL_INVALID_COMMAND_QUEUE: command_queue is null, and the buffer has several queues.
@@ -47,7 +47,7 @@ Result<uint32_t> number_of_queue(const CommandBuffer& buffer, cl_command_queue h
         return 0;
     }
     POLDER_ASSIGN(queue, from_handle<runtime::Queue>(handle));
-    // CL_INVALID_CONTEXT: command_queue and command buffer are of different contexts.
+    // CL_INVALID_CONTEXT: command_queue and the command buffer have different contexts.
     if (&queue->context() != &buffer.context())
         return fail(Status::invalid_context);
     const auto found = std::ranges::find(buffer.queues(), queue, &Ref<runtime::Queue>::get);
@@ -63,8 +63,8 @@ Result<Place> check(const RecordArguments& given) {
     // CL_INVALID_OPERATION: the command buffer is finalized.
     if (buffer->state() != CommandBuffer::State::recording)
         return fail(Status::invalid_operation);
-    // CL_INVALID_SYNC_POINT_WAIT_LIST_KHR: list and count do not agree (this check), or a sync point is of no command of this
-    // buffer (the next one).
+    // CL_INVALID_SYNC_POINT_WAIT_LIST_KHR: one of list and count is null (0) and the other is not (this check), or a sync point does
+    // not belong to a command of this buffer (the next check).
     if ((given.num_sync_points == 0) != (given.sync_points == nullptr))
         return fail(runtime::invalid_sync_point_wait_list);
     const uint32_t recorded = buffer->size();
@@ -84,7 +84,7 @@ void give_sync_point(const CommandBuffer& buffer, cl_sync_point_khr* place) {
 
 enum class FixedKind : uint8_t { barrier, other };
 
-// A command without properties that cannot be updated. `enqueue(call)` checks it and makes its operation.
+// Records a command that has no properties and cannot be updated. `enqueue(call)` checks the arguments and makes the operation.
 template <class Enqueue>
 cl_int record_fixed(const RecordArguments& given, const Property* properties,
                     const cl_mutable_command_khr* mutable_handle, Enqueue enqueue, FixedKind kind = FixedKind::other,
@@ -159,7 +159,7 @@ DispatchState state_of(const Kernel& kernel, const SizeArrays& sizes) {
     return state;
 }
 
-// A launch whose arguments an update will set.
+// True when arguments of the kernel are not set, and an update may set them later.
 bool waits_for_arguments(const CommandBuffer& buffer, const Kernel& kernel, const KernelProperties& properties,
                          const cl_mutable_command_khr* mutable_handle) {
     return kernel.arguments()->unset_count && mutable_handle &&
@@ -176,7 +176,7 @@ Result<void> record_kernel(const RecordArguments& given, const Property* propert
     // CL_INVALID_CONTEXT: kernel and command buffer are of different contexts.
     if (&kernel->context() != &buffer.context())
         return fail(Status::invalid_context);
-    // CL_INVALID_VALUE: the number of work-groups must not grow, and there is no local size to count them by.
+    // CL_INVALID_VALUE: CL_MUTABLE_DISPATCH_ASSERT_NO_ADDITIONAL_WORK_GROUPS_KHR is set, and local_work_size is null.
     if (!sizes.local && (asserts_no_additional_groups(checked.list, mutable_dispatch_asserts) ||
                          asserts_no_additional_groups(buffer.properties(), mutable_dispatch_asserts_of_buffer)))
         return fail(Status::invalid_value);
@@ -208,7 +208,7 @@ cl_int CL_API_CALL clCommandBarrierWithWaitListKHR(cl_command_buffer_khr command
                                                    cl_mutable_command_khr* mutable_handle) {
     return record_fixed(
         {command_buffer, queue, num_sync_points, sync_points, sync_point}, properties, mutable_handle,
-        // The commands of a queue execute in the order of recording, so a barrier executes nothing.
+        // The commands of one queue execute in the order of recording, so a barrier needs no operation.
         [](const EnqueueCall&) { return Result<void>{}; }, FixedKind::barrier);
 }
 

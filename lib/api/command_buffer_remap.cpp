@@ -20,11 +20,11 @@ namespace {
 using Slot = CommandBuffer::Slot;
 using Queues = std::vector<Ref<Queue>>;
 
-// The operation of a recorded command on another queue. The errors are those of recording it there.
+// Makes the operation of a recorded command for another queue. The errors are those of recording the command to that queue.
 Result<Ref<const RecordedOperation>> remapped_operation(const Slot& slot, Queue& to) {
     const Ref<const RecordedOperation>& recorded = slot.command.operation;
     if (!slot.dispatch || !slot.is_complete) {
-        // CL_INVALID_OPERATION: the command names memory by pointers, and the queue's device has no SVM.
+        // CL_INVALID_OPERATION: the command uses SVM pointers, and the queue's device has no SVM.
         if (recorded && recorded->needs_svm() && !to.device().has_svm())
             return fail(Status::invalid_operation);
         return recorded;
@@ -37,7 +37,7 @@ Result<Ref<const RecordedOperation>> remapped_operation(const Slot& slot, Queue&
     return operation;
 }
 
-// Records on `to` what `slots` has for queue number `from`.
+// Replaces the operations of the commands that `slots` has for queue number `from` by operations for `to`.
 Result<void> remap_queue(std::vector<Slot>& slots, uint32_t from, Queue& to) {
     std::vector<Ref<const RecordedOperation>> operations;
     for (const Slot& slot : slots)
@@ -52,9 +52,9 @@ Result<void> remap_queue(std::vector<Slot>& slots, uint32_t from, Queue& to) {
     return {};
 }
 
-// For each queue of the buffer, the number of the one in `to` that executes its commands now: the queue itself or another one
-// of its device if there is one, so that nothing has to move; else they are distributed in turns. Where a device cannot execute
-// the commands, the next one is tried.
+// For each queue of the buffer, the number of the queue in `to` that executes its commands now: the queue itself if it is there, otherwise
+// a queue of its device (no bytes need to move), otherwise the queues in turn. When a device cannot execute the commands, the
+// next queue is tried; the error is that of the last one.
 Result<std::vector<uint32_t>> remap_automatically(std::vector<Slot>& slots, const Queues& from, const Queues& to) {
     std::vector<uint32_t> numbers;
     for (uint32_t i = 0; i < from.size(); ++i) {
@@ -77,7 +77,7 @@ Result<std::vector<uint32_t>> remap_automatically(std::vector<Slot>& slots, cons
     return numbers;
 }
 
-// With one queue less than before, commands that waited for sync points of another queue now simply come later.
+// Changes the queue numbers of the commands. With one queue left, sync points are removed, because its commands execute in order.
 void renumber(std::vector<Slot>& slots, const std::vector<uint32_t>& numbers, size_t queue_count) {
     for (Slot& slot : slots) {
         slot.command.queue = numbers[slot.command.queue];
@@ -93,13 +93,13 @@ struct Handles {
 };
 
 Result<std::vector<const MutableCommand*>> commands_of(const CommandBuffer& buffer, const Handles& handles) {
-    // CL_INVALID_VALUE: the lists do not agree with num_handles.
+    // CL_INVALID_VALUE: num_handles is 0 and a list of handles is not null, or the other way round.
     if ((handles.count == 0) != (handles.given == nullptr) || (handles.count == 0) != (handles.returned == nullptr))
         return fail(Status::invalid_value);
     std::vector<const MutableCommand*> commands;
     for (cl_uint i = 0; i < handles.count; ++i) {
         const Result<MutableCommand*> command = from_handle<MutableCommand>(handles.given[i]);
-        // CL_INVALID_VALUE: a handle is of no command of this buffer.
+        // CL_INVALID_VALUE: a handle is not that of a command of this buffer.
         if (!command || &(*command)->buffer() != &buffer)
             return fail(Status::invalid_value);
         commands.push_back(*command);

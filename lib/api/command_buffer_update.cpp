@@ -17,7 +17,7 @@ using runtime::MutableCommand;
 namespace polder::api::command_buffer {
 namespace {
 
-// Each list is null if and only if its count is 0.
+// Whether each list is null if and only if its count is 0.
 bool lists_agree(const DispatchConfig& config) {
     return (config.num_args == 0) == (config.arg_list == nullptr) &&
            (config.num_svm_args == 0) == (config.arg_svm_list == nullptr) &&
@@ -25,7 +25,7 @@ bool lists_agree(const DispatchConfig& config) {
 }
 
 Result<void> check_fields(const MutableCommand& command, const DispatchConfig& config) {
-    // CL_INVALID_VALUE: a list and its count do not agree.
+    // CL_INVALID_VALUE: a list is null and its count is not 0, or the other way round.
     if (!lists_agree(config))
         return fail(Status::invalid_value);
     cl_bitfield changed = 0;
@@ -78,10 +78,10 @@ void change_sizes(DispatchState& state, const DispatchConfig& config) {
     }
 }
 
-// What one call changes.
+// The updates of one call of clUpdateMutableCommandsKHR.
 class Updates {
 public:
-    // The state of `command` as the call has changed it so far: one command may stand in several configs.
+    // The state of `command` as changed by the call so far, because one command may be in several configs.
     CommandBuffer::Update& of(MutableCommand& command) {
         const auto [place, is_new] = numbers_.try_emplace(command.index(), list.size());
         if (!is_new)
@@ -99,7 +99,7 @@ private:
 
 Result<void> apply(CommandBuffer& buffer, const DispatchConfig& config, Updates& updates) {
     POLDER_ASSIGN(command, from_handle<MutableCommand>(config.command));
-    // CL_INVALID_MUTABLE_COMMAND_KHR: the command is of another command buffer.
+    // CL_INVALID_MUTABLE_COMMAND_KHR: the command belongs to another command buffer.
     if (&command->buffer() != &buffer)
         return fail(runtime::invalid_mutable_command);
     POLDER_TRY(check_fields(*command, config));
@@ -107,7 +107,7 @@ Result<void> apply(CommandBuffer& buffer, const DispatchConfig& config, Updates&
     POLDER_TRY(change_arguments(*update.state.kernel, config));
     const bool was_uniform = is_uniform(update.state);
     change_sizes(update.state, config);
-    // CL_INVALID_OPERATION: uniform work-groups become non-uniform, or the other way round.
+    // CL_INVALID_OPERATION: the update would change whether the work-groups are uniform.
     if (is_uniform(update.state) != was_uniform)
         return fail(Status::invalid_operation);
     update.is_complete = update.state.kernel->arguments()->unset_count == 0;
@@ -136,7 +136,6 @@ Result<void> info_of(const MutableCommand& command, cl_mutable_command_info_khr 
     case CL_MUTABLE_DISPATCH_GLOBAL_WORK_OFFSET_KHR: return dimensions(state.offset);
     case CL_MUTABLE_DISPATCH_GLOBAL_WORK_SIZE_KHR: return dimensions(state.global);
     case CL_MUTABLE_DISPATCH_LOCAL_WORK_SIZE_KHR: return dimensions(state.local.value_or(runtime::Size3{0, 0, 0}));
-    // CL_INVALID_VALUE: param_name is not one of the supported values.
     // CL_INVALID_VALUE: param_name is unknown.
     default: return fail(Status::invalid_value);
     }
@@ -152,7 +151,7 @@ cl_int CL_API_CALL clUpdateMutableCommandsKHR(cl_command_buffer_khr command_buff
         if (buffer->state() == CommandBuffer::State::recording ||
             buffer->mutability() == CommandBuffer::Mutability::fixed)
             return fail(Status::invalid_operation);
-        // CL_INVALID_VALUE: config_types or configs do not agree with num_configs.
+        // CL_INVALID_VALUE: num_configs is 0 and config_types or configs is not null, or the other way round.
         if ((num_configs == 0) != (config_types == nullptr) || (num_configs == 0) != (configs == nullptr))
             return fail(Status::invalid_value);
         Updates updates;

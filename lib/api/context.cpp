@@ -1,4 +1,5 @@
-// Contexts.
+// Contexts: creation, queries, references and destructor callbacks. OpenCL 3.0, section 4.4. check_properties checks the list of
+// properties; the devices come from a list or from a device type.
 #include "device_info.h"
 #include "entry.h"
 
@@ -13,8 +14,8 @@ using namespace polder::runtime;
 namespace polder::api {
 namespace {
 
-// CL_INVALID_PROPERTY: unknown bits, or a device whose driver compiles kernels itself, which does not have
-// cl_khr_initialize_memory.
+// CL_INVALID_PROPERTY: the value has unknown bits, or a device does not have cl_khr_initialize_memory (its driver compiles kernels
+// itself).
 Result<void> check_initialization(cl_context_properties bits, std::span<const Ref<Device>> devices) {
     constexpr cl_context_properties known = 3;  // local, private
     const bool all_can =
@@ -33,7 +34,7 @@ Result<std::vector<cl_context_properties>> check_properties(const cl_context_pro
     bool has_initialization = false;
     for (; *list != 0; list += 2) {
         if (list[0] == CL_CONTEXT_PLATFORM) {
-            // CL_INVALID_PROPERTY (this and the next two): a property is named twice, has an unknown value, or is unknown.
+            // CL_INVALID_PROPERTY (this check and those below): a property is listed twice, has an invalid value, or is unknown.
             if (std::exchange(has_platform, true))
                 return fail(Status::invalid_property);
             POLDER_TRY(from_handle<Platform>(reinterpret_cast<const void*>(list[1])));
@@ -69,7 +70,7 @@ Result<std::vector<Ref<Device>>> check_devices(cl_uint count, const cl_device_id
     std::vector<Ref<Device>> devices;
     for (cl_uint i = 0; i < count; ++i) {
         POLDER_ASSIGN(device, from_handle<Device>(list[i]));
-        // A device named twice counts once.
+        // A device that is listed twice counts once.
         const bool known =
             std::any_of(devices.begin(), devices.end(), [&](const Ref<Device>& d) { return d.get() == device; });
         if (!known)

@@ -12,7 +12,7 @@ using runtime::Platform;
 
 namespace {
 
-// The clock of profiling, which is also the host's.
+// The time of the device's profiling clock, in nanoseconds. It is also the host's clock.
 Result<cl_ulong> timestamp(cl_device_id handle) {
     POLDER_ASSIGN(device, from_handle<Device>(handle));
     return device->driver().now_ns();
@@ -43,7 +43,7 @@ Result<std::vector<Ref<Device>>> select_devices(cl_device_type type) {
 CL_API_ENTRY cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id platform, cl_device_type device_type, cl_uint num_entries,
                                                cl_device_id* devices, cl_uint* num_devices) {
     return entry([&]() -> Result<void> {
-        // Null behaves as the implementation says: it is the one platform.
+        // When platform is null, the behaviour is implementation-defined: Polder uses its only platform.
         if (platform)
             POLDER_TRY(from_handle<Platform>(platform));
         POLDER_ASSIGN(selected, select_devices(device_type));
@@ -80,7 +80,7 @@ CL_API_ENTRY cl_int CL_API_CALL clCreateSubDevices(cl_device_id in_device,
             return fail(Status::invalid_value);
         if (out_devices) {
             POLDER_ASSIGN(devices, create_sub_devices(*parent, plan));
-            // All of them or none: no handle is given away before the last one is made.
+            // Makes all handles before it writes any to out_devices, so that the call returns all or none.
             std::vector<cl_device_id> handles;
             for (const Ref<Device>& device : devices) {
                 const Result<cl_device_id> handle = expose<cl_device_id>(device);
@@ -117,7 +117,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceAndHostTimer(cl_device_id device, cl_
                                                         cl_ulong* host_timestamp) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(now_ns, timestamp(device));
-        // CL_INVALID_VALUE: a place for a timestamp is null.
+        // CL_INVALID_VALUE: device_timestamp or host_timestamp is null.
         if (!device_timestamp || !host_timestamp)
             return fail(Status::invalid_value);
         *device_timestamp = *host_timestamp = now_ns;

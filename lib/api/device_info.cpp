@@ -1,4 +1,4 @@
-// Each row of the tables below is one query of clGetDeviceInfo: its name and the function that computes its value.
+// The tables of clGetDeviceInfo: each row is one query, with its name and the function that computes its value.
 #include "device_info.h"
 
 #include "command_buffer.h"
@@ -32,7 +32,7 @@ struct Query {
     Result<void> (*answer)(const Device& device, const Info& info);
 };
 
-// Rows of one form. The expression may use `device`.
+// Macros for the rows of the tables. The expression may use `device`.
 #define POLDER_VALUE(name, type, expression)                                                                           \
     {name, [](const Device& device, const Info& info) -> Result<void> {                                                \
          static_cast<void>(device);                                                                                    \
@@ -63,14 +63,14 @@ constexpr cl_device_info kernel_clock_capabilities = 0x1076;
 
 constexpr uint64_t printf_bytes_max = 1u << 20;
 
-// A limit of the device's own compiler, where it has one, else of ours.
+// A limit of the device's own compiler if it has one, otherwise of Polder's compiler.
 template <class T>
 T limit(const Device& device, T ours, T driver::LanguageLimits::* member) {
     const std::optional<driver::LanguageLimits>& language = device.info().language;
     return language ? std::min(ours, (*language).*member) : ours;
 }
 
-// Of bits that both must have.
+// The bits that both the device's own compiler and Polder have.
 uint64_t common_bits(const Device& device, uint64_t ours, uint64_t driver::LanguageLimits::* member) {
     const std::optional<driver::LanguageLimits>& language = device.info().language;
     return language ? ours & (*language).*member : ours;
@@ -85,7 +85,7 @@ bool has_uneven_work_groups(const Device& device) {
     return !language || language->work_groups == driver::LanguageLimits::WorkGroups::any;
 }
 
-// Nothing for a device whose own compiler takes no SPIR-V.
+// The list, or an empty list for a device whose own compiler does not accept SPIR-V.
 template <class List>
 std::vector<typename List::value_type> of_spirv(const Device& device, const List& list) {
     if (runtime::il_versions(device.info()).empty())
@@ -116,7 +116,7 @@ size_t sub_groups_max(const Device& device) {
     return sizes.empty() ? 0 : device.info().max_work_group_size / sizes.front();
 }
 
-// Of host code, one thread executes the sub-groups of a work-group, one after the other.
+// False for host code, where one thread executes the sub-groups of a work-group one after the other.
 cl_bool sub_groups_progress_alone(const Device& device) {
     return has_feature(device, "__opencl_c_subgroups") && !has_host_code(device) ? CL_TRUE : CL_FALSE;
 }
@@ -127,7 +127,7 @@ constexpr uint64_t half_fp = CL_FP_DENORM | CL_FP_INF_NAN | CL_FP_ROUND_TO_NEARE
 constexpr uint64_t double_fp =
     CL_FP_DENORM | CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST | CL_FP_ROUND_TO_ZERO | CL_FP_ROUND_TO_INF | CL_FP_FMA;
 
-// What the device's own compiler has, which may be more than ours.
+// The floating-point configuration of the device's own compiler, which may have more bits than `ours`; otherwise `ours`.
 uint64_t fp_config(const Device& device, uint64_t ours, uint64_t driver::LanguageLimits::* member) {
     const std::optional<driver::LanguageLimits>& language = device.info().language;
     return language ? (*language).*member : ours;
@@ -174,13 +174,13 @@ constexpr cl_device_atomic_capabilities atomics = CL_DEVICE_ATOMIC_ORDER_RELAXED
                                                   CL_DEVICE_ATOMIC_ORDER_SEQ_CST | CL_DEVICE_ATOMIC_SCOPE_WORK_GROUP |
                                                   CL_DEVICE_ATOMIC_SCOPE_DEVICE | CL_DEVICE_ATOMIC_SCOPE_ALL_DEVICES;
 
-// Of major * 100 + minor * 10.
+// Converts a number of the form major * 100 + minor * 10.
 cl_version made_version(uint32_t number) { return CL_MAKE_VERSION(number / 100, number / 10 % 10, 0); }
 
 // 3.1, or 3.0 if the device lacks something that 3.1 makes mandatory.
 cl_version version_of(const Device& device) { return made_version(compiler::opencl_version(device.target())); }
 
-// Without -cl-std, programs are OpenCL C 1.2 all the same.
+// The newest version that the device supports completely. (Programs without -cl-std are OpenCL C 1.2.)
 cl_version complete_language_version(const Device& device) {
     return made_version(device.info().language ? 120 : compiler::complete_language_version(device.target()));
 }
@@ -270,7 +270,7 @@ const Query identity_queries[] = {
     POLDER_ARRAY(CL_DEVICE_OPENCL_C_FEATURES, runtime::feature_versions(device.info()))
     POLDER_STRING(CL_DEVICE_EXTENSIONS, runtime::device_extension_names(device.info()))
     POLDER_ARRAY(CL_DEVICE_EXTENSIONS_WITH_VERSION, runtime::device_extension_versions(device.info()))
-    // Not submitted to the official process: a date (the form is prescribed) before there was any suite.
+    // Polder was never submitted for conformance. The query must return a date, so this is a date before the first test suite.
     POLDER_STRING(CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED, "v0000-01-01-00")
     POLDER_VALUE(CL_DEVICE_PLATFORM, cl_platform_id, handle_of<cl_platform_id>(&runtime::Platform::get()))
     POLDER_VALUE(CL_DEVICE_REFERENCE_COUNT, cl_uint, api_references(device))

@@ -7,12 +7,12 @@
 
 namespace polder::api {
 
-// invalid_value for a query that is not in the table.
+// Writes the result of a query. CL_INVALID_VALUE: the query is not in the tables.
 [[nodiscard]] Result<void> answer_device(const runtime::Device& device, cl_device_info name, const Info& info);
 
 [[nodiscard]] cl_device_type device_type(const runtime::Device& device);
 
-// The platform's devices of a type; the first one is the default device. invalid_device_type for unknown bits.
+// The platform's devices of a type; the first one is the default device. CL_INVALID_DEVICE_TYPE: `type` has unknown bits or none.
 [[nodiscard]] Result<std::vector<Ref<runtime::Device>>> select_devices(cl_device_type type);
 
 } // namespace polder::api

@@ -7,12 +7,12 @@
 
 namespace polder::api {
 
-// The checked devices of a list whose every device must be among `allowed`, each once. A null list with count 0
-// means all of them, if `absent` allows it.
+// Checks a list of devices, each of which must be among `allowed`, and removes duplicates. A null list with count 0
+// means all allowed devices, if `absent` is `all`.
 enum class AbsentList : uint8_t { all, invalid };
 [[nodiscard]] inline Result<std::vector<Ref<runtime::Device>>>
 device_list(std::span<const Ref<runtime::Device>> allowed, cl_uint count, const cl_device_id* list, AbsentList absent) {
-    // A count without a list, or a list without a count.
+    // CL_INVALID_VALUE: num_devices is 0 and device_list is not null, or the other way round; or the list is required and null.
     if ((count == 0) != (list == nullptr) || (!list && absent == AbsentList::invalid))
         return fail(Status::invalid_value);
     if (!list)
@@ -20,7 +20,7 @@ device_list(std::span<const Ref<runtime::Device>> allowed, cl_uint count, const 
     std::vector<Ref<runtime::Device>> devices;
     for (cl_uint i = 0; i < count; ++i) {
         POLDER_ASSIGN(device, from_handle<runtime::Device>(list[i]));
-        // Not one of the context's or the program's.
+        // CL_INVALID_DEVICE: a device is not one of the context or program.
         if (!std::ranges::count(allowed, device, &Ref<runtime::Device>::get))
             return fail(Status::invalid_device);
         if (!std::ranges::count(devices, device, &Ref<runtime::Device>::get))

@@ -1,4 +1,4 @@
-// The dispatch table that the ICD loader calls through, and the entry points by name.
+// The dispatch table through which the ICD loader calls, and the look-up of entry points by name.
 #include "command_buffer.h"
 #include "entry.h"
 
@@ -53,11 +53,11 @@ DispatchTable filled_table() {
     fill_last_place(table.places);
     return table;
 }
-DispatchTable dispatch_table = filled_table();  // perhaps after publish_dispatch_table has run
+DispatchTable dispatch_table = filled_table();  // may be initialized after publish_dispatch_table has run
 
 // Every handle starts with the table; the first handles are the platform's and its devices'.
 [[gnu::constructor]] void publish_dispatch_table() {
-    // Of the whole table: the compiler may drop what it sees no reader of.
+    // The address of the whole table: otherwise the compiler could remove members of which it sees no reader.
     runtime::icd_dispatch = &dispatch_table;
 }
 

@@ -15,7 +15,7 @@ inline Blocking blocking_if(cl_bool blocking) { return blocking ? Blocking::yes 
 
 class EnqueueCall {
 public:
-    // invalid_command_queue, invalid_event_wait_list, invalid_context.
+    // Checks queue and wait list. CL_INVALID_COMMAND_QUEUE, CL_INVALID_EVENT_WAIT_LIST, CL_INVALID_CONTEXT.
     static Result<EnqueueCall> check(cl_command_queue handle, cl_uint count, const cl_event* list, cl_event* event) {
         POLDER_ASSIGN(queue, from_handle<runtime::Queue>(handle));
         EnqueueCall call{*queue, event};
@@ -24,7 +24,7 @@ public:
         return call;
     }
 
-    // A call that records its command instead: for the clCommand*KHR entry points, which check the same arguments.
+    // A call that records the command instead of enqueueing it: for the clCommand*KHR entry points, which check the same arguments.
     // `recorded` becomes the operation, or null when the command executes nothing.
     static EnqueueCall recording(runtime::Queue& queue, Ref<const runtime::RecordedOperation>& recorded) {
         EnqueueCall call{queue, nullptr};

@@ -77,7 +77,7 @@ Result<void*> map(const EnqueueCall& call, cl_mem handle, Blocking blocking, cl_
     if (size == 0)
         return fail(Status::invalid_value);
     POLDER_ASSIGN(access, check_map_flags(*buffer, flags));
-    // CL_INVALID_OPERATION: bytes of the region are mapped for writing already, and would be again.
+    // CL_INVALID_OPERATION: the map is for writing, and some of the bytes are already mapped for writing.
     POLDER_ASSIGN(command, MapCommand::create(share(buffer), StorageRect::of(range), access));
     std::byte* const pointer = command.pointer();
     const MapCommand registered = command;  // `command` is moved from when it has to wait
@@ -91,10 +91,10 @@ Result<void*> map(const EnqueueCall& call, cl_mem handle, Blocking blocking, cl_
 
 Result<void> unmap(const EnqueueCall& call, cl_mem handle, const void* pointer) {
     POLDER_ASSIGN(buffer, from_handle<MemObject>(handle));
-    // CL_INVALID_CONTEXT: memobj and queue are of different contexts.
+    // CL_INVALID_CONTEXT: memobj and command_queue have different contexts.
     if (&buffer->context() != &call.context())
         return fail(Status::invalid_context);
-    // CL_INVALID_VALUE: mapped_ptr is not the pointer of a map of this buffer.
+    // CL_INVALID_VALUE: mapped_ptr was not returned by a map of memobj, or was unmapped already.
     const Ref<MapRecord> record = buffer->take_map(pointer);
     if (!record)
         return fail(Status::invalid_value);
@@ -137,7 +137,7 @@ Result<void> enqueue_copy_rect(const EnqueueCall& call, cl_mem src_buffer, cl_me
     POLDER_ASSIGN(to, check_buffer(call, dst_buffer));
     POLDER_ASSIGN(from_rect, check_buffer_rect(*from, {src.origin, src.row_pitch, src.slice_pitch}, region));
     POLDER_ASSIGN(to_rect, check_buffer_rect(*to, {dst.origin, dst.row_pitch, dst.slice_pitch}, region));
-    // CL_INVALID_VALUE: src_buffer and dst_buffer are the same, and the pitches are not.
+    // CL_INVALID_VALUE: src_buffer and dst_buffer are the same, and their row pitches or slice pitches differ.
     if (from == to && (from_rect.layout.row_pitch != to_rect.layout.row_pitch ||
                        from_rect.layout.slice_pitch != to_rect.layout.slice_pitch))
         return fail(Status::invalid_value);

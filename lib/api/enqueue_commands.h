@@ -1,4 +1,4 @@
-// Commands for which clEnqueue* and clCommand*KHR check the same arguments. `call` says whether to enqueue or to record.
+// The commands for which clEnqueue* and clCommand*KHR check the same arguments. `call` determines whether they are enqueued or recorded.
 #pragma once
 
 #include "enqueue.h"
@@ -14,7 +14,7 @@ struct SizeArrays {
     const size_t* local;
 };
 
-// The errors are those of the clEnqueue* function of each.
+// Each function has the errors of the clEnqueue* function for its command.
 [[nodiscard]] Result<void> enqueue_launch(const EnqueueCall& call, const runtime::Kernel& kernel, cl_command_type type,
                                           const SizeArrays& sizes);
 [[nodiscard]] Result<void> enqueue_copy(const EnqueueCall& call, cl_mem src_buffer, cl_mem dst_buffer,

@@ -41,7 +41,7 @@ struct HostPitches {
     size_t slice;
 };
 
-// Of the host's memory that a region is read to or written from. 0 means the tightest.
+// The layout of the host memory that a region is read to or written from. A pitch of 0 means that there are no gaps.
 Result<driver::RectLayout> check_host_layout(const MemObject& object, const StorageRect& rect,
                                              const HostPitches& given) {
     const cl_mem_object_type type = object.image()->type;
@@ -50,7 +50,7 @@ Result<driver::RectLayout> check_host_layout(const MemObject& object, const Stor
     // CL_INVALID_VALUE: the row pitch is less than a row of the region.
     if (row < rect.shape.row_bytes)
         return fail(Status::invalid_value);
-    // CL_INVALID_VALUE: a slice pitch for an image without slices or layers.
+    // CL_INVALID_VALUE: the slice pitch is not 0, and the image has neither slices nor layers.
     if (given.slice && !has_slices)
         return fail(Status::invalid_value);
     const size_t rows = type == CL_MEM_OBJECT_IMAGE1D_ARRAY ? 1 : rect.shape.rows;
@@ -119,7 +119,7 @@ Result<void> check_distinct(const MemObject& image, const MemObject& buffer) {
 Result<void> copy_between(const EnqueueCall& call, MemObject* from, const StorageRect& from_rect, MemObject* to,
                           const StorageRect& to_rect, cl_command_type type) {
     POLDER_TRY(check_writes(*to));
-    // CL_MEM_COPY_OVERLAP: the image shows bytes that are a part of the buffer's.
+    // CL_MEM_COPY_OVERLAP: the image shares bytes with the buffer, and the regions overlap.
     if (&from->storage() == &to->storage() && rects_overlap(from_rect, to_rect))
         return fail(Status::mem_copy_overlap);
     return call.enqueue(type, CopyCommand(borrow(from), from_rect, borrow(to), to_rect));
@@ -139,7 +139,7 @@ Result<void*> map(const EnqueueCall& call, cl_mem image, Blocking blocking, cl_m
     // CL_INVALID_VALUE: image_row_pitch is null, or image_slice_pitch is null for an image with slices or layers.
     if (!pitches.row || (shape.slice_pitch && !pitches.slice))
         return fail(Status::invalid_value);
-    // CL_INVALID_OPERATION: a part of the region is mapped for writing already, and would be again.
+    // CL_INVALID_OPERATION: the map is for writing, and a part of the region is already mapped for writing.
     POLDER_ASSIGN(command, MapCommand::create(share(object), rect, access));
     std::byte* const pointer = command.pointer();
     const MapCommand registered = command;  // `command` is moved from when it has to wait

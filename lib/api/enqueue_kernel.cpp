@@ -1,4 +1,5 @@
-// Executing kernels. OpenCL 3.0, section 5.10.
+// Executing kernels and native kernels. OpenCL 3.0, section 5.10. A launch checks its sizes, chooses the code, finds the argument buffers by
+// their handles, and enqueues a LaunchCommand. A launch with the sizes of the kernel's last launch skips the checks of sizes.
 #include "enqueue_commands.h"
 
 #include <runtime/buffer_commands.h>
@@ -23,14 +24,14 @@ using runtime::Size3;
 
 namespace {
 
-// No work-item at all: the command only waits.
+// True when the range has no work-items. Such a command only waits.
 bool is_empty(const SizeArrays& sizes) {
     return !sizes.global ||
            std::any_of(sizes.global, sizes.global + sizes.work_dim, [](size_t size) { return size == 0; });
 }
 
-// Ranges are filled in where they stay: they are too large to be handed from one Result to the next on the way of
-// every launch. This part belongs to each launch; what set_range and choose_code do, the kernel's last launch may have done.
+// Fills in `range` in place, because copying it from one Result to the next would cost too much for every launch. Every launch calls
+// this function; set_range and choose_code are skipped when the kernel's last launch had the same sizes.
 Result<void> set_global_range(const SizeArrays& sizes, NdRange& range) {
     range.work_dim = sizes.work_dim;
     for (cl_uint d = 0; d < sizes.work_dim; ++d) {
@@ -72,15 +73,15 @@ Result<void> check_local_size(const KernelOnDevice& on, const driver::DeviceInfo
         // CL_INVALID_WORK_GROUP_SIZE: the work-group exceeds CL_DEVICE_MAX_WORK_GROUP_SIZE.
         if (items > device.max_work_group_size)
             return fail(Status::invalid_work_group_size);
-        // CL_INVALID_WORK_GROUP_SIZE: global_work_size is not a multiple of local_work_size, and the program needs it
-        // to be.
+        // CL_INVALID_WORK_GROUP_SIZE: global_work_size is not a multiple of local_work_size, and the program requires uniform
+        // work-groups.
         if (on.work_groups == runtime::BuiltModule::WorkGroups::uniform && range.global[d] % range.local[d] != 0)
             return fail(Status::invalid_work_group_size);
     }
     return {};
 }
 
-// Of a kernel that is to be launched with `sizes`, whose global size is not empty. After set_global_range.
+// Sets and checks the local size for a launch of the kernel with `sizes`, which has work-items. Called after set_global_range.
 Result<void> set_range(const Kernel& kernel, const KernelOnDevice& on, const Device& device, const SizeArrays& sizes,
                        NdRange& range) {
     POLDER_TRY(check_total(range));
@@ -103,12 +104,12 @@ Result<void> check_private_memory(const KernelOnDevice& on, const driver::Device
                              std::to_string(on.info->private_bytes_over_barriers) +
                              " bytes of private variables over barriers: a work-group has at most " +
                              std::to_string(most) + " work-items, not " + std::to_string(items);
-    // CL_OUT_OF_RESOURCES: the size that the kernel requires needs more private memory than a work-group may have.
-    // CL_INVALID_WORK_GROUP_SIZE: more work-items than CL_KERNEL_WORK_GROUP_SIZE.
+    // CL_OUT_OF_RESOURCES: a work-group of the required size needs more private memory than a work-group may have.
+    // CL_INVALID_WORK_GROUP_SIZE: the work-group has more work-items than CL_KERNEL_WORK_GROUP_SIZE.
     return fail(on.info->reqd_work_group_size ? Status::out_of_resources : Status::invalid_work_group_size, text);
 }
 
-// CL_INVALID_GLOBAL_WORK_SIZE: more than the device can count. PTX counts the work-groups of a dimension with 32 bits
+// CL_INVALID_GLOBAL_WORK_SIZE: the device cannot count the work-groups. PTX counts the work-groups of a dimension with 32 bits
 // (PtxHiddenArguments::num_groups).
 Result<void> check_group_counts(const Device& device, const runtime::Size3& global, const runtime::Size3& local) {
     if (device.info().code.format != driver::CodeFormat::ptx)
@@ -122,8 +123,9 @@ Result<void> check_group_counts(const Device& device, const runtime::Size3& glob
     return {};
 }
 
-// The buffer or image that an argument named when it was set. A kernel holds no reference to its arguments
-// (doc/decisions/0011-released-arguments.md): the handle may have been released since, or be another object's now.
+// The buffer or image that was set as an argument. A kernel has no references to its arguments
+// (doc/decisions/0011-released-arguments.md): the handle may have been released since, or may be that of another object now.
+// CL_INVALID_KERNEL_ARGS: the object was released after it was set, and the kernel uses it.
 Result<MemObject*> named_buffer(const Queue& queue, const KernelOnDevice& on, const KernelArguments::Pointer& pointer) {
     const Result<MemObject*> buffer = from_handle<MemObject>(pointer.buffer);
     const compiler::ArgumentKind kind = on.info->arguments[pointer.index].kind;
@@ -131,7 +133,7 @@ Result<MemObject*> named_buffer(const Queue& queue, const KernelOnDevice& on, co
     if (buffer && &(*buffer)->context() == &queue.context() && ((*buffer)->image() != nullptr) == is_image &&
         ((*buffer)->pipe() != nullptr) == is_pipe)
         return *buffer;
-    // Bytes that the kernel never touches are not missed.
+    // A kernel that never accesses the argument can be launched without the object.
     if (on.info->arguments[pointer.index].access == Access::none)
         return nullptr;
     const std::string text = "kernel " + on.info->name +
@@ -143,7 +145,7 @@ Result<MemObject*> named_buffer(const Queue& queue, const KernelOnDevice& on, co
     return fail(Status::invalid_kernel_args, text);
 }
 
-// The allocations that the kernel is given by their addresses, as buffers.
+// The allocations whose addresses are arguments of the kernel, as buffers.
 using Views = std::vector<Ref<MemObject>>;
 
 MemObject* add_view(const Queue& queue, const runtime::KnownAddress& address, Views& views) {
@@ -152,7 +154,7 @@ MemObject* add_view(const Queue& queue, const runtime::KnownAddress& address, Vi
     return nullptr;
 }
 
-// What the kernel may reach by pointers that it finds in memory.
+// The allocations that the kernel may access through pointers in memory (clSetKernelExecInfo), as buffers.
 Views find_indirect(const Queue& queue, const KernelOnDevice& on, const KernelArguments& arguments) {
     Views views;
     if (!arguments.indirect || !on.info->uses_indirect_pointers) [[likely]]
@@ -170,7 +172,7 @@ Views find_indirect(const Queue& queue, const KernelOnDevice& on, const KernelAr
     return views;
 }
 
-// The kernel's buffers as they are now.
+// Finds the argument buffers by their handles, as they are now.
 Result<void> find_buffers(const Queue& queue, const KernelOnDevice& on, const KernelArguments& arguments,
                           BufferList& buffers, Views& views) {
     const driver::DeviceInfo& device = queue.device().info();
@@ -224,7 +226,7 @@ Result<const KernelOnDevice*> executable_on(const Kernel& kernel, const Queue& q
     return on;
 }
 
-// What a launch executes, when it has other sizes than the kernel's last one.
+// Chooses the code and the work-group size for a launch whose sizes differ from those of the kernel's last launch.
 Result<void> choose_code(const Kernel& kernel, const Device& device, const SizeArrays& sizes, NdRange& range,
                          runtime::LastLaunch::Choice& choice) {
     const KernelOnDevice& on = *choice.on;
@@ -234,7 +236,7 @@ Result<void> choose_code(const Kernel& kernel, const Device& device, const SizeA
     POLDER_ASSIGN(local, kernel.best_local_size(on, device, range.global, range.local));
     POLDER_TRY(check_group_counts(device, range.global, local));
     POLDER_ASSIGN(code, kernel.code(on, range.global, local));
-    // CL_INVALID_WORK_GROUP_SIZE: more work-items than CL_KERNEL_WORK_GROUP_SIZE, which the kernel's registers may limit.
+    // CL_INVALID_WORK_GROUP_SIZE: the work-group has more work-items than CL_KERNEL_WORK_GROUP_SIZE, which registers may limit.
     if (local[0] * local[1] * local[2] > code->group_size_max(device.info().max_work_group_size))
         return fail(Status::invalid_work_group_size);
     choice.local = local;
@@ -253,16 +255,16 @@ struct NativeArguments {
 };
 
 Result<void> check_native(const NativeArguments& given) {
-    // CL_INVALID_VALUE: args and cb_args do not agree, or there are buffers and no args.
+    // CL_INVALID_VALUE: args is null and cb_args is not 0, or the other way round; or args is null and num_mem_objects is not 0.
     if ((given.block == nullptr) != (given.size == 0) || (!given.block && given.count > 0))
         return fail(Status::invalid_value);
-    // CL_INVALID_VALUE: num_mem_objects, mem_list and args_mem_loc do not agree.
+    // CL_INVALID_VALUE: num_mem_objects is 0 and mem_list or args_mem_loc is not null, or the other way round.
     if ((given.count == 0) != (given.buffers == nullptr) || (given.count == 0) != (given.places == nullptr))
         return fail(Status::invalid_value);
     return {};
 }
 
-// Where in the block the address of each buffer goes.
+// The offsets in the argument block where the addresses of the buffers are written.
 Result<std::vector<size_t>> native_offsets(const NativeArguments& given) {
     std::vector<size_t> offsets;
     for (cl_uint i = 0; i < given.count; ++i) {
@@ -321,7 +323,7 @@ Result<void> polder::api::enqueue_launch(const EnqueueCall& call, const Kernel& 
     else
         POLDER_TRY(choose_code(kernel, device, sizes, range, choice));
     range.local = choice.local;
-    // CL_OUT_OF_RESOURCES: a work-group needs more than CL_DEVICE_LOCAL_MEM_SIZE.
+    // CL_OUT_OF_RESOURCES: a work-group needs more local memory than CL_DEVICE_LOCAL_MEM_SIZE.
     if (!(is_repeated && arguments.locals.empty()) &&
         runtime::local_bytes_used(*choice.code, arguments) > device.info().code.local_memory_bytes)
         return fail(Status::out_of_resources, "the kernel's local memory exceeds CL_DEVICE_LOCAL_MEM_SIZE");
@@ -419,7 +421,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSize(cl_command_que
     });
 }
 
-// The name before OpenCL 3.1.
+// The name of this function before OpenCL 3.1.
 CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSizeKHR(cl_command_queue command_queue, cl_kernel kernel,
                                                                      cl_uint work_dim, const size_t* global_work_offset,
                                                                      const size_t* global_work_size,

@@ -62,7 +62,7 @@ Result<EventList> checked_events(cl_uint count, const cl_event* list, Status inv
 }
 
 Result<void> add_wait_list(const runtime::Context& context, cl_uint count, const cl_event* list, EventList& events) {
-    // CL_INVALID_EVENT_WAIT_LIST: num_events_in_wait_list and event_wait_list do not agree.
+    // CL_INVALID_EVENT_WAIT_LIST: num_events_in_wait_list is 0 and event_wait_list is not null, or the other way round.
     if ((count == 0) != (list == nullptr))
         return fail(Status::invalid_event_wait_list);
     POLDER_TRY(add_checked(count, list, Status::invalid_event_wait_list, events));

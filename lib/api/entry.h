@@ -33,17 +33,17 @@ namespace polder::api {
 
 using runtime::from_handle;
 
-// Reports under POCL_DEBUG=api which call failed and why. Returns the code.
+// With POCL_DEBUG=api, reports which call failed and why. Returns the error code.
 [[nodiscard]] cl_int report(const Error& error, const char* function);
 
-// The error of every call in the child of a process that forked with work in flight. Reported once.
+// The error of every call in a child that is cut off (base/fork.h). Reported once.
 [[nodiscard]] cl_int report_cut_off(const char* function);
 
 // `body` returns Result<void>. `function` is the name of the entry point that calls this.
 template <class Body>
 [[nodiscard]] cl_int entry(Body&& body, const char* function = __builtin_FUNCTION()) noexcept {
     const fork_state::Inside inside;
-    // The body may wait for threads that the child does not have.
+    // The body could wait for threads that do not exist in the child.
     if (inside.is_cut_off()) [[unlikely]]
         return report_cut_off(function);
     try {
@@ -74,7 +74,7 @@ template <class T, class Body>
     return value;
 }
 
-// Gives a new object its handle, whose count of one is the application's.
+// Gives a new object its handle, with an API reference count of 1, which the application owns.
 template <class Handle, class T>
 [[nodiscard]] Result<Handle> expose(Ref<T> object) {
     void* handle = object->expose(T::kind);
@@ -89,8 +89,8 @@ template <class Handle, class T>
     return object ? static_cast<Handle>(object->handle()) : nullptr;
 }
 
-// clRetain* and clRelease* of one kind of object. A handle whose count is zero cannot be released. It can be retained while
-// another object keeps it (a queue its context): the application may have found it by a query.
+// clRetain* and clRelease* for one kind of object. `retain` works also when the API's count is zero and another object keeps this one
+// (as a queue keeps its context): the application may have got the handle by a query. `release` then fails: CL_INVALID_<KIND>.
 template <class T>
 [[nodiscard]] Result<void> retain(const void* handle) {
     POLDER_ASSIGN(object, from_handle<T>(handle));
@@ -151,15 +151,15 @@ private:
 // The checked events of a wait list. Short lists need no memory from the heap.
 using EventList = SmallVector<runtime::Event*, 8>;
 
-// Every event of the list, or `invalid` when one is no event.
+// Checks that all entries of the list are events, and returns them; otherwise returns the error `invalid`.
 [[nodiscard]] Result<EventList> checked_events(cl_uint count, const cl_event* list, Status invalid);
 
-// A clEnqueue* wait list: count and list must agree, every event must be one, and of `context`. Appends them to `events`.
+// Checks a wait list of clEnqueue* and appends its events to `events`. CL_INVALID_EVENT_WAIT_LIST, CL_INVALID_CONTEXT.
 [[nodiscard]] Result<void> add_wait_list(const runtime::Context& context, cl_uint count, const cl_event* list,
                                          EventList& events);
 [[nodiscard]] Result<EventList> wait_list(const runtime::Context& context, cl_uint count, const cl_event* list);
 
-// Gives the command's event to the application, when it asked for one.
+// Writes the handle of the command's event to `place`, if the application passed one.
 [[nodiscard]] Result<void> give_event(Ref<runtime::Event> event, cl_event* place);
 
 }  // namespace polder::api

@@ -18,7 +18,7 @@
 #include <CL/cl_icd.h>
 
 // X(name): an entry point of OpenCL itself.
-// A(name): an entry point of an extension that Polder does not have: in the dispatch table, returns an
+// A(name): an entry point of an extension that Polder does not have: it is in the dispatch table, returns an
 // error, and is not found by name.
 #define POLDER_ENTRY_POINTS(X, A)                                                                                      \
     X(clGetPlatformIDs)                                                                                                \
@@ -171,7 +171,7 @@
     X(clCreateImageWithProperties)                                                                                     \
     X(clSetContextDestructorCallback)
 
-// Functions that the dispatch table of OpenCL 3.0 has no place for: OpenCL 3.1's, and those of the extensions in the platform's
+// Functions that are not in the dispatch table of OpenCL 3.0: those of OpenCL 3.1, and those of the extensions in the platform's
 // list.
 #define POLDER_EXTENSION_FUNCTIONS(X)                                                                                  \
     X(clGetKernelSuggestedLocalWorkSize)                                                                               \

@@ -13,7 +13,7 @@ using namespace polder::runtime;
 namespace polder::api {
 namespace {
 
-// Polling is progress: an application that asks for a status without having flushed must not ask forever.
+// Flushes when the command is not complete: an application that polls the status without clFlush must not poll forever.
 cl_int polled_status(Event& event) {
     const cl_int status = event.status();
     if (status > CL_COMPLETE && event.is_submitted())
@@ -42,7 +42,7 @@ Result<void> get_profiling_info(cl_event handle, cl_profiling_info name, const I
     if (!times || event->status() != CL_COMPLETE)
         return fail(Status::profiling_info_not_available);
     const uint64_t end_ns = std::max(times->operation.end_ns.load(), times->submit_ns);
-    // Of commands on several queues only the end is known.
+    // For a command buffer on several queues, only the end is known.
     const uint64_t first_ns = event->has_several_queues() ? 0 : times->operation.start_ns.load();
     const uint64_t start_ns = std::clamp(first_ns, times->submit_ns, end_ns);
     switch (name) {
@@ -51,7 +51,7 @@ Result<void> get_profiling_info(cl_event handle, cl_profiling_info name, const I
     case CL_PROFILING_COMMAND_START: return info.value<cl_ulong>(start_ns);
     case CL_PROFILING_COMMAND_END:
     case CL_PROFILING_COMMAND_COMPLETE:
-        return info.value<cl_ulong>(end_ns);  // no child kernels
+        return info.value<cl_ulong>(end_ns);  // the command is complete only after the blocks that it enqueued
     // CL_INVALID_VALUE: param_name is unknown.
     default: return fail(Status::invalid_value);
     }
@@ -121,7 +121,7 @@ CL_API_ENTRY cl_int CL_API_CALL clSetUserEventStatus(cl_event event, cl_int exec
         // CL_INVALID_VALUE: execution_status is neither CL_COMPLETE nor negative.
         if (execution_status > CL_COMPLETE)
             return fail(Status::invalid_value);
-        // The application may release its last reference from a callback.
+        // Keeps the event, because a callback may release the application's last reference.
         const auto keep = Ref<Event>::share(checked);
         return keep->set_user_status(execution_status);
     });

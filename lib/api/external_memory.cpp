@@ -1,4 +1,5 @@
-// Properties of imported memory, and the commands that hand it over. OpenCL 3.1, section "Acquiring and Releasing External Memory Objects".
+// Properties of imported memory, and the commands that acquire and release it. OpenCL 3.1, section "Acquiring and Releasing External Memory
+// Objects".
 #include "external_memory.h"
 
 #include "enqueue.h"
@@ -24,13 +25,13 @@ constexpr cl_mem_properties device_handle_list = 0x2051;
 Result<std::vector<Ref<Device>>> check_devices(const Context& context, const cl_mem_properties* list) {
     std::vector<Ref<Device>> devices;
     for (; *list != 0; ++list) {
-        // CL_INVALID_DEVICE: not a device, or not one of the context.
+        // CL_INVALID_DEVICE: an entry of the list is not a device, or not a device of the context.
         POLDER_ASSIGN(device, from_handle<Device>(reinterpret_cast<const void*>(*list)));
         if (!context.has(*device))
             return fail(Status::invalid_device);
         devices.push_back(Ref<Device>::share(device));
     }
-    // CL_INVALID_PROPERTY: a list without devices.
+    // CL_INVALID_PROPERTY: the list of devices is empty.
     if (devices.empty())
         return fail(Status::invalid_property);
     return devices;
@@ -40,7 +41,7 @@ Result<std::vector<Ref<Device>>> check_devices(const Context& context, const cl_
 
 Result<size_t> ExternalProperties::take(const Context& context, const cl_mem_properties* at) {
     if (at[0] == device_handle_list) {
-        // CL_INVALID_PROPERTY: the list is given twice.
+        // CL_INVALID_PROPERTY: there are two lists of devices.
         if (devices_)
             return fail(Status::invalid_property);
         POLDER_ASSIGN(devices, check_devices(context, at + 1));
@@ -50,7 +51,7 @@ Result<size_t> ExternalProperties::take(const Context& context, const cl_mem_pro
     }
     if (at[0] != CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR && at[0] != CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR)
         return size_t{0};
-    // CL_INVALID_PROPERTY: more than one descriptor, or a number that is no descriptor.
+    // CL_INVALID_PROPERTY: there is more than one descriptor, or the number is too large for a descriptor.
     if (source_ || at[1] > static_cast<cl_mem_properties>(std::numeric_limits<int>::max()))
         return fail(Status::invalid_property);
     using Type = ExternalMemory::Type;
@@ -60,13 +61,14 @@ Result<size_t> ExternalProperties::take(const Context& context, const cl_mem_pro
 }
 
 Result<void> ExternalProperties::check_complete() const {
+    // CL_INVALID_PROPERTY: there are devices, but no descriptor.
     if (devices_ && !source_)
         return fail(Status::invalid_property);
     return {};
 }
 
 Result<void> ExternalProperties::check_arguments(cl_mem_flags flags, const void* host_ptr) {
-    // CL_INVALID_VALUE: flags name another memory.
+    // CL_INVALID_VALUE: flags contain CL_MEM_USE_HOST_PTR, CL_MEM_ALLOC_HOST_PTR or CL_MEM_COPY_HOST_PTR.
     if (flags & host_pointer_use)
         return fail(Status::invalid_value);
     // CL_INVALID_HOST_PTR: host_ptr is not null.
@@ -86,16 +88,16 @@ Result<Ref<ExternalMemory>> ExternalProperties::import(uint64_t size, cl_mem_fla
 namespace {
 
 Result<std::vector<Ref<MemObject>>> check_objects(const EnqueueCall& call, cl_uint count, const cl_mem* list) {
-    // CL_INVALID_VALUE: mem_objects and num_mem_objects do not agree.
+    // CL_INVALID_VALUE: num_mem_objects is 0 and mem_objects is not null, or the other way round.
     if ((count == 0) != (list == nullptr))
         return fail(Status::invalid_value);
     std::vector<Ref<MemObject>> objects;
     for (cl_uint i = 0; i < count; ++i) {
         POLDER_ASSIGN(object, from_handle<MemObject>(list[i]));
-        // CL_INVALID_MEM_OBJECT: not created from a descriptor.
+        // CL_INVALID_MEM_OBJECT: the object was not created from a descriptor.
         if (!object->external())
             return fail(Status::invalid_mem_object);
-        // CL_INVALID_COMMAND_QUEUE: the object is of another context, or was created for other devices.
+        // CL_INVALID_COMMAND_QUEUE: the object belongs to another context, or was created for other devices.
         if (&object->context() != &call.context() || !object->external()->is_for(call.queue().device()))
             return fail(Status::invalid_command_queue);
         objects.push_back(Ref<MemObject>::share(object));

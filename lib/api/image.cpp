@@ -24,11 +24,11 @@ struct ImageArguments {
 
 // The flags of an image that shows the bytes of `source`.
 Result<cl_mem_flags> inherited_flags(cl_mem_flags source, cl_mem_flags flags) {
-    // CL_INVALID_VALUE: flags name a use of host_ptr.
+    // CL_INVALID_VALUE: flags contain CL_MEM_USE_HOST_PTR, CL_MEM_ALLOC_HOST_PTR or CL_MEM_COPY_HOST_PTR.
     if (flags & host_pointer_use)
         return fail(Status::invalid_value);
     POLDER_TRY(check_access_within(source, flags));
-    // CL_INVALID_VALUE: mem_object is immutable, and the image would not be.
+    // CL_INVALID_VALUE: mem_object was created with CL_MEM_IMMUTABLE_EXT, and flags do not contain it.
     if ((source & immutable) && !(flags & immutable))
         return fail(Status::invalid_value);
     if (!(flags & device_access))
@@ -64,14 +64,14 @@ Result<void> check_size(const Context& context, const ImageShape& shape) {
 
 Result<Ref<MemObject>> create_external(Context& context, MemProperties properties, const ImageArguments& arguments) {
     POLDER_TRY(ExternalProperties::check_arguments(arguments.flags, arguments.host_pointer));
-    // CL_INVALID_IMAGE_DESCRIPTOR: mem_object is another memory.
+    // CL_INVALID_IMAGE_DESCRIPTOR: mem_object is not null, and the properties import memory.
     if (arguments.description->mem_object)
         return fail(Status::invalid_image_descriptor);
     POLDER_ASSIGN(shape, check_shape(*arguments.format, *arguments.description, Pitches::free));
     POLDER_TRY(check_size(context, shape));
     const cl_mem_flags flags = default_access(arguments.flags);
     auto memory = std::move(properties.external).import(shape.size(), flags);
-    // CL_INVALID_IMAGE_SIZE: the descriptor has less memory.
+    // CL_INVALID_IMAGE_SIZE: the imported memory is smaller than the image.
     if (!memory && memory.error().status() == Status::invalid_buffer_size)
         return fail(Status::invalid_image_size);
     POLDER_ASSIGN(imported, context.reported(std::move(memory)));
@@ -81,8 +81,8 @@ Result<Ref<MemObject>> create_external(Context& context, MemProperties propertie
 
 Result<Ref<MemObject>> create_own(Context& context, const ImageArguments& arguments) {
     POLDER_TRY(check_contents(arguments.flags));
-    // CL_INVALID_HOST_PTR: host_ptr is null and the flags ask for one, or the other way round. After the descriptor, whose
-    // pitches depend on host_ptr.
+    // CL_INVALID_HOST_PTR: host_ptr is null and flags require it, or host_ptr is not null and flags do not use it. Checked after the
+    // descriptor, whose pitches depend on host_ptr.
     const bool needs_pointer = arguments.flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR);
     POLDER_ASSIGN(shape, check_shape(*arguments.format, *arguments.description,
                                      arguments.host_pointer ? Pitches::free : Pitches::none));
@@ -130,7 +130,7 @@ Result<void> list_formats(cl_context context, cl_mem_flags flags, cl_mem_object_
     // CL_INVALID_VALUE: image_type is unknown, or num_entries is 0 and image_formats is not null.
     if (!is_image_type(type) || (place.data() && place.empty()))
         return fail(Status::invalid_value);
-    // CL_INVALID_VALUE: flags are not valid. The flag that only this call knows goes with any other.
+    // CL_INVALID_VALUE: flags are not valid. CL_MEM_KERNEL_READ_AND_WRITE is valid in this call only, with all other flags.
     POLDER_TRY(check_flags(flags & ~cl_mem_flags{CL_MEM_KERNEL_READ_AND_WRITE}));
     const std::vector<cl_image_format> list =
         has_images(*checked) ? supported_formats(default_access(flags), type) : std::vector<cl_image_format>{};
@@ -144,7 +144,7 @@ Result<void> list_formats(cl_context context, cl_mem_flags flags, cl_mem_object_
 Result<void> get_image_info(cl_mem handle, cl_image_info name, const Info& info) {
     POLDER_ASSIGN(object, from_handle<MemObject>(handle));
     const ImageShape* const image = object->image();
-    // CL_INVALID_MEM_OBJECT: a buffer.
+    // CL_INVALID_MEM_OBJECT: the object is not an image.
     if (!image)
         return fail(Status::invalid_mem_object);
     const MemObject* const source = object->parent();

@@ -1,5 +1,5 @@
-// check_shape computes an ImageShape from format and descriptor, in steps: type, format, extents, pitches. The others check an image
-// that is created from a buffer or from another image.
+// check_shape computes an ImageShape from format and descriptor, in steps: type, format, extents, pitches. The other functions check an
+// image that is created from a buffer or from another image.
 #include "image_checks.h"
 
 #include "entry.h"
@@ -15,7 +15,7 @@ using runtime::MemObject;
 
 namespace {
 
-// The members of the descriptor that count for its type.
+// The extents in the descriptor that its image type has.
 ImageExtents extents_of(const cl_image_desc& description) {
     const ImageExtents largest = runtime::largest_extents(description.image_type);
     return {description.image_width, largest.height ? description.image_height : 0,
@@ -26,7 +26,7 @@ uintptr_t alignment_of(const ImageShape& shape) {
     return uintptr_t{runtime::image_alignment_elements} * shape.element_bytes;
 }
 
-// Of an image that has slices or layers, the extents of which are valid.
+// Sets and checks the slice pitch of an image with slices or layers. Its extents are valid.
 Result<void> set_slice_pitch(ImageShape& shape, const cl_image_desc& description) {
     const size_t rows = std::max<size_t>(shape.extents.height, 1);
     size_t tight = 0;
@@ -36,8 +36,8 @@ Result<void> set_slice_pitch(ImageShape& shape, const cl_image_desc& description
     if (__builtin_mul_overflow(shape.row_pitch, rows, &tight))
         return fail(Status::invalid_image_descriptor);
     shape.slice_pitch = given ? given : tight;
-    // CL_INVALID_IMAGE_DESCRIPTOR: the slice pitch is less than a slice, not a multiple of the row pitch, or so large that
-    // the image has no size.
+    // CL_INVALID_IMAGE_DESCRIPTOR: the slice pitch is less than a slice, or not a multiple of the row pitch, or so large that
+    // the size of the image overflows.
     if (shape.slice_pitch < tight || shape.slice_pitch % shape.row_pitch != 0 ||
         __builtin_mul_overflow(shape.slice_pitch, std::max(shape.extents.depth, shape.extents.array_size), &whole))
         return fail(Status::invalid_image_descriptor);
@@ -46,7 +46,7 @@ Result<void> set_slice_pitch(ImageShape& shape, const cl_image_desc& description
 
 Result<void> set_pitches(ImageShape& shape, const cl_image_desc& description, Pitches pitches) {
     const size_t given = description.image_row_pitch;
-    // CL_INVALID_IMAGE_DESCRIPTOR: a pitch is given, and neither host_ptr nor mem_object.
+    // CL_INVALID_IMAGE_DESCRIPTOR: a pitch is not 0, and both host_ptr and mem_object are null.
     if (pitches == Pitches::none && (given || description.image_slice_pitch))
         return fail(Status::invalid_image_descriptor);
     const bool has_slices = shape.extents.depth || shape.extents.array_size;
@@ -103,17 +103,17 @@ Result<MemObject*> check_source(const cl_image_desc& description) {
     // CL_INVALID_IMAGE_DESCRIPTOR: image_type is unknown.
     if (!runtime::is_image_type(description.image_type))
         return fail(Status::invalid_image_descriptor);
-    // CL_INVALID_IMAGE_DESCRIPTOR: mip levels or samples; no extension has them.
+    // CL_INVALID_IMAGE_DESCRIPTOR: num_mip_levels or num_samples is not 0, and no extension allows that.
     if (description.num_mip_levels != 0 || description.num_samples != 0)
         return fail(Status::invalid_image_descriptor);
     if (!description.mem_object) {
-        // CL_INVALID_IMAGE_DESCRIPTOR: a 1D buffer image without a buffer.
+        // CL_INVALID_IMAGE_DESCRIPTOR: image_type is CL_MEM_OBJECT_IMAGE1D_BUFFER, and mem_object is null.
         if (description.image_type == CL_MEM_OBJECT_IMAGE1D_BUFFER)
             return fail(Status::invalid_image_descriptor);
         return nullptr;
     }
     const auto object = from_handle<MemObject>(description.mem_object);
-    // CL_INVALID_IMAGE_DESCRIPTOR: mem_object is not valid, a pipe, or an image although the type is not 2D.
+    // CL_INVALID_IMAGE_DESCRIPTOR: mem_object is not valid, or a pipe, or an image and image_type is not CL_MEM_OBJECT_IMAGE2D.
     if (!object || (*object)->pipe() || ((*object)->image() && description.image_type != CL_MEM_OBJECT_IMAGE2D))
         return fail(Status::invalid_image_descriptor);
     return *object;
@@ -146,11 +146,11 @@ Result<void> check_fits(const MemObject& buffer, const ImageShape& shape) {
 
 Result<ImageShape> check_view(const MemObject& image, const cl_image_format& format, const cl_image_desc& description) {
     const ImageShape& source = *image.image();
-    // CL_INVALID_IMAGE_FORMAT_DESCRIPTOR: another channel type, or a channel order that is not compatible.
+    // CL_INVALID_IMAGE_FORMAT_DESCRIPTOR: the channel type differs from that of mem_object, or the channel order is not compatible.
     if (format.image_channel_data_type != source.format.image_channel_data_type ||
         !are_compatible(format.image_channel_order, source.format.image_channel_order))
         return fail(Status::invalid_image_format_descriptor);
-    // CL_INVALID_IMAGE_DESCRIPTOR: not the descriptor of mem_object. Pitches may be left out.
+    // CL_INVALID_IMAGE_DESCRIPTOR: type, extents or pitches differ from those of mem_object. Pitches of 0 are allowed.
     const bool is_same = source.type == description.image_type && source.extents == extents_of(description) &&
                          (!description.image_row_pitch || description.image_row_pitch == source.row_pitch) &&
                          (!description.image_slice_pitch || description.image_slice_pitch == source.slice_pitch);

@@ -1,4 +1,4 @@
-// What an image would need, before it is created: clGetImageRequirementsInfoEXT (cl_ext_image_requirements_info, and
+// The requirements of an image before it is created: clGetImageRequirementsInfoEXT (cl_ext_image_requirements_info, and
 // cl_ext_image_from_buffer for slice pitches).
 #include "image_checks.h"
 #include "mem_checks.h"
@@ -44,7 +44,8 @@ Result<void> check_size(const Wanted& wanted) {
     return {};
 }
 
-// Any element may begin an image, a row or a slice: the size of the largest element, where the format is not known.
+// Any element may begin an image, a row or a slice, so the alignment is the size of an element, or of the largest element if no format
+// is given.
 Result<size_t> alignment(const Wanted& wanted) {
     POLDER_TRY(check_size(wanted));
     constexpr size_t largest_element = 16;
@@ -52,7 +53,7 @@ Result<size_t> alignment(const Wanted& wanted) {
 }
 
 Result<size_t> size_of_image(const Wanted& wanted) {
-    // CL_INVALID_VALUE: the size is asked without a format or a descriptor.
+    // CL_INVALID_VALUE: image_format or image_desc is null, and the query needs it.
     if (!wanted.format || !wanted.description)
         return fail(Status::invalid_value);
     POLDER_TRY(check_size(wanted));
@@ -62,7 +63,7 @@ Result<size_t> size_of_image(const Wanted& wanted) {
 
 using Extent = size_t ImageExtents::*;
 
-// Of the type that is given, or of all that have such an extent.
+// The maximum of an extent for the given image type, or for all types that have the extent.
 Result<cl_uint> largest(const Wanted& wanted, Extent extent) {
     const cl_mem_object_type type = wanted.description ? wanted.description->image_type : 0;
     if (type != 0) {

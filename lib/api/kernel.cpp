@@ -28,7 +28,7 @@ bool any_addresses(const runtime::Context& context) {
     return std::ranges::any_of(context.devices(), [](const auto& device) { return device->has_addresses(); });
 }
 
-// A buffer, or null: then the kernel sees a null pointer.
+// Sets an argument that is a pointer to global or constant memory: a buffer, or null, which the kernel gets as a null pointer.
 Result<void> set_buffer(Kernel& kernel, cl_uint index, size_t size, const void* value) {
     cl_mem buffer = nullptr;
     if (value) {
@@ -39,10 +39,10 @@ Result<void> set_buffer(Kernel& kernel, cl_uint index, size_t size, const void* 
     }
     if (buffer) {
         POLDER_ASSIGN(object, from_handle<MemObject>(buffer));
-        // CL_INVALID_MEM_OBJECT: an image or a pipe for an argument that is a pointer.
+        // CL_INVALID_MEM_OBJECT: the argument is a pointer, and the object is an image or a pipe.
         if (!object->is_buffer())
             return fail(Status::invalid_mem_object);
-        // CL_INVALID_CONTEXT: the buffer is of another context.
+        // CL_INVALID_CONTEXT: the buffer and the kernel have different contexts.
         if (&object->context() != &kernel.context())
             return fail(Status::invalid_context);
         // CL_INVALID_ARG_VALUE: the kernel writes to an object created with CL_MEM_IMMUTABLE_EXT.
@@ -77,7 +77,7 @@ Result<void> set_image(Kernel& kernel, cl_uint index, size_t size, const void* v
     cl_mem image = nullptr;
     std::memcpy(&image, value, sizeof image);
     POLDER_ASSIGN(object, from_handle<MemObject>(image));
-    // CL_INVALID_MEM_OBJECT: not an image, or one of another type.
+    // CL_INVALID_MEM_OBJECT: the object is not an image, or an image of another type than the argument.
     if (!object->image() || !has_type(*object->image(), argument.image_type))
         return fail(Status::invalid_mem_object);
     // CL_INVALID_CONTEXT: the image is of another context.
@@ -103,7 +103,7 @@ Result<void> set_pipe(Kernel& kernel, cl_uint index, size_t size, const void* va
     cl_mem pipe = nullptr;
     std::memcpy(&pipe, value, sizeof pipe);
     POLDER_ASSIGN(object, from_handle<MemObject>(pipe));
-    // CL_INVALID_MEM_OBJECT: not a pipe.
+    // CL_INVALID_MEM_OBJECT: the object is not a pipe.
     if (!object->pipe())
         return fail(Status::invalid_mem_object);
     // CL_INVALID_CONTEXT: the pipe is of another context.
@@ -140,7 +140,7 @@ Result<void> set_queue(Kernel& kernel, cl_uint index, size_t size, const void* v
     cl_command_queue handle = nullptr;
     std::memcpy(&handle, value, sizeof handle);
     const auto queue = from_handle<runtime::DeviceQueue>(handle);
-    // CL_INVALID_DEVICE_QUEUE: not a queue on a device.
+    // CL_INVALID_DEVICE_QUEUE: the object is not a queue on a device.
     if (!queue)
         return fail(Status::invalid_device_queue);
     // CL_INVALID_CONTEXT: the queue is of another context.
@@ -171,7 +171,7 @@ Result<void> set_value(Kernel& kernel, cl_uint index, size_t size, const void* v
     return {};
 }
 
-// All or none: what has been made is taken back when the rest cannot be.
+// Creates all kernels of the program. When one cannot be created, releases those that were created and returns its error.
 Result<void> create_all(Program& program, cl_kernel* kernels) {
     const std::shared_ptr<const runtime::BuiltModule> built = program.any_executable();
     std::vector<cl_kernel> made;
@@ -196,7 +196,7 @@ Result<void> set_device_pointer(Kernel& kernel, cl_uint index, cl_mem_device_add
     // CL_INVALID_OPERATION: no device of the context has device addresses.
     if (!any_addresses(kernel.context()))
         return fail(Status::invalid_operation);
-    // CL_INVALID_ARG_INDEX: the kernel has no argument arg_index, or that is not a pointer to global memory.
+    // CL_INVALID_ARG_INDEX: the kernel has no argument arg_index, or the argument is not a pointer to global memory.
     if (index >= kernel.info().arguments.size() || kernel.info().arguments[index].kind != ArgumentKind::global_pointer)
         return fail(Status::invalid_arg_index);
     const auto* const pointer = reinterpret_cast<const void*>(static_cast<uintptr_t>(value));
@@ -204,11 +204,11 @@ Result<void> set_device_pointer(Kernel& kernel, cl_uint index, cl_mem_device_add
     return {};
 }
 
-// A list of pointers or, which is as large, of device addresses.
+// param_value is a list of pointers or of device addresses, which have the same size.
 static_assert(sizeof(void*) == sizeof(cl_mem_device_address_ext));
 Result<void> set_indirect(Kernel& kernel, std::vector<runtime::KnownAddress> runtime::IndirectUses::* list, size_t size,
                           const void* value) {
-    // CL_INVALID_VALUE: param_value_size is not a number of pointers.
+    // CL_INVALID_VALUE: param_value_size is not a multiple of the size of a pointer.
     if (size % sizeof(void*) != 0)
         return fail(Status::invalid_value);
     const auto* const pointers = static_cast<const void* const*>(value);
@@ -220,7 +220,7 @@ Result<void> set_indirect(Kernel& kernel, std::vector<runtime::KnownAddress> run
 }
 
 Result<void> set_indirect_kind(Kernel& kernel, runtime::Allocation::Kind kind, size_t size, const void* value) {
-    // CL_INVALID_OPERATION: no device of the context has such memory.
+    // CL_INVALID_OPERATION: no device of the context has allocations of this kind.
     if (!has_memory_of(kernel.context(), kind))
         return fail(Status::invalid_operation);
     // CL_INVALID_VALUE: param_value_size is not sizeof(cl_bool).
@@ -261,7 +261,7 @@ Result<void> set_svm_pointer(Kernel& kernel, cl_uint index, const void* value) {
     if (index >= kernel.info().arguments.size())
         return fail(Status::invalid_arg_index);
     const ArgumentKind kind = kernel.info().arguments[index].kind;
-    // CL_INVALID_ARG_VALUE: not a pointer to global or constant memory. Every address is one of shared system memory.
+    // CL_INVALID_ARG_VALUE: the argument is not a pointer to global or constant memory. Any address is valid (system sharing).
     if (kind != ArgumentKind::global_pointer && kind != ArgumentKind::constant_pointer)
         return fail(Status::invalid_arg_value);
     kernel.set_svm_pointer(index, runtime::known_address(kernel.context(), value));

@@ -23,7 +23,7 @@ struct KernelAndDevice {
     const KernelOnDevice* on;
 };
 
-// `handle` may be null when there is only one device it could be.
+// Checks kernel and device. `handle` may be null when the kernel has only one device.
 Result<KernelAndDevice> kernel_on_device(cl_kernel kernel_handle, cl_device_id handle) {
     POLDER_ASSIGN(kernel, from_handle<Kernel>(kernel_handle));
     const std::span<const Ref<Device>> devices = kernel->program().devices();
@@ -95,7 +95,7 @@ Result<size_t> group_size_max(const KernelAndDevice& target) {
     if (const auto& required = target.on->info->reqd_work_group_size)
         return (*required)[0] * (*required)[1] * (*required)[2];
     const driver::DeviceInfo& device = target.device->info();
-    // Private memory limits the groups of host functions; elsewhere a kernel's registers may.
+    // For host functions, private memory limits the size of a work-group. On other devices, registers may limit it.
     if (device.code.format == driver::CodeFormat::host_function)
         return runtime::group_items_max(*target.on->info, device);
     POLDER_ASSIGN(code, target.kernel->code(*target.on));
@@ -116,7 +116,7 @@ Result<void> answer_work_group(const KernelAndDevice& target, cl_kernel_work_gro
     case CL_KERNEL_LOCAL_MEM_SIZE:
     case CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE:
     case CL_KERNEL_PRIVATE_MEM_SIZE: break;
-    // Generated code keeps what does not fit into registers on the stack, which is not counted.
+    // 0, because generated code spills registers to the stack, whose size is not reported.
     case CL_KERNEL_SPILL_MEM_SIZE_INTEL: return info.value<cl_ulong>(0);
     // CL_KERNEL_GLOBAL_WORK_SIZE is for built-in kernels and custom devices only.
     // CL_INVALID_VALUE: param_name is unknown.
@@ -136,7 +136,7 @@ struct SubGroupInput {
     const void* value;
 };
 
-// The work-group size that the queries for an ND-range are given: its product.
+// The number of work-items in the work-group size that a query for an ND-range gets as input.
 Result<size_t> input_group_size(const SubGroupInput& input) {
     const size_t dimensions = input.size / sizeof(size_t);
     // CL_INVALID_VALUE: input_value is not a size of one to three dimensions.
@@ -163,7 +163,7 @@ size_t sub_group_count(const KernelAndDevice& target, size_t group_size) {
     return size == 0 ? 0 : (group_size + size - 1) / size;
 }
 
-// A local size with so many sub-groups; zeros where there is none, or none of so few dimensions.
+// A local size with `count` sub-groups and at most `dimensions` dimensions; zeros when there is none.
 runtime::Size3 local_size_for(const KernelAndDevice& target, size_t count, size_t dimensions, size_t group_max) {
     if (const auto& required = target.on->info->reqd_work_group_size) {
         const runtime::Size3& size = *required;
@@ -180,9 +180,9 @@ Result<void> answer_local_size(const KernelAndDevice& target, const SubGroupInpu
     // CL_INVALID_VALUE: input_value is not a number of sub-groups.
     if (!input.value || input.size != sizeof(size_t))
         return fail(Status::invalid_value);
-    // The place says how many dimensions are wanted.
+    // The size of param_value determines how many dimensions are returned.
     const size_t dimensions = info.place() ? std::min(info.capacity() / sizeof(size_t), size_t{3}) : size_t{3};
-    // CL_INVALID_VALUE: param_value has no room for one dimension.
+    // CL_INVALID_VALUE: param_value is too small for one dimension.
     if (dimensions < 1)
         return fail(Status::invalid_value);
     POLDER_ASSIGN(group_max, group_size_max(target));
@@ -207,7 +207,7 @@ Result<void> answer_sub_group(const KernelAndDevice& target, cl_kernel_sub_group
         POLDER_ASSIGN(size, group_size_max(target));
         return info.value<size_t>(sub_group_count(target, size));
     }
-    // No source can ask for a number of them.
+    // 0: OpenCL C has no attribute that requires a number of sub-groups.
     case CL_KERNEL_COMPILE_NUM_SUB_GROUPS: return info.value<size_t>(0);
     case CL_KERNEL_COMPILE_SUB_GROUP_SIZE_INTEL:
         return info.value<size_t>(target.on->info->reqd_sub_group_size.value_or(0));

@@ -20,7 +20,7 @@ Result<MemObject*> check_object(const EnqueueCall& call, cl_mem handle) {
 
 Result<MemObject*> check_buffer(const EnqueueCall& call, cl_mem handle) {
     POLDER_ASSIGN(buffer, check_object(call, handle));
-    // CL_INVALID_MEM_OBJECT: an image or a pipe.
+    // CL_INVALID_MEM_OBJECT: the object is an image or a pipe.
     if (!buffer->is_buffer())
         return fail(Status::invalid_mem_object);
     // CL_MISALIGNED_SUB_BUFFER_OFFSET: the origin of the sub-buffer is not aligned for the device of the queue.
@@ -31,7 +31,7 @@ Result<MemObject*> check_buffer(const EnqueueCall& call, cl_mem handle) {
 
 Result<MemObject*> check_image(const EnqueueCall& call, cl_mem handle) {
     POLDER_ASSIGN(image, check_object(call, handle));
-    // CL_INVALID_MEM_OBJECT: not an image.
+    // CL_INVALID_MEM_OBJECT: the object is not an image.
     if (!image->image())
         return fail(Status::invalid_mem_object);
     // CL_INVALID_OPERATION: the device of the queue does not support images.

@@ -7,7 +7,7 @@
 
 namespace polder::api {
 
-// Devices whose driver compiles kernels itself do not have images.
+// Whether a device of the context has images. Devices whose driver compiles kernels itself have none.
 [[nodiscard]] inline bool has_images(const runtime::Context& context) {
     for (const auto& device : context.devices())
         if (device->has_images())
@@ -15,13 +15,13 @@ namespace polder::api {
     return false;
 }
 
-// A buffer as an argument of a command on `call`'s queue.
+// Checks a buffer that is an argument of a command on `call`'s queue.
 [[nodiscard]] Result<runtime::MemObject*> check_buffer(const EnqueueCall& call, cl_mem handle);
-// An image likewise.
+// The same for an image.
 [[nodiscard]] Result<runtime::MemObject*> check_image(const EnqueueCall& call, cl_mem handle);
 
 [[nodiscard]] Result<void> check_host_reads(const runtime::MemObject& object);
-// Of the target of a copy or fill.
+// Checks that a command may write to the object, the target of a copy or fill.
 [[nodiscard]] Result<void> check_writes(const runtime::MemObject& object);
 [[nodiscard]] Result<void> check_host_writes(const runtime::MemObject& object);
 [[nodiscard]] Result<memory::MapAccess> check_map_flags(const runtime::MemObject& object, cl_map_flags flags);

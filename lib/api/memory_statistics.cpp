@@ -1,4 +1,5 @@
-// cl_polder_memory_statistics: where a context's bytes are, and which were moved. See CL/cl_ext_polder.h.
+// cl_polder_memory_statistics: the functions of CL/cl_ext_polder.h. They copy the statistics of the memory layer to the structures of the
+// extension, for host memory and for the memories of the context's devices.
 #include "entry.h"
 
 #include <memory/ledger.h>
@@ -16,7 +17,7 @@ namespace {
 
 template <class Entry>
 Result<void> list(const std::vector<Entry>& all, cl_uint num_entries, Entry* entries, cl_uint* num_entries_ret) {
-    // CL_INVALID_VALUE: num_entries and entries do not agree, or entries and num_entries_ret are both null.
+    // CL_INVALID_VALUE: num_entries is 0 and entries is not null, or the other way round; or entries and num_entries_ret are null.
     if ((num_entries == 0) != (entries == nullptr) || (!entries && !num_entries_ret))
         return fail(Status::invalid_value);
     std::copy_n(all.begin(), std::min<size_t>(all.size(), num_entries), entries);
@@ -30,7 +31,7 @@ cl_memory_space_polder describe(memory::Space& space) {
     const uint64_t free_bytes = space.free_bytes().value;
     return {space.id().value, static_cast<cl_uint>(pool.live_blocks), space.total_bytes().value, pool.live.value,
             pool.live_peak.value, free_bytes,
-            // What is not reserved yet can be had in one piece.
+            // Memory that is not reserved yet can be allocated in one piece.
             std::max(pool.largest_free.value, free_bytes - std::min(free_bytes, pool.free.value))};
 }
 
@@ -82,7 +83,7 @@ cl_memory_budget_polder budget_of(const Context& context, memory::Space& space) 
             activity.unmaps};
 }
 
-// What `describe` returns for each space of the context.
+// Calls `describe` for each space of the context and returns the results.
 template <class Describe>
 auto spaces_of(const Context& context, Describe&& describe) {
     std::vector<decltype(describe(std::declval<memory::Space&>()))> all;
@@ -92,7 +93,7 @@ auto spaces_of(const Context& context, Describe&& describe) {
     return all;
 }
 
-// Calls f(Space&) for the context's space of that number, or for all. CL_INVALID_VALUE: it has no such space.
+// Calls f(Space&) for the context's space with this number, or for all of its spaces.
 template <class F>
 Result<void> for_space(const Context& context, cl_uint number, F&& f) {
     bool found = false;
@@ -154,7 +155,7 @@ cl_int CL_API_CALL clGetMemoryBudgetsPOLDER(cl_context context, cl_uint num_entr
 cl_int CL_API_CALL clResetMemoryPeaksPOLDER(cl_context context, cl_uint space, cl_memory_peaks_polder peaks) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(checked, from_handle<Context>(context));
-        // CL_INVALID_VALUE: no peak is named, or one that does not exist.
+        // CL_INVALID_VALUE: peaks is 0 or has unknown bits.
         constexpr cl_memory_peaks_polder known = CL_MEMORY_PEAK_ALLOCATED_POLDER | CL_MEMORY_PEAK_RESERVED_POLDER;
         if (peaks == 0 || (peaks & ~known) != 0)
             return fail(Status::invalid_value);

@@ -1,12 +1,12 @@
-// Static objects inside libpolder.so are never destroyed: Clang's and LLVM's, which are linked into it, and ours.
+// The static objects in libpolder.so are never destroyed: those of Clang and LLVM, which are linked into it, and those of Polder.
 //
-// exit destroys static objects, and other threads of the process go on meanwhile. A build or a launch on one of them would use destroyed
-// objects of LLVM. It would fail, and might end with a lock of the allocator held, which exit then waits for.
+// exit() destroys static objects while other threads of the process continue. A build or a launch on such a thread would use destroyed
+// objects of LLVM. It would crash, perhaps while it holds a lock of the allocator, for which exit() would then wait forever.
 //
-// Compilers emit a call of __cxa_atexit for each static object that has a destructor. The linker resolves all calls inside of this library
-// to the function below, before it looks into the C library; polder.map keeps the name inside. Only in a library that has LLVM inside:
-// a shared LLVM calls the C library's function. The library is never unloaded (-z nodelete), so the objects stay valid. What must run at
-// exit registers itself with on_exit (BuildThreads).
+// Compilers emit a call of __cxa_atexit for each static object that has a destructor. The linker resolves these calls in this library
+// to the function below instead of the C library's; polder.map keeps the name hidden. This only works when LLVM is linked into the library:
+// a shared LLVM calls the C library's function. The library is never unloaded (-z nodelete), so the objects stay valid. Code that must run
+// at exit registers itself with on_exit (BuildThreads).
 #include <cxxabi.h>
 
 namespace __cxxabiv1 {

@@ -1,4 +1,4 @@
-// Pipes: creation and queries. Kernels alone read and write them.
+// Pipes: creation and queries. Only kernels read and write them.
 #include "entry.h"
 #include "mem_flags.h"
 
@@ -21,9 +21,9 @@ bool any_pipes(const Context& context) {
     });
 }
 
-// A list without entries is one zero, which CL_PIPE_PROPERTIES returns again.
+// Checks the list of properties. A list without properties is one zero, which the query CL_PIPE_PROPERTIES returns.
 Result<std::vector<cl_mem_properties>> check_properties(const cl_pipe_properties* properties) {
-    // CL_INVALID_VALUE: properties has an entry; there are none.
+    // CL_INVALID_VALUE: properties is not empty; no properties of pipes are defined.
     if (properties && properties[0] != 0)
         return fail(Status::invalid_value);
     return properties ? std::vector<cl_mem_properties>{0} : std::vector<cl_mem_properties>{};
@@ -35,11 +35,11 @@ Result<Ref<MemObject>> create_pipe(cl_context handle, cl_mem_flags flags, cl_uin
     // CL_INVALID_OPERATION: no device of the context supports pipes.
     if (!any_pipes(*context))
         return fail(Status::invalid_operation);
-    // CL_INVALID_VALUE: flags other than CL_MEM_READ_WRITE and CL_MEM_HOST_NO_ACCESS.
+    // CL_INVALID_VALUE: flags contain others than CL_MEM_READ_WRITE and CL_MEM_HOST_NO_ACCESS.
     if (flags & ~cl_mem_flags{CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS})
         return fail(Status::invalid_value);
     POLDER_ASSIGN(kept, check_properties(properties));
-    // CL_INVALID_PIPE_SIZE: no packets, or a packet's size is 0 or greater than CL_DEVICE_PIPE_MAX_PACKET_SIZE.
+    // CL_INVALID_PIPE_SIZE: pipe_max_packets is 0, or pipe_packet_size is 0 or exceeds CL_DEVICE_PIPE_MAX_PACKET_SIZE.
     if (packet_bytes == 0 || packets_max == 0 || packet_bytes > runtime::pipe_packet_bytes_max)
         return fail(Status::invalid_pipe_size);
     const uint64_t bytes = sizeof(PipeHeader) + uint64_t{packets_max} * (packet_bytes + sizeof(uint64_t));
@@ -53,7 +53,7 @@ Result<Ref<MemObject>> create_pipe(cl_context handle, cl_mem_flags flags, cl_uin
 
 Result<void> get_pipe_info(cl_mem handle, cl_pipe_info name, const Info& info) {
     POLDER_ASSIGN(object, from_handle<MemObject>(handle));
-    // CL_INVALID_MEM_OBJECT: not a pipe.
+    // CL_INVALID_MEM_OBJECT: the object is not a pipe.
     if (!object->pipe())
         return fail(Status::invalid_mem_object);
     switch (name) {

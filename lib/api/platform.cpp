@@ -33,7 +33,7 @@ Result<void> answer_platform(cl_platform_info name, const Info& info) {
     }
 }
 
-// Null is the only platform there is.
+// The platform of a handle. Null means the only platform.
 Result<Platform*> platform_or_default(cl_platform_id platform) {
     if (!platform)
         return &Platform::get();

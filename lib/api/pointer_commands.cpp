@@ -14,18 +14,18 @@ namespace {
 
 bool overlap(const std::byte* a, const std::byte* b, size_t size) { return a < b + size && b < a + size; }
 
-// The bytes as a buffer; null for plain host memory.
+// A buffer over the bytes; null for plain host memory.
 Result<Ref<MemObject>> buffer_of(const EnqueueCall& call, const PointerRange& range) {
     if (!range.allocation)
         return Ref<MemObject>{};
     Ref<MemObject> view = range.view(call.context());
-    // CL_INVALID_VALUE: another thread frees the allocation.
+    // CL_INVALID_VALUE: another thread has freed the allocation.
     if (!view)
         return fail(Status::invalid_value);
     return view;
 }
 
-// Whether the device of the queue may not keep the newest bytes: the host uses them without a map.
+// True when the queue's device has its own memory and must not hold the newest bytes there, because the host uses them without a map.
 bool must_stay_on_host(const EnqueueCall& call, const PointerRange& range) {
     return range.allocation && range.allocation->is_always_on_host() &&
            !range.allocation->is_for_kernels_in(call.queue().space());
@@ -38,7 +38,7 @@ Result<void> enqueue_pointer_copy(const EnqueueCall& call, cl_command_type type,
     // CL_INVALID_VALUE: dst_ptr or src_ptr is null.
     if (!to || !from)
         return fail(Status::invalid_value);
-    // CL_INVALID_VALUE: a range reaches behind the end of an allocation.
+    // CL_INVALID_VALUE: a range extends beyond the end of an allocation.
     POLDER_ASSIGN(target_range, find_range(call.context(), to, size));
     POLDER_ASSIGN(source_range, find_range(call.context(), from, size));
     // CL_MEM_COPY_OVERLAP: the ranges overlap.
@@ -77,7 +77,7 @@ Result<void> enqueue_pointer_fill(const EnqueueCall& call, cl_command_type type,
     // CL_INVALID_VALUE: the pointer is null or not aligned to pattern_size, or size is not a multiple of it.
     if (!to || reinterpret_cast<uintptr_t>(to) % pattern_size != 0 || size % pattern_size != 0)
         return fail(Status::invalid_value);
-    // CL_INVALID_VALUE: the range reaches behind the end of an allocation.
+    // CL_INVALID_VALUE: the range extends beyond the end of an allocation.
     POLDER_ASSIGN(range, find_range(call.context(), to, size));
     // CL_INVALID_VALUE: the memory is not accessible by the device of the queue.
     if (must_stay_on_host(call, range) || (!range.allocation && !call.queue().space().is_host()))

@@ -23,7 +23,7 @@ Result<std::string> joined_source(cl_uint count, const char** strings, const siz
     for (cl_uint i = 0; i < count; ++i) {
         if (!strings[i])  // CL_INVALID_VALUE, as above
             return fail(Status::invalid_value);
-        // A length of zero means that the string ends itself. A length may be that of a buffer: the text ends at a zero in it.
+        // A length of 0 means a null-terminated string. A length may include bytes after the text, which ends at the first null.
         const size_t length = lengths ? lengths[i] : 0;
         source.append(strings[i], length != 0 ? strnlen(strings[i], length) : std::strlen(strings[i]));
     }
@@ -57,7 +57,7 @@ private:
     std::vector<Entry> entries_;
 };
 
-// Loads one binary per device. Every status is reported, also after a binary that is refused.
+// Loads one binary for each device. Writes all entries of binary_status, also after a binary that is refused.
 Result<void> load_binaries(Program& program, cl_uint count, const cl_device_id* list, const BinaryList& given) {
     Result<void> outcome;
     ReadBinaries binaries;
@@ -97,7 +97,7 @@ Result<void> answer_binary_sizes(const Program& program, const Info& info) {
     return info.array(sizes);
 }
 
-// The result goes to where the pointers at param_value point; null pointers are skipped.
+// param_value is an array of pointers; each binary is copied to where its pointer points. Null pointers are skipped.
 Result<void> answer_binaries(const Program& program, const Info& info) {
     const std::vector<std::vector<std::byte>> binaries = binaries_of(program);
     const size_t size = binaries.size() * sizeof(unsigned char*);
@@ -145,7 +145,7 @@ Result<void> answer_program(const Program& program, cl_program_info name, const 
     case CL_PROGRAM_NUM_DEVICES: return info.value(static_cast<cl_uint>(program.devices().size()));
     case CL_PROGRAM_DEVICES: return answer_devices(program, info);
     case CL_PROGRAM_SOURCE: return info.string(program.source());
-    // Nothing where the program was not made from an intermediate language.
+    // Empty when the program was not created from an intermediate language.
     case CL_PROGRAM_IL: return info.bytes(program.il().data(), program.il().size());
     case CL_PROGRAM_BINARY_SIZES: return answer_binary_sizes(program, info);
     case CL_PROGRAM_BINARIES: return answer_binaries(program, info);
@@ -231,7 +231,7 @@ CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithIL(cl_context context, co
                                                           cl_int* errcode_ret) {
     return create<cl_program>(errcode_ret, [&]() -> Result<cl_program> {
         POLDER_ASSIGN(owner, from_handle<Context>(context));
-        // CL_INVALID_VALUE: no module, or bytes that are not in the form of one.
+        // CL_INVALID_VALUE: il is null or length is 0 (this check), or the bytes are not a module (inspect_spirv).
         if (!il || length == 0)
             return fail(Status::invalid_value);
         POLDER_ASSIGN(constants, compiler::inspect_spirv({static_cast<const std::byte*>(il), length}));
@@ -264,7 +264,7 @@ CL_API_ENTRY cl_int CL_API_CALL clSetProgramReleaseCallback(cl_program program,
         // CL_INVALID_VALUE: pfn_notify is null.
         if (!pfn_notify)
             return fail(Status::invalid_value);
-        // No device has destructors of program-scope variables.
+        // CL_INVALID_OPERATION: no device supports destructors of program-scope variables.
         return fail(Status::invalid_operation);
     });
 }
@@ -273,10 +273,10 @@ CL_API_ENTRY cl_int CL_API_CALL clSetProgramSpecializationConstant(cl_program pr
                                                                    size_t spec_size, const void* spec_value) {
     return entry([&]() -> Result<void> {
         POLDER_ASSIGN(object, from_handle<Program>(program));
-        // CL_INVALID_PROGRAM: not made from an intermediate language.
+        // CL_INVALID_PROGRAM: the program was not created from an intermediate language.
         if (object->origin() != Program::Origin::il)
             return fail(Status::invalid_program);
-        // CL_INVALID_VALUE: no value, or one of another size than the constant's.
+        // CL_INVALID_VALUE: spec_value is null (this check), or spec_size is not the size of the constant (specialize).
         if (!spec_value)
             return fail(Status::invalid_value);
         return object->specialize(spec_id, {static_cast<const std::byte*>(spec_value), spec_size});

@@ -1,4 +1,4 @@
-// Command-queues.
+// Command-queues on the host and on devices: creation, queries, references, flush and finish. OpenCL 3.0, sections 5.1 and 5.15.
 #include "entry.h"
 
 #include <runtime/device_queue.h>
@@ -25,7 +25,7 @@ struct Properties {
     std::vector<cl_queue_properties> list;  // with its terminating zero, or empty
 };
 
-// A hint has one of three levels: high, medium, low. Polder serves all queues alike, as the extensions allow.
+// A hint of cl_khr_priority_hints or cl_khr_throttle_hints has one of three levels. Polder ignores it, as the extensions allow.
 bool is_level(cl_queue_properties value) { return value == 1 || value == 2 || value == 4; }
 
 Result<void> check_bits(cl_command_queue_properties bits, const std::optional<cl_queue_properties>& size) {
@@ -33,8 +33,8 @@ Result<void> check_bits(cl_command_queue_properties bits, const std::optional<cl
     if (bits & ~known_properties)
         return fail(Status::invalid_value);
     const bool on_device = bits & CL_QUEUE_ON_DEVICE;
-    // CL_INVALID_VALUE: a queue on the host has a size or is a default (this check), or a queue on the device is in order (the
-    // next one), or its size is 0.
+    // CL_INVALID_VALUE: a queue on the host has CL_QUEUE_SIZE or CL_QUEUE_ON_DEVICE_DEFAULT (this check); or a queue on the device is
+    // in order, or its size is 0 (the next check).
     if (!on_device && (size || (bits & CL_QUEUE_ON_DEVICE_DEFAULT)))
         return fail(Status::invalid_value);
     if (on_device && (!(bits & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) || size == 0u))
@@ -54,7 +54,7 @@ Result<Properties> check_properties(const cl_queue_properties* list) {
             properties.bits = list[1];
         else if (list[0] == CL_QUEUE_SIZE)
             properties.size = list[1];
-        // CL_INVALID_VALUE: a property is unknown, or a hint has another value than its levels.
+        // CL_INVALID_VALUE: a property is unknown, or the value of a hint is not one of its levels.
         else if ((list[0] != CL_QUEUE_PRIORITY_KHR && list[0] != CL_QUEUE_THROTTLE_KHR) || !is_level(list[1]))
             return fail(Status::invalid_value);
         else
@@ -69,11 +69,11 @@ Result<Properties> check_properties(const cl_queue_properties* list) {
 bool has_device_queues(const Device& device) { return offers_feature(device.info(), "__opencl_c_device_enqueue"); }
 
 Result<cl_command_queue> create_device_queue(Context& context, Device& device, const Properties& properties) {
-    // CL_INVALID_QUEUE_PROPERTIES: the device has no queues on the device, or there is a hint, which only queues on the host may have.
+    // CL_INVALID_QUEUE_PROPERTIES: the device does not support queues on the device, or there is a hint, which is for host queues only.
     if (!has_device_queues(device) || properties.has_hints)
         return fail(Status::invalid_queue_properties);
     const bool is_default = properties.bits & CL_QUEUE_ON_DEVICE_DEFAULT;
-    // A device has one default in a context: a second one is the first.
+    // A context has one default queue for each device. When it exists, the call returns it with one more reference.
     if (is_default)
         if (DeviceQueue* const existing = context.retain_default_queue(device))
             return handle_of<cl_command_queue>(existing);
@@ -132,7 +132,7 @@ Result<void> get_queue_info(cl_command_queue handle, cl_command_queue_info name,
     case CL_QUEUE_PROPERTIES_ARRAY: return info.array(queue->property_list());
     case CL_QUEUE_DEVICE_DEFAULT: return info.value(default_queue(queue->context(), queue->device()));
     case CL_QUEUE_SIZE:
-        return fail(Status::invalid_command_queue);  // not a queue on the device
+        return fail(Status::invalid_command_queue);  // CL_INVALID_COMMAND_QUEUE: the queue is not a queue on the device
     // CL_INVALID_VALUE: param_name is unknown.
     default: return fail(Status::invalid_value);
     }
@@ -148,7 +148,7 @@ CL_API_ENTRY cl_command_queue CL_API_CALL clCreateCommandQueue(cl_context contex
                                                                cl_int* errcode_ret) {
     return create<cl_command_queue>(errcode_ret, [&] {
         const auto check = [&]() -> Result<Properties> {
-            // CL_INVALID_VALUE: a property is unknown to this function; CL_QUEUE_ON_DEVICE is newer.
+            // CL_INVALID_VALUE: a property is not valid for this function, which is older than CL_QUEUE_ON_DEVICE.
             if (properties & ~host_queue_properties)
                 return fail(Status::invalid_value);
             return Properties{properties, {}};
@@ -182,10 +182,11 @@ CL_API_ENTRY cl_int CL_API_CALL clReleaseCommandQueue(cl_command_queue queue) {
     return entry([&]() -> Result<void> {
         if (const auto on_device = from_handle<DeviceQueue>(queue)) {
             const Ref<Context> context = Ref<Context>::share(&(*on_device)->context());
+            // CL_INVALID_COMMAND_QUEUE: the API's reference count of the queue is zero.
             return context->release_queue(**on_device) ? Result<void>{} : fail(Status::invalid_command_queue);
         }
         POLDER_ASSIGN(checked, from_handle<Queue>(queue));
-        checked->flush();  // releasing implies it
+        checked->flush();  // the specification says that clReleaseCommandQueue flushes
         return release<Queue>(queue);
     });
 }
@@ -205,11 +206,11 @@ CL_API_ENTRY cl_int CL_API_CALL clSetDefaultDeviceCommandQueue(cl_context contex
         // CL_INVALID_DEVICE: device is not one of the context.
         if (!checked_context->has(*checked_device))
             return fail(Status::invalid_device);
-        // CL_INVALID_OPERATION: the device has no queues on the device.
+        // CL_INVALID_OPERATION: the device does not support queues on the device.
         if (!has_device_queues(*checked_device))
             return fail(Status::invalid_operation);
         POLDER_ASSIGN(checked, from_handle<DeviceQueue>(queue));
-        // CL_INVALID_COMMAND_QUEUE: not a queue on this device, or of another context.
+        // CL_INVALID_COMMAND_QUEUE: the queue is not on this device, or belongs to another context.
         if (&checked->context() != checked_context || &checked->device() != checked_device)
             return fail(Status::invalid_command_queue);
         checked_context->set_default_queue(*checked);

@@ -8,7 +8,7 @@ namespace {
 bool multiply(uint64_t a, uint64_t b, uint64_t& product) { return !__builtin_mul_overflow(a, b, &product); }
 bool add(uint64_t a, uint64_t b, uint64_t& sum) { return !__builtin_add_overflow(a, b, &sum); }
 
-// Position of (x, y, z); false when it overflows.
+// Computes the offset of (x, y, z). False when it overflows.
 bool position(const memory::StorageRect& rect, uint64_t x, uint64_t y, uint64_t z, uint64_t& result) {
     uint64_t rows = 0;
     uint64_t slices = 0;
@@ -23,7 +23,7 @@ uint64_t extent(const memory::StorageRect& rect) {
 
 int64_t distance(uint64_t from, uint64_t to) { return static_cast<int64_t>(to - from); }
 
-// Whether for slices that lie `dz` apart some pair of rows, less than `rows` apart, overlaps.
+// Whether a row of one slice overlaps a row of another slice: `offset` is the distance of the slices, which have `rows` rows each.
 bool rows_meet(int64_t offset, int64_t row_pitch, int64_t rows, int64_t row_bytes) {
     const int64_t nearest = -offset / row_pitch;
     for (int64_t dy = nearest - 1; dy <= nearest + 1; ++dy) {

@@ -20,7 +20,6 @@ bool is_filter_mode(cl_sampler_properties value) { return value == CL_FILTER_NEA
 bool is_boolean(cl_sampler_properties value) { return value == CL_TRUE || value == CL_FALSE; }
 
 Result<void> set_property(SamplerState& state, cl_sampler_properties name, cl_sampler_properties value) {
-    // CL_INVALID_VALUE: the name of a property or its value is not valid.
     // CL_INVALID_VALUE (all checks): a property is unknown or has an unknown value.
     switch (name) {
     case CL_SAMPLER_NORMALIZED_COORDS:
@@ -42,13 +41,13 @@ Result<void> set_property(SamplerState& state, cl_sampler_properties name, cl_sa
     }
 }
 
-// The list with its terminating zero; empty when it is null.
+// Reads the properties into `state`, and returns the list with its terminating zero; an empty list when `list` is null.
 Result<std::vector<cl_sampler_properties>> read_properties(const cl_sampler_properties* list, SamplerState& state) {
     std::vector<cl_sampler_properties> read;
     if (!list)
         return read;
     for (const cl_sampler_properties* property = list; property[0] != 0; property += 2) {
-        // CL_INVALID_VALUE: a property is there twice.
+        // CL_INVALID_VALUE: a property is listed twice.
         for (size_t i = 0; i < read.size(); i += 2)
             if (read[i] == property[0])
                 return fail(Status::invalid_value);

@@ -28,9 +28,9 @@ struct Properties {
     std::vector<cl_semaphore_properties_khr> list;  // with its terminating zero
 };
 
-// The one device of the list that begins at `device`; the list ends with a zero.
+// Checks a list of devices that ends with a zero, and returns its only device.
 Result<Device*> check_device(const Context& context, const cl_semaphore_properties_khr* list) {
-    // CL_INVALID_DEVICE: not exactly one device, or one that the context does not have.
+    // CL_INVALID_DEVICE: the list has not exactly one device (this check), or the device is not one of the context.
     if (list[0] == 0 || list[1] != 0)
         return fail(Status::invalid_device);
     POLDER_ASSIGN(device, from_handle<Device>(reinterpret_cast<const void*>(list[0])));
@@ -46,7 +46,7 @@ Result<Properties> check_properties(const Context& context, const cl_semaphore_p
         return fail(Status::invalid_value);
     const cl_semaphore_properties_khr* at = list;
     while (*at != 0) {
-        // CL_INVALID_PROPERTY: an unknown property, one twice, or a type that is not CL_SEMAPHORE_TYPE_BINARY_KHR.
+        // CL_INVALID_PROPERTY (all checks): a property is unknown or listed twice, or the type is not CL_SEMAPHORE_TYPE_BINARY_KHR.
         if (*at == CL_SEMAPHORE_TYPE_KHR && !properties.type) {
             if (at[1] != CL_SEMAPHORE_TYPE_BINARY_KHR)
                 return fail(Status::invalid_property);
@@ -60,10 +60,10 @@ Result<Properties> check_properties(const Context& context, const cl_semaphore_p
             return fail(Status::invalid_property);
         }
     }
-    // CL_INVALID_VALUE: the type is not given.
+    // CL_INVALID_VALUE: the properties do not contain CL_SEMAPHORE_TYPE_KHR.
     if (!properties.type)
         return fail(Status::invalid_value);
-    // CL_INVALID_PROPERTY: a context of several devices, and no device is given.
+    // CL_INVALID_PROPERTY: the context has several devices, and the properties contain none.
     if (!properties.device && context.devices().size() > 1)
         return fail(Status::invalid_property);
     properties.list.assign(list, at + 1);
@@ -95,7 +95,7 @@ Result<void> get_info(cl_semaphore_khr handle, cl_semaphore_info_khr name, const
                 devices.push_back(handle_of<cl_device_id>(device.get()));
         return info.array(devices);
     }
-    // No semaphore can be exported.
+    // Semaphores cannot be exported.
     case export_handle_types: return info.bytes(nullptr, 0);
     case exportable: return info.value<cl_bool>(CL_FALSE);
     default: return fail(Status::invalid_value);
@@ -150,7 +150,7 @@ Result<Ref<Event>> enqueue_signal(Queue& queue, std::span<Semaphore* const> sema
     return enqueued;
 }
 
-// An error is found when a command is enqueued, since a semaphore's next wait must not depend on a command that has failed.
+// Checks the events when a command is enqueued, because the next wait for a semaphore must not depend on a command that has failed.
 Result<void> check_events(std::span<Event* const> events) {
     // CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST: the status of an event is negative.
     for (const Event* event : events)
@@ -159,14 +159,14 @@ Result<void> check_events(std::span<Event* const> events) {
     return {};
 }
 
-// cl_khr_external_semaphore's: no semaphore is created with a type of handle to export.
+// For clGetSemaphoreHandleForTypeKHR, which always fails, because no semaphore can be exported.
 Result<void> get_handle(cl_semaphore_khr handle, cl_device_id device_handle) {
     POLDER_ASSIGN(semaphore, from_handle<Semaphore>(handle));
     POLDER_ASSIGN(device, from_handle<Device>(device_handle));
-    // CL_INVALID_DEVICE: not the device that the semaphore was created for, or one that its context does not have.
+    // CL_INVALID_DEVICE: device is not that of the semaphore, or not one of its context.
     if (semaphore->device() ? semaphore->device() != device : !semaphore->context().has(*device))
         return fail(Status::invalid_device);
-    // CL_INVALID_VALUE: handle_type is none that the semaphore was created with.
+    // CL_INVALID_VALUE: the semaphore was not created with handle_type.
     return fail(Status::invalid_value);
 }
 

@@ -1,6 +1,6 @@
 // Entry points of the extensions that share objects with OpenGL, EGL and Direct3D, and of the old device
-// fission: the dispatch table has places for them. No context is ever made from one of those APIs and no object
-// of theirs exists, which is the error that each of these returns. Device fission is that of OpenCL 1.2.
+// fission: they are in the dispatch table. Polder makes no contexts or objects of these APIs, so each of the functions returns
+// the error for an invalid context or object. Device fission calls the functions of OpenCL 1.2.
 #include "entry.h"
 
 #include <runtime/mem_object.h>
@@ -13,7 +13,7 @@ using runtime::Queue;
 
 namespace {
 
-// The context is not one of that other API's, whether it is a context or not.
+// Returns CL_INVALID_CONTEXT: no context was made from another API.
 template <class Handle>
 Handle no_shared(cl_int* errcode_ret) {
     if (errcode_ret)
@@ -26,12 +26,12 @@ cl_int not_shared(cl_mem object, cl_int code) {
 }
 
 cl_int no_shared_objects(cl_command_queue command_queue, cl_uint count, const cl_mem* objects) {
-    // CL_INVALID_VALUE: num_objects and mem_objects do not agree.
+    // CL_INVALID_VALUE: num_objects is 0 and mem_objects is not null, or the other way round.
     if ((count == 0) != (objects == nullptr))
         return CL_INVALID_VALUE;
     if (!from_handle<Queue>(command_queue))
         return CL_INVALID_COMMAND_QUEUE;
-    // CL_INVALID_CONTEXT: no context shares objects, so an object cannot be one of the queue's context. An empty list succeeds.
+    // CL_INVALID_CONTEXT: no context shares objects, so no object can belong to the queue's context. An empty list succeeds.
     return count == 0 ? CL_SUCCESS : CL_INVALID_CONTEXT;
 }
 

@@ -1,7 +1,7 @@
 // Shared virtual memory: coarse-grained, fine-grained and system sharing on devices that compute in host memory.
 //
 // An allocation is a storage that is pinned in host memory (runtime/svm.h), so it stays coherent with buffers over the same
-// bytes on every device. Pointers that lie in no allocation are plain memory of the host: system sharing.
+// bytes on every device. A pointer that is not in an allocation points to plain host memory: system sharing.
 #include "enqueue.h"
 #include "pointer_commands.h"
 
@@ -17,10 +17,10 @@ using namespace polder::runtime;
 namespace polder::api {
 namespace {
 
-// The largest alignment any OpenCL type needs: that of long16 and double16.
+// The largest alignment of an OpenCL type, in bytes: that of long16 and double16.
 constexpr size_t max_type_alignment = 128;
 
-// The call has no error code, so the context's callback gets the reason.
+// Reports the reason to the context's callback, because clSVMAlloc has no error code.
 Error refuse_fine_grain(const Context& context) {
     std::string text = "clSVMAlloc: fine-grained memory needs devices that all compute in host memory; not so";
     for (const Ref<Device>& device : context.devices())
@@ -41,13 +41,13 @@ Result<void*> svm_alloc(cl_context handle, cl_svm_mem_flags flags, size_t size, 
     // Null (CL_INVALID_OPERATION): no device of the context has SVM.
     if (!context->has_svm())
         return fail(Status::invalid_operation);
-    // Null (CL_INVALID_OPERATION): fine-grained sharing with a device of the context that does not have it.
+    // Null (CL_INVALID_OPERATION): CL_MEM_SVM_FINE_GRAIN_BUFFER, and a device of the context does not have fine-grained SVM.
     if ((flags & CL_MEM_SVM_FINE_GRAIN_BUFFER) && !context->has_fine_grained_svm())
         return fail(refuse_fine_grain(*context));
-    // CL_INVALID_BUFFER_SIZE: size is 0, or greater than CL_DEVICE_MAX_MEM_ALLOC_SIZE of any device in the context.
+    // Null (CL_INVALID_BUFFER_SIZE): size is 0, or greater than CL_DEVICE_MAX_MEM_ALLOC_SIZE of any device in the context.
     if (size == 0 || size > context->max_svm_allocation_bytes())
         return fail(Status::invalid_buffer_size);
-    // Null (CL_INVALID_VALUE): alignment is not a power of two, or larger than the largest type.
+    // Null (CL_INVALID_VALUE): alignment is not a power of two, or exceeds that of the largest OpenCL type.
     if (alignment && (!std::has_single_bit(alignment) || alignment > max_type_alignment))
         return fail(Status::invalid_value);
     POLDER_ASSIGN(allocation, allocate(*context, {.kind = Allocation::Kind::svm, .size = size, .space = host_space}));
@@ -64,7 +64,7 @@ Result<EnqueueCall> check_svm_call(cl_command_queue queue, cl_uint count, const 
 
 using FreeCallback = void(CL_CALLBACK*)(cl_command_queue queue, cl_uint count, void** pointers, void* user);
 
-// Frees the pointers, or lets the application do it, when its turn in the queue has come.
+// The data of an SVM free command. When the command executes, it frees the pointers or calls the application's function.
 struct SvmFree {
     Ref<Queue> queue;
     std::vector<void*> pointers;
@@ -86,7 +86,7 @@ struct SvmFree {
 
 Result<void> enqueue_svm_free(const EnqueueCall& call, cl_uint count, void** pointers, FreeCallback callback,
                               void* user) {
-    // CL_INVALID_VALUE: num_svm_pointers and svm_pointers do not agree.
+    // CL_INVALID_VALUE: num_svm_pointers is 0 and svm_pointers is not null, or the other way round.
     if ((count == 0) != (pointers == nullptr))
         return fail(Status::invalid_value);
     auto job = std::make_unique<SvmFree>(
@@ -120,10 +120,10 @@ Result<void> enqueue_svm_map(const EnqueueCall& call, Blocking blocking, cl_map_
     if (!pointer || size == 0)
         return fail(Status::invalid_value);
     POLDER_ASSIGN(access, check_map_flags(flags));
-    // CL_INVALID_VALUE: the range reaches behind the end of an allocation.
+    // CL_INVALID_VALUE: the range extends beyond the end of an allocation.
     POLDER_ASSIGN(range, find_range(call.context(), pointer, size));
     Ref<memory::Storage> storage = range.allocation ? range.allocation->storage() : nullptr;
-    // Plain memory of the host: mapping only has to be ordered.
+    // Plain host memory: the map command only has to be ordered.
     if (!storage)
         return call.enqueue(CL_COMMAND_SVM_MAP, MarkerCommand{}, blocking);
     const auto map = make_ref<AllocationMap>(pointer, range.within_allocation(), access);
@@ -151,7 +151,7 @@ Result<void> enqueue_svm_unmap(const EnqueueCall& call, const void* pointer) {
     return enqueued;
 }
 
-// A size of 0 is all of the allocation that the pointer is in.
+// The bytes to migrate. A size of 0 means the whole allocation that contains the pointer.
 Result<Ref<MemObject>> migrated_bytes(const EnqueueCall& call, const void* pointer, size_t size) {
     POLDER_ASSIGN(range, find_range(call.context(), pointer, size));
     Ref<MemObject> view;

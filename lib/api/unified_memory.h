@@ -1,4 +1,4 @@
-// Which unified shared memory a device can use (cl_intel_unified_shared_memory).
+// The capabilities of devices for unified shared memory (cl_intel_unified_shared_memory).
 #pragma once
 
 #include <runtime/allocation.h>
@@ -8,13 +8,13 @@
 
 namespace polder::api {
 
-// Of allocations of one kind. 0: none.
+// The capabilities for allocations of one kind. 0: the device cannot use them.
 [[nodiscard]] cl_device_unified_shared_memory_capabilities_intel memory_capabilities(const runtime::Device& device,
                                                                                      runtime::Allocation::Kind kind);
-// Of all memory of the host.
+// The capabilities for all host memory.
 [[nodiscard]] cl_device_unified_shared_memory_capabilities_intel
 system_memory_capabilities(const runtime::Device& device);
-// Whether any device of the context has such memory.
+// Whether any device of the context can use allocations of this kind.
 [[nodiscard]] bool has_memory_of(const runtime::Context& context, runtime::Allocation::Kind kind);
 
 }  // namespace polder::api

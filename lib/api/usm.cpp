@@ -1,9 +1,9 @@
 // cl_intel_unified_shared_memory: host, device and shared allocations by their address. Revision 1.2.0.
 //
-// An allocation is a storage that is pinned where its address is (runtime/svm.h): host and shared allocations in host memory,
-// device allocations in the memory of their device. Host and shared allocations belong to devices that compute in host memory or
-// use it in place, because the host uses them at any time, without maps. Device allocations are offered by every device whose
-// kernels see addresses.
+// An allocation is a storage that is pinned in one memory (runtime/svm.h): host and shared allocations in host memory, device
+// allocations in the memory of their device. Host and shared allocations are only supported by devices that compute in host memory or
+// use it in place, because the host uses them at any time, without maps. Device allocations are supported by every device whose
+// kernels use addresses.
 #include "enqueue.h"
 #include "pointer_commands.h"
 #include "unified_memory.h"
@@ -28,7 +28,7 @@ cl_device_unified_shared_memory_capabilities_intel memory_capabilities(const Dev
                CL_UNIFIED_SHARED_MEMORY_CONCURRENT_ATOMIC_ACCESS_INTEL;
     if (kind == Allocation::Kind::device)
         return device.has_addresses() ? by_one : 0;
-    // Atomic operations of a device behind a bus are none for the processor and other devices.
+    // No atomic access: atomic operations of a device on a bus are not atomic for the processor and other devices.
     return device.in_place_regions() ? by_one | CL_UNIFIED_SHARED_MEMORY_CONCURRENT_ACCESS_INTEL : 0;
 }
 
@@ -45,7 +45,7 @@ namespace {
 
 using Kind = Allocation::Kind;
 
-// The largest alignment any OpenCL type needs: that of long16 and double16.
+// The largest alignment of an OpenCL type, in bytes: that of long16 and double16.
 constexpr size_t max_type_alignment = 128;
 
 Result<cl_mem_alloc_flags_intel> allocation_flags(const cl_mem_properties_intel* properties, Kind kind) {
@@ -56,12 +56,12 @@ Result<cl_mem_alloc_flags_intel> allocation_flags(const cl_mem_properties_intel*
     cl_mem_alloc_flags_intel flags = 0;
     bool is_set = false;
     for (; properties && properties[0] != 0; properties += 2) {
-        // CL_INVALID_PROPERTY: an unknown property, or one twice.
+        // CL_INVALID_PROPERTY: a property is unknown or listed twice.
         if (properties[0] != CL_MEM_ALLOC_FLAGS_INTEL || is_set)
             return fail(Status::invalid_property);
         is_set = true;
         flags = properties[1];
-        // CL_INVALID_PROPERTY: unknown flags, an initial placement of memory that is not shared, or both placements.
+        // CL_INVALID_PROPERTY: flags are unknown, or contain an initial placement and the memory is not shared, or contain both placements.
         if ((flags & ~known) || (flags & placement) == placement)
             return fail(Status::invalid_property);
     }
@@ -76,7 +76,7 @@ struct Request {
     cl_uint alignment;
 };
 
-// The largest allocation that every device for which it is meant accepts.
+// The largest size, in bytes, that is valid for all devices that may use the allocation.
 uint64_t size_max(const Context& context, const Request& request) {
     if (request.device)
         return max_allocation_bytes(*request.device);
@@ -88,22 +88,22 @@ uint64_t size_max(const Context& context, const Request& request) {
 }
 
 Result<void*> allocate_unified(Context& context, const Request& request) {
-    // CL_INVALID_OPERATION: the device, or without one no device of the context, has memory of this kind.
+    // CL_INVALID_OPERATION: the device (or, if device is null, every device of the context) does not support allocations of this kind.
     if (request.device ? memory_capabilities(*request.device, request.kind) == 0
                        : !has_memory_of(context, request.kind))
         return fail(Status::invalid_operation);
-    // CL_INVALID_VALUE: alignment is not a power of two, or larger than the largest type.
+    // CL_INVALID_VALUE: alignment is not a power of two, or exceeds that of the largest OpenCL type.
     if (request.alignment && (!std::has_single_bit(request.alignment) || request.alignment > max_type_alignment))
         return fail(Status::invalid_value);
     POLDER_ASSIGN(flags, allocation_flags(request.properties, request.kind));
-    // CL_INVALID_BUFFER_SIZE: size is 0, or greater than CL_DEVICE_MAX_MEM_ALLOC_SIZE of a device that it is meant for.
+    // CL_INVALID_BUFFER_SIZE: size is 0, or greater than CL_DEVICE_MAX_MEM_ALLOC_SIZE of a device that may use the allocation.
     if (request.size == 0 || request.size > size_max(context, request))
         return fail(Status::invalid_buffer_size);
     const SpaceId space = request.kind == Kind::device ? request.device->space_id() : host_space;
     auto allocation = context.reported(allocate(
         context,
         {.kind = request.kind, .size = request.size, .space = space, .device = request.device, .flags = flags}));
-    // CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES: there is no room on the host, on the device.
+    // CL_OUT_OF_HOST_MEMORY: host memory has no room. CL_OUT_OF_RESOURCES: the device's memory has no room.
     if (!allocation)
         return fail(space.is_host() ? Status::out_of_host_memory : Status::out_of_resources,
                     std::string(allocation.error().detail()));
@@ -112,7 +112,7 @@ Result<void*> allocate_unified(Context& context, const Request& request) {
 
 Result<Device*> device_of(const Context& context, cl_device_id handle) {
     POLDER_ASSIGN(device, from_handle<Device>(handle));
-    // CL_INVALID_DEVICE: device is not of the context.
+    // CL_INVALID_DEVICE: device is not one of the context.
     if (!context.has(*device))
         return fail(Status::invalid_device);
     return device;
@@ -167,13 +167,13 @@ Result<void> set_pointer(Kernel& kernel, cl_uint index, const void* value) {
     return {};
 }
 
-// Moves a device allocation to the device of the queue when its address is there. Other allocations never move: for them, and
+// Migrates a device allocation to the device of the queue, if the allocation is pinned there. Other allocations never move: for them and
 // for plain memory, the hint is ignored.
 Result<void> migrate(const EnqueueCall& call, const void* pointer, size_t size, cl_mem_migration_flags flags) {
     // CL_INVALID_VALUE: flags are unknown.
     if (flags & ~(CL_MIGRATE_MEM_OBJECT_HOST | CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED))
         return fail(Status::invalid_value);
-    // CL_INVALID_VALUE: the bytes reach behind the end of an allocation.
+    // CL_INVALID_VALUE: the range extends beyond the end of an allocation.
     POLDER_ASSIGN(range, find_range(call.context(), pointer, size));
     const bool moves = range.allocation && size > 0 && !range.allocation->is_always_on_host() &&
                        range.allocation->space() == call.queue().space() && !(flags & CL_MIGRATE_MEM_OBJECT_HOST);
@@ -284,7 +284,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueMemAdviseINTEL(cl_command_queue command
         static_cast<void>(ptr);
         static_cast<void>(size);
         POLDER_ASSIGN(call, EnqueueCall::check(command_queue, num_events_in_wait_list, event_wait_list, event));
-        // CL_INVALID_VALUE: unknown advice. The extension defines none, and reserves these numbers; 0 is none.
+        // CL_INVALID_VALUE: advice is unknown. The extension reserves these numbers, but defines no advice; 0 means no advice.
         constexpr cl_mem_advice_intel reserved_first = 0x4208, reserved_last = 0x420F;
         if (advice != 0 && (advice < reserved_first || advice > reserved_last))
             return fail(Status::invalid_value);
