@@ -1,5 +1,5 @@
-// CheckedQueue has its own timeline whose counter is that of the wrapped queue, so a value means the same on both. Waits for other
-// checked queues are replaced by waits for the queues that these wrap.
+// CheckedQueue publishes the counter of the wrapped queue, so a value means the same on both timelines. Waits for other
+// checked queues are replaced by waits for the queues that they wrap.
 #include <bit>
 #include <checking/checking_queue.h>
 #include <cstdio>

@@ -34,7 +34,7 @@ inline void check_rows(const driver::CopyOperation& copy) {
 // The regions that a device has reserved, and those of host memory that its kernels use in place. Shared with its sub-devices.
 class CheckedMemory final : private driver::HostRegions {
 public:
-    enum class Unified : uint8_t { no, yes };  // the device uses host memory too
+    enum class Unified : uint8_t { no, yes };  // whether the device also uses host memory (driver::UnifiedMemory)
     CheckedMemory(const driver::DeviceInfo& info, Unified unified)
         : is_host_(info.space.is_host()), is_unified_(unified == Unified::yes),
           alignment_(info.base_address_alignment) {}
@@ -48,7 +48,7 @@ public:
     void committed(const driver::Memory& range);
     void decommitting(const driver::Memory& range, Alignment page);
 
-    // The device's own, whose regions are known from then on. Null of a device without.
+    // Wraps the device's HostRegions, so that its regions are known. Null for a device without HostRegions.
     [[nodiscard]] driver::HostRegions* host_regions(driver::HostRegions* of_device);
 
     // True when the bytes lie within one region, or in committed addresses. Other host memory is not known.
@@ -91,14 +91,14 @@ public:
     [[nodiscard]] driver::Fence* fence() override { return queue_->fence() ? this : nullptr; }
 
     [[nodiscard]] uint64_t submitted() const { return submitted_.load(); }
-    // Checks the submission, has `submit(queue, submission)` make it on the queue behind this one, checks the result.
+    // Checks the submission, calls `submit(queue, submission)` with the wrapped queue, and checks the timepoint that it returns.
     template <class Submit>
     driver::Timepoint pass_on(const driver::Submission& submission, Submit&& submit, uint64_t operations_max = 1);
 
 private:
     [[nodiscard]] bool notify(driver::FenceWaiter& waiter) override;
     struct WatchedCall;
-    // In the child of a fork, the queue may have another counter than before.
+    // In the child of a fork, the wrapped queue may have another counter than before, which is published from then on.
     void follow() {
         if (&queue_->counter() != &counter()) [[unlikely]]
             publish_at(queue_->counter());
@@ -110,7 +110,7 @@ private:
     const std::shared_ptr<const CheckedMemory> memory_;
     std::atomic<uint64_t> submitted_{0};
     std::atomic<bool> is_submitting_{false};
-    std::deque<std::unique_ptr<WatchedCall>> calls_;  // the submitting thread's
+    std::deque<std::unique_ptr<WatchedCall>> calls_;  // used by the submitting thread only
 };
 
 template <class Submit>

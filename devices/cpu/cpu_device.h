@@ -1,4 +1,4 @@
-// The CPU device, and its sub-devices: each has a pool with workers of its own.
+// The CPU device and its sub-devices. Each of them has its own pool of worker threads. Any thread.
 #pragma once
 
 #include <base/mutex.h>
@@ -13,7 +13,7 @@ namespace polder::cpu {
 
 class CpuDevice final : public devices::HostDevice {
 public:
-    // `nodes`: the NUMA domains of the processors; empty when there is only one.
+    // `processors`: the OS's numbers. `nodes`: the NUMA domain of each processor; empty when there is only one domain.
     CpuDevice(driver::DeviceInfo info, std::vector<int> processors, std::vector<uint32_t> nodes);
 
     [[nodiscard]] std::span<const driver::AffinityDomain> affinity_domains() override;

@@ -11,7 +11,7 @@
 namespace polder::cpu {
 namespace {
 
-// The processors that make the compute units.
+// The processors that become compute units, one each.
 std::vector<int> processors_to_use() {
     std::vector<int> processors = devices::usable_processors();
     if (const auto limit = options::cpu_max_compute_units(); limit && *limit > 0 && *limit < processors.size())
@@ -19,8 +19,8 @@ std::vector<int> processors_to_use() {
     return processors;
 }
 
-// What a control group allows is for the whole process: code that is compiled and the application's own memory need some of
-// it, and a process that takes more is killed.
+// The memory that is left for buffers. A control group's limit is for the whole process, including compiled code and the application's
+// memory, and a process that exceeds it is killed.
 uint64_t for_buffers(uint64_t quota_bytes) {
     constexpr uint64_t for_process_bytes = uint64_t{128} << 20;
     return quota_bytes - std::min(quota_bytes / 2, std::max(quota_bytes / 4, for_process_bytes));
@@ -36,7 +36,7 @@ uint64_t memory_bytes() {
     return bytes;
 }
 
-// What a work-group can use without falling out of its core's cache.
+// The local memory of a work-group, in bytes: so much that it fits into a core's cache.
 uint64_t local_memory_bytes(const ProcessorFacts& facts) {
     constexpr uint64_t least = uint64_t{64} * 1024;
     if (const auto bytes = options::cpu_local_memory_bytes(); bytes && *bytes > 0)

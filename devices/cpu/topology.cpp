@@ -20,7 +20,7 @@ struct VendorEntry {
     std::string_view cpuid_name;
     uint32_t id;
 };
-// The PCI register's numbers, which OpenCL asks for.
+// The vendors' PCI ids, which CL_DEVICE_VENDOR_ID must return.
 constexpr VendorEntry vendors[] = {
     {"GenuineIntel", 0x8086},
     {"AuthenticAMD", 0x1022},
@@ -59,7 +59,7 @@ void read_cpuinfo(ProcessorFacts& facts) {
         else if (key == "cpu MHz")
             facts.clock_mhz = leading_number(value);
     }
-    // Virtual machines call different processors by one name, such as "AMD EPYC".
+    // Virtual machines report one name, such as "AMD EPYC", for different processors, so the numbers are added.
     if (!facts.name.empty() && !numbers.empty())
         facts.name += " (" + numbers + ")";
 }
@@ -97,7 +97,7 @@ public:
     Topology() {
         if (hwloc_topology_init(&topology_) != 0)
             return;
-        // Its OpenCL component would call the ICD loader, which is loading Polder at this moment.
+        // hwloc's OpenCL component would call the ICD loader, which is loading Polder at this moment.
         hwloc_topology_set_components(topology_, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "opencl");
         hwloc_topology_set_io_types_filter(topology_, HWLOC_TYPE_FILTER_KEEP_NONE);
         loaded_ = hwloc_topology_load(topology_) == 0;

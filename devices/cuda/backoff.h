@@ -1,5 +1,5 @@
-// Backoff: the pauses of a thread that polls the GPU, which become longer. Awake at first, since most commands take microseconds and a
-// sleep ends about 60 us late (Linux's timer slack is 50 us). After some time the thread gives way to others between two looks; only
+// Backoff: the pauses of a thread that polls the GPU, which become longer. At first the thread spins, because most commands take
+// microseconds and a sleep ends about 60 us late (Linux's timer slack is 50 us). After some time it yields between two polls; only
 // after the last limit does it sleep. One thread.
 #pragma once
 

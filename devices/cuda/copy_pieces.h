@@ -1,4 +1,4 @@
-// Cuts a copy of rows into pieces that fit a staging chunk: some whole rows of one slice, or a part of one long row.
+// Divides a copy of rows into pieces that fit into a staging chunk: some whole rows of one slice, or a part of one long row.
 #pragma once
 
 #include <algorithm>
@@ -47,10 +47,10 @@ private:
     driver::RectShape shape_;
     driver::RectLayout from_;
     driver::RectLayout to_;
-    uint64_t part_bytes_ = 0;  // of a row, in one piece
-    uint64_t parts_ = 0;  // of a row
-    uint64_t rows_ = 0;  // in one piece
-    uint64_t groups_ = 0;  // of rows, in a slice
+    uint64_t part_bytes_ = 0;  // the bytes of a row in one piece
+    uint64_t parts_ = 0;  // into how many parts a row is divided
+    uint64_t rows_ = 0;  // how many rows are in one piece
+    uint64_t groups_ = 0;  // into how many groups of rows a slice is divided
 };
 
 }  // namespace polder::cuda

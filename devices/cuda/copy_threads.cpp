@@ -8,15 +8,15 @@
 namespace polder::cuda {
 namespace {
 
-// Below this, one thread is done before another is awake.
+// A smaller copy is complete on one thread before another thread is awake.
 constexpr uint64_t parallel_bytes = uint64_t{512} << 10;
 constexpr uint64_t unit_bytes = uint64_t{256} << 10;
-// For all copies, and for one of them: two GPUs copy in both directions at once.
+// The threads for all copies together, and the most for one copy: two GPUs may copy in both directions at once.
 constexpr size_t pool_threads_max = 16;
 constexpr uint64_t threads_max = 8;
 
 devices::WorkerPool& pool() {
-    // Leaked: its threads may be at work while the process exits.
+    // Never destroyed, because its threads may be working while the process exits.
     static auto* const all = [] {
         devices::WorkerPoolOptions options;
         options.thread_name = "polder-copy";
@@ -62,7 +62,7 @@ void parallel_copy(std::byte* to, const std::byte* from, uint64_t size) {
                     const Bytes& all = *static_cast<const Bytes*>(context);
                     const uint64_t begin = units.begin * unit_bytes;
                     const uint64_t end = std::min(units.end * unit_bytes, all.size);
-                    // The bytes are not read from this processor's cache.
+                    // Bypasses the cache, because the bytes will not be read by this processor.
                     devices::stream_copy(all.to + begin, all.from + begin, end - begin);
                 });
 }

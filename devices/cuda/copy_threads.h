@@ -10,10 +10,10 @@
 
 namespace polder::cuda {
 
-// How many threads, the caller's included, one copy uses unless POCL_CUDA<i>_PARAMETERS says otherwise.
+// The default number of threads for one copy, including the calling thread (see POCL_CUDA<i>_PARAMETERS).
 [[nodiscard]] uint64_t copy_threads();
-// Calls `part` up to `threads` times, as many times at once as threads are free, and once by the calling thread at least. Returns when
-// all calls have.
+// Calls `part` on up to `threads` threads at the same time: on the calling thread, and on as many others as are free. Returns when
+// all calls have returned.
 void run_on_copy_threads(uint64_t threads, FunctionRef<void()> part);
 // memcpy on several threads.
 void parallel_copy(std::byte* to, const std::byte* from, uint64_t size);

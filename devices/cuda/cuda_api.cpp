@@ -4,7 +4,7 @@
 namespace polder::cuda {
 namespace {
 
-// The oldest driver whose functions are all there: CUDA 11.7 has the second version of stream memory operations.
+// The oldest driver that has all functions: CUDA 11.7 has the second version of stream memory operations.
 constexpr int oldest_version = 11070;
 
 } // namespace

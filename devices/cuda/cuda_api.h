@@ -172,15 +172,15 @@ struct CudaApi {
     POLDER_CUDA_FUNCTIONS(POLDER_CUDA_DECLARE)
 #undef POLDER_CUDA_DECLARE
 
-    // Opens `library` and calls cuInit. The error's detail names what is missing: the library, a function, a GPU.
+    // Opens `library` and calls cuInit. device_not_found with a detail that names what is missing: library, function or GPU.
     // The library stays loaded until the process ends.
     [[nodiscard]] static Result<std::unique_ptr<const CudaApi>> load(const char* library);
 
     // "CUDA_ERROR_OUT_OF_MEMORY".
     [[nodiscard]] std::string name_of(Code code) const;
-    // mem_object_allocation_failure when there is no memory, else out_of_resources.
+    // Converts a code: mem_object_allocation_failure when there was no memory, otherwise out_of_resources.
     [[nodiscard]] static Status status_of(Code code);
-    // A failure after which nothing of the context works any more.
+    // True for a failure after which no call for the context succeeds.
     [[nodiscard]] static bool is_fatal(Code code);
     // An Error for a failed call.
     [[nodiscard]] Error error(Code code, const char* what) const;
@@ -188,7 +188,7 @@ struct CudaApi {
 
 }  // namespace polder::cuda
 
-// Returns the error of a call of the CUDA API from the enclosing function, or goes on.
+// Returns the error of a call of the CUDA API from the enclosing function; without an error, continues.
 #define POLDER_CUDA_TRY(api, call, what)                                                                               \
     do {                                                                                                               \
         if (const ::polder::cuda::Code polder_code = (api).call; polder_code != ::polder::cuda::code_success)          \

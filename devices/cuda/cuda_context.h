@@ -48,7 +48,7 @@ public:
             if (is_known && before_ == handle_)
                 return;
             restores_ = is_known;
-            // Without its context, no call must act on the application's.
+            // When the context cannot be set, sets none, so that no call acts on the application's context.
             if (api_.context_set_current(handle_) != code_success) [[unlikely]]
                 api_.context_set_current(nullptr);
         }
@@ -67,7 +67,7 @@ public:
     };
 
     [[nodiscard]] bool is_lost() const { return is_lost_.load(std::memory_order_relaxed); }
-    // Reports the first loss. Needs no memory.
+    // Marks the GPU as lost, and reports it the first time. Needs no memory.
     void lose(const char* what, Code code);
     // In the child of a fork: CUDA does not work there, and none of its functions may be called.
     void lose_in_child() { is_lost_.store(true, std::memory_order_relaxed); }

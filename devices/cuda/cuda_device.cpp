@@ -27,7 +27,7 @@ driver::DeviceInfo info_of(const CudaContext& context, SpaceId space) {
     for (int d = 0; d < 3; ++d)
         info.max_work_item_sizes[d] = std::min(gpu.max_block[d], gpu.max_threads_per_block);
     info.memory_bytes = gpu.memory_bytes;
-    // Mapping memory costs 1 to 10 ms for each GiB: large steps, but not all of a GPU that others use, too.
+    // Mapping memory takes 1 to 10 ms for each GiB, so regions are large, but not all of the memory, which other processes may use, too.
     info.region_bytes = std::min<uint64_t>(uint64_t{1} << 30, gpu.memory_bytes / 16);
     info.global_cache = {128, gpu.l2_bytes};
     info.local_memory_is_dedicated = true;
@@ -41,8 +41,8 @@ driver::DeviceInfo info_of(const CudaContext& context, SpaceId space) {
     return info;
 }
 
-// In one direction: of all NVLinks of a GPU, and of a PCI Express slot with 16 lanes, by generation (NVIDIA's data sheets of V100, A100,
-// H100 and B200). CUDA does not report bandwidths; these are used only to compare links.
+// Bytes per second in one direction over all NVLinks of a GPU, and over a PCI Express slot with 16 lanes, by generation (NVIDIA's data sheets
+// of V100, A100, H100 and B200). CUDA does not report bandwidths; these are used only to compare links.
 struct LinkSpeeds {
     int compute_major;
     uint64_t nvlink_bytes_per_second;

@@ -1,6 +1,6 @@
 // CudaDevice: one NVIDIA GPU. See cuda_queue.h for how it executes and cuda_memory.h for its memory.
 //
-// GPUs of this driver copy directly from each other's memory where the hardware lets them. Any thread.
+// GPUs of this driver copy directly from each other's memory when the hardware supports it. Any thread.
 #pragma once
 
 #include <base/mutex.h>
@@ -39,7 +39,7 @@ private:
     std::vector<Connection> connections_ POLDER_GUARDED_BY(mutex_);
 };
 
-// What all GPUs of a driver have in common.
+// The objects that all GPUs of a driver share.
 struct SharedByGpus {
     Peers peers;
     RegisteredRegions regions;

@@ -1,5 +1,5 @@
-// Loading: CUDA compiles the PTX of a program once, and the machine code is kept on disk. Later kernels of the program find the module
-// by its text. Launching: the hidden arguments are appended to the packed ones, and the range is divided into grids within
+// Loading: CUDA compiles the PTX of a program once, and the machine code is stored on disk. Later kernels of the program find the module
+// by its text. Launching: the hidden arguments are appended to the packed arguments, and the range is divided into grids within
 // CUDA's limits.
 #include <base/code_cache.h>
 
@@ -11,10 +11,10 @@ namespace polder::cuda {
 
 namespace {
 
-// Of a thread on every processor so far ("local memory" in the table of technical specifications of CUDA's programming guide).
+// The most private memory of a thread on all GPUs so far ("local memory" in the technical specifications of CUDA's programming guide).
 constexpr uint64_t private_bytes_max = 512 << 10;
 
-// What CUDA's compiler says about code that it refuses.
+// The error messages of CUDA's compiler for code that it refuses.
 class JitLog {
 public:
     static constexpr unsigned count = 2;
@@ -61,8 +61,8 @@ Result<Module> module_of(const CudaApi& api, const std::string& code) {
     return module;
 }
 
-// CUDA compiles PTX in each process. Machine code that was kept is checked by loading it: another GPU's, and what CUDA does not load
-// any more, is compiled again.
+// Without this cache, CUDA would compile PTX in each process. Stored machine code is checked by loading it. When CUDA does not load it, for
+// example because it is for another GPU, the PTX is compiled again.
 Result<Module> module_of_ptx(const CudaContext& context, std::string& ptx) {
     CodeCache* const cache = CodeCache::installed();
     if (!cache)
@@ -131,7 +131,7 @@ Result<std::unique_ptr<driver::LoadedKernel>> CudaKernel::load(CudaContext& cont
         return fail(Status::out_of_resources,
                     "the kernel needs " + std::to_string(static_bytes + code.dynamic_local_bytes) +
                         " bytes of local memory, the GPU has " + std::to_string(context.facts.shared_bytes));
-    // More than 48 KiB must be asked for.
+    // CUDA requires this call for more than 48 KiB of shared memory.
     const auto dynamic_max = static_cast<int>(context.facts.shared_bytes - static_bytes);
     POLDER_CUDA_TRY(api, function_set_attribute(function, function_max_dynamic_shared_bytes, dynamic_max),
                     "cuFuncSetAttribute");
@@ -142,7 +142,7 @@ Result<std::unique_ptr<driver::LoadedKernel>> CudaKernel::load(CudaContext& cont
     limits.registers_per_work_item = ask(function_registers);
     if (failed != code_success)
         return fail(api.error(failed, "cuFuncGetAttribute"));
-    // CUDA loads such a kernel, too; what it should have written is not there after the launch.
+    // CUDA would load such a kernel, too, but a launch would not write its results.
     if (limits.private_bytes_per_work_item > private_bytes_max)
         return fail(Status::out_of_resources, "the kernel needs " + std::to_string(limits.private_bytes_per_work_item) +
                                                   " bytes of private memory for each work-item, the GPU has " +

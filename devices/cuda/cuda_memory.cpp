@@ -108,7 +108,7 @@ Result<driver::Memory> CudaMemory::reserve(ByteCount size) {
         return fail(std::move(handle).error());
     }
     if (const Code code = grant(address, bytes)) {
-        // Addresses that stay mapped cannot be used again.
+        // Frees the addresses only when they were unmapped, because mapped addresses cannot be used again.
         if (unmap(address, bytes, *handle))
             addresses_.free(*block);
         return fail(context_.api.error(code, "cuMemSetAccess"));

@@ -35,8 +35,8 @@ public:
     void decommit(driver::Memory range);
     // The free memory that the GPU reports, which depends on other processes and libraries too.
     [[nodiscard]] ByteCount available() const;
-    // Lets `peer` access what is mapped now and later.
-    // False when CUDA refuses; then nothing of what it does later depends on `peer`.
+    // Lets `peer` access all memory that is mapped now or later.
+    // False when CUDA refuses; later mappings then do not grant access to `peer`.
     [[nodiscard]] bool grant_to(Device peer);
 
 private:
@@ -46,7 +46,7 @@ private:
     };
     CudaMemory(CudaContext& context, DevicePointer base, uint64_t size, uint64_t granularity);
     [[nodiscard]] Result<MemoryHandle> map(DevicePointer address, uint64_t size) POLDER_REQUIRES(mutex_);
-    // False when CUDA refuses: the memory stays where it is.
+    // False when CUDA refuses; the memory stays mapped then.
     [[nodiscard]] bool unmap(DevicePointer address, uint64_t size, MemoryHandle handle) POLDER_REQUIRES(mutex_);
     void decommit_pages(driver::Memory range) POLDER_REQUIRES(mutex_);
     [[nodiscard]] Code grant(DevicePointer address, uint64_t size) POLDER_REQUIRES(mutex_);
@@ -60,7 +60,7 @@ private:
     mutable Mutex mutex_;
     RegionAllocator addresses_ POLDER_GUARDED_BY(mutex_);
     std::map<DevicePointer, Region> regions_ POLDER_GUARDED_BY(mutex_);
-    // Committed, and what CUDA refused to unmap, which the next commit of the range finds.
+    // The committed pages, and those that CUDA refused to unmap, which the next commit of the range uses again.
     std::map<DevicePointer, MemoryHandle> pages_ POLDER_GUARDED_BY(mutex_);
     std::vector<AccessDescription> readers_ POLDER_GUARDED_BY(mutex_);  // this GPU and its peers
 };

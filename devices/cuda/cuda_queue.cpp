@@ -1,4 +1,4 @@
-// Waits between streams, launches, failures, and the queue's life. See cuda_queue_push.cpp and cuda_queue_host.cpp.
+// CudaQueue: creation and destruction, waits between streams, launches, failures. See also cuda_queue_push.cpp and cuda_queue_host.cpp.
 #include <base/log.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace polder::cuda {
 namespace {
 
-// What is on a stream before it waits for a lost GPU has so much time to execute.
+// How long the operations on a stream before a wait for a lost GPU have time to execute.
 constexpr uint64_t stuck_after_ns = 100'000'000;
 
 } // namespace
@@ -88,7 +88,8 @@ std::optional<Event> CudaQueue::event_after(uint64_t value) {
         return nullptr;
     if (pushed_ < value || is_lost())
         return std::nullopt;
-    // What waits for the operation must not be seen to complete before it: flights are published by the host.
+    // No event while the operation or an earlier one is a flight: the host publishes flights, and an operation of another queue
+    // that waits by an event could be seen to be complete before them.
     if (!flights_.empty() && flights_.front().value <= value)
         return std::nullopt;
     if (tail_value_ < value) {
@@ -160,7 +161,7 @@ void CudaQueue::lose(const char* what, Code code) {
     abandon();
 }
 
-// CUDA cannot take back what a stream waits for. Other queues of this GPU go on.
+// True when the stream waits for a lost GPU. CUDA cannot cancel such a wait, so the queue is lost; other queues of this GPU continue.
 bool CudaQueue::is_stuck() {
     const auto waits_for_lost = [this](const AwaitedGpu& gpu) {
         return gpu.value > completed() && gpu.context->is_lost();

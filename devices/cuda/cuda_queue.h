@@ -1,19 +1,19 @@
 // CudaQueue: a driver::Queue on a CUDA stream. The GPU writes the timeline's counter into pinned memory.
 //
-// What foreign/foreign_queue.h calls pushed is given to the stream; waits are then events of other streams. Besides host operations,
-// copies from or to pageable memory and kernels that print need the host. Nothing that is pushed waits for the host, so the GPU's hardware
-// queues, which streams share, never stop each other for long.
+// An operation that is "pushed" (foreign/foreign_queue.h) is on the stream, where it waits for events of other streams. Host operations,
+// copies from or to pageable memory and kernels that print need the host. No pushed operation waits for the host, so the GPU's hardware
+// queues, which several streams share, never block each other for long.
 //
-// The counter is written lazily, by the newest operation, when a thread flushes or waits, and now and then in between: the stream
-// is idle for some microseconds at each write, so the distance doubles from 64 to 1,024 operations until a thread waits again. Thus a
-// thread that waits for one operation of a long row waits for at most as many behind it as lie before it. Operations whose times are
-// asked for are *flights*: the host publishes them after it has read their events. The counter of a stream that has failed does not move
-// any more: threads that wait notice that, and otherwise StreamWatch does.
+// The counter is not written by each operation, because the stream is idle for some microseconds at each write. It is written when a thread
+// flushes or waits, and in between after 64 operations; that distance doubles up to 1,024 until a thread waits again. So a thread that waits
+// for one of many operations waits for at most as many operations after it as there are before it. Operations with times are *flights*: the
+// host publishes them after it has read their events. The counter of a stream that has failed stops: a waiting thread notices that, or
+// StreamWatch does.
 //
-// Any call of CUDA may fail. A command that CUDA refuses fails alone. What concerns no single command (a write of the counter, a record or
-// a query of an event) is tried again or done without: a thread that waits then looks whether the stream is idle, and publishes what was
-// pushed. Failures after which nothing of the context works lose the GPU. A queue whose stream waits for a lost GPU is lost alone. So
-// each wait ends, unless a kernel does not.
+// Any call of CUDA may fail. A command that CUDA refuses fails alone. A call that is not for one command (writing the counter, recording or
+// querying an event) is repeated or left out: a thread that waits then checks whether the stream is idle, and publishes the pushed
+// operations. A failure after which no call for the context succeeds makes the GPU lost. When a stream waits for a lost GPU, only its queue
+// is lost. So each wait ends, unless a kernel runs forever.
 //
 // Threads: see driver::Queue. The mutex is not held while the host waits for anything.
 #pragma once
@@ -30,7 +30,7 @@
 
 namespace polder::cuda {
 
-// What the queues of a device share.
+// The objects that the queues of a device share.
 struct QueueServices {
     CudaContext& context;
     StagingPool& staging;
@@ -79,7 +79,7 @@ private:
     void forget_pushed(Where where) override POLDER_REQUIRES(mutex_);
 
     [[nodiscard]] bool is_pageable(const driver::CopyOperation& copy) const;
-    // For other queues: an event after which the operation has executed; null when it has already, nothing when the
+    // For other queues: an event after which the operation has executed; null when it has executed, std::nullopt when the
     // operation is pending.
     [[nodiscard]] std::optional<Event> event_after(uint64_t value);
     // The stream waits for an event of `other`.
@@ -87,7 +87,7 @@ private:
 
     // Pushing.
     void push(Operation& operation) override POLDER_REQUIRES(mutex_);
-    // False, and its failure is noted, when something that it waits for has failed.
+    // False when an operation that it waits for has failed; the failure of `operation` is then noted.
     [[nodiscard]] bool check_waits(const Operation& operation) POLDER_REQUIRES(mutex_);
     [[nodiscard]] Code push_work(Operation& operation);
     [[nodiscard]] Code push_copy(const driver::CopyOperation& copy);
@@ -99,7 +99,7 @@ private:
     void retire() POLDER_REQUIRES(mutex_);
     void retire_oldest() POLDER_REQUIRES(mutex_);
     void read_times(const Flight& flight) POLDER_REQUIRES(mutex_);
-    // Recorded now; null when CUDA refuses.
+    // Records an event on the stream now; null when CUDA refuses.
     [[nodiscard]] Event record_event() POLDER_REQUIRES(mutex_);
     [[nodiscard]] Event take_event() POLDER_REQUIRES(mutex_);
     void give_back(Event event) POLDER_REQUIRES(mutex_);
@@ -126,12 +126,12 @@ private:
     [[nodiscard]] bool look() override;
 
     // Failures.
-    // Of the command `value`.
+    // Notes the failure of the operation `value`.
     void note(uint64_t value, Code code, const char* what) POLDER_REQUIRES(mutex_);
-    // Of no command: false, and everything fails, when nothing works any more.
+    // For a call that is not for one operation: false when the GPU is lost, so that all operations fail.
     bool survives(Code code, const char* what) POLDER_REQUIRES(mutex_);
     void lose(const char* what, Code code);
-    // The stream waits for a lost GPU, has had time to do all else, and is abandoned: the queue is lost.
+    // True when the stream waits for a lost GPU and has had time to execute everything before that wait. The queue is then lost.
     [[nodiscard]] bool is_stuck() POLDER_REQUIRES(mutex_);
 
     const QueueServices services_;

@@ -95,13 +95,13 @@ void CudaQueue::execute_on_host(Operation& operation) {
         wait_for_event(event, operation);
     for (const driver::Timepoint wait : operation.after) {
         if (waits_for_lost_gpu(operation))
-            wait.queue->wait(wait.value);  // fails what waits there
+            wait.queue->wait(wait.value);  // makes the operations on the lost GPU fail
         operation.has_failed_wait |= wait.queue->status(wait.value) != Status::success;
     }
     const auto* const copy = std::get_if<driver::CopyOperation>(&operation.work);
     const bool is_copy_in = copy && copy->from.place == Place::host && copy->to.place == Place::device;
     {
-        // The GPU need not be done with what comes before a copy to it, unless that writes what is copied.
+        // A copy to the GPU waits only for earlier operations that write host memory, not for all earlier operations.
         uint64_t before = operation.value - 1;
         {
             Lock lock(mutex_);
@@ -131,7 +131,7 @@ void CudaQueue::execute_on_host(Operation& operation) {
     } catch (...) {
         status = Status::out_of_host_memory;
     }
-    // A part of it may be on the stream, and is no part of what the GPU publishes.
+    // A part of the failed operation may be on the stream. Waits for it, because the counter does not include it.
     if (status != Status::success && !is_copy_in)
         static_cast<void>(drain());
     Lock lock(mutex_);

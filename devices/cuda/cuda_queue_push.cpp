@@ -14,12 +14,12 @@ constexpr float reference_distance_max_ms = 1000;
 
 uint64_t as_ns(float ms) { return static_cast<uint64_t>(std::max(0.0f, ms) * 1e6); }
 
-// At both ends, the rows follow each other without gaps.
+// True when the rows have no gaps at both ends of the copy.
 bool is_one_row(const driver::CopyOperation& copy) {
     return is_contiguous(copy.shape, copy.from.layout) && is_contiguous(copy.shape, copy.to.layout);
 }
 
-// How many bytes at the pattern's beginning it repeats.
+// The length of the part at the pattern's beginning that the pattern repeats, in bytes.
 size_t period_of(const std::vector<std::byte>& pattern) {
     for (size_t period = 1; period < pattern.size(); period *= 2)
         if (std::memcmp(pattern.data(), pattern.data() + period, pattern.size() - period) == 0)
@@ -264,7 +264,7 @@ void CudaQueue::read_times(const Flight& flight) {
     if (reference_ && flight.end && api.event_elapsed_ms(&distance_ms, reference_, flight.end) == code_success &&
         distance_ms < reference_distance_max_ms)
         end_ns = std::min(now_ns, reference_ns_ + as_ns(distance_ms));
-    // In order, whatever rounding says.
+    // Keeps the times of successive flights in order in spite of rounding.
     uint64_t start_ns = end_ns - std::min(duration_ns, end_ns);
     start_ns = std::max(start_ns, reference_ns_);
     end_ns = std::max(end_ns, start_ns);

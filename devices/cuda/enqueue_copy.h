@@ -1,5 +1,5 @@
-// A copy that needs nothing of the host, as calls of CUDA on one stream: within GPUs, or from and to pinned memory. The GPU's context
-// is current. Any thread.
+// Enqueues a copy that does not need the host to one stream: within a GPU, between GPUs, or from and to pinned memory. The caller has made the
+// GPU's context current. Any thread.
 #pragma once
 
 #include <cuda/cuda_api.h>

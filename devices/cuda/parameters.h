@@ -7,9 +7,9 @@
 namespace polder::cuda {
 
 struct Parameters {
-    uint32_t copy_threads = 0;  // at most so many for one copy; 0: as many as there are for copies
+    uint32_t copy_threads = 0;  // the most threads for one copy; 0: the default (copy_threads.h)
     uint64_t copy_chunk_bytes = uint64_t{2} << 20;
-    uint32_t copy_chunks = 2;  // of each thread, on their way at once
+    uint32_t copy_chunks = 2;  // how many chunks each thread uses at the same time
 };
 
 // Malformed parts are reported as one warning, and their defaults taken.

@@ -1,4 +1,4 @@
-// Host memory of the driver that the GPU reads and writes directly. (What was registered: registered_regions.h.)
+// Host memory of the driver that the GPU reads and writes directly. (For memory of others, see registered_regions.h.)
 //
 // StagingPool: pinned chunks through which pageable memory is copied, since the driver's asynchronous copies from pageable
 // memory are neither asynchronous nor fast. Chunks are made when needed, and kept.
@@ -40,7 +40,7 @@ public:
     [[nodiscard]] Taken take();
     // Needs no memory. `stream` has used it.
     void give_back(StagingChunk chunk, Stream stream) noexcept;
-    // The stream does not go on: its chunks are not used any more. They are kept until the end.
+    // The stream has stopped and may still use its chunks, so they are not used again, and are kept until the pool is destroyed.
     void discard(Stream stream) noexcept;
     [[nodiscard]] bool is_discarded(const StagingChunk& chunk) {
         const Lock lock(mutex_);

@@ -1,5 +1,5 @@
-// Refusals: counts how often CUDA has refused to say whether something is complete. One refusal means nothing and the query is repeated; a
-// GPU that refuses again and again counts as lost, so that no thread waits for it without end. One thread.
+// Refusals: counts failed queries of whether an operation is complete. After a few failures the query is repeated; a GPU whose queries
+// keep failing counts as lost, so that no thread waits for it forever. One thread.
 #pragma once
 
 #include <cuda/cuda_api.h>

@@ -39,12 +39,12 @@ private:
     [[nodiscard]] Code enqueue(const StagingChunk& chunk, const CopyPiece& piece);
     [[nodiscard]] Code wait_until_unused(const StagingChunk& chunk);
     [[nodiscard]] Code wait_until_idle();
-    // Asks `query` until it says neither "not ready" nor, for some time, something strange.
+    // Calls `query` until it returns success, or other codes than "not ready" for some time.
     [[nodiscard]] Code wait_for(FunctionRef<Code()> query, FunctionRef<bool()> is_hopeless);
     void copy_bytes(std::byte* to, const std::byte* from, uint64_t size) const;
-    // The chunks of one thread; none when other threads have some and no more can be had.
+    // Takes the chunks for one thread; none when there are no free chunks and other threads of the copy have some.
     void take_chunks(std::vector<StagingChunk>& chunks);
-    // The number of a piece that no thread has taken; nothing when there is none, or a piece has failed.
+    // The number of a piece that no thread has taken; std::nullopt when there is none, or a piece has failed.
     [[nodiscard]] std::optional<uint64_t> take_piece();
     [[nodiscard]] bool note(Code code);  // false: failed
 

@@ -12,11 +12,12 @@ namespace polder::discrete {
 namespace {
 
 constexpr Alignment page_of_host{4096};
-// Addresses for each byte of memory: a region that grows takes two or three, and each of a pool's regions may.
+// How many bytes of addresses there are for each byte of memory: a region that grows reserves two or three times its memory, and there are
+// several regions.
 constexpr uint64_t addresses_per_byte = 16;
 constexpr uint64_t addresses_max = uint64_t{1} << 43;
 
-// Where the process may have few addresses, they are as many as bytes.
+// Without spare addresses when the process's address space is limited.
 uint64_t addresses_for(uint64_t memory_bytes) {
     rlimit limit{};
     const bool is_limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
@@ -57,7 +58,8 @@ bool Mapping::commit(ByteRange range) const {
     return mprotect(begin_ + range.begin, range.size(), PROT_READ | PROT_WRITE) == 0;
 }
 
-// A new mapping, because the system counts one that was writable as used. It may refuse that to a process with too many mappings.
+// Replaces the pages by a new mapping, because the system counts pages of a mapping that was writable as used. The system may refuse that
+// when the process has too many mappings.
 void Mapping::decommit(ByteRange range) const {
     void* const begin = begin_ + range.begin;
     constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
@@ -149,8 +151,8 @@ ByteCount Arena::available() const {
 
 // ---- virtual memory ----
 
-// An eight-thousandth of the memory: free memory around blocks in use costs less than two pages for each hole. Parts with and without memory are
-// mappings of their own, of which the system allows a process 65,530.
+// 1/8192 of the memory, so that unused committed memory, less than two pages for each hole, is small. Not smaller, because each committed or
+// uncommitted part is a mapping, of which the system allows a process 65,530.
 Alignment Arena::page() const {
     return Alignment{std::clamp(std::bit_floor(memory_bytes_ / 8192), page_of_host.value, uint64_t{2} << 20)};
 }

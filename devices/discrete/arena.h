@@ -1,9 +1,9 @@
 // Arena: the memory of a discrete device, and its local memory.
 //
-// The runtime uses the addresses of a *window* without access rights. The bytes are in another mapping, which only the
+// The runtime uses the addresses of a *window*, a mapping without access rights. The bytes are in another mapping, which only the
 // device's own threads access. So a host thread that uses a device address as a pointer gets a segmentation fault at
-// once. There are more addresses than memory: pages are committed where regions are reserved or grow, up to the size of the
-// memory. Addresses and local memory are allocated by bufalloc.
+// once. There are more addresses than memory: pages are committed when regions are reserved or grow, up to the size of the
+// memory. Bufalloc allocates the addresses and the local memory.
 // Any thread may call any function.
 #pragma once
 
@@ -18,12 +18,12 @@
 
 namespace polder::discrete {
 
-// Anonymous pages of this process, backed only where they are written.
+// A mapping of anonymous pages, which get memory when they are written.
 class Mapping {
 public:
     enum class Access : uint8_t { none, read_write };
     Mapping() = default;
-    // size() is 0 when there is no room.
+    // size() is 0 when the mapping failed.
     Mapping(uint64_t size, Access access);
     Mapping(Mapping&& other) noexcept;
     Mapping& operator=(Mapping&& other) noexcept;
@@ -51,7 +51,7 @@ public:
     [[nodiscard]] ByteCount size() const { return ByteCount{memory_bytes_}; }
     [[nodiscard]] devices::AddressWindow window() const;
 
-    // As driver::VirtualMemory.
+    // The functions of driver::VirtualMemory.
     [[nodiscard]] Alignment page() const;
     [[nodiscard]] Result<DeviceAddress> reserve_addresses(ByteCount size);
     void release_addresses(driver::Memory range);

@@ -33,7 +33,7 @@ std::optional<driver::PeerLink> Peers::link(SpaceId reader, SpaceId other) const
     const auto there = peers_.find(other);
     if (reader == other || here == peers_.end() || there == peers_.end() || there->second.arena.expired())
         return std::nullopt;
-    // 0 is the fastest: not limited.
+    // 0 means no limit, so it counts as the fastest.
     const uint64_t one = here->second.speed.bytes_per_second;
     const uint64_t two = there->second.speed.bytes_per_second;
     return driver::PeerLink{1, one == 0 || two == 0 ? std::max(one, two) : std::min(one, two)};
@@ -44,7 +44,7 @@ DiscreteDevice::DiscreteDevice(driver::DeviceInfo info, SharedMemory shared, std
       pool_(pool_options(this->processors(), *shared_.arena)) {}
 
 Result<void> DiscreteDevice::start() {
-    // Nobody else executes this device's work.
+    // Without a worker, no thread could execute this device's operations.
     if (!pool_.start())
         return fail(Status::out_of_resources, "no thread for a discrete device");
     return {};
@@ -84,7 +84,7 @@ driver::Timepoint DiscreteDevice::copy(driver::Queue& queue, SpaceId from_space,
                                                                  operation, devices::LinkDirection::peer, submission);
 }
 
-// The memory of the simulated device is the host's, so that a change of owner is only a point in the order of operations.
+// The simulated device uses host memory, so a change of the owner needs no work except the order of operations.
 driver::Timepoint DiscreteDevice::map(driver::Queue& queue, driver::Memory, const driver::Submission& submission) {
     return queue.marker(submission);
 }

@@ -1,4 +1,4 @@
-// A device with a memory of its own: an arena that only its queues' threads access. Kernels run on the host's
+// A simulated device with its own memory: an arena that only the threads of its queues access. Kernels run on the host's
 // processors, on workers of this device; a thread that waits for the device sleeps. A copy moves the bytes and takes
 // at least as long as on a link with the given bandwidth and latency (host/interconnect.h).
 //
@@ -40,7 +40,7 @@ struct SharedMemory {
     std::shared_ptr<Arena> arena;
     std::shared_ptr<devices::InterconnectModel> link;
     std::shared_ptr<Peers> peers;  // null: no direct copies
-    bool is_mapped = false;  // kernels use host memory in place, after it was unmapped
+    bool is_mapped = false;  // kernels use host memory in place, when the device owns it (driver::UnifiedMemory)
 };
 
 class DiscreteDevice final : public devices::HostDevice,
@@ -50,7 +50,7 @@ class DiscreteDevice final : public devices::HostDevice,
                              public driver::UnifiedMemory {
 public:
     DiscreteDevice(driver::DeviceInfo info, SharedMemory shared, std::vector<int> processors);
-    // Starts what the device cannot work without.
+    // Starts the first worker. out_of_resources when no thread can be started.
     [[nodiscard]] Result<void> start();
 
     [[nodiscard]] Result<driver::Memory> reserve_memory(ByteCount size) override;

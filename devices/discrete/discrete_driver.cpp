@@ -10,7 +10,7 @@ namespace polder::discrete {
 namespace {
 
 constexpr uint64_t local_memory_bytes = uint64_t{64} * 1024;
-// Local memory for as many threads as may run work-groups; most of it is never touched.
+// Local memory for 1,024 threads that execute work-groups, in bytes. Most of it is never accessed.
 constexpr uint64_t local_region_bytes = local_memory_bytes * 1024;
 
 driver::DeviceInfo device_info(uint32_t index, SpaceId space, const Parameters& parameters, uint32_t compute_units) {
@@ -29,7 +29,7 @@ driver::DeviceInfo device_info(uint32_t index, SpaceId space, const Parameters& 
     info.code.local_memory_bytes = local_memory_bytes;
     info.local_memory_is_dedicated = true;
     info.preferred_vector_bytes = devices::vector_register_bytes();
-    // A native kernel could not touch the buffers it is given.
+    // A native kernel could not access the buffers in the device's memory.
     info.native_kernels = false;
     return info;
 }
@@ -44,7 +44,7 @@ class DiscreteDriver final : public driver::Driver {
         SharedMemory shared{arena, std::make_shared<devices::InterconnectModel>(parameters.link), nullptr,
                             parameters.unified == Parameters::Unified::mapped};
         const bool is_coherent = parameters.unified == Parameters::Unified::coherent;
-        // A peer reads the device's own memory, not the host's that it may use instead.
+        // A peer copy reads the device's own memory. A device with unified memory may have its bytes in host memory instead.
         if (parameters.peer == Parameters::Peer::direct && parameters.unified == Parameters::Unified::no) {
             shared.peers = peers_;
             peers_->add(space, arena, parameters.link);

@@ -15,7 +15,7 @@ struct TimeUnit {
 };
 constexpr TimeUnit time_units[] = {{"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}};
 
-// "5us" -> 5000. More than an hour is taken for a mistake.
+// "5us" -> 5000. A time of more than an hour is malformed.
 std::optional<uint64_t> parse_time_ns(std::string_view text) {
     uint64_t number = 0;
     const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -32,7 +32,7 @@ std::optional<uint64_t> parse_time_ns(std::string_view text) {
 // Sets one part; false when it is malformed.
 bool apply(Parameters& parameters, std::string_view key, std::string_view value) {
     if (key == "memory") {
-        // Room for a page at least, and within what an address space holds.
+        // At least one page, and at most what fits into the address space.
         const auto bytes = options::parse_bytes(value);
         if (!bytes || *bytes < 4096 || *bytes > (uint64_t{1} << 45))
             return false;

@@ -1,7 +1,7 @@
 // POCL_DISCRETE<i>_PARAMETERS: "memory=256M,bandwidth=16G,latency=5us,peer=1,unified=coherent" (or unified=mapped).
 //
-// Parts may be left out and come in any order. All parts that are malformed are reported in one warning, and
-// their defaults taken.
+// Parts may be left out and may be in any order. One warning reports all malformed parts, for which the
+// defaults are used. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace polder::discrete {
 
 struct Parameters {
     uint64_t memory_bytes = uint64_t{1} << 30;
-    // Of its link, each way and to its peers. By default copies take as long as they take.
+    // The speed of the link in each direction, also to peers. By default, copies are not slowed down.
     devices::LinkSpeed link;
     enum class Peer : uint8_t { none, direct } peer = Peer::direct;
     // Coherent: the device computes in host memory, so that a buffer has one block and no byte moves.
-    // Mapped: it uses the host's memory in place too, but each range belongs to the host or to the device.
+    // Mapped: the device uses host memory in place, too, but each range belongs either to the host or to the device.
     enum class Unified : uint8_t { no, coherent, mapped } unified = Unified::no;
 };
 

@@ -1,4 +1,4 @@
-// One submitted operation of a ForeignQueue, with copies of everything that the caller's points to.
+// One submitted operation of a ForeignQueue, with copies of everything to which the caller's operation points.
 #pragma once
 
 #include <base/small_vector.h>
@@ -23,8 +23,8 @@ struct ForeignOperation {
     SmallVector<driver::Timepoint, 2> waits{};  // complete on the host before the operation is pushed
     // Complete on the device before the operation executes.
     SmallVector<Event, 4> events{};
-    SmallVector<driver::Timepoint, 2> after{};  // whose events these are, where the driver needs to know it
-    SmallVector<uint64_t, 4> own_waits{};  // of the same queue: must have succeeded
+    SmallVector<driver::Timepoint, 2> after{};  // the timepoints to which `events` belong, if the driver needs them
+    SmallVector<uint64_t, 4> own_waits{};  // operations of the same queue, which must have succeeded
     bool has_failed_wait = false;
     driver::OperationTimes* times = nullptr;
     std::variant<MarkerWork, driver::CopyOperation, FillWork, driver::HostOperation, Work...> work;

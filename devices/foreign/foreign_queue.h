@@ -1,17 +1,17 @@
-// ForeignQueue: what the queues of foreign devices have in common, that is, of devices behind an interface with queues and events of
-// its own (CUDA, another OpenCL). The driver's class derives from it.
+// ForeignQueue: the base class for the queues of foreign devices: devices behind an interface that has its own queues and events
+// (CUDA, another OpenCL implementation).
 //
-// An operation is *pushed*, that is, given to the device, by the submitting thread when the device can do all of it: what it waits for
-// are then events of the device. What needs the host stays *pending*, and so does everything after it: operations that wait for another
-// driver's queue, host operations, and what else the driver says. Pending operations are executed by
+// An operation is *pushed* (given to the device) by the submitting thread when the device can do all of it; it then waits for
+// events of the device. An operation that needs the host stays *pending*, and so do all operations after it. The host is needed for
+// operations that wait for another driver's queue, for host operations, and when needs_host() is true. Pending operations are executed by
 // - the thread that completes what the oldest one waits for, if that queue has a fence (driver::Fence);
 // - a thread that waits for this queue;
 // - the queue's own thread, which `flush` starts when there is no such fence.
 //
 // The derived class is final, calls `finish` in its destructor, and has a ForkMembership as its last member.
 //
-// Without host memory, a submission throws std::bad_alloc, and is then no part of the timeline. What was submitted always completes: an
-// operation for which there is no memory later fails with out_of_host_memory.
+// When there is no host memory, a submission throws std::bad_alloc and is not on the timeline. Every submitted operation completes: when
+// there is no memory for it later, it fails with out_of_host_memory.
 //
 // Threads: see driver::Queue. The mutex is not held while the host waits for anything.
 #pragma once
@@ -74,30 +74,30 @@ protected:
 
     // --- the device's part ---
     [[nodiscard]] virtual bool is_lost() const = 0;
-    // In the child of a fork: the device is not there. No function of its interface may be called.
+    // Called in the child of a fork, where the device does not work: no function of its interface may be called.
     virtual void lose_in_child() = 0;
     [[nodiscard]] virtual bool needs_host(const Operation& operation) const = 0;
-    // Makes the device wait for `wait`, which is of another queue; false when the host must. When it throws, it has changed nothing.
+    // Makes the device wait for `wait`, a timepoint of another queue. False when the host must wait. When it throws, it has changed nothing.
     [[nodiscard]] virtual bool order_after(driver::Timepoint wait, Operation& operation) = 0;
     // Gives the operation to the device, and sets pushed_. When it throws, the device has got nothing of it, and its events are not
     // released.
     virtual void push(Operation& operation) POLDER_REQUIRES(mutex_) = 0;
-    // Has the device begin what was pushed, and publish it as far as it does that itself.
+    // Makes the device begin the pushed operations, and publish them if it can do that itself.
     virtual void flush_pushed() POLDER_REQUIRES(mutex_) = 0;
-    // True when a thread must publish what was pushed.
+    // True when a thread must publish the pushed operations.
     [[nodiscard]] virtual bool needs_thread() const POLDER_REQUIRES(mutex_) = 0;
-    // The oldest pending operation, whose waits are over; publishes it. Throws only before the device has got anything of it.
+    // Executes and publishes the oldest pending operation, whose waits are complete. Throws only before the device has got a part of it.
     virtual void execute_on_host(Operation& operation) = 0;
-    // The host has executed the oldest operation that is not complete.
+    // Called when the host has executed the oldest operation that is not complete.
     virtual void publish_by_host(uint64_t value) POLDER_REQUIRES(mutex_) {
         pushed_ = value;
         publish(value);
     }
-    // Of an operation that was pushed or executed.
+    // Whether an operation that was pushed or executed has failed.
     [[nodiscard]] virtual bool has_failed(uint64_t value) const POLDER_REQUIRES(mutex_) {
         return failures_.status(value) != Status::success;
     }
-    // The device is lost: what was pushed is forgotten, and so are the events of a pending operation.
+    // Called when the device is lost: forgets the pushed operations, and the events of pending ones.
     enum class Where : uint8_t { here, in_child };  // in the child of a fork, nothing is released
     virtual void forget_pushed(Where where) POLDER_REQUIRES(mutex_) = 0;
     virtual void release_events(Operation&) {}
@@ -124,17 +124,17 @@ protected:
             may = may && !has_failed(value);
         return may;
     }
-    // Pushes everything up to `value`; false when that is complete.
+    // Pushes all operations up to `value`. False when they are complete already.
     [[nodiscard]] bool push_up_to(uint64_t value);
-    // A pending operation that the queue's thread has to execute.
+    // Whether there is a pending operation that the queue's thread has to execute.
     [[nodiscard]] bool has_pending_work() const POLDER_REQUIRES(mutex_) {
         return !pending_.empty() && !is_pumping_ && !is_armed_ && pending_.front().value <= wanted_;
     }
     // Executes the oldest pending operation; the mutex is released meanwhile.
     void pump_one() POLDER_REQUIRES(mutex_);
-    // Everything that has not completed fails now; an operation whose waits the host is waiting for, and all after it, once they are over.
+    // Makes all incomplete operations fail now. While the host waits for the waits of an operation, it and later ones fail after that wait.
     void abandon() POLDER_REQUIRES(mutex_);
-    // Has the queue's thread look at what there is to do; false when there can be no thread.
+    // Wakes the queue's thread, which checks for work. False when no thread can be started.
     [[nodiscard]] bool wake_thread() POLDER_REQUIRES(mutex_) {
         if (!start_thread())
             return false;
@@ -149,7 +149,7 @@ protected:
         publish_at(word);
     }
 
-    // Of the fork: the derived class may be less often quiet.
+    // Of ForkParticipant. A derived class may add conditions.
     [[nodiscard]] bool is_quiet() const override POLDER_NO_THREAD_SAFETY_ANALYSIS {
         return pending_.empty() && !is_pumping_ && !is_armed_ && callbacks_ == 0;
     }
@@ -188,31 +188,31 @@ private:
         }
     }
     void execute_pending(Operation& operation);
-    // Of a pending operation for which there is no host memory.
+    // Makes a pending operation fail for which there is no host memory.
     void fail_pending(Operation& operation);
-    // Of an operation that is not executed because the device is lost.
+    // Removes an operation that is not executed because the device is lost.
     void drop(Operation& operation) {
         release_events(operation);
         set_times(operation.times, now_ns());
     }
-    // It is wanted, and takes neither the host nor time to wait.
+    // True when the operation is flushed, its waits are complete, and it does not need the host.
     [[nodiscard]] bool is_ready(const Operation& operation) const POLDER_REQUIRES(mutex_) {
         return operation.value <= wanted_ && !first_wait(operation).queue && !needs_host(operation);
     }
-    // The first wait that is not complete; a default one when all are.
+    // The first wait that is not complete; a default Timepoint when all are complete.
     [[nodiscard]] static driver::Timepoint first_wait(const Operation& operation) {
         for (const driver::Timepoint wait : operation.waits)
             if (!wait.is_complete())
                 return wait;
         return {};
     }
-    // Pushes what is wanted as far as nothing has to be waited for, and makes sure that the rest goes on without further calls:
+    // Pushes flushed operations up to the first that must wait, and makes sure that the others are executed without further calls,
     // by a fence or by the queue's thread.
     Progress advance() POLDER_REQUIRES(mutex_);
     // True when `wait` is complete, or its fence will call `resume`. The mutex is released meanwhile.
     [[nodiscard]] bool arm(driver::Timepoint wait) POLDER_REQUIRES(mutex_);
     void resume();
-    // After `advance` by a thread that will not wait for what it has pushed: what was flushed is published all the same.
+    // Called after `advance` by a thread that will not wait for the pushed operations: makes sure that flushed ones are published.
     void publish_without_caller() POLDER_REQUIRES(mutex_) {
         if (!is_lost() && completed() < wanted_ && needs_thread())
             static_cast<void>(wake_thread());
@@ -337,7 +337,7 @@ void ForeignQueue<Operation>::finish() {
     bool has_thread = false;
     {
         const Lock lock(mutex_);
-        // A fence that has been reached calls soon.
+        // A fence that was reached will call `resume` soon.
         while (is_armed_ || callbacks_ != 0)
             changed_.wait(mutex_);
         stopping_ = true;
@@ -441,7 +441,7 @@ bool ForeignQueue<Operation>::arm(driver::Timepoint wait) {
     return wait.is_complete();
 }
 
-// By the thread that has completed what the oldest operation waits for.
+// Called by the thread that has completed the wait of the oldest operation.
 template <class Operation>
 void ForeignQueue<Operation>::resume() {
     const Lock lock(mutex_);

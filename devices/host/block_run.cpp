@@ -1,4 +1,4 @@
-// An event is a number: the index of its place, and a generation, so that events of other launches and released ones are no events.
+// An event is a number: the index of its place, and a generation. So numbers of released events and of other launches are recognized as invalid.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -13,7 +13,7 @@ namespace polder::devices {
 namespace {
 
 constexpr uint64_t memory_alignment = 128;
-// What a command takes of its queue besides its literal.
+// How much of its queue's size a command takes, in addition to its literal.
 constexpr uint64_t command_bytes = 64;
 constexpr int32_t submitted = 2;  // CL_SUBMITTED
 
@@ -23,14 +23,14 @@ std::atomic<uint32_t> last_generation{0};
 
 bool is_zero(const uint64_t (&size)[3]) { return size[0] == 0 && size[1] == 0 && size[2] == 0; }
 
-// As many work-items of x as a group may have, at most 64.
+// Chooses a work-group of as many work-items in x as the device allows, but at most 64.
 void choose_local_size(BlockRange& range, uint64_t group_size_max) {
     constexpr uint64_t local_size_max = 64;
     range.local_size[0] = std::min({range.global_size[0], group_size_max, local_size_max});
     range.local_size[1] = range.local_size[2] = 1;
 }
 
-// Sizes behind the last dimension are 1.
+// Sets the sizes after the last dimension to 1, and chooses the local size if it is 0. False when the range is invalid.
 bool normalize(BlockRange& range, uint64_t group_size_max) {
     if (range.work_dim < 1 || range.work_dim > 3)
         return false;
@@ -139,7 +139,7 @@ EnqueueStatus BlockRun::fill_arguments(const BlockRequest& request, Command& com
     return EnqueueStatus::success;
 }
 
-// Fails before it changes anything.
+// Adds the command to the queue. When it fails, it has changed nothing.
 EnqueueStatus BlockRun::add(const BlockRequest& request, std::list<Command>& only) {
     Command& command = only.front();
     for (uint32_t i = 0; i < request.event_count; ++i)

@@ -1,10 +1,10 @@
 // BlockRun: executes the blocks that the kernels of one launch enqueue on the device (polder/device_enqueue_abi.h).
 //
-// A block is executed when the kernel that has enqueued it is complete and the events that it waits for are, in the order of enqueueing otherwise. One
-// loop executes them all, so blocks that enqueue each other do not use more stack. A block's event is complete when the block and all that it has
-// enqueued are. The launch is complete when no block is left; a block that waits for an event that no block will complete makes it fail.
+// A block is executed when the kernel that enqueued it and the events that it waits for are complete; otherwise in the order of enqueueing. One
+// loop executes all blocks, so blocks that enqueue each other use no more stack. A block's event is complete when the block and all blocks that it
+// enqueued are. The launch is complete when no block is left. It fails when a block waits for an event that no block will complete.
 //
-// Lives on the stack of the thread that executes the launch. The functions that kernels call are called by any thread that executes work-groups.
+// Lives on the stack of the thread that executes the launch. Any thread that executes work-groups may call the functions for kernels.
 #pragma once
 
 #include <base/mutex.h>
@@ -35,7 +35,7 @@ private:
     };
     using Memory = std::unique_ptr<std::byte, Free>;
 
-    // A kernel that runs or has run, or a block that waits for its turn. What the kernel calls is called of its command.
+    // A kernel that runs or has run, or a block that waits. A kernel calls the functions (DeviceEnqueue) of its command.
     struct Command final : DeviceEnqueue {
         Command(BlockRun& of, Command* by) : run(of), parent(by) {}
         EnqueueStatus enqueue(const BlockRequest& request) override { return run.enqueue(*this, request); }
@@ -63,12 +63,12 @@ private:
         uint64_t queue_bytes = 0;
         uint64_t start_ns = 0;
         uint64_t end_ns = 0;
-        uint32_t unfinished = 1;  // itself, and each command that it has enqueued
+        uint32_t unfinished = 1;  // how many of the command itself and the commands that it enqueued are not complete
     };
 
     struct Event {
         uint32_t generation = 0;
-        uint32_t references = 0;  // of kernels
+        uint32_t references = 0;  // how many references kernels have
         uint32_t waiting = 0;  // commands that wait for it, and the one that completes it
         int32_t status = 0;  // above 0: not complete; below: an error
         bool is_user = false;
@@ -80,7 +80,7 @@ private:
     EnqueueStatus enqueue(Command& parent, const BlockRequest& request) POLDER_EXCLUDES(mutex_);
     EnqueueStatus check(const BlockRequest& request, Command& command) const;
     EnqueueStatus fill_arguments(const BlockRequest& request, Command& command) const;
-    // `only` holds one command, which is taken out of it.
+    // `only` has one command, which is moved to the list of waiting commands.
     EnqueueStatus add(const BlockRequest& request, std::list<Command>& only) POLDER_REQUIRES(mutex_);
     uint32_t query(BlockQuery what, const char* block, const BlockRange* range) const;
     uint64_t create_user_event() POLDER_EXCLUDES(mutex_);
@@ -90,19 +90,19 @@ private:
     bool is_valid(uint64_t event) POLDER_EXCLUDES(mutex_);
     void capture(uint64_t event, uint64_t* value) POLDER_EXCLUDES(mutex_);
 
-    // The newest event takes the place of one that is not used any more. null_event when there are too many.
+    // Makes an event, in the place of an unused one if there is one. null_event when there are too many.
     uint64_t new_event(bool is_user) POLDER_REQUIRES(mutex_);
     // Null when there is no such event.
     Event* find(uint64_t event) POLDER_REQUIRES(mutex_);
     void drop_unused(Event& event) POLDER_REQUIRES(mutex_);
     void complete_event(Event& event, int32_t status) POLDER_REQUIRES(mutex_);
-    // The first command whose events are complete begins. Null: there is none.
+    // Begins the first command whose events are complete, and returns it; null when there is none.
     [[nodiscard]] Command* begin_next() POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool is_ready(const Command& command) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool has_failed_wait(Command& command) POLDER_REQUIRES(mutex_);
 
     Status execute(Command& command) POLDER_EXCLUDES(mutex_);
-    // `command` was executed with `status`: it ends, and so do those that waited for nothing else.
+    // Ends `command`, which was executed with `status`, and the commands that waited only for it.
     void end(Command& command, Status status) POLDER_EXCLUDES(mutex_);
     [[nodiscard]] const HostKernel* find_block(const char* name) const;
 
@@ -112,8 +112,8 @@ private:
     Command root_;
     Mutex mutex_;
     std::list<Command> waiting_ POLDER_GUARDED_BY(mutex_);  // in order of enqueueing
-    std::list<Command> begun_ POLDER_GUARDED_BY(mutex_);  // until what they have enqueued is complete
-    std::map<uint64_t, uint64_t> queue_bytes_ POLDER_GUARDED_BY(mutex_);  // of commands that have not begun, by queue
+    std::list<Command> begun_ POLDER_GUARDED_BY(mutex_);  // until the commands that they enqueued are complete
+    std::map<uint64_t, uint64_t> queue_bytes_ POLDER_GUARDED_BY(mutex_);  // for each queue, the bytes of commands that have not begun
     std::vector<Event> events_ POLDER_GUARDED_BY(mutex_);
     std::vector<uint32_t> free_events_ POLDER_GUARDED_BY(mutex_);
 };

@@ -1,4 +1,4 @@
-// Small copies and fills run on the calling thread; large ones are divided into blocks that several threads take. Large transfers use
+// Small copies and fills run on the calling thread. Large ones are divided into blocks, which several threads copy. Large transfers use
 // stores that bypass the cache. A fill writes its pattern to a block once, and copies this block.
 #include <algorithm>
 #include <cstring>

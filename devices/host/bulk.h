@@ -6,7 +6,7 @@
 
 namespace polder::devices {
 
-// From here on another thread pays.
+// From this size on, a second thread makes a transfer faster.
 inline constexpr uint64_t bulk_parallel_bytes = uint64_t{512} * 1024;
 
 void execute_bulk_copy(const CopyRecord& copy, WorkerPool& pool, Workspace& workspace);

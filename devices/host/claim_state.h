@@ -2,7 +2,7 @@
 //
 // One thread at a time holds the claim. A *promise* of value v means: operations up to v are executed without another
 // call from outside. The thread that releases the claim and the thread that promises cannot miss each other: the first
-// looks at the promise before it makes the queue idle, the second writes the promise before it looks at the state.
+// reads the promise before it makes the queue idle, the second writes the promise before it reads the state.
 // Any thread may call any function; `become_idle`, `park` and `unpark` need the claim.
 #pragma once
 
@@ -21,7 +21,7 @@ public:
 
     // For WorkerPool::schedule.
     [[nodiscard]] bool become_scheduled(State from) {
-        // When the holder of the claim hands over, others may have turned `running` to `running_more`.
+        // When the holder of the claim schedules the queue, another thread may have changed `running` to `running_more`.
         return change(from, State::scheduled) ||
                (from == State::running && change(State::running_more, State::scheduled));
     }
@@ -37,8 +37,8 @@ public:
         return state == State::idle;
     }
 
-    // Releases the claim unless operations after `executed` are promised; then returns false. The queue may be
-    // destroyed by another thread after true.
+    // Releases the claim and returns true, after which another thread may destroy the queue. Returns false and keeps the
+    // claim when operations after `executed` are promised.
     [[nodiscard]] bool become_idle(uint64_t executed) {
         for (;;) {
             if (promised_.load() > executed)
@@ -49,9 +49,9 @@ public:
         }
     }
 
-    // Gives the claim to the thread that resumes the queue; after that it is not the calling thread's.
+    // Leaves the claim to the thread that will resume the queue. The calling thread does not have it any more.
     void park() { state_.store(State::parked); }
-    // Takes it back when no worker was asked to resume the queue.
+    // Undoes `park`, when no thread was asked to resume the queue.
     void unpark() { state_.store(State::running); }
 
     [[nodiscard]] bool is_idle() const { return state_.load(std::memory_order_acquire) == State::idle; }

@@ -21,14 +21,14 @@ void FailureLog::note(uint64_t value, Status status) noexcept {
     runs_.push_back({value, value, status});
 }
 
-// Not beyond the newest run.
+// Notes a value that is not after the newest run.
 void FailureLog::note_earlier(uint64_t value, Status status) noexcept {
     if (this->status(value) != Status::success)
         return;
     if (!has_room())
         coarsen();
     Run* const run = std::ranges::lower_bound(runs_, value, {}, &Run::last);
-    if (run->first <= value)  // it is part of a longer run now
+    if (run->first <= value)  // the value is in a run already
         return;
     if (run->first == value + 1 && run->status == status) {
         run->first = value;

@@ -80,7 +80,7 @@ void report(const RunningGroups& running, const char* signal_name, const void* a
     line.write();
 }
 
-// Calls the action that was installed before Polder's. The default action is installed again instead: the instruction then faults
+// Calls the handler that was installed before Polder's. If that was the default action, installs it again: the instruction then faults
 // once more and ends the process as without Polder, with a core dump.
 void pass_on(int signal, siginfo_t* info, void* context) {
     const struct sigaction& before = actions_before[index_of(signal)];
@@ -90,7 +90,7 @@ void pass_on(int signal, siginfo_t* info, void* context) {
         before.sa_handler(signal);
     } else {
         ::sigaction(signal, &before, nullptr);
-        // One that was sent does not come again by itself.
+        // A signal that was sent, not caused by an instruction, must be raised again.
         if (info->si_code <= 0)
             ::raise(signal);
     }
@@ -123,7 +123,7 @@ void install() {
         ::sigaction(faults[i].signal, nullptr, &before);
         struct sigaction ours{};
         ours.sa_sigaction = on_fault;
-        // An application's handler finds the mask and the stack that it asked for.
+        // Uses the mask and the flags of the application's handler, so that it runs as it expects.
         ours.sa_mask = before.sa_mask;
         ours.sa_flags = (before.sa_flags & (SA_NODEFER | SA_RESTART)) | SA_SIGINFO | SA_ONSTACK;
         ::sigaction(faults[i].signal, &ours, nullptr);

@@ -1,6 +1,6 @@
 // A kernel that faults (writes through null, recurses without end, divides by zero) ends the process, as the
-// specification allows. With POCL_DEBUG set to any category, a line on stderr names the kernel and the work-group first;
-// then happens what would have happened without Polder: the application's handler runs, or the default.
+// specification allows. With POCL_DEBUG set to any category, a line on stderr first names the kernel and the work-group.
+// Then the application's handler or the default action runs, as without Polder.
 //
 // Without POCL_DEBUG nothing is installed. Any thread; the handler itself calls async-signal-safe functions only.
 #pragma once
@@ -11,7 +11,7 @@ namespace polder::devices {
 
 class HostKernel;
 
-// What the calling thread executes, for the handler. Set around work-group functions.
+// The work-group that the calling thread is executing. Set around calls of work-group functions; the handler reads it.
 struct RunningGroups {
     const HostKernel* kernel = nullptr;
     const uint64_t* group_id = nullptr;  // three numbers

@@ -1,7 +1,7 @@
 // The floating-point environment in which work-items run: rounding to nearest, subnormal numbers kept, no traps (OpenCL C,
 // "Numerical Compliance"). An application may have changed that of its threads, and a new thread inherits that of its creator.
 //
-// StandardFloatEnvironment sets it for its scope, on the calling thread, and restores what it found. Two instructions when nothing is to change.
+// StandardFloatEnvironment sets this environment on the calling thread for its scope, and restores the one before (two instructions if equal).
 #pragma once
 
 #include <cstdint>

@@ -11,8 +11,8 @@
 namespace polder::devices {
 namespace {
 
-// A thread that waits for one timepoint at a time and is kept for the next one.
-// One thread each: a wait may only end after the end of another has been reported.
+// A thread that waits for one timepoint and is kept for a later one. Each wait has its own thread, because one wait
+// may end only after the waiter of another was notified.
 struct Sleeper {
     driver::Timepoint timepoint;
     driver::FenceWaiter* waiter = nullptr;
@@ -37,7 +37,7 @@ public:
         idle_ = &sleeper;
         --working_;
     }
-    // Called when the new one could not be started.
+    // Called when the new sleeper could not be started.
     void give_up() {
         Lock lock(mutex_);
         --working_;
@@ -59,7 +59,7 @@ private:
 };
 
 Sleepers& sleepers() {
-    // Leaked: its threads live as long as the process.
+    // Never destroyed, because its threads run until the process ends.
     static auto* const all = new Sleepers;
     return *all;
 }
@@ -110,7 +110,7 @@ bool wait_elsewhere(driver::Timepoint timepoint, driver::FenceWaiter& waiter) {
         timepoint.queue->wait(timepoint.value);
         return false;
     }
-    // The thread owns it, as long as the process lives.
+    // The thread owns the sleeper until the process ends.
     [[maybe_unused]] Sleeper* const owned_by_thread = sleeper.release();
     return true;
 }

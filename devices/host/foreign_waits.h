@@ -1,5 +1,5 @@
-// Waiting for the timelines of queues that are no HostQueues, on threads kept for that: a worker must not
-// sleep, and such queues can only be waited for by sleeping.
+// Waits for timelines of queues that are not HostQueues, on separate threads: a worker must not
+// sleep, and a thread that waits for such a queue sleeps. Any thread.
 #pragma once
 
 #include <host/timeline_waiters.h>
@@ -7,8 +7,8 @@
 
 namespace polder::devices {
 
-// Notifies `waiter` once `timepoint` is complete, from another thread; false, without a notification, when it already
-// is. When no thread can be started, sleeps itself and returns false.
+// Notifies `waiter` from another thread when `timepoint` is complete. False, without a notification, when it is complete
+// already. When no thread can be started, the calling thread waits, then returns false.
 [[nodiscard]] bool wait_elsewhere(driver::Timepoint timepoint, driver::FenceWaiter& waiter);
 
 } // namespace polder::devices

@@ -21,7 +21,7 @@ protected:
         : info_(std::move(info)), processors_(std::move(processors)) {}
 
     [[nodiscard]] const std::vector<int>& processors() const { return processors_; }
-    // What a sub-device of these compute units is made of.
+    // The DeviceInfo of a sub-device with these compute units.
     [[nodiscard]] driver::DeviceInfo info_of(std::span<const uint32_t> compute_units) const;
     template <class T>
     [[nodiscard]] static std::vector<T> pick(const std::vector<T>& of_units, std::span<const uint32_t> compute_units) {

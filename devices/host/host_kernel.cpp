@@ -4,7 +4,7 @@
 namespace polder::devices {
 
 Result<std::unique_ptr<driver::LoadedKernel>> HostKernel::load(const driver::HostCode& code) {
-    // What the executor itself needs above a work-group function.
+    // The stack that the executor itself needs, in addition to that of the work-group function.
     constexpr uint64_t own_stack_bytes = uint64_t{256} << 10;
     if (code.stack_bytes + own_stack_bytes > WorkerPool::stack_bytes)
         return fail(Status::out_of_resources,

@@ -16,7 +16,7 @@ public:
                         .preferred_multiple = loaded.preferred_multiple}),
           code(loaded) {}
 
-    // out_of_resources when the workers' stacks are too small.
+    // out_of_resources when the kernel needs more stack than workers have.
     [[nodiscard]] static Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::HostCode& code);
 
     const driver::HostCode code;
@@ -25,7 +25,7 @@ public:
     [[nodiscard]] float item_ns() const { return item_ns_.load(std::memory_order_relaxed); }
     void learn(float item_ns) const {
         const float before = item_ns_.load(std::memory_order_relaxed);
-        // Threads that launch the same kernel share this cache line: write only what changes the estimate.
+        // Threads that launch the same kernel share this cache line, so the estimate is written only when it changes by 1/8 or more.
         if (before == 0 || item_ns < 0.875f * before || item_ns > 1.125f * before)
             item_ns_.store(before == 0 ? item_ns : 0.75f * before + 0.25f * item_ns, std::memory_order_relaxed);
     }

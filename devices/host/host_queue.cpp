@@ -1,4 +1,4 @@
-// HostQueue's life, who drains it, and how threads wait for it. See host_queue_submit.cpp and host_queue_drain.cpp.
+// HostQueue: creation and destruction, promises, and waiting threads. See also host_queue_submit.cpp and host_queue_drain.cpp.
 #include <host/host_queue.h>
 #include <host/parker.h>
 #include <thread>
@@ -10,7 +10,7 @@ HostQueue::HostQueue(WorkerPool& pool, const Options& options)
     resumption_.queue = this;
     resumption_.reached = [](driver::FenceWaiter& waiter) {
         HostQueue& queue = *static_cast<Resumption&>(waiter).queue;
-        // Only workers park queues, so there is one.
+        // Only workers park queues, so there is a worker.
         static_cast<void>(queue.pool_.schedule(queue, QueueState::parked));
     };
 }

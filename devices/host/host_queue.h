@@ -2,12 +2,12 @@
 //
 // Submitting writes a record and raises a counter. One thread at a time *claims* the queue and drains it: a worker of its
 // pool, or a host thread that waits for the queue and helps, so that waiting for a small operation costs no thread
-// switch. Small operations are held back until `flush`, until a thread waits, or until 16 of them have accumulated; a
-// worker is asked to execute a large one at once.
+// switch. Small operations are delayed until `flush`, until a thread waits, or until 16 of them have accumulated. For a large
+// operation, a worker is woken at once.
 //
-// When an operation's waits are not complete, a helping thread drains the queue that it waits for, or sleeps. A worker
+// When an operation's waits are not complete, a helping thread drains the queue that the operation waits for, or sleeps. A worker
 // never sleeps: it parks the queue as a waiter on the other timeline, which resumes it. An operation waits only for operations
-// that were submitted before it, so no wait is endless. Where the system refuses to start any worker, the threads that flush and wait do all of the work.
+// that were submitted before it, so no wait is endless. When the system refuses to start workers, the threads that flush and wait do all the work.
 //
 // Threads: see driver::Queue. The queue must be idle when it is destroyed.
 #pragma once
@@ -43,7 +43,7 @@ class HostQueue final : public driver::Queue, private driver::Fence, private Poo
 public:
     struct Options {
         AddressWindow window;
-        InterconnectModel* interconnect = nullptr;  // null: copies take as long as they take
+        InterconnectModel* interconnect = nullptr;  // null: copies are not slowed down
     };
     HostQueue(WorkerPool& pool, const Options& options);
     HostQueue(const HostQueue&) = delete;
@@ -72,7 +72,7 @@ public:
     void promise(uint64_t value, uint32_t depth);
 
 private:
-    // `interrupted`: there is more, which this thread leaves to others.
+    // `interrupted`: promised operations are left, which other threads must execute.
     enum class Outcome : uint8_t { drained, interrupted, parked };
     enum class Wait : uint8_t { over, parked };
 
@@ -106,18 +106,18 @@ private:
     WorkerPool& pool_;
     const Options options_;
 
-    // The submitting thread's.
+    // Used by the submitting thread.
     OperationLog log_;
-    uint64_t last_promised_ = 0;  // promised, or seen to be complete
+    uint64_t last_promised_ = 0;  // the highest value that was promised or seen to be complete
 
     alignas(64) std::atomic<uint64_t> submitted_{0};
 
-    // The draining thread's.
+    // Used by the thread that has the claim.
     alignas(64) ClaimState claim_;
-    Operation* current_ = nullptr;  // taken from the log, waiting for its waits
+    Operation* current_ = nullptr;  // the operation that was taken from the log, whose waits are not complete
     uint64_t executed_ = 0;
-    bool has_previous_failed_ = false;  // the operation executed_
-    Workspace workspace_;  // of helping threads
+    bool has_previous_failed_ = false;  // whether the operation executed_ has failed
+    Workspace workspace_;  // used by helping threads
     struct Resumption : driver::FenceWaiter {
         HostQueue* queue = nullptr;
     } resumption_;

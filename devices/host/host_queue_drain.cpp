@@ -1,7 +1,7 @@
 // The draining half of HostQueue: executes operations in order, each after its waits.
 //
-// The thread that holds the claim runs `drain`. Where an operation waits for another queue, a helping thread drains that
-// queue too, or sleeps; a worker parks its own queue as a waiter on the other timeline and goes on with other work.
+// The thread that holds the claim runs `drain`. When an operation waits for another queue, a helping thread drains that
+// queue, too, or sleeps; a worker parks its own queue as a waiter on the other timeline and continues with other work.
 #include <algorithm>
 #include <host/bulk.h>
 #include <host/clock.h>
@@ -13,14 +13,14 @@
 namespace polder::devices {
 namespace {
 
-// Operations that a worker executes from one queue while other queues wait for a worker.
+// How many operations of one queue a worker executes while other queues wait for a worker.
 constexpr uint32_t stint_max = 64;
 
 HostQueue* as_host_queue(driver::Queue* queue) {
     return typeid(*queue) == typeid(HostQueue) ? static_cast<HostQueue*>(queue) : nullptr;
 }
 
-// All of its waits are complete.
+// Whether one of the operation's waits has failed. All of them must be complete.
 bool has_failed_wait(const Operation& operation) {
     return operation.has_failed_wait ||
            std::any_of(operation.waits, operation.waits + operation.wait_count,
@@ -45,7 +45,7 @@ uintptr_t stack_floor() {
 
 }  // namespace
 
-// Queues that one thread drains within each other before it leaves the rest to workers, if there are any.
+// How many queues a thread drains recursively before it leaves the rest to workers, if there are any.
 uint32_t HostQueue::help_depth_max() const { return pool_.workers_refused() ? 512 : 8; }
 
 bool HostQueue::waits_are_complete(Operation& operation, uint32_t depth) {
@@ -89,7 +89,7 @@ HostQueue::Wait HostQueue::wait_as_worker(driver::Timepoint timepoint, uint32_t 
     }
     resumption_.value = timepoint.value;
     driver::Fence* const fence = other ? nullptr : timepoint.queue->fence();
-    // From the moment when another thread may resume the queue, this thread must not use it.
+    // Parks before adding the waiter: as soon as another thread may resume the queue, this thread must not use it.
     claim_.park();
     const bool is_fenced = other ? other->add_waiter(resumption_) : fence && fence->notify(resumption_);
     if (is_fenced || (!other && wait_elsewhere(timepoint, resumption_)))
@@ -98,7 +98,7 @@ HostQueue::Wait HostQueue::wait_as_worker(driver::Timepoint timepoint, uint32_t 
     return Wait::over;
 }
 
-// Kernels may need more stack than a thread of the application has left.
+// False for a kernel that may need more stack than this thread of the application has left.
 bool HostQueue::fits_this_thread(const Operation& operation) const {
     if (operation.kind != OperationKind::launch || WorkerPool::is_any_worker_here())
         return true;

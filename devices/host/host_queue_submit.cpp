@@ -22,7 +22,7 @@ constexpr size_t rounded_up(size_t bytes, size_t alignment) { return (bytes + al
 
 template <class Record>
 Record& HostQueue::begin_record(OperationKind kind, const driver::Submission& submission, size_t extra_bytes) {
-    // Of a command that consists of several operations, each waits for the one before it: no wait that takes time.
+    // Each operation of a command waits for the one before it. That wait takes no time here, so only a flag is set.
     const driver::Timepoint previous{this, submitted_.load(std::memory_order_relaxed)};
     const bool needs_previous = submission.waits.size() == 1 && submission.waits.front() == previous;
     const driver::Waits waits = needs_previous ? driver::Waits{} : submission.waits;
@@ -57,7 +57,7 @@ driver::Timepoint HostQueue::publish(Weight weight) {
     submitted_.store(value, std::memory_order_release);
     if (weight == Weight::large || backlog_at(value) >= backlog_max) {
         last_promised_ = value;
-        // Without a worker it stays scheduled until a thread flushes or waits: the caller may hold locks.
+        // When there is no worker, the queue stays scheduled until a thread flushes or waits: this thread may hold locks.
         if (claim_.promise(value))
             static_cast<void>(pool_.schedule(*this, QueueState::idle));
     }

@@ -21,7 +21,7 @@ uint64_t InterconnectModel::reserve(LinkDirection direction, uint64_t bytes, uin
 }
 
 void InterconnectModel::sleep_until(uint64_t deadline_ns) {
-    // Sleeping is only exact to some 50 us; the rest is waited for awake.
+    // Sleeping is only exact to about 50 us, so the thread spins for the rest.
     constexpr uint64_t sleep_error_ns = 60'000;
     for (uint64_t now = now_ns(); now < deadline_ns; now = now_ns()) {
         const uint64_t left_ns = deadline_ns - now;

@@ -1,6 +1,6 @@
-// The time per work-group is known from earlier launches of the kernel. A launch that should be short runs on this thread alone;
-// when it takes longer than expected, the rest is shared with other threads. A longer launch, or one of unknown length,
-// is shared at once with as many threads as are worth waking (threads_that_pay).
+// The time per work-group is estimated from earlier launches of the kernel. A launch that is expected to be short runs on this thread alone;
+// when it takes longer, the rest is shared with other threads. A longer launch, or one of unknown length,
+// is shared at once with as many threads as make it faster (threads_that_pay).
 #include <algorithm>
 #include <host/block_run.h>
 #include <host/clock.h>
@@ -61,7 +61,7 @@ uint64_t groups_in(float ns, float group_ns) {
     return static_cast<uint64_t>(std::max(1.0f, ns / std::max(group_ns, 0.01f)));
 }
 
-// Executes groups on this thread as long as that is faster than waking others; returns how many.
+// Executes groups on this thread as long as that is faster than waking other threads. Returns how many it has executed.
 uint64_t run_alone(LaunchRecord& launch, Workspace& workspace, float group_ns) {
     const uint64_t began_ns = now_ns();
     const uint64_t chunk = groups_in(chunk_ns, group_ns);
@@ -77,7 +77,7 @@ uint64_t run_alone(LaunchRecord& launch, Workspace& workspace, float group_ns) {
     return done;
 }
 
-// A launch on several threads, and the time they spent in it together.
+// A launch on several threads, and the sum of the time that they spent in it.
 struct SharedLaunch {
     LaunchRecord& launch;
     std::atomic<uint64_t> thread_ns{0};
@@ -105,7 +105,7 @@ void run_together(LaunchRecord& launch, uint64_t first, WorkerPool& pool, Worksp
                          static_cast<float>(count * launch.items_per_group));
 }
 
-// Apart from execute_launch: few kernels enqueue blocks.
+// Separate from execute_launch, because few kernels enqueue blocks.
 [[gnu::noinline]] Status execute_with_blocks(LaunchRecord& launch, WorkerPool& pool, Workspace& workspace) {
     BlockRun blocks(launch, pool, workspace);
     const Status status = execute_kernel(launch, pool, workspace);
@@ -138,7 +138,7 @@ void set_memory(LaunchRecord& launch, uint64_t local_bytes) {
 
 uint32_t threads_that_pay(float group_ns, uint64_t group_count, uint32_t threads_max) {
     const auto most = static_cast<uint32_t>(std::min<uint64_t>(threads_max, group_count));
-    // A kernel that never ran may take long: all threads.
+    // A kernel that was never launched may take long, so all threads take part.
     if (group_ns == 0)
         return most;
     const float shares = group_ns * static_cast<float>(group_count) / thread_share_ns;

@@ -21,11 +21,11 @@ struct LaunchRange {
     const uint64_t* local_size;
 };
 void set_range(LaunchRecord& launch, const LaunchRange& range);
-// The bytes of local memory of a work-group, and its scratch memory. After set_range.
+// Sets the bytes of local memory and of scratch memory for a work-group. Called after set_range.
 void set_memory(LaunchRecord& launch, uint64_t local_bytes);
 
-// How many threads finish `group_count` work-groups of `group_ns` each (0: not known yet) soonest: as many as have enough
-// work to make up for being woken. Never falls when there is more work, and stays the same when `threads_max` grows beyond
+// How many threads finish `group_count` work-groups of `group_ns` nanoseconds (0: unknown) soonest: as many as get enough
+// work to be worth waking. Never decreases with more work, and stays the same when `threads_max` increases beyond
 // it, so that a small launch takes no longer on a processor with more cores.
 [[nodiscard]] uint32_t threads_that_pay(float group_ns, uint64_t group_count, uint32_t threads_max);
 

@@ -20,10 +20,10 @@ struct Operation {
     driver::OperationTimes* times = nullptr;
     OperationKind kind = OperationKind::marker;
     bool first_in_chunk = false;
-    bool has_failed_wait = false;  // known when it was submitted
+    bool has_failed_wait = false;  // a wait had failed already at the submission
     bool needs_previous = false;  // waits for the operation before it in the queue
     uint32_t wait_count = 0;
-    uint32_t waits_seen = 0;  // the first this many waits are complete
+    uint32_t waits_seen = 0;  // so many waits, from the first, are known to be complete
     driver::Timepoint* waits = nullptr;
 };
 
@@ -50,7 +50,7 @@ struct LaunchRecord : Operation {
     uint64_t items_per_group = 0;
     uint64_t local_bytes = 0;
     uint64_t scratch_bytes = 0;
-    uint64_t stack_bytes = 0;  // of the kernel, or of a block that it may enqueue
+    uint64_t stack_bytes = 0;  // the largest need of the kernel and of the blocks that it may enqueue
     std::atomic<bool> printed{false};
     driver::LaunchBlocks blocks;
     LaunchContext context;

@@ -1,5 +1,5 @@
-// Records are allocated one after another in chunks, which form a list. The submitting thread appends, the executing thread takes
-// records and puts used chunks into a free list, from which the submitting thread takes them all at once.
+// Records are allocated one after another in chunks, which form a list. The submitting thread appends records. The executing thread takes
+// records and puts used chunks into a free list; the submitting thread takes all free chunks at once.
 #include <algorithm>
 #include <host/operation_log.h>
 
@@ -25,7 +25,7 @@ namespace {
 
 // Two chunks fit a first-level cache.
 constexpr size_t chunk_bytes = size_t{16} * 1024;
-// What a queue keeps after a long backlog: 1 MiB.
+// The most free chunks that a queue keeps: 1 MiB.
 constexpr uint32_t spares_max = 64;
 
 }  // namespace
@@ -36,7 +36,7 @@ OperationLog::~OperationLog() {
     Chunk* chunk = taken_chunk_;
     if (!chunk && oldest_)
         chunk = Chunk::of_first(oldest_);
-    // Whatever was never taken lies in later chunks.
+    // Records that were never taken are in the chunks from this record on.
     Operation* record = taken_ ? taken_ : oldest_;
     while (record) {
         Operation* const next = record->next;
@@ -89,7 +89,7 @@ void OperationLog::recycle(Chunk* chunk) {
     }
     spare_count_.fetch_add(1, std::memory_order_relaxed);
     chunk->next_spare = spares_.load(std::memory_order_relaxed);
-    // Only this end pushes and the other takes all at once, so there is no ABA problem.
+    // Only this thread pushes, and the other thread takes all chunks at once, so there is no ABA problem.
     while (!spares_.compare_exchange_weak(chunk->next_spare, chunk, std::memory_order_release,
                                           std::memory_order_relaxed)) {
     }

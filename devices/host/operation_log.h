@@ -23,7 +23,7 @@ public:
     OperationLog& operator=(const OperationLog&) = delete;
     ~OperationLog();
 
-    // A new record with `extra_bytes` (a multiple of 16) behind it. May throw std::bad_alloc.
+    // A new record, followed by `extra_bytes` (a multiple of 16) bytes. May throw std::bad_alloc.
     template <class Record>
     Record* append(size_t extra_bytes) {
         static_assert(std::is_trivially_destructible_v<Record>);
@@ -36,7 +36,7 @@ public:
         return record;
     }
 
-    // The oldest record; the one before it was destroyed.
+    // Takes the oldest record. The caller has finished with the record taken before.
     [[nodiscard]] Operation& take();
 
 private:
@@ -46,18 +46,18 @@ private:
     Chunk* new_chunk(size_t capacity);
     void recycle(Chunk* chunk);
 
-    // The appending end.
+    // Used by the appending thread.
     Operation* newest_ = nullptr;
     std::byte* free_begin_ = nullptr;
     std::byte* free_end_ = nullptr;
     Chunk* own_spares_ = nullptr;
 
-    // The taking end; `oldest_` is written once, by the first append.
+    // Used by the taking thread; `oldest_` is written once, by the first append.
     alignas(64) Operation* taken_ = nullptr;
     Operation* oldest_ = nullptr;
     Chunk* taken_chunk_ = nullptr;
 
-    // From the taking to the appending end.
+    // Passed from the taking thread to the appending thread.
     alignas(64) std::atomic<Chunk*> spares_{nullptr};
     std::atomic<uint32_t> spare_count_{0};
 };

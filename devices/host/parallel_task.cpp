@@ -14,7 +14,7 @@ ParallelTask::ParallelTask(const Shape& shape, void* context, Run run, Prepare p
 }
 
 UnitRange ParallelTask::take(Part& part) const {
-    // A quarter of a thread's fair share of what is left.
+    // A chunk is a quarter of a thread's equal share of the remaining units.
     const uint64_t divisor = uint64_t{4} * std::max<uint32_t>(threads_max_ / part_count_, 1);
     uint64_t begin = part.next.load(std::memory_order_relaxed);
     while (begin < part.end) {

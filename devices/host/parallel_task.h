@@ -25,14 +25,14 @@ class ParallelTask {
 public:
     // Executes some units. Called by several threads at once, each with its own workspace.
     using Run = void (*)(void* context, UnitRange units, Workspace& workspace);
-    // Makes a workspace ready for `Run`; a thread whose workspace cannot be made ready stays away.
+    // Prepares a workspace for `Run`. A thread whose workspace cannot be prepared does not take part.
     using Prepare = Workspace::Growth (*)(void* context, Workspace& workspace);
 
     struct Shape {
         UnitRange units;
         uint64_t chunk_min = 1;
         uint32_t threads_max = 1;
-        uint32_t parts = 1;  // NUMA nodes
+        uint32_t parts = 1;  // the number of NUMA nodes
     };
 
     ParallelTask(const Shape& shape, void* context, Run run, Prepare prepare = nullptr);
@@ -44,16 +44,16 @@ public:
     [[nodiscard]] bool has_work() const;
     [[nodiscard]] uint32_t threads_max() const { return threads_max_; }
 
-    // Participants besides the owner. `join` is called under the pool's lock.
+    // The number of participants without the owner. `join` is called under the pool's lock.
     [[nodiscard]] uint32_t participants() const {
         return participants_.load(std::memory_order_relaxed) & ~owner_sleeps;
     }
     void join() { participants_.fetch_add(1, std::memory_order_relaxed); }
     void leave();
-    // The owner's: returns when every participant has left.
+    // Called by the owner: returns when every participant has left.
     void wait_for_participants();
 
-    // The pool's list.
+    // The next task in the pool's list.
     ParallelTask* next_open = nullptr;
 
 private:

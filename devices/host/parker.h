@@ -1,7 +1,7 @@
-// Parker: one thread sleeps until another wakes it; a wake that comes first is not lost.
+// Parker: one thread sleeps until another thread wakes it. A wake before the sleep is not lost.
 //
-// A woken thread that is still spinning costs its waker no system call. The sleeper owns the object and
-// may destroy it as soon as `park` returns: a waker does not touch it afterwards, save for a futex wake
+// Waking a thread that is still spinning needs no system call. The sleeper owns the object and
+// may destroy it as soon as `park` returns: a waker does not access it afterwards, except for a futex wake
 // by address, which is harmless when no thread sleeps there.
 #pragma once
 
@@ -30,7 +30,7 @@ inline void spin_pause() {
 
 class Parker {
 public:
-    // Returns after a `wake` since the last `park`; checks `spins` times before it sleeps.
+    // Returns when `wake` was called after the last `park` returned. Checks `spins` times before it sleeps.
     void park(uint32_t spins) {
         for (uint32_t i = 0; i < spins; ++i) {
             if (state_.load(std::memory_order_acquire) == woken) {

@@ -15,9 +15,9 @@ enum class QueueState : uint32_t { idle, scheduled, running, running_more, parke
 class PooledQueue {
 public:
     virtual ~PooledQueue() = default;
-    // `from` -> scheduled. False when the state is another one.
+    // Changes the state from `from` to scheduled. False when the state is not `from`.
     [[nodiscard]] virtual bool become_scheduled(QueueState from) = 0;
-    // scheduled -> running. False when another thread was faster.
+    // Changes the state from scheduled to running. False when another thread has claimed the queue.
     [[nodiscard]] virtual bool claim_scheduled() = 0;
     // Drains the claimed queue on the calling thread.
     virtual void run_claimed() = 0;

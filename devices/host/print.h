@@ -1,4 +1,4 @@
-// Where printf texts of kernels go: stdout, a whole text at a time. Any thread.
+// Writes the printf texts of kernels to stdout; texts of several threads do not mix. Any thread.
 #pragma once
 
 #include <cstddef>

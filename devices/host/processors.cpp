@@ -27,7 +27,7 @@ std::optional<uint64_t> number_in(const std::string& path) {
     return line ? parse_number(*line) : std::nullopt;
 }
 
-// Where the process stands in one hierarchy of control groups: lines "number:controllers:path"; version 2 has no
+// The path of the process's group in one hierarchy of control groups. The file has lines "number:controllers:path"; version 2 has no
 // controllers.
 std::optional<std::string> cgroup_path(const ControlGroupFiles& files, std::string_view controller) {
     std::ifstream file(files.of_process);
@@ -80,7 +80,7 @@ std::optional<double> share_v2(const std::string& directory) {
 }
 
 std::optional<double> share_v1(const std::string& directory) {
-    // A quota of -1 is no quota and no unsigned number.
+    // A quota of -1 means no quota; number_in returns nothing for it, because it is not an unsigned number.
     const auto quota = number_in(directory + "/cpu.cfs_quota_us");
     const auto period = number_in(directory + "/cpu.cfs_period_us");
     if (!quota || !period || *quota == 0 || *period == 0)

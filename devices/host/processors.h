@@ -13,10 +13,10 @@ namespace polder::devices {
 // The OS's numbers of the processors in the process's affinity mask, ascending; never empty.
 [[nodiscard]] std::vector<int> allowed_processors();
 
-// As many of them as may run at once: limited by the control groups' quota and POCL_MAX_COMPUTE_UNITS.
+// The first of these processors: as many as the control groups' quota and POCL_MAX_COMPUTE_UNITS allow.
 [[nodiscard]] std::vector<int> usable_processors();
 
-// The width of the widest vector registers.
+// The width of the processor's widest vector registers, in bytes.
 [[nodiscard]] uint32_t vector_register_bytes();
 
 // The folders that describe control groups; tests put files of their own there.
@@ -25,9 +25,9 @@ struct ControlGroupFiles {
     std::string of_process = "/proc/self/cgroup";
 };
 
-// Processor time per time that the control groups (v1 or v2) of this process allow, rounded up.
+// How many processors the control groups (v1 or v2) let this process use at a time, rounded up; std::nullopt: no limit.
 [[nodiscard]] std::optional<uint32_t> quota_processors(const ControlGroupFiles& files = {});
-// Bytes of memory that they allow.
+// The bytes of memory that the control groups allow; std::nullopt: no limit.
 [[nodiscard]] std::optional<uint64_t> quota_memory_bytes(const ControlGroupFiles& files = {});
 
 // The first line of a file under /proc or /sys; nothing when it cannot be read.

@@ -1,5 +1,5 @@
 // Threads that a driver starts for itself. The application's signal handlers must not run on them, so they block all signals
-// but those of faults. Any thread may call these functions.
+// except those of faults. Any thread may call these functions.
 #pragma once
 
 #include <csignal>
@@ -7,7 +7,7 @@
 
 namespace polder::devices {
 
-// All signals but those of faults.
+// The set of all signals except those of faults.
 [[nodiscard]] sigset_t signals_to_block();
 // Starts a thread that calls `main(argument)`; its name has at most 15 characters. False when the system refuses.
 [[nodiscard]] bool start_service_thread(pthread_t& thread, const char* name, void* (*main)(void*), void* argument);

@@ -22,7 +22,7 @@ namespace {
 
 constexpr uint64_t line = 64;
 
-// To addresses that are a multiple of a line.
+// Copies whole cache lines. `to` must be aligned to a line.
 template <class Store>
 void copy_lines(std::byte*& to, const std::byte*& from, uint64_t& size, Store store) {
     const uint64_t head = std::min<uint64_t>(size, -reinterpret_cast<uintptr_t>(to) % line);
@@ -56,7 +56,7 @@ void cached_copy(std::byte* to, const std::byte* from, uint64_t size) {
 void stream_copy(std::byte* to, const std::byte* from, uint64_t size) {
     copy_lines(to, from, size, [](__m128i* target, __m128i value) { _mm_stream_si128(target, value); });
     std::memcpy(to, from, size);
-    // Ordered before the completion that is published next.
+    // Orders the stores before the completion, which the caller publishes next.
     _mm_sfence();
 }
 

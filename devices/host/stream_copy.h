@@ -9,11 +9,11 @@ namespace polder::devices {
 // Whether a transfer of `bytes` in all is better copied with stream_copy.
 [[nodiscard]] bool exceeds_caches(uint64_t bytes);
 
-// As memcpy, whose instruction for large copies (rep movsb) takes up to 14 times as long on Zen 3 where source and target
-// have different offsets within a page, as a large malloc and a buffer do.
+// Like memcpy, but without rep movsb, which takes up to 14 times as long on Zen 3 when source and target have different offsets
+// within a page, as a large malloc and a buffer do.
 void cached_copy(std::byte* to, const std::byte* from, uint64_t size);
-// As memcpy, around the caches, for transfers that are larger than the last-level cache: the target's lines are not read before they
-// are overwritten, which saves a third of the traffic.
+// Like memcpy, but its stores bypass the caches. For transfers that are larger than the last-level cache: the target's lines are not read
+// before they are overwritten, which saves a third of the memory traffic.
 void stream_copy(std::byte* to, const std::byte* from, uint64_t size);
 
 }  // namespace polder::devices

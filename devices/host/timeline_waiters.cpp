@@ -35,7 +35,7 @@ void TimelineWaiters::notify_reached(uint64_t value) {
         }
         lowest_awaited_.store(lowest);
     }
-    // Unlocked: a notified queue may add a waiter here at once.
+    // Without the lock, because a notified queue may add a waiter here at once.
     while (reached) {
         driver::FenceWaiter* const next = reached->next;
         reached->reached(*reached);

@@ -15,9 +15,9 @@ namespace polder::devices {
 
 class TimelineWaiters {
 public:
-    // False when `completed` has reached the waiter's value already; it is not notified then.
+    // False, and the waiter will not be notified, when `completed` has reached its value already.
     [[nodiscard]] bool add(driver::FenceWaiter& waiter, const std::atomic<uint64_t>& completed);
-    // `completed` has been set to `value` (sequentially consistent) before.
+    // Notifies the waiters up to `value`. The caller has stored `value` to `completed` (sequentially consistent).
     void notify(uint64_t value) {
         if (value >= lowest_awaited_.load()) [[unlikely]]
             notify_reached(value);

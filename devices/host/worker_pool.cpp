@@ -1,6 +1,6 @@
-// A worker repeats: claim a ready queue and execute its operations, else join a parallel task that needs threads, else execute a queue
-// of a pool without workers (a stranded queue), else sleep. New work wakes one idle worker, or starts a thread while there are
-// fewer than the limit.
+// A worker repeats: it claims a ready queue and executes its operations; otherwise it joins a parallel task that needs threads; otherwise it
+// executes a queue of a pool without workers (a stranded queue); otherwise it sleeps. New work wakes one idle worker, or starts a thread
+// when there are fewer than the limit.
 #include <base/log.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ public:
     Workspace workspace;
     pthread_t thread{};
     Worker* next_idle = nullptr;
-    bool is_in_idle_list = false;  // both under the pool's mutex
+    bool is_in_idle_list = false;  // guarded by the pool's mutex, as is the member before
 
     static void* main(void* argument) {
         auto& me = *static_cast<Worker*>(argument);
@@ -51,7 +51,7 @@ WorkerPool::WorkerPool(WorkerPoolOptions options) : options_(std::move(options))
         if (place.cpu >= 0)
             CPU_SET(static_cast<size_t>(place.cpu), &all_places_);
     }
-    // With one processor, spinning only keeps the awaited thread from running.
+    // With one processor, a spinning thread would only keep the awaited thread from running.
     spins_ = std::thread::hardware_concurrency() > 1 ? 300 : 0;
     PoolRegistry::add(*this);
     fault_report::install_when_debugging();
@@ -169,7 +169,7 @@ bool WorkerPool::schedule(PooledQueue& queue, QueueState from) {
         Lock lock(mutex_);
         if (!queue.become_scheduled(from))
             return true;
-        // When a waiting thread has executed the queue, its old entry is still in the list and is used again.
+        // After a waiting thread has executed the queue, its old entry may still be in the list; then it is used again.
         if (!queue.in_ready_list_) {
             queue.in_ready_list_ = true;
             queue.next_ready_ = nullptr;
@@ -191,7 +191,7 @@ bool WorkerPool::schedule(PooledQueue& queue, QueueState from) {
 
 // --- serving pools without workers ---
 
-// A worker that is busy now looks for stranded queues before it sleeps.
+// Wakes an idle worker of another pool, if any; busy workers search for stranded queues before they sleep. False: no pool has workers.
 bool WorkerPool::ask_other_pools() {
     bool any = false;
     const bool is_awake = PoolRegistry::find([&any](WorkerPool& pool) {
@@ -231,8 +231,8 @@ PooledQueue* WorkerPool::claim_stranded_queue() {
     return queue;
 }
 
-// Takes `me` from the list of idle workers; it is not there when another thread is about to wake it. That wake may come late,
-// when `me` has executed a stranded queue and is in the list again: then it ends the next sleep, and `me` leaves the list here.
+// Removes `me` from the list of idle workers. It is not in the list when another thread is about to wake it. That wake may come late,
+// when `me` has executed a stranded queue and is in the list again; it then ends the next sleep, after which `me` is removed here.
 void WorkerPool::stop_idling(Worker& me) {
     if (!me.is_in_idle_list)
         return;
@@ -244,7 +244,7 @@ void WorkerPool::stop_idling(Worker& me) {
         }
 }
 
-// Claiming under the lock lets `forget` be sure that no worker is about to claim.
+// Claims under the lock, so that no worker can be about to claim a queue after `forget` has returned.
 PooledQueue* WorkerPool::claim_ready_queue() {
     while (PooledQueue* const queue = ready_first_) {
         ready_first_ = queue->next_ready_;
@@ -259,7 +259,7 @@ PooledQueue* WorkerPool::claim_ready_queue() {
 }
 
 void WorkerPool::leave_behind() {
-    // Another thread that has left a queue behind will drain this one too: it looks at the list after this.
+    // Another thread that has left a queue of this pool behind will drain this queue, too, because it reads the list later.
     if (is_left_behind_.exchange(true))
         return;
     next_left_behind_ = left_behind_here_;

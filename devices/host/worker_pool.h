@@ -27,7 +27,7 @@ namespace polder::devices {
 // pool's workers (because only they see the device's memory).
 enum class Helping : uint8_t { any_thread, workers_only };
 
-// One compute unit: where its worker runs.
+// The place where the worker of one compute unit runs.
 struct WorkerPlace {
     int cpu = -1;  // the OS's number; -1: anywhere
     uint32_t node = 0;  // NUMA domain, numbered from 0 within the pool
@@ -39,7 +39,7 @@ struct WorkerPoolOptions {
     enum class Binding : uint8_t { none, to_place, to_all_places } binding = Binding::none;
     Helping helping = Helping::any_thread;
     LocalMemory* local_memory = nullptr;  // null: the heap
-    void (*enter_thread)() = nullptr;  // called first in each worker
+    void (*enter_thread)() = nullptr;  // each worker calls it first; may be null
 };
 
 class Worker;
@@ -54,14 +54,14 @@ public:
     // Starts the first worker. False: the system refuses.
     [[nodiscard]] bool start();
 
-    // Puts `queue` on the list of queues that a worker drains; a helping thread may be faster. Does nothing when the
+    // Appends `queue` to the list of queues that workers drain; a helping thread may drain it before. Does nothing when the
     // queue's state is not `from` any more. When the system refuses to start a first worker, the workers of other pools
-    // drain it. False: there are none either, so that the caller must drain the queue itself or wait until another thread does.
+    // drain the queue. False: there are no such workers, so the caller must drain the queue itself or wait until another thread does.
     [[nodiscard]] bool schedule(PooledQueue& queue, QueueState from);
     // True while no pool has a worker that could serve this one, because the system refused to start one.
     [[nodiscard]] bool workers_refused() const { return workers_refused_.load(std::memory_order_acquire); }
-    // For a thread that drains queues within each other and stopped at one of this pool with promised work left, while
-    // no worker can be started: `drain_left_behind` drains it, once the thread executes no other queue.
+    // Called by a thread that drains queues recursively and stops at a queue of this pool with promised operations left, when
+    // no worker can be started. `drain_left_behind` drains that queue when the thread executes no other queue.
     void leave_behind();
     static void drain_left_behind() {
         if (left_behind_here_) [[unlikely]]
@@ -75,16 +75,16 @@ public:
     [[nodiscard]] uint32_t width() const { return static_cast<uint32_t>(options_.places.size()); }
     [[nodiscard]] uint32_t nodes() const { return nodes_; }
     [[nodiscard]] LocalMemory& local_memory() const { return *options_.local_memory; }
-    // Queues that wait for a free worker.
+    // The number of queues that wait for a free worker.
     [[nodiscard]] const std::atomic<uint32_t>& backlog() const { return ready_count_; }
     // True when the calling thread may execute this pool's operations.
     [[nodiscard]] bool may_execute_here() const;
     [[nodiscard]] bool is_worker_here() const;
     // True on workers of any pool: they must not sleep while they drain a queue.
     [[nodiscard]] static bool is_any_worker_here();
-    // The memory the calling thread runs work-groups in: a worker's own, else `of_queue`.
+    // The workspace in which the calling thread executes work-groups: on a worker its own, otherwise `of_queue`.
     [[nodiscard]] Workspace& workspace_here(Workspace& of_queue) const;
-    // Checks between spinning and sleeping, for threads that wait for this pool's work.
+    // How often a thread that waits for this pool's work checks before it sleeps.
     [[nodiscard]] uint32_t spins() const { return spins_; }
 
     static constexpr size_t stack_bytes = size_t{16} << 20;
@@ -133,7 +133,7 @@ private:
     Worker* idle_ POLDER_GUARDED_BY(mutex_) = nullptr;
     std::vector<std::unique_ptr<Worker>> workers_ POLDER_GUARDED_BY(mutex_);
     alignas(64) std::atomic<uint32_t> ready_count_{0};
-    std::atomic<bool> is_stranded_{false};  // without workers, and with queues that needed one
+    std::atomic<bool> is_stranded_{false};  // the pool has queues that need a worker, and no worker can be started
     std::atomic<bool> is_left_behind_{false};
     WorkerPool* next_left_behind_ = nullptr;  // of the thread that set is_left_behind_
     std::atomic<bool> workers_refused_{false};
@@ -141,8 +141,8 @@ private:
     ForkMembership fork_membership_{*this};
 };
 
-// While it lives, the calling worker counts as absent, so that another can take its place. Does nothing
-// on threads that are no workers.
+// While this object exists, the calling worker does not count, so that another worker can be started. Does nothing
+// on threads that are not workers.
 class BlockingSection {
 public:
     BlockingSection();

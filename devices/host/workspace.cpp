@@ -19,7 +19,7 @@ class HeapLocalMemory final : public LocalMemory {
     void release(std::byte* memory, uint64_t) override { release_aligned(memory); }
 };
 
-// Room to spare, so that kernels of growing needs do not reallocate each time.
+// Rounds a size up, so that kernels whose needs increase do not reallocate each time.
 uint64_t rounded(uint64_t bytes) {
     return bytes <= (uint64_t{1} << 20) ? std::bit_ceil(std::max<uint64_t>(bytes, 4096))
                                         : (bytes + 0xfffff) & ~uint64_t{0xfffff};
@@ -28,7 +28,7 @@ uint64_t rounded(uint64_t bytes) {
 } // namespace
 
 LocalMemory& heap_local_memory() {
-    // Leaked: worker threads may still use it while the process exits.
+    // Never destroyed, because worker threads may use it while the process exits.
     static auto* const memory = new HeapLocalMemory;
     return *memory;
 }

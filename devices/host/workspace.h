@@ -1,7 +1,7 @@
-// Workspace: the memory one thread runs work-groups in: their local memory and their scratch memory.
+// Workspace: the local memory and the scratch memory in which one thread executes work-groups.
 //
-// Grown as needed, never shrunk; contents are undefined. Used by one thread at a time. Local memory comes
-// from a LocalMemory, so that a device can serve it from a memory of its own.
+// It grows when necessary and never shrinks; its contents are undefined. Used by one thread at a time. Local memory is
+// allocated by a LocalMemory, so that a device can use its own memory for it.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace polder::devices {
 
-// Where local memory comes from. Any thread.
+// The allocator of local memory. Any thread.
 class LocalMemory {
 public:
     virtual ~LocalMemory() = default;
@@ -35,7 +35,7 @@ public:
             return Growth::enough;
         return grow(local_bytes, scratch_bytes);
     }
-    // Null when no local memory was ever asked for.
+    // Null when no local memory was ever requested.
     [[nodiscard]] std::byte* local() const { return local_; }
     [[nodiscard]] std::byte* scratch() const { return scratch_; }
 

@@ -19,13 +19,13 @@ cl_version version_of(const std::string& text) {
     return CL_MAKE_VERSION(major, minor, 0);
 }
 
-// Codes after which nothing of the context works any more.
+// True for codes after which no call for the context succeeds.
 bool is_fatal(cl_int code) {
     return code == CL_DEVICE_NOT_AVAILABLE || code == CL_INVALID_CONTEXT || code == CL_INVALID_COMMAND_QUEUE ||
            code == CL_INVALID_DEVICE;
 }
 
-// Whether every function of OpenCL 1.2 that the driver calls is there.
+// Whether the implementation has every function of OpenCL 1.2 that the driver calls.
 bool has_functions(const cl_icd_dispatch& cl) {
     const auto are_there = [](auto... functions) { return (... && (functions != nullptr)); };
     return are_there(cl.clGetDeviceInfo, cl.clCreateContext, cl.clReleaseContext, cl.clCreateCommandQueue,

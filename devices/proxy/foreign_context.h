@@ -29,8 +29,8 @@ public:
     // An in-order queue.
     [[nodiscard]] Result<cl_command_queue> create_queue(cl_command_queue_properties properties) const;
 
-    // What a failed call means here: the three codes for memory and resources stay, everything else is
-    // out_of_resources. `what` is the call.
+    // Converts the code of a failed call to an Error: the three codes for memory and resources stay, all others become
+    // out_of_resources. `what` names the call.
     [[nodiscard]] Error error(cl_int code, const char* what) const;
 
     [[nodiscard]] bool is_lost() const { return is_lost_.load(std::memory_order_relaxed); }
@@ -42,8 +42,8 @@ public:
     }
     [[nodiscard]] bool may_release() const { return !is_child_.load(std::memory_order_relaxed); }
 
-    // The implementation's device clock as ours, from what was seen so far: an operation that it says ended at `end` has
-    // ended by `now_ns`. Never behind `now_ns`.
+    // Converts a time of the implementation's device clock to the host's clock. The offset is estimated from the observation that an
+    // operation which ended at `end` (device clock) had ended by `now_ns`. Never later than `now_ns`.
     [[nodiscard]] uint64_t to_host_ns(uint64_t device_ns, uint64_t end, uint64_t now_ns);
 
 private:
@@ -56,7 +56,7 @@ private:
     std::atomic<int64_t> clock_offset_ns_{INT64_MAX};  // ours minus theirs, the smallest seen
 };
 
-// A fact of a device; `otherwise` when the implementation does not know the question.
+// The result of a device query; `otherwise` when the implementation does not support the query.
 template <class Value>
 [[nodiscard]] Value ask(const cl_icd_dispatch& cl, cl_device_id device, cl_device_info what, Value otherwise = {}) {
     Value value{};

@@ -1,5 +1,5 @@
-// Icd: another OpenCL implementation, loaded like the OpenCL loader loads it, but beside it: Polder is itself behind the
-// loader, which must not be entered from within. Its functions are those of the dispatch table that every handle begins with.
+// Icd: another OpenCL implementation, loaded like the OpenCL loader loads it, but without the loader: the loader calls Polder, so Polder
+// must not call the loader. The functions are those of the dispatch table with which every handle begins.
 //
 // A library is loaded once in a process and stays. It is tried in a child process first (icd_probe.h): when it crashes or hangs
 // there, it is not loaded here, and a message says so. Refused: a library that is no ICD, an OpenCL loader, and Polder
@@ -27,7 +27,7 @@ struct ForeignDevice {
 
 class Icd {
 public:
-    // The one of this library.
+    // Loads a library, or returns the Icd of a library that was loaded before.
     [[nodiscard]] static Result<const Icd*> load(const std::string& library);
 
     [[nodiscard]] const std::string& library() const { return library_; }

@@ -1,5 +1,5 @@
-// Tries an ICD in a child process, which loads it and asks for its platforms and devices. Only what survives that is
-// loaded into this process.
+// Tries an ICD in a child process, which loads it and queries its platforms and devices. Only an ICD that does not crash there is
+// loaded into this process. Any thread.
 #pragma once
 
 #include <polder/result.h>

@@ -28,7 +28,7 @@ Result<ForeignDevice> named_device(const Parameters& parameters) {
 class ProxyDriver final : public driver::Driver {
     [[nodiscard]] std::string_view name() const override { return "proxy"; }
 
-    // Only when they are named: an application that lists platforms finds the other implementations' own beside Polder's.
+    // 0, so that proxy devices are opened only when POCL_DEVICES names them: applications find other implementations without Polder.
     [[nodiscard]] uint32_t count() const override { return 0; }
 
     [[nodiscard]] Result<std::unique_ptr<driver::Device>> open(uint32_t index, SpaceId space,

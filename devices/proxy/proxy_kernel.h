@@ -51,7 +51,7 @@ private:
     const cl_kernel handle_;
     const std::vector<driver::KernelParameter> parameters_;
     mutable Mutex mutex_;
-    // What the arguments were set from, of the last launch that set all; empty: nothing is known.
+    // The packed arguments from which the kernel's arguments were set last; empty when they are not known.
     mutable std::vector<std::byte> set_ POLDER_GUARDED_BY(mutex_);
     mutable uint64_t set_local_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
     mutable uint64_t set_generation_ POLDER_GUARDED_BY(mutex_) = 0;

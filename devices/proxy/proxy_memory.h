@@ -1,7 +1,7 @@
 // ProxyMemory: the memory of another implementation's device. Each region is one of its buffers. OpenCL has handles of buffers and no
 // addresses, so this class gives each region a range of numbers as its addresses, where the host has no memory. An address
-// then means a region and an offset. A kernel's argument is a sub-buffer from the offset to the region's end, made once for each offset and kept as
-// long as the region: no command uses a region that is released, but any may use one that is not.
+// then means a region and an offset. A kernel's argument is a sub-buffer from the offset to the region's end. It is made once for each
+// offset and kept as long as the region, because any command may use it until the region is released.
 //
 // A region is written once when it is made, so that an implementation that allocates at first use fails here and not in
 // a command. Any thread.

@@ -1,4 +1,4 @@
-// Events for waits, the timeline, failures, and the queue's life. See proxy_queue_push.cpp and proxy_queue_host.cpp.
+// ProxyQueue: creation and destruction, events for waits, the timeline, failures. See also proxy_queue_push.cpp and proxy_queue_host.cpp.
 #include <base/log.h>
 
 #include <algorithm>

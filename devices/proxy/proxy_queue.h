@@ -1,16 +1,16 @@
 // ProxyQueue: a driver::Queue on an in-order queue of another OpenCL implementation.
 //
-// What foreign/foreign_queue.h calls pushed is enqueued there; waits are then events of queues of the same context.
+// An operation that is "pushed" (foreign/foreign_queue.h) is enqueued there; it waits for events of queues of the same context.
 //
 // A pushed operation that is not published is a *flight*. A thread that waits for a value waits for its
 // event, then publishes everything up to it: times and failures first, then the counter. When no thread waits, the queue's own thread polls
 // the events. That thread never waits inside the implementation, because the threads that submit would then have to wait, too. No callback
 // of the implementation is used: callbacks run in its threads, under locks that Polder does not know.
 //
-// An event costs as much as a launch. So only one of 64 launches has one, and the others end with the next event behind them; when
-// there is none and one is needed after all, a marker is enqueued. Once a thread or another queue has waited for a launch without an event,
-// the next launches have one each, so that later waits do not include what comes behind. Launches that end together, wait for nothing but each
-// other, and whose times are not wanted are a *run*: one flight, which succeeds or fails as a whole (decision 104).
+// An event takes as long as a launch. So only one of 64 launches has an event, and the others end with the next event after them; when
+// an event is needed and there is none, a marker is enqueued. After a thread or another queue has waited for a launch without an event,
+// the next launches have one each, so that later waits do not include later launches. Launches that end together, wait only for each
+// other, and whose times are not requested are a *run*: one flight, which succeeds or fails as a whole (decision 104).
 //
 // Threads: see driver::Queue. The mutex is not held while the host waits for anything.
 #pragma once
@@ -46,7 +46,7 @@ private:
         SmallVector<driver::Timepoint, 2> after;  // published before it; when one has failed, it has, too
         SmallVector<uint64_t, 4> own_waits;  // likewise
         bool has_failed_wait = false;
-        std::vector<std::byte> kept;  // host memory that its commands read
+        std::vector<std::byte> kept;  // host memory that its commands read, kept until they are complete
         bool is_run = false;
     };
     // The commands of one operation.
@@ -112,8 +112,8 @@ private:
     [[nodiscard]] cl_int state_of_oldest() POLDER_REQUIRES(mutex_);
     void retire(const Flight& flight, cl_int code) POLDER_REQUIRES(mutex_);
     void read_times(const Flight& flight) POLDER_REQUIRES(mutex_);
-    // What to wait for so that everything up to a value has executed: an event, with a reference; or the whole queue, after which
-    // everything up to `pushed` has; or nothing.
+    // What to wait for until everything up to a value has executed: an event, with a reference; or the whole queue, after which
+    // everything up to `pushed` has executed; or nothing.
     struct Ending {
         cl_event event = nullptr;
         cl_command_queue queue = nullptr;

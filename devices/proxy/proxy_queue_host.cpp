@@ -1,4 +1,4 @@
-// What of ProxyQueue needs the host: operations that it executes itself, and the queue's thread.
+// The half of ProxyQueue that needs the host: operations that the host executes, and the queue's thread.
 #include <algorithm>
 #include <chrono>
 #include <cstring>

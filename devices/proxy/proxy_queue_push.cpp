@@ -116,8 +116,8 @@ bool ProxyQueue::push_in_run(const LaunchWork& launch, driver::Waits waits) {
     return true;
 }
 
-// A queue that takes times makes every launch slower: 9 us on NVIDIA's OpenCL. So it is made for the first operation whose times
-// are asked for. What is on the old queue comes first. Without the new one, times are the host's.
+// A queue with profiling makes every launch slower, by 9 us on NVIDIA's OpenCL. So it is made for the first operation whose times
+// are requested, and waits for the operations on the old queue. When it cannot be made, the host's times are used.
 void ProxyQueue::start_profiling() {
     is_profiled_ = true;
     const Result<cl_command_queue> profiled = context_.create_queue(CL_QUEUE_PROFILING_ENABLE);
@@ -352,7 +352,7 @@ void ProxyQueue::retire(const Flight& flight, cl_int code) {
     Status status = flight.status;
     if (status == Status::success)
         status = report(code, "a command of the queue");
-    // Implementations need not notice that a command waits for one that has failed.
+    // Checked here, because implementations need not make a command fail that waits for a failed one.
     bool has_failed_wait = flight.has_failed_wait;
     for (const uint64_t value : flight.own_waits)
         has_failed_wait |= has_failed(value);
