@@ -34,4 +34,4 @@ private:
     std::optional<std::vector<driver::AffinityDomain>> domains_ POLDER_GUARDED_BY(mutex_);
 };
 
-} // namespace polder::cpu
+}  // namespace polder::cpu

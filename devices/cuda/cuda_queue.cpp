@@ -12,7 +12,7 @@ namespace {
 // How long the operations on a stream before a wait for a lost GPU have time to execute.
 constexpr uint64_t stuck_after_ns = 100'000'000;
 
-} // namespace
+}  // namespace
 
 Result<std::unique_ptr<driver::Queue>> CudaQueue::create(const QueueServices& services) {
     CudaContext& context = services.context;

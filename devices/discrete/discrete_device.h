@@ -89,4 +89,4 @@ private:
     devices::WorkerPool pool_;
 };
 
-} // namespace polder::discrete
+}  // namespace polder::discrete

@@ -61,8 +61,8 @@ class DiscreteDriver final : public driver::Driver {
     const std::shared_ptr<Peers> peers_ = std::make_shared<Peers>();
 };
 
-} // namespace
+}  // namespace
 
 std::unique_ptr<driver::Driver> make_driver() { return std::make_unique<DiscreteDriver>(); }
 
-} // namespace polder::discrete
+}  // namespace polder::discrete

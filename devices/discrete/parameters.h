@@ -23,4 +23,4 @@ struct Parameters {
 // `index` is the device's number, for the warning.
 [[nodiscard]] Parameters parse_parameters(std::string_view text, uint32_t index);
 
-} // namespace polder::discrete
+}  // namespace polder::discrete

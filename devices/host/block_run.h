@@ -113,7 +113,7 @@ private:
     Mutex mutex_;
     std::list<Command> waiting_ POLDER_GUARDED_BY(mutex_);  // in order of enqueueing
     std::list<Command> begun_ POLDER_GUARDED_BY(mutex_);  // until the commands that they enqueued are complete
-    std::map<uint64_t, uint64_t> queue_bytes_ POLDER_GUARDED_BY(mutex_);  // for each queue, the bytes of commands that have not begun
+    std::map<uint64_t, uint64_t> queue_bytes_ POLDER_GUARDED_BY(mutex_);  // by queue: commands not begun
     std::vector<Event> events_ POLDER_GUARDED_BY(mutex_);
     std::vector<uint32_t> free_events_ POLDER_GUARDED_BY(mutex_);
 };

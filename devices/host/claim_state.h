@@ -64,4 +64,4 @@ private:
     std::atomic<uint64_t> promised_{0};
 };
 
-} // namespace polder::devices
+}  // namespace polder::devices

@@ -11,4 +11,4 @@ namespace polder::devices {
 // already. When no thread can be started, the calling thread waits, then returns false.
 [[nodiscard]] bool wait_elsewhere(driver::Timepoint timepoint, driver::FenceWaiter& waiter);
 
-} // namespace polder::devices
+}  // namespace polder::devices

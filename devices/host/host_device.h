@@ -1,5 +1,5 @@
-// HostDevice: what devices whose kernels run on the host's processors have in common. Their memory, their pool and
-// how their queues work is their own.
+// HostDevice: the base class of devices whose kernels run on the host's processors. The derived classes have their own memory,
+// worker pool and queues.
 //
 // Any thread; nothing here changes after construction.
 #pragma once
@@ -37,4 +37,4 @@ private:
     const std::vector<int> processors_;
 };
 
-} // namespace polder::devices
+}  // namespace polder::devices

@@ -34,4 +34,4 @@ private:
     mutable std::atomic<float> item_ns_{0};
 };
 
-} // namespace polder::devices
+}  // namespace polder::devices

@@ -33,4 +33,4 @@ struct ControlGroupFiles {
 // The first line of a file under /proc or /sys; nothing when it cannot be read.
 [[nodiscard]] std::optional<std::string> first_line(const std::string& path);
 
-} // namespace polder::devices
+}  // namespace polder::devices

@@ -24,12 +24,12 @@ extern "C" {
 /* One memory space of a context's devices. The pool's figures count every context that uses the space. */
 typedef struct _cl_memory_space_polder {
     cl_uint space;
-    cl_uint live_blocks;              /* allocated blocks; a buffer of which only parts are used may have several here */
-    cl_ulong total_bytes;             /* size of the memory */
-    cl_ulong used_bytes;              /* allocated to buffers */
-    cl_ulong peak_bytes;              /* the maximum of used_bytes so far */
-    cl_ulong free_bytes;              /* the bytes that further buffers could get in total */
-    cl_ulong largest_free_bytes;      /* the largest single buffer that would still fit */
+    cl_uint live_blocks; /* allocated blocks: one or more for each buffer with memory here */
+    cl_ulong total_bytes; /* size of the memory */
+    cl_ulong used_bytes; /* allocated to buffers */
+    cl_ulong peak_bytes; /* the maximum of used_bytes so far */
+    cl_ulong free_bytes; /* the bytes that further buffers could get in total */
+    cl_ulong largest_free_bytes; /* the largest single buffer that would still fit */
 } cl_memory_space_polder;
 
 /*
@@ -68,22 +68,22 @@ typedef cl_int(CL_API_CALL* clGetMemoryTransfersPOLDER_fn)(cl_context context, c
 
 typedef struct _cl_memory_statistics_polder {
     cl_uint space;
-    cl_uint regions;                  /* contiguous parts of the memory that are reserved */
+    cl_uint regions; /* contiguous parts of the memory that are reserved */
     cl_ulong allocated_bytes;
     cl_ulong allocated_peak_bytes;
     cl_ulong active_bytes;
     cl_ulong reserved_bytes;
     cl_ulong reserved_peak_bytes;
     cl_ulong inactive_split_bytes;
-    cl_ulong cached_bytes;            /* reserved, neither allocated nor pending */
-    cl_ulong largest_cached_bytes;    /* the largest contiguous part of cached_bytes */
+    cl_ulong cached_bytes; /* reserved, neither allocated nor pending */
+    cl_ulong largest_cached_bytes; /* the largest contiguous part of cached_bytes */
     cl_ulong live_blocks;
-    cl_ulong pending_blocks;          /* freed, but commands in flight still use them */
-    cl_ulong allocations;             /* this and the following count from the creation of the space */
+    cl_ulong pending_blocks; /* freed, but commands in flight still use them */
+    cl_ulong allocations; /* this and the following count from the creation of the space */
     cl_ulong frees;
-    cl_ulong hits;                    /* allocations for which no memory had to be reserved */
-    cl_ulong retries;                 /* allocations that succeeded after memory was released or waited for */
-    cl_ulong out_of_memory;           /* allocations that failed */
+    cl_ulong hits; /* allocations for which no memory had to be reserved */
+    cl_ulong retries; /* allocations that succeeded after memory was released or waited for */
+    cl_ulong out_of_memory; /* allocations that failed */
 } cl_memory_statistics_polder;
 
 /* In place of a memory space: all spaces of the context's devices, and host memory. */
@@ -118,22 +118,22 @@ typedef cl_int(CL_API_CALL* clTrimMemoryPOLDER_fn)(cl_context context, cl_uint s
  */
 typedef struct _cl_memory_budget_polder {
     cl_uint space;
-    cl_uint unused;                   /* 0 */
+    cl_uint unused; /* 0 */
     cl_ulong total_bytes;
-    cl_ulong limit_bytes;             /* the most that buffers may have here, set by control groups or POCL_MEMORY_LIMIT */
+    cl_ulong limit_bytes; /* of buffers here: control groups, POCL_MEMORY_LIMIT */
     cl_ulong promised_bytes;
     cl_ulong committed_bytes;
     cl_ulong reserved_bytes;
     cl_ulong resident_bytes;
     cl_ulong used_by_others_bytes;
-    cl_ulong available_bytes;         /* the bytes that further buffers could get */
-    cl_ulong compactions;             /* this and the following count from the creation of the space */
-    cl_ulong compacted_bytes;         /* moved within this memory, to make contiguous room */
-    cl_ulong evicted_bytes;           /* memory that was taken from buffers so that others got it */
-    cl_ulong written_back_bytes;      /* bytes of evicted memory that were copied to another space first */
-    cl_ulong returned_bytes;          /* memory that evicted buffers got again later */
-    cl_ulong maps;                    /* how often memory that host and device share became the host's, without a copy */
-    cl_ulong unmaps;                  /* how often it became the device's */
+    cl_ulong available_bytes; /* the bytes that further buffers could get */
+    cl_ulong compactions; /* this and the following count from the creation of the space */
+    cl_ulong compacted_bytes; /* moved within this memory, to make contiguous room */
+    cl_ulong evicted_bytes; /* memory that was taken from buffers so that others got it */
+    cl_ulong written_back_bytes; /* evicted bytes that were copied to another space first */
+    cl_ulong returned_bytes; /* memory that evicted buffers got again later */
+    cl_ulong maps; /* how often shared memory became the host's, without a copy */
+    cl_ulong unmaps; /* how often it became the device's */
 } cl_memory_budget_polder;
 
 /* Has the parameters and the errors of clGetMemorySpacesPOLDER. */

@@ -106,7 +106,7 @@ using Result = tl::expected<T, Error>;
 }
 [[nodiscard]] inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>{std::move(error)}; }
 
-} // namespace polder
+}  // namespace polder
 
 #define POLDER_CONCAT_INNER(a, b) a##b
 #define POLDER_CONCAT(a, b) POLDER_CONCAT_INNER(a, b)

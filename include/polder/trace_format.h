@@ -67,7 +67,7 @@ enum class Kind : uint8_t {
 enum Flags : uint8_t {
     reads = 1,
     writes = 2,
-    commanded = 4,  // of a transfer: a command of the application copies these bytes; it `reads` or `writes` the storage
+    commanded = 4,  // of a transfer: by a command of the application, which `reads` or `writes` the storage
     whole_uses = 16,  // of a launch: see WholeUses
     in_slot = 32,  // of a launch: `other_space` is its slot (see Repeat), and its `use` events are in the same chunk
     more_follow = 8,  // of a free: the next event of the thread names one more timepoint of the same block
@@ -99,7 +99,7 @@ struct Repeat {
     static constexpr uint64_t value_max = (1 << 8) - 1;
     static constexpr uint64_t fast_ticks = 4096;
     uint32_t time : 18;  // since the event's time, in `unit` ticks; or no_time
-    uint32_t value : 8;  // the timepoint's value minus that of the launch in the slot; this launch then replaces it in the slot
+    uint32_t value : 8;  // minus that of the launch in the slot, which this launch then replaces
     uint32_t slot : 6;
 };
 static_assert(sizeof(Repeat) == 4);

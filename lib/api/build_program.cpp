@@ -112,7 +112,7 @@ std::vector<Ref<Device>> with_parts(std::span<const Ref<Device>> of_program, con
     return devices;
 }
 
-} // namespace
+}  // namespace
 
 CL_API_ENTRY cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint num_devices, const cl_device_id* list,
                                                const char* options, void(CL_CALLBACK* pfn_notify)(cl_program, void*),

@@ -15,4 +15,4 @@ namespace polder::api {
 // The platform's devices of a type; the first one is the default device. CL_INVALID_DEVICE_TYPE: `type` has unknown bits or none.
 [[nodiscard]] Result<std::vector<Ref<runtime::Device>>> select_devices(cl_device_type type);
 
-} // namespace polder::api
+}  // namespace polder::api

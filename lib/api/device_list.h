@@ -29,4 +29,4 @@ device_list(std::span<const Ref<runtime::Device>> allowed, cl_uint count, const 
     return devices;
 }
 
-} // namespace polder::api
+}  // namespace polder::api

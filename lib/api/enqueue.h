@@ -77,4 +77,4 @@ private:
     Ref<const runtime::RecordedOperation>* recorded_ = nullptr;  // null: the command is enqueued
 };
 
-} // namespace polder::api
+}  // namespace polder::api

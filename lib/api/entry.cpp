@@ -87,4 +87,4 @@ Result<void> give_event(Ref<runtime::Event> event, cl_event* place) {
     return {};
 }
 
-} // namespace polder::api
+}  // namespace polder::api

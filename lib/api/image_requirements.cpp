@@ -102,7 +102,7 @@ Result<void> answer(cl_image_requirements_info_ext name, const Wanted& wanted, c
     }
 }
 
-} // namespace
+}  // namespace
 
 CL_API_ENTRY cl_int CL_API_CALL clGetImageRequirementsInfoEXT(cl_context context, const cl_mem_properties* properties,
                                                               cl_mem_flags flags, const cl_image_format* image_format,

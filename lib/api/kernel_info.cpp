@@ -216,7 +216,7 @@ Result<void> answer_sub_group(const KernelAndDevice& target, cl_kernel_sub_group
     }
 }
 
-} // namespace
+}  // namespace
 
 CL_API_ENTRY cl_int CL_API_CALL clGetKernelInfo(cl_kernel kernel, cl_kernel_info param_name, size_t param_value_size,
                                                 void* param_value, size_t* param_value_size_ret) {

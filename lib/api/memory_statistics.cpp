@@ -114,8 +114,8 @@ std::vector<cl_memory_transfers_polder> transfers_of(const Context& context) {
     return all;
 }
 
-} // namespace
-} // namespace polder::api
+}  // namespace
+}  // namespace polder::api
 
 using namespace polder::api;
 

@@ -34,7 +34,7 @@ bool rows_meet(int64_t offset, int64_t row_pitch, int64_t rows, int64_t row_byte
     return false;
 }
 
-} // namespace
+}  // namespace
 
 Result<memory::StorageRect> check_rect(const RectArguments& arguments, const size_t* region, uint64_t limit) {
     // CL_INVALID_VALUE: origin or region is null, or an extent of region is 0.
@@ -83,4 +83,4 @@ bool rects_overlap(const memory::StorageRect& a, const memory::StorageRect& b) {
     return false;
 }
 
-} // namespace polder::api
+}  // namespace polder::api

@@ -25,4 +25,4 @@ struct RectArguments {
 // specification requires within one buffer; otherwise compares the ranges from first to last byte.
 [[nodiscard]] bool rects_overlap(const memory::StorageRect& a, const memory::StorageRect& b);
 
-} // namespace polder::api
+}  // namespace polder::api

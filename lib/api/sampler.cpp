@@ -82,7 +82,7 @@ Result<void> get_sampler_info(cl_sampler handle, cl_sampler_info name, const Inf
     }
 }
 
-} // namespace
+}  // namespace
 
 CL_API_ENTRY cl_sampler CL_API_CALL clCreateSampler(cl_context context, cl_bool normalized_coords,
                                                     cl_addressing_mode addressing_mode, cl_filter_mode filter_mode,

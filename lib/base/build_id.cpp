@@ -63,7 +63,7 @@ int visit(dl_phdr_info* object, size_t, void* found) {
     return 1;
 }
 
-} // namespace
+}  // namespace
 
 std::string_view build_id() {
     // Never destroyed, because other static destructors may still read it.
@@ -75,4 +75,4 @@ std::string_view build_id() {
     return id;
 }
 
-} // namespace polder
+}  // namespace polder

@@ -40,7 +40,7 @@ struct Entry {
         return after.empty();
     }
     void run() const {
-        for (const driver::Timepoint& point : after)  // some are left only when there was no memory to list the entry again
+        for (const driver::Timepoint& point : after)  // left when there was no memory to list it again
             point.queue->wait(point.value);
         callback.function(callback.data);
     }

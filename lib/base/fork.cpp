@@ -33,7 +33,7 @@ struct ForkHandlers {
     static inline constinit Mutex lists;  // guards the members below; a fork locks `front` first
     static inline ForkMembership* first_member = nullptr;
     static inline Thread* first_thread = nullptr;
-    static inline pthread_key_t key = 0;  // its destructor removes a thread from the list, after the destructors of C++'s thread_locals
+    static inline pthread_key_t key = 0;  // removes a thread from the list, after C++'s destructors
     static inline bool has_key = false;
     static inline Gate when_not_forking = Gate::not_ready;
     static inline bool is_all_stopped = false;  // between the handlers of one fork

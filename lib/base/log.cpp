@@ -86,4 +86,4 @@ void line(Category category, const char* format, ...) {
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, static_cast<size_t>(length));
 }
 
-} // namespace polder::log
+}  // namespace polder::log

@@ -49,4 +49,4 @@ using Warn = std::function<void(const std::string& message)>;
 // "POCL_DISCRETE0_PARAMETERS" for {"discrete", 0}.
 [[nodiscard]] std::string parameters_variable(std::string_view driver, uint32_t index);
 
-} // namespace polder::options
+}  // namespace polder::options

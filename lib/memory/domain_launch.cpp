@@ -123,7 +123,7 @@ Result<driver::Timepoint> DomainImpl::launch(const Execution& execution, std::sp
                 note_uses(uses, execution.space);
             if (has_unified_ && bytes == Bytes::in_place) [[unlikely]] {
                 POLDER_TRY(own(uses, execution.space));
-                static_cast<void>(launch.prepare_in_place());  // again, because there may be more timepoints to wait for
+                static_cast<void>(launch.prepare_in_place());  // again: there may be more to wait for
             }
             if (bytes == Bytes::in_place) [[likely]] {
                 POLDER_LOG(memory, "kernel on space %u: %zu uses in place", execution.space.value, uses.size());

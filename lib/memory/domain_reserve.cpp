@@ -105,7 +105,7 @@ Result<void> DomainImpl::write_initially(StorageImpl& storage, const std::byte* 
         std::byte* target = nullptr;
         {
             const StorageGuard guard{storage};
-            if (const auto found = storage.find(host_space, all))  // otherwise an eviction that began before the pin has removed it
+            if (const auto found = storage.find(host_space, all))  // otherwise an earlier eviction has removed it
                 target = found->host();
         }
         if (!target)

@@ -198,7 +198,7 @@ bool StorageImpl::leave_map_place() noexcept {
     const Replica* const replica = replicas_.find(map_place_, all);
     if (linked_ || !in_place_.empty() || is_mapped() || !replica || replica->block)
         return false;
-    residency_.prepare({&all, 1}, 0);  // forgets holders to which transfers have failed; for the whole storage it splits no piece
+    residency_.prepare({&all, 1}, 0);  // forgets holders to which transfers have failed; splits no piece
     bool is_needed = false;
     residency_.visit(all, [&](ByteRange, const RangeState& state) {
         is_needed = is_needed || state.holders == SpaceSet{map_place_};

@@ -178,7 +178,7 @@ public:
     [[nodiscard]] Result<void> inherit_maps_again();
     void write_initially(SpaceId space) {
         const ByteRange all{0, size().value};
-        residency_.commit_write({&all, 1}, space, Version{1}, {});  // the whole storage is one piece: no prepare is needed
+        residency_.commit_write({&all, 1}, space, Version{1}, {});  // one piece: needs no prepare
     }
 
 private:
@@ -191,7 +191,7 @@ private:
         };
         SpaceId space;
         std::vector<Change> changes{};
-        bool has_failed_touches = false;  // the residency has touches of failed changes, for which nothing must wait any more
+        bool has_failed_touches = false;  // of changes that have failed; nothing must wait for them
 
         // The owner after all changes, if they succeed.
         [[nodiscard]] SpaceId last() const { return changes.empty() ? space : changes.back().to; }

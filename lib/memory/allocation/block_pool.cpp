@@ -29,7 +29,7 @@ bool fits_well(const Block& block, ByteCount size, Alignment alignment) {
            alignment.divides(block.address.value);
 }
 
-} // namespace
+}  // namespace
 
 BlockPool::BlockPool(std::unique_ptr<RegionSource> source, const Options& options)
     : source_(std::move(source)), options_(options), poisons_(poisoning && options.space.is_host()),

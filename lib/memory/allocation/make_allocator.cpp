@@ -48,7 +48,7 @@ std::unique_ptr<Allocator> make_recorded(const AllocationPolicy& policy, std::un
         options.space);
 }
 
-} // namespace
+}  // namespace
 
 ByteCount host_memory_limit(const driver::Device* host_device) {
     ByteCount limit = HostRegionSource::total();

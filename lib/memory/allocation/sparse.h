@@ -120,7 +120,7 @@ private:
         std::atomic<uint64_t> bytes{0};
         std::atomic<Stretch*> stretch{nullptr};
     };
-    mutable std::array<KeptStretch, kept_max> kept_;  // mutable, because uncounted_bytes() takes each stretch out for a moment
+    mutable std::array<KeptStretch, kept_max> kept_;  // uncounted_bytes() takes each one out shortly
     std::atomic<uint64_t> spare_bytes_{0};  // the spare bytes of all stretches that storages use
     std::atomic<size_t> next_kept_{0};  // the place that is used next when none is free
     std::unique_ptr<Stretch> freed_ POLDER_GUARDED_BY(mutex_);  // freed stretches that are still in use; newest first

@@ -57,7 +57,7 @@ Step step_of_copy(const Event& event) {
 
 Recorded steps_of(const TraceFile& trace) {
     Recorded recorded;
-    std::map<uint32_t, size_t> launches;  // for each thread, the step of its last launch, to which following uses belong
+    std::map<uint32_t, size_t> launches;  // by thread: the step to which following uses belong
     for (const TimedEvent& timed : trace.events) {
         const Event& event = timed.event;
         switch (event.kind) {
@@ -287,7 +287,7 @@ private:
     }
 
     Recorded recorded_;
-    std::map<uint64_t, std::map<uint64_t, uint32_t>> pieces_of_;  // by storage and begin; the last entry of a storage marks its end
+    std::map<uint64_t, std::map<uint64_t, uint32_t>> pieces_of_;  // by storage and begin; the last one marks the end
     std::vector<Piece> pieces_;
     std::map<uint32_t, uint64_t> room_;
     std::map<uint32_t, std::set<std::pair<uint32_t, uint32_t>>> listed_;  // for each space, pairs (next use, piece)

@@ -85,4 +85,4 @@ void RecordingAllocator::free_after(const Block& block, Timepoints&& after) noex
     allocator_->free_after(block, std::move(after));
 }
 
-} // namespace polder::memory::trace
+}  // namespace polder::memory::trace

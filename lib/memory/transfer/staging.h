@@ -79,7 +79,7 @@ private:
     Allocator* const pool_;
     Mutex mutex_;  // held by the slots that use the reserve
     std::optional<Block> reserve_ POLDER_GUARDED_BY(mutex_);
-    std::array<driver::Timepoint, StagingSlots::count_max> emptied_ POLDER_GUARDED_BY(mutex_);  // when the reserve's slots are free
+    std::array<driver::Timepoint, StagingSlots::count_max> emptied_ POLDER_GUARDED_BY(mutex_);  // of the reserve
     uint32_t next_ POLDER_GUARDED_BY(mutex_) = 0;  // the reserve's next slot
 };
 

@@ -265,4 +265,4 @@ uint32_t MemObject::map_count() const {
     return static_cast<uint32_t>(maps_.size());
 }
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

@@ -163,12 +163,12 @@ void Queue::wait_for_pending() {
 // The objects that the shard keeps alive are destroyed without its lock, because a last reference may call the application.
 void Queue::finish_stream(QueueShard& shard) {
     driver::Timepoint last;
-    QueueShard::Kept kept;  // what complete commands kept, taken out before waiting, so that no lock is needed afterwards
+    QueueShard::Kept kept;  // taken out before waiting, so that no lock is needed afterwards
     bool keeps_more = false;
     {
         const WordLock lock(shard.mutex);
         last = shard.streams.front().last;
-        if (shard.kept.size() == 1 && shard.kept.front().until.queue == last.queue) [[likely]] {  // the common case: one kernel's code
+        if (shard.kept.size() == 1 && shard.kept.front().until.queue == last.queue) [[likely]] {  // one kernel's code
             kept = std::move(shard.kept.front());
             shard.kept.clear();
         }

@@ -92,7 +92,7 @@ private:
         PagedArray<Record> records POLDER_GUARDED_BY(mutex);
         std::vector<Index> spare_records POLDER_GUARDED_BY(mutex);  // capacity for all of records
         std::deque<Slab> slabs POLDER_GUARDED_BY(mutex);
-        PagedArray<uint32_t> used POLDER_GUARDED_BY(mutex);  // for each slab, how many of its blocks are in use or pending
+        PagedArray<uint32_t> used POLDER_GUARDED_BY(mutex);  // of each slab: blocks in use or pending
         std::vector<Index> spare_slabs POLDER_GUARDED_BY(mutex);  // capacity for all of slabs
         List free POLDER_GUARDED_BY(mutex);  // the free records
         List unused POLDER_GUARDED_BY(mutex);  // the slabs without used blocks

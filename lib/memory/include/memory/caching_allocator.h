@@ -66,7 +66,7 @@ private:
     using Index = uint32_t;
     static constexpr Index none = ~Index{0};
     using BinsNumber = uint16_t;
-    static constexpr BinsNumber no_bins = UINT16_MAX;  // for queues beyond that number, whose small blocks are in the set
+    static constexpr BinsNumber no_bins = UINT16_MAX;  // further queues: small blocks are in the set
     enum class Pool : uint8_t { small, large };
 
     // Order in which the free blocks of a pool are searched. Those of the small pool are in bins in the same order, except

@@ -113,7 +113,7 @@ public:
         // Entries and leaves are in descending order of addresses.
         using Entries = std::vector<Entry>;
         struct Leaf {
-            uint64_t from = 0;  // the lowest address that belongs here; addresses below the last leaf's `from` are in low_
+            uint64_t from = 0;  // the lowest address that belongs here; lower ones are in later leaves or low_
             Entries entries;
         };
         struct Upper {

@@ -63,4 +63,4 @@ public:
     [[nodiscard]] virtual SpaceBudget budget() const = 0;
 };
 
-} // namespace polder::memory
+}  // namespace polder::memory

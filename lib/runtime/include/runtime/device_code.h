@@ -23,7 +23,7 @@ struct LoadedCode {
     // The offsets of addresses within the packed arguments.
     std::vector<uint32_t> pointer_offsets;
     compiler::CodeVersion version;  // the launches that it was made for
-    mutable uint32_t trace_text = 0;  // the id of the kernel's name in a trace; 0: not recorded yet. Accessed atomically.
+    mutable uint32_t trace_text = 0;  // id of the kernel's name in a trace; 0: not recorded. Atomic.
     std::span<const driver::LoadedKernel* const> blocks;  // the blocks that it may enqueue: all of the program
     unsigned lane_dimension = 0;  // the dimension in which work-groups should be wide
 

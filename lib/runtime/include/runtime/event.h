@@ -156,7 +156,7 @@ private:
 
     mutable Mutex mutex_;
     std::vector<Ref<Dependent>> dependents_ POLDER_GUARDED_BY(mutex_);
-    std::list<CallbackEntry> callbacks_ POLDER_GUARDED_BY(mutex_);  // a list, so that entries are moved to another list without allocating
+    std::list<CallbackEntry> callbacks_ POLDER_GUARDED_BY(mutex_);  // moved without allocating
     bool user_status_set_ POLDER_GUARDED_BY(mutex_) = false;
 };
 
