@@ -12,12 +12,16 @@ namespace {
 constinit std::array<std::atomic<uint64_t>, 16> in_use{};
 constexpr uint32_t table_size = 64 * in_use.size();
 
-// Frees the number when the thread ends. Destructors that run after this one still get the number, which another thread may have by then.
+// Frees the number when the thread ends. The application's thread-local objects may call OpenCL in destructors that run after this one.
+// They get a number beyond the table, because another thread may have this number by then and take it for its own alone.
 struct GiveBack {
     uint32_t number = table_size;
     ~GiveBack() {
-        if (number < table_size)
-            in_use[number / 64].fetch_and(~(uint64_t{1} << number % 64), std::memory_order_relaxed);
+        if (number == table_size)
+            return;
+        thread_number_state::number_plus_1 = table_size + number + 1;
+        // The next thread with this number sees all that this thread has written.
+        in_use[number / 64].fetch_and(~(uint64_t{1} << number % 64), std::memory_order_release);
     }
 };
 thread_local GiveBack give_back;
@@ -28,7 +32,8 @@ uint32_t take_lowest() {
         uint64_t known = in_use[word].load(std::memory_order_relaxed);
         while (known != ~uint64_t{0}) {
             const auto bit = static_cast<uint32_t>(std::countr_one(known));
-            if (in_use[word].compare_exchange_weak(known, known | uint64_t{1} << bit, std::memory_order_relaxed))
+            if (in_use[word].compare_exchange_weak(known, known | uint64_t{1} << bit, std::memory_order_acquire,
+                                                     std::memory_order_relaxed))
                 return 64 * word + bit;
         }
     }

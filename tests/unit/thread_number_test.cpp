@@ -44,5 +44,29 @@ TEST(ThreadNumber, ManyThreadsHaveDistinctNumbers) {
     EXPECT_EQ(std::set<uint32_t>(numbers.begin(), numbers.end()).size(), numbers.size());
 }
 
+// A thread-local object of the application, whose destructor calls OpenCL.
+struct CallsInDestructor {
+    uint32_t* number = nullptr;
+    ~CallsInDestructor() {
+        if (number)
+            *number = thread_number();
+    }
+};
+
+// The object is older than the thread's number, so its destructor runs after the number was given back, when another thread may have it.
+TEST(ThreadNumber, ADestructorAfterTheNumberWasGivenBackHasANumberOfNoLivingThread) {
+    uint32_t before = 0;
+    uint32_t in_destructor = 0;
+    std::thread([&] {
+        static thread_local CallsInDestructor object;
+        object.number = &in_destructor;
+        before = thread_number();
+    }).join();
+    EXPECT_NE(in_destructor, before);
+    const std::vector<uint32_t> numbers = numbers_of(20);
+    EXPECT_EQ(std::ranges::count(numbers, before), 1);
+    EXPECT_EQ(std::ranges::count(numbers, in_destructor), 0);
+}
+
 }  // namespace
 }  // namespace polder
