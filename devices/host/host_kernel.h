@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <host/launch_width.h>
 #include <polder/driver.h>
 
 namespace polder::devices {
@@ -29,6 +30,8 @@ public:
         if (before == 0 || item_ns < 0.875f * before || item_ns > 1.125f * before)
             item_ns_.store(before == 0 ? item_ns : 0.75f * before + 0.25f * item_ns, std::memory_order_relaxed);
     }
+
+    mutable LaunchWidth width;
 
 private:
     mutable std::atomic<float> item_ns_{0};

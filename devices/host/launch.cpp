@@ -95,12 +95,17 @@ void run_together(LaunchRecord& launch, uint64_t first, WorkerPool& pool, Worksp
     const auto prepare_shared = [](void* context, Workspace& own) {
         return prepare(&static_cast<SharedLaunch*>(context)->launch, own);
     };
+    const LaunchWidth::Choice width = launch.kernel->width.choose(threads_that_pay(group_ns, count, pool.width()),
+                                                                  count, group_ns * static_cast<float>(count));
+    const uint64_t began_ns = width.is_observed ? now_ns() : 0;
     ParallelTask task({.units = {first, launch.group_count},
                        .chunk_min = group_ns == 0 ? 1 : groups_in(chunk_ns, group_ns),
-                       .threads_max = threads_that_pay(group_ns, count, pool.width()),
+                       .threads_max = width.threads,
                        .parts = pool.nodes()},
                       &shared, run, prepare_shared);
     pool.run(task, workspace);
+    if (width.is_observed)
+        launch.kernel->width.observe(width, static_cast<float>(now_ns() - began_ns));
     launch.kernel->learn(static_cast<float>(shared.thread_ns.load(std::memory_order_relaxed)) /
                          static_cast<float>(count * launch.items_per_group));
 }

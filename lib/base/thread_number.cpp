@@ -33,7 +33,7 @@ uint32_t take_lowest() {
         while (known != ~uint64_t{0}) {
             const auto bit = static_cast<uint32_t>(std::countr_one(known));
             if (in_use[word].compare_exchange_weak(known, known | uint64_t{1} << bit, std::memory_order_acquire,
-                                                     std::memory_order_relaxed))
+                                                   std::memory_order_relaxed))
                 return 64 * word + bit;
         }
     }
