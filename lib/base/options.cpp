@@ -32,13 +32,12 @@ struct Option {
 constexpr const char* cache_default_prose = "`$XDG_CACHE_HOME/polder`, else `$HOME/.cache/polder`";
 
 constexpr Option table[] = {
-    {"POCL_DEVICES", Kind::text, &Values::devices, "", "every device that is really there",
+    {"POCL_DEVICES", Kind::text, &Values::devices, "", "all real devices of this machine",
      "The devices of the platform, in order: driver names separated by spaces, one device for each "
      "occurrence, such as `cpu discrete discrete`. Drivers: `cpu` (the host processor), `discrete` (a "
      "separate memory on this machine, see `doc/drivers.md`), `cuda` (NVIDIA's GPUs, see `doc/cuda.md`), "
      "`proxy` (devices of other OpenCL implementations, see `doc/proxy.md`). An unknown "
-     "name is an error that lists "
-     "the known ones, and the platform then has no device."},
+     "name is an error: the message lists the known ones, and the platform has no device."},
     {"POCL_DEBUG", Kind::text, &Values::debug, "", "nothing",
      "What is reported on stderr, one line each: categories separated by commas, out of `error`, "
      "`warning`, `api`, `memory`, `compiler`, `driver`, `event`, `cache`, `timing`, or `all`. Errors "
@@ -47,15 +46,15 @@ constexpr Option table[] = {
      "Where compiled kernels are kept between runs. Created, private to the user, when it is missing; "
      "when it cannot be used, programs are built without a cache."},
     {"POCL_KERNEL_CACHE", Kind::flag, &Values::kernel_cache, "1", "1",
-     "Keep compiled kernels on disk. `0` neither reads nor writes the cache."},
+     "Keep compiled kernels on disk. With `0`, the cache is neither read nor written."},
     {"POLDER_EARLY_CODE", Kind::flag, &Values::early_code, "1", "1",
-     "Make the code of a kernel on another thread when the kernel object is created, so that the first launch finds "
-     "it. "
-     "Only where the process may use more than one processor."},
+     "Compile a kernel on another thread as soon as the kernel object is created, so that the first launch need not "
+     "wait "
+     "for all of it. Only where the process may use more than one processor."},
     {"POCL_MEMORY_LIMIT", Kind::gibibytes, &Values::memory_limit_bytes, "", "what the device has",
      "The most global memory a device may offer, in GiB, or with a suffix: `512M`, `8G`."},
     {"POCL_CPU_MAX_CU_COUNT", Kind::count, &Values::cpu_max_compute_units, "", "the processors this process may use",
-     "Compute units, hence worker threads, of the `cpu` device. Takes precedence over "
+     "The number of compute units, and so of worker threads, of the `cpu` device. Takes precedence over "
      "`POCL_MAX_COMPUTE_UNITS`."},
     {"POCL_MAX_COMPUTE_UNITS", Kind::count, &Values::max_compute_units, "", "what the device has",
      "The most compute units any device may use."},
@@ -73,7 +72,7 @@ constexpr Option table[] = {
     {"POCL_EXTRA_BUILD_FLAGS", Kind::text, &Values::extra_build_flags, "", "nothing",
      "Appended to the build options of every program, such as `-g -cl-opt-disable`."},
     {"POCL_IGNORE_CL_STD", Kind::flag, &Values::ignore_cl_std, "0", "0",
-     "Ignore `-cl-std` in build options, for programs that ask for more than they use."},
+     "Ignore `-cl-std` in build options, for programs that name a newer version than they need."},
     {"POCL_PLATFORM_NAME_OVERRIDE", Kind::text, &Values::platform_name_override, "", "`Polder`",
      "The platform's name, for programs that look for a certain one."},
     {"POCL_DRIVER_VERSION_OVERRIDE", Kind::text, &Values::driver_version_override, "", "Polder's version",
@@ -84,31 +83,30 @@ constexpr Option table[] = {
      "Keep the intermediate files of the kernel compiler in the cache directory."},
     {"POCL_BITCODE_FINALIZER", Kind::text, &Values::bitcode_finalizer, "", "nothing",
      "A shell command run over the bitcode of each work-group function before machine code is made; "
-     "`%(bc)` is the name of the file, which the command rewrites. Cached kernels are not redone."},
+     "`%(bc)` is the name of the file, which the command rewrites. It does not run for kernels from the cache."},
     {"POCL_WORK_GROUP_METHOD", Kind::text, &Values::work_group_method, "auto", "auto",
-     "How the work-items of a work-group run: `auto` or `loopvec` makes neighbouring work-items the lanes of vectors "
-     "where "
-     "that pays, `loops` runs one after the other. Other values mean `auto`."},
+     "How the work-items of a work-group are executed: `auto` or `loopvec` makes neighbouring work-items the lanes of "
+     "vectors where that pays, `loops` executes one after the other. Other values mean `auto`."},
     {"POLDER_CPU_TARGET", Kind::text, &Values::cpu_target, "", "the processor of this machine",
      "The processor whose instructions kernels on the `cpu` and `discrete` devices use, by LLVM's name, such as "
      "`x86-64-v2` (vectors of 128 bits) or `haswell` (256 bits). Instructions that this machine lacks are not used. An "
      "unknown name is reported and ignored."},
     {"POCL_STARTUP_DELAY", Kind::number, &Values::startup_delay_s, "0", "0",
-     "Seconds to wait when the platform is first asked for, for attaching a debugger or tracer."},
+     "Seconds to wait when the platform is first queried, so that a debugger or tracer can be attached."},
     {"POCL_SIGUSR2_HANDLER", Kind::flag, &Values::sigusr2_handler, "0", "0",
      "On SIGUSR2, print on stderr how many OpenCL objects of each type are alive."},
     {"POCL_OFFLINE_COMPILE", Kind::flag, &Values::offline_compile, "0", "0",
-     "Offer devices that can only compile, for making program binaries, of drivers that have such. No driver has them "
-     "yet: a warning says so."},
+     "Offer devices that can only compile, for making program binaries, if a driver has such devices. No driver has "
+     "them yet: a warning says so."},
     {"POLDER_ALLOC_CONF", Kind::text, &Values::alloc_conf, "", "`backend:bufalloc`",
      "How device memory is allocated: `key:value`, separated by commas, with the keys of PyTorch's "
      "`PYTORCH_CUDA_ALLOC_CONF`. `backend`: `bufalloc` (regions and best fit), `caching` (the rules of PyTorch's "
      "caching "
      "allocator), `bucket` (powers of two). `max_split_size_mb`, `roundup_power2_divisions`, "
-     "`garbage_collection_threshold`, `expandable_segments`: as in PyTorch, for `caching`. `max_bytes`: what `bucket` "
-     "keeps free; with `persistent`, it keeps all free blocks. `pinned`: host memory is registered with devices that "
-     "copy faster then: `auto` (the default) what is copied again and again, `True` all from the beginning, `False` "
-     "none. See `doc/memory.md`."},
+     "`garbage_collection_threshold`, `expandable_segments`: as in PyTorch, for `caching`. `max_bytes`: the most "
+     "free memory that `bucket` keeps; with `persistent`, it keeps all. `pinned`: which host memory is registered "
+     "with devices that then copy it faster: `auto` (the default): memory that is copied again and again; `True`: all, "
+     "from the beginning; `False`: none. See `doc/memory.md`."},
     {"POLDER_TRACE", Kind::text, &Values::trace, "", "nothing is recorded",
      "A file into which memory events are recorded: storages, blocks, transfers, maps, kernels. `polder-memory` "
      "replays, "
