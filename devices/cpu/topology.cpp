@@ -167,7 +167,7 @@ std::vector<driver::AffinityDomain> affinity_domains(const std::vector<int>& pro
     const Topology topology;
     std::vector<driver::AffinityDomain> domains;
     if (!topology.is_loaded()) {
-        log::line(log::Category::warning, "hwloc cannot tell the processor's topology");
+        log::line(log::Category::warning, "hwloc cannot determine the processor's topology");
         return domains;
     }
     for (const LevelEntry& entry : levels) {

@@ -175,7 +175,7 @@ bool CudaQueue::is_stuck() {
     if (now_ns - lost_gpu_seen_ns_ < stuck_after_ns)
         return false;
     if (!is_stuck_.exchange(true)) {
-        log::line(log::Category::error, "%s: the commands of a queue fail, which waits for %s",
+        log::line(log::Category::error, "%s: the commands of a queue fail, because they wait for %s, which is lost",
                   context_.facts.name.c_str(), awaited->context->facts.name.c_str());
         services_.staging.discard(stream_);
     }

@@ -102,7 +102,7 @@ Result<void> check_private_memory(const KernelOnDevice& on, const driver::Device
         return {};
     const std::string text = "kernel " + on.info->name + " has " +
                              std::to_string(on.info->private_bytes_over_barriers) +
-                             " bytes of private variables over barriers: a work-group has at most " +
+                             " bytes of private variables that live across barriers: a work-group has at most " +
                              std::to_string(most) + " work-items, not " + std::to_string(items);
     // CL_OUT_OF_RESOURCES: a work-group of the required size needs more private memory than a work-group may have.
     // CL_INVALID_WORK_GROUP_SIZE: the work-group has more work-items than CL_KERNEL_WORK_GROUP_SIZE.

@@ -17,11 +17,10 @@ cl_int report(const Error& error, const char* function) {
 cl_int report_cut_off(const char* function) {
     static std::atomic<bool> is_reported{false};
     if (!is_reported.exchange(true))
-        log::line(
-            log::Category::error,
-            "%s: this process was forked while its parent was in the midst of OpenCL commands or calls; it cannot use "
-            "OpenCL. Fork after clFinish, or before the first use of OpenCL, or start a program instead",
-            function);
+        log::line(log::Category::error,
+                  "%s: this process was forked while its parent executed OpenCL commands or calls; it cannot use "
+                  "OpenCL. Fork after clFinish, or before the first use of OpenCL, or start a program instead",
+                  function);
     return CL_OUT_OF_RESOURCES;
 }
 

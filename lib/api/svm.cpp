@@ -22,7 +22,7 @@ constexpr size_t max_type_alignment = 128;
 
 // Reports the reason to the context's callback, because clSVMAlloc has no error code.
 Error refuse_fine_grain(const Context& context) {
-    std::string text = "clSVMAlloc: fine-grained memory needs devices that all compute in host memory; not so";
+    std::string text = "clSVMAlloc: fine-grained memory needs devices that all compute in host memory; these do not:";
     for (const Ref<Device>& device : context.devices())
         if (!device->has_svm())
             text += ' ' + device->info().name;

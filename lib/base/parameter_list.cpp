@@ -19,8 +19,9 @@ void apply_parameters(const char* driver, uint32_t index, std::string_view text,
         malformed.append(part).append("\"");
     }
     if (!malformed.empty())
-        log::line(log::Category::warning, "POCL_%s%u_PARAMETERS: %s not understood, defaults taken; expected %s",
-                  driver, index, malformed.c_str(), example);
+        log::line(log::Category::warning,
+                  "POCL_%s%u_PARAMETERS: %s not understood, their defaults are used; expected %s", driver, index,
+                  malformed.c_str(), example);
 }
 
 }  // namespace polder

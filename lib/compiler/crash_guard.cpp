@@ -231,7 +231,7 @@ std::optional<std::string> run_guarded(const std::function<void()>& work) {
     if (!piece.stack)
         return "out of memory: no address space for the compiler's stack";
     if (!run_on_thread(piece)) {
-        POLDER_LOG(compiler, "no thread can be made: the compiler runs unprotected on the %s", "calling thread");
+        POLDER_LOG(compiler, "no thread can be started: the compiler runs unprotected on the %s", "calling thread");
         run(piece);
     }
     if (piece.exception)

@@ -58,7 +58,7 @@ Error no_host_memory(const SpaceImpl& host, uint64_t bytes) {
                                                             " bytes, free " + std::to_string(host.free_bytes().value)};
 }
 
-constexpr const char* nothing_promised = "the system promises no more host memory";
+constexpr const char* nothing_promised = "the system commits no more host memory";
 
 // The common case of ChargedParts, in one pass: the first part of a storage that has no memory on the host. When a step fails, the
 // stretch is freed.

@@ -15,10 +15,9 @@ void Shortage::count_returned(uint64_t bytes) {
     const uint64_t total = space_.total_bytes().value;
     if (returned / fillings_reported < total || is_reported_.exchange(true, std::memory_order_relaxed))
         return;
-    POLDER_LOG(
-        memory,
-        "space %u: the buffers in use need more than its %llu bytes: %llu bytes have come back after they were evicted",
-        space_.id().value, static_cast<unsigned long long>(total), static_cast<unsigned long long>(returned));
+    POLDER_LOG(memory,
+               "space %u: the buffers in use need more than its %llu bytes: %llu bytes were evicted and needed again",
+               space_.id().value, static_cast<unsigned long long>(total), static_cast<unsigned long long>(returned));
 }
 
 } // namespace polder::memory

@@ -82,7 +82,7 @@ Result<StagingSlots> Staging::take(uint64_t bytes) POLDER_NO_THREAD_SAFETY_ANALY
         slots.owner_ = nullptr;
         return fail(std::move(leased).error());
     }
-    POLDER_LOG(memory, "staging goes through the reserve: no room for %llu bytes of it",
+    POLDER_LOG(memory, "staging uses its reserved memory: no room for %llu bytes more",
                static_cast<unsigned long long>(size.value));
     slots.base_ = reserve_->address;
     slots.slot_bytes_ = chunk_bytes_min;

@@ -51,7 +51,7 @@ void report_unknown(std::string_view name) {
     std::string known;
     for (const devices::DriverEntry& entry : devices::all_drivers())
         known.append(known.empty() ? "" : ", ").append(entry.name);
-    log::line(log::Category::error, "POCL_DEVICES: there is no device \"%.*s\"; known are: %s",
+    log::line(log::Category::error, "POCL_DEVICES: there is no driver \"%.*s\"; known drivers: %s",
               static_cast<int>(name.size()), name.data(), known.c_str());
 }
 
@@ -125,8 +125,8 @@ void Platform::open(driver::Driver& driver, uint32_t first, uint32_t count) {
     for (uint32_t index = first; index < first + count; ++index) {
         // The last id is memory::application_space.
         if (next_space_ >= memory::application_space.value) {
-            log::line(log::Category::error, "more devices with a memory of their own than %u: the rest is left out",
-                      next_space_ - 1);
+            log::line(log::Category::error,
+                      "at most %u devices can have a memory of their own: the others are left out", next_space_ - 1);
             return;
         }
         const memory::SplitParameters parameters =
